@@ -1,0 +1,36 @@
+# demo, test, bench and lint each build .venv from nothing when it is missing or older than the package's own files.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+PACKAGE_FILES := pyproject.toml setup.py $(wildcard runtime/*.pyx runtime/*.pxi runtime/*.h)
+
+.PHONY: demo test bench lint clean
+
+demo: $(VENV)/ready
+	$(BIN)/python examples/digits.py
+	$(BIN)/python examples/kepler.py
+	$(BIN)/python examples/escape.py
+
+test: $(VENV)/ready
+	$(BIN)/python -P -m pytest -n $(WORKERS) tests
+
+bench: $(VENV)/ready-bench
+	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
+
+lint: $(VENV)/ready
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+
+$(VENV)/ready: $(PACKAGE_FILES)
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "metaphrase needs Python 3.11 or newer; run make PYTHON=python3.11")'
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,examples,lint]'
+	@touch $@
+
+$(VENV)/ready-bench: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
+clean:
+	rm -rf $(VENV) build dist *.egg-info runtime/dispatch.c runtime/*.so

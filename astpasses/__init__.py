@@ -1,0 +1,1 @@
+"""Passes from program to program: frontend, transforms, optimize, schedule, emit."""

@@ -1,0 +1,1 @@
+"""Programs become text: NumPy source and Cython."""

@@ -1,0 +1,1 @@
+"""Python source becomes a staged core program."""

@@ -1,0 +1,1 @@
+"""Core programs become cheaper core programs of the same meaning."""

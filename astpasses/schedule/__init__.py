@@ -1,0 +1,1 @@
+"""Core programs become fused loop nests over buffers."""

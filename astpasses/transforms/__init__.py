@@ -1,0 +1,1 @@
+"""Core programs become their derivative, their transpose, their batch."""

@@ -1,0 +1,1 @@
+"""The command line: show, build, check, explain, cache, doctor."""

@@ -1,0 +1,1 @@
+"""Primitives: one primitive is one declaration."""

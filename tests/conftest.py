@@ -1,0 +1,59 @@
+"""Shared by all tests: one fresh cache for the session, and one name for every module.
+
+In: a pytest session. Out: METAPHRASE_CACHE_DIR points to a directory that all workers share and the session removes.
+Fixtures used by several rooms go at the end of this file.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+import tempfile
+
+import pytest
+
+# The rooms as they are called on disk. Imported under these names a module would exist twice, with two registries.
+ROOMS_ON_DISK = ("pysrc", "astpasses")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--update-golden", action="store_true", help="write the golden files from what is produced now")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if "METAPHRASE_CACHE_DIR" not in os.environ and not hasattr(config, "workerinput"):
+        config._metaphrase_cache = tempfile.mkdtemp(prefix="metaphrase-test-cache-")
+        os.environ["METAPHRASE_CACHE_DIR"] = config._metaphrase_cache
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    directory = getattr(config, "_metaphrase_cache", None)
+    if directory is not None:
+        del os.environ["METAPHRASE_CACHE_DIR"]
+        shutil.rmtree(directory, ignore_errors=True)
+
+
+def imported_twice(modules: dict) -> list[str]:
+    """Names in `modules` that are rooms of the package imported as top-level packages."""
+    return sorted(name for name in modules if name.split(".")[0] in ROOMS_ON_DISK)
+
+
+def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
+    doubled = imported_twice(sys.modules)
+    if doubled:
+        print(f"\nimported under a second name: {', '.join(doubled)} (import them as metaphrase...)", file=sys.stderr)
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+
+@pytest.fixture(autouse=True)
+def _one_name_for_every_module():
+    yield
+    doubled = imported_twice(sys.modules)
+    assert not doubled, f"imported under a second name: {doubled}; import them as metaphrase..."
+
+
+@pytest.fixture
+def update_golden(request: pytest.FixtureRequest) -> bool:
+    """True when the goldens are to be written instead of compared."""
+    return request.config.getoption("--update-golden")
