@@ -1,0 +1,166 @@
+"""Building programs: a Builder records Lets; rules written as ordinary calls land in the current one.
+
+In: parameter types and calls of primitives. Out: a `Function`.
+
+    f = trace("area", lambda r: mul(literal(3.14), mul(r, r)), [("r", Array(f64))])
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from ..source import Span
+from .dims import Dim, DimLike, Sym, fresh_symbol, substitute
+from .ir import Atom, Function, Let, Literal, Roles, Var
+from .primitive import Primitive, as_atom
+from .types import Array, CoreTypeError, Size, substitute_type
+
+_state = threading.local()
+
+
+def current() -> "Builder | None":
+    """The builder that calls of primitives land in, if any."""
+    stack = getattr(_state, "stack", None)
+    return stack[-1] if stack else None
+
+
+class Builder:
+    """Collects parameters and Lets. `span` is stamped on each Let; `name_hint` names the next results."""
+
+    def __init__(self, name: str = "function"):
+        self.name = name
+        self.params: list[Var] = []
+        self.lets: list[Let] = []
+        self.span: Span | None = None
+
+    def parameter(self, name: str, type: Array) -> Var:
+        var = Var(name, type)
+        self.params.append(var)
+        return var
+
+    def bind(self, primitive: Primitive, args: tuple[Atom, ...], attributes: Mapping[str, Any],
+             names: Sequence[str] | None = None, span: Span | None = None) -> tuple[Var, ...]:
+        """Append `primitive(*args, **attributes)`; result types come from its type rule."""
+        types = primitive.type(*(a.type for a in args), **attributes)
+        if isinstance(types, Array):
+            types = (types,)
+        names = names or [primitive.name] * len(types)
+        outs = tuple(Var(n, t) for n, t in zip(names, types))
+        self.lets.append(Let(outs, primitive, tuple(args), dict(attributes), span or self.span))
+        return outs
+
+    def function(self, results: Sequence[Any]) -> Function:
+        return Function(self.name, tuple(self.params), tuple(self.lets), tuple(map(as_atom, results)))
+
+    def replay(self, function: Function, args: Sequence[Any], span: Span | None = None) -> tuple[Atom, ...]:
+        """Copy the Lets of `function` here with `args` for its parameters; returns its results.
+
+        Size symbols of the parameter types are replaced by the arguments' dims, symbols bound inside by fresh ones.
+        """
+        sizes: dict[str, DimLike] = {}
+        env: dict[Var, Atom] = {}
+        for param, arg in zip(function.params, args, strict=True):
+            arg = as_atom(arg)
+            match_dims(param.type, arg.type, sizes)
+            env[param] = arg
+        for let in function.lets:
+            new = copy_let(let, env, sizes, span)
+            self.lets.append(new)
+        return tuple(env.get(r, r) if isinstance(r, Var) else r for r in function.results)
+
+    def __enter__(self) -> "Builder":
+        if not hasattr(_state, "stack"):
+            _state.stack = []
+        _state.stack.append(self)
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        popped = _state.stack.pop()
+        assert popped is self
+
+
+building = Builder
+
+
+@contextmanager
+def at(span: Span | None) -> Iterator[None]:
+    """Stamp `span` on the Lets made inside."""
+    builder = current()
+    assert builder is not None
+    before, builder.span = builder.span, span
+    try:
+        yield
+    finally:
+        builder.span = before
+
+
+def trace(name: str, fn: Callable[..., Any], params: Sequence[tuple[str, Array]]) -> Function:
+    """Run `fn` on fresh parameters and record what it does. `fn` returns an atom or a tuple of them."""
+    with Builder(name) as builder:
+        results = fn(*(builder.parameter(n, t) for n, t in params))
+        if not isinstance(results, (tuple, list)):
+            results = (results,)
+        return builder.function(results)
+
+
+def match_dims(pattern: Array, actual: Array, sizes: dict[str, DimLike]) -> None:
+    """Bind bare symbols of `pattern` to the dims of `actual` (a symbol that stands for itself is not recorded)."""
+    for want, have in zip(pattern.dims, actual.dims):
+        if isinstance(want, Dim) and want.is_sym and want != have:
+            sizes.setdefault(want.name, have)
+    if isinstance(pattern.value, Dim) and pattern.value.is_sym and actual.value is not None:
+        if pattern.value != actual.value:
+            sizes.setdefault(pattern.value.name, actual.value)
+
+
+def copy_let(let: Let, env: dict[Var, Atom], sizes: dict[str, DimLike], span: Span | None = None) -> Let:
+    """A fresh copy of `let` under a renaming; records its results in `env` and its bound symbol in `sizes`."""
+    for symbol in let.own_symbols():
+        sizes[symbol] = Sym(fresh_symbol(symbol))
+    attributes = {k: substitute_attribute(v, sizes) for k, v in let.attributes.items()}
+    if isinstance(attributes.get("size"), str) and attributes["size"] in sizes:
+        attributes["size"] = sizes[attributes["size"]].name  # type: ignore[union-attr]
+    outs = tuple(Var(v.name, substitute_type(v.type, sizes)) for v in let.outs)
+    args = tuple(env.get(a, a) if isinstance(a, Var) else a for a in let.args)
+    env.update(zip(let.outs, outs))
+    return Let(outs, let.primitive, args, attributes, span or let.span)
+
+
+def substitute_attribute(value: Any, sizes: Mapping[str, DimLike]) -> Any:
+    """Put sizes into an attribute; regions are copied when they mention a replaced symbol."""
+    if isinstance(value, Dim):
+        return substitute(value, sizes)
+    if isinstance(value, Array):
+        return substitute_type(value, sizes)
+    if isinstance(value, Roles):
+        return value
+    if isinstance(value, tuple):
+        return tuple(substitute_attribute(v, sizes) for v in value)
+    if isinstance(value, Function):
+        return substitute_function(value, sizes)
+    return value
+
+
+def substitute_function(function: Function, sizes: Mapping[str, DimLike]) -> Function:
+    """A copy of a region under a replacement of its free size symbols."""
+    if not sizes:
+        return function
+    inner = dict(sizes)
+    env: dict[Var, Atom] = {p: Var(p.name, substitute_type(p.type, inner)) for p in function.params}
+    params = tuple(env[p] for p in function.params)
+    lets = tuple(copy_let(let, env, inner) for let in function.lets)
+    results = tuple(env.get(r, r) if isinstance(r, Var) else r for r in function.results)
+    return Function(function.name, params, lets, results)  # type: ignore[arg-type]
+
+
+def literal(value: Any, dtype: Any = None) -> Literal:
+    """A rank-0 constant of the given dtype (by default the value's own)."""
+    return Literal(np.asarray(value, dtype=dtype)[()])
+
+
+__all__ = ["Builder", "building", "current", "at", "trace", "literal", "match_dims", "copy_let",
+           "substitute_attribute", "substitute_function", "CoreTypeError", "Size"]

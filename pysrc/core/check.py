@@ -1,0 +1,72 @@
+"""The checker, run after every stage: scoping, closed regions, types computed again, loop contracts.
+
+In: a Function. Out: nothing, or CheckError that lists every fault with the printed line.
+"""
+from __future__ import annotations
+
+from .dims import Dim
+from .ir import Function, Let, Literal, Var
+from .types import Array, CoreTypeError, type_symbols
+
+
+class CheckError(AssertionError):
+    """A program that breaks the rules of the core language: a fault of a pass, never of the user."""
+
+
+def check(function: Function) -> Function:
+    """Raise CheckError unless `function` is well formed; returns it, so that checks chain."""
+    faults: list[str] = []
+    bound = set()
+    for param in function.params:
+        bound |= {s for s in type_symbols(param.type)}
+    _check(function, bound, faults, function.name)
+    if faults:
+        raise CheckError("\n".join(faults[:20]) + f"\nin\n{_shown(function)}")
+    return function
+
+
+def _shown(function: Function) -> str:
+    try:
+        return str(function)
+    except Exception as error:  # a broken program may not print; the faults above say why
+        return f"<{function.name} does not print: {error!r}>"
+
+
+def _check(function: Function, symbols: set[str], faults: list[str], path: str) -> None:
+    known: set[Var] = set(function.params)
+    symbols = set(symbols)
+    if len(known) != len(function.params):
+        faults.append(f"{path}: a parameter occurs twice")
+    for let in function.lets:
+        where = f"{path}: {', '.join(v.name for v in let.outs)} = {let.primitive.name}(...)"
+        for arg in let.args:
+            if not isinstance(arg, (Var, Literal)):
+                faults.append(f"{where}: argument {arg!r} is neither a variable nor a literal")
+            elif isinstance(arg, Var) and arg not in known:
+                faults.append(f"{where}: {arg.name} is used before it is defined")
+        missing = let.uses_symbols() - symbols
+        if missing:
+            faults.append(f"{where}: size {', '.join(sorted(missing))} is not bound here")
+        symbols |= let.own_symbols()
+        faults += [f"{where}: {fault}" for fault in _check_types(let)]
+        for out in let.outs:
+            if out in known:
+                faults.append(f"{where}: {out.name} is defined twice")
+            known.add(out)
+        for region in let.regions():
+            _check(region, symbols, faults, f"{path}.{region.name}")
+    for result in function.results:
+        if isinstance(result, Var) and result not in known:
+            faults.append(f"{path}: result {result.name} is not defined")
+
+
+def _check_types(let: Let) -> list[str]:
+    try:
+        types = let.primitive.type(*(a.type for a in let.args), **let.attributes)
+    except CoreTypeError as error:
+        return [str(error)]
+    types = (types,) if isinstance(types, Array) else tuple(types)
+    if len(types) != len(let.outs):
+        return [f"has {len(let.outs)} results, its type rule gives {len(types)}"]
+    return [f"{v.name} is {v.type}, its type rule gives {t}" for v, t in zip(let.outs, types)
+            if v.type.plain != t.plain or (isinstance(t.value, Dim) and v.type.value != t.value)]

@@ -1,0 +1,266 @@
+"""Dimensions: integers, or polynomials over size symbols with `//`, `%`, `max`, `min` as atoms.
+
+In: ints and `Sym("n")`. Out: the same again; a constant always is an `int`, and two dims are equal iff their normal
+forms are.
+
+>>> n = Sym("n")
+>>> (n + 1) * 2 - 2, (2 * n + 4) // 2, n - n
+(2*n, n + 2, 0)
+"""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Union
+
+
+class Atom:
+    """`kind` is "sym" (then `name` is set) or one of "floordiv", "mod", "max", "min" over `operands`."""
+
+    __slots__ = ("kind", "name", "operands", "text", "_hash")
+
+    def __init__(self, kind: str, name: str = "", operands: tuple["DimLike", ...] = ()):
+        self.kind, self.name, self.operands = kind, name, operands
+        if kind == "sym":
+            self.text = name
+        elif kind in ("max", "min"):
+            self.text = f"{kind}({', '.join(map(str, operands))})"
+        else:
+            a, b = (f"({x})" if isinstance(x, Dim) and not x.is_sym else str(x) for x in operands)
+            self.text = f"{a}//{b}" if kind == "floordiv" else f"{a}%{b}"
+        self._hash = hash((kind, name, operands))
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Atom) and self._hash == other._hash
+                                 and (self.kind, self.name, self.operands)
+                                 == (other.kind, other.name, other.operands))
+
+    def __hash__(self) -> int:
+        return self._hash
+
+
+Monomial = tuple[tuple[Atom, int], ...]
+
+
+class Dim:
+    """A polynomial in normal form: sorted (monomial, coefficient) pairs. Never constant; build with operators."""
+
+    __slots__ = ("terms", "_hash")
+
+    def __init__(self, terms: tuple[tuple[Monomial, int], ...]):
+        self.terms = terms
+        self._hash = hash(terms)
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Dim) and self._hash == other._hash and self.terms == other.terms)
+
+    def __hash__(self) -> int:
+        return self._hash
+
+    @property
+    def is_sym(self) -> bool:
+        """True for a bare symbol."""
+        return (len(self.terms) == 1 and self.terms[0][1] == 1 and len(self.terms[0][0]) == 1
+                and self.terms[0][0][0][1] == 1 and self.terms[0][0][0][0].kind == "sym")
+
+    @property
+    def name(self) -> str:
+        """The name of a bare symbol."""
+        assert self.is_sym, self
+        return self.terms[0][0][0][0].name
+
+    def __add__(self, other: "DimLike") -> "DimLike":
+        if not isinstance(other, (int, Dim)):
+            return NotImplemented
+        total = dict(self.terms)
+        for monomial, coefficient in terms_of(other):
+            total[monomial] = total.get(monomial, 0) + coefficient
+        return _make(total)
+
+    __radd__ = __add__
+
+    def __mul__(self, other: "DimLike") -> "DimLike":
+        if not isinstance(other, (int, Dim)):
+            return NotImplemented
+        total: dict[Monomial, int] = {}
+        for (left, a), (right, b) in itertools.product(self.terms, terms_of(other)):
+            powers: dict[Atom, int] = dict(left)
+            for atom, power in right:
+                powers[atom] = powers.get(atom, 0) + power
+            monomial = tuple(sorted(powers.items(), key=lambda item: item[0].text))
+            total[monomial] = total.get(monomial, 0) + a * b
+        return _make(total)
+
+    __rmul__ = __mul__
+
+    def __neg__(self) -> "DimLike":
+        return self * -1
+
+    def __sub__(self, other: "DimLike") -> "DimLike":
+        return self + -other if isinstance(other, (int, Dim)) else NotImplemented
+
+    def __rsub__(self, other: "DimLike") -> "DimLike":
+        return -self + other if isinstance(other, (int, Dim)) else NotImplemented
+
+    def __floordiv__(self, other: "DimLike") -> "DimLike":
+        return floordiv(self, other) if isinstance(other, (int, Dim)) else NotImplemented
+
+    def __rfloordiv__(self, other: "DimLike") -> "DimLike":
+        return floordiv(other, self) if isinstance(other, (int, Dim)) else NotImplemented
+
+    def __mod__(self, other: "DimLike") -> "DimLike":
+        return mod(self, other) if isinstance(other, (int, Dim)) else NotImplemented
+
+    def __rmod__(self, other: "DimLike") -> "DimLike":
+        return mod(other, self) if isinstance(other, (int, Dim)) else NotImplemented
+
+    def __bool__(self) -> bool:
+        raise TypeError(f"the size {self} is not known here, so it has no truth value")
+
+    def __repr__(self) -> str:
+        rows = ""
+        for monomial, coefficient in self.terms:
+            parts = [atom.text if power == 1 else f"{atom.text}**{power}" for atom, power in monomial]
+            if "//" in "".join(parts) or "%" in "".join(parts):
+                parts = [f"({p})" if ("//" in p or "%" in p) and (len(parts) > 1 or abs(coefficient) != 1) else p
+                         for p in parts]
+            size = abs(coefficient)
+            text = "*".join(([str(size)] if size != 1 or not parts else []) + parts)
+            rows += (" - " if coefficient < 0 else " + ") + text if rows else ("-" if coefficient < 0 else "") + text
+        return rows
+
+    __str__ = __repr__
+
+    def __pow__(self, power: int) -> "DimLike":
+        result: DimLike = 1
+        for _ in range(power):
+            result = result * self
+        return result
+
+
+DimLike = Union[int, Dim]
+
+
+def Sym(name: str) -> Dim:
+    """The size symbol called `name`."""
+    return Dim(((((Atom("sym", name), 1),), 1),))
+
+
+def terms_of(dim: DimLike) -> tuple[tuple[Monomial, int], ...]:
+    return dim.terms if isinstance(dim, Dim) else ((((), dim),) if dim else ())
+
+
+def _make(terms: Mapping[Monomial, int]) -> DimLike:
+    kept = [(m, c) for m, c in terms.items() if c]
+    if not kept:
+        return 0
+    if len(kept) == 1 and kept[0][0] == ():
+        return kept[0][1]
+    kept.sort(key=lambda item: (-sum(p for _, p in item[0]), tuple(a.text for a, _ in item[0])))
+    return Dim(tuple(kept))
+
+
+def _atom(kind: str, *operands: DimLike) -> Dim:
+    return Dim(((((Atom(kind, "", operands), 1),), 1),))
+
+
+def floordiv(a: DimLike, b: DimLike) -> DimLike:
+    """`a // b`, exact parts divided out."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a // b
+    if a == b:
+        return 1
+    if isinstance(b, int) and b > 0:
+        if b == 1:
+            return a
+        whole = _make({m: c // b for m, c in terms_of(a) if c % b == 0})
+        rest = _make({m: c for m, c in terms_of(a) if c % b})
+        if isinstance(rest, int):
+            return whole + rest // b
+        return whole + _atom("floordiv", rest, b)
+    return _atom("floordiv", a, b)
+
+
+def mod(a: DimLike, b: DimLike) -> DimLike:
+    """`a % b`."""
+    if isinstance(a, int) and isinstance(b, int):
+        return a % b
+    if a == b:
+        return 0
+    if isinstance(b, int) and b > 0:
+        rest = _make({m: c % b for m, c in terms_of(a)})
+        return rest % b if isinstance(rest, int) else _atom("mod", rest, b)
+    return _atom("mod", a, b)
+
+
+def _extreme(kind: str, pick: Callable[[int, int], int], a: DimLike, b: DimLike) -> DimLike:
+    difference = a - b
+    if isinstance(difference, int):
+        return a if pick(difference, 0) == difference else b
+    return _atom(kind, *sorted((a, b), key=str))
+
+
+def dim_max(a: DimLike, b: DimLike) -> DimLike:
+    return _extreme("max", max, a, b)
+
+
+def dim_min(a: DimLike, b: DimLike) -> DimLike:
+    return _extreme("min", min, a, b)
+
+
+_OPERATIONS: dict[str, Callable[[DimLike, DimLike], DimLike]] = {
+    "floordiv": floordiv, "mod": mod, "max": dim_max, "min": dim_min}
+
+
+def substitute(dim: DimLike, values: Mapping[str, DimLike]) -> DimLike:
+    """Put `values` in the place of symbols; a symbol without a value stays.
+
+    >>> substitute(Sym("n") // 2 + 1, {"n": 7})
+    4
+    """
+    if isinstance(dim, int):
+        return dim
+    total: DimLike = 0
+    for monomial, coefficient in dim.terms:
+        product: DimLike = coefficient
+        for atom, power in monomial:
+            value: DimLike
+            if atom.kind == "sym":
+                value = values.get(atom.name, Sym(atom.name))
+            else:
+                value = _OPERATIONS[atom.kind](*(substitute(x, values) for x in atom.operands))
+            for _ in range(power):
+                product = product * value
+        total = total + product
+    return total
+
+
+def symbols(dim: DimLike) -> frozenset[str]:
+    """The names of the symbols in `dim`."""
+    if isinstance(dim, int):
+        return frozenset()
+    found: set[str] = set()
+    for monomial, _ in dim.terms:
+        for atom, _ in monomial:
+            if atom.kind == "sym":
+                found.add(atom.name)
+            else:
+                for operand in atom.operands:
+                    found |= symbols(operand)
+    return frozenset(found)
+
+
+def product(dims: Iterable[DimLike]) -> DimLike:
+    """The number of elements of a shape."""
+    total: DimLike = 1
+    for dim in dims:
+        total = total * dim
+    return total
+
+
+_fresh = itertools.count(1)
+
+
+def fresh_symbol(base: str) -> str:
+    """A symbol name that no program has yet: `base` and a number."""
+    return f"{base.split('__')[0]}__{next(_fresh)}"

@@ -1,0 +1,183 @@
+"""The core language: immutable programs, one operation a Let.
+
+In: nothing below it but types. Out: `Var`, `Literal`, `Let`, `Function`, `Roles`, `ConstantArray`.
+
+A program in full, printed:
+
+    def area(r: f64) -> f64:
+        r2: f64 = mul(r, r)
+        a: f64 = mul(3.141592653589793, r2)
+        return a
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+
+from ..source import Span
+from .dims import Dim, symbols
+from .types import Array, type_symbols
+
+if TYPE_CHECKING:
+    from .primitive import Primitive
+
+
+class Var:
+    """A value. Identity is the object; `name` is a wish that the printer makes unique."""
+
+    __slots__ = ("name", "type")
+
+    def __init__(self, name: str, type: Array):
+        self.name, self.type = name, type
+
+    def __repr__(self) -> str:
+        return f"{self.name}: {self.type}"
+
+
+class Literal:
+    """A rank-0 constant. Equal by dtype and bits: 0.0 is not -0.0, 1 is not True, nan is itself."""
+
+    __slots__ = ("value", "type")
+
+    def __init__(self, value: Any):
+        self.value = np.asarray(value)[()]
+        self.type = Array(self.value.dtype, ())
+
+    def _key(self) -> tuple:
+        return (self.value.dtype, self.value.tobytes())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Literal) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def __repr__(self) -> str:
+        return repr(self.value)
+
+
+Atom = Union[Var, Literal]
+
+
+class ConstantArray:
+    """An array inside a program, equal by dtype, shape and bits. Do not write to `value`."""
+
+    __slots__ = ("value", "_key")
+
+    def __init__(self, value: Any):
+        self.value = np.array(value)
+        self.value.flags.writeable = False
+        self._key = (self.value.dtype, self.value.shape, self.value.tobytes())
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, ConstantArray) and self._key == other._key
+
+    def __hash__(self) -> int:
+        return hash(self._key)
+
+
+@dataclass(frozen=True, slots=True)
+class Roles:
+    """How many operands of a `loop` play each role, in this order. `segments` is the slot for ragged residuals."""
+
+    consts: int = 0
+    carries: int = 0
+    accumulators: int = 0
+    rows: int = 0
+    segments: int = 0
+
+    def parts(self, operands: tuple | list) -> tuple[tuple, tuple, tuple, tuple]:
+        """Cut a sequence of operands into consts, carries, accumulators, rows."""
+        operands = tuple(operands)
+        a, b, c = self.consts, self.consts + self.carries, self.consts + self.carries + self.accumulators
+        assert len(operands) == c + self.rows, (self, len(operands))
+        return operands[:a], operands[a:b], operands[b:c], operands[c:]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Let:
+    """`outs = primitive(*args, **attributes)`. Do not write to `attributes`."""
+
+    outs: tuple[Var, ...]
+    primitive: "Primitive"
+    args: tuple[Atom, ...]
+    attributes: Mapping[str, Any] = field(default_factory=dict)
+    span: Span | None = None
+
+    @property
+    def out(self) -> Var:
+        """The only result."""
+        (out,) = self.outs
+        return out
+
+    def regions(self) -> Iterator["Function"]:
+        """Functions among the attributes."""
+        for value in self.attributes.values():
+            if isinstance(value, Function):
+                yield value
+            elif isinstance(value, tuple):
+                yield from (v for v in value if isinstance(v, Function))
+
+    def own_symbols(self) -> frozenset[str]:
+        """The size symbol this Let binds, named by its attribute `size`: some result has type size[symbol]."""
+        size = self.attributes.get("size")
+        return frozenset([size]) if isinstance(size, str) else frozenset()
+
+    def uses_symbols(self) -> frozenset[str]:
+        """Size symbols that this Let mentions and does not bind."""
+        found: set[str] = set()
+        for value in self.attributes.values():
+            found |= attribute_symbols(value)
+        for out in self.outs:
+            found |= type_symbols(out.type)
+        return frozenset(found) - self.own_symbols()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Function:
+    """A closed program: every Var used is a parameter or the result of an earlier Let."""
+
+    name: str
+    params: tuple[Var, ...]
+    lets: tuple[Let, ...]
+    results: tuple[Atom, ...]
+
+    @property
+    def param_types(self) -> tuple[Array, ...]:
+        return tuple(p.type for p in self.params)
+
+    @property
+    def result_types(self) -> tuple[Array, ...]:
+        return tuple(r.type for r in self.results)
+
+    def __str__(self) -> str:
+        from .show import show
+        return show(self)
+
+
+def attribute_symbols(value: Any) -> frozenset[str]:
+    """Size symbols free in an attribute value (dims, types, tuples of them, Functions)."""
+    if isinstance(value, Dim):
+        return symbols(value)
+    if isinstance(value, Array):
+        return type_symbols(value)
+    if isinstance(value, tuple):
+        return frozenset().union(*map(attribute_symbols, value))
+    if isinstance(value, Function):
+        return function_symbols(value)
+    return frozenset()
+
+
+def function_symbols(function: Function) -> frozenset[str]:
+    """Size symbols free in a region: mentioned in it and not bound by a Let of it."""
+    found: set[str] = set()
+    bound: set[str] = set()
+    for param in function.params:
+        found |= type_symbols(param.type)
+    for let in function.lets:
+        found |= let.uses_symbols()
+        bound |= let.own_symbols()
+    return frozenset(found - bound)

@@ -1,0 +1,107 @@
+"""The page of a primitive: one declaration, every rule beside the others, blanks refused.
+
+In: rules. Out: a `Primitive`, registered by name, callable on Vars (binds a Let) and on arrays (evaluates).
+
+    sin = Primitive("sin", spellings=(np.sin, math.sin), type=same, numpy=np.sin,
+                    jvp=(lambda x_dot, y, x: mul(x_dot, cos(x)),), transpose=NotLinear,
+                    batch=pointwise, native=Point("sin"))
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from .ir import Atom, Literal, Var
+from .native import Native
+from .types import Array
+
+REGISTRY: dict[str, "Primitive"] = {}
+_MISSING: Any = object()
+
+
+class Zero:
+    """`jvp` entry: the derivative is zero wherever it exists (floor, comparison)."""
+
+
+class NotLinear:
+    """`transpose`: never linear in any operand."""
+
+
+class ByTransform:
+    """The rule belongs to a region and is written in the transformation itself (loop, cond, call)."""
+
+
+class Unsupported:
+    """A rule that can't be had; `why` goes into the error."""
+
+    def __init__(self, why: str):
+        self.why = why
+
+
+class Joint:
+    """jvp of all operands at once: rule(args, dots, **attributes) -> (outs, out_dots)."""
+
+    def __init__(self, rule: Callable[..., tuple]):
+        self.rule = rule
+
+
+class Accumulate:
+    """transpose of all linear operands at once: rule(out_bars, accs, args, **attributes) -> accs.
+
+    `out_bars`: one Var or None (symbolic zero) a result. `accs`: {position: Var | None}, the linear operands'
+    cotangents so far. Linear operands stand in `args` as `Linear(type)`. Returns the new `accs`.
+    """
+
+    def __init__(self, rule: Callable[..., dict]):
+        self.rule = rule
+
+
+class Linear:
+    """Stands for a linear operand in the arguments of a transpose rule: its type is known, its value is not."""
+
+    def __init__(self, type: Array):
+        self.type = type
+
+
+class Primitive:
+    """See docs/design.md section 3. A blank rule is an error here, at the declaration."""
+
+    def __init__(self, name: str, *, spellings: tuple = (), type: Callable = _MISSING, numpy: Callable = _MISSING,
+                 jvp: Any = _MISSING, transpose: Any = _MISSING, batch: Any = _MISSING, native: Native = _MISSING,
+                 effect: str | None = None, multiple: bool = False, region: bool = False, doc: str = ""):
+        rules = dict(type=type, numpy=numpy, jvp=jvp, transpose=transpose, batch=batch, native=native)
+        blank = [rule for rule, value in rules.items() if value is _MISSING]
+        if blank:
+            raise TypeError(f"primitive {name!r} lacks {', '.join(blank)}")
+        if name in REGISTRY:
+            raise TypeError(f"primitive {name!r} is declared twice")
+        if effect not in (None, "ordered", "failing"):
+            raise TypeError(f"primitive {name!r}: no effect is called {effect!r}")
+        self.name, self.spellings, self.effect, self.multiple, self.region = name, spellings, effect, multiple, region
+        self.type, self.numpy, self.jvp, self.transpose = type, numpy, jvp, transpose
+        self.batch, self.native, self.__doc__ = batch, native, doc
+        REGISTRY[name] = self
+
+    def __call__(self, *args: Any, **attributes: Any) -> Any:
+        from .build import current
+        builder = current()
+        if builder is not None and (not args or any(isinstance(a, (Var, Literal)) for a in args)):
+            outs = builder.bind(self, tuple(map(as_atom, args)), attributes)
+            return outs if self.multiple else outs[0] if outs else None
+        if self.region:
+            from .evaluate import run_region
+            return run_region(self, args, attributes)
+        return self.numpy(*(a.value if isinstance(a, Literal) else a for a in args), **attributes)
+
+    def __repr__(self) -> str:
+        return self.name
+
+
+def as_atom(value: Any) -> Atom:
+    """A Var or Literal as it is; a Python or NumPy scalar as a Literal (int i64, float f64, complex c128)."""
+    if isinstance(value, (Var, Literal)):
+        return value
+    literal = Literal(value)
+    if literal.value.ndim if hasattr(literal.value, "ndim") else 0:
+        raise TypeError("arrays enter a program as parameters or through `constant`")
+    return literal

@@ -1,0 +1,162 @@
+"""Printing: a Function as legal Python, one operation a line, names made unique.
+
+In: a Function. Out: text that `read` turns back into the same Function. Source places stand in comments.
+"""
+from __future__ import annotations
+
+import keyword
+from typing import Any
+
+import numpy as np
+
+from ..source import Span
+from .dims import Dim, Sym, substitute
+from .ir import Atom, ConstantArray, Function, Let, Literal, Roles, Var
+from .primitive import Primitive, REGISTRY
+from .types import SHORT, Array, dtype_name, substitute_type
+
+RESERVED = set(keyword.kwlist) | set(SHORT) | {"size", "Roles", "array", "nan", "inf", "min", "max", "None"}
+
+
+def show(function: Function, *, comments: bool = True, canonical: bool = False) -> str:
+    """The text of `function`. `canonical=True` renames every variable by position: equal text, equal program."""
+    return _Printer(comments and not canonical, canonical).program(function)
+
+
+def same(f: Function, g: Function) -> bool:
+    """Structural equality up to names, spans excluded."""
+    return f is g or show(f, canonical=True) == show(g, canonical=True)
+
+
+class _Printer:
+    def __init__(self, comments: bool, canonical: bool):
+        self.comments, self.canonical = comments, canonical
+        self.used: dict[str, int] = {}
+        self.names: dict[Any, str] = {}
+        self.sizes: dict[str, Dim] = {}
+
+    def unique(self, base: str) -> str:
+        base = "v" if self.canonical else base if base.isidentifier() else "v"
+        while True:
+            count = self.used.get(base, 0)
+            self.used[base] = count + 1
+            name = base if count == 0 else f"{base}_{count}"
+            if name not in RESERVED and name not in REGISTRY and (count == 0 or name not in self.used):
+                if count:
+                    self.used[name] = 1
+                return name
+
+    def define(self, var: Var) -> str:
+        self.names[var] = self.unique(var.name)
+        return self.names[var]
+
+    def size_name(self, symbol: str) -> str:
+        if symbol not in self.sizes:
+            base = "S" if self.canonical else symbol.split("__")[0]
+            taken = {d.name for d in self.sizes.values()}
+            name, count = base, 0
+            while name in taken or name in REGISTRY or (count == 0 and self.canonical):
+                count += 1
+                name = f"{base}_{count}"
+            self.sizes[symbol] = Sym(name)
+        return self.sizes[symbol].name
+
+    def type(self, type_: Array) -> str:
+        from .types import type_symbols
+        for symbol in sorted(type_symbols(type_)):
+            self.size_name(symbol)
+        return repr(substitute_type(type_, self.sizes))
+
+    def atom(self, atom: Atom) -> str:
+        return self.names[atom] if isinstance(atom, Var) else literal_text(atom)
+
+    def attribute(self, value: Any, functions: dict[Function, str]) -> str:
+        if isinstance(value, Dim):
+            from .dims import symbols
+            for symbol in sorted(symbols(value)):
+                self.size_name(symbol)
+            return str(substitute(value, self.sizes))
+        if isinstance(value, Array):
+            return self.type(value)
+        if isinstance(value, Function):
+            return functions[value]
+        if isinstance(value, tuple):
+            inner = ", ".join(self.attribute(v, functions) for v in value)
+            return f"({inner},)" if len(value) == 1 else f"({inner})"
+        if isinstance(value, np.dtype):
+            return dtype_name(value)
+        if isinstance(value, Roles):
+            return f"Roles({value.consts}, {value.carries}, {value.accumulators}, {value.rows}, {value.segments})"
+        if isinstance(value, ConstantArray):
+            data = value.value
+            if data.dtype.kind == "f" and not np.isfinite(data).all() or dtype_name(data.dtype) == "bf16":
+                return f"array({dtype_name(data.dtype)}, {data.shape}, bits={data.tobytes().hex()!r})"
+            return f"array({dtype_name(data.dtype)}, {data.shape}, {data.ravel().tolist()})"
+        if isinstance(value, Primitive):
+            return value.name
+        if isinstance(value, Span):
+            return "None"
+        return repr(value)
+
+    def program(self, function: Function, indent: int = 0, name: str | None = None) -> str:
+        pad = "    " * indent
+        name = name or self.unique(function.name if function.name not in REGISTRY else function.name + "_")
+        outer, self.used = self.used, {}  # regions are closed: each is a scope of its own
+        params = ", ".join(f"{self.define(p)}: {self.type(p.type)}" for p in function.params)
+        returns = [self.type(r.type) for r in function.results]
+        arrow = f" -> {returns[0]}" if len(returns) == 1 else f" -> ({', '.join(returns)})" if returns else ""
+        rows = [f"{pad}def {name}({params}){arrow}:"]
+        for let in function.lets:
+            rows += self.let(let, indent + 1)
+        results = [self.atom(r) for r in function.results]
+        rows.append(f"{pad}    return {', '.join(results) if results else 'None'}")
+        self.used = outer
+        return "\n".join(rows) + ("\n" if indent == 0 else "")
+
+    def let(self, let: Let, indent: int) -> list[str]:
+        pad = "    " * indent
+        rows: list[str] = []
+        functions: dict[Function, str] = {}
+        for region in let.regions():
+            if region not in functions:
+                functions[region] = self.unique(region.name if region.name not in REGISTRY else region.name + "_")
+                rows.append(self.program(region, indent, functions[region]))
+        args = [self.atom(a) for a in let.args]
+        for key, value in let.attributes.items():
+            text = repr(self.size_name(value)) if key == "size" and isinstance(value, str) else self.attribute(
+                value, functions)
+            args.append(f"{key}={text}")
+        call = f"{let.primitive.name}({', '.join(args)})"
+        if not let.outs:
+            line = f"{pad}{call}"
+        elif len(let.outs) == 1:
+            line = f"{pad}{self.define(let.out)}: {self.type(let.out.type)} = {call}"
+        else:
+            line = f"{pad}{', '.join(self.define(v) for v in let.outs)} = {call}"
+        if self.comments and len(let.outs) > 1:
+            line = f"{line}  # {', '.join(self.type(v.type) for v in let.outs)}"
+        elif self.comments and let.span:
+            import os
+            line = f"{line:<56}  # {os.path.basename(let.span.file)}:{let.span.line}"
+        return rows + [line]
+
+
+def literal_text(literal: Literal) -> str:
+    """A literal as Python: 2.0, f32(2.0), 2, i32(2), True, nan, -inf, complex(re, im)."""
+    value = literal.value
+    name = dtype_name(value.dtype)
+    if value.dtype.kind == "c":
+        parts = ", ".join(_float_text(float(x)) for x in (value.real, value.imag))
+        return f"complex({parts})" if name == "c128" else f"{name}({parts})"
+    if value.dtype.kind in "fV" or name in ("bf16", "f16"):
+        if value != value and value.tobytes() != np.asarray(np.nan, value.dtype).tobytes():
+            return f"array({name}, (), bits={value.tobytes().hex()!r})"
+        text = _float_text(float(value))
+        return text if name == "f64" else f"{name}({text})"
+    if name == "bool":
+        return str(bool(value))
+    return str(int(value)) if name == "i64" else f"{name}({int(value)})"
+
+
+def _float_text(value: float) -> str:
+    return repr(value)

@@ -1,0 +1,120 @@
+"""Types: an element type and a tuple of dims; and an i64 scalar whose value is known to be a dim.
+
+In: numpy dtypes, ints, `Dim`s. Out: `Array`, printed as legal Python.
+
+>>> from metaphrase.core.dims import Sym
+>>> Array(np.dtype("float64"), (Sym("n"), 3)), Array(np.dtype("int32"), ()), Size(Sym("n"))
+(f64[n, 3], i32, size[n])
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import ml_dtypes
+import numpy as np
+
+from .dims import Dim, DimLike, substitute, symbols
+
+SHORT = {"f64": np.dtype("float64"), "f32": np.dtype("float32"), "f16": np.dtype("float16"),
+         "bf16": np.dtype(ml_dtypes.bfloat16), "i64": np.dtype("int64"), "i32": np.dtype("int32"),
+         "i16": np.dtype("int16"), "i8": np.dtype("int8"), "u64": np.dtype("uint64"), "u32": np.dtype("uint32"),
+         "u16": np.dtype("uint16"), "u8": np.dtype("uint8"), "bool": np.dtype("bool"),
+         "c128": np.dtype("complex128"), "c64": np.dtype("complex64")}
+NAMES = {dtype: name for name, dtype in SHORT.items()}
+globals().update(SHORT)
+f64, f32, i64, i32, u32, bool_, c128, c64 = (SHORT[n] for n in "f64 f32 i64 i32 u32 bool c128 c64".split())
+
+
+class CoreTypeError(TypeError):
+    """Operands that a primitive's type rule does not accept."""
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Array:
+    """The type of every core value. `dims` are ints or `Dim`s. `value`, for i64 scalars only: the dim it equals."""
+
+    dtype: np.dtype
+    dims: tuple[DimLike, ...] = ()
+    value: DimLike | None = None
+
+    @property
+    def shape(self) -> tuple[DimLike, ...]:
+        return self.dims
+
+    @property
+    def ndim(self) -> int:
+        return len(self.dims)
+
+    def with_dims(self, dims: tuple[DimLike, ...]) -> "Array":
+        return Array(self.dtype, tuple(dims))
+
+    def with_dtype(self, dtype: np.dtype) -> "Array":
+        return Array(np.dtype(dtype), self.dims)
+
+    @property
+    def plain(self) -> "Array":
+        """The same type without what is known of the value."""
+        return self if self.value is None else Array(self.dtype, self.dims)
+
+    def __repr__(self) -> str:
+        if self.value is not None:
+            return f"size[{self.value}]"
+        name = NAMES[self.dtype]
+        return f"{name}[{', '.join(map(str, self.dims))}]" if self.dims else name
+
+
+def Size(dim: DimLike) -> Array:
+    """The type of an i64 scalar whose value is `dim`."""
+    return Array(i64, (), dim)
+
+
+def dtype_name(dtype: np.dtype) -> str:
+    """`f64` for float64, and so on. Raises CoreTypeError for a dtype that core does not have."""
+    try:
+        return NAMES[np.dtype(dtype)]
+    except KeyError:
+        raise CoreTypeError(f"arrays of dtype {dtype} are not supported; supported are {', '.join(SHORT)}") from None
+
+
+def type_of(value: object) -> Array:
+    """The type of a concrete array or scalar."""
+    array = np.asarray(value)
+    dtype_name(array.dtype)
+    return Array(array.dtype, array.shape)
+
+
+def type_symbols(type_: Array) -> frozenset[str]:
+    """Size symbols a type mentions."""
+    found = frozenset().union(*(symbols(d) for d in type_.dims))
+    return found if type_.value is None else found | symbols(type_.value)
+
+
+def substitute_type(type_: Array, values: Mapping[str, DimLike]) -> Array:
+    if not values:
+        return type_
+    value = None if type_.value is None else substitute(type_.value, values)
+    return Array(type_.dtype, tuple(substitute(d, values) for d in type_.dims), value)
+
+
+def is_float(dtype: np.dtype) -> bool:
+    """True for real floating types, bfloat16 included."""
+    return np.dtype(dtype).kind == "f" or np.dtype(dtype) == SHORT["bf16"]
+
+
+def is_inexact(dtype: np.dtype) -> bool:
+    return is_float(dtype) or np.dtype(dtype).kind == "c"
+
+
+def is_integer(dtype: np.dtype) -> bool:
+    return np.dtype(dtype).kind in "iu"
+
+
+def has_tangent(type_: Array) -> bool:
+    """Whether values of this type carry a tangent: real and complex floats do."""
+    return is_inexact(type_.dtype)
+
+
+__all__ = ["SHORT", "NAMES", "Array", "Size", "CoreTypeError", "Dim", "dtype_name", "type_of", "type_symbols",
+           "substitute_type", "is_float", "is_inexact", "is_integer", "has_tangent", "f64", "f32", "i64", "i32",
+           "u32", "bool_", "c128", "c64"]

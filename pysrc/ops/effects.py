@@ -1,0 +1,56 @@
+"""Effects: checks that fail with the user's exception, and printing.
+
+In: a bool array and the values its message shows. Out: nothing; effects keep program order.
+"""
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ..core.native import EffectCall
+from ..core.primitive import NotLinear, Primitive
+from ..core.types import Array
+from .families import expand_batch, require
+
+
+def _check_type(ok: Array, *values: Array, exception: str, message: str) -> tuple:
+    require(ok.dtype == bool and all(v.dims == ok.dims for v in values),
+            f"check: condition {ok} and values {values} must have one shape")
+    return ()
+
+
+def _check_numpy(ok: Any, *values: Any, exception: str, message: str) -> tuple:
+    ok = np.asarray(ok)
+    if not ok.all():
+        first = int(np.argmin(ok.ravel()))
+        shown = [np.asarray(v).ravel()[first].item() for v in values]
+        raise getattr(builtins, exception, RuntimeError)(message.format(*shown))
+    return ()
+
+
+def _check_batch(size: Any, args: Any, batched: Any, **attributes: Any) -> tuple:
+    check(*(expand_batch(size, a, b) for a, b in zip(args, batched)), **attributes)
+    return (), ()
+
+
+check = Primitive(
+    "check", type=_check_type, numpy=_check_numpy, jvp=None, transpose=NotLinear, batch=_check_batch,
+    native=EffectCall("check"), effect="failing", multiple=True,
+    doc="Raise `exception` with `message` (formatted with the values at the first failing element) unless all ok.")
+
+
+def _print_numpy(*values: Any, template: str) -> tuple:
+    print(template.format(*values))
+    return ()
+
+
+def _print_batch(size: Any, args: Any, batched: Any, **attributes: Any) -> tuple:
+    raise AssertionError("an ordered effect on batched values is grouped into a lane loop before its rule is asked")
+
+
+print_ = Primitive(
+    "print_", type=lambda *values, template: (), numpy=_print_numpy, jvp=None, transpose=NotLinear,
+    batch=_print_batch, native=EffectCall("print"), effect="ordered", multiple=True,
+    doc="Print `template`, formatted with the values, at run time.")

@@ -1,0 +1,100 @@
+"""Families of primitives that derive their common rules, and the helpers that rules are written with.
+
+In: the rules that differ. Out: Primitives.
+
+    sin = elementwise("sin", np.sin, spellings=(math.sin,), jvp=(lambda x_dot, y, x: mul(x_dot, cos(x)),), native="sin")
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.build import literal
+from ..core.dims import DimLike
+from ..core.ir import Atom
+from ..core.native import Native, Point
+from ..core.primitive import NotLinear, Primitive
+from ..core.types import Array, CoreTypeError, is_inexact
+
+
+def require(condition: bool, message: str) -> None:
+    """Raise CoreTypeError(message) unless `condition`."""
+    if not condition:
+        raise CoreTypeError(message)
+
+
+def same_type(*types: Array) -> Array:
+    """The type rule of elementwise operations: all operands alike, and so is the result."""
+    first = types[0].plain
+    require(all(t.plain == first for t in types[1:]), f"operands differ: {', '.join(map(repr, types))}")
+    return first
+
+
+def like(x: Any, value: Any) -> Any:
+    """`value` in the dtype of x, at each element of x (x: an atom or a type)."""
+    type_ = x if isinstance(x, Array) else x.type
+    scalar = literal(value, type_.dtype)
+    return scalar if not type_.dims else broadcast_to(scalar, type_.dims)
+
+
+def broadcast_to(x: Any, dims: Sequence[DimLike]) -> Any:
+    """Broadcast by NumPy's rule: x's dims align with the last of `dims`; size-1 dims stretch."""
+    from .shape import broadcast, reshape
+    dims = tuple(dims)
+    have = x.type.dims
+    if have == dims:
+        return x
+    offset = len(dims) - len(have)
+    keep = [k for k, d in enumerate(have) if d != 1 or dims[offset + k] == 1]
+    if len(keep) != len(have):
+        x = reshape(x, shape=tuple(have[k] for k in keep))
+    return broadcast(x, shape=dims, axes=tuple(offset + k for k in keep))
+
+
+def expand_batch(size: DimLike, x: Atom, batched: bool) -> Atom:
+    """x with a leading batch axis: as it is when it has one, else repeated."""
+    from .shape import broadcast
+    if batched:
+        return x
+    return broadcast(x, shape=(size, *x.type.dims), axes=tuple(range(1, len(x.type.dims) + 1)))
+
+
+def pointwise_batch(primitive: Callable[[], Primitive]) -> Callable:
+    """The batch rule of elementwise operations: repeat what is not batched."""
+    def batch(size: DimLike, args: Sequence[Atom], batched: Sequence[bool], **attributes: Any) -> tuple:
+        return primitive()(*(expand_batch(size, a, b) for a, b in zip(args, batched)), **attributes), True
+    return batch
+
+
+def elementwise(name: str, numpy: Callable, *, jvp: Any, native: Any = None, transpose: Any = NotLinear,
+                spellings: tuple = (), type: Callable = same_type, doc: str = "") -> Primitive:
+    """A scalar function lifted over equal-shaped arrays. `native` defaults to the scalar operation `name`."""
+    def rule(*types: Array, **attributes: Any) -> Array:
+        dims = types[0].dims
+        require(all(t.dims == dims for t in types), f"{name}: operands differ in shape: "
+                                                    f"{', '.join(map(repr, types))}")
+        return type(*types, **attributes)
+
+    def evaluate(*arrays: Any, **attributes: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return numpy(*arrays, **attributes)
+
+    point: Native = native if isinstance(native, Point) else Point(native or name)
+    spelled = ((numpy,) if isinstance(numpy, np.ufunc) else ()) + spellings
+    made = Primitive(name, spellings=spelled, type=rule, numpy=evaluate, jvp=jvp, transpose=transpose,
+                     batch=pointwise_batch(lambda: made), native=point, doc=doc)
+    return made
+
+
+def inexact(*types: Array) -> Array:
+    """Type rule: equal floating or complex operands."""
+    type_ = same_type(*types)
+    require(is_inexact(type_.dtype), f"needs a floating dtype, got {type_}")
+    return type_
+
+
+def result_bool(*types: Array) -> Array:
+    """Type rule of comparisons: equal operands, bool result."""
+    return same_type(*types).with_dtype(np.dtype(bool))

@@ -1,0 +1,117 @@
+"""Primitives that move elements without computing: broadcast, reshape, permute, convert.
+
+In: an array. Out: the same elements elsewhere (or in another dtype).
+"""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from ..core.dims import product
+from ..core.native import Move, Piece, Point
+from ..core.primitive import Primitive
+from ..core.types import Array, dtype_name, has_tangent
+from .families import elementwise, require
+
+
+def _broadcast_type(x: Array, *, shape: tuple, axes: tuple) -> Array:
+    require(len(axes) == x.ndim and all(shape[a] == d for a, d in zip(axes, x.dims)),
+            f"broadcast: {x} does not fit {shape} at axes {axes}")
+    require(list(axes) == sorted(set(axes)), f"broadcast: axes {axes} must increase")
+    return Array(x.dtype, tuple(shape))
+
+
+def _broadcast_numpy(x: Any, *, shape: tuple, axes: tuple) -> Any:
+    x = np.asarray(x)
+    full = x.reshape([shape[k] if k in axes else 1 for k in range(len(shape))])
+    return np.broadcast_to(full, shape)[()] if shape else x[()]
+
+
+def _broadcast_transpose(y_bar: Any, x: Any, *, shape: tuple, axes: tuple) -> Any:
+    from .reduce import reduce_sum
+    rest = tuple(k for k in range(len(shape)) if k not in axes)
+    return reduce_sum(y_bar, axes=rest) if rest else y_bar
+
+
+def _broadcast_batch(size: Any, args: Any, batched: Any, *, shape: tuple, axes: tuple) -> tuple:
+    return broadcast(args[0], shape=(size, *shape), axes=(0, *(a + 1 for a in axes))), True
+
+
+broadcast = Primitive(
+    "broadcast", type=_broadcast_type, numpy=_broadcast_numpy,
+    jvp=(lambda x_dot, y, x, **attributes: broadcast(x_dot, **attributes),), transpose=(_broadcast_transpose,),
+    batch=_broadcast_batch,
+    native=Move(lambda index, types, *, shape, axes: (Piece(0, tuple(index[a] for a in axes)),)),
+    doc="Repeat x: dim k of x becomes dim axes[k] of `shape`.")
+
+
+def _reshape_type(x: Array, *, shape: tuple) -> Array:
+    require(product(x.dims) == product(shape) or not isinstance(product(x.dims) - product(shape), int),
+            f"reshape: {x} has {product(x.dims)} elements, {shape} has {product(shape)}")
+    return Array(x.dtype, tuple(shape))
+
+
+reshape = Primitive(
+    "reshape", type=_reshape_type, numpy=lambda x, *, shape: np.reshape(x, shape),
+    jvp=(lambda x_dot, y, x, **attributes: reshape(x_dot, **attributes),),
+    transpose=(lambda y_bar, x, *, shape: reshape(y_bar, shape=x.type.dims),),
+    batch=lambda size, args, batched, *, shape: (reshape(args[0], shape=(size, *shape)), True),
+    native=Move(lambda index, types, *, shape: (Piece(0, unravel(ravel(index, shape), types[0].dims)),)),
+    doc="The same elements in row-major order under another shape.")
+
+
+def ravel(index: tuple, dims: tuple) -> Any:
+    """The row-major position of `index` in an array of shape `dims`."""
+    position: Any = 0
+    for i, d in zip(index, dims):
+        position = position * d + i
+    return position
+
+
+def unravel(position: Any, dims: tuple) -> tuple:
+    """The index at a row-major position."""
+    index: list[Any] = []
+    for k, d in enumerate(dims):
+        below = product(dims[k + 1:])
+        step = position // below if below != 1 else position
+        index.append(step % d if k else step)
+    return tuple(index)
+
+
+def _permute_type(x: Array, *, axes: tuple) -> Array:
+    require(sorted(axes) == list(range(x.ndim)), f"permute: {axes} is no permutation of the axes of {x}")
+    return x.with_dims(tuple(x.dims[a] for a in axes))
+
+
+def inverse(axes: tuple) -> tuple:
+    """The permutation that undoes `axes`."""
+    return tuple(sorted(range(len(axes)), key=axes.__getitem__))
+
+
+permute = Primitive(
+    "permute", type=_permute_type, numpy=lambda x, *, axes: np.transpose(x, axes),
+    jvp=(lambda x_dot, y, x, **attributes: permute(x_dot, **attributes),),
+    transpose=(lambda y_bar, x, *, axes: permute(y_bar, axes=inverse(axes)),),
+    batch=lambda size, args, batched, *, axes: (permute(args[0], axes=(0, *(a + 1 for a in axes))), True),
+    native=Move(lambda index, types, *, axes: (Piece(0, tuple(index[a] for a in inverse(axes))),)),
+    doc="Transposition: dim k of the result is dim axes[k] of x.")
+
+
+def _convert_type(x: Array, *, dtype: np.dtype) -> Array:
+    dtype_name(dtype)
+    return x.plain.with_dtype(dtype)
+
+
+def _convert_numpy(x: Any, *, dtype: np.dtype) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # complex to real drops the imaginary part, as core says
+        return np.asarray(x).astype(dtype)[()]
+
+
+convert = elementwise(
+    "convert", _convert_numpy, type=_convert_type, native=Point("convert"),
+    jvp=(lambda x_dot, y, x, *, dtype: convert(x_dot, dtype=dtype) if has_tangent(y.type) else None,),
+    transpose=(lambda y_bar, x, *, dtype: convert(y_bar, dtype=x.type.dtype),),
+    doc="Change of dtype with NumPy's `astype` meaning.")

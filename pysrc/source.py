@@ -1,0 +1,100 @@
+"""Places in the user's source, and the errors that point at them.
+
+In: a file, a line, a column. Out: `Span`, and `SourceError` whose text shows the line, a caret, one cause, one remedy.
+
+>>> print(SourceError("the branches leave different types", Span("<none>", 3, 4), remedy="make both f64"))
+<none>:3:5: the branches leave different types
+  remedy: make both f64
+"""
+from __future__ import annotations
+
+import linecache
+from dataclasses import dataclass, replace
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of source. `line` counts from 1, `column` from 0, in characters.
+
+    `role` says what the code made from it computes: primal, tangent, adjoint, recomputed.
+    """
+
+    file: str
+    line: int
+    column: int = 0
+    end_line: int | None = None
+    end_column: int | None = None
+    role: str = "primal"
+    function: str = ""
+
+    def with_role(self, role: str) -> "Span":
+        return replace(self, role=role)
+
+    def text(self) -> str:
+        """The source line, without its newline; empty if it can't be read."""
+        return linecache.getline(self.file, self.line).rstrip("\n")
+
+    def __str__(self) -> str:
+        return f"{self.file}:{self.line}"
+
+
+def excerpt(span: Span) -> str:
+    """The line and a caret under the span, indented by two; empty if the source can't be read."""
+    text = span.text()
+    if not text.strip():
+        return ""
+    body = text.lstrip()
+    cut = len(text) - len(body)
+    start = max(span.column - cut, 0)
+    one_line = span.end_line in (None, span.line)
+    end = span.end_column - cut if one_line and span.end_column is not None else len(body)
+    return f"  {body}\n  {' ' * start}{'^' * max(1, min(end, len(body)) - start)}"
+
+
+class SourceError(Exception):
+    """An error in the user's program. One cause (`message`), one `remedy`, a stable `code`.
+
+    `notes` are further (text, span) pairs, shown after the first place.
+    """
+
+    def __init__(self, message: str, span: Span | None = None, *, remedy: str = "", code: str = "",
+                 notes: tuple[tuple[str, Span | None], ...] = ()):
+        super().__init__(message)
+        self.message, self.span, self.remedy, self.code, self.notes = message, span, remedy, code, notes
+
+    def __str__(self) -> str:
+        place = f"{self.span.file}:{self.span.line}:{self.span.column + 1}: " if self.span else ""
+        rows = [f"{place}{self.message}" + (f" [{self.code}]" if self.code else "")]
+        if self.span and (shown := excerpt(self.span)):
+            rows.append(shown)
+        for text, span in self.notes:
+            rows.append(f"{span.file}:{span.line}: {text}" if span else text)
+            if span and (shown := excerpt(span)):
+                rows.append(shown)
+        if self.remedy:
+            rows.append(f"  remedy: {self.remedy}")
+        return "\n".join(rows)
+
+
+class ShapeError(SourceError, ValueError):
+    """Shapes that do not fit."""
+
+
+class DTypeError(SourceError, TypeError):
+    """A dtype, or a kind of value, where another is needed."""
+
+
+class UnsupportedError(SourceError, TypeError):
+    """A construct that metaphrase refuses; the text says why and what to write instead."""
+
+
+class Errors(SourceError):
+    """Several refusals, reported together."""
+
+    def __init__(self, errors: list[SourceError]):
+        first = errors[0]
+        super().__init__(first.message, first.span, remedy=first.remedy, code=first.code)
+        self.errors = errors
+
+    def __str__(self) -> str:
+        return "\n\n".join(map(str, self.errors))
