@@ -1,2 +1,2 @@
 """The primitives: one declaration each. Importing this package registers all of them."""
-from . import arithmetic, arrays, compare, effects, reduce, regions, shape  # noqa: F401
+from . import arithmetic, arrays, compare, effects, indexing, reduce, regions, shape, structure  # noqa: F401
