@@ -15,9 +15,17 @@ from .ir import Function, Let, Literal, Var, attribute_symbols
 from .primitive import Primitive
 from .types import Array
 
+
 def evaluate(function: Function, *args: Any, sizes: Mapping[str, int] | None = None) -> list[Any]:
-    """Run `function`. `sizes` gives size symbols of the surrounding program; those of its parameters are read off."""
-    known = dict(sizes or {})
+    """Run `function`. `sizes` gives size symbols of the surrounding program; those of its parameters are read off.
+
+    Floating-point faults are silent, as in native code.
+    """
+    with np.errstate(all="ignore"):
+        return _run(function, args, dict(sizes or {}))
+
+
+def _run(function: Function, args: Sequence[Any], known: dict[str, int]) -> list[Any]:
     env: dict[Var, Any] = {}
     if len(args) != len(function.params):
         raise TypeError(f"{function.name} takes {len(function.params)} arguments, {len(args)} were given")
@@ -94,7 +102,7 @@ class _Runner:
         self.sizes = sizes
 
     def __call__(self, function: Function, *args: Any) -> list[Any]:
-        return evaluate(function, *args, sizes=self.sizes)
+        return _run(function, args, dict(self.sizes))
 
     def shape(self, type_: Array) -> tuple[int, ...]:
         return tuple(substitute(d, self.sizes) for d in type_.dims)  # type: ignore[misc]

@@ -77,13 +77,9 @@ def elementwise(name: str, numpy: Callable, *, jvp: Any, native: Any = None, tra
                                                     f"{', '.join(map(repr, types))}")
         return type(*types, **attributes)
 
-    def evaluate(*arrays: Any, **attributes: Any) -> Any:
-        with np.errstate(all="ignore"):
-            return numpy(*arrays, **attributes)
-
     point: Native = native if isinstance(native, Point) else Point(native or name)
     spelled = ((numpy,) if isinstance(numpy, np.ufunc) else ()) + spellings
-    made = Primitive(name, spellings=spelled, type=rule, numpy=evaluate, jvp=jvp, transpose=transpose,
+    made = Primitive(name, spellings=spelled, type=rule, numpy=numpy, jvp=jvp, transpose=transpose,
                      batch=pointwise_batch(lambda: made), native=point, doc=doc)
     return made
 
