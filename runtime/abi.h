@@ -1,0 +1,120 @@
+/* The contract between a compiled program and the runtime that calls it (docs/design.md, section 6).
+
+   In: a context, the buffers, the sizes. Out: 0; failing site + 1; or one of the negative codes below. Example:
+
+       static int entry(mp_ctx *c, void **buffers, const int64_t *sizes) {
+           double *x = buffers[0], *y = buffers[1];
+           for (int64_t i = 0; i < sizes[0]; i++) {
+               if (mp_poll(c, 1)) return MP_INTERRUPTED;
+               if (x[i] < 0) return mp_fail(c, 0, i, 0, 0, 0, 0);
+               y[i] = x[i] + 1;
+           }
+           return 0;
+       }
+
+   No system header is included: a kernel of ten lines is compiled in the time that <math.h> alone would take. The same
+   declarations for Cython text are in runtime/abi.py. A change of any field raises MP_ABI, which is part of the cache's
+   key and is compared when an entry is made. */
+#ifndef METAPHRASE_ABI_H
+#define METAPHRASE_ABI_H
+
+#define MP_ABI 1
+
+#define MP_INTERRUPTED (-1) /* poll found a signal whose handler raised; the exception is set */
+#define MP_NO_MEMORY (-2)   /* alloc, scratch or grow returned NULL */
+#define MP_RAISED (-3)      /* a callback into Python raised; the exception is set */
+
+typedef __INT64_TYPE__ int64_t;
+typedef __INT32_TYPE__ int32_t;
+
+typedef struct mp_ctx mp_ctx;
+struct mp_ctx {
+    int64_t abi;
+    int64_t fuel;    /* work left until the next poll; see mp_poll */
+    char *cursor;    /* free arena memory is [cursor, limit) */
+    char *limit;
+    void **blas;     /* table indexed by MP_dgemm and its like; filled before an entry that needs it is made */
+    int64_t threads; /* METAPHRASE_NUM_THREADS */
+
+    /* Refills fuel and looks for signals. Nonzero: return MP_INTERRUPTED at once. */
+    int (*poll)(mp_ctx *c);
+    /* Memory of result `buffers[k]` whose size is known only now; also written into buffers[k]. NULL: no memory. */
+    void *(*alloc)(mp_ctx *c, int64_t k, int64_t nbytes);
+    /* The dims of such a result, before the entry returns. */
+    void (*set_dims)(mp_ctx *c, int64_t k, int64_t rank, const int64_t *dims);
+    /* Memory until the end of the call, aligned to 64 bytes. Call mp_scratch, which asks this only for a new chunk. */
+    void *(*scratch)(mp_ctx *c, int64_t nbytes);
+    /* A stack of residuals: gives memory of at least `needed` bytes holding the first `*capacity` bytes of `stack` (NULL
+       at first, with *capacity 0), and writes the new capacity, which at least doubles. Freed at the end of the call. */
+    void *(*grow)(mp_ctx *c, void *stack, int64_t *capacity, int64_t needed);
+    /* scratch taken after `mark` is free again after `release(mark)`: for scratch inside a loop. */
+    char *(*mark)(mp_ctx *c);
+    void (*release)(mp_ctx *c, char *mark);
+    /* An ordered effect: takes the GIL and calls the Python callable of `site`. For each operand args holds two pointers:
+       its data and its dims (int64_t[rank]; unused for rank 0); then one pointer to the data of each result.
+       Nonzero: return MP_RAISED at once. */
+    int (*callback)(mp_ctx *c, int64_t site, void **args);
+
+    int64_t error_site;      /* written by mp_fail */
+    int64_t error_iteration;
+    int64_t error_values[4]; /* numbers for the message: an index and a bound, say */
+};
+
+typedef int (*mp_entry)(mp_ctx *c, void **buffers, const int64_t *sizes);
+
+#define MP_UNUSED __attribute__((unused))
+
+/* Ask at a back edge, with the amount of work since the last time in units of about a nanosecond. */
+static inline MP_UNUSED int mp_poll(mp_ctx *c, int64_t work) {
+    c->fuel -= work;
+    return __builtin_expect(c->fuel < 0, 0) ? c->poll(c) : 0;
+}
+
+static inline MP_UNUSED void *mp_scratch(mp_ctx *c, int64_t nbytes) {
+    char *start = c->cursor;
+    int64_t rounded = (nbytes + 64) & ~(int64_t)63; /* never 0, and equal buffers do not share low address bits */
+    if (__builtin_expect(c->limit - start < rounded || nbytes < 0, 0)) return c->scratch(c, nbytes);
+    c->cursor = start + rounded;
+    return start;
+}
+
+/* Records why the program stops; its value is what the entry returns. */
+static inline MP_UNUSED int mp_fail(mp_ctx *c, int64_t site, int64_t iteration, int64_t value0, int64_t value1,
+                                    int64_t value2, int64_t value3) {
+    c->error_site = site;
+    c->error_iteration = iteration;
+    c->error_values[0] = value0;
+    c->error_values[1] = value1;
+    c->error_values[2] = value2;
+    c->error_values[3] = value3;
+    return (int)site + 1;
+}
+
+/* The order of the BLAS and LAPACK table. runtime/abi.py reads this list: it is written only here. */
+#define MP_BLAS_ROUTINES(X)                                                                                           \
+    X(sgemm) X(dgemm) X(cgemm) X(zgemm)                                                                               \
+    X(sgemv) X(dgemv) X(cgemv) X(zgemv)                                                                               \
+    X(sger) X(dger) X(cgeru) X(zgeru)                                                                                 \
+    X(saxpy) X(daxpy) X(caxpy) X(zaxpy)                                                                               \
+    X(sdot) X(ddot)                                                                                                   \
+    X(sscal) X(dscal) X(cscal) X(zscal)                                                                               \
+    X(snrm2) X(dnrm2)                                                                                                 \
+    X(strsm) X(dtrsm) X(ctrsm) X(ztrsm)                                                                               \
+    X(strsv) X(dtrsv) X(ctrsv) X(ztrsv)                                                                               \
+    X(strmm) X(dtrmm) X(ctrmm) X(ztrmm)                                                                               \
+    X(ssyrk) X(dsyrk) X(cherk) X(zherk)                                                                               \
+    X(spotrf) X(dpotrf) X(cpotrf) X(zpotrf)                                                                           \
+    X(sgetrf) X(dgetrf) X(cgetrf) X(zgetrf)                                                                           \
+    X(sgetrs) X(dgetrs) X(cgetrs) X(zgetrs)                                                                           \
+    X(sgesv) X(dgesv) X(cgesv) X(zgesv)                                                                               \
+    X(sgeqrf) X(dgeqrf) X(cgeqrf) X(zgeqrf)                                                                           \
+    X(sorgqr) X(dorgqr) X(cungqr) X(zungqr)                                                                           \
+    X(ssyevd) X(dsyevd) X(cheevd) X(zheevd)                                                                           \
+    X(sgesdd) X(dgesdd) X(cgesdd) X(zgesdd)                                                                           \
+    X(sgeev) X(dgeev) X(cgeev) X(zgeev)
+
+#define MP_BLAS_INDEX(name) MP_##name,
+enum { MP_BLAS_ROUTINES(MP_BLAS_INDEX) MP_BLAS_COUNT };
+#undef MP_BLAS_INDEX
+
+#endif

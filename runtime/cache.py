@@ -1,0 +1,206 @@
+"""The disk cache of compiled libraries, found by content.
+
+In: a key (`key_of` of everything the library depends on) and, when it is missing, the files. Out: the path of a library
+that is exactly what was stored. Example:
+
+    cache = Cache(cache_directory())
+    path = cache.find(key)                        # None when absent, damaged, or not ours
+    path = path or cache.store(key, library, {"kernel.pyx": text})
+
+An entry is a directory named by its key. It is written beside its place and renamed into it, so it is whole or absent,
+and a library that some process has mapped is never written to. The directory is 0700 and owned by the user, and the
+library's digest is compared before each load, because loading a library is running it.
+"""
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import hashlib
+import json
+import logging
+import os
+import shutil
+import stat
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+log = logging.getLogger("metaphrase")
+
+DEFAULT_LIMIT = 512 << 20
+LIBRARY, RECORD = "library.so", "record.json"
+
+
+class CacheUnusable(RuntimeError):
+    """The directory can't be trusted or written; the caller builds without a cache."""
+
+
+def enabled() -> bool:
+    """False under METAPHRASE_CACHE=0."""
+    return os.environ.get("METAPHRASE_CACHE", "1").lower() not in ("0", "false", "off", "no")
+
+
+def cache_directory() -> Path:
+    """METAPHRASE_CACHE_DIR, or metaphrase/ in the user's cache directory."""
+    named = os.environ.get("METAPHRASE_CACHE_DIR")
+    if named:
+        return Path(named).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "metaphrase"
+
+
+def size_limit() -> int:
+    """Bytes kept at most: METAPHRASE_CACHE_SIZE in MiB, 512 when unset."""
+    value = os.environ.get("METAPHRASE_CACHE_SIZE", "")
+    return int(float(value) * (1 << 20)) if value else DEFAULT_LIMIT
+
+
+def key_of(*parts: str) -> str:
+    """A name for the sequence of parts; each part's length goes in, so ("ab", "c") is not ("a", "bc")."""
+    digest = hashlib.sha256()
+    for part in parts:
+        data = part.encode()
+        digest.update(len(data).to_bytes(8, "little"))
+        digest.update(data)
+    return digest.hexdigest()
+
+
+def _digest(path: Path) -> str:
+    return hashlib.sha256(path.read_bytes()).hexdigest()
+
+
+class Cache:
+    """The entries under one directory, shared by all processes of one user."""
+
+    def __init__(self, directory: Path, limit: int | None = None):
+        self.directory = directory
+        self.limit = size_limit() if limit is None else limit
+        self._prepare()
+
+    def _prepare(self) -> None:
+        try:
+            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            status = os.lstat(self.directory)
+            if not stat.S_ISDIR(status.st_mode):
+                raise CacheUnusable(f"the cache {self.directory} is not a directory")
+            if status.st_uid != os.getuid():
+                raise CacheUnusable(f"the cache {self.directory} belongs to another user")
+            if status.st_mode & 0o077:
+                os.chmod(self.directory, 0o700)
+        except OSError as error:
+            raise CacheUnusable(f"the cache {self.directory} can't be used: {error}") from error
+
+    def find(self, key: str) -> Path | None:
+        """The library stored under `key`; an entry that is not whole and ours is removed."""
+        entry = self.directory / key
+        try:
+            status = os.lstat(entry)
+        except FileNotFoundError:
+            return None
+        try:
+            if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+                raise ValueError("it is not a directory of ours")
+            record = json.loads((entry / RECORD).read_text())
+            library = entry / LIBRARY
+            if record["key"] != key or record["digest"] != _digest(library):
+                raise ValueError("its digest differs")
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            log.warning("cache entry %s is rebuilt: %s", entry, error)
+            with self._locked():
+                self._remove(entry)
+            return None
+        with contextlib.suppress(OSError):
+            os.utime(entry)
+        return library
+
+    def store(self, key: str, library: Path, texts: dict[str, str]) -> Path:
+        """Copy `library` in, with the texts it was made from; the first of several writers wins."""
+        entry = self.directory / key
+        try:
+            pending = Path(tempfile.mkdtemp(prefix=".pending-", dir=self.directory))
+            try:
+                shutil.copyfile(library, pending / LIBRARY)
+                os.chmod(pending / LIBRARY, 0o700)
+                for name, text in texts.items():
+                    (pending / name).write_text(text)
+                (pending / RECORD).write_text(json.dumps({"key": key, "digest": _digest(pending / LIBRARY)}))
+                with self._locked():
+                    if self.find_quietly(key) is None:
+                        self._remove(entry)
+                        os.rename(pending, entry)
+                    self._prune(keep=entry)
+            finally:
+                shutil.rmtree(pending, ignore_errors=True)
+        except OSError as error:
+            raise CacheUnusable(f"the cache {self.directory} can't be written: {error}") from error
+        return entry / LIBRARY
+
+    def find_quietly(self, key: str) -> Path | None:
+        """Like `find`, without removing, logging or marking as used."""
+        entry = self.directory / key
+        try:
+            record = json.loads((entry / RECORD).read_text())
+            whole = record["key"] == key and record["digest"] == _digest(entry / LIBRARY)
+        except (OSError, ValueError, KeyError, TypeError):
+            return None
+        return entry / LIBRARY if whole else None
+
+    def entries(self) -> list[tuple[float, int, Path]]:
+        """(time of last use, bytes, path) of each entry, oldest first."""
+        found = []
+        for path in self.directory.iterdir():
+            if path.name.startswith(".") or path.name == "failed":
+                continue
+            with contextlib.suppress(OSError):
+                size = sum(file.stat().st_size for file in path.iterdir()) if path.is_dir() else path.stat().st_size
+                found.append((path.stat().st_mtime, size, path))
+        return sorted(found)
+
+    def clear(self) -> int:
+        """Remove every entry and every kept failure; the number of entries removed."""
+        with self._locked():
+            found = self.entries()
+            for _, _, path in found:
+                self._remove(path)
+            shutil.rmtree(self.directory / "failed", ignore_errors=True)
+        return len(found)
+
+    def keep_failure(self, key: str, texts: dict[str, str]) -> Path:
+        """Keep the files of a failed build where a person can read them; the path of the first."""
+        place = self.directory / "failed" / key[:16]
+        place.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for name, text in texts.items():
+            (place / name).write_text(text)
+        return place / next(iter(texts))
+
+    def _prune(self, keep: Path) -> None:
+        """Least recently used entries go until three quarters of the limit are left. The lock is held."""
+        found = self.entries()
+        total = sum(size for _, size, _ in found)
+        if total <= self.limit:
+            return
+        for _, size, path in found:
+            if path != keep:
+                self._remove(path)
+                total -= size
+            if total <= self.limit * 3 // 4:
+                break
+
+    def _remove(self, entry: Path) -> None:
+        if entry.is_symlink() or entry.is_file():
+            entry.unlink(missing_ok=True)
+        elif entry.exists():
+            # Renamed first: a reader sees the entry whole or not at all.
+            doomed = Path(tempfile.mkdtemp(prefix=".doomed-", dir=self.directory))
+            with contextlib.suppress(OSError):
+                os.rename(entry, doomed / "entry")
+            shutil.rmtree(doomed, ignore_errors=True)
+
+    @contextlib.contextmanager
+    def _locked(self) -> Iterator[None]:
+        descriptor = os.open(self.directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+            yield
+        finally:
+            os.close(descriptor)                 # closing releases the lock

@@ -1,0 +1,117 @@
+"""The C compiler: found once, named exactly, and run with the flags the generated code is written for.
+
+In: a C file. Out: a shared library beside it, or CompileError with the compiler's own words. Example:
+
+    toolchain = find_compiler()                          # raises CompilerMissing
+    compile_shared(toolchain, source, library, contract=True)
+
+The compiler is $METAPHRASE_CC, else $CC, else the first of gcc, cc, clang on PATH.
+"""
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import platform
+import shlex
+import shutil
+import subprocess
+import sysconfig
+from dataclasses import dataclass
+from pathlib import Path
+
+from .abi import HEADER_DIRECTORY
+
+# Not -ffast-math: NaN, Inf and -0.0 keep their meaning, and yet every loop it would vectorise is vectorised, provided
+# that errno and floating-point traps are given up (they are: NumPy's meaning has neither).
+BASE_FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-fwrapv", "-fPIC",
+              "-shared", "-w")
+FAST_FLAGS = ("-ffast-math",)
+# Without start files and the default libraries linking takes half the time; what a kernel may call is named here.
+# `-z defs` makes a name that nothing provides an error here and not at the first call.
+LINK_FLAGS = ("-nostdlib", "-Wl,-z,defs", "-lmvec", "-lm", "-lc", "-lgcc")
+LINK_FLAGS_PLAIN = ("-lm",)
+
+
+class CompilerMissing(RuntimeError):
+    """No C compiler was found; the NumPy stage can still run."""
+
+
+class CompileError(RuntimeError):
+    """The compiler refused the file; `message` holds what it printed."""
+
+    def __init__(self, message: str):
+        super().__init__(message)
+        self.message = message
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """A command and what identifies it: another version of the same compiler has another `identity`."""
+    command: tuple[str, ...]
+    identity: str
+
+
+def find_compiler() -> Toolchain:
+    """The compiler that the environment names, or the first one on PATH."""
+    return _find_compiler(os.environ.get("METAPHRASE_CC") or os.environ.get("CC"), os.environ.get("PATH", ""))
+
+
+@functools.lru_cache(maxsize=8)
+def _find_compiler(named: str | None, path: str) -> Toolchain:
+    for candidate in [named] if named else ["gcc", "cc", "clang"]:
+        command = tuple(shlex.split(candidate or ""))
+        found = shutil.which(command[0], path=path) if command else None
+        if found:
+            real = Path(found).resolve()
+            status = real.stat()
+            # Path, size and time of change, not `gcc --version`: a warm start then runs no process at all.
+            identity = f"{real}:{status.st_size}:{status.st_mtime_ns}:{' '.join(command[1:])}"
+            return Toolchain((found, *command[1:]), identity)
+    wanted = f"'{named}'" if named else "gcc, cc or clang"
+    raise CompilerMissing(f"no C compiler found ({wanted} is not on PATH); install gcc or set METAPHRASE_CC")
+
+
+@functools.lru_cache(maxsize=1)
+def machine_identity() -> str:
+    """CPU and C library: -march=native code made on one machine must not be loaded on another."""
+    processor = platform.machine()
+    try:
+        with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
+            first = file.read(8192).split("\n\n")[0].splitlines()
+        processor += "".join(sorted(line for line in first if line.startswith(("flags", "Features", "model name"))))
+    except OSError:
+        processor += platform.processor()
+    try:
+        library = os.confstr("CS_GNU_LIBC_VERSION") or ""
+    except (ValueError, OSError):
+        library = "".join(platform.libc_ver())
+    return hashlib.sha256(f"{processor}|{library}".encode()).hexdigest()
+
+
+def flags(contract: bool = True, fastmath: bool = False, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
+    """The compile flags. `contract` allows fused multiply-add; without it + - * / and sqrt are NumPy's to the bit."""
+    contraction = ("-ffp-contract=fast",) if contract else ("-ffp-contract=off",)
+    return (*BASE_FLAGS, *contraction, *(FAST_FLAGS if fastmath else ()), *extra)
+
+
+def compile_shared(toolchain: Toolchain, source: Path, library: Path, options: tuple[str, ...], *,
+                   python: bool = False) -> None:
+    """Compile one C file to a shared library; `python=True` for a file that includes Python.h."""
+    include = [f"-I{HEADER_DIRECTORY}"]
+    if python:
+        include.append(f"-I{sysconfig.get_paths()['include']}")
+    errors = ""
+    # libmvec and -nostdlib are glibc's and gcc's; elsewhere the plain form must do.
+    for link in (LINK_FLAGS_PLAIN,) if python else (LINK_FLAGS, LINK_FLAGS_PLAIN):
+        command = [*toolchain.command, *options, *include, str(source), "-o", str(library), *link]
+        try:
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+        except OSError as error:
+            raise CompilerMissing(f"the C compiler {toolchain.command[0]} does not run: {error}") from error
+        if done.returncode == 0:
+            return
+        errors = done.stderr or done.stdout or f"exit status {done.returncode}"
+        if "lmvec" not in errors and "lgcc" not in errors:
+            break
+    raise CompileError(errors)

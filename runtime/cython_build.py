@@ -1,0 +1,274 @@
+"""Emitted Cython text -> a loaded library and the address of its entry.
+
+In: the text of one module with `cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil`. Out: a
+`Library`. Example:
+
+    library = build(text, name="softmax")
+    y, = dispatch.run_entry(library.address, [x], [("float64", x.shape)], [])
+
+The text is translated by a worker process, which Cython's slow start and its patches belong to (`warm()` starts it early,
+beside the staging); the functions are cut out of the C and compiled alone, or the whole extension is where that fails.
+What is built is kept on disk (runtime/cache.py). Raises CompilerMissing, or BuildError with the path of the kept text.
+"""
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import json
+import logging
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from . import cache as disk
+from . import cython_translate
+from .abi import ABI_VERSION, HEADER_DIRECTORY
+from .compiler import (CompileError, CompilerMissing, Toolchain, compile_shared, find_compiler, flags,
+                       machine_identity)
+
+__all__ = ["BuildError", "CompilerMissing", "Library", "build", "warm"]
+log = logging.getLogger("metaphrase")
+
+
+class BuildError(RuntimeError):
+    """The text did not become a library. `message`: what Cython or the C compiler said; `path`: the kept text."""
+
+    def __init__(self, name: str, message: str, path: Path):
+        super().__init__(f"the native code of {name} did not compile:\n{message.rstrip()}\nThe emitted text is kept "
+                         f"in {path}")
+        self.name, self.message, self.path = name, message, path
+
+
+@dataclass(frozen=True)
+class Library:
+    """A loaded program. `address` is its entry's; it stays loaded as long as the process runs."""
+    name: str
+    address: int
+    path: Path
+    text: str
+    cached: bool                                  # True: found on disk, nothing was compiled
+    form: str                                     # "kernel", or "extension": the whole module, the fall-back
+    seconds: dict[str, float] = field(default_factory=dict)
+    handle: ctypes.CDLL | None = field(default=None, repr=False, compare=False)
+
+
+# ---------------------------------------------------------------------------------------------------- translating
+
+class _Worker:
+    """The process that translates; one request at a time."""
+
+    def __init__(self) -> None:
+        self.process_of = os.getpid()
+        self.lock = threading.Lock()
+        self.process = subprocess.Popen(
+            [sys.executable, "-S", "-P", cython_translate.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL, text=True, encoding="utf-8", bufsize=1)
+        self._write({"path": sys.path})
+
+    def _write(self, message: dict) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(message) + "\n")
+        self.process.stdin.flush()
+
+    def ask(self, text: str, whole: bool) -> dict[str, str]:
+        """The worker's answer; OSError or ValueError when it is gone."""
+        with self.lock:
+            try:
+                self._write({"text": text, "whole": whole})
+                assert self.process.stdout is not None
+                line = self.process.stdout.readline()
+            except BaseException:
+                self.process.kill()               # Ctrl-C between question and answer: the next answer would be stale
+                raise
+        if not line:
+            raise OSError("the translating process ended")
+        return json.loads(line)
+
+    def alive(self) -> bool:
+        """False in a forked child, which must not share the parent's pipe."""
+        return self.process_of == os.getpid() and self.process.poll() is None
+
+
+_worker: _Worker | None = None
+_worker_lock = threading.Lock()
+
+
+def _start_worker() -> _Worker:
+    global _worker
+    with _worker_lock:
+        if _worker is None or not _worker.alive():
+            _worker = _Worker()
+        return _worker
+
+
+def warm() -> None:
+    """Start the translating process now, so that it is ready when staging is; returns at once, never raises."""
+    try:
+        find_compiler()
+        _start_worker()
+    except (OSError, ValueError, CompilerMissing) as error:
+        log.debug("the translating process was not started: %s", error)
+
+
+def translate(text: str, whole: bool = False) -> dict[str, str]:
+    """`{"c", "form", "note"?}` or `{"error"}`; by the worker, or in this process where none can run."""
+    for _ in range(2):                            # a worker that has died is replaced once
+        try:
+            return _start_worker().ask(text, whole)
+        except (OSError, ValueError) as error:
+            log.debug("the translating process failed: %s", error)
+    return cython_translate.request(text, whole)
+
+
+def _after_fork() -> None:
+    global _worker, _worker_lock, _building_lock
+    _worker, _worker_lock, _building_lock = None, threading.Lock(), threading.Lock()
+    _building.clear()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+# ------------------------------------------------------------------------------------------------------- building
+
+_loaded: dict[str, Library] = {}
+_building: dict[str, threading.Lock] = {}
+_building_lock = threading.Lock()
+_private: tempfile.TemporaryDirectory | None = None
+
+
+def build(text: str, *, name: str, contract: bool = True, fastmath: bool = False, extra_flags: tuple[str, ...] = (),
+          whole: bool = False) -> Library:
+    """Compile and load `text`, or find it compiled. `name` is for messages; `whole` forces the full extension."""
+    toolchain = find_compiler()
+    options = flags(contract, fastmath, extra_flags)
+    key = _key(text, toolchain, options, whole)
+    library = _loaded.get(key)
+    if library is not None:
+        return library
+    with _building_lock:
+        lock = _building.setdefault(key, threading.Lock())
+    with lock:                                    # a second thread that wants the same text waits for the first
+        library = _loaded.get(key)
+        if library is None:
+            library = _loaded[key] = _find_or_build(key, text, name, toolchain, options, whole)
+    return library
+
+
+def _key(text: str, toolchain: Toolchain, options: tuple[str, ...], whole: bool) -> str:
+    headers = "".join((HEADER_DIRECTORY / header).read_text() for header in ("abi.h", "abi_blas.h"))
+    form = f"extension {platform.python_implementation()} {sys.version}" if whole else "kernel"
+    return disk.key_of(text, " ".join(options), toolchain.identity, machine_identity(), str(ABI_VERSION), headers, form,
+                       cython_translate.PRELUDE)
+
+
+def _cache() -> disk.Cache | None:
+    if not disk.enabled():
+        return None
+    try:
+        return disk.Cache(disk.cache_directory())
+    except disk.CacheUnusable as error:
+        _warn_once(str(error))
+        return None
+
+
+_warned: set[str] = set()
+
+
+def _warn_once(message: str) -> None:
+    if message not in _warned:
+        _warned.add(message)
+        log.warning("%s; compiled programs are not kept", message)
+
+
+def _private_directory() -> Path:
+    """Where libraries live when nothing is cached; removed when the process ends."""
+    global _private
+    if _private is None:
+        _private = tempfile.TemporaryDirectory(prefix="metaphrase-", ignore_cleanup_errors=True)
+    return Path(_private.name)
+
+
+def _find_or_build(key: str, text: str, name: str, toolchain: Toolchain, options: tuple[str, ...],
+                   whole: bool) -> Library:
+    cache = _cache()
+    start = time.perf_counter()
+    if cache is not None and (found := cache.find(key)) is not None:
+        with contextlib.suppress(OSError, AttributeError):      # it does not load here: build it again
+            handle, address = _load(found)
+            seconds = {"load": time.perf_counter() - start}
+            form = "extension" if (found.parent / "extension").exists() else "kernel"
+            return Library(name, address, found, text, True, form, seconds, handle)
+    with tempfile.TemporaryDirectory(prefix="metaphrase-") as scratch:
+        made, form, c_text, seconds = _compile(Path(scratch), text, name, key, cache, toolchain, options, whole)
+        texts = {"kernel.pyx": text, "kernel.c": c_text} | ({"extension": ""} if form == "extension" else {})
+        try:
+            path = cache.store(key, made, texts) if cache is not None else None
+        except disk.CacheUnusable as error:
+            _warn_once(str(error))
+            path = None
+        if path is None:
+            path = _private_directory() / f"{key[:32]}.so"
+            path.write_bytes(made.read_bytes())
+    start = time.perf_counter()
+    try:
+        handle, address = _load(path)
+    except (OSError, AttributeError) as error:
+        raise _failure(name, str(error), key, {"kernel.pyx": text, "kernel.c": c_text}, cache) from error
+    seconds["load"] = time.perf_counter() - start
+    return Library(name, address, path, text, False, form, seconds, handle)
+
+
+def _compile(scratch: Path, text: str, name: str, key: str, cache: disk.Cache | None, toolchain: Toolchain,
+             options: tuple[str, ...], whole: bool) -> tuple[Path, str, str, dict[str, float]]:
+    """(library, form, C text, seconds): the cut kernel, and where that fails the whole extension."""
+    source, library = scratch / "kernel.c", scratch / "library.so"
+    message, c_text, seconds = "", "", {}
+    for form in ("extension",) if whole else ("kernel", "extension"):
+        start = time.perf_counter()
+        answer = translate(text, form == "extension")
+        seconds["translate"] = seconds.get("translate", 0.0) + time.perf_counter() - start
+        if "error" in answer:
+            raise _failure(name, answer["error"], key, {"kernel.pyx": text}, cache)
+        if answer["form"] != form:
+            log.debug("%s is built as a whole extension: %s", name, answer.get("note"))
+        form, tried = answer["form"], answer["c"]
+        source.write_text(tried)
+        start = time.perf_counter()
+        try:
+            compile_shared(toolchain, source, library, options, python=form == "extension")
+            seconds["compile"] = seconds.get("compile", 0.0) + time.perf_counter() - start
+            return library, form, tried, seconds
+        except CompileError as error:
+            seconds["compile"] = seconds.get("compile", 0.0) + time.perf_counter() - start
+            message, c_text = message or str(error), c_text or tried
+            log.debug("%s as %s did not compile: %s", name, form, error)
+            if form == "extension":
+                break
+    raise _failure(name, message, key, {"kernel.pyx": text, "kernel.c": c_text}, cache)
+
+
+def _failure(name: str, message: str, key: str, texts: dict[str, str], cache: disk.Cache | None) -> BuildError:
+    try:
+        if cache is None:
+            raise OSError("no cache")
+        path = cache.keep_failure(key, texts)
+    except OSError:
+        place = Path(tempfile.mkdtemp(prefix="metaphrase-failed-"))
+        for file, content in texts.items():
+            (place / file).write_text(content)
+        path = place / "kernel.pyx"
+    return BuildError(name, message, path)
+
+
+def _load(path: Path) -> tuple[ctypes.CDLL, int]:
+    handle = ctypes.CDLL(str(path))
+    address = ctypes.cast(getattr(handle, cython_translate.SYMBOL), ctypes.c_void_p).value
+    assert address is not None
+    return handle, address

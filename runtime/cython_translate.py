@@ -1,0 +1,172 @@
+"""Cython text -> C text, the one place that imports Cython; runs as a worker process or in this process.
+
+In: the text of a module whose functions are all `cdef ... noexcept nogil`. Out: its C, either whole (an extension
+module) or cut to the functions alone, which needs no Python.h and compiles four times as fast. Example:
+
+    c_text = cut(translate("cdef int entry(mp_ctx* c, ...) noexcept nogil: ..."))
+
+As a process (`python -S -P cython_translate.py`) it reads one JSON request a line and answers with one JSON line, until
+its input ends. Only there are Cython's internals patched for a quick start, and only in versions that were tried.
+"""
+from __future__ import annotations
+
+import contextlib
+import gc
+import io
+import json
+import os
+import re
+import sys
+import tempfile
+
+NAME = "kernel"                                  # one module name for all: the C then depends on the text alone
+SYMBOL = "metaphrase_entry"                      # the exported function
+QUICK_START_VERSIONS = ("3.3.1",)
+
+DIRECTIVES = {"language_level": 3, "boundscheck": False, "wraparound": False, "cdivision": True,
+              "initializedcheck": False, "emit_code_comments": False, "binding": False}
+
+# What Cython's boilerplate would have declared and the functions use.
+PRELUDE = '''\
+typedef __PTRDIFF_TYPE__ Py_ssize_t;
+#define CYTHON_UNUSED __attribute__((unused))
+#define CYTHON_INLINE inline
+#define CYTHON_FALLTHROUGH __attribute__((fallthrough))
+#define CYTHON_RESTRICT __restrict__
+#define likely(x) __builtin_expect(!!(x), 1)
+#define unlikely(x) __builtin_expect(!!(x), 0)
+'''
+SECTION = re.compile(r"/\* #### Code section: (\w+) ### \*/")
+
+
+class TranslateError(Exception):
+    """Cython refused the text; the message is Cython's."""
+
+
+class CutError(Exception):
+    """The functions can't be cut out of this C: a marker is missing, or they use Cython's utility code."""
+
+
+def quick_start() -> bool:
+    """Spare Cython's cold start a second: identifiers are ASCII here, and no exception is named. True when done."""
+    import Cython
+    if Cython.__version__ not in QUICK_START_VERSIONS:
+        return False
+    import Cython.Compiler.Lexicon as lexicon
+    import Cython.Compiler.PyrexTypes as types
+    lexicon.unicode_start_ch_any = lexicon.unicode_continuation_ch_any = ""
+    lexicon.unicode_start_ch_range, lexicon.unicode_continuation_ch_range = "AZ__az", "09"
+    types.KNOWN_EXCEPTION_NAMES = frozenset(["BaseException", "Exception", "StopIteration", "MemoryError"])
+    return True
+
+
+def translate(text: str) -> str:
+    """The C of the whole extension module."""
+    from Cython.Compiler import Options
+    from Cython.Compiler.Main import compile as compile_file
+    with tempfile.TemporaryDirectory(prefix="metaphrase-") as directory:
+        source = os.path.join(directory, NAME + ".pyx")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(text)
+        options = Options.CompilationOptions(defaults=Options.default_options, language_level=3,
+                                             compiler_directives=dict(DIRECTIVES), include_path=[])
+        printed = io.StringIO()
+        collecting = gc.isenabled()
+        gc.disable()                             # a translation makes much garbage and no cycles worth breaking
+        try:
+            with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(printed):
+                result = compile_file(source, options)
+        except Exception as error:               # Cython's own CompileError, or a crash of Cython
+            raise TranslateError(printed.getvalue() or f"{type(error).__name__}: {error}") from error
+        finally:
+            if collecting:
+                gc.enable()
+        if result.num_errors:
+            raise TranslateError(printed.getvalue().replace(directory + os.sep, ""))
+        with open(os.path.join(directory, NAME + ".c"), encoding="utf-8") as file:
+            return file.read()
+
+
+def _sections(c_text: str) -> dict[str, str]:
+    parts = SECTION.split(c_text)
+    return dict(zip(parts[1::2], parts[2::2]))
+
+
+def mangled(function: str) -> str:
+    """The C name that Cython gives to a cdef function of the module."""
+    return f"__pyx_f_{len(NAME)}{NAME}_{function}"
+
+
+def cut(c_text: str) -> str:
+    """Only the functions of the module, with verbatim C, types and prototypes; `SYMBOL` is its one exported name."""
+    sections = _sections(c_text)
+    try:
+        start = c_text.index("/* Early includes */") + len("/* Early includes */")
+        early = c_text[start:c_text.index("#ifdef _OPENMP", start)]
+        declarations = sections["module_declarations"].split(f'/* Module declarations from "{NAME}" */')[1]
+        types, body = sections["type_declarations"], sections["module_code"]
+    except (KeyError, ValueError, IndexError) as error:
+        raise CutError(f"Cython's output has no {error}") from None
+    kernel = "\n".join((PRELUDE, early, types, declarations, body, exported()))
+    kernel = re.sub(r"\n\s*\n+", "\n", kernel)
+    foreign = set(re.findall(r"\b(?:__Pyx_\w+|Py[A-Z]\w+)", kernel)) - {"Py_ssize_t"}
+    if foreign:
+        raise CutError(f"the functions use {', '.join(sorted(foreign))}")
+    if mangled("entry") + "(" not in kernel:
+        raise CutError("the module defines no function `entry`")
+    return kernel.replace(mangled(""), "k_")
+
+
+def exported() -> str:
+    """The one function of the library that is seen from outside."""
+    return (f'\n__attribute__((visibility("default"))) int {SYMBOL}(mp_ctx *c, void **buffers, const int64_t *sizes) {{\n'
+            f'    return {mangled("entry")}(c, buffers, sizes);\n}}\n')
+
+
+def request(text: str, whole: bool) -> dict[str, str]:
+    """Answer one request: `c` with its `form` (kernel or extension), or `error`; `note` says why it was not cut."""
+    try:
+        c_text = translate(text)
+    except TranslateError as error:
+        return {"error": str(error)}
+    if not whole:
+        try:
+            return {"c": cut(c_text), "form": "kernel"}
+        except CutError as error:
+            return {"c": c_text + exported(), "form": "extension", "note": str(error)}
+    return {"c": c_text + exported(), "form": "extension"}
+
+
+WARM_TEXT = '''
+cdef extern from "abi.h" nogil:
+    ctypedef long long int64_t
+    ctypedef struct mp_ctx:
+        int64_t fuel
+cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil:
+    cdef int64_t i
+    for i in range(sizes[0]):
+        if i > 3:
+            (<double*>buffers[0])[i] = i * 2.0
+    return 0
+'''
+
+
+def serve() -> None:
+    """Answer requests until the input ends, which it does when the process that started this one ends."""
+    answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)                                # whatever prints must not break the protocol
+    sys.path[:] = json.loads(sys.stdin.readline())["path"]
+    quick_start()
+    translate(WARM_TEXT)
+    gc.collect()
+    gc.freeze()
+    for line in sys.stdin:
+        question = json.loads(line)
+        answers.write(json.dumps(request(question["text"], question["whole"])) + "\n")
+        answers.flush()
+
+
+if __name__ == "__main__":
+    import signal
+    signal.signal(signal.SIGINT, signal.SIG_IGN)     # Ctrl-C belongs to the user's program
+    serve()
