@@ -1,1 +1,1 @@
-"""Core programs become their derivative, their transpose, their batch."""
+"""Program transformations: Function -> Function."""

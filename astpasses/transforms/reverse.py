@@ -1,0 +1,63 @@
+"""Reverse mode, put together: jvp, then split, then transpose.
+
+In: a Function and which of its parameters to differentiate. Out: one program that returns the results and, from the
+cotangents of the results, the cotangents of those parameters; or the two halves apart.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from metaphrase.core.build import Builder
+from metaphrase.core.ir import Function, Var
+from metaphrase.ops.arrays import zeros
+
+from .common import select_marked
+from .jvp import jvp
+from .split import split
+from .transpose import transpose
+
+Clean = Callable[[Function], Function]
+
+
+@dataclass(frozen=True)
+class Linearized:
+    """`known(*params) -> (*results, *residuals)`; `linear(*residuals, *dots) -> out dots` of results that have one."""
+
+    known: Function
+    linear: Function
+    out_nonzero: list[bool]
+    residuals: int
+
+
+def linearize(function: Function, wrt: Sequence[bool], clean: Clean = lambda f: f) -> Linearized:
+    """Split `function` at a point into its value and its derivative. `clean` runs between the steps (simplify)."""
+    forward, nonzero = jvp(function, wrt)
+    forward = clean(forward)
+    known = [True] * len(function.params) + [False] * sum(wrt)
+    count = len(function.results)
+    wanted = [True] * count + [False] * (len(forward.results) - count)
+    part = split(forward, known, results_known=wanted)
+    return Linearized(part.known, part.linear, nonzero, len(part.residuals))
+
+
+def vjp(function: Function, wrt: Sequence[bool], clean: Clean = lambda f: f) -> Function:
+    """`(*params, *cotangents of results that have one) -> (*results, *cotangents of the marked parameters)`."""
+    parts = linearize(function, wrt, clean)
+    linear_marks = [False] * parts.residuals + [True] * sum(wrt)
+    backward, found = transpose(clean(parts.linear), linear_marks)
+    with Builder(f"vjp_{function.name}") as builder:
+        params = [builder.parameter(p.name, p.type) for p in function.params]
+        bars = [builder.parameter(f"{r.name if isinstance(r, Var) else 'result'}_bar", r.type.plain)
+                for r, m in zip(function.results, parts.out_nonzero) if m]
+        outs = builder.replay(parts.known, params)
+        results, residuals = outs[:len(function.results)], outs[len(function.results):]
+        cotangents = iter(builder.replay(backward, [*residuals, *bars]))
+        targets = select_marked(function.params, wrt)
+        found_bars = [next(cotangents) if f else zeros(p.type.plain) for p, f in zip(targets, found)]
+        return builder.function([*results, *found_bars])
+
+
+def out_nonzero(function: Function, wrt: Sequence[bool]) -> list[bool]:
+    """Which results have a cotangent in `vjp(function, wrt)`."""
+    return jvp(function, wrt)[1]

@@ -1,0 +1,346 @@
+"""Splitting a program by what is known (unzipping; Radul et al., You Only Linearize Once, POPL 2023).
+
+In: a Function and which of its parameters are known. Out: a known Function, whose extra results are residuals, and
+a linear Function of residuals and the unknown parameters.
+
+    def f(x, x_dot):                 def known(x):               def linear(c, x_dot):
+        y = sin(x)                       y = sin(x)                  y_dot = mul(x_dot, c)
+        c = cos(x)              ->       c = cos(x)                  return y_dot
+        y_dot = mul(x_dot, c)            return y, c
+        return y, y_dot
+
+A `while` becomes a known `while` that stacks what its linear part needs, and a linear loop over those rows. What is
+cheap is computed again from what is saved anyway; what has a run-time size of its own inside a loop or branch can't
+leave it, and is computed again from what can.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from metaphrase.core.build import Builder
+from metaphrase.core.ir import Atom, Function, Let, Roles, Var
+from metaphrase.core.native import Iota, Move
+from metaphrase.core.types import type_symbols
+from metaphrase.ops.arrays import undefined
+from metaphrase.ops.regions import cond as cond_primitive
+from metaphrase.ops.regions import loop as loop_primitive
+from metaphrase.ops.regions import loop_trips
+
+from .common import inline, select_marked, variables, without_effects
+
+CHEAP = {"neg", "add", "sub", "mul", "select", "eq", "ne", "lt", "le", "gt", "ge", "and_", "or_", "not_", "xor", "convert",
+         "max", "min", "abs", "sign", "square", "as_dim"}
+
+
+@dataclass(frozen=True)
+class Split:
+    """`known(*known params) -> (*known results, *residuals)`; `linear(*residuals, *unknown params) -> unknown results`.
+
+    `residuals` are the variables of the split function that cross over.
+    """
+
+    known: Function
+    linear: Function
+    results_known: list[bool]
+    residuals: tuple[Var, ...]
+
+
+def known_results(function: Function, known: Sequence[bool]) -> list[bool]:
+    """Which results can be computed from the known parameters alone."""
+    unknown = {p for p, k in zip(function.params, known, strict=True) if not k}
+    for let in function.lets:
+        if any(a in unknown for a in variables(let.args)):
+            marks = _region_marks(let, unknown)
+            unknown.update(v for v, k in zip(let.outs, marks) if not k)
+    return [not (isinstance(r, Var) and r in unknown) for r in function.results]
+
+
+def _region_marks(let: Let, unknown: set[Var]) -> list[bool]:
+    """Which results of a Let with an unknown operand are known all the same."""
+    marks = [a not in unknown for a in let.args]
+    if let.primitive.name == "loop":
+        return _loop_marks(let, marks)[1]
+    if let.primitive.name == "cond":
+        return _cond_marks(let, marks)
+    return [False] * len(let.outs)
+
+
+def split(function: Function, known: Sequence[bool], *, inner: bool = False,
+          results_known: Sequence[bool] | None = None) -> Split:
+    """See the head of this file. `inner`: residuals may not name sizes that `function` itself binds.
+
+    `results_known` may demote results: a known one that is wanted from the linear side becomes a residual.
+    """
+    function = inline(function)
+    return _Splitter(function, list(known), inner, results_known).run()
+
+
+class _Splitter:
+    def __init__(self, function: Function, known: list[bool], inner: bool, results_known: Sequence[bool] | None):
+        self.function, self.marks, self.inner = function, known, inner
+        self.unknown = {p for p, k in zip(function.params, known, strict=True) if not k}
+        self.known_builder, self.linear_builder = Builder(function.name), Builder(f"linear_{function.name}")
+        self.definitions: dict[Var, Let] = {}
+        self.demanded: list[Var] = []     # known variables that the linear side reads, in order of first use
+        self.local: set[str] = set()      # size symbols bound in this function
+        self.wanted = results_known
+
+    def run(self) -> Split:
+        function = self.function
+        for let in function.lets:
+            self._let(let)
+        results_known = [not (isinstance(r, Var) and r in self.unknown) for r in function.results]
+        if self.wanted is not None:
+            results_known = [a and b for a, b in zip(results_known, self.wanted)]
+        linear_results = [r for r, k in zip(function.results, results_known) if not k]
+        for result in variables(linear_results):
+            self.demand(result)
+        residuals, again = self._choose()
+        linear_lets = self._recomputation(again) + self.linear_builder.lets
+        known_params = select_marked(function.params, self.marks)
+        unknown_params = [p for p, k in zip(function.params, self.marks) if not k]
+        known = Function(function.name, tuple(known_params), tuple(self.known_builder.lets),
+                         (*select_marked(function.results, results_known), *residuals))
+        linear = Function(f"linear_{function.name}", (*residuals, *unknown_params), tuple(linear_lets),
+                          tuple(linear_results))
+        return Split(known, linear, results_known, tuple(residuals))
+
+    def demand(self, atom: Any) -> None:
+        """Note that the linear side reads a known variable."""
+        if isinstance(atom, Var) and atom not in self.unknown:
+            self.demanded.append(atom)
+
+    def _let(self, let: Let) -> None:
+        if not any(a in self.unknown for a in variables(let.args)):
+            self._known(let)
+        elif let.primitive.name == "loop":
+            self._loop(let)
+        elif let.primitive.name == "cond":
+            self._cond(let)
+        else:
+            self._linear(let)
+
+    def _known(self, let: Let) -> None:
+        self.known_builder.lets.append(let)
+        self.local |= let.own_symbols()
+        for out in let.outs:
+            self.definitions[out] = let
+
+    def _linear(self, let: Let) -> None:
+        for arg in let.args:
+            self.demand(arg)
+        self._demand_sizes(let)
+        self.linear_builder.lets.append(let)
+        self.unknown.update(let.outs)
+
+    def _demand_sizes(self, let: Let) -> None:
+        """A linear Let that names a size bound here needs the variable that binds it."""
+        for symbol in sorted(let.uses_symbols() & self.local):
+            for known in self.known_builder.lets:
+                if symbol in known.own_symbols():
+                    self.demand(known.outs[0])
+
+    # -- residuals -------------------------------------------------------------------------------------------------
+    def _movable(self, var: Var) -> bool:
+        return not (self.inner and type_symbols(var.type) & self.local)
+
+    def _choose(self) -> tuple[list[Var], set[Var]]:
+        """Residuals, and the variables to compute again from them."""
+        params = set(self.function.params)
+        residuals: dict[Var, None] = {}
+        again: set[Var] = set()
+
+        def need(var: Var) -> None:
+            if var in residuals or var in again:
+                return
+            let = self.definitions.get(var)
+            if var in params or let is None:
+                residuals[var] = None
+            elif isinstance(let.primitive.native, (Move, Iota)) and not let.primitive.region or not self._movable(var):
+                again.update(let.outs)
+                for arg in variables(let.args):
+                    need(arg)
+                for symbol in sorted(let.uses_symbols() & self.local):
+                    need(self._binder(symbol))
+            else:
+                residuals[var] = None
+
+        for var in self.demanded:
+            need(var)
+        position = {v: k for k, let in enumerate(self.known_builder.lets) for v in let.outs}
+        for var in sorted(residuals, key=lambda v: -position.get(v, -1)):
+            del residuals[var]
+            chain = self._cheap_chain(var, residuals, again, 6)
+            if chain is None or var in params:
+                residuals[var] = None
+            else:
+                again |= chain
+        return list(residuals), again
+
+    def _cheap_chain(self, var: Var, residuals: dict[Var, None], again: set[Var], budget: int) -> set[Var] | None:
+        """The cheap Lets that give `var` from what crosses anyway; None if there is no such chain within budget."""
+        chain: set[Var] = set()
+        todo = [var]
+        while todo:
+            var = todo.pop()
+            if var in residuals or var in again or var in chain:
+                continue
+            let = self.definitions.get(var)
+            free = let is not None and isinstance(let.primitive.native, (Move, Iota)) and not let.primitive.region
+            if let is None or len(chain) >= budget or not (free or let.primitive.name in CHEAP):
+                return None
+            if let.own_symbols():
+                return None
+            chain.update(let.outs)
+            todo += variables(let.args)
+        return chain
+
+    def _binder(self, symbol: str) -> Var:
+        for let in self.known_builder.lets:
+            if symbol in let.own_symbols():
+                return let.outs[0]
+        raise AssertionError(f"size {symbol} is not bound in {self.function.name}")
+
+    def _recomputation(self, again: set[Var]) -> list[Let]:
+        lets = []
+        for let in self.known_builder.lets:
+            if any(v in again for v in let.outs):
+                pure = without_effects(let)
+                if pure is not None:
+                    span = let.span.with_role("recomputed") if let.span else None
+                    lets.append(Let(pure.outs, pure.primitive, pure.args, pure.attributes, span))
+        return lets
+
+    # -- regions ---------------------------------------------------------------------------------------------------
+    def _loop(self, let: Let) -> None:
+        attributes = dict(let.attributes)
+        roles: Roles = attributes["roles"]
+        body: Function = attributes["body"]
+        condition: Function | None = attributes["cond"]
+        operands, outs_known = _loop_marks(let, [a not in self.unknown for a in let.args])
+        part = split(body, [True, *operands], inner=True, results_known=outs_known[condition is not None:])
+        arg_of = dict(zip(body.params[1:], let.args))
+        consts, carries, accumulators, rows = roles.parts(body.params[1:])
+        marks = roles.parts(operands)
+
+        invariant = [r for r in part.residuals if r in consts]
+        row_residuals = [r for r in part.residuals if r in rows]
+        index_used = body.params[0] in part.residuals
+        stacked = [r for r in part.residuals if r not in invariant and r not in row_residuals and r != body.params[0]]
+        count = len(part.known.results) - len(part.residuals)
+        known_results = part.known.results[:count]
+        known_roles = Roles(*(sum(m) for m in marks))
+        known_body = Function(body.name, (body.params[0], *part.known.params[1:]), part.known.lets,
+                              (*known_results, *stacked))
+        known_attributes = {**attributes, "body": known_body, "roles": known_roles}
+        if condition is not None:
+            keep = [True, *marks[0], *marks[1]]
+            known_attributes["cond"] = Function(condition.name, tuple(select_marked(condition.params, keep)),
+                                                condition.lets, condition.results)
+        names = [v.name for v, k in zip(let.outs, outs_known) if k] + [r.name for r in stacked]
+        known_args = select_marked(let.args, operands)
+        outs = self.known_builder.bind(loop_primitive, tuple(known_args), known_attributes, names, let.span)
+        known_outs = select_marked(let.outs, outs_known)
+        stacks = outs[len(known_outs):]
+        made = self.known_builder.lets.pop()
+        made = Let((*known_outs, *stacks), made.primitive, made.args, made.attributes, made.span)
+        self._known(made)
+
+        trips = loop_trips(attributes["length"], condition, attributes.get("size"))
+        unknown = [select_marked(p, [not k for k in m]) for p, m in zip((consts, carries, accumulators, rows), marks)]
+        linear_params = (body.params[0], *invariant, *unknown[0], *unknown[1], *unknown[2], *row_residuals, *stacked,
+                         *unknown[3])
+        if not index_used:
+            linear_params = (Var("i", body.params[0].type), *linear_params[1:])
+        linear_body = Function(part.linear.name, linear_params, part.linear.lets, part.linear.results)
+        linear_attributes = {**attributes, "body": linear_body, "cond": None, "length": trips, "roles": Roles(
+            len(invariant) + len(unknown[0]), len(unknown[1]), len(unknown[2]),
+            len(row_residuals) + len(stacked) + len(unknown[3]))}
+        linear_attributes.pop("size", None)
+        linear_args = (*(arg_of[v] for v in (*invariant, *unknown[0], *unknown[1], *unknown[2], *row_residuals)),
+                       *stacks, *(arg_of[v] for v in unknown[3]))
+        if condition is not None and row_residuals:
+            raise AssertionError("rows into a loop with a condition have no trip count of their own")
+        linear_outs = tuple(v for v, k in zip(let.outs, outs_known) if not k)
+        self._linear(Let(linear_outs, loop_primitive, linear_args, linear_attributes, let.span))
+
+    def _cond(self, let: Let) -> None:
+        branches: tuple[Function, ...] = let.attributes["branches"]
+        operands = [a not in self.unknown for a in let.args[1:]]
+        outs_known = _cond_marks(let, [True, *operands])
+        parts = [split(b, operands, inner=True, results_known=outs_known) for b in branches]
+        slots, passed, places = _share_slots(branches, parts)
+
+        known_branches = []
+        for branch, part, place in zip(branches, parts, places):
+            count = len(part.known.results) - len(part.residuals)
+            with Builder(branch.name) as builder:
+                builder.params, builder.lets = list(part.known.params), list(part.known.lets)
+                filled: list[Atom] = [place.get(k) or undefined(dtype=t.dtype, shape=t.dims)
+                                      for k, t in enumerate(slots)]
+                known_branches.append(builder.function([*part.known.results[:count], *filled]))
+        names = [v.name for v, k in zip(let.outs, outs_known) if k] + [
+            next((p[k].name for p in places if k in p), "residual") for k in range(len(slots))]
+        args = (let.args[0], *select_marked(let.args[1:], operands))
+        known_outs = select_marked(let.outs, outs_known)
+        outs = self.known_builder.bind(cond_primitive, tuple(args), {"branches": tuple(known_branches)}, names, let.span)
+        made = self.known_builder.lets.pop()
+        stacks = outs[len(known_outs):]
+        self._known(Let((*known_outs, *stacks), made.primitive, made.args, made.attributes, made.span))
+
+        linear_branches = []
+        for branch, part, place in zip(branches, parts, places):
+            slot_vars = [place.get(k) or Var("unused", t) for k, t in enumerate(slots)]
+            through = [branch.params[k] for k in passed]
+            unknown = [p for p, k in zip(branch.params, operands) if not k]
+            linear_branches.append(Function(part.linear.name, (*slot_vars, *through, *unknown), part.linear.lets,
+                                            part.linear.results))
+        linear_args = (let.args[0], *stacks, *(let.args[1 + k] for k in passed),
+                       *(a for a, k in zip(let.args[1:], operands) if not k))
+        linear_outs = tuple(v for v, k in zip(let.outs, outs_known) if not k)
+        self._linear(Let(linear_outs, cond_primitive, linear_args, {"branches": tuple(linear_branches)}, let.span))
+
+
+def _share_slots(branches: Sequence[Function], parts: Sequence[Split]) -> tuple[list, list[int], list[dict]]:
+    """Residuals of different branches share result slots by type; parameters pass straight to the linear cond."""
+    slots: list = []
+    places: list[dict[int, Var]] = []
+    passed: set[int] = set()
+    for branch, part in zip(branches, parts):
+        place: dict[int, Var] = {}
+        for residual in part.residuals:
+            if residual in branch.params:
+                passed.add(branch.params.index(residual))
+                continue
+            free = [k for k, t in enumerate(slots) if t == residual.type.plain and k not in place]
+            if not free:
+                slots.append(residual.type.plain)
+                free = [len(slots) - 1]
+            place[free[0]] = residual
+        places.append(place)
+    return slots, sorted(passed), places
+
+
+def _loop_marks(let: Let, marks: Sequence[bool]) -> tuple[list[bool], list[bool]]:
+    """Known operands (carries joined to a fixpoint) and known results of a loop."""
+    roles: Roles = let.attributes["roles"]
+    body, condition = let.attributes["body"], let.attributes["cond"]
+    consts, carries, accumulators, rows = (list(m) for m in roles.parts(marks))
+    state = carries + accumulators
+    while True:
+        out = known_results(body, [True, *consts, *state, *rows])
+        new = [a and b for a, b in zip(state, out)]
+        if new == state:
+            break
+        state = new
+    outs = [*state, *out[len(state):]]
+    return [*consts, *state, *rows], [*([True] if condition is not None else []), *outs]
+
+
+def _cond_marks(let: Let, marks: Sequence[bool]) -> list[bool]:
+    out = [True] * len(let.outs)
+    for branch in let.attributes["branches"]:
+        out = [a and b for a, b in zip(out, known_results(branch, marks[1:]))]
+    return out
