@@ -1,2 +1,15 @@
 """The primitives: one declaration each. Importing this package registers all of them."""
-from . import arithmetic, arrays, compare, effects, indexing, reduce, regions, shape, structure  # noqa: F401
+from . import (  # noqa: F401
+    arithmetic,
+    arrays,
+    compare,
+    complex_numbers,
+    effects,
+    elementary,
+    indexing,
+    reduce,
+    regions,
+    shape,
+    special,
+    structure,
+)

@@ -2,7 +2,7 @@
 
 In: the rules that differ. Out: Primitives.
 
-    sin = elementwise("sin", np.sin, spellings=(math.sin,), jvp=(lambda x_dot, y, x: mul(x_dot, cos(x)),), native="sin")
+    sin = elementwise("sin", np.sin, spellings=(math.sin,), jvp=(lambda x_dot, y, x: mul(x_dot, cos(x)),))
 """
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..core.dims import DimLike
 from ..core.ir import Atom
 from ..core.native import Native, Point
 from ..core.primitive import NotLinear, Primitive
-from ..core.types import Array, CoreTypeError, is_inexact
+from ..core.types import Array, CoreTypeError, is_float, is_inexact, is_integer
 
 
 def require(condition: bool, message: str) -> None:
@@ -84,13 +84,46 @@ def elementwise(name: str, numpy: Callable, *, jvp: Any, native: Any = None, tra
     return made
 
 
-def inexact(*types: Array) -> Array:
-    """Type rule: equal floating or complex operands."""
-    type_ = same_type(*types)
-    require(is_inexact(type_.dtype), f"needs a floating dtype, got {type_}")
-    return type_
+def _kind(description: str, accepts: Callable[[np.dtype], bool]) -> Callable[..., Array]:
+    def rule(*types: Array, **attributes: Any) -> Array:
+        type_ = same_type(*types)
+        require(accepts(type_.dtype), f"needs {description}, got {type_}")
+        return type_
+    return rule
+
+
+# Type rules for equal operands of some kinds; the result is like them.
+inexact = _kind("a floating or complex dtype", is_inexact)
+floating = _kind("a real floating dtype", is_float)
+library_float = _kind("f32 or f64", lambda dtype: dtype in (np.float32, np.float64))
+numeric = _kind("numbers, not bools", lambda dtype: dtype != bool)
+ordered = _kind("real numbers or bools, which have an order", lambda dtype: dtype.kind != "c")
+real = _kind("real numbers", lambda dtype: dtype.kind != "c" and dtype != bool)
+integral = _kind("integers", is_integer)
+bits = _kind("integers or bools", lambda dtype: is_integer(dtype) or dtype == bool)
+complexes = _kind("a complex dtype", lambda dtype: dtype.kind == "c")
 
 
 def result_bool(*types: Array) -> Array:
     """Type rule of comparisons: equal operands, bool result."""
     return same_type(*types).with_dtype(np.dtype(bool))
+
+
+def ordered_bool(*types: Array) -> Array:
+    """Type rule of comparisons by size: complex numbers have no order."""
+    return ordered(*types).with_dtype(np.dtype(bool))
+
+
+def float_bool(*types: Array) -> Array:
+    """Type rule of `isnan` and its like."""
+    return inexact(*types).with_dtype(np.dtype(bool))
+
+
+def real_dtype(dtype: np.dtype) -> np.dtype:
+    """The dtype of the parts of a complex dtype; any other dtype as it is."""
+    return {np.dtype("complex128"): np.dtype("float64"), np.dtype("complex64"): np.dtype("float32")}.get(dtype, dtype)
+
+
+def complex_dtype(dtype: np.dtype) -> np.dtype:
+    """The complex dtype whose parts are f32 or f64."""
+    return np.dtype("complex64") if dtype == np.float32 else np.dtype("complex128")

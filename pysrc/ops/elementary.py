@@ -1,0 +1,133 @@
+"""The elementary functions, rounding, and tests of floating-point numbers, elementwise.
+
+In: floating (some: complex) arrays. Out: arrays of that type, or bools.
+
+    y: f64[n] = log1p(x)
+    ok: bool[n] = isfinite(y)
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.primitive import Primitive, Zero
+from ..core.types import Array
+from .arithmetic import abs_, add, div, integer_pow, mul, neg, sub
+from .compare import eq, ne, select
+from .families import elementwise, float_bool, floating, inexact, like
+
+LN2, LN10 = math.log(2.0), math.log(10.0)
+
+
+def _square(x: Any) -> Any:
+    return integer_pow(x, exponent=2)
+
+
+def _one_minus_square(x: Any) -> Any:
+    """(1 - x)(1 + x): exact near the ends of [-1, 1]."""
+    return mul(sub(like(x, 1), x), add(like(x, 1), x))
+
+
+def _root(a: Any, b: Any) -> Any:
+    """sqrt(a b); factor by factor for complex numbers, on the principal branches."""
+    return mul(sqrt(a), sqrt(b)) if a.type.dtype.kind == "c" else sqrt(mul(a, b))
+
+
+# --- exponentials and logarithms ---------------------------------------------------------------------------
+
+exp = elementwise("exp", np.exp, spellings=(math.exp,), type=inexact, jvp=(lambda x_dot, y, x: mul(x_dot, y),))
+exp2 = elementwise("exp2", np.exp2, spellings=(math.exp2,) if hasattr(math, "exp2") else (), type=inexact,
+                   jvp=(lambda x_dot, y, x: mul(x_dot, mul(y, like(y, LN2))),))
+expm1 = elementwise("expm1", np.expm1, spellings=(math.expm1,), type=inexact,
+                    jvp=(lambda x_dot, y, x: mul(x_dot, add(y, like(y, 1))),))
+log = elementwise("log", np.log, type=inexact, jvp=(lambda x_dot, y, x: div(x_dot, x),))
+log1p = elementwise("log1p", np.log1p, spellings=(math.log1p,), type=inexact,
+                    jvp=(lambda x_dot, y, x: div(x_dot, add(x, like(x, 1))),))
+log2 = elementwise("log2", np.log2, spellings=(math.log2,), type=inexact,
+                   jvp=(lambda x_dot, y, x: div(x_dot, mul(x, like(x, LN2))),))
+log10 = elementwise("log10", np.log10, spellings=(math.log10,), type=inexact,
+                    jvp=(lambda x_dot, y, x: div(x_dot, mul(x, like(x, LN10))),))
+sqrt = elementwise("sqrt", np.sqrt, spellings=(math.sqrt,), type=inexact,
+                   jvp=(lambda x_dot, y, x: div(mul(x_dot, like(y, 0.5)), y),))
+cbrt = elementwise("cbrt", np.cbrt, spellings=(math.cbrt,) if hasattr(math, "cbrt") else (), type=floating,
+                   jvp=(lambda x_dot, y, x: div(x_dot, mul(like(y, 3), _square(y))),))
+
+
+def _weight(part: Any, whole: Any, power: Primitive) -> Any:
+    """power(part - whole): the share of one term in a sum of powers; 1 where they are equal, infinities included."""
+    return select(eq(part, whole), like(part, 1), power(sub(part, whole)))
+
+
+logaddexp = elementwise("logaddexp", np.logaddexp, type=floating,
+                        jvp=(lambda a_dot, y, a, b: mul(a_dot, _weight(a, y, exp)),
+                             lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp))), doc="log(exp(a) + exp(b)).")
+logaddexp2 = elementwise("logaddexp2", np.logaddexp2, type=floating,
+                         jvp=(lambda a_dot, y, a, b: mul(a_dot, _weight(a, y, exp2)),
+                              lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp2))), doc="log2(2**a + 2**b).")
+
+# --- circular and hyperbolic functions ---------------------------------------------------------------------
+
+sin = elementwise("sin", np.sin, spellings=(math.sin,), type=inexact,
+                  jvp=(lambda x_dot, y, x: mul(x_dot, cos(x)),))
+cos = elementwise("cos", np.cos, spellings=(math.cos,), type=inexact,
+                  jvp=(lambda x_dot, y, x: neg(mul(x_dot, sin(x))),))
+tan = elementwise("tan", np.tan, spellings=(math.tan,), type=inexact,
+                  jvp=(lambda x_dot, y, x: mul(x_dot, add(like(y, 1), _square(y))),))
+arcsin = elementwise("arcsin", np.arcsin, spellings=(math.asin,), type=inexact,
+                     jvp=(lambda x_dot, y, x: div(x_dot, _root(sub(like(x, 1), x), add(like(x, 1), x))),))
+arccos = elementwise("arccos", np.arccos, spellings=(math.acos,), type=inexact,
+                     jvp=(lambda x_dot, y, x: neg(div(x_dot, _root(sub(like(x, 1), x), add(like(x, 1), x)))),))
+arctan = elementwise("arctan", np.arctan, spellings=(math.atan,), type=inexact,
+                     jvp=(lambda x_dot, y, x: div(x_dot, add(like(x, 1), _square(x))),))
+sinh = elementwise("sinh", np.sinh, spellings=(math.sinh,), type=inexact,
+                   jvp=(lambda x_dot, y, x: mul(x_dot, cosh(x)),))
+cosh = elementwise("cosh", np.cosh, spellings=(math.cosh,), type=inexact,
+                   jvp=(lambda x_dot, y, x: mul(x_dot, sinh(x)),))
+tanh = elementwise("tanh", np.tanh, spellings=(math.tanh,), type=inexact,
+                   jvp=(lambda x_dot, y, x: mul(x_dot, sub(like(y, 1), mul(y, y))),))
+arcsinh = elementwise("arcsinh", np.arcsinh, spellings=(math.asinh,), type=inexact,
+                      jvp=(lambda x_dot, y, x: div(x_dot, sqrt(add(_square(x), like(x, 1)))),))
+arccosh = elementwise("arccosh", np.arccosh, spellings=(math.acosh,), type=inexact,
+                      jvp=(lambda x_dot, y, x: div(x_dot, _root(sub(x, like(x, 1)), add(x, like(x, 1)))),))
+arctanh = elementwise("arctanh", np.arctanh, spellings=(math.atanh,), type=inexact,
+                      jvp=(lambda x_dot, y, x: div(x_dot, _one_minus_square(x)),))
+hypot = elementwise("hypot", np.hypot, type=floating,
+                    jvp=(lambda a_dot, y, a, b: mul(a_dot, div(a, y)), lambda b_dot, y, a, b: mul(b_dot, div(b, y))),
+                    doc="sqrt(a*a + b*b) without overflow on the way.")
+arctan2 = elementwise(
+    "arctan2", np.arctan2, spellings=(math.atan2,), type=floating,
+    jvp=(lambda a_dot, y, a, b: mul(a_dot, div(b, add(_square(a), _square(b)))),
+         lambda b_dot, y, a, b: neg(mul(b_dot, div(a, add(_square(a), _square(b)))))),
+    doc="The angle of the point (b, a).")
+
+# --- rounding, signs and the make-up of a float ------------------------------------------------------------
+
+floor = elementwise("floor", np.floor, type=floating, jvp=(Zero,))
+ceil = elementwise("ceil", np.ceil, type=floating, jvp=(Zero,))
+trunc = elementwise("trunc", np.trunc, spellings=(np.fix,), type=floating, jvp=(Zero,))
+rint = elementwise("rint", np.rint, type=floating, jvp=(Zero,), doc="The nearest integer, halves to even.")
+isnan = elementwise("isnan", np.isnan, spellings=(math.isnan,), type=float_bool, jvp=(Zero,))
+isinf = elementwise("isinf", np.isinf, spellings=(math.isinf,), type=float_bool, jvp=(Zero,))
+isfinite = elementwise("isfinite", np.isfinite, spellings=(math.isfinite,), type=float_bool, jvp=(Zero,))
+signbit = elementwise("signbit", np.signbit, jvp=(Zero,),
+                      type=lambda x: floating(x).with_dtype(np.dtype(bool)), doc="True for -0.0 as well.")
+copysign = elementwise("copysign", np.copysign, spellings=(math.copysign,), type=floating,
+                       jvp=(lambda a_dot, y, a, b: select(ne(signbit(a), signbit(b)), neg(a_dot), a_dot), Zero),
+                       doc="|a| with the sign of b.")
+nextafter = elementwise("nextafter", np.nextafter, spellings=(math.nextafter,), type=floating,
+                        jvp=(lambda a_dot, y, a, b: a_dot, Zero), doc="The float next to a on the way to b.")
+
+
+def _identity(x: Array) -> Array:
+    return x.plain
+
+
+stop_gradient = elementwise("stop_gradient", lambda x: x, type=_identity, jvp=(Zero,), native="identity",
+                            doc="x, whose derivative is said to be zero.")
+
+__all__ = ["exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "logaddexp", "logaddexp2", "sin",
+           "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh",
+           "hypot", "arctan2", "floor", "ceil", "trunc", "rint", "isnan", "isinf", "isfinite", "signbit", "copysign",
+           "nextafter", "stop_gradient", "abs_"]
