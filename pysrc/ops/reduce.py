@@ -1,17 +1,25 @@
 """Reductions over any axes.
 
 In: an array and attribute `axes`. Out: an array without those axes.
+
+    s: f64[n] = reduce_sum(a, axes=(1,))
+    k: i64[n] = argmax(a, axes=(1,))
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from ..core.dims import product
 from ..core.native import Reduce
-from ..core.primitive import Primitive
-from ..core.types import Array
-from .families import require
+from ..core.primitive import NotLinear, Primitive, Zero
+from ..core.types import Array, i64
+from .arithmetic import div, mul
+from .compare import eq, select
+from .families import like, require
+from .shape import broadcast, convert, permute, reshape
 
 
 def reduced_type(x: Array, *, axes: tuple) -> Array:
@@ -22,12 +30,11 @@ def reduced_type(x: Array, *, axes: tuple) -> Array:
 
 def spread(y: Any, x: Any, axes: tuple) -> Any:
     """Broadcast a reduced array back over `axes` of x (x: a Var or Linear)."""
-    from .shape import broadcast
     kept = tuple(k for k in range(x.type.ndim) if k not in axes)
     return broadcast(y, shape=x.type.dims, axes=kept)
 
 
-def batch_axes(primitive: Any) -> Any:
+def batch_axes(primitive: Callable[[], Primitive]) -> Callable:
     """Batch rule of reductions: the same axes, one further right."""
     def batch(size: Any, args: Any, batched: Any, *, axes: tuple, **attributes: Any) -> tuple:
         return primitive()(args[0], axes=tuple(a + 1 for a in axes), **attributes), True
@@ -36,7 +43,98 @@ def batch_axes(primitive: Any) -> Any:
 
 reduce_sum = Primitive(
     "reduce_sum", type=reduced_type,
-    numpy=lambda x, *, axes: np.sum(x, axis=axes, dtype=np.asarray(x).dtype),
+    numpy=lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype),
     jvp=(lambda x_dot, y, x, *, axes: reduce_sum(x_dot, axes=axes),),
     transpose=(lambda y_bar, x, *, axes: spread(y_bar, x, axes),),
     batch=batch_axes(lambda: reduce_sum), native=Reduce("sum"), doc="Sum over `axes`, in the operand's dtype.")
+
+
+def _product_of_others(x: Any, axes: tuple) -> Any:
+    """At each element, the product of all others of its reduction: exact where some are zero."""
+    from .indexing import slice, start
+    from .scan import cumprod
+    from .structure import pad
+    kept = tuple(k for k in range(x.type.ndim) if k not in axes)
+    order = (*kept, *axes)
+    front = tuple(x.type.dims[k] for k in kept)
+    flat = (*front, product(x.type.dims[a] for a in axes))
+    rows = reshape(permute(x, axes=order), shape=flat)
+    last, ones = len(front), like(Array(x.type.dtype), 1)
+    sides = []
+    for reverse in (False, True):
+        running = cumprod(rows, axis=last, reverse=reverse)
+        edge = tuple(int(k == last) for k in range(last + 1))
+        none = (0,) * (last + 1)
+        longer = pad(running, ones, low=none if reverse else edge, high=edge if reverse else none, interior=none)
+        first = [1 if reverse and k == last else 0 for k in range(last + 1)]
+        sides.append(slice(longer, *map(start, first), shape=flat, step=(1,) * (last + 1)))
+    others = reshape(mul(*sides), shape=tuple(x.type.dims[k] for k in order))
+    return permute(others, axes=tuple(sorted(range(len(order)), key=order.__getitem__)))
+
+
+reduce_prod = Primitive(
+    "reduce_prod", type=reduced_type,
+    numpy=lambda x, *, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype),
+    jvp=(lambda x_dot, y, x, *, axes: reduce_sum(mul(x_dot, _product_of_others(x, axes)), axes=axes),),
+    transpose=NotLinear, batch=batch_axes(lambda: reduce_prod), native=Reduce("prod"), doc="Product over `axes`.")
+
+
+def _extreme_type(name: str) -> Callable[..., Array]:
+    def rule(x: Array, *, axes: tuple) -> Array:
+        require(x.dtype.kind != "c", f"{name}: complex numbers have no order, got {x}")
+        require(all(x.dims[a] != 0 for a in axes if a < x.ndim), f"{name}: {x} is empty along axes {axes}")
+        return reduced_type(x, axes=axes)
+    return rule
+
+
+def _extreme_jvp(x_dot: Any, y: Any, x: Any, *, axes: tuple) -> Any:
+    """The tangent at the extreme; the mean of them at ties."""
+    here = eq(x, spread(y, x, axes))
+    count = reduce_sum(convert(here, dtype=x.type.dtype), axes=axes)
+    return div(reduce_sum(select(here, x_dot, like(x, 0)), axes=axes), count)
+
+
+def _extreme(name: str, ufunc: np.ufunc, monoid: str) -> Primitive:
+    made = Primitive(name, type=_extreme_type(name), numpy=lambda x, *, axes: ufunc.reduce(x, axis=axes),
+                     jvp=(_extreme_jvp,), transpose=NotLinear, batch=batch_axes(lambda: made),
+                     native=Reduce(monoid), doc="Over `axes`; NaN if any is NaN.")
+    return made
+
+
+reduce_max = _extreme("reduce_max", np.maximum, "max")
+reduce_min = _extreme("reduce_min", np.minimum, "min")
+
+
+def _logical(name: str, ufunc: np.ufunc, monoid: str) -> Primitive:
+    def rule(x: Array, *, axes: tuple) -> Array:
+        require(x.dtype == bool, f"{name}: needs bools, got {x}")
+        return reduced_type(x, axes=axes)
+
+    made = Primitive(name, type=rule, numpy=lambda x, *, axes: ufunc.reduce(x, axis=axes), jvp=(None,),
+                     transpose=NotLinear, batch=batch_axes(lambda: made), native=Reduce(monoid),
+                     doc="Of bools, over `axes`.")
+    return made
+
+
+reduce_any = _logical("reduce_any", np.logical_or, "any")
+reduce_all = _logical("reduce_all", np.logical_and, "all")
+
+
+def _position(name: str, numpy: Callable) -> Primitive:
+    kind = _extreme_type(name)
+
+    def rule(x: Array, *, axes: tuple) -> Array:
+        require(len(axes) == 1, f"{name}: needs one axis, got {axes}")
+        return kind(x, axes=axes).with_dtype(i64)
+
+    made = Primitive(name, type=rule, numpy=lambda x, *, axes: numpy(x, axis=axes[0]), jvp=(Zero,),
+                     transpose=NotLinear, batch=batch_axes(lambda: made), native=Reduce(name),
+                     doc="Where along the one axis in `axes` the extreme is; the first, and the first NaN before all.")
+    return made
+
+
+argmax = _position("argmax", np.argmax)
+argmin = _position("argmin", np.argmin)
+
+__all__ = ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all", "argmax", "argmin",
+           "reduced_type", "spread", "batch_axes"]

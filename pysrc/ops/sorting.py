@@ -1,0 +1,114 @@
+"""Order: `sort`, `argsort`, `searchsorted`.
+
+In: real arrays. Out: sorted values, positions. NaN stands last, as in NumPy; `argsort` is stable.
+
+    s: f64[n] = sort(x, axis=0)
+    k: i64[m] = searchsorted(s, v, right=False)
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.build import Builder
+from ..core.dims import DimLike
+from ..core.ir import Roles
+from ..core.native import Composite, Lib
+from ..core.primitive import Joint, NotLinear, Primitive, Zero
+from ..core.types import Array, i64
+from .arithmetic import add, floor_div
+from .arrays import iota, zeros
+from .compare import and_, le, lt, ne, not_, or_, select
+from .families import broadcast_to, like, require
+from .indexing import gather, start
+from .reduce import reduce_any, reduce_sum
+from .shape import broadcast, convert
+
+
+def _sort_type(x: Array, *, axis: int) -> Array:
+    require(0 <= axis < x.ndim, f"sort: axis {axis} does not fit {x}")
+    require(x.dtype.kind != "c", f"sort: complex numbers have no order here, got {x}")
+    return x.plain
+
+
+def along_axis(x: Any, positions: Any, axis: int) -> Any:
+    """Element positions[..., k, ...] along `axis` of x, at each index of `positions`."""
+    dims = positions.type.dims
+    indices = [positions if k == axis else broadcast(iota(length=d, dtype=i64), shape=dims, axes=(k,))
+               for k, d in enumerate(dims)]
+    return gather(x, *indices, axes=tuple(range(len(dims))))
+
+
+def _sort_jvp(args: tuple, dots: tuple, *, axis: int) -> tuple:
+    order = argsort(args[0], axis=axis)
+    return (along_axis(args[0], order, axis),), (along_axis(dots[0], order, axis),)
+
+
+sort = Primitive(
+    "sort", type=_sort_type, numpy=lambda x, *, axis: np.sort(x, axis=axis), jvp=Joint(_sort_jvp),
+    transpose=NotLinear, batch=lambda size, args, batched, *, axis: (sort(args[0], axis=axis + 1), True),
+    native=Lib("sort"), doc="Increasing along `axis`, NaN last.")
+
+argsort = Primitive(
+    "argsort", type=lambda x, *, axis: _sort_type(x, axis=axis).with_dtype(i64),
+    numpy=lambda x, *, axis: np.argsort(x, axis=axis, kind="stable"), jvp=(Zero,), transpose=NotLinear,
+    batch=lambda size, args, batched, *, axis: (argsort(args[0], axis=axis + 1), True), native=Lib("argsort"),
+    doc="The positions that sort x along `axis`; equal elements keep their order.")
+
+
+def _search_type(a: Array, v: Array, *, right: bool) -> Array:
+    require(a.ndim == 1 and a.dtype == v.dtype and a.dtype.kind != "c", f"searchsorted: {a} and {v} do not fit")
+    return v.plain.with_dtype(i64)
+
+
+def _before(a: Any, v: Any, right: bool) -> Any:
+    """Whether a stands before the place of v: a < v, or a <= v if `right`, NaN after all numbers."""
+    number, missing = (le if right else lt)(a, v), ne(v, v)
+    return or_(number, missing if right else and_(missing, not_(ne(a, a))))
+
+
+def _search_batch(size: DimLike, args: Any, batched: Any, *, right: bool) -> tuple:
+    a, v = args
+    if not batched[0]:
+        return searchsorted(a, v, right=right), True
+    # Each lane has an array of its own: count what stands before, over a new last axis.
+    dims = (size, *(v.type.dims[1:] if batched[1] else v.type.dims), a.type.dims[1])
+    last = len(dims) - 1
+    rows = broadcast(a, shape=dims, axes=(0, last))
+    wanted = broadcast(v, shape=dims, axes=tuple(range(0 if batched[1] else 1, last)))
+    return reduce_sum(convert(_before(rows, wanted, right), dtype=i64), axes=(last,)), True
+
+
+def _bisect(a: Any, v: Any, *, right: bool) -> Any:
+    """Bisection of all places at once, in core: the loop runs while any interval is open."""
+    from .regions import loop
+    from ..core.dims import fresh_symbol
+    places = Array(i64, v.type.dims)
+    state = (Array(i64), a.type.plain, v.type.plain, places, places)
+    names = ("i", "a", "v", "low", "high")
+    with Builder("open") as builder:
+        _, _, _, low, high = (builder.parameter(n, t) for n, t in zip(names, state))
+        whole = tuple(range(places.ndim))
+        condition = builder.function([reduce_any(lt(low, high), axes=whole) if whole else lt(low, high)])
+    with Builder("halve") as builder:
+        _, a_, v_, low, high = (builder.parameter(n, t) for n, t in zip(names, state))
+        half = floor_div(add(low, high), like(low, 2))
+        is_open = lt(low, high)
+        middle = select(is_open, half, like(half, 0))
+        above = and_(_before(gather(a_, middle, axes=(0,)), v_, right), is_open)
+        body = builder.function([select(above, add(half, like(half, 1)), low), select(above, high, select(
+            is_open, half, high))])
+    end = broadcast_to(start(a.type.dims[0]), places.dims)
+    _, low, _ = loop(a, v, zeros(places), end, body=body, cond=condition, length=None, roles=Roles(2, 2, 0, 0),
+                     size=fresh_symbol("T"))
+    return low
+
+
+searchsorted = Primitive(
+    "searchsorted", type=_search_type,
+    numpy=lambda a, v, *, right: np.searchsorted(a, v, side="right" if right else "left"), jvp=(Zero, Zero),
+    transpose=NotLinear, batch=_search_batch, native=Composite(_bisect),
+    doc="Where in the sorted array a to insert each v: before equal elements, after them if `right`.")
+
+__all__ = ["sort", "argsort", "searchsorted", "along_axis"]
