@@ -11,10 +11,32 @@ import dataclasses
 from typing import Any
 
 from .tree_util import (  # noqa: F401
-    LEAF, NOT_GIVEN, DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, Partial, PyTreeDef, SequenceKey,
-    all_leaves, broadcast_prefix, flatten_one_level, is_tree_node, keystr, kind_of, register_dataclass,
-    register_pytree_node, register_pytree_node_class, register_pytree_with_keys, register_pytree_with_keys_class,
-    register_static, treedef_children, treedef_is_leaf, treedef_tuple)
+    LEAF,
+    NOT_GIVEN,
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    Partial,
+    PyTreeDef,
+    SequenceKey,
+    all_leaves,
+    broadcast_prefix,
+    flatten_one_level,
+    is_tree_node,
+    keystr,
+    kind_of,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+    treedef_children,
+    treedef_is_leaf,
+    treedef_tuple,
+)
 from .tree_util import tree_all as all
 from .tree_util import tree_broadcast as broadcast
 from .tree_util import tree_flatten as flatten

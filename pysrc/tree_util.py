@@ -15,7 +15,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ._tree_keys import (DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey, keystr)
+from ._tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey, keystr
 
 IsLeaf = Callable[[Any], bool] | None
 NOT_GIVEN = object()
@@ -68,7 +68,7 @@ _REGISTRY: dict[type, Kind] = {kind.type: kind for kind in (
 )}
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _namedtuple_kind(cls: type) -> Kind:
     return Kind(cls, lambda n: (n, None), lambda m, c: cls._make(c), lambda n, m: [GetAttrKey(f) for f in cls._fields])
 
@@ -87,7 +87,7 @@ class PyTreeDef:
 
     __slots__ = ("kind", "metadata", "_children", "num_leaves", "num_nodes", "_hash")
 
-    def __init__(self, kind: Kind | None, metadata: Any = None, children: tuple["PyTreeDef", ...] = ()):
+    def __init__(self, kind: Kind | None, metadata: Any = None, children: tuple[PyTreeDef, ...] = ()):
         self.kind, self.metadata, self._children = kind, metadata, children
         self.num_leaves: int = sum(c.num_leaves for c in children) if kind else 1
         self.num_nodes: int = 1 + sum(c.num_nodes for c in children)
@@ -97,7 +97,7 @@ class PyTreeDef:
         """True for the structure of a single leaf (not for None, which is an empty container)."""
         return self.kind is None
 
-    def children(self) -> list["PyTreeDef"]:
+    def children(self) -> list[PyTreeDef]:
         return list(self._children)
 
     def node_data(self) -> tuple[type, Any] | None:
@@ -141,7 +141,7 @@ class PyTreeDef:
         for key, node, child in zip(_keys(kind, tree, metadata, children), self._children, children):
             node._take_apart(child, out, (*path, key))
 
-    def compose(self, inner: "PyTreeDef") -> "PyTreeDef":
+    def compose(self, inner: PyTreeDef) -> PyTreeDef:
         """This structure with `inner` in the place of every leaf."""
         if self.kind is None:
             return inner

@@ -9,9 +9,19 @@ from typing import NamedTuple
 import pytest
 
 from metaphrase import tree, tree_util
-from metaphrase.tree_util import (DictKey, FlattenedIndexKey, GetAttrKey, PyTreeDef, SequenceKey, keystr,
-                                  register_dataclass, register_pytree_node, register_pytree_node_class,
-                                  register_pytree_with_keys_class, register_static)
+from metaphrase.tree_util import (
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    PyTreeDef,
+    SequenceKey,
+    keystr,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys_class,
+    register_static,
+)
 
 
 class Point(NamedTuple):
