@@ -1,0 +1,227 @@
+"""`break`, `continue` and `return` become flags; a loop's `else` becomes a branch after it.
+
+In: a function body with any jumps. Out: one `return` at the end, `while` loops that test their flags first, `for` loops
+whose only jump is a last statement `if flag: break`. Code is moved, never copied.
+
+    for x in xs:                    stopped = False
+        if x > 3: break             for x in xs:
+        total += x                      if x > 3: stopped = True
+                                        else: total += x
+                                        if stopped: break
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import gast
+
+from .scopes import COMPREHENSIONS, FUNCTIONS, Names
+from .templates import constant, expression, statements
+
+JUMPS = (gast.Return, gast.Break, gast.Continue)
+
+
+@dataclass
+class _Loop:
+    stopped: str
+    skipped: str
+
+
+def lower_jumps(body: list, names: Names) -> list:
+    """One function body without jumps but its last `return`."""
+    return _Jumps(names).function(body)
+
+
+def _contains(nodes: list, kinds: tuple) -> bool:
+    """Whether a jump of this kind belongs to these statements (and not to a loop or function inside)."""
+    for node in nodes:
+        if isinstance(node, kinds):
+            return True
+        if isinstance(node, (*FUNCTIONS, gast.ClassDef, *COMPREHENSIONS)):
+            continue
+        if isinstance(node, (gast.For, gast.While)):
+            inner = tuple(k for k in kinds if k is gast.Return)
+            if (inner and _contains(node.body, inner)) or _contains(node.orelse, kinds):
+                return True
+        elif _contains([c for c in gast.iter_child_nodes(node) if isinstance(c, (gast.stmt, gast.ExceptHandler))],
+                       kinds):
+            return True
+    return False
+
+
+def _ends(body: list) -> bool:
+    """Whether control never falls out of the end of these statements."""
+    for node in body:
+        if isinstance(node, (*JUMPS, gast.Raise)):
+            return True
+        if isinstance(node, gast.If) and node.orelse and _ends(node.body) and _ends(node.orelse):
+            return True
+        if isinstance(node, gast.With) and _ends(node.body):
+            return True
+        if _forever(node) and not _contains(node.body, (gast.Break,)):
+            return True
+    return False
+
+
+def _forever(node: gast.AST) -> bool:
+    return isinstance(node, gast.While) and isinstance(node.test, gast.Constant) and bool(node.test.value)
+
+
+def none_of(flags: list[str], at: gast.AST) -> gast.expr:
+    return expression(" and ".join(f"not {flag}" for flag in flags), at)
+
+
+class _Jumps:
+    def __init__(self, names: Names):
+        self.names = names
+        self.returned = self.result = ""
+        self.flags: set[str] = set()
+
+    def flag(self, base: str) -> str:
+        made = self.names.fresh(base)
+        self.flags.add(made)
+        return made
+
+    def function(self, body: list) -> list:
+        last = body[-1]
+        if not _contains(body[:-1], (gast.Return,)) and (
+                isinstance(last, gast.Return) or not _contains([last], (gast.Return,))):
+            tail = [last] if isinstance(last, gast.Return) else []
+            lowered, _ = self.block(body[:-1] if tail else body, None)
+            return self.without_dead_flags(lowered) + tail
+        values = any(isinstance(n, gast.Return) and n.value is not None for s in body for n in gast.walk(s))
+        self.returned = self.flag("returned")
+        self.result = self.names.fresh("result") if values else ""
+        falls_through = not _ends(body)
+        lowered, _ = self.block(body, None)
+        start = statements(f"{self.returned} = False", last)
+        if values and falls_through:
+            start += statements(f"{self.result} = None", last)
+        end = statements(f"return {self.result}", last) if values else []
+        return self.without_dead_flags(start + lowered) + end
+
+    def block(self, body: list, loop: _Loop | None) -> tuple[list, list[str]]:
+        """The lowered statements, and the flags that may be set at their end."""
+        out: list = []
+        for position, node in enumerate(body):
+            rest = body[position + 1:]
+            if isinstance(node, gast.Return):
+                if self.result:
+                    value = node.value or constant(None, node)
+                    out += statements(f"{self.result} = value", node, value=value)
+                return out + statements(f"{self.returned} = True", node), [self.returned]
+            if isinstance(node, (gast.Break, gast.Continue)):
+                assert loop is not None
+                flag = loop.stopped if isinstance(node, gast.Break) else loop.skipped
+                return out + statements(f"{flag} = True", node), [flag]
+            if not _contains([node], JUMPS) and not isinstance(node, (gast.If, gast.For, gast.While, gast.With,
+                                                                     gast.Try)):
+                out.append(node)
+                continue
+            if isinstance(node, gast.If):
+                done = self.branch(node, rest, loop)
+                if done is not None:
+                    made, flags = done
+                    return out + made, flags
+                node.body, first = self.block(node.body, loop)
+                node.orelse, second = self.block(node.orelse, loop) if node.orelse else ([], [])
+                made, flags = [node], _union(first, second)
+            elif isinstance(node, (gast.For, gast.While)):
+                made, flags, rest = self.loop(node, rest, loop)
+                out += made
+                tail, more = self.block(rest, loop)
+                return out + self.guarded(tail, flags, node), _union(flags, more)
+            elif isinstance(node, gast.With):
+                node.body, flags = self.block(node.body, loop)
+                made = [node]
+            else:
+                made, flags = self.attempt(node, loop)
+            out += made
+            if flags:
+                tail, more = self.block(rest, loop)
+                return out + self.guarded(tail, flags, node), _union(flags, more)
+        return out, []
+
+    def guarded(self, tail: list, flags: list[str], at: gast.AST) -> list:
+        if not tail or not flags:
+            return tail
+        return statements("if test: tail", tail[0], test=none_of(flags, tail[0]), tail=tail)
+
+    def branch(self, node: gast.If, rest: list, loop: _Loop | None) -> tuple[list, list[str]] | None:
+        """A branch that always jumps takes what follows the `if` into the other branch."""
+        first, second = _contains(node.body, JUMPS), _contains(node.orelse, JUMPS)
+        if first and _ends(node.body):
+            node.body, flags = self.block(node.body, loop)
+            node.orelse, more = self.block([*node.orelse, *rest], loop)
+            return [node], _union(flags, more)
+        if second and _ends(node.orelse):
+            node.orelse, flags = self.block(node.orelse, loop)
+            node.body, more = self.block([*node.body, *rest], loop)
+            if not node.body:
+                node.body = statements("pass", node)
+            return [node], _union(flags, more)
+        return None
+
+    def loop(self, node: gast.For | gast.While, rest: list, outer: _Loop | None) -> tuple[list, list[str], list]:
+        """The loop with its flags; which of them matter outside; and what follows, the loop's `else` included."""
+        breaks, skips = _contains(node.body, (gast.Break,)), _contains(node.body, (gast.Continue,))
+        loop = _Loop(self.flag("stopped") if breaks else "", self.flag("skipped") if skips else "")
+        forever = _forever(node)
+        node.body, flags = self.block(node.body, loop)
+        if skips:
+            node.body = statements(f"{loop.skipped} = False", node.body[0]) + node.body
+        exits = [flag for flag in (loop.stopped, self.returned) if flag and flag in flags]
+        made = statements(f"{loop.stopped} = False", node) if breaks else []
+        if exits and isinstance(node, gast.While):
+            test = none_of(exits, node.test)
+            node.test = test if forever else expression("flags and test", node.test, flags=test, test=node.test)
+        elif exits:
+            node.body += statements(f"if {' or '.join(exits)}: break", node.body[-1])
+        otherwise, node.orelse = node.orelse, []
+        leaving = [self.returned] if self.returned in exits else []
+        if forever and not breaks:
+            rest = []
+        if otherwise and breaks:
+            rest = statements("if test: body", otherwise[0], test=none_of([loop.stopped], otherwise[0]),
+                              body=otherwise) + rest
+        elif otherwise:
+            rest = otherwise + rest
+        return [*made, node], leaving, rest
+
+    def attempt(self, node: gast.Try, loop: _Loop | None) -> tuple[list, list[str]]:
+        flags: list[str] = []
+        node.body, first = self.block(node.body, loop)
+        flags = _union(flags, first)
+        if node.orelse:
+            orelse, more = self.block(node.orelse, loop)
+            node.orelse, flags = self.guarded(orelse, first, node), _union(flags, more)
+        for handler in node.handlers:
+            handler.body, more = self.block(handler.body, loop)
+            flags = _union(flags, more)
+        if node.finalbody:
+            node.finalbody, _ = self.block(node.finalbody, loop)
+        return [node], flags
+
+    def without_dead_flags(self, body: list) -> list:
+        """Drop assignments to flags that nothing reads."""
+        read = {n.id for s in body for n in gast.walk(s) if isinstance(n, gast.Name) and isinstance(n.ctx, gast.Load)}
+        dead = self.flags - read
+
+        class Drop(gast.NodeTransformer):
+            def visit_Assign(self, node: gast.Assign) -> gast.AST | None:
+                target = node.targets[0]
+                return None if isinstance(target, gast.Name) and target.id in dead else node
+
+            def generic_visit(self, node: gast.AST) -> gast.AST:
+                super().generic_visit(node)
+                if isinstance(node, (gast.If, gast.For, gast.While, gast.With, gast.Try)) and not node.body:
+                    node.body = statements("pass", node)
+                return node
+
+        return [kept for s in body if (kept := Drop().visit(s)) is not None]
+
+
+def _union(first: list[str], second: list[str]) -> list[str]:
+    return [*first, *(flag for flag in second if flag not in first)]
+
+

@@ -1,0 +1,124 @@
+"""From a function object to its gast node, found by place in the whole parsed file.
+
+In: a Python function or lambda. Out: `Source(node, file, class_name)`; `NoSource` when there is none or it is ambiguous.
+
+The file is parsed as it stands, never dedented, so lines and columns are the user's. Text comes through `linecache`,
+which also knows notebook cells and the REPL.
+"""
+from __future__ import annotations
+
+import ast
+import linecache
+import types
+from dataclasses import dataclass
+
+import gast
+
+Definition = gast.FunctionDef | gast.Lambda
+
+
+class NoSource(Exception):
+    """A function whose source can't be had, or not without doubt."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """`class_name`: the class whose body the function stands in, for private names."""
+
+    node: Definition
+    file: str
+    class_name: str | None
+
+
+class _File:
+    """One parsed file: its functions and lambdas by first line."""
+
+    def __init__(self, lines: list[str]):
+        self.lines = lines
+        self.by_line: dict[int, list[tuple[Definition, str | None]]] = {}
+        tree = ast.parse("".join(lines))
+        _characters(tree, lines)
+        self._collect(gast.ast_to_gast(tree), None)
+
+    def _collect(self, node: gast.AST, class_name: str | None) -> None:
+        if isinstance(node, (gast.FunctionDef, gast.Lambda)):
+            first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
+            self.by_line.setdefault(first, []).append((node, class_name))
+        if isinstance(node, gast.ClassDef):
+            class_name = node.name
+        for child in gast.iter_child_nodes(node):
+            self._collect(child, class_name)
+
+
+def _characters(tree: ast.AST, lines: list[str]) -> None:
+    """Columns count characters, not bytes (they differ on lines that are not ASCII)."""
+    if all(line.isascii() for line in lines):
+        return
+    for node in ast.walk(tree):
+        for line, column in (("lineno", "col_offset"), ("end_lineno", "end_col_offset")):
+            if getattr(node, line, None) is not None:
+                text = lines[getattr(node, line) - 1].encode()[:getattr(node, column)]
+                setattr(node, column, len(text.decode(errors="replace")))
+
+
+_files: dict[str, _File] = {}
+
+
+def parsed_file(path: str) -> _File:
+    """Parse a file, once for each of its contents."""
+    linecache.checkcache(path)
+    lines = linecache.getlines(path)
+    if not lines:
+        raise NoSource(f"the source of {path} can't be read")
+    known = _files.get(path)
+    if known is None or known.lines != lines:
+        try:
+            known = _files[path] = _File(lines)
+        except SyntaxError as error:
+            raise NoSource(f"{path} does not parse: {error}") from None
+    return known
+
+
+def find_source(function: types.FunctionType) -> Source:
+    """The definition of `function`, matched by position, name and arguments."""
+    code = function.__code__
+    file = parsed_file(code.co_filename)
+    found = [(node, owner) for node, owner in file.by_line.get(code.co_firstlineno, ()) if _fits(node, code)]
+    if len(found) > 1:
+        found = [pair for pair in found if _same_place(pair[0], code)]
+    if len(found) != 1:
+        why = "it may have been edited since it was imported" if not found else "several functions fit"
+        raise NoSource(f"{code.co_name} was not found at {code.co_filename}:{code.co_firstlineno}; {why}")
+    node, owner = found[0]
+    return Source(node, code.co_filename, owner)
+
+
+def _fits(node: Definition, code: types.CodeType) -> bool:
+    if (node.name if isinstance(node, gast.FunctionDef) else "<lambda>") != code.co_name:
+        return False
+    return argument_names(node.args) == unmangled(code, node)
+
+
+def unmangled(code: types.CodeType, node: Definition) -> list[str]:
+    """Argument names as the source spells them (private names are mangled in the code object)."""
+    count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
+    names = list(code.co_varnames[:count])
+    spelled = argument_names(node.args)
+    return [s if n.endswith(s) and s.startswith("__") else n for n, s in zip(names, spelled)] + names[len(spelled):]
+
+
+def argument_names(args: gast.arguments) -> list[str]:
+    """All parameter names in the order of `co_varnames`."""
+    names = [a.id for a in [*args.posonlyargs, *args.args, *args.kwonlyargs]]
+    return names + [a.id for a in (args.vararg, args.kwarg) if a is not None]
+
+
+def _same_place(node: Definition, code: types.CodeType) -> bool:
+    """Whether the instructions of `code` lie within `node`'s body, and reach both of its ends."""
+    places = [p for p in code.co_positions() if None not in p and p[0] > 0 and p[2] >= 0]
+    body = node.body if isinstance(node, gast.Lambda) else node.body[-1]
+    inside = [p for p in places if (p[0], p[2]) >= (body.lineno, body.col_offset)
+              and (p[1], p[3]) <= (body.end_lineno, body.end_col_offset)]
+    ends = {(p[1], p[3]) for p in inside}
+    return (body.end_lineno, body.end_col_offset) in ends and min(
+        ((p[0], p[2]) for p in inside), default=None) == (body.lineno, body.col_offset)

@@ -1,0 +1,168 @@
+"""Which names a piece of normal form binds, reads, closes over, and which are live where.
+
+In: gast statements. Out: sets of names; `Liveness` also leaves `live_out` (and, on loops and branches, `live_in`) on
+the statements it visits, as tables keyed by node.
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+import gast
+
+from .parsing import argument_names
+
+FUNCTIONS = (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)
+COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
+
+
+def own_nodes(nodes: gast.AST | Iterable[gast.AST]) -> Iterator[gast.AST]:
+    """Every node of the same scope: not inside nested functions, lambdas, classes or comprehensions."""
+    for node in [nodes] if isinstance(nodes, gast.AST) else list(nodes):
+        yield node
+        if isinstance(node, (*FUNCTIONS, gast.ClassDef)):
+            yield from own_nodes([*getattr(node, "decorator_list", ()), *_defaults(node)])
+        elif isinstance(node, COMPREHENSIONS):
+            yield from own_nodes(node.generators[0].iter)
+        else:
+            yield from own_nodes(gast.iter_child_nodes(node))
+
+
+def _defaults(node: gast.AST) -> list:
+    args = getattr(node, "args", None)
+    return [d for d in [*args.defaults, *args.kw_defaults] if d] if isinstance(args, gast.arguments) else []
+
+
+def bound_names(nodes: gast.AST | Iterable[gast.AST]) -> list[str]:
+    """Names these statements bind, in order of first binding."""
+    found: dict[str, None] = {}
+    for node in own_nodes(nodes):
+        if isinstance(node, gast.Name) and isinstance(node.ctx, (gast.Store, gast.Del)):
+            found[node.id] = None
+        elif isinstance(node, (gast.FunctionDef, gast.ClassDef)):
+            found[node.name] = None
+        elif isinstance(node, (gast.Import, gast.ImportFrom)):
+            found.update({(a.asname or a.name).split(".")[0]: None for a in node.names})
+        elif isinstance(node, gast.ExceptHandler) and node.name is not None:
+            found[node.name.id if isinstance(node.name, gast.Name) else node.name] = None
+    return list(found)
+
+
+def read_names(nodes: gast.AST | Iterable[gast.AST]) -> set[str]:
+    """Names that may be read when this code runs; those of comprehensions included."""
+    found = set()
+    for root in [nodes] if isinstance(nodes, gast.AST) else nodes:
+        for node in gast.walk(root):
+            if isinstance(node, gast.Name) and isinstance(node.ctx, gast.Load):
+                found.add(node.id)
+            elif isinstance(node, gast.AugAssign) and isinstance(node.target, gast.Name):
+                found.add(node.target.id)
+    return found
+
+
+def free_names(node: gast.AST) -> set[str]:
+    """Names a nested function or lambda takes from outside, as far as syntax tells."""
+    own = set(argument_names(node.args))
+    body = node.body if isinstance(node.body, list) else [node.body]
+    outer = declared(body, gast.Nonlocal) | declared(body, gast.Global)
+    own |= set(bound_names(body)) - outer
+    inner = read_names(body) | outer | declared_anywhere(body)
+    return inner - own
+
+
+def declared(body: Iterable[gast.AST], kind: type) -> set[str]:
+    """Names declared `nonlocal` (or `global`) in this scope."""
+    return {name for node in own_nodes(body) if isinstance(node, kind) for name in node.names}
+
+
+def declared_anywhere(body: Iterable[gast.AST]) -> set[str]:
+    return {name for root in body for node in gast.walk(root) if isinstance(node, gast.Nonlocal)
+            for name in node.names}
+
+
+def closed_over(body: Iterable[gast.AST]) -> set[str]:
+    """Names of this scope that nested functions and lambdas mention: they are live at all times."""
+    found = set()
+    for root in body:
+        for node in gast.walk(root):
+            if isinstance(node, FUNCTIONS):
+                found |= free_names(node)
+            elif isinstance(node, gast.ClassDef):
+                found |= read_names(node.body)
+    return found
+
+
+def all_names(node: gast.AST) -> set[str]:
+    """Every identifier in a tree, for the invention of new ones."""
+    found = set()
+    for child in gast.walk(node):
+        if isinstance(child, gast.Name):
+            found.add(child.id)
+        elif isinstance(child, (gast.FunctionDef, gast.ClassDef)):
+            found.add(child.name)
+        elif isinstance(child, (gast.Nonlocal, gast.Global)):
+            found.update(child.names)
+    return found
+
+
+class Names:
+    """Invents identifiers that the function does not use: `stopped`, then `stopped_2`, ..."""
+
+    def __init__(self, used: set[str]):
+        self.used = set(used)
+        self.invented: set[str] = set()
+
+    def fresh(self, base: str) -> str:
+        name, count = base, 1
+        while name in self.used:
+            count += 1
+            name = f"{base}_{count}"
+        self.used.add(name)
+        self.invented.add(name)
+        return name
+
+
+class Liveness:
+    """Backward pass over the normal form of one function body."""
+
+    def __init__(self, body: list, always: set[str]):
+        self.always = frozenset(always)
+        self.live_out: dict[gast.AST, frozenset[str]] = {}
+        self.live_in: dict[gast.AST, frozenset[str]] = {}
+        self.block(body, self.always)
+
+    def block(self, body: list, live: frozenset[str]) -> frozenset[str]:
+        for statement in reversed(body):
+            self.live_out[statement] = live
+            live = self.statement(statement, live) | self.always
+        return live
+
+    def statement(self, node: gast.AST, live: frozenset[str]) -> frozenset[str]:
+        """What is live before `node` when `live` is live after it."""
+        if isinstance(node, gast.If):
+            inner = self.block(node.body, live) | self.block(node.orelse, live)
+            self.live_in[node] = inner
+            return inner | read_names(node.test)
+        if isinstance(node, (gast.While, gast.For)):
+            header = read_names(node.test) if isinstance(node, gast.While) else frozenset()
+            killed = set(bound_names(node.target)) if isinstance(node, gast.For) else set()
+            around = live | header
+            while True:
+                entry = self.block(node.body, around) - killed
+                if entry <= around:
+                    break
+                around = around | entry
+            self.live_in[node] = frozenset(entry | header)
+            return around | (read_names(node.iter) if isinstance(node, gast.For) else frozenset())
+        if isinstance(node, gast.Try):
+            parts = [node.finalbody, node.orelse, *(h.body for h in node.handlers), node.body]
+            around = live | read_names([node])
+            for part in parts:
+                self.block(part, frozenset(around))
+            return frozenset(around)
+        if isinstance(node, gast.With):
+            inner = self.block(node.body, live)
+            killed = {n for i in node.items if i.optional_vars for n in bound_names(i.optional_vars)}
+            return (inner - killed) | read_names(node.items)
+        if isinstance(node, (gast.FunctionDef, gast.ClassDef)):
+            return (live - {node.name}) | read_names([node])
+        return (live - set(bound_names(node))) | read_names(node)
