@@ -54,7 +54,7 @@ def _reshape_type(x: Array, *, shape: tuple) -> Array:
 
 
 reshape = Primitive(
-    "reshape", type=_reshape_type, numpy=lambda x, *, shape: np.reshape(x, shape),
+    "reshape", type=_reshape_type, numpy=lambda x, *, shape: np.reshape(x, shape)[()],
     jvp=(lambda x_dot, y, x, **attributes: reshape(x_dot, **attributes),),
     transpose=(lambda y_bar, x, *, shape: reshape(y_bar, shape=x.type.dims),),
     batch=lambda size, args, batched, *, shape: (reshape(args[0], shape=(size, *shape)), True),

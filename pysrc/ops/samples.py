@@ -1,0 +1,285 @@
+"""Sample operands of every primitive, for the tests that go over the registry and for comparing backends.
+
+In: nothing. Out: `SAMPLES[name]`, a list of `Sample`s; a primitive without one fails the registry tests.
+
+>>> SAMPLES["cos"][0].args[0].shape
+(2, 3)
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..core.build import literal, trace
+from ..core.ir import ConstantArray, Function, Roles
+from ..core.types import Array, bool_, c64, c128, f32, f64, i32, i64, u32
+from .arithmetic import add, mul, sub
+from .compare import lt
+from .elementary import cos, sin
+
+u8 = np.dtype("uint8")
+
+
+@dataclass(frozen=True)
+class Sample:
+    """One call. `smooth`: differentiable at these operands. `lanes`: further operands for batching; made up if None."""
+
+    args: tuple
+    attributes: dict[str, Any] = field(default_factory=dict)
+    smooth: bool = True
+    lanes: tuple | None = None
+
+    def more(self, count: int) -> list[tuple]:
+        """`count` operand tuples of the same types: the given ones, else the elements moved about."""
+        if self.lanes is not None:
+            return [self.args, *self.lanes][:count]
+        return [tuple(np.roll(a, k) if np.ndim(a) else a for a in self.args) for k in range(count)]
+
+
+def values(low: float, high: float, shape: tuple = (2, 3), dtype: Any = f64, seed: int = 0) -> Any:
+    """Numbers spread over [low, high] in an irregular order; complex ones have parts there."""
+    dtype = np.dtype(dtype)
+    generator = np.random.default_rng(seed)
+    if dtype == bool:
+        return np.asarray(generator.integers(0, 2, shape).astype(bool))[()]
+    if dtype.kind in "iu":
+        return np.asarray(generator.integers(int(low), int(high), shape, endpoint=True)).astype(dtype)[()]
+    count = int(np.prod(shape))
+    spread = generator.permutation(low + (high - low) * (np.arange(count) + 0.37) / max(count, 1)).reshape(shape)
+    if dtype.kind == "c":
+        other = low + (high - low) * generator.random(shape)
+        return np.asarray(spread + 1j * other).astype(dtype)[()]
+    return np.asarray(spread).astype(dtype)[()]
+
+
+EDGES = np.array([np.nan, np.inf, -np.inf, -0.0, 0.0, 1.0, -1.0, 0.5, -2.5, 1e300, 1e-310])
+
+
+def edges(count: int) -> list[Sample]:
+    """The numbers that break rules, one operand against itself moved by each distance."""
+    pairs = np.stack([np.tile(EDGES, len(EDGES))] + [np.repeat(EDGES, len(EDGES))] * (count - 1))
+    return [Sample(tuple(EDGES if count == 1 else row for row in pairs), smooth=False)]
+
+
+REAL, EVERY_FLOAT, INTEGERS = (f64, f32), (f64, f32, c128, c64), (i64, i32, u32, u8)
+SHAPES: tuple = ((2, 3), (), (0,))
+
+
+def pointwise(*ranges: tuple, dtypes: Sequence = REAL, smooth: bool = True, with_edges: bool = True,
+              **attributes: Any) -> list[Sample]:
+    """Operands in the given ranges, in several shapes and dtypes, and at the edges of floating point."""
+    made = []
+    for dtype in dtypes:
+        for shape in SHAPES:
+            args = tuple(values(*r, shape=shape, dtype=dtype, seed=k) for k, r in enumerate(ranges))
+            made.append(Sample(args, attributes, smooth))
+    if with_edges and f64 in dtypes:
+        made += [Sample(s.args, attributes, False) for s in edges(len(ranges))]
+    return made
+
+
+NUMBERS = (*EVERY_FLOAT, *INTEGERS)
+UNIT = (-0.95, 0.95)
+SMALL = (0, 7)
+
+SAMPLES: dict[str, list[Sample]] = {
+    "neg": pointwise((-3, 3), dtypes=NUMBERS), "add": pointwise((-3, 3), (-3, 3), dtypes=(*NUMBERS, bool_)),
+    "sub": pointwise((-3, 3), (-3, 3), dtypes=NUMBERS), "mul": pointwise((-3, 3), (-3, 3), dtypes=(*NUMBERS, bool_)),
+    "div": pointwise((-3, 3), (0.5, 3), dtypes=EVERY_FLOAT),
+    "floor_div": pointwise((-9, 9), (1, 3.3), dtypes=REAL) + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32, u8)),
+    "mod": pointwise((-9, 9), (1, 3.3), dtypes=REAL) + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32, u8)),
+    "fmod": pointwise((-9, 9), (1, 3.3), dtypes=REAL) + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32)),
+    "integer_pow": [s for n in (0, 1, 2, 3, 5, 7, 8, 11) for s in pointwise((-2, 2), dtypes=(*REAL, i64), exponent=n)]
+    + [s for n in (-1, -2) for s in pointwise((0.5, 2), dtypes=EVERY_FLOAT, exponent=n)],
+    "pow": pointwise((0.3, 3), (-2, 2), dtypes=EVERY_FLOAT) + pointwise((0, 5), (0, 4), dtypes=INTEGERS),
+    "sign": pointwise((-3, 3), dtypes=(*REAL, c128, i64)), "abs": pointwise((-3, 3), dtypes=(*NUMBERS, bool_)),
+    "max": pointwise((-3, 3), (-3, 3), dtypes=(*REAL, *INTEGERS, bool_)),
+    "min": pointwise((-3, 3), (-3, 3), dtypes=(*REAL, *INTEGERS, bool_)),
+    "erf": pointwise((-3, 3)), "erfc": pointwise((-3, 3)), "erfinv": pointwise(UNIT), "lgamma": pointwise((0.2, 9)),
+    "digamma": pointwise((0.2, 9)), "polygamma": pointwise((0.2, 9), order=1) + pointwise((0.2, 9), order=2),
+    "hypot": pointwise((-3, 3), (1, 3)), "arctan2": pointwise((-3, 3), (0.5, 3)),
+    "logaddexp": pointwise((-3, 3), (-3, 3)), "logaddexp2": pointwise((-3, 3), (-3, 3)),
+    "copysign": pointwise((0.5, 3), (-3, 3)), "nextafter": pointwise((-3, 3), (-3, 3), smooth=False),
+    "shift_left": pointwise(SMALL, (0, 40), dtypes=INTEGERS), "shift_right": pointwise((-99, 99), SMALL, dtypes=(i64, i32))
+    + pointwise((0, 250), SMALL, dtypes=(u32, u8)),
+    "popcount": pointwise((0, 250), dtypes=INTEGERS), "stop_gradient": pointwise((-3, 3), dtypes=(*NUMBERS, bool_),
+                                                                                 smooth=False),
+    "complex_": pointwise((-3, 3), (-3, 3)), "real": pointwise((-3, 3), dtypes=(c128, c64)),
+    "imag": pointwise((-3, 3), dtypes=(c128, c64)), "conj": pointwise((-3, 3), dtypes=(c128, c64)),
+    "select": [Sample((values(0, 1, s, bool_), values(-3, 3, s, t, 1), values(-3, 3, s, t, 2)))
+               for s in SHAPES for t in (*EVERY_FLOAT, i64, bool_)],
+    "convert": [Sample((values(0, 3, s, a),), {"dtype": b}, smooth=a.kind in "fc" and b.kind in "fc")
+                for s in SHAPES for a in (f64, f32, i64, bool_) for b in (f64, f32, i64, i32, c128)]
+    + [Sample((values(0, 3, (3,), c128),), {"dtype": f64}), Sample((values(0, 3, (3,)),), {"dtype": bool_}, False)],
+}
+
+_UNARY = {(-3, 3): "exp exp2 expm1 sin cos tanh sinh cosh arctan arcsinh", (0.2, 5): "log log2 log10 sqrt log1p",
+          (-1.4, 1.4): "tan", UNIT: "arcsin arccos arctanh", (1.1, 4): "arccosh"}
+for _range, _names in _UNARY.items():
+    for _name in _names.split():
+        SAMPLES[_name] = pointwise(_range, dtypes=EVERY_FLOAT)
+for _name in "floor ceil trunc rint cbrt signbit isnan isinf isfinite".split():
+    SAMPLES[_name] = pointwise((0.6, 3.3)) + (pointwise((-3, 3), dtypes=(c128,)) if _name.startswith("is") else [])
+for _name in "eq ne lt le gt ge".split():
+    _dtypes = (*NUMBERS, bool_) if _name in ("eq", "ne") else (*REAL, *INTEGERS, bool_)
+    SAMPLES[_name] = pointwise((-2, 2), (-2, 2), dtypes=_dtypes)
+for _name in "and_ or_ xor not_".split():
+    SAMPLES[_name] = pointwise(*[(0, 99)] * (1 if _name == "not_" else 2), dtypes=(*INTEGERS, bool_))
+
+
+# --- shape and structure -----------------------------------------------------------------------------------
+
+def each(arguments: Sequence[Any], choices: Sequence[dict], **more: Any) -> list[Sample]:
+    """The same operands with each choice of attributes."""
+    return [Sample(tuple(arguments), attributes, **more) for attributes in choices]
+
+
+MATRIX, CUBE, ROW = values(-3, 3, (3, 4)), values(-3, 3, (2, 3, 4)), values(-3, 3, (5,))
+COMPLEX, WHOLE = values(-3, 3, (3, 4), c128), values(-9, 9, (3, 4), i64)
+
+SAMPLES |= {
+    "broadcast": each([MATRIX], [{"shape": (2, 3, 4), "axes": (1, 2)}, {"shape": (3, 2, 4), "axes": (0, 2)}])
+    + each([f64.type(2.0)], [{"shape": (2, 0), "axes": ()}, {"shape": (), "axes": ()}]),
+    "reshape": each([MATRIX], [{"shape": (12,)}, {"shape": (2, 1, 6)}]) + each([ROW[:1]], [{"shape": ()}]),
+    "permute": each([CUBE], [{"axes": (2, 0, 1)}, {"axes": (0, 1, 2)}]) + each([COMPLEX], [{"axes": (1, 0)}]),
+    "concatenate": each([MATRIX, values(0, 1, (3, 2)), values(0, 1, (3, 0))], [{"axis": 1}])
+    + each([MATRIX, MATRIX], [{"axis": 0}]),
+    "pad": each([MATRIX, f64.type(0.5)], [{"low": (1, 0), "high": (0, 2), "interior": (0, 1)},
+                                          {"low": (0, 0), "high": (0, 0), "interior": (0, 0)}],
+                lanes=((MATRIX + 1, f64.type(0.25)), (MATRIX * 2, f64.type(0.125)))),
+    "dot_general": [Sample((values(-3, 3, a, t), values(-3, 3, b, t, 1)), {"contract": c, "batch": d})
+                    for t in (f64, f32, c128, i64) for a, b, c, d in [
+                        ((3, 4), (4, 2), ((1,), (0,)), ((), ())), ((4,), (4,), ((0,), (0,)), ((), ())),
+                        ((3, 4), (4,), ((1,), (0,)), ((), ())), ((4,), (4, 3), ((0,), (0,)), ((), ())),
+                        ((2, 3, 4), (2, 4, 5), ((2,), (1,)), ((0,), (0,))), ((3,), (2,), ((), ()), ((), ())),
+                        ((3, 2), (2, 3), ((), ()), ((0, 1), (1, 0))),
+                        ((2, 3, 4, 5), (5, 6, 3, 4), ((2, 3), (3, 0)), ((1,), (2,))), ((0, 4), (4, 2), ((1,), (0,)),
+                                                                                       ((), ()))]],
+    "iota": [Sample((), {"length": n, "dtype": t}) for n in (0, 4) for t in (i64, f64, i32)],
+    "constant": [Sample((), {"value": ConstantArray(a)}) for a in (MATRIX, WHOLE, values(0, 1, (2, 0)))],
+    "undefined": [Sample((), {"dtype": f64, "shape": s}) for s in ((2, 3), ())],
+    "dim_value": [Sample((), {"dim": 3})],
+    "as_dim": [Sample((np.int64(3),), {"size": "k"}, smooth=False)],
+}
+
+# --- reductions, scans, order ------------------------------------------------------------------------------
+
+AXES = [{"axes": a} for a in ((0,), (1,), (0, 2), (0, 1, 2), ())]
+WITH_ZEROS = np.where(values(0, 1, (2, 3, 4), bool_, 5), CUBE, 0.0)
+WITH_NAN = np.where(values(0, 1, (2, 3, 4), bool_, 6), CUBE, np.nan)
+TRUTHS = values(0, 1, (2, 3, 4), bool_)
+
+
+def _reductions(of: str) -> list[Sample]:
+    extreme = of in ("reduce_max", "reduce_min")
+    kept = each([CUBE], AXES) + each([WITH_NAN], AXES, smooth=False) + each([CUBE.astype(f32)], AXES)
+    kept += each([values(-4, 4, (2, 3, 4), i64)], AXES) + each([values(0, 4, (2, 3, 4), u8)], AXES)
+    if not extreme:
+        kept += each([WITH_ZEROS], AXES) + each([values(-2, 2, (2, 3, 4), c128)], AXES)
+        kept += each([np.zeros((2, 0, 3))], [{"axes": (1,)}, {"axes": (0,)}])
+    return kept
+
+
+SAMPLES |= {name: _reductions(name) for name in ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min")}
+SAMPLES |= {name: each([TRUTHS], AXES) + each([np.zeros((2, 0), bool)], [{"axes": (1,)}])
+            for name in ("reduce_any", "reduce_all")}
+SAMPLES |= {name: [s for a in (CUBE, WITH_NAN, values(0, 2, (2, 3, 4), i64), CUBE.astype(f32))
+                   for s in each([a], [{"axes": (0,)}, {"axes": (2,)}])] for name in ("argmax", "argmin")}
+RUNS = [{"axis": a, "reverse": r} for a in (0, 1) for r in (False, True)]
+SAMPLES |= {name: each([MATRIX], RUNS) + each([WHOLE], RUNS) + each([WITH_NAN[0]], RUNS, smooth=False)
+            + each([np.zeros((0, 2))], RUNS) for name in ("cumsum", "cumprod", "cummax", "cummin")}
+SAMPLES["cumprod"] += each([WITH_ZEROS[0]], RUNS)
+SAMPLES["cumsum"] += each([COMPLEX], RUNS)
+ALONG = [{"axis": 0}, {"axis": 1}]
+SAMPLES |= {name: each([MATRIX], ALONG) + each([WHOLE], ALONG) + each([WITH_NAN[0]], ALONG, smooth=False)
+            for name in ("sort", "argsort")}
+_SORTED = np.array([-1.0, 0.5, 0.5, 2.0, np.nan])
+SAMPLES["searchsorted"] = [
+    Sample((_SORTED, np.asarray(v)[()]), {"right": right}, smooth=False,
+           lanes=((_SORTED[:4].repeat([2, 1, 1, 1]), np.asarray(v)[()] * 0.5), (_SORTED * 2, np.asarray(v)[()])))
+    for right in (False, True) for v in (np.array([0.5, -3.0, np.nan, 9.0, 2.0]), 0.5, np.zeros((0, 2)))]
+
+# --- indexing ----------------------------------------------------------------------------------------------
+
+TABLE = values(-3, 3, (4, 5))
+
+
+def _starts(*starts: int) -> tuple:
+    return tuple(map(np.int64, starts))
+
+
+def _moved(first: Sequence[Any], starts: tuple, other: tuple) -> dict[str, Any]:
+    """Three lanes that begin at different places."""
+    doubled = tuple(a * 2 for a in first)
+    return {"args": (*first, *starts), "lanes": ((*doubled, *other), (*first, *starts))}
+
+
+SAMPLES["slice"] = [
+    Sample(attributes={"shape": (2, 3), "step": (1, 1)}, **_moved((TABLE,), _starts(1, 0), _starts(2, 2))),
+    Sample(attributes={"shape": (2, 3), "step": (2, -1)}, **_moved((TABLE,), _starts(1, 4), _starts(0, 2))),
+    Sample(attributes={"shape": (0, 3), "step": (1, 1)}, **_moved((TABLE,), _starts(1, 0), _starts(2, 2))),
+    Sample((np.float64(2.0),), {"shape": (), "step": ()})]
+for _name in ("slice_update", "slice_add"):
+    SAMPLES[_name] = [
+        Sample(attributes={"step": (1, 1)}, **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 0), _starts(2, 2))),
+        Sample(attributes={"step": (2, -1)}, **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 4), _starts(0, 2))),
+        Sample(attributes={"step": (1, 1)}, **_moved((WHOLE, WHOLE[:1, :2]), _starts(1, 0), _starts(2, 2))),
+        Sample((np.float64(2.0), np.float64(3.0)), {"step": ()})]
+
+_PICKS: list[tuple] = [((np.array([3, 0, 3]),), (0,)), ((np.array([[1, 4], [0, 4]]),), (1,)),
+                       ((np.array([3, 0, 3]), np.array([1, 2, 1])), (0, 1)), (_starts(2), (1,)), (_starts(2, 3), (0, 1)),
+                       ((np.array([1, 2]), np.array([3, 3])), (1, 0)), ((np.zeros(0, int),), (0,))]
+SAMPLES["gather"] = [Sample((t, *i), {"axes": a}) for i, a in _PICKS for t in (TABLE, values(0, 9, (5, 5), i32))]
+
+
+def _scatters() -> list[Sample]:
+    made = []
+    for indices, axes in _PICKS:
+        rest = tuple(d for k, d in enumerate((5, 5)) if k not in axes)
+        for dtype in (f64, i64):
+            new = values(-1, 1, (*np.shape(indices[0]), *rest), dtype, 3)
+            made.append(Sample((values(-3, 3, (5, 5), dtype), new, *indices), {"axes": axes, "unique": False}))
+    made.append(Sample((TABLE, values(0, 1, (2, 5)), np.array([2, 0])), {"axes": (0,), "unique": True}))
+    return made
+
+
+SAMPLES |= {"scatter": _scatters(), "scatter_add": _scatters()}
+
+# --- effects and regions -----------------------------------------------------------------------------------
+
+SCALAR, COUNT = Array(f64), Array(i64)
+
+
+def _halve(i: Any, a: Any, x: Any, row: Any) -> tuple:
+    return add(mul(x, literal(0.5, f64)), mul(a, row)), sin(x)
+
+
+def _counted() -> Function:
+    return trace("step", _halve, [("i", COUNT), ("a", SCALAR), ("x", SCALAR), ("row", SCALAR)])
+
+
+def _shrinking() -> dict[str, Any]:
+    body = trace("shrink", lambda i, x: sub(x, mul(literal(0.25, f64), cos(x))), [("i", COUNT), ("x", SCALAR)])
+    cond = trace("large", lambda i, x: lt(literal(0.125, f64), x), [("i", COUNT), ("x", SCALAR)])
+    return {"body": body, "cond": cond, "length": None, "roles": Roles(0, 1, 0, 0), "size": "T"}
+
+
+def _branches() -> tuple:
+    return tuple(trace(n, f, [("x", SCALAR), ("y", SCALAR)]) for n, f in (("product", mul), ("total", add)))
+
+
+_X, _Y = np.float64(1.5), np.float64(0.75)
+SAMPLES |= {
+    "loop": [Sample((_Y, _X, ROW), {"body": _counted(), "cond": None, "length": 5, "roles": Roles(1, 1, 0, 1),
+                                    "reverse": r, "parallel": False}) for r in (False, True)]
+    + [Sample((_X,), _shrinking(), lanes=((np.float64(0.5),), (np.float64(0.0),)))],
+    "cond": [Sample((p, _X, _Y), {"branches": _branches()}, lanes=((q, _Y, _X), (p, _Y, _Y)))
+             for p, q in ((np.True_, np.False_), (np.False_, np.True_), (np.int64(1), np.int64(0)))],
+    "call": [Sample((_X, _Y), {"function": _branches()[0]})],
+    "check": [Sample((np.array([True, True]), np.array([1.0, 2.0])),
+                     {"exception": "ValueError", "message": "bad value {}"}, smooth=False)],
+    "print_": [Sample((_X,), {"template": "x is {}"}, smooth=False)],
+}
