@@ -1,0 +1,373 @@
+# The context of one call: poll, result memory, arena, growing stacks, callbacks.
+#
+# In: an mp_ctx that lies first in a `Call`. Out: what runtime/abi.h promises of its function pointers. All but `callback`
+# and `poll` run without the GIL. Example: `context_open(&call, ...)`, the entry, `context_close(&call)`.
+
+cdef extern from *:
+    """
+    /* A lock-free shelf of idle arenas: taking and giving back are one atomic exchange each. */
+    #define MP_SHELF 16
+    static void *mp_shelf[MP_SHELF];
+    static void *mp_take_arena(void) {
+        for (int i = 0; i < MP_SHELF; i++)
+            if (__atomic_load_n(&mp_shelf[i], __ATOMIC_RELAXED)) {
+                void *arena = __atomic_exchange_n(&mp_shelf[i], NULL, __ATOMIC_ACQUIRE);
+                if (arena) return arena;
+            }
+        return NULL;
+    }
+    static int mp_give_arena(void *arena) {
+        for (int i = 0; i < MP_SHELF; i++) {
+            void *empty = NULL;
+            if (__atomic_compare_exchange_n(&mp_shelf[i], &empty, arena, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+                return 1;
+        }
+        return 0;
+    }
+    static void *mp_blas_table[MP_BLAS_COUNT];
+    #include <time.h>
+    static int64_t mp_now(void) {
+        struct timespec t;
+        clock_gettime(CLOCK_MONOTONIC, &t);
+        return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+    }
+    """
+    void* mp_take_arena() nogil
+    bint mp_give_arena(void* arena) nogil
+    void* mp_blas_table[]
+    int64_t mp_now() nogil
+
+cdef int64_t FIRST_CHUNK = 1 << 16
+cdef int64_t LARGEST_IDLE = 1 << 28          # an idle arena keeps at most one chunk of this size
+cdef int64_t FIRST_FUEL = 10_000_000         # about 10 ms until the first poll
+cdef int64_t POLL_INTERVAL = 40_000_000      # what polls aim at, in ns
+cdef unsigned long main_thread = 0
+
+cdef struct Chunk:
+    Chunk* previous
+    char* start
+    char* limit
+
+cdef struct Block:                           # a growing stack; its memory follows this header
+    Block* previous
+    Block* next
+    int64_t unused0
+    int64_t unused1
+    int64_t unused2
+    int64_t unused3
+    int64_t unused4
+    int64_t unused5
+
+cdef struct Arena:
+    Chunk* chunk                             # the newest
+    Chunk* spare                             # released, kept for a loop that crosses a chunk's end
+    Block* blocks
+    int64_t total                            # bytes in all chunks
+    int64_t wanted                           # bytes that the last call took: the next first chunk has that size
+
+cdef struct Dynamic:                         # a result of run-time size
+    void* data
+    int64_t nbytes
+    int64_t rank                             # -1: not measured
+    int64_t dims[32]
+
+cdef struct Call:
+    mp_ctx context                           # first: the pointer to it is the pointer to the call
+    void** buffers
+    Dynamic* dynamics                        # one a result, or NULL
+    int64_t parameters
+    int64_t results
+    PyObject* callbacks                      # tuple of CallbackSite, borrowed from the entry
+    PyObject* error                          # owned: the exception of a poll or callback
+    Arena* arena
+    int64_t fuel_refill
+    int64_t last_poll
+    bint released                            # the GIL is released during the call
+
+
+cdef Chunk* new_chunk(Arena* arena, int64_t nbytes) noexcept nogil:
+    cdef Chunk* chunk
+    cdef void* memory = NULL
+    cdef int64_t size = FIRST_CHUNK
+    if arena.spare != NULL and arena.spare.limit - arena.spare.start >= nbytes:
+        chunk = arena.spare
+        arena.spare = NULL
+    else:
+        if arena.chunk == NULL and arena.wanted > size:
+            size = arena.wanted
+        if arena.chunk != NULL and 2 * (arena.chunk.limit - arena.chunk.start) <= LARGEST_IDLE:
+            size = 2 * (arena.chunk.limit - arena.chunk.start)
+        if size < nbytes:
+            size = nbytes
+        if posix_memalign(&memory, 64, <size_t>(size + 64)) != 0:
+            return NULL
+        chunk = <Chunk*>memory
+        chunk.start = <char*>memory + 64     # the header has a cache line of its own
+        chunk.limit = chunk.start + size
+        arena.total += size
+    chunk.previous = arena.chunk
+    arena.chunk = chunk
+    return chunk
+
+
+cdef Arena* arena_of(Call* call) noexcept nogil:
+    if call.arena == NULL:
+        call.arena = <Arena*>mp_take_arena()
+        if call.arena == NULL:
+            call.arena = <Arena*>calloc(1, sizeof(Arena))
+    return call.arena
+
+
+cdef void* context_scratch(mp_ctx* c, int64_t nbytes) noexcept nogil:
+    cdef Call* call = <Call*>c
+    cdef Arena* arena = arena_of(call)
+    cdef Chunk* chunk
+    cdef int64_t rounded
+    if nbytes < 0 or nbytes > (<int64_t>1 << 56) or arena == NULL:
+        return NULL
+    rounded = (nbytes + 64) & ~<int64_t>63
+    if c.cursor == NULL and arena.chunk != NULL and arena.chunk.limit - arena.chunk.start >= rounded:
+        chunk = arena.chunk                  # the chunk that an earlier call left
+    else:
+        chunk = new_chunk(arena, rounded)
+        if chunk == NULL:
+            return NULL
+    c.cursor = chunk.start + rounded
+    c.limit = chunk.limit
+    return chunk.start
+
+
+cdef char* context_mark(mp_ctx* c) noexcept nogil:
+    return c.cursor
+
+
+cdef void context_release(mp_ctx* c, char* mark) noexcept nogil:
+    cdef Arena* arena = (<Call*>c).arena
+    cdef Chunk* chunk
+    if arena == NULL or c.cursor == NULL:
+        return
+    while arena.chunk != NULL and not (arena.chunk.start <= mark and mark <= arena.chunk.limit):
+        if mark == NULL and arena.chunk.previous == NULL:
+            break                            # everything is released: the first chunk stays
+        chunk = arena.chunk
+        arena.chunk = chunk.previous
+        if arena.spare == NULL:
+            arena.spare = chunk
+        elif arena.spare.limit - arena.spare.start < chunk.limit - chunk.start:
+            drop_chunk(arena, arena.spare)
+            arena.spare = chunk
+        else:
+            drop_chunk(arena, chunk)
+    if arena.chunk == NULL:
+        c.cursor = c.limit = NULL
+    else:
+        c.cursor = arena.chunk.start if mark == NULL else mark
+        c.limit = arena.chunk.limit
+
+
+cdef void drop_chunk(Arena* arena, Chunk* chunk) noexcept nogil:
+    arena.total -= chunk.limit - chunk.start
+    free(chunk)
+
+
+cdef void* context_grow(mp_ctx* c, void* stack, int64_t* capacity, int64_t needed) noexcept nogil:
+    cdef Arena* arena = arena_of(<Call*>c)
+    cdef Block* old = NULL
+    cdef Block* block
+    cdef int64_t size = 2 * capacity[0]
+    if arena == NULL or needed < 0 or needed > (<int64_t>1 << 56):
+        return NULL
+    if size < 4096:
+        size = 4096
+    if size < needed:
+        size = needed
+    if stack != NULL:
+        old = <Block*>stack - 1
+    block = <Block*>realloc(old, <size_t>(size + sizeof(Block)))
+    if block == NULL:
+        return NULL                          # the old block is still in the list and is freed with the call
+    if old == NULL:
+        block.previous = NULL
+        block.next = arena.blocks
+        if arena.blocks != NULL:
+            arena.blocks.previous = block
+        arena.blocks = block
+    else:                                    # it may have moved: its neighbours learn the new address
+        if block.next != NULL:
+            block.next.previous = block
+        if block.previous != NULL:
+            block.previous.next = block
+        else:
+            arena.blocks = block
+    capacity[0] = size
+    return block + 1
+
+
+cdef void arena_reset(Arena* arena) noexcept nogil:
+    """Free the stacks; keep one chunk, as large as all that this call took together."""
+    cdef Block* block
+    cdef Chunk* chunk
+    cdef bint several
+    while arena.blocks != NULL:
+        block = arena.blocks
+        arena.blocks = block.next
+        free(block)
+    several = arena.spare != NULL or (arena.chunk != NULL and arena.chunk.previous != NULL)
+    free(arena.spare)
+    arena.spare = NULL
+    if several or arena.total > LARGEST_IDLE:
+        arena.wanted = arena.total if arena.total <= LARGEST_IDLE else LARGEST_IDLE
+        arena.total = 0
+        while arena.chunk != NULL:
+            chunk = arena.chunk
+            arena.chunk = chunk.previous
+            free(chunk)
+
+
+cdef void arena_free(Arena* arena) noexcept nogil:
+    arena_reset(arena)
+    if arena.chunk != NULL:
+        free(arena.chunk)
+    free(arena)
+
+
+cdef void* context_alloc(mp_ctx* c, int64_t k, int64_t nbytes) noexcept nogil:
+    """malloc, because that is what NumPy's default handler frees: the array will own this memory."""
+    cdef Call* call = <Call*>c
+    cdef int64_t result = k - call.parameters
+    cdef void* memory
+    if result < 0 or result >= call.results or call.dynamics == NULL or nbytes < 0:
+        return NULL
+    memory = malloc(<size_t>(nbytes if nbytes > 0 else 1))
+    if memory != NULL:
+        free(call.dynamics[result].data)     # asked for twice: the first was a guess
+        call.dynamics[result].data = memory
+        call.dynamics[result].nbytes = nbytes
+        call.buffers[k] = memory
+    return memory
+
+
+cdef void context_set_dims(mp_ctx* c, int64_t k, int64_t rank, const int64_t* dims) noexcept nogil:
+    cdef Call* call = <Call*>c
+    cdef int64_t result = k - call.parameters
+    cdef int64_t axis
+    if result < 0 or result >= call.results or call.dynamics == NULL or rank < 0 or rank > 32:
+        return
+    call.dynamics[result].rank = rank
+    for axis in range(rank):
+        call.dynamics[result].dims[axis] = dims[axis]
+
+
+cdef int context_poll(mp_ctx* c) noexcept nogil:
+    """Refill the fuel so that polls come about every 40 ms, let other threads run, and look for signals."""
+    cdef Call* call = <Call*>c
+    cdef int64_t now = mp_now()
+    cdef int64_t elapsed = now - call.last_poll
+    if call.last_poll != 0:
+        if elapsed < POLL_INTERVAL // 2 and call.fuel_refill < (<int64_t>1 << 50):
+            call.fuel_refill *= 2
+        elif elapsed > 2 * POLL_INTERVAL:
+            call.fuel_refill = <int64_t>(call.fuel_refill * (<double>POLL_INTERVAL / elapsed)) + 1
+    call.last_poll = now
+    c.fuel = call.fuel_refill
+    # Only the main thread runs signal handlers; the others need the GIL for nothing when they don't hold it.
+    if call.released and PyThread_get_thread_ident() != main_thread:
+        return 0
+    return poll_signals(call)
+
+
+cdef int poll_signals(Call* call) noexcept with gil:
+    try:
+        if not call.released:
+            with nogil:
+                pass
+        PyErr_CheckSignals()
+        return 0
+    except BaseException as error:
+        keep_error(call, error)
+        return MP_INTERRUPTED
+
+
+cdef void keep_error(Call* call, object error) noexcept:
+    if call.error == NULL:
+        Py_INCREF(error)
+        call.error = <PyObject*>error
+
+
+cdef int context_callback(mp_ctx* c, int64_t site, void** args) noexcept with gil:
+    cdef Call* call = <Call*>c
+    try:
+        run_callback((<tuple><object>call.callbacks)[site], args)
+        return 0
+    except BaseException as error:
+        keep_error(call, error)
+        return MP_RAISED
+
+
+cdef int run_callback(object site, void** args) except -1:
+    """Copies in, because the callable may keep them; results copied out, converted to the dtype that was promised."""
+    cdef Py_ssize_t at = 0
+    cdef int64_t* dims
+    cdef cnp.ndarray array
+    operands = []
+    for dtype, rank in site.operands:
+        dims = <int64_t*>args[at + 1]
+        array = np.empty(tuple([dims[axis] for axis in range(<Py_ssize_t>rank)]), dtype)
+        memcpy(cnp.PyArray_DATA(array), args[at], <size_t>array.nbytes)
+        operands.append(array if rank else array[()])
+        at += 2
+    returned = site.function(*operands)
+    if site.results:
+        values = returned if isinstance(returned, (tuple, list)) else (returned,)
+        if len(values) != len(site.results):
+            raise ValueError(f"a callback returned {len(values)} values where {len(site.results)} were promised")
+        for (dtype, shape), value in zip(site.results, values):
+            array = np.ascontiguousarray(value, dtype=dtype)
+            if (<object>array).size != np.prod(shape, dtype=np.int64) or (shape and np.shape(value) != tuple(shape)):
+                raise ValueError(f"a callback returned the shape {np.shape(value)} where {tuple(shape)} was promised")
+            memcpy(args[at], cnp.PyArray_DATA(array), <size_t>array.nbytes)
+            at += 1
+    return 0
+
+
+cdef inline void context_open(Call* call, void** buffers, int64_t parameters, int64_t results, Dynamic* dynamics,
+                              PyObject* callbacks) noexcept:
+    cdef mp_ctx* c = &call.context
+    c.abi = MP_ABI
+    c.fuel = FIRST_FUEL
+    c.cursor = c.limit = NULL
+    c.blas = mp_blas_table
+    c.threads = thread_count
+    c.poll = context_poll
+    c.alloc = context_alloc
+    c.set_dims = context_set_dims
+    c.scratch = context_scratch
+    c.grow = context_grow
+    c.mark = context_mark
+    c.release = context_release
+    c.callback = context_callback
+    c.error_site = c.error_iteration = 0
+    call.buffers = buffers
+    call.dynamics = dynamics
+    call.parameters = parameters
+    call.results = results
+    call.callbacks = callbacks
+    call.error = NULL
+    call.arena = NULL
+    call.fuel_refill = FIRST_FUEL
+    call.last_poll = 0
+    call.released = False
+
+
+cdef inline void context_close(Call* call) noexcept nogil:
+    """Give the arena back and free what no array has taken over. The error, if any, stays with its reader."""
+    cdef int64_t k
+    if call.arena != NULL:
+        arena_reset(call.arena)
+        if not mp_give_arena(call.arena):
+            arena_free(call.arena)
+        call.arena = NULL
+    if call.dynamics != NULL:
+        for k in range(call.results):
+            free(call.dynamics[k].data)
+            call.dynamics[k].data = NULL

@@ -1,0 +1,261 @@
+# The callable that a user's jitted function is.
+#
+# In: entries, and functions of the pipeline for what entries do not serve. Out: a call in well under a microsecond.
+# Example: f = Dispatcher(function, ("x",), miss=compile_and_run); f(x)
+
+cdef enum:
+    STACK_BYTES = 3072                       # frames up to this size live on the C stack
+    STACK_ARGUMENTS = 24
+
+REQUIRED = object()                          # in Dispatcher's defaults: the parameter has none
+cdef PyObject* required = <PyObject*>REQUIRED
+cdef bint bypassed = False
+
+
+def disable(bint value):
+    """While true every dispatcher calls the function that it was made for; the previous setting."""
+    global bypassed
+    before = bypassed
+    bypassed = value
+    return before
+
+
+cdef class CompiledEntry:
+    """An Entry in C structures; immutable."""
+    cdef Plan plan
+    cdef Memory memory
+    cdef readonly object entry               # the description
+    cdef readonly str name
+    cdef tuple callbacks
+    cdef object finish, raise_site
+
+    def __cinit__(self, entry):
+        cdef Compiler compiler = Compiler()
+        self.memory = Memory()
+        self.entry, self.name = entry, entry.name
+        self.callbacks, self.finish, self.raise_site = tuple(entry.callbacks), entry.finish, entry.raise_site
+        compiler.memory, compiler.plan, compiler.entry = self.memory, &self.plan, entry
+        compiler.compile()
+        if entry.uses_blas:
+            load_blas()
+
+    @property
+    def arity(self):
+        """How many positional arguments it takes."""
+        return self.plan.arity
+
+
+cdef object try_entry(CompiledEntry entry, PyObject** args, bint* matched):
+    """The result when the call matches; `matched` says whether it does."""
+    cdef Frame frame
+    cdef char stack[STACK_BYTES]
+    cdef void* memory = stack
+    if entry.plan.frame_bytes > STACK_BYTES:
+        memory = malloc(<size_t>entry.plan.frame_bytes)
+        if memory == NULL:
+            raise MemoryError
+    lay_out(&frame, &entry.plan, <char*>memory)
+    try:
+        matched[0] = match_call(&entry.plan, args, &frame)
+        return run(entry, &frame) if matched[0] else None
+    finally:
+        release_frame(&frame, &entry.plan)
+        if memory != stack:
+            free(memory)
+
+
+cdef class Dispatcher:
+    """Calls the first entry that matches, else `miss(args)`.
+
+    `function`: the user's own, called when dispatching is disabled. `parameters`: its parameter names, or None when it has
+    *args, **kwargs or positional-only parameters; then, and for calls with the wrong arguments, `bind(args, kwargs)`
+    gives the positional tuple or raises Python's TypeError. `keyword_only` of the parameters come last; `defaults` has
+    one value a parameter, REQUIRED where there is none. `miss(args)` gets the bound tuple, adds entries by `add`, and
+    gives the call's result, usually by `run(entry, args)`.
+    """
+    cdef vectorcallfunc vectorcall
+    cdef readonly object function
+    cdef readonly tuple parameters
+    cdef readonly tuple defaults
+    cdef readonly Py_ssize_t keyword_only
+    cdef public object miss
+    cdef public object bind
+    cdef tuple compiled                      # CompiledEntry, newest first; replaced as a whole, never changed
+    cdef readonly Py_ssize_t hits, misses
+    cdef dict __dict__
+    cdef object __weakref__
+
+    def __cinit__(self, *args, **kwargs):
+        self.vectorcall = <vectorcallfunc>dispatcher_vectorcall
+        self.compiled = ()
+
+    def __init__(self, function=None, parameters=None, *, miss=None, bind=None, defaults=None, keyword_only=0):
+        self.function, self.miss, self.bind, self.keyword_only = function, miss, bind, keyword_only
+        self.parameters = None if parameters is None else tuple([sys.intern(name) for name in parameters])
+        self.defaults = None
+        if parameters is not None:
+            self.defaults = tuple(defaults) if defaults is not None else (REQUIRED,) * len(self.parameters)
+            if len(self.defaults) != len(self.parameters):
+                raise ValueError("defaults has one value a parameter (REQUIRED for none)")
+
+    @property
+    def entries(self):
+        """The compiled entries in the order in which they are tried."""
+        return self.compiled
+
+    def add(self, entry):
+        """Compile a description and put it first; the CompiledEntry."""
+        compiled = entry if isinstance(entry, CompiledEntry) else CompiledEntry(entry)
+        if self.parameters is not None and compiled.arity > len(self.parameters):
+            raise ValueError(f"{compiled.name} takes {compiled.arity} arguments, the function {len(self.parameters)}")
+        self.compiled = (compiled, *self.compiled)
+        return compiled
+
+    def clear(self):
+        """Forget all entries: the next call misses."""
+        self.compiled = ()
+
+    def run(self, CompiledEntry entry, tuple args):
+        """Call `entry` with a bound tuple. LookupError when the arguments do not match it."""
+        cdef bint matched = False
+        if len(args) < entry.plan.arity:
+            raise TypeError(f"{entry.name} takes {entry.plan.arity} arguments, not {len(args)}")
+        result = try_entry(entry, mp_items(args), &matched)
+        if not matched:
+            raise LookupError(f"the arguments do not match {entry.name}")
+        return result
+
+    def matches(self, CompiledEntry entry, tuple args):
+        """Whether a bound tuple matches `entry`, without calling it."""
+        cdef Frame frame
+        cdef Memory memory = Memory()
+        if len(args) < entry.plan.arity:
+            return False
+        lay_out(&frame, &entry.plan, <char*>memory.take(entry.plan.frame_bytes))
+        try:
+            return bool(match_call(&entry.plan, mp_items(args), &frame))
+        finally:
+            release_frame(&frame, &entry.plan)
+
+    def __get__(self, instance, owner):
+        return self if instance is None else PyMethod_New(self, instance)
+
+    def __call__(self, *args, **kwargs):     # only for who asks for `__call__`: calls use the vectorcall slot
+        return PyVectorcall_Call(self, args, kwargs)
+
+    cdef object slow(self, tuple args, dict kwargs):
+        """Bind by the pipeline's `bind`, then as ever."""
+        if self.bind is None:
+            raise TypeError("the arguments do not fit the function's parameters")
+        bound = self.bind(args, kwargs)
+        return self.dispatch(mp_items(<tuple?>bound), len(bound), bound)
+
+    cdef object dispatch(self, PyObject** args, Py_ssize_t count, tuple bound):
+        cdef bint matched = False
+        cdef CompiledEntry entry
+        cdef Py_ssize_t index
+        cdef tuple entries = self.compiled   # this tuple, and so its entries, live until the call is over
+        for index in range(PyTuple_GET_SIZE(entries)):
+            entry = <CompiledEntry>PyTuple_GET_ITEM(entries, index)
+            if entry.plan.arity <= count:
+                result = try_entry(entry, args, &matched)
+                if matched:
+                    self.hits += 1
+                    return result
+        self.misses += 1
+        if self.miss is None:
+            raise LookupError("no entry matches the call")
+        if bound is None:
+            bound = tuple([<object>args[index] for index in range(count)])
+        return self.miss(bound)
+
+
+cdef bint bind_simple(Dispatcher self, PyObject** args, Py_ssize_t given, PyObject* names, PyObject** bound) noexcept:
+    """Positional arguments, keywords and defaults into `bound`; False for anything that Python would refuse."""
+    cdef Py_ssize_t total = PyTuple_GET_SIZE(self.parameters)
+    cdef Py_ssize_t index, at, keywords = 0 if names == NULL else PyTuple_GET_SIZE(<object>names)
+    cdef PyObject* name
+    if given > total - self.keyword_only:
+        return False
+    for index in range(total):
+        bound[index] = args[index] if index < given else NULL
+    for at in range(keywords):
+        name = PyTuple_GET_ITEM(<object>names, at)
+        for index in range(given, total):
+            if PyTuple_GET_ITEM(self.parameters, index) == name:
+                break
+        else:
+            return False
+        if bound[index] != NULL:
+            return False
+        bound[index] = args[given + at]
+    for index in range(given, total):
+        if bound[index] == NULL:
+            bound[index] = PyTuple_GET_ITEM(self.defaults, index)
+            if bound[index] == required:
+                return False
+    return True
+
+
+cdef object dispatcher_vectorcall(PyObject* callable, PyObject** args, size_t flagged, PyObject* names):
+    cdef Dispatcher self = <Dispatcher>callable
+    cdef Py_ssize_t given = PyVectorcall_NARGS(flagged)
+    cdef PyObject* bound[STACK_ARGUMENTS]
+    if bypassed:
+        return mp_vectorcall(<PyObject*>self.function, args, flagged, names)
+    if self.parameters is not None:
+        if names == NULL and given == PyTuple_GET_SIZE(self.parameters) and self.keyword_only == 0:
+            return self.dispatch(args, given, None)
+        if PyTuple_GET_SIZE(self.parameters) <= STACK_ARGUMENTS and bind_simple(self, args, given, names, bound):
+            return self.dispatch(bound, PyTuple_GET_SIZE(self.parameters), None)
+    positional = tuple([<object>args[index] for index in range(given)])
+    keywords = {}
+    if names != NULL:
+        for index in range(PyTuple_GET_SIZE(<object>names)):
+            keywords[<object>PyTuple_GET_ITEM(<object>names, index)] = <object>args[given + index]
+    return self.slow(positional, keywords)
+
+
+cdef bint blas_loaded = False
+
+
+def load_blas():
+    """Fill the table of BLAS and LAPACK routines from SciPy's; once."""
+    global blas_loaded
+    if blas_loaded:
+        return
+    import scipy.linalg.cython_blas
+    import scipy.linalg.cython_lapack
+    capsules = {**scipy.linalg.cython_lapack.__pyx_capi__, **scipy.linalg.cython_blas.__pyx_capi__}
+    for index, name in enumerate(abi.BLAS_ROUTINES):
+        capsule = capsules[name]
+        mp_blas_table[<Py_ssize_t>index] = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+    blas_loaded = True
+
+
+cdef int64_t thread_count = 1
+
+
+def set_threads(int64_t count):
+    """The number of threads that kernels may use, as they read it from the context."""
+    global thread_count
+    thread_count = count
+
+
+def _note_main_thread():
+    global main_thread
+    main_thread = PyThread_get_thread_ident()
+
+
+def called_fast(cls):
+    """Decorator for subclasses of Dispatcher: Python 3.11 does not let them inherit the fast way of being called."""
+    mp_set_vectorcall(cls, mp_vectorcall_offset)
+    return cls
+
+
+cdef Dispatcher sample = Dispatcher()
+cdef Py_ssize_t mp_vectorcall_offset = <char*>&sample.vectorcall - <char*><PyObject*>sample
+sample = None
+main_thread = threading.main_thread().ident
+os.register_at_fork(after_in_child=_note_main_thread)
+mp_set_vectorcall(Dispatcher, mp_vectorcall_offset)

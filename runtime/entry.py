@@ -1,0 +1,295 @@
+"""What a compiled program accepts and gives: descriptions that the dispatcher compiles into C structures.
+
+In: one `Entry` a compiled program, built by the pipeline. Out: `Dispatcher.add(entry)` makes calls that match it run it.
+Example, `f(x, k)` with `x: f64[n]`, a static Python bool `k`, the result `f64[n]`:
+
+    x = ArrayLeaf("float64", (Sym("n"),))
+    entry = Entry(library.address, roots=(Root(Position(0), x), Root(Position(1), StaticLeaf(True))),
+                  parameters=(x,), symbols=("n",), results=(Fresh("float64", (Sym("n"),)),), output=Result(0))
+
+A call matches an entry when every root is found where its source says, has exactly the tree's structure, and each leaf
+and guard holds. Then the parameters' buffers and the sizes are passed to `address`, and the output is built. The
+description's own objects say who is who: `parameters`, `writes`, `same` and `Argument` name leaves by identity.
+
+Dims are ints or `core.dims.Dim`. The first bare symbol that occurs in matching order (roots in order, containers in
+order of their children) binds it; every later occurrence is compared.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Union
+
+Number = Union[type[float], type[int], type[bool], type[complex]]
+
+# ------------------------------------------------------------------------------------------------- where values are
+
+
+@dataclass(frozen=True, eq=False)
+class Position:
+    """The index-th parameter of the call, after keywords and defaults are bound."""
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """The object itself: a constant array of the program."""
+    value: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Cell:
+    """What a closure cell holds now."""
+    cell: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """What a dict (a module's globals, say) holds under `key` now."""
+    mapping: dict
+    key: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Getter:
+    """What a Python callable returns now; an AttributeError, LookupError or NameError is a mismatch."""
+    function: Callable[[], Any]
+
+
+@dataclass(frozen=True, eq=False)
+class Path:
+    """A source, then steps into it: `("attribute", name)` or `("item", key)`. A step that fails is a mismatch."""
+    source: "Source"
+    steps: tuple[tuple[str, Any], ...]
+
+
+Source = Union[Position, Held, Cell, Item, Getter, Path]
+
+# ------------------------------------------------------------------------------------------------ what values are
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayLeaf:
+    """An exact numpy.ndarray of this dtype (native byte order) and these dims, of any layout."""
+    dtype: Any
+    dims: tuple[Any, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class ScalarLeaf:
+    """A NumPy scalar of this dtype."""
+    dtype: Any
+
+
+@dataclass(frozen=True, eq=False)
+class NumberLeaf:
+    """A Python float, int, bool or complex, exactly; passed as f64, i64 (an int that does not fit: mismatch), bool,
+    c128."""
+    kind: Number
+
+
+@dataclass(frozen=True, eq=False)
+class SizeLeaf:
+    """A Python int whose value is `dim`; passed as i64 where it is a parameter."""
+    dim: Any
+
+
+@dataclass(frozen=True, eq=False)
+class StaticLeaf:
+    """A Python value that staging used: the same object, or one of the same type that is equal."""
+    value: Any
+
+
+@dataclass(frozen=True, eq=False)
+class AnyLeaf:
+    """A value that the program does not depend on."""
+
+
+@dataclass(frozen=True, eq=False)
+class Sequence:
+    """An exact `tuple` or `list` (`kind`) of these children."""
+    kind: type
+    children: tuple["Tree", ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Dictionary:
+    """An exact `dict` with exactly these keys, in any order. As an output it is built in this order."""
+    keys: tuple[Any, ...]
+    children: tuple["Tree", ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Record:
+    """A NamedTuple of exactly this type."""
+    type: type
+    children: tuple["Tree", ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Node:
+    """A registered container: `flatten(value) -> (children, auxiliary)`, `unflatten(auxiliary, children) -> value`.
+    The auxiliary data must be equal."""
+    type: type
+    flatten: Callable[[Any], tuple]
+    unflatten: Callable[[Any, tuple], Any]
+    auxiliary: Any
+    children: tuple["Tree", ...]
+
+
+Leaf = Union[ArrayLeaf, ScalarLeaf, NumberLeaf, SizeLeaf, StaticLeaf, AnyLeaf]
+Tree = Union[Leaf, Sequence, Dictionary, Record, Node]
+
+
+@dataclass(frozen=True, eq=False)
+class Root:
+    """A source and the structure found there."""
+    source: Source
+    tree: Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Guard:
+    """The value at `source` is `expected`: the same object ("is"), or of the same type and equal ("equal")."""
+    source: Source
+    expected: Any
+    mode: str = "is"
+
+
+@dataclass(frozen=True, eq=False)
+class Compare:
+    """A condition on sizes that staging decided: `left operator right`, operator one of == != < <= > >=."""
+    operator: str
+    left: Any
+    right: Any
+
+
+# ----------------------------------------------------------------------------------------------- what comes out
+
+
+@dataclass(frozen=True, eq=False)
+class Fresh:
+    """A result allocated by the caller; its dims follow from the sizes. `form` says what rank 0 becomes: "scalar" (a NumPy
+    scalar), "array" (a 0-d array) or "python" (a Python number). A rank above 0 is always an array."""
+    dtype: Any
+    dims: tuple[Any, ...] = ()
+    form: str = "scalar"
+
+
+@dataclass(frozen=True, eq=False)
+class RunTime:
+    """A result that the program allocates by `alloc` and measures by `set_dims`, of this rank."""
+    dtype: Any
+    rank: int
+
+
+@dataclass(frozen=True, eq=False)
+class Write:
+    """After the call the data of result `result` goes into the caller's array at `leaf`. With `in_place` the result's
+    buffer is the array's own memory, which the program may read as a parameter and overwrite when it is done with it."""
+    result: int
+    leaf: ArrayLeaf
+    in_place: bool = False
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """In an output: the index-th result."""
+    index: int
+
+
+@dataclass(frozen=True, eq=False)
+class Argument:
+    """In an output: the very object that matched `tree` (a leaf or a container of a root)."""
+    tree: Tree
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """In an output: a Python value."""
+    value: Any
+
+
+Output = Union[Result, Argument, Constant, Sequence, Dictionary, Record, Node]
+
+
+@dataclass(frozen=True, eq=False)
+class CallbackSite:
+    """A Python callable for an ordered effect: called with copies of its operands, given as (dtype, rank); its results,
+    of (dtype, dims) with integer dims, are copied back."""
+    function: Callable[..., Any]
+    operands: tuple[tuple[Any, int], ...]
+    results: tuple[tuple[Any, tuple[int, ...]], ...] = ()
+
+
+@dataclass(frozen=True, eq=False)
+class Entry:
+    """A compiled program and the calls that it serves."""
+    address: int
+    roots: tuple[Root, ...]
+    parameters: tuple[Leaf, ...] = ()              # buffers[0 : len(parameters)]
+    symbols: tuple[str, ...] = ()                  # sizes[0 : len(symbols)]
+    results: tuple[Fresh | RunTime, ...] = ()      # the buffers after the parameters
+    output: Output = Constant(None)
+    writes: tuple[Write, ...] = ()
+    guards: tuple[Guard, ...] = ()
+    comparisons: tuple[Compare, ...] = ()
+    minimum: Mapping[str, int] | None = None       # least value a symbol may have; 2 where absent (0 and 1 are special)
+    same: tuple[tuple[ArrayLeaf, ArrayLeaf], ...] = ()   # the same memory; otherwise a written array overlaps no other
+    work: Any = 0                                  # nanoseconds, an int or a dim; from 5000 on the GIL is released
+    finish: Callable[[tuple, tuple], Any] | None = None  # finish(parameters' objects, results) -> output, replaces it
+    raise_site: Callable[[int, int, tuple[int, int, int, int]], Any] | None = None   # site, iteration, values
+    callbacks: tuple[CallbackSite, ...] = ()
+    uses_blas: bool = False
+    name: str = "entry"
+    keep: Any = None                               # kept alive with the entry: the Library, the site table
+
+
+# ------------------------------------------------------------------------------------------------ size programs
+
+# A dim becomes a postfix program of (operation, operand) pairs over the sizes.
+CONSTANT, SIZE, ADD, MULTIPLY, FLOORDIV, MOD, MAX, MIN = range(8)
+_BINARY = {"floordiv": FLOORDIV, "mod": MOD, "max": MAX, "min": MIN}
+STACK_DEPTH = 64
+
+
+def size_program(dim: Any, index: Mapping[str, int]) -> list[int]:
+    """The postfix program of a dim; `index` numbers the symbols. Division rounds down, as Python's does.
+
+    >>> size_program(7, {})
+    [0, 7]
+    """
+    program: list[int] = []
+    _append(dim, index, program)
+    if _depth(program) > STACK_DEPTH:
+        raise ValueError(f"the size {dim} is too deep an expression")
+    return program
+
+
+def _append(dim: Any, index: Mapping[str, int], program: list[int]) -> None:
+    if isinstance(dim, int):
+        program += [CONSTANT, dim]
+        return
+    for number, (monomial, coefficient) in enumerate(dim.terms):
+        program += [CONSTANT, coefficient]
+        for atom, power in monomial:
+            for _ in range(power):
+                if atom.kind == "sym":
+                    if atom.name not in index:
+                        raise ValueError(f"the size {atom.name} is not among the symbols {', '.join(index) or '()'}")
+                    program += [SIZE, index[atom.name]]
+                else:
+                    for operand in atom.operands:
+                        _append(operand, index, program)
+                    program += [_BINARY[atom.kind], 0]
+                program += [MULTIPLY, 0]
+        if number:
+            program += [ADD, 0]
+
+
+def _depth(program: list[int]) -> int:
+    depth = deepest = 0
+    for operation in program[::2]:
+        depth += 1 if operation in (CONSTANT, SIZE) else -1
+        deepest = max(deepest, depth)
+    return deepest

@@ -1,0 +1,331 @@
+# Does a call match an entry?
+#
+# In: a plan, the positional arguments, a frame's memory. Out: 1 with the frame filled (sizes bound, buffers of the
+# parameters set), 0, or -1 with a Python error. Example: `matched = match_call(plan, args, &frame)`. No hash and no key:
+# comparing the fields one by one is the fastest way to say no, and saying yes costs the same.
+
+cdef struct Frame:
+    Plan* plan
+    PyObject** objects                       # the object of each node; borrowed, or held below
+    PyObject** held                          # owned references
+    Py_ssize_t held_count
+    void** buffers                           # parameters, then results
+    int64_t* sizes
+    char* slots                              # 16 bytes each: numbers on their way in and out
+    PyObject** made                          # owned: the arrays made for results
+    Dynamic* dynamics
+
+
+cdef inline void lay_out(Frame* frame, Plan* plan, char* memory) noexcept:
+    """Cut a block of plan.frame_bytes into the frame's arrays."""
+    frame.plan = plan
+    frame.slots = <char*>((<size_t>memory + 15) & ~<size_t>15)
+    memory = frame.slots + 16 * plan.slots
+    frame.sizes = <int64_t*>memory
+    memory += plan.sizes * sizeof(int64_t)
+    frame.objects = <PyObject**>memory
+    memory += plan.nodes * sizeof(void*)
+    frame.held = <PyObject**>memory
+    memory += plan.held * sizeof(void*)
+    frame.buffers = <void**>memory
+    memory += (plan.parameters + plan.results) * sizeof(void*)
+    frame.made = <PyObject**>memory
+    memory += plan.results * sizeof(void*)
+    frame.dynamics = NULL
+    if plan.run_time_results:
+        frame.dynamics = <Dynamic*>memory
+        memset(frame.dynamics, 0, plan.results * sizeof(Dynamic))
+    frame.held_count = 0
+    memset(frame.made, 0, plan.results * sizeof(void*))
+
+
+cdef inline void hold(Frame* frame, PyObject* value) noexcept:
+    """Keep a new reference until the call is over: another thread or a callback may take the value from its container."""
+    Py_INCREF(<object>value)
+    frame.held[frame.held_count] = value
+    frame.held_count += 1
+
+
+cdef inline void let_go(Frame* frame) noexcept:
+    cdef Py_ssize_t index
+    for index in range(frame.held_count):
+        Py_DECREF(<object>frame.held[index])
+    frame.held_count = 0
+
+
+cdef inline bint match_dim(DimPlan* dim, int64_t value, int64_t* sizes) noexcept:
+    if dim.kind == DIM_CONSTANT:
+        return value == dim.value
+    if dim.kind == DIM_CHECK:
+        return value == sizes[dim.value]
+    sizes[dim.value] = value
+    return value >= dim.minimum
+
+
+cdef inline int match_array(NodePlan* node, PyObject* value, Frame* frame) except -1:
+    cdef cnp.PyArrayObject* array = <cnp.PyArrayObject*>value
+    cdef PyObject* descr
+    cdef cnp.npy_intp* dims
+    cdef int axis
+    if Py_TYPE(value) != array_type or mp_ndim(value) != node.rank:
+        return 0
+    descr = mp_descr(value)
+    if descr != node.type and not PyArray_EquivTypes(descr, node.type):
+        return 0                             # EquivTypes: long and long long are the same, another byte order is not
+    dims = mp_dims(value)
+    for axis in range(node.rank):
+        if not match_dim(&node.dims[axis], dims[axis], frame.sizes):
+            return 0
+    if node.written and not mp_flags(value) & NPY_ARRAY_WRITEABLE:
+        return 0
+    if node.buffer >= 0 or node.written:
+        hold(frame, value)
+    if node.buffer >= 0:
+        frame.buffers[node.buffer] = mp_data(value)
+        if (mp_flags(value) & NPY_ARRAY_CARRAY_RO) != NPY_ARRAY_CARRAY_RO:
+            return contiguous_copy(node, value, frame)
+    return 1
+
+
+cdef int contiguous_copy(NodePlan* node, PyObject* value, Frame* frame) except -1:
+    """The program reads C-contiguous memory; any other layout is copied for the call."""
+    copy = cnp.PyArray_NewCopy(<cnp.ndarray>value, cnp.NPY_CORDER)
+    hold(frame, <PyObject*>copy)
+    frame.buffers[node.buffer] = cnp.PyArray_DATA(copy)
+    return 1
+
+
+cdef int match_static(PyObject* value, PyObject* expected) except -1:
+    cdef Py_ssize_t index
+    if value == expected:
+        return 1
+    if Py_TYPE(value) != Py_TYPE(expected):
+        return 0
+    if PyFloat_CheckExact(<object>value):    # by bits: 0.0 is not -0.0, and nan equals itself
+        return memcmp(&(<FloatObject*>value).ob_fval, &(<FloatObject*>expected).ob_fval, sizeof(double)) == 0
+    if PyTuple_CheckExact(<object>value):    # element by element: (1,) is not (True,)
+        if PyTuple_GET_SIZE(<object>value) != PyTuple_GET_SIZE(<object>expected):
+            return 0
+        for index in range(PyTuple_GET_SIZE(<object>value)):
+            if not match_static(PyTuple_GET_ITEM(<object>value, index), PyTuple_GET_ITEM(<object>expected, index)):
+                return 0
+        return 1
+    try:
+        return 1 if <object>value == <object>expected else 0
+    except Exception:                        # an == that gives no truth value: not equal, so far as we can tell
+        return 0
+
+
+cdef inline int match_integer(NodePlan* node, PyObject* value, Frame* frame) except -1:
+    cdef int overflow = 0
+    cdef int64_t integer
+    if not PyLong_CheckExact(<object>value):
+        return 0
+    integer = PyLong_AsLongLongAndOverflow(<object>value, &overflow)
+    if overflow:
+        return 0
+    if node.kind == NODE_SIZE and not match_dim(node.dims, integer, frame.sizes):
+        return 0
+    if node.buffer >= 0:
+        (<int64_t*>(frame.slots + 16 * node.slot))[0] = integer
+        frame.buffers[node.buffer] = frame.slots + 16 * node.slot
+    return 1
+
+
+cdef int match_scalar(NodePlan* node, PyObject* value, Frame* frame) except -1:
+    cdef char* slot = frame.slots + 16 * node.slot
+    if <PyObject*>Py_TYPE(value) != node.type:
+        return 0
+    if node.buffer >= 0:
+        if node.plain_dtype:
+            cnp.PyArray_ScalarAsCtype(<object>value, slot)
+        else:                                # bfloat16 and its like know only how to become an array
+            array = np.asarray(<object>value)
+            memcpy(slot, cnp.PyArray_DATA(array), cnp.PyArray_NBYTES(array))
+        frame.buffers[node.buffer] = slot
+    return 1
+
+
+cdef int match_node(NodePlan* node, PyObject* value, Frame* frame) except -1:
+    cdef char* slot
+    frame.objects[node.number] = value
+    if node.kind == NODE_ARRAY:
+        return match_array(node, value, frame)
+    if node.returned:
+        hold(frame, value)
+    if node.kind == NODE_FLOAT or node.kind == NODE_COMPLEX or node.kind == NODE_BOOL:
+        slot = frame.slots + 16 * node.slot
+        if node.buffer >= 0:
+            frame.buffers[node.buffer] = slot
+        if node.kind == NODE_FLOAT:
+            if not PyFloat_CheckExact(<object>value):
+                return 0
+            if node.buffer >= 0:
+                (<double*>slot)[0] = (<FloatObject*>value).ob_fval
+        elif node.kind == NODE_COMPLEX:
+            if not PyComplex_CheckExact(<object>value):
+                return 0
+            if node.buffer >= 0:
+                (<double*>slot)[0] = PyComplex_RealAsDouble(<object>value)
+                (<double*>slot)[1] = PyComplex_ImagAsDouble(<object>value)
+        else:
+            if value != <PyObject*>True and value != <PyObject*>False:
+                return 0
+            if node.buffer >= 0:
+                slot[0] = value == <PyObject*>True
+        return 1
+    if node.kind == NODE_INT or node.kind == NODE_SIZE:
+        return match_integer(node, value, frame)
+    if node.kind == NODE_STATIC:
+        return match_static(value, node.value)
+    if node.kind == NODE_SCALAR:
+        return match_scalar(node, value, frame)
+    if node.kind == NODE_ANY:
+        return 1
+    return match_container(node, value, frame)
+
+
+cdef int match_container(NodePlan* node, PyObject* value, Frame* frame) except -1:
+    cdef Py_ssize_t index
+    cdef PyObject* child
+    cdef int matched
+    if node.kind == NODE_TUPLE or node.kind == NODE_RECORD:
+        if node.kind == NODE_TUPLE and not PyTuple_CheckExact(<object>value):
+            return 0
+        if node.kind == NODE_RECORD and <PyObject*>Py_TYPE(value) != node.type:
+            return 0
+        if PyTuple_GET_SIZE(<object>value) != node.count:
+            return 0
+        for index in range(node.count):
+            matched = match_node(&node.children[index], PyTuple_GET_ITEM(<object>value, index), frame)
+            if not matched:
+                return 0
+        return 1
+    if node.kind == NODE_LIST:
+        if not PyList_CheckExact(<object>value) or PyList_GET_SIZE(<object>value) != node.count:
+            return 0
+        for index in range(node.count):
+            # A custom node's flatten may have changed the list.
+            if index >= PyList_GET_SIZE(<object>value):
+                return 0
+            matched = match_node(&node.children[index], PyList_GET_ITEM(<object>value, index), frame)
+            if not matched:
+                return 0
+        return 1
+    if node.kind == NODE_DICT:
+        if not PyDict_CheckExact(<object>value) or PyDict_Size(<object>value) != node.count:
+            return 0
+        for index in range(node.count):
+            child = PyDict_GetItemWithError(<object>value, <object>node.keys[index])
+            if child == NULL:
+                return 0
+            matched = match_node(&node.children[index], child, frame)
+            if not matched:
+                return 0
+        return 1
+    return match_custom(node, value, frame)
+
+
+cdef int match_custom(NodePlan* node, PyObject* value, Frame* frame) except -1:
+    cdef Py_ssize_t index
+    if <PyObject*>Py_TYPE(value) != node.type:
+        return 0
+    children, auxiliary = (<object>node.flatten)(<object>value)
+    children = tuple(children)
+    hold(frame, <PyObject*>children)
+    if len(children) != node.count or not match_static(<PyObject*>auxiliary, node.value):
+        return 0
+    for index in range(node.count):
+        if not match_node(&node.children[index], PyTuple_GET_ITEM(children, index), frame):
+            return 0
+    return 1
+
+
+cdef PyObject* fetch(SourcePlan* source, PyObject** args, Frame* frame) except? NULL:
+    """The object at a source, borrowed or held; NULL without an error when it is not there."""
+    cdef PyObject* found
+    cdef Py_ssize_t index
+    if source.kind == SOURCE_POSITION:
+        found = args[source.index]
+    elif source.kind == SOURCE_HELD:
+        found = source.object
+    elif source.kind == SOURCE_CELL:
+        found = PyCell_GET(source.object)
+        if found == NULL:
+            return NULL
+        hold(frame, found)
+    elif source.kind == SOURCE_ITEM:
+        found = PyDict_GetItemWithError(<object>source.object, <object>source.key)
+        if found == NULL:
+            return NULL
+        hold(frame, found)
+    else:
+        try:
+            value = (<object>source.object)()
+        except (AttributeError, LookupError, NameError):
+            return NULL
+        found = <PyObject*>value
+        hold(frame, found)
+    for index in range(source.count):
+        key = <object>source.steps[index].key
+        try:
+            value = getattr(<object>found, key) if source.steps[index].attribute else (<object>found)[key]
+        except (AttributeError, LookupError, TypeError):
+            return NULL
+        found = <PyObject*>value
+        hold(frame, found)
+    return found
+
+
+cdef int64_t evaluate(Program* program, int64_t* sizes) noexcept:
+    """A size program's value; runtime/entry.py has the operations."""
+    cdef int64_t stack[64]
+    cdef int64_t a, b, operation
+    cdef Py_ssize_t at, top = 0
+    if program.length == 2:
+        return program.code[1] if program.code[0] == 0 else sizes[program.code[1]]
+    for at in range(0, program.length, 2):
+        operation = program.code[at]
+        if operation == 0:
+            stack[top] = program.code[at + 1]
+            top += 1
+        elif operation == 1:
+            stack[top] = sizes[program.code[at + 1]]
+            top += 1
+        else:
+            top -= 1
+            a, b = stack[top - 1], stack[top]
+            if operation == 2:
+                a = a + b
+            elif operation == 3:
+                a = a * b
+            elif operation == 4 or operation == 5:
+                if b == 0:
+                    a = 0
+                elif operation == 4:
+                    a = a // b - ((a % b != 0) and ((a < 0) != (b < 0)))
+                else:
+                    a = a % b
+                    if a != 0 and (a < 0) != (b < 0):
+                        a += b
+            elif operation == 6:
+                a = a if a > b else b
+            else:
+                a = a if a < b else b
+            stack[top - 1] = a
+    return stack[0]
+
+
+cdef bint compares(ComparePlan* compare, int64_t* sizes) noexcept:
+    cdef int64_t left = evaluate(&compare.left, sizes), right = evaluate(&compare.right, sizes)
+    if compare.operator == 0:
+        return left == right
+    if compare.operator == 1:
+        return left != right
+    if compare.operator == 2:
+        return left < right
+    if compare.operator == 3:
+        return left <= right
+    if compare.operator == 4:
+        return left > right
+    return left >= right
