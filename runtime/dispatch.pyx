@@ -59,6 +59,8 @@ cdef extern from "abi.h" nogil:
 cdef extern from *:
     """
     #include <stddef.h>
+    #include <string.h>
+    #include <frameobject.h>
     /* Fields read directly: each is one load, and a call is made of a few dozen of them. */
     #define mp_fields(o) ((PyArrayObject_fields *)(o))
     #define mp_descr(o) ((PyObject *)mp_fields(o)->descr)
@@ -88,6 +90,36 @@ cdef extern from *:
         t->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
         PyType_Modified(t);
     }
+    /* Whether a traceback entry stands in this extension or in runtime/errors.py, which the user has not written. */
+    static int mp_is_ours(PyTracebackObject *entry) {
+        PyCodeObject *code = PyFrame_GetCode(entry->tb_frame);
+        const char *file = PyUnicode_AsUTF8(code->co_filename);
+        const char *dot = file ? strrchr(file, '.') : NULL;
+        int ours = dot && (!strcmp(dot, ".pxi") || !strcmp(dot, ".pyx")
+                           || (dot - file >= 14 && !strncmp(dot - 14, "runtime/errors.py", 17)));
+        if (!file) PyErr_Clear();
+        Py_DECREF(code);
+        return ours;
+    }
+    /* Drop the leading entries that are ours from the traceback of the pending exception. */
+    static void mp_trim_traceback(void) {
+        PyObject *type, *value, *traceback;
+        PyErr_Fetch(&type, &value, &traceback);
+        while (traceback && PyTraceBack_Check(traceback) && mp_is_ours((PyTracebackObject *)traceback)) {
+            PyObject *next = (PyObject *)((PyTracebackObject *)traceback)->tb_next;
+            Py_XINCREF(next);
+            Py_DECREF(traceback);
+            traceback = next;
+        }
+        PyErr_Restore(type, value, traceback);
+    }
+    typedef PyObject *(*mp_inner_call)(PyObject *, PyObject **, size_t, PyObject *);
+    static mp_inner_call mp_inner;
+    static PyObject *mp_outer_call(PyObject *self, PyObject *const *args, size_t flagged, PyObject *names) {
+        PyObject *result = mp_inner(self, (PyObject **)args, flagged, names);
+        if (__builtin_expect(result == NULL, 0)) mp_trim_traceback();
+        return result;
+    }
     """
     PyObject* mp_descr(PyObject*)
     cnp.npy_intp* mp_dims(PyObject*)
@@ -105,6 +137,9 @@ cdef extern from *:
     object PyArray_Scalar "mp_scalar"(void*, PyObject*, PyObject*)
     void mp_own_data(PyObject*)
     void mp_set_vectorcall(object, Py_ssize_t)
+    ctypedef object (*mp_inner_call)(PyObject*, PyObject**, size_t, PyObject*)
+    mp_inner_call mp_inner
+    void* mp_outer_call
     const int NPY_ARRAY_WRITEABLE, NPY_ARRAY_CARRAY, NPY_ARRAY_CARRAY_RO
 
 cdef extern from "Python.h":

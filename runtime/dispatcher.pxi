@@ -86,7 +86,7 @@ cdef class Dispatcher:
     cdef object __weakref__
 
     def __cinit__(self, *args, **kwargs):
-        self.vectorcall = <vectorcallfunc>dispatcher_vectorcall
+        self.vectorcall = <vectorcallfunc>mp_outer_call
         self.compiled = ()
 
     def __init__(self, function=None, parameters=None, *, miss=None, bind=None, defaults=None, keyword_only=0):
@@ -242,6 +242,11 @@ def set_threads(int64_t count):
     thread_count = count
 
 
+def get_threads():
+    """The number that `set_threads` has set; runtime/threads.py decides it."""
+    return thread_count
+
+
 def _note_main_thread():
     global main_thread
     main_thread = PyThread_get_thread_ident()
@@ -253,6 +258,7 @@ def called_fast(cls):
     return cls
 
 
+mp_inner = dispatcher_vectorcall
 cdef Dispatcher sample = Dispatcher()
 cdef Py_ssize_t mp_vectorcall_offset = <char*>&sample.vectorcall - <char*><PyObject*>sample
 sample = None

@@ -1,0 +1,122 @@
+"""A failing site of a native program -> the Python exception, with a traceback that ends at the user's line.
+
+In: the table of sites that the emitter numbered; at run time a site, an iteration and four 64-bit values. Out: an
+exception raised. Example:
+
+    table = SiteTable((Site(IndexError, "index {0} is out of bounds for axis {1} with size {2}", (span,)),))
+    entry = Entry(..., raise_site=table.raise_site)
+
+    Traceback (most recent call last):
+      File "use.py", line 9, in <module>
+        f(x, 7)
+      File "model.py", line 3, in f
+        return x[i]
+               ^^^^
+    IndexError: index 7 is out of bounds for axis 0 with size 5
+"""
+from __future__ import annotations
+
+import ast
+import builtins
+import struct
+import sys
+import types
+from dataclasses import dataclass
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..source import Span
+
+KNOWN = {"LinAlgError": np.linalg.LinAlgError}
+
+
+def exception_type(name: str | type) -> type[Exception]:
+    """The exception class of a name: a builtin's or NumPy's; RuntimeError for one that is neither.
+
+    >>> exception_type("IndexError")
+    <class 'IndexError'>
+    """
+    found = name if isinstance(name, type) else KNOWN.get(name) or getattr(builtins, name, RuntimeError)
+    return found if isinstance(found, type) and issubclass(found, Exception) else RuntimeError
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a failing site raises. `spans`: the user's places, outermost call first. `dtypes` say what the recorded values
+    are: a floating one is the bits of an f64, the others are integers; a value without a dtype is an integer."""
+    exception: str | type
+    message: str
+    spans: tuple[Span, ...] = ()
+    dtypes: tuple[Any, ...] = ()
+
+
+def decode(values: tuple[int, ...], dtypes: tuple[Any, ...]) -> list[Any]:
+    """The recorded 64-bit values as Python numbers.
+
+    >>> decode((3, 4607182418800017408, 1), ("int32", "float32", "bool"))
+    [3, 1.0, True]
+    """
+    decoded: list[Any] = []
+    for index, value in enumerate(values):
+        kind = np.dtype(dtypes[index]).kind if index < len(dtypes) else "i"
+        if kind in "fV":                          # V: bfloat16 and its like
+            decoded.append(struct.unpack("=d", struct.pack("=q", value))[0])
+        elif kind == "b":
+            decoded.append(bool(value))
+        else:
+            decoded.append(value & 0xFFFFFFFFFFFFFFFF if kind == "u" else value)
+    return decoded
+
+
+@dataclass(frozen=True)
+class SiteTable:
+    """The sites of one program, by number."""
+    sites: tuple[Site, ...]
+
+    def raise_site(self, site: int, iteration: int, values: tuple[int, ...]) -> NoReturn:
+        """Raise what `site` stands for."""
+        if not 0 <= site < len(self.sites):
+            raise RuntimeError(f"the program failed at site {site}, of which nothing is known")
+        known = self.sites[site]
+        try:
+            message = known.message.format(*decode(values, known.dtypes), iteration=iteration)
+        except (IndexError, KeyError, ValueError):
+            message = known.message               # a message with braces of its own is no template
+        error = exception_type(known.exception)(message)
+        raise error.with_traceback(traceback_at(known.spans))
+
+
+def traceback_at(spans: tuple[Span, ...]) -> types.TracebackType | None:
+    """A traceback whose frames stand at these places; None where there are none."""
+    chain = None
+    for span in reversed(spans):
+        frame, last = _frame_at(span)
+        chain = types.TracebackType(chain, frame, last, span.line)
+    return chain
+
+
+def _frame_at(span: Span) -> tuple[types.FrameType, int]:
+    """A frame of code that stands at the span: Python shows the user's line and marks the columns."""
+    line = span.text()
+
+    def column(characters: int) -> int:
+        return len(line[:characters].encode())    # the compiler counts bytes
+
+    end_line = span.end_line or span.line
+    end = span.end_column if span.end_column is not None else len(line)
+    place = {"lineno": span.line, "end_lineno": end_line, "col_offset": column(span.column),
+             "end_col_offset": column(end) if end_line == span.line else end}
+    call = ast.Call(ast.Name("here", ast.Load(), **place), [], [], **place)
+    code = compile(ast.Module([ast.Expr(call, **place)], []), span.file, "exec")
+    code = code.replace(co_name=span.function or "<module>")
+    if sys.version_info >= (3, 11):
+        code = code.replace(co_qualname=span.function or "<module>")
+    found: list[tuple[types.FrameType, int]] = []
+
+    def here() -> None:
+        caller = sys._getframe(1)
+        found.append((caller, caller.f_lasti))
+
+    exec(code, {"here": here})
+    return found[0]

@@ -1,0 +1,50 @@
+"""How many threads a compiled program may use.
+
+In: METAPHRASE_NUM_THREADS, else the CPUs this process may run on. Out: the number in every call's context. Example:
+
+    threads.use(4)                # from now on
+    threads.count()               # 4
+
+No thread is started here or at import: kernels that split their work ask the context, and their chunks follow from sizes
+alone, so that a result does not depend on this number.
+"""
+from __future__ import annotations
+
+import os
+
+from . import dispatch
+
+
+def available() -> int:
+    """CPUs that this process may run on."""
+    try:
+        return max(1, len(os.sched_getaffinity(0)))
+    except AttributeError:                       # not on every system
+        return os.cpu_count() or 1
+
+
+def requested() -> int:
+    """METAPHRASE_NUM_THREADS, or all available CPUs where it is unset. ValueError when it is no positive integer."""
+    text = os.environ.get("METAPHRASE_NUM_THREADS", "")
+    if not text:
+        return available()
+    if not text.isdecimal() or int(text) < 1:
+        raise ValueError(f"METAPHRASE_NUM_THREADS is {text!r}; it must be a positive integer")
+    return int(text)
+
+
+def use(count: int) -> int:
+    """Let programs use `count` threads; the number before."""
+    if count < 1:
+        raise ValueError(f"the number of threads must be positive, not {count}")
+    before = dispatch.get_threads()
+    dispatch.set_threads(count)
+    return before
+
+
+def count() -> int:
+    """The number of threads that programs may use now."""
+    return dispatch.get_threads()
+
+
+use(requested())
