@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 import gast
 
-from .scopes import COMPREHENSIONS, FUNCTIONS, Names
+from .scopes import COMPREHENSIONS, FUNCTIONS, Liveness, Names, closed_over
 from .templates import constant, expression, statements
 
 JUMPS = (gast.Return, gast.Break, gast.Continue)
@@ -88,7 +88,7 @@ class _Jumps:
                 isinstance(last, gast.Return) or not _contains([last], (gast.Return,))):
             tail = [last] if isinstance(last, gast.Return) else []
             lowered, _ = self.block(body[:-1] if tail else body, None)
-            return self.without_dead_flags(lowered) + tail
+            return self.without_dead_flags(lowered, tail) + tail
         values = any(isinstance(n, gast.Return) and n.value is not None for s in body for n in gast.walk(s))
         self.returned = self.flag("returned")
         self.result = self.names.fresh("result") if values else ""
@@ -98,7 +98,7 @@ class _Jumps:
         if values and falls_through:
             start += statements(f"{self.result} = None", last)
         end = statements(f"return {self.result}", last) if values else []
-        return self.without_dead_flags(start + lowered) + end
+        return self.without_dead_flags(start + lowered, end) + end
 
     def block(self, body: list, loop: _Loop | None) -> tuple[list, list[str]]:
         """The lowered statements, and the flags that may be set at their end."""
@@ -202,15 +202,19 @@ class _Jumps:
             node.finalbody, _ = self.block(node.finalbody, loop)
         return [node], flags
 
-    def without_dead_flags(self, body: list) -> list:
-        """Drop assignments to flags that nothing reads."""
-        read = {n.id for s in body for n in gast.walk(s) if isinstance(n, gast.Name) and isinstance(n.ctx, gast.Load)}
-        dead = self.flags - read
+    def without_dead_flags(self, body: list, tail: list) -> list:
+        """Drop assignments to flags where nothing reads them afterwards."""
+        live = Liveness(body + tail, closed_over(body + tail)).live_out
+        flags = self.flags
 
         class Drop(gast.NodeTransformer):
+            def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.AST:
+                return node
+
             def visit_Assign(self, node: gast.Assign) -> gast.AST | None:
                 target = node.targets[0]
-                return None if isinstance(target, gast.Name) and target.id in dead else node
+                dead = isinstance(target, gast.Name) and target.id in flags and target.id not in live[node]
+                return None if dead else node
 
             def generic_visit(self, node: gast.AST) -> gast.AST:
                 super().generic_visit(node)

@@ -1,0 +1,371 @@
+"""Normal form -> control stage: `if`, `while` and `for` become calls of a stager that carry their state explicitly.
+
+In: a gast function in normal form. Out: `Control(node, stager, hints)`. With the stager of `plain.py` the text runs on
+NumPy; with that of `stage.py` it runs on staged values. Places stay the user's.
+
+    while E > tol:          def test(): return E > tol
+        E = E / 2           def body():
+                                nonlocal E
+                                E = E / 2
+                            def get_state(): return (E,)
+                            def set_state(state):
+                                nonlocal E
+                                (E,) = state
+                            stager.while_(test, body, get_state, set_state, ('E',))
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import gast
+
+from .lowering import OPERATORS, Lowering
+from .parsing import argument_names
+from .scopes import Liveness, Names, all_names, bound_names, closed_over, declared
+from .templates import constant, copy_of, expression, name, statements, text_of
+
+Place = tuple[int, int, int, int]
+
+
+@dataclass
+class Control:
+    """`hints`: the name a value is bound to, by the place of the expression that makes it."""
+
+    node: gast.FunctionDef
+    stager: str
+    hints: dict[Place, str]
+
+    def text(self) -> str:
+        """The control stage as Python text, without the definition of its stager."""
+        return text_of(self.node)
+
+
+@dataclass
+class _Owner:
+    """A function of the converted code, and which names are its local variables."""
+
+    names: set[str]
+    unbound: list[str] = field(default_factory=list)
+
+
+def control(node: gast.FunctionDef, invented: frozenset[str], *, plain: Callable[[str], bool],
+            is_module: Callable[[str], bool]) -> Control:
+    """Convert a copy of `node`. `plain(name)`: whether an outer name is read as it is (a function, a class, ...).
+
+    `invented`: names that normal form made; they are never read before they are bound.
+    """
+    node = copy_of(node)
+    names = Names(all_names(node))
+    stager = names.fresh("stager")
+    hints: dict[Place, str] = {}
+    made = _Function(node, names, stager, hints, set(), plain, is_module, invented).convert()
+    return Control(made, stager, hints)
+
+
+class _Function:
+    """Converts one function; nested functions get their own, with the names of this one around them."""
+
+    def __init__(self, node: gast.FunctionDef, names: Names, stager: str, hints: dict, around: set[str],
+                 plain: Callable[[str], bool], is_module: Callable[[str], bool], invented: frozenset[str]):
+        self.node, self.names, self.stager, self.hints, self.invented = node, names, stager, hints, invented
+        self.plain, self.is_module = plain, is_module
+        self.outer = declared(node.body, gast.Nonlocal)
+        self.params = argument_names(node.args)
+        self.own = (set(self.params) | set(bound_names(node.body))) - self.outer
+        self.around = around | self.own
+        self.live = Liveness(node.body, closed_over(node.body) | self.outer)
+        self.owners = [_Owner(self.own)]
+        self.bound = set(self.params)
+        self.maybe: set[str] = set()
+        self.setters: dict[str, str] = {}
+        first = self.params[0] if node.args.args or node.args.posonlyargs else None
+        self.expressions = Lowering(stager, self.load, lambda n: n not in self.around and is_module(n), first)
+
+    # --- names --------------------------------------------------------------------------------------------------
+
+    def load(self, identifier: str, node: gast.Name) -> gast.AST | None:
+        """A variable that is read: checked if it may be unbound, captured if it comes from outside."""
+        if identifier in self.own:
+            if identifier in self.bound or identifier not in self.maybe or identifier in self.invented:
+                return None
+            return self.expressions.call("use", node, node)
+        if identifier in self.around or self.plain(identifier):
+            return None
+        return self.expressions.call("captured", node, node, constant(identifier, node))
+
+    def needs_start(self, identifier: str) -> None:
+        """A variable that a region's state reads must exist: it starts as undefined where it is local."""
+        if identifier in self.bound:
+            return
+        self.maybe.add(identifier)
+        for owner in reversed(self.owners):
+            if identifier in owner.names:
+                if identifier not in owner.unbound:
+                    owner.unbound.append(identifier)
+                return
+
+    def starts(self, owner: _Owner, at: gast.AST) -> list:
+        return [s for n in owner.unbound for s in statements(
+            f"{n} = {self.stager}.undefined(label)", at,
+            label=constant(None if n in self.invented else n, at))]
+
+    # --- function and blocks ------------------------------------------------------------------------------------
+
+    def convert(self) -> gast.FunctionDef:
+        node = self.node
+        node.decorator_list = list(node.decorator_list)
+        body, docs = node.body, []
+        if isinstance(body[0], gast.Expr) and isinstance(body[0].value, gast.Constant) and isinstance(
+                body[0].value.value, str):
+            docs, body = body[:1], body[1:]
+        outer = [s for s in body if isinstance(s, gast.Nonlocal)]
+        made = self.block([s for s in body if not isinstance(s, gast.Nonlocal)])
+        setters = [s for identifier, setter in self.setters.items() for s in statements(
+            "def setter(value):\n nonlocal target\n target = value", node.body[0], setter=setter, target=identifier)]
+        for made_setter, identifier in zip(setters, self.setters):
+            made_setter.body[0].names = [identifier]
+        node.body = docs + outer + self.starts(self.owners[0], node.body[0]) + setters + made
+        if not node.body:
+            node.body = statements("pass", node)
+        return node
+
+    def block(self, body: list) -> list:
+        return [made for node in body for made in self.statement(node)]
+
+    def visit(self, node: gast.expr) -> gast.expr:
+        return self.expressions.visit(node)
+
+    def statement(self, node: gast.stmt) -> list:
+        handler = getattr(self, f"do_{type(node).__name__}", None)
+        made = handler(node) if handler else self.simple(node)
+        self.bound |= self.definitely(node)
+        return made
+
+    def definitely(self, node: gast.stmt) -> set[str]:
+        """Names that are bound for sure after a statement."""
+        if isinstance(node, (gast.If, gast.While, gast.For, gast.Try, gast.Delete)):
+            return set()
+        return set(bound_names(node)) if not isinstance(node, gast.With) else set()
+
+    def simple(self, node: gast.stmt) -> list:
+        """Statements without a rule of their own: their expressions are lowered in place."""
+        for fieldname, value in gast.iter_fields(node):
+            if isinstance(value, gast.expr):
+                setattr(node, fieldname, self.visit(value))
+        return [node]
+
+    # --- assignment ---------------------------------------------------------------------------------------------
+
+    def hint(self, node: gast.AST, identifier: str) -> None:
+        self.hints.setdefault((node.lineno, node.col_offset, node.end_lineno, node.end_col_offset), identifier)
+
+    def do_Assign(self, node: gast.Assign) -> list:
+        (target,) = node.targets
+        if isinstance(target, gast.Name):
+            self.hint(node.value, target.id)
+        elif isinstance(target, gast.Tuple) and isinstance(node.value, gast.Tuple):
+            for t, v in zip(target.elts, node.value.elts):
+                if isinstance(t, gast.Name):
+                    self.hint(v, t.id)
+        value = self.visit(node.value)
+        if isinstance(target, gast.Tuple | gast.List) and not isinstance(value, gast.Tuple):
+            starred = [k for k, e in enumerate(target.elts) if isinstance(e, gast.Starred)]
+            count = constant(len(target.elts) if not starred else -1, node)
+            value = self.expressions.call("unpack", node.value, value, count)
+        return self.store(target, value, node)
+
+    def store(self, target: gast.expr, value: gast.expr, at: gast.AST) -> list:
+        if isinstance(target, gast.Subscript):
+            call = self.expressions.call("store_item", at, value, self.visit(target.value),
+                                         self.expressions.index(target.slice))
+            return [gast.copy_location(gast.Expr(call), at)]
+        if isinstance(target, gast.Attribute):
+            call = self.expressions.call("store_attribute", at, value, self.visit(target.value),
+                                         constant(target.attr, target))
+            return [gast.copy_location(gast.Expr(call), at)]
+        if isinstance(target, gast.Name) and target.id in self.outer:
+            setter = self.setters.setdefault(target.id, "") or self.names.fresh(f"set_{target.id}")
+            self.setters[target.id] = setter
+            call = self.expressions.call("store_cell", at, value, name(setter, at))
+            return [gast.copy_location(gast.Expr(call), at)]
+        return [gast.copy_location(gast.Assign([target], value, None), at)]
+
+    def do_AugAssign(self, node: gast.AugAssign) -> list:
+        target, symbol = node.target, constant(OPERATORS[type(node.op)], node)
+        if isinstance(target, gast.Name):
+            self.hint(node, target.id)
+            value = self.visit(node.value)
+            if target.id not in self.outer and (target.id in self.bound or target.id not in self.maybe):
+                node.value = value
+                return [node]
+            read = self.visit(name(target.id, target))
+            return self.store(target, self.expressions.call("inplace", node, symbol, read, value), node)
+        value = self.expressions.lazy(self.visit(node.value))
+        if isinstance(target, gast.Subscript):
+            call = self.expressions.call("update_item", node, self.visit(target.value),
+                                         self.expressions.index(target.slice), symbol, value)
+        else:
+            call = self.expressions.call("update_attribute", node, self.visit(target.value),
+                                         constant(target.attr, target), symbol, value)
+        return [gast.copy_location(gast.Expr(call), node)]
+
+    def do_Delete(self, node: gast.Delete) -> list:
+        out = []
+        for target in node.targets:
+            if isinstance(target, gast.Subscript):
+                call = self.expressions.call("delete_item", node, self.visit(target.value),
+                                             self.expressions.index(target.slice))
+                out.append(gast.copy_location(gast.Expr(call), node))
+            elif isinstance(target, gast.Name):
+                self.bound.discard(target.id)
+                self.maybe.add(target.id)
+                out += statements(f"{target.id} = {self.stager}.undefined(label)", node,
+                                  label=constant(target.id, node))
+        return out
+
+    # --- assert, raise, with, try, def --------------------------------------------------------------------------
+
+    def do_Assert(self, node: gast.Assert) -> list:
+        message = self.expressions.lazy(self.visit(node.msg) if node.msg else constant(None, node))
+        call = self.expressions.call("assert_", node, self.visit(node.test), message)
+        return [gast.copy_location(gast.Expr(call), node)]
+
+    def do_Raise(self, node: gast.Raise) -> list:
+        if node.exc is not None:
+            node.exc = self.expressions.call("raised", node, self.visit(node.exc))
+        if node.cause is not None:
+            node.cause = self.visit(node.cause)
+        return [node]
+
+    def do_With(self, node: gast.With) -> list:
+        for item in node.items:
+            item.context_expr = self.visit(item.context_expr)
+            if item.optional_vars is not None:
+                self.bound |= set(bound_names(item.optional_vars))
+        node.body = self.block(node.body)
+        return [node]
+
+    def do_Try(self, node: gast.Try) -> list:
+        before = set(self.bound)
+        node.body = self.block(node.body)
+        if node.handlers:
+            node.body = statements(f"with {self.stager}.attempt(): body", node.body[0], body=node.body)
+        node.orelse = self.block(node.orelse)
+        self.bound = set(before)
+        for handler in node.handlers:
+            handler.body = self.block(handler.body)
+            self.bound = set(before)
+        node.finalbody = self.block(node.finalbody)
+        return [node]
+
+    def do_FunctionDef(self, node: gast.FunctionDef) -> list:
+        node.decorator_list = [self.visit(d) for d in node.decorator_list]
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
+        inner = _Function(node, self.names, self.stager, self.hints, self.around, self.plain, self.is_module,
+                          self.invented)
+        return [inner.convert()]
+
+    def do_ClassDef(self, node: gast.ClassDef) -> list:
+        return [node]
+
+    # --- regions ------------------------------------------------------------------------------------------------
+
+    def region(self, label: str, params: list[str], body: list, state: list[str], at: gast.AST,
+               before: set[str]) -> list:
+        """A function of no (or one) argument that runs `body` on the state around it."""
+        owner = _Owner(set(bound_names(body)) - set(state) - self.outer)
+        kept, self.bound = self.bound, set(before)
+        self.owners.append(owner)
+        shared = [n for n in state if n in bound_names(body)] + sorted(self.outer & set(bound_names(body)))
+        made = self.block(body)
+        self.owners.pop()
+        self.bound = kept
+        made = self.starts(owner, at) + made or statements("pass", at)
+        if shared:
+            made = [gast.copy_location(gast.Nonlocal(shared), at), *made]
+        (function,) = statements(f"def {label}({', '.join(params)}): body", at, body=made)
+        return [function]
+
+    def state_functions(self, state: list[str], at: gast.AST) -> tuple[list, str, str]:
+        getter, setter = self.names.fresh("get_state"), self.names.fresh("set_state")
+        packed = "(" + "".join(f"{n}, " for n in state) + ")"
+        text = f"def {getter}():\n    return {packed}\n"
+        if state:
+            text += f"def {setter}(state):\n    nonlocal {', '.join(state)}\n    {packed} = state\n"
+        else:
+            text += f"def {setter}(state):\n    pass\n"
+        return statements(text, at), getter, setter
+
+    def state_of(self, node: gast.stmt, body: list) -> list[str]:
+        """Names that the region changes and that matter after it or at its start."""
+        matter = self.live.live_out[node] | self.live.live_in[node]
+        state = [n for n in bound_names(body) if n in matter and n in self.own]
+        for identifier in state:
+            self.needs_start(identifier)
+        return state
+
+    def do_If(self, node: gast.If) -> list:
+        test = self.visit(node.test)
+        body = [*node.body, *node.orelse]
+        state = self.state_of(node, body)
+        then, otherwise = self.names.fresh("then"), self.names.fresh("otherwise")
+        before = set(self.bound)
+        both = self.surely(node.body) & self.surely(node.orelse)
+        made = self.region(then, [], node.body, state, node, before)
+        made += self.region(otherwise, [], node.orelse or statements("pass", node), state, node, before)
+        functions, getter, setter = self.state_functions(state, node)
+        call = expression(f"{self.stager}.if_(test, {then}, {otherwise}, {getter}, {setter}, label)", node,
+                          test=test, label=_labels(state, node))
+        self.bound |= both & set(state)
+        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
+
+    def surely(self, body: list) -> set[str]:
+        """Names that a block binds on every path that reaches its end."""
+        found: set[str] = set()
+        for node in body:
+            if isinstance(node, gast.If):
+                found |= self.surely(node.body) & self.surely(node.orelse)
+            elif isinstance(node, gast.Raise):
+                return set(self.own)
+            else:
+                found |= self.definitely(node)
+        return found
+
+    def do_While(self, node: gast.While) -> list:
+        state = self.state_of(node, node.body)
+        test, body = self.names.fresh("test"), self.names.fresh("body")
+        before = set(self.bound)
+        tested = self.visit(node.test)
+        made = statements(f"def {test}(): return tested", node.test, tested=tested)
+        made += self.region(body, [], node.body, state, node, before)
+        functions, getter, setter = self.state_functions(state, node)
+        call = expression(f"{self.stager}.while_({test}, {body}, {getter}, {setter}, label)", node,
+                          label=_labels(state, node))
+        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
+
+    def do_For(self, node: gast.For) -> list:
+        iterable = self.visit(node.iter)
+        stop, rest = "", node.body
+        if isinstance(rest[-1], gast.If) and isinstance(rest[-1].body[0], gast.Break):
+            stop, stopped, rest = self.names.fresh("stop"), rest[-1].test, rest[:-1]
+        item = self.names.fresh("element")
+        self.own.add(item)
+        self.around.add(item)
+        bind = gast.copy_location(gast.Assign([node.target], name(item, node.target), None), node.target)
+        inner = [bind, *rest]
+        state = self.state_of(node, inner)
+        body = self.names.fresh("body")
+        before = set(self.bound)
+        made = self.region(body, [item], inner, state, node, before)
+        if stop:
+            made += statements(f"def {stop}(): return stopped", node, stopped=self.visit(stopped))
+        functions, getter, setter = self.state_functions(state, node)
+        call = expression(f"{self.stager}.for_(iterable, {body}, {getter}, {setter}, label, {stop or None})", node,
+                          iterable=iterable, label=_labels(state, node))
+        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
+
+
+def _labels(state: list[str], at: gast.AST) -> gast.Tuple:
+    return expression(repr(tuple(state)), at)

@@ -1,0 +1,163 @@
+"""Function -> the same function at the control stage, compiled with the user's file and lines.
+
+In: a Python function. Out: a function over the same globals and the same closure cells, whose `stager` is the one given.
+Conversion is remembered by code object.
+
+    converted(period, stager)(0.3, 1.0) == period(0.3, 1.0)      # with plain.stager
+"""
+from __future__ import annotations
+
+import builtins
+import threading
+import types
+from dataclasses import dataclass
+from typing import Any
+
+import gast
+import numpy as np
+
+from .control import Control, Place, control
+from .normal import Normal, normal
+from .templates import as_ast, copy_of, locate, statements
+
+_PLAIN = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)
+
+
+@dataclass(frozen=True)
+class Converted:
+    """A code object at the control stage. `outer` names the module-level and closure names it reads as they are."""
+
+    code: types.CodeType
+    control: Control
+    outer: tuple[tuple[str, bool, bool], ...]
+    name: str
+
+
+class Outer:
+    """The names a function takes from outside: its closure cells, then globals, then builtins."""
+
+    def __init__(self, function: types.FunctionType):
+        self.globals = function.__globals__
+        self.cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+
+    def value(self, name: str) -> Any:
+        """What the name means now; KeyError if nothing."""
+        cell = self.cells.get(name)
+        if cell is not None:
+            try:
+                return cell.cell_contents
+            except ValueError:
+                raise KeyError(name) from None
+        if name in self.globals:
+            return self.globals[name]
+        return builtins.__dict__[name]
+
+    def is_module(self, name: str) -> bool:
+        try:
+            return isinstance(self.value(name), types.ModuleType)
+        except KeyError:
+            return False
+
+    def plain(self, name: str) -> bool:
+        """Functions, classes and modules are read as they are; data is captured."""
+        try:
+            value = self.value(name)
+        except KeyError:
+            return False
+        return isinstance(value, _PLAIN) or hasattr(type(value), "__metaphrase_stage__")
+
+
+_lock = threading.RLock()
+_by_code: dict[types.CodeType, list[Converted]] = {}
+_hints: dict[types.CodeType, tuple[dict[Place, str], str]] = {}
+
+
+def converted_code(function: types.FunctionType) -> Converted:
+    """The control stage of `function`'s code, for what its outer names mean now."""
+    outer = Outer(function)
+    with _lock:
+        known = _by_code.setdefault(function.__code__, [])
+        for entry in known:
+            if all(outer.plain(n) == p and outer.is_module(n) == m for n, p, m in entry.outer):
+                return entry
+        entry = _convert(normal(function), function, outer)
+        known.append(entry)
+        return entry
+
+
+def control_stage(function: types.FunctionType) -> Control:
+    """The control stage as a tree that prints."""
+    return converted_code(function).control
+
+
+def is_converted(code: types.CodeType) -> bool:
+    """Whether a code object was made here (nested functions of converted ones included)."""
+    return code in _hints
+
+
+def hints_of(code: types.CodeType) -> tuple[dict[Place, str], str]:
+    """Names for the results at each place of converted code, and the function's name."""
+    return _hints[code]
+
+
+def converted(function: types.FunctionType, stager: Any) -> types.FunctionType:
+    """`function` at the control stage, calling `stager`; its cells and globals are the user's own."""
+    entry = converted_code(function)
+    cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
+    cells[entry.control.stager] = types.CellType(stager)
+    closure = tuple(cells[name] for name in entry.code.co_freevars)
+    made = types.FunctionType(entry.code, function.__globals__, function.__name__, function.__defaults__, closure)
+    made.__kwdefaults__ = function.__kwdefaults__
+    made.__qualname__ = function.__qualname__
+    return made
+
+
+def _convert(form: Normal, function: types.FunctionType, outer: Outer) -> Converted:
+    asked: dict[str, tuple[bool, bool]] = {}
+
+    def ask(name: str) -> tuple[bool, bool]:
+        if name not in asked:
+            asked[name] = (outer.plain(name), outer.is_module(name))
+        return asked[name]
+
+    node = copy_of(form.node)
+    if form.source.class_name:
+        _mangle(node, form.source.class_name)
+    made = control(node, form.invented, plain=lambda n: ask(n)[0], is_module=lambda n: ask(n)[1])
+    compiled = _compile(made, function, form)
+    return Converted(compiled, made, tuple((n, p, m) for n, (p, m) in asked.items()), function.__name__)
+
+
+def _compile(made: Control, function: types.FunctionType, form: Normal) -> types.CodeType:
+    inner = copy_of(made.node)
+    inner.args.defaults = [locate([gast.Constant(None, None)], inner)[0] for _ in inner.args.defaults]
+    inner.args.kw_defaults = [d and locate([gast.Constant(None, None)], inner)[0] for d in inner.args.kw_defaults]
+    params = ", ".join([made.stager, *(n for n in function.__code__.co_freevars)])
+    (factory,) = statements(f"def factory({params}):\n inner", inner, inner=[inner])
+    module = as_ast(gast.Module([factory], []))
+    code = compile(module, form.source.file, "exec")
+    outermost = next(c for c in code.co_consts if isinstance(c, types.CodeType))
+    result = next(c for c in outermost.co_consts if isinstance(c, types.CodeType) and c.co_name == inner.name)
+    _register(result, made, function.__name__)
+    return result
+
+
+def _register(code: types.CodeType, made: Control, name: str) -> None:
+    _hints[code] = (made.hints, name)
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            _register(constant, made, name)
+
+
+def _mangle(node: gast.AST, class_name: str) -> None:
+    """Private names as the compiler spells them inside a class."""
+    prefix = "_" + class_name.lstrip("_")
+
+    def spelled(text: str) -> str:
+        return prefix + text if text.startswith("__") and not text.endswith("__") else text
+
+    for child in gast.walk(node):
+        if isinstance(child, gast.Attribute):
+            child.attr = spelled(child.attr)
+        elif isinstance(child, gast.Name):
+            child.id = spelled(child.id)

@@ -1,0 +1,145 @@
+"""Expressions of the control stage: what may touch a staged value goes through the stager.
+
+In: expressions in normal form. Out: the same with calls, loads and lazy operators as calls of the stager.
+
+    np.sin(x)[1:]        stager.item(stager.call(np.sin, x), stager.slice(1, None))
+    a and f(b)           stager.and_(a, lambda: stager.call(f, b))
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import gast
+
+from .parsing import argument_names
+from .scopes import bound_names
+from .templates import constant, expression, locate, name
+
+OPERATORS = {gast.Add: "+", gast.Sub: "-", gast.Mult: "*", gast.Div: "/", gast.FloorDiv: "//", gast.Mod: "%",
+             gast.Pow: "**", gast.MatMult: "@", gast.BitAnd: "&", gast.BitOr: "|", gast.BitXor: "^",
+             gast.LShift: "<<", gast.RShift: ">>"}
+
+
+class Lowering(gast.NodeTransformer):
+    """`load(identifier, node)` gives the text-level replacement of a variable that is read, or None."""
+
+    def __init__(self, stager: str, load: Callable[[str, gast.Name], Any], is_module: Callable[[str], bool],
+                 first_parameter: str | None):
+        self.stager, self.load, self.is_module, self.first_parameter = stager, load, is_module, first_parameter
+        self.hidden: list[set[str]] = []
+
+    def call(self, operation: str, at: gast.AST, *args: gast.AST, keywords: tuple = ()) -> gast.Call:
+        function = gast.Attribute(name(self.stager, at), operation, gast.Load())
+        return locate([gast.Call(function, list(args), list(keywords))], at)[0]
+
+    def lazy(self, value: gast.expr) -> gast.Lambda:
+        return expression("lambda: value", value, value=value)
+
+    def shadowed(self, identifier: str) -> bool:
+        return any(identifier in names for names in self.hidden)
+
+    def visit_Name(self, node: gast.Name) -> gast.AST:
+        if not isinstance(node.ctx, gast.Load) or self.shadowed(node.id):
+            return node
+        return self.load(node.id, node) or node
+
+    def visit_Call(self, node: gast.Call) -> gast.AST:
+        if isinstance(node.func, gast.Name) and node.func.id == "super" and not self.shadowed("super"):
+            if not node.args and self.first_parameter:
+                node.args = [name("__class__", node), name(self.first_parameter, node)]
+            return node
+        args = [self.visit(a) for a in node.args]
+        keywords = [self.visit(k) for k in node.keywords]
+        if isinstance(node.func, gast.Attribute) and not self.module_path(node.func):
+            target = self.visit(node.func.value)
+            return self.call("method", node, target, constant(node.func.attr, node.func), *args, keywords=keywords)
+        return self.call("call", node, self.visit(node.func), *args, keywords=keywords)
+
+    def module_path(self, node: gast.expr) -> bool:
+        """`np.linalg.norm`: attributes of a module need no stager."""
+        while isinstance(node, gast.Attribute):
+            node = node.value
+        return isinstance(node, gast.Name) and not self.shadowed(node.id) and self.is_module(node.id)
+
+    def visit_Attribute(self, node: gast.Attribute) -> gast.AST:
+        if self.module_path(node) or not isinstance(node.ctx, gast.Load):
+            return node
+        return self.call("attribute", node, self.visit(node.value), constant(node.attr, node))
+
+    def visit_Subscript(self, node: gast.Subscript) -> gast.AST:
+        if not isinstance(node.ctx, gast.Load):
+            return node
+        return self.call("item", node, self.visit(node.value), self.index(node.slice))
+
+    def index(self, node: gast.expr) -> gast.expr:
+        """An index, slices as `stager.slice(...)`."""
+        if isinstance(node, gast.Slice):
+            parts = [self.visit(p) if p else constant(None, node) for p in (node.lower, node.upper, node.step)]
+            while len(parts) > 2 and node.step is None:
+                parts.pop()
+            return self.call("slice", node, *parts)
+        if isinstance(node, gast.Tuple):
+            node.elts = [self.index(e) for e in node.elts]
+            return node
+        return self.visit(node)
+
+    def visit_BoolOp(self, node: gast.BoolOp) -> gast.AST:
+        first, *rest = [self.visit(v) for v in node.values]
+        operation = "and_" if isinstance(node.op, gast.And) else "or_"
+        return self.call(operation, node, first, *map(self.lazy, rest))
+
+    def visit_UnaryOp(self, node: gast.UnaryOp) -> gast.AST:
+        self.generic_visit(node)
+        return self.call("not_", node, node.operand) if isinstance(node.op, gast.Not) else node
+
+    def visit_IfExp(self, node: gast.IfExp) -> gast.AST:
+        self.generic_visit(node)
+        return self.call("choose", node, node.test, self.lazy(node.body), self.lazy(node.orelse))
+
+    def visit_Compare(self, node: gast.Compare) -> gast.AST:
+        self.generic_visit(node)
+        named = {gast.Is: "is_", gast.IsNot: "is_not", gast.In: "contains", gast.NotIn: "lacks"}
+        operation = named.get(type(node.ops[0]))
+        if operation is None:
+            return node
+        return self.call(operation, node, node.left, node.comparators[0])
+
+    def visit_List(self, node: gast.List) -> gast.AST:
+        self.generic_visit(node)
+        return self.call("fresh", node, node) if isinstance(node.ctx, gast.Load) else node
+
+    def visit_Dict(self, node: gast.Dict) -> gast.AST:
+        self.generic_visit(node)
+        return self.call("fresh", node, node)
+
+    visit_Set = visit_Dict
+
+    def visit_Lambda(self, node: gast.Lambda) -> gast.AST:
+        node.args.defaults = [self.visit(d) for d in node.args.defaults]
+        node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
+        self.hidden.append(set(argument_names(node.args)))
+        node.body = self.visit(node.body)
+        self.hidden.pop()
+        return node
+
+    def comprehension(self, node: Any) -> gast.AST:
+        names = {n for g in node.generators for n in bound_names(g.target)}
+        for position, generator in enumerate(node.generators):
+            if position == 1:
+                self.hidden.append(names)
+            iterable = self.visit(generator.iter)
+            generator.iter = self.call("iterate", iterable, iterable)
+            if position == 0 and len(node.generators) == 1:
+                self.hidden.append(names)
+        for generator in node.generators:
+            generator.ifs = [self.call("truth", test, self.visit(test)) for test in generator.ifs]
+        for field in ("elt", "key", "value"):
+            if getattr(node, field, None) is not None:
+                setattr(node, field, self.visit(getattr(node, field)))
+        self.hidden.pop()
+        if isinstance(node, gast.GeneratorExp):
+            return node
+        return self.call("fresh", node, node)
+
+    visit_ListComp = visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
