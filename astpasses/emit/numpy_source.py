@@ -1,0 +1,137 @@
+"""Core to idiomatic NumPy source: real `if`, `while`, `for`, the user's names, in-place updates; imports NumPy only.
+
+In: a core Function. Out: the text of a module whose last function computes the same.
+
+    def period(e, M):                                   import numpy as np
+        T, E = loop(e, M, M, body=..., cond=..., ...)
+        return E                                        def period(e, M):
+                                                            E = M
+                                                            while abs(E - e * np.sin(E) - M) > 1e-12:
+                                                                E -= (E - e * np.sin(E) - M) / (1.0 - e * np.cos(E))
+                                                            return E
+"""
+from __future__ import annotations
+
+import linecache
+import hashlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.dims import Dim
+from metaphrase.core.ir import Function, Var
+from metaphrase.core.types import SHORT
+
+from . import numpy_source_arrays, numpy_source_branches, numpy_source_effects, numpy_source_regions  # noqa: F401
+from .numpy_source_blocks import WIDTH, Block, Emitter
+from .numpy_source_expressions import Expr, Storage, dtype_text, name as name_expr, strong
+from .numpy_source_helpers import HELPERS
+from .numpy_source_names import Names, identifier
+from .numpy_source_spellings import STATEMENTS, array_text, spell
+
+
+def numpy_source(function: Function, *, name: str | None = None, signature: Any = None) -> str:
+    """The text of a module whose last top-level function is `function`."""
+    title = identifier(name or function.name)
+    names = Names({title})
+    emitter = Emitter(names, spell)
+    emitter.statements = STATEMENTS
+    params = [names.fresh(p.name) for p in function.params]
+    with emitter.inside(function) as block:
+        _bind_parameters(block, function, params, emitter)
+        emitter.run(block)
+        _return(emitter, function)
+        prologue = _prologue(emitter, function, params)
+    body = prologue + emitter.lines
+    header = f"def {title}({', '.join(params)}):"
+    if emitter.wrap_around:
+        header = f'@np.errstate(over="ignore")  # integers wrap around\n{header}'
+    return _module(emitter, header, body)
+
+
+def _bind_parameters(block: Block, function: Function, params: list[str], emitter: Emitter) -> None:
+    for param, text in zip(function.params, params):
+        storages = (Storage(False),) if param.type.dims else ()
+        python = not param.type.dims and param.type.dtype in (np.float64, np.int64, np.complex128)
+        block.env[param] = name_expr(text, param.type, storages=storages, maybe_python=python)
+        block.holder[text] = param
+        emitter.storage_of[text] = storages
+        for storage in storages:
+            storage.members.append((block, param))
+        if not param.type.dims and not python and param.type.dtype != bool:
+            emitter.to_numpy.add(text)
+
+
+def _return(emitter: Emitter, function: Function) -> None:
+    """`return`, with results as NumPy values."""
+    while True:
+        exprs = [_solid(emitter.expr(r)) for r in function.results]
+        text = ", ".join(e.text for e in exprs)
+        waiting = [r for r in function.results if isinstance(r, Var) and r in emitter.block.pending
+                   and emitter.block.pending[r].operations and not emitter.expr(r).is_name]
+        if len(text) <= WIDTH or not waiting or len(exprs) == 1:
+            break
+        longest = max(waiting, key=lambda r: len(emitter.expr(r).text))
+        emitter.assign(longest, emitter.expr(longest))
+    emitter.line(f"return {text}" if exprs else "return None")
+
+
+def _solid(expr: Expr) -> Expr:
+    """A result by itself: no operand beside it gives the dtype."""
+    return strong(expr)
+
+
+def _prologue(emitter: Emitter, function: Function, params: list[str]) -> list[str]:
+    """Sizes read off the arguments, scalars made NumPy scalars, where the body needs them."""
+    rows = []
+    left = dict(emitter.size_names)
+    for param, text in zip(function.params, params):
+        dims = param.type.dims
+        found = [d.name if isinstance(d, Dim) and d.is_sym else None for d in dims]
+        wanted = [d for d in found if d in left]
+        if not wanted:
+            continue
+        if len(dims) > 1 and len(set(wanted)) == len(dims):
+            rows.append(f"    {', '.join(left[d] for d in found if d is not None)} = {text}.shape")
+        else:
+            for d in dict.fromkeys(wanted):
+                axis = found.index(d)
+                rows.append(f"    {left[d]} = {f'len({text})' if axis == 0 else f'{text}.shape[{axis}]'}")
+        for d in wanted:
+            left.pop(d, None)
+    assert not left, f"sizes {sorted(left)} are not bare dims of a parameter"
+    scalars = [(p, t) for p, t in zip(function.params, params) if t in emitter.to_numpy and not p.type.dims]
+    rows += [f"    {t} = {dtype_text(p.type.dtype)}({t})" for p, t in scalars]
+    return rows
+
+
+def _module(emitter: Emitter, header: str, body: list[str]) -> str:
+    imports = ["import numpy as np"]
+    helpers = sorted(emitter.helpers)
+    foreign = [h.rsplit(".", 1)[1] for h in helpers if h.startswith("scipy.special.")]
+    if foreign:
+        imports.append(f"from scipy.special import {', '.join(foreign)}")
+    text = "\n".join(body)
+    if "bfloat16" in text:
+        imports.insert(0, "from ml_dtypes import bfloat16")
+    pieces = ["\n".join(imports)]
+    constants = [f"{n} = {array_text(v)}" for n, v in emitter.constants.found.values()]
+    if constants:
+        pieces.append("\n".join(constants))
+    top = "\n\n".join(pieces)
+    functions = [HELPERS[h] for h in helpers if h in HELPERS] + [f"{header}\n{text}"]
+    return "\n\n\n".join([top, *functions]) + "\n"
+
+
+def compile_numpy(text: str) -> Callable[..., Any]:
+    """The last function of a module's text, executed; tracebacks and pdb show its lines."""
+    filename = f"<numpy source {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
+    linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    namespace: dict[str, Any] = {"__name__": "metaphrase_numpy_source"}
+    exec(compile(text, filename, "exec"), namespace)
+    last = [line[4:line.index("(")] for line in text.splitlines() if line.startswith("def ")][-1]
+    return namespace[last]
+
+
+__all__ = ["numpy_source", "compile_numpy", "SHORT"]

@@ -1,0 +1,331 @@
+"""From Lets to statements: which values get a name, which move into the expression that uses them.
+
+In: a core Function and expressions for its parameters. Out: lines of NumPy source, and expressions for its results.
+
+A value used once moves into its consumer while the line stays short; a value the user named keeps its line. Values
+that wait to be used (`pending`) are written down before a name that they read is bound again.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.dims import Dim, DimLike, Sym, substitute, symbols
+from metaphrase.core.ir import Atom, Function, Let, Literal, Var
+from metaphrase.core.types import Array, i64
+
+from .numpy_source_expressions import ATOM, SUM, Expr, Storage, literal, name, strong
+from .numpy_source_names import Names, named_by_user, wanted_name
+
+WIDTH = 84   # of a statement, before its indentation
+SMALL = 24   # shorter operands do not help a long line by getting a name
+
+
+class Block:
+    """One region while it is written."""
+
+    def __init__(self, function: Function):
+        self.function = function
+        self.env: dict[Var, Expr] = {}
+        self.pending: dict[Var, Expr] = {}
+        self.position = -1
+        self.uses: dict[Var, int] = {}
+        self.last_use: dict[Var, int] = {}
+        self.makers: dict[Var, Let] = {}
+        self.dying: dict[int, list[Var]] = {}
+        self.names: set[str] = set()
+        self.holder: dict[str, Var] = {}
+        self.only_rows: set[Var] = set()  # results of loops that only other loops go through,
+        self.row_lists: dict[Var, Any] = {}  # and the lists they are kept in
+        for position, let in enumerate(function.lets):
+            self.makers.update((v, let) for v in let.outs)
+            self._count(let.args, position)
+        self._count(function.results, len(function.lets))
+        for var, last in self.last_use.items():
+            self.dying.setdefault(last, []).append(var)
+
+    def _count(self, atoms: Sequence[Atom], position: int) -> None:
+        for atom in atoms:
+            if isinstance(atom, Var):
+                self.uses[atom] = self.uses.get(atom, 0) + 1
+                self.last_use[atom] = position
+
+    def live_after(self, var: Var) -> bool:
+        """Whether anything later than the current Let reads `var`."""
+        return self.last_use.get(var, -1) > self.position
+
+
+class Emitter:
+    """Writes the body of one Python function."""
+
+    def __init__(self, names: Names, spell: Callable[["Emitter", Let], Expr | None]):
+        self.names, self.spell = names, spell
+        self.lines: list[str] = []
+        self.indent = 1
+        self.blocks: list[Block] = []
+        self.sizes: dict[str, str] = {}           # size symbol -> Python text
+        self.size_names: dict[str, str] = {}      # size symbol of a parameter -> its name, once it is needed
+        self.storage_of: dict[str, tuple[Storage, ...]] = {}
+        self.to_numpy: set[str] = set()           # scalar parameters that have to be NumPy scalars
+        self.helpers: set[str] = set()
+        self.constants = Constants(names)
+        self.wrap_around = False                  # does integer arithmetic on scalars, which may overflow
+        self.statements: dict[str, Callable[["Emitter", Let], None]] = {}
+        self.remark: tuple[str, int] | None = None
+
+    # --- lines -----------------------------------------------------------------------------------------------------
+
+    @property
+    def block(self) -> Block:
+        return self.blocks[-1]
+
+    def line(self, text: str, let: Let | None = None) -> None:
+        remark = self._remark(let)
+        row = "    " * self.indent + text
+        if remark and len(row) + len(remark) <= 106:
+            row = f"{row}  {remark}"
+        elif remark:
+            self.lines.append("    " * self.indent + remark)
+        self.lines.append(row)
+
+    def _remark(self, let: Let | None) -> str:
+        """The user's line that a line of derivative code comes from, the first time."""
+        span = let.span if let is not None else None
+        if span is None or span.role == "primal" or (span.file, span.line) == self.remark:
+            return ""
+        text = span.text().strip()
+        self.remark = (span.file, span.line)
+        return f"# {span.role} of: {text}" if text else f"# {span.role} of line {span.line}"
+
+    @contextmanager
+    def captured(self, deeper: int = 0) -> Iterator[list[str]]:
+        """Lines written inside land in the list given instead."""
+        outer, self.lines = self.lines, []
+        self.indent += deeper
+        try:
+            yield self.lines
+        finally:
+            self.lines = outer
+            self.indent -= deeper
+
+    @contextmanager
+    def inside(self, function: Function) -> Iterator[Block]:
+        """A region: names made in it are free again behind it."""
+        block = Block(function)
+        self.blocks.append(block)
+        try:
+            yield block
+        finally:
+            self.blocks.pop()
+            self.names.release(block.names)
+
+    # --- values ----------------------------------------------------------------------------------------------------
+
+    def expr(self, atom: Atom) -> Expr:
+        return literal(atom.value) if isinstance(atom, Literal) else self.block.env[atom]
+
+    def dim(self, dim: DimLike) -> str:
+        """A size as Python text; remembers which sizes have to be read off the arguments."""
+        return self.dim_expr(dim).text
+
+    def dim_expr(self, dim: DimLike) -> Expr:
+        if isinstance(dim, int):
+            return literal(np.int64(dim))
+        texts = {s: Sym(self.size(s)) for s in symbols(dim)}
+        text = str(substitute(dim, texts))
+        simple = isinstance(dim, Dim) and (dim.is_sym or text.isidentifier())
+        return Expr(text, ATOM if simple else SUM, Array(i64), weak=40, operations=0 if simple else 1)
+
+    def size(self, symbol: str) -> str:
+        if symbol not in self.sizes:
+            self.sizes[symbol] = self.size_names[symbol] = self.names.fresh(symbol.split("__")[0])
+        return self.sizes[symbol]
+
+    def shape(self, dims: Sequence[DimLike]) -> str:
+        """A shape as an argument: `n`, or `(n, 3)`."""
+        texts = [self.dim(d) for d in dims]
+        return texts[0] if len(texts) == 1 else f"({', '.join(texts)})"
+
+    def numpy_scalars(self, *exprs: Expr) -> None:
+        """Say that an operation needs NumPy's meaning and no operand is sure to bring it."""
+        if all(e.maybe_python or e.weak is not None for e in exprs):
+            for e in exprs:
+                if e.maybe_python:
+                    self.to_numpy |= e.reads
+
+    # --- running a block -------------------------------------------------------------------------------------------
+
+    def run(self, block: Block) -> None:
+        for position, let in enumerate(block.function.lets):
+            block.position = position
+            statement = self.statements.get(let.primitive.name)
+            if statement is not None:
+                statement(self, let)
+            elif any(v in block.uses for v in let.outs) or let.primitive.effect:
+                self.value(let)
+            for var in block.dying.get(position, ()):
+                block.pending.pop(var, None)
+        block.position = len(block.function.lets)
+
+    def value(self, let: Let) -> None:
+        """A Let without effect: its expression waits or gets a name."""
+        expr = self.fitting(let, lambda: self.spell(self, let))
+        if len(let.outs) == 1:
+            self.bind(let.out, expr, let)
+        else:
+            targets = [self.define(v, let) if v in self.block.uses else "_" for v in let.outs]
+            self.line(f"{', '.join(targets)} = {expr.text}", let)
+            for var, target in zip(let.outs, targets):
+                if target != "_":
+                    self.hold(var, name(target, var.type, storages=(Storage(False),)), target)
+
+    def fitting(self, let: Let | None, build: Callable[[], Expr], atoms: Sequence[Atom] | None = None) -> Expr:
+        """`build()`, after operands got names until the text is short enough."""
+        while True:
+            expr = build()
+            if len(expr.text) <= WIDTH:
+                return expr
+            waiting = [a for a in (let.args if let is not None else atoms or ())
+                       if isinstance(a, Var) and a in self.block.pending
+                       and self.block.pending[a].operations and len(self.block.pending[a].text) > SMALL]
+            if not waiting:
+                return expr
+            longest = max(waiting, key=lambda a: len(self.block.pending[a].text))
+            self.assign(longest, self.block.env[longest])
+
+    def bind(self, var: Var, expr: Expr, let: Let | None) -> None:
+        """Decide whether `var` waits for its consumer or gets a line of its own."""
+        block = self.block
+        uses = block.uses.get(var, 0)
+        result = var in block.function.results
+        if expr.operations == 0:
+            self.wait(var, expr)
+        elif uses == 1 and (result and not (len(self.blocks) == 1 and named_by_user(var, let))
+                            or not named_by_user(var, let)):
+            self.wait(var, expr)
+        else:
+            self.assign(var, expr)
+
+    def wait(self, var: Var, expr: Expr) -> None:
+        self.block.env[var] = self.block.pending[var] = expr
+        for storage in expr.storages:
+            storage.members.append((self.block, var))
+
+    def hold(self, var: Var, expr: Expr, target: str) -> None:
+        """Record that the Python variable `target` now is `var`."""
+        block = self.block
+        block.env[var] = expr
+        block.pending.pop(var, None)
+        block.holder[target] = var
+        self.storage_of[target] = expr.storages
+        for storage in expr.storages:
+            storage.members.append((block, var))
+
+    def assign(self, var: Var, expr: Expr, target: str | None = None) -> Expr:
+        """`target = expr`; from here on `var` is that name."""
+        let = self.block.makers.get(var)
+        if expr.is_name and target is None and self.block.holder.get(expr.text) is var:
+            return expr
+        target = target or self.define(var, let, expr.text)
+        expr = strong(expr)
+        self.line(assignment(target, expr, in_place=not expr.type.dims), let)
+        made = named(target, var, expr)
+        self.hold(var, made, target)
+        return made
+
+    def define(self, var: Var, let: Let | None, text: str = "") -> str:
+        """A name for `var`; that of a dead value of the same block may be taken over."""
+        block = self.block
+        base = wanted_name(var, let, text)
+        old = block.holder.get(base)
+        if old is not None and not self._still_needed(old, base):
+            return base
+        target = self.names.fresh(base)
+        block.names.add(target)
+        return target
+
+    def _still_needed(self, old: Var, target: str) -> bool:
+        if self.block.live_after(old):
+            return True
+        return any(target in e.reads and (block is not self.block or block.live_after(v))
+                   for block in self.blocks for v, e in block.pending.items())
+
+    def named(self, atom: Atom, let: Let | None = None) -> Expr:
+        """The expression of an atom, at most a name or a literal."""
+        expr = self.expr(atom)
+        if isinstance(atom, Var) and not expr.is_name and expr.operations:
+            return self.assign(atom, expr)
+        return expr
+
+    def flush(self, names: set[str] | frozenset[str], spare: Sequence[Var] = ()) -> None:
+        """Write down what waits and reads one of `names`, because they are about to change."""
+        block = self.block
+        for var, expr in list(block.pending.items()):
+            if expr.reads & names and var not in spare and block.live_after(var):
+                self.assign(var, expr)
+
+    def flush_storage(self, storages: Sequence[Storage], spare: Sequence[Var] = ()) -> None:
+        """The same, for what reads an array that is about to be written."""
+        touched = {n for n, s in self.storage_of.items() if any(x in storages for x in s)}
+        self.flush(touched, spare)
+
+    def may_write(self, atom: Atom, times: int = 1) -> bool:
+        """Whether the array of `atom` dies at the current Let, so that it can be written in place."""
+        expr = self.expr(atom)
+        if not isinstance(atom, Var) or len(expr.storages) != 1 or not expr.storages[0].owned:
+            return False
+        storage = expr.storages[0]
+        if storage.members and storage.members[0][0] is not self.block:
+            return False  # made in an outer region and not handed over
+        return not any(block.live_after(v) for block, v in storage.members)
+
+
+class Constants:
+    """Arrays written into the program that are too large for a line: constants of the module."""
+
+    def __init__(self, names: Names):
+        self.names, self.found = names, dict[tuple, tuple[str, np.ndarray]]()
+
+    def text(self, value: np.ndarray, wish: str) -> str:
+        key = (value.dtype, value.shape, value.tobytes())
+        if key not in self.found:
+            self.found[key] = (self.names.fresh(wish.upper() if wish != "constant" else "TABLE"), value)
+        return self.found[key][0]
+
+
+def named(target: str, var: Var, expr: Expr) -> Expr:
+    """The expression that reads `target`, which holds what `expr` made."""
+    storages = expr.storages
+    if var.type.dims and not storages:
+        storages = (Storage(True),)
+    return name(target, var.type, storages=storages)
+
+
+def assignment(target: str, expr: Expr, in_place: bool) -> str:
+    """`x = e`, or `x += e` where that means the same."""
+    if in_place and expr.parts is not None and expr.parts[0] == "infix":
+        _, left, operator, right = expr.parts
+        if left.text == target and operator in ("+", "-", "*", "/", "//", "%", "@", "&", "|", "^"):
+            return f"{target} {operator}= {right.text}"
+    return f"{target} = {expr.text}"
+
+
+def assign_all(emitter: Emitter, pairs: Sequence[tuple[str, Expr]], writable: set[str] = frozenset(),  # type: ignore
+               let: Let | None = None) -> None:
+    """Assign to several names at once: one by one where no value reads a name assigned before, else together."""
+    left = [(t, e) for t, e in pairs if e.text != t]
+    while left:
+        free = next((k for k, (t, _) in enumerate(left)
+                     if not any(t in e.reads for j, (_, e) in enumerate(left) if j != k)), None)
+        if free is None:
+            emitter.line(f"{', '.join(t for t, _ in left)} = {', '.join(strong(e).text for _, e in left)}", let)
+            return
+        target, expr = left.pop(free)
+        expr = expr if expr.weak is None else strong(expr)
+        emitter.line(assignment(target, expr, in_place=not expr.type.dims or target in writable), let)
+
+
+__all__ = ["Block", "Emitter", "assign_all", "assignment", "named", "Storage"]

@@ -1,0 +1,211 @@
+"""Branches as `if`, `elif`, `else`, or as `a if c else b` where they are small; calls written out in place.
+
+In: the emitter and a `cond` or `call` Let. Out: statements that bind the results, or an expression that waits.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from metaphrase.core.ir import Function, Let, Literal, Var
+
+from .numpy_source_blocks import Block, Emitter, assign_all
+from .numpy_source_effects import negated
+from .numpy_source_expressions import (COMPARE, TERNARY, Expr, Storage, infix, literal, name, operations_of, reads_of,
+                                       strong)
+from .numpy_source_names import wanted_name
+from .numpy_source_spellings import STATEMENTS
+
+TERNARY_WIDTH = 60
+
+
+def emit_cond(emitter: Emitter, let: Let) -> None:
+    block = emitter.block
+    branches: tuple[Function, ...] = let.attributes["branches"]
+    used = [k for k, v in enumerate(let.outs) if v in block.uses]
+    if not used and not _has_effect(let):
+        return
+    if all(_is_select(b) for b in branches) and len(used) == 1 and _as_expression(emitter, let, used[0]):
+        return
+    operands = [emitter.named(a) for a in let.args[1:]]
+    index = emitter.fitting(None, lambda: emitter.expr(let.args[0]), let.args[:1])
+    if len(branches) > 2:
+        index = emitter.named(let.args[0])
+    handed = [isinstance(a, Var) and not block.live_after(a) and _alone(emitter, let, k)
+              for k, a in enumerate(let.args[1:])]
+    targets = _targets(emitter, let, used, handed)
+    bodies, storages = [], [[] for _ in used]  # type: ignore[var-annotated]
+    for branch in branches:
+        with emitter.inside(branch) as inner, emitter.captured(deeper=1) as lines:
+            borrowed = _bind(emitter, inner, operands, handed)
+            emitter.run(inner)
+            _leave(emitter, inner, branch, used, targets, borrowed, storages)
+        bodies.append(lines)
+    _write(emitter, let, index, bodies)
+    for k, target, found in zip(used, targets, storages):
+        var = let.outs[k]
+        kinds = tuple(dict.fromkeys(found))
+        whole = (Storage(True),) if not kinds else (*kinds, Storage(False))
+        emitter.hold(var, name(target, var.type, storages=whole if var.type.dims else ()), target)
+
+
+def _has_effect(let: Let) -> bool:
+    return let.primitive.effect is not None or any(_has_effect(x) for r in let.regions() for x in r.lets)
+
+
+def _is_select(branch: Function) -> bool:
+    """Whether a branch only computes: no effects, no regions, few operations."""
+    return len(branch.lets) <= 4 and not any(x.primitive.effect or x.primitive.region for x in branch.lets)
+
+
+def _as_expression(emitter: Emitter, let: Let, position: int) -> bool:
+    """Try `a if c else b`."""
+    branches, out = let.attributes["branches"], let.outs[position]
+    if len(branches) != 2 or let.args[0].type.dtype != bool:
+        return False
+    operands = [emitter.expr(a) for a in let.args[1:]]
+    if any(e.operations and not e.is_name for e in operands):
+        return False
+    before = set(emitter.names.taken)
+    values = []
+    with emitter.captured() as lines:
+        for branch in branches:
+            with emitter.inside(branch) as inner:
+                _bind(emitter, inner, operands, [False] * len(operands))
+                emitter.run(inner)
+                values.append(emitter.expr(branch.results[position]))
+    if lines or any(v.parts == ("undefined",) for v in values):
+        emitter.names.taken = before
+        return False
+    no, yes = (strong(v) for v in values)
+    test = emitter.expr(let.args[0])
+    text = f"{yes.at(TERNARY + 1)} if {test.at(TERNARY + 1)} else {no.at(TERNARY)}"
+    if len(text) > TERNARY_WIDTH:
+        return False
+    storages = tuple(dict.fromkeys((*yes.storages, *no.storages)))
+    if out.type.dims:
+        storages = (*storages, Storage(not storages))
+    made = Expr(text, TERNARY, out.type.plain, None, reads_of([yes, no, test]), operations_of([yes, no, test]) + 1,
+                storages=storages)
+    emitter.bind(out, made, let)
+    return True
+
+
+def _alone(emitter: Emitter, let: Let, k: int) -> bool:
+    """Whether the memory of operand k reaches the branches by this operand only."""
+    atom = let.args[1 + k]
+    if not isinstance(atom, Var) or not emitter.may_write(atom):
+        return False
+    mine = emitter.expr(atom).storages
+    return not any(s in mine for j, a in enumerate(let.args[1:]) if j != k for s in emitter.expr(a).storages)
+
+
+def _bind(emitter: Emitter, inner: Block, operands: Sequence[Expr], handed: Sequence[bool]) -> dict:
+    """Parameters of a branch; gives back which outer memory a borrowed one stands for."""
+    borrowed: dict[Storage, tuple[Storage, ...]] = {}
+    for param, expr, mine in zip(inner.function.params, operands, handed):
+        storages: tuple[Storage, ...] = ()
+        if param.type.dims:
+            storage = Storage(mine)
+            borrowed[storage] = expr.storages
+            storages = (storage,)
+            storage.members.append((inner, param))
+        inner.env[param] = replace(expr, storages=storages)
+        if mine and expr.is_name:
+            emitter.flush_storage(expr.storages)
+            inner.holder[expr.text] = param
+            emitter.storage_of[expr.text] = storages
+    return borrowed
+
+
+def _targets(emitter: Emitter, let: Let, used: Sequence[int], handed: Sequence[bool]) -> list[str]:
+    """Names for the results: that of an operand which dies here and which a branch passes on, else a fresh one."""
+    block, targets = emitter.block, []
+    for k in used:
+        out = let.outs[k]
+        wish = wanted_name(out, let)
+        chosen = None
+        for branch in let.attributes["branches"]:
+            result = branch.results[k]
+            if not isinstance(result, Var) or result not in branch.params:
+                continue
+            atom = let.args[1 + branch.params.index(result)]
+            if not isinstance(atom, Var) or block.live_after(atom):
+                continue
+            expr = emitter.expr(atom)
+            if expr.is_name and block.holder.get(expr.text) is atom and expr.text not in targets and (
+                    wish == atom.name or out.name == let.primitive.name or expr.text == wish):
+                chosen = expr.text
+                break
+        if chosen is not None:
+            emitter.flush(frozenset([chosen]))
+        targets.append(chosen or emitter.define(out, let))
+    return targets
+
+
+def _leave(emitter: Emitter, inner: Block, branch: Function, used: Sequence[int], targets: Sequence[str],
+           borrowed: dict, storages: list) -> None:
+    """The end of a branch: its results go to the names that all branches agree on."""
+    raises = any(x.primitive.name == "check" and isinstance(x.args[0], Literal) and not x.args[0].value
+                 for x in branch.lets)
+    pairs = []
+    for position, (k, target) in enumerate(zip(used, targets)):
+        expr = emitter.expr(branch.results[k])
+        for storage in expr.storages:
+            storages[position] += borrowed.get(storage, () if storage.owned else (storage,))
+        if raises and expr.parts == ("undefined",):
+            continue
+        pairs.append((target, expr))
+    if not raises:
+        assign_all(emitter, pairs)
+
+
+def _write(emitter: Emitter, let: Let, index: Expr, bodies: list[list[str]]) -> None:
+    if len(bodies) == 2:
+        index = index if let.args[0].type.dtype == bool else infix("!=", index, literal(_zero()), index.type)
+        no, yes = bodies
+        if not no and not yes:
+            return
+        if not yes:
+            emitter.line(f"if {negated(index).text}:", let)
+            emitter.lines += no
+            return
+        emitter.line(f"if {index.text}:", let)
+        emitter.lines += yes
+        if no:
+            emitter.line("else:")
+            emitter.lines += no
+        return
+    for k, lines in enumerate(bodies):
+        word = "if" if k == 0 else "elif"
+        last = k == len(bodies) - 1
+        emitter.line("else:" if last and k else f"{word} {index.at(COMPARE + 1)} == {k}:", let if k == 0 else None)
+        emitter.lines += lines or ["    " * (emitter.indent + 1) + "pass"]
+
+
+def _zero() -> object:
+    import numpy as np
+    return np.int64(0)
+
+
+def emit_call(emitter: Emitter, let: Let) -> None:
+    """The body of the function called, in place."""
+    function: Function = let.attributes["function"]
+    outer = emitter.block
+    operands = [emitter.named(a) for a in let.args]
+    with emitter.inside(function) as inner:
+        _bind(emitter, inner, operands, [False] * len(operands))
+        emitter.run(inner)
+        values = [emitter.named(r) if isinstance(r, Var) else emitter.expr(r) for r in function.results]
+        outer.names |= inner.names
+        inner.names = set()
+    for var, value in zip(let.outs, values):
+        if var in outer.uses:
+            storages = (Storage(False),) if var.type.dims else ()
+            outer.env[var] = outer.pending[var] = replace(value, storages=storages)
+
+
+STATEMENTS["cond"] = emit_cond
+STATEMENTS["call"] = emit_call
+
+__all__ = ["emit_cond", "emit_call"]

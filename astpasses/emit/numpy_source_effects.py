@@ -1,0 +1,194 @@
+"""Statements that are no expressions: writes into arrays, checks, prints, sizes.
+
+In: the emitter and a Let. Out: lines such as `x[i] = v`, `acc[rows] += v`, `if i >= n: raise IndexError(...)`.
+"""
+from __future__ import annotations
+
+import builtins
+import string
+from collections.abc import Sequence
+from dataclasses import replace
+
+from metaphrase.core.ir import Let, Literal, Var
+
+from .numpy_source_arrays import gathered, permuted
+from .numpy_source_blocks import Emitter, named
+from .numpy_source_expressions import NOT, Expr, Storage, infix, prefix, strong
+from .numpy_source_indices import index_of
+from .numpy_source_spellings import STATEMENTS, typed
+
+
+def target_of(emitter: Emitter, let: Let) -> Expr:
+    """The array to write into, by name: the operand itself where nobody reads it later, else a copy."""
+    atom, out = let.args[0], let.out
+    inputs = [a for a in let.args[1:] if isinstance(a, Var)]
+    expr = emitter.expr(atom)
+    fresh = isinstance(atom, Var) and not expr.storages and not expr.is_name and expr.operations > 0
+    if fresh:
+        expr = emitter.assign(out, expr)
+        emitter.block.env[atom] = expr
+    elif atom not in inputs and emitter.may_write(atom):
+        if not expr.is_name:
+            expr = emitter.assign(atom, expr)
+        emitter.flush_storage(expr.storages, spare=inputs)
+    else:
+        copy = Expr(f"{expr.at(14)}.copy()", 14, out.type.plain, None, expr.reads, 1)
+        expr = emitter.assign(out, copy)
+    emitter.hold(out, named(expr.text, out, expr), expr.text)
+    emitter.block.names.add(expr.text) if fresh else None
+    return expr
+
+
+def _value(emitter: Emitter, let: Let) -> tuple[Expr, tuple[int, ...]]:
+    """The value to write in its shortest form, and the dims of length 1 that the index leaves out for it."""
+    v = emitter.expr(let.args[1])
+    dims = let.args[1].type.dims
+    ones = tuple(k for k, d in enumerate(dims) if d == 1)
+    rest = tuple(d for d in dims if d != 1)
+    drop: tuple[int, ...] = ()
+    if v.narrow is not None and v.narrow.type.dims == rest:
+        v, drop = v.narrow, ones
+    while v.loose is not None:
+        v = v.loose
+        if not v.type.dims:
+            drop = ones
+    if isinstance(let.args[1], Literal):
+        drop = ones
+    return v, drop
+
+
+def _written(emitter: Emitter, let: Let, operator: str) -> None:
+    if let.out not in emitter.block.uses:
+        return
+    v, drop = emitter.fitting(None, lambda: _value(emitter, let)[0], let.args[1:]), _value(emitter, let)[1]
+    starts = [emitter.expr(s) for s in let.args[2:]]  # before the target may be copied under a new name
+    target = target_of(emitter, let)
+    v, drop = _value(emitter, let)
+    index = index_of(emitter, target, let.args[2:], let.args[1].type.dims, let.attributes["step"])
+    assert len(starts) == len(index.starts)
+    place = index.text(emitter, drop) or "..."
+    emitter.line(f"{target.text}[{place}] {operator} {v.text}", let)
+
+
+def _scattered(emitter: Emitter, let: Let) -> None:
+    if let.out not in emitter.block.uses:
+        return
+    emitter.fitting(let, lambda: emitter.expr(let.args[1]))
+    target = target_of(emitter, let)
+    v, indices = emitter.expr(let.args[1]), [emitter.expr(i) for i in let.args[2:]]
+    while v.loose is not None:
+        v = v.loose
+    axes, dims = let.attributes["axes"], let.args[2].type.dims
+    place, text, _ = gathered(target, indices, axes, dims)
+    if let.primitive.name == "scatter":
+        emitter.line(f"{place.text}[{text}] = {v.text}", let)
+    elif not dims or let.attributes.get("unique"):
+        emitter.line(f"{place.text}[{text}] += {v.text}", let)
+    else:
+        index = text if len(indices) == 1 else f"({text})"
+        emitter.line(f"np.add.at({place.text}, {index}, {v.text})", let)
+
+
+STATEMENTS["slice_update"] = lambda emitter, let: _written(emitter, let, "=")
+STATEMENTS["slice_add"] = lambda emitter, let: _written(emitter, let, "+=")
+STATEMENTS["scatter"] = STATEMENTS["scatter_add"] = _scattered
+
+
+# --- checks and prints -----------------------------------------------------------------------------------------------
+
+OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
+
+
+def negated(expr: Expr) -> Expr:
+    """`not expr`; comparisons of integers are turned round, which NaN forbids for floats."""
+    if expr.parts is not None and expr.parts[0] == "infix":
+        _, a, operator, b = expr.parts
+        if operator in OPPOSITE and (a.type.dtype.kind in "iub" or operator in ("==", "!=")):
+            return infix(OPPOSITE[operator], a, b, expr.type)
+    if expr.level == NOT and expr.text.startswith("not "):
+        return replace(expr, text=expr.text[4:], level=NOT)
+    return prefix("not ", expr, expr.type, weak=1)
+
+
+def format_text(template: str, values: Sequence[Expr]) -> str:
+    """`template.format(*values)` as an f-string, or as the call where an f-string can't say it."""
+    pieces, counter = [], 0
+    try:
+        for text, field, spec, conversion in string.Formatter().parse(template):
+            pieces.append(text.replace("{", "{{").replace("}", "}}"))
+            if field is None:
+                continue
+            key, counter = (field, counter) if field else (str(counter), counter + 1)
+            value = values[int(key)].text
+            if any(c in value for c in "\"'\\{}") or spec and "{" in spec or ":" in value and "[" not in value:
+                raise ValueError
+            pieces.append(f"{{{value}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}")
+    except (ValueError, IndexError):
+        return f"{template!r}.format({', '.join(v.text for v in values)})"
+    body = repr("".join(pieces))
+    if not values:
+        return repr(template.format()) if "{" in template else quoted(template)
+    return "f" + (f'"{body[1:-1]}"' if body[0] == "'" and '"' not in body else body)
+
+
+def quoted(text: str) -> str:
+    body = repr(text)
+    return f'"{body[1:-1]}"' if body[0] == "'" and '"' not in body else body
+
+
+def _check(emitter: Emitter, let: Let) -> None:
+    ok, *values = (emitter.expr(a) for a in let.args)
+    wanted = let.attributes["exception"]
+    exception = wanted if hasattr(builtins, wanted) else "RuntimeError"
+    message = let.attributes["message"]
+    if let.args[0].type.dims:
+        values = [emitter.named(a) for a in let.args[1:]]
+        if values:
+            ok = emitter.named(let.args[0])
+        emitter.line(f"if not np.all({ok.text}):", let)
+        if values:
+            where = emitter.names.fresh("first")
+            emitter.block.names.add(where)
+            emitter.line(f"    {where} = np.argmin({ok.text})")
+            values = [replace(v, text=f"{v.at(14)}.ravel()[{where}]", level=14) for v in values]
+    elif isinstance(let.args[0], Literal):
+        if bool(let.args[0].value):
+            return
+        emitter.line(f"raise {exception}({format_text(message, values)})", let)
+        return
+    else:
+        emitter.line(f"if {negated(ok).text}:", let)
+    emitter.line(f"    raise {exception}({format_text(message, values)})")
+
+
+def _print(emitter: Emitter, let: Let) -> None:
+    values = [emitter.expr(a) for a in let.args]
+    values = [strong(v) if v.type.dtype.kind in "fc" and v.weak is not None else v for v in values]
+    emitter.line(f"print({format_text(let.attributes['template'], values)})", let)
+
+
+STATEMENTS["check"] = _check
+STATEMENTS["print_"] = _print
+
+
+def _as_dim(emitter: Emitter, let: Let) -> None:
+    """A number that becomes a size gets a name; later shapes are written with it."""
+    value, symbol = emitter.expr(let.args[0]), let.attributes["size"]
+    out = let.out
+    if not value.is_name:
+        wanted = out.name if out.name != "as_dim" else symbol.split("__")[0]
+        target = emitter.names.fresh(wanted)
+        emitter.block.names.add(target)
+        emitter.line(f"{target} = {value.text}", let)
+        value = replace(value, text=target, level=14, reads=frozenset([target]), operations=0)
+        emitter.block.holder[target] = out
+    emitter.sizes[symbol] = value.text
+    emitter.block.env[out] = value
+    if value.weak is None:
+        emitter.line(f"if {value.text} < 0:")
+        emitter.line(f'    raise ValueError(f"negative dimensions are not allowed, got {{{value.text}}}")')
+
+
+STATEMENTS["as_dim"] = _as_dim
+
+__all__ = ["STATEMENTS", "negated", "format_text", "quoted", "Storage", "permuted", "typed"]

@@ -1,0 +1,83 @@
+"""Names in emitted NumPy source: the user's where there are any, told apart by a number.
+
+In: what a Var would like to be called. Out: identifiers that clash with nothing.
+
+>>> names = Names()
+>>> names.fresh("E"), names.fresh("E"), names.fresh("lambda"), names.fresh("params['w']")
+('E', 'E_1', 'lambda_', 'params_w')
+"""
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+
+from metaphrase.core.ir import Let, Var
+from metaphrase.core.primitive import REGISTRY
+
+USED_BUILTINS = frozenset("""range len zip reversed enumerate print abs max min complex bool int float str list tuple
+    dict True False None getattr isinstance""".split())
+RESERVED = USED_BUILTINS | {"np", "bfloat16"} | frozenset(keyword.kwlist) | frozenset(
+    n for n in dir(builtins) if n.endswith(("Error", "Exception")))
+# What a value is called when the user has not named it: by the operation that made it.
+NOUNS = {"add": "total", "sub": "difference", "mul": "product", "div": "ratio", "neg": "negative", "abs": "size",
+         "reduce_sum": "total", "reduce_max": "largest", "reduce_min": "smallest", "dot_general": "product",
+         "broadcast": "spread", "reshape": "reshaped", "permute": "transposed", "slice": "part", "gather": "picked",
+         "slice_update": "updated", "scatter": "updated", "scatter_add": "updated", "slice_add": "updated",
+         "select": "chosen", "convert": "converted", "max": "larger", "min": "smaller", "pow": "power",
+         "concatenate": "joined", "pad": "padded", "iota": "counter", "constant": "table", "loop": "state",
+         "cond": "chosen", "not_": "unless", "and_": "both", "or_": "either", "sign": "sign", "dim_value": "size",
+         "argmax": "best", "argmin": "best", "cumsum": "running_total", "floordiv": "quotient", "mod": "remainder"}
+TESTS = frozenset("eq ne lt le gt ge and_ or_ not_ isnan isinf isfinite".split())
+DERIVED = re.compile(r"_(bar|dot|ct|tangent|cotangent)(_\d+)?$")
+
+
+class Names:
+    """The identifiers taken so far in one function."""
+
+    def __init__(self, taken: frozenset[str] | set[str] = frozenset()):
+        self.taken = set(taken)
+
+    def fresh(self, base: str) -> str:
+        base = identifier(base)
+        if base in RESERVED:
+            base += "_"
+        name, count = base, 0
+        while name in self.taken or name in RESERVED:
+            count += 1
+            name = f"{base}_{count}"
+        self.taken.add(name)
+        return name
+
+    def release(self, names: set[str]) -> None:
+        self.taken -= names
+
+
+def identifier(text: str) -> str:
+    """`text` with what Python does not allow in a name taken out."""
+    text = re.sub(r"\W+", "_", text).strip("_") if not text.isidentifier() else text
+    return text if text.isidentifier() else f"v_{text}" if text else "v"
+
+
+def named_by_user(var: Var, let: Let | None) -> bool:
+    """Whether the name says something: given by the user's source, not by the operation or by a transformation."""
+    if let is None:
+        return True
+    plain = re.sub(r"_\d+$", "", var.name)
+    return plain not in REGISTRY and plain != let.primitive.name and not DERIVED.search(var.name)
+
+
+def wanted_name(var: Var, let: Let | None, text: str = "") -> str:
+    """A name for `var`, made by `let`, whose expression is `text`."""
+    if let is None or re.sub(r"_\d+$", "", var.name) not in REGISTRY:
+        return var.name
+    operation = let.primitive.name
+    if operation in TESTS:
+        return "mask" if var.type.dims else "test"
+    simple = re.fullmatch(r"(?:np\.)?(\w+)\((\w+)\)", text)
+    if simple and operation not in NOUNS:
+        return f"{simple[1]}_{simple[2]}"
+    return NOUNS.get(operation, re.sub(r"_$", "", operation))
+
+
+__all__ = ["Names", "identifier", "named_by_user", "wanted_name", "RESERVED"]

@@ -1,0 +1,308 @@
+"""How each primitive is spelled in NumPy: one table, name -> rule.
+
+In: the emitter and a Let. Out: an `Expr` for its value. A primitive without an entry is an elementwise operation that
+one of its `spellings` is a NumPy ufunc of. `check_spelled()` says which primitives nobody spells.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.ir import Let, Literal, Var
+from metaphrase.core.primitive import REGISTRY
+from metaphrase.core.types import Array
+
+from .numpy_source_blocks import Emitter
+from .numpy_source_expressions import (ATOM, TERNARY, Expr, call, dtype_text, infix, literal, loosened, operations_of,
+                                       prefix, reads_of, strong, suffix)
+
+Rule = Callable[[Emitter, Let], Expr]
+SPELLINGS: dict[str, Rule] = {}
+STATEMENTS: dict[str, Callable[[Emitter, Let], None]] = {}
+
+INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floor_div": "//", "mod": "%", "eq": "==", "ne": "!=",
+         "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and_": "&", "or_": "|", "xor": "^", "shift_left": "<<",
+         "shift_right": ">>"}
+PYTHON_DIFFERS = {"div", "floor_div", "mod", "pow", "shift_left", "shift_right"}  # from NumPy, on plain numbers
+FOREIGN = {"erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "lgamma": "gammaln", "digamma": "digamma",
+           "polygamma": "polygamma"}  # in scipy.special; NumPy has none of them
+
+
+def spelled(*names: str) -> Callable[[Rule], Rule]:
+    def register(rule: Rule) -> Rule:
+        SPELLINGS.update((n, rule) for n in names)
+        return rule
+    return register
+
+
+def spell(emitter: Emitter, let: Let) -> Expr:
+    """The expression of a Let without effects and regions."""
+    rule = SPELLINGS.get(let.primitive.name)
+    return rule(emitter, let) if rule is not None else _ufunc(emitter, let)
+
+
+def ufunc_name(name: str) -> str | None:
+    """The NumPy function an elementwise primitive is, from its declaration."""
+    for candidate in REGISTRY[name].spellings:
+        if isinstance(candidate, np.ufunc) and getattr(np, candidate.__name__, None) is candidate:
+            return f"np.{candidate.__name__}"
+    return None
+
+
+def check_spelled() -> list[str]:
+    """Primitives that can't be written in NumPy."""
+    known = {*SPELLINGS, *STATEMENTS, "loop", "cond", "call"}
+    return [n for n in REGISTRY if n not in known and ufunc_name(n) is None]
+
+
+def operands(emitter: Emitter, let: Let) -> list[Expr]:
+    """The operands of an elementwise operation, without the broadcasts and conversions that NumPy does itself."""
+    exprs = [emitter.expr(a) for a in let.args]
+    return loosened(exprs, let.out.type.dims, let.args[0].type.dtype)
+
+
+def typed(exprs: Sequence[Expr], dtype: np.dtype) -> list[Expr]:
+    """Operands of a function call, of which at least one has to carry the dtype."""
+    exprs = list(exprs)
+    if all(e.weak is not None for e in exprs) and dtype not in (np.float64,):
+        exprs[0] = strong(exprs[0])
+    return exprs
+
+
+def _mark_python(emitter: Emitter, let: Let, exprs: list[Expr], out: Expr) -> Expr:
+    """Follow scalar arguments that may be Python numbers as far as Python computes as NumPy does."""
+    if let.out.type.dims or not all(e.maybe_python or e.weak is not None for e in exprs):
+        return out
+    if let.primitive.name in PYTHON_DIFFERS or let.args[0].type.dtype.kind in "iu":
+        emitter.numpy_scalars(*exprs)
+        return out
+    return replace(out, maybe_python=any(e.maybe_python for e in exprs))
+
+
+def _ufunc(emitter: Emitter, let: Let) -> Expr:
+    function = ufunc_name(let.primitive.name)
+    assert function is not None and not let.attributes, f"{let.primitive.name} has no NumPy spelling"
+    return call(function, typed(operands(emitter, let), let.args[0].type.dtype), let.out.type)
+
+
+@spelled(*INFIX)
+def _infix(emitter: Emitter, let: Let) -> Expr:
+    a, b = operands(emitter, let)
+    name, type_ = let.primitive.name, let.args[0].type
+    operator = INFIX[name]
+    if name in ("and_", "or_") and type_.dtype == bool and not type_.dims:
+        operator = {"&": "and", "|": "or"}[operator]
+    if type_.dtype.kind in "iu" and not type_.dims and name in ("add", "sub", "mul", "shift_left"):
+        emitter.wrap_around |= a.weak is None and b.weak is None
+    return _mark_python(emitter, let, [a, b], infix(operator, a, b, let.out.type))
+
+
+@spelled("neg")
+def _neg(emitter: Emitter, let: Let) -> Expr:
+    (a,) = operands(emitter, let)
+    weak = a.weak if a.type.dtype.kind == "i" and a.type.dtype.itemsize == 8 else None
+    return _mark_python(emitter, let, [a], prefix("-", a if weak is not None else strong(a), let.out.type, weak))
+
+
+@spelled("not_")
+def _not(emitter: Emitter, let: Let) -> Expr:
+    (a,) = operands(emitter, let)
+    if a.type.dtype == bool and not a.type.dims:
+        return prefix("not ", a, let.out.type, weak=1)
+    return prefix("~", strong(a), let.out.type)
+
+
+@spelled("pow")
+def _pow(emitter: Emitter, let: Let) -> Expr:
+    a, b = operands(emitter, let)
+    if let.out.type.dims and not b.type.dims:  # array ** scalar takes short cuts that np.power does not
+        return call("np.power", [a, b], let.out.type)
+    return _mark_python(emitter, let, [a, b], infix("**", a, b, let.out.type))
+
+
+@spelled("integer_pow")
+def _integer_pow(emitter: Emitter, let: Let) -> Expr:
+    """Repeated multiplication; `x * x` for a square, as a person writes it where x is a name."""
+    (a,) = operands(emitter, let)
+    emitter.numpy_scalars(a)
+    return call("np.power", [strong(a)], let.out.type, str(let.attributes.get("exponent", let.attributes)))
+
+
+@spelled("abs")
+def _abs(emitter: Emitter, let: Let) -> Expr:
+    (a,) = operands(emitter, let)
+    return _mark_python(emitter, let, [a], call("np.abs" if a.type.dims else "abs", [strong(a)], let.out.type))
+
+
+@spelled("stop_gradient")
+def _same(emitter: Emitter, let: Let) -> Expr:
+    return emitter.expr(let.args[0])
+
+
+@spelled("select")
+def _select(emitter: Emitter, let: Let) -> Expr:
+    c, a, b = (emitter.expr(x) for x in let.args)
+    type_ = let.out.type
+    if not type_.dims:
+        if a.weak is not None and b.weak is not None and type_.dtype.kind not in "b":
+            a, b = strong(a), strong(b)
+        elif a.weak is not None or b.weak is not None:
+            a, b = strong(a), strong(b)
+        text = f"{a.at(TERNARY + 1)} if {c.at(TERNARY + 1)} else {b.at(TERNARY)}"
+        weak = 1 if a.weak is not None and b.weak is not None and type_.dtype == bool else None
+        return Expr(text, TERNARY, type_.plain, weak, reads_of([a, b, c]), operations_of([a, b, c]) + 1)
+    forms = [c, a, b]
+    for k in (1, 2):  # the condition brings the shape, one branch the dtype
+        for trial in _looser(forms[k]):
+            candidate = forms[:k] + [trial] + forms[k + 1:]
+            if loosened_fits(candidate, type_):
+                forms = candidate
+                break
+    if c.loose is not None and loosened_fits([c.loose, *forms[1:]], type_):
+        forms[0] = c.loose
+    values = forms[1:]
+    if all(v.weak is not None for v in values) and type_.dtype not in (np.float64, np.bool_):
+        values[0] = strong(values[0])
+    return call("np.where", [forms[0], *values], type_)
+
+
+def _looser(expr: Expr) -> list[Expr]:
+    found = []
+    loose = expr.loose
+    while loose is not None:
+        found.append(loose)
+        loose = loose.loose
+    return found
+
+
+def loosened_fits(forms: list[Expr], type_: Array) -> bool:
+    """Whether np.where of (condition, a, b) has this type."""
+    from .numpy_source_expressions import promotes, shapes_fit
+    values = forms[1:]
+    plain = [v for v in values if v.weak is None]
+    if plain and not promotes(values, type_.dtype):
+        return False
+    if not plain and any(v.type.dtype != type_.dtype for v in values):
+        return False
+    return shapes_fit([e.type.dims for e in forms], type_.dims)
+
+
+@spelled("convert")
+def _convert(emitter: Emitter, let: Let) -> Expr:
+    x, dtype = emitter.expr(let.args[0]), np.dtype(let.attributes["dtype"])
+    source, type_ = x.type.dtype, let.out.type
+    if source == dtype:
+        return x
+    target = dtype_text(dtype)
+    if isinstance(let.args[0], Literal):
+        return literal(np.asarray(let.args[0].value).astype(dtype)[()])
+    if not type_.dims and (dtype in (np.float64, np.complex128) and source.kind != "c" or source == bool):
+        made = call(target, [x], type_)
+    elif source.kind == "c" and dtype.kind != "c" and dtype != bool:
+        real = np.dtype("float32" if source == np.complex64 else "float64")
+        made = suffix(x, ".real", type_.with_dtype(real), x.storages)
+        made = made if real == dtype else suffix(made, f".astype({target})", type_)
+    else:
+        emitter.numpy_scalars(x)
+        made = suffix(strong(x), f".astype({target})", type_)
+    loose = x if x.type.dtype.kind != "c" or dtype.kind == "c" else None
+    return replace(made, loose=loose)
+
+
+@spelled("real", "imag")
+def _part(emitter: Emitter, let: Let) -> Expr:
+    x = emitter.expr(let.args[0])
+    emitter.numpy_scalars(x)
+    return suffix(strong(x), f".{let.primitive.name}", let.out.type, x.storages)
+
+
+@spelled("complex_")
+def _complex(emitter: Emitter, let: Let) -> Expr:
+    """NumPy has no function for it: re + 1j * im is wrong for infinities, a view of the pairs is not."""
+    re, im = (strong(emitter.expr(a)) for a in let.args)
+    type_ = let.out.type
+    if not type_.dims:
+        return call(dtype_text(type_.dtype), [call("complex", [re, im], type_)], type_)
+    emitter.helpers.add("complex_of")
+    return call("complex_of", [re, im], type_)
+
+
+@spelled(*FOREIGN)
+def _foreign(emitter: Emitter, let: Let) -> Expr:
+    function = FOREIGN[let.primitive.name]
+    emitter.helpers.add(f"scipy.special.{function}")
+    (x,) = typed(operands(emitter, let), let.args[0].type.dtype)
+    if let.primitive.name == "polygamma":
+        made = call(function, [literal(np.int64(let.attributes["order"])), strong(x)], let.out.type)
+        made = made if let.out.type.dims else suffix(made, "[()]", let.out.type)
+        return made if x.type.dtype == np.float64 else suffix(made, f".astype({dtype_text(x.type.dtype)})", made.type)
+    return call(function, [strong(x)], let.out.type)
+
+
+# --- arrays from nothing ---------------------------------------------------------------------------------------------
+
+@spelled("constant")
+def _constant(emitter: Emitter, let: Let) -> Expr:
+    """A small table stays in its expression; a large one becomes a constant of the module."""
+    value = let.attributes["value"].value
+    text = emitter.constants.text(value, let.out.name) if value.size > 8 or value.ndim > 1 else array_text(value)
+    fresh = 1 if text.startswith("np.") else 0
+    from .numpy_source_expressions import Storage
+    return Expr(text, ATOM, let.out.type, operations=fresh, storages=() if fresh else (Storage(False),))
+
+
+def array_text(value: np.ndarray) -> str:
+    """An array as a call of np.array, exact."""
+    dtype = value.dtype
+    plain = dtype in (np.float64, np.int64, np.bool_, np.complex128)
+    if value.size == 0:
+        shape = value.shape[0] if value.ndim == 1 else value.shape
+        return f"np.zeros({shape})" if dtype == np.float64 else f"np.zeros({shape}, dtype={dtype_text(dtype)})"
+    odd = dtype.kind == "f" and bool((np.isnan(value) & (value.view(f"u{dtype.itemsize}")
+                                                          != np.array(np.nan, dtype).view(f"u{dtype.itemsize}"))).any())
+    if odd:
+        inner = nested(value.view(f"u{dtype.itemsize}"))
+        return f"np.array({inner}, dtype=np.uint{dtype.itemsize * 8}).view({dtype_text(dtype)})"
+    inner = nested(value)
+    return f"np.array({inner})" if plain else f"np.array({inner}, dtype={dtype_text(dtype)})"
+
+
+def nested(value: np.ndarray) -> str:
+    if value.ndim == 0:
+        return literal(value[()]).text
+    return f"[{', '.join(nested(v) for v in value)}]"
+
+
+@spelled("iota")
+def _iota(emitter: Emitter, let: Let) -> Expr:
+    dtype, length = np.dtype(let.attributes["dtype"]), emitter.dim_expr(let.attributes["length"])
+    text = f"np.arange({length.text}{'' if dtype == np.int64 else f', dtype={dtype_text(dtype)}'})"
+    return Expr(text, ATOM, let.out.type, reads=length.reads, operations=1)
+
+
+@spelled("undefined")
+def _undefined(emitter: Emitter, let: Let) -> Expr:
+    """Any value will do; it is never read."""
+    type_ = let.out.type
+    if not type_.dims:
+        return replace(literal(np.zeros((), type_.dtype)[()]), parts=("undefined",))
+    more = "" if type_.dtype == np.float64 else f", dtype={dtype_text(type_.dtype)}"
+    return Expr(f"np.zeros({emitter.shape(type_.dims)}{more})", ATOM, type_.plain, operations=1, parts=("undefined",))
+
+
+@spelled("dim_value")
+def _dim_value(emitter: Emitter, let: Let) -> Expr:
+    return emitter.dim_expr(let.attributes["dim"])
+
+
+def known_dim(atom: Any) -> Any:
+    """The dim an i64 operand is known to be, or None."""
+    if isinstance(atom, Literal):
+        return int(atom.value)
+    return atom.type.value if isinstance(atom, Var) else None
+
+
+__all__ = ["spell", "spelled", "SPELLINGS", "STATEMENTS", "check_spelled", "operands", "typed", "known_dim", "array_text"]
