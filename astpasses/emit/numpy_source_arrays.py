@@ -22,6 +22,8 @@ from .numpy_source_spellings import array_text, spelled, typed
 @spelled("broadcast")
 def _broadcast(emitter: Emitter, let: Let) -> Expr:
     x, axes, type_ = emitter.expr(let.args[0]), let.attributes["axes"], let.out.type
+    if x.type.dims == type_.dims:
+        return x
     if not x.type.dims:
         return replace(_filled(emitter, x, type_), loose=x)
     aligned = _aligned(x, axes, type_)

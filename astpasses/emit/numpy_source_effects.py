@@ -60,6 +60,10 @@ def _value(emitter: Emitter, let: Let) -> tuple[Expr, tuple[int, ...]]:
 def _written(emitter: Emitter, let: Let, operator: str) -> None:
     if let.out not in emitter.block.uses:
         return
+    if not let.out.type.dims:  # a scalar has no inside
+        x, v = emitter.expr(let.args[0]), emitter.expr(let.args[1])
+        emitter.bind(let.out, v if operator == "=" else infix("+", x, v, let.out.type), let)
+        return
     v, drop = emitter.fitting(None, lambda: _value(emitter, let)[0], let.args[1:]), _value(emitter, let)[1]
     starts = [emitter.expr(s) for s in let.args[2:]]  # before the target may be copied under a new name
     target = target_of(emitter, let)

@@ -74,7 +74,7 @@ class Index:
                 return "0:0"
             stop = start + length * step
             return f"{start}:{stop if stop >= 0 else ''}:{step}"
-        first, out = self.starts[d], _dim_of(emitter, length * -step)
+        first, out = self.starts[d], _dim_of(emitter, length)
         emitter.helpers.add("backwards")
         return f"backwards({first.text}, {out.text}, {step})"
 

@@ -118,23 +118,43 @@ def _not(emitter: Emitter, let: Let) -> Expr:
 @spelled("pow")
 def _pow(emitter: Emitter, let: Let) -> Expr:
     a, b = operands(emitter, let)
+    kind = let.out.type.dtype.kind
+    if kind == "i" and not (isinstance(let.args[1], Literal) and let.args[1].value >= 0):
+        emitter.helpers.add("integer_power")
+        return call("integer_power", [strong(a), strong(b)], let.out.type)
     if let.out.type.dims and not b.type.dims:  # array ** scalar takes short cuts that np.power does not
         return call("np.power", [a, b], let.out.type)
+    emitter.wrap_around |= kind in "iu"
     return _mark_python(emitter, let, [a, b], infix("**", a, b, let.out.type))
 
 
 @spelled("integer_pow")
 def _integer_pow(emitter: Emitter, let: Let) -> Expr:
-    """Repeated multiplication; `x * x` for a square, as a person writes it where x is a name."""
-    (a,) = operands(emitter, let)
-    emitter.numpy_scalars(a)
-    return call("np.power", [strong(a)], let.out.type, str(let.attributes.get("exponent", let.attributes)))
+    """Squares are cheap: powers up to 8 are products of them, as the primitive says."""
+    exponent, type_ = let.attributes["exponent"], let.out.type
+    exact = 2 <= exponent <= 8
+    x = emitter.named(let.args[0]) if exact and (exponent > 2 or not type_.dims) else emitter.expr(let.args[0])
+    if not exact:
+        emitter.numpy_scalars(x)
+        power = literal(np.asarray(exponent, type_.dtype)[()])
+        return call("np.power", [strong(x), power], type_)
+    emitter.wrap_around |= type_.dtype.kind in "iu" and not type_.dims
+    square = infix("**", x, literal(np.int64(2)), type_) if type_.dims else infix("*", x, x, type_)
+    if exponent <= 3:
+        return square if exponent == 2 else infix("*", square, x, type_)
+    fourth = call("np.square", [square], type_)
+    rest = {4: (), 5: (x,), 6: (square,), 7: (square, x), 8: ()}[exponent]
+    made = call("np.square", [fourth], type_) if exponent == 8 else fourth
+    for factor in rest:
+        made = infix("*", made, factor, type_)
+    return made
 
 
 @spelled("abs")
 def _abs(emitter: Emitter, let: Let) -> Expr:
     (a,) = operands(emitter, let)
-    return _mark_python(emitter, let, [a], call("np.abs" if a.type.dims else "abs", [strong(a)], let.out.type))
+    return _mark_python(emitter, let, [a], call(
+        "np.abs" if a.type.dims or a.type.dtype.kind == "c" else "abs", [strong(a)], let.out.type))
 
 
 @spelled("stop_gradient")
