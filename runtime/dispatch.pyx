@@ -147,6 +147,8 @@ cdef extern from "Python.h":
         double ob_fval
     ctypedef object (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
     PyTypeObject* Py_TYPE(PyObject*)
+    PyObject* Py_True
+    PyObject* Py_False
     unsigned long PyThread_get_thread_ident() nogil
     bint PyComplex_CheckExact(object)
     double PyComplex_RealAsDouble(object)

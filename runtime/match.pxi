@@ -169,10 +169,10 @@ cdef int match_node(NodePlan* node, PyObject* value, Frame* frame) except -1:
                 (<double*>slot)[0] = PyComplex_RealAsDouble(<object>value)
                 (<double*>slot)[1] = PyComplex_ImagAsDouble(<object>value)
         else:
-            if value != <PyObject*>True and value != <PyObject*>False:
+            if value != Py_True and value != Py_False:
                 return 0
             if node.buffer >= 0:
-                slot[0] = value == <PyObject*>True
+                slot[0] = value == Py_True
         return 1
     if node.kind == NODE_INT or node.kind == NODE_SIZE:
         return match_integer(node, value, frame)
