@@ -1,0 +1,88 @@
+"""`metaphrase doctor`: whether everything that compiling needs is there, tried out.
+
+In: nothing. Out: one line a thing that was looked at; status 1 when something does not work. Example:
+`metaphrase doctor`.
+"""
+from __future__ import annotations
+
+import argparse
+import platform
+import sys
+from collections.abc import Callable
+
+from .console import table
+
+
+def add(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("doctor", help="check the installation", description=__doc__.splitlines()[0])
+    parser.set_defaults(run=run)
+
+
+def _python() -> str:
+    if sys.version_info < (3, 11):
+        raise RuntimeError(f"Python 3.11 or newer is needed, this is {platform.python_version()}")
+    return platform.python_version()
+
+
+def _packages() -> str:
+    from importlib.metadata import version
+    return ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "cython", "gast", "ml_dtypes"))
+
+
+def _compiler() -> str:
+    from ..runtime.compiler import find_compiler
+    toolchain = find_compiler()
+    return f"{' '.join(toolchain.command)}: {toolchain.identity.splitlines()[0]}"
+
+
+def _dispatcher() -> str:
+    from ..runtime import dispatch
+    return str(dispatch.__file__)
+
+
+def _cache() -> str:
+    from ..runtime import cache as disk
+    if not disk.enabled():
+        return "off (METAPHRASE_CACHE=0)"
+    return str(disk.Cache(disk.cache_directory()).directory)
+
+
+def _threads() -> str:
+    from ..runtime import threads
+    return f"{threads.requested()} of {threads.available()} processors"
+
+
+def _native() -> str:
+    import numpy as np
+
+    from ..api import jit
+    from ..config import config
+    with config(native=True, disable_jit=False):
+        half = jit(_halved)
+        compiled = half.lower(np.arange(5.0)).compile()
+        got = compiled(np.arange(5.0))
+    if not np.array_equal(got, np.arange(5.0) / 2):
+        raise RuntimeError(f"a compiled function gave a wrong result: {got}")
+    seconds = sum(compiled.library.seconds.values())
+    return "from the cache" if compiled.library.cached else f"compiled and ran, {seconds:.2f} s"
+
+
+def _halved(x):
+    return x / 2
+
+
+LOOKED_AT: tuple[tuple[str, Callable[[], str]], ...] = (
+    ("python", _python), ("packages", _packages), ("dispatcher", _dispatcher), ("C compiler", _compiler),
+    ("cache", _cache), ("threads", _threads), ("native code", _native))
+
+
+def run(options: argparse.Namespace) -> int:
+    rows, failed = [], False
+    for name, look in LOOKED_AT:
+        try:
+            rows.append(["ok", name, look()])
+        except Exception as problem:  # whatever is wrong is what the user wants to read
+            failed = True
+            rows.append(["FAILED", name, f"{type(problem).__name__}: {problem}"])
+    table(rows)
+    return 1 if failed else 0

@@ -1,0 +1,23 @@
+"""`metaphrase explain`: what a function became: types, captured values, loops, copies, time of each stage.
+
+In: a function and types of its arguments. Out: a report on stdout. Example:
+`metaphrase explain lu.py:lu --args "f64[n, n]"`.
+"""
+from __future__ import annotations
+
+import argparse
+
+from .target import add_target, target_of
+
+
+def add(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser("explain", help="say what a function became", description=__doc__.splitlines()[0])
+    add_target(parser)
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    from ..explain import explain
+    function, arguments = target_of(options)
+    print(explain(function, *arguments))
+    return 0

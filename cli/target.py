@@ -1,0 +1,94 @@
+"""`FILE.py:name` -> the function, with the transformations asked for around it.
+
+In: the options `target`, `--args`, `--grad`, `--vmap`. Out: a callable and its arguments. Example:
+
+    metaphrase show orbit.py:period --args "f64[n], f64" --grad --vmap 0,None
+    # vmap(grad(period), in_axes=(0, None)): the transformations apply in the order in which they are written
+"""
+from __future__ import annotations
+
+import argparse
+import ast
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from ..api_types import parse_arguments
+
+
+class TargetError(ValueError):
+    """The function that the command line names can't be had."""
+
+
+class _Transformation(argparse.Action):
+    """Appends (name, value) to `transformations`, so that the order of --grad and --vmap is kept."""
+
+    def __call__(self, parser: Any, options: Any, values: Any, option: Any = None) -> None:
+        options.transformations = [*(options.transformations or []), (option.lstrip("-"), values)]
+
+
+def add_target(parser: argparse.ArgumentParser) -> None:
+    """The options that name a function and its arguments."""
+    parser.add_argument("target", metavar="FILE.py:FUNCTION", help="the function; package.module:function works as well")
+    parser.add_argument("--args", default="", metavar="TYPES", dest="args",
+                        help='types of the arguments, such as "f64[n, 3], {\'w\': f32}, True"')
+    parser.set_defaults(transformations=None)
+    parser.add_argument("--grad", nargs=0, action=_Transformation, help="differentiate (the first argument)")
+    parser.add_argument("--vmap", action=_Transformation, metavar="AXES",
+                        help="batch over these axes, such as 0 or 0,None")
+
+
+def load(target: str) -> Callable[..., Any]:
+    """The function that FILE.py:name or module:name means; name may have dots."""
+    place, _, name = target.rpartition(":")
+    if not place or not name:
+        raise TargetError(f"{target!r} is not of the form FILE.py:FUNCTION")
+    if place.endswith(".py"):
+        path = Path(place)
+        if not path.is_file():
+            raise TargetError(f"there is no file {place}")
+        module_name = f"__metaphrase_target_{path.stem}"
+        spec = importlib.util.spec_from_file_location(module_name, path)
+        assert spec is not None and spec.loader is not None
+        module = importlib.util.module_from_spec(spec)
+        sys.modules[module_name] = module
+        sys.path.insert(0, str(path.resolve().parent))
+        try:
+            spec.loader.exec_module(module)
+        finally:
+            sys.path.pop(0)
+    else:
+        try:
+            module = importlib.import_module(place)
+        except ImportError as problem:
+            raise TargetError(f"the module {place} can't be imported: {problem}") from problem
+    value: Any = module
+    for part in name.split("."):
+        if not hasattr(value, part):
+            functions = sorted(k for k, v in vars(module).items() if callable(v) and not k.startswith("_")
+                               and getattr(v, "__module__", None) == module.__name__)
+            raise TargetError(f"{place} defines no {name}; it defines {', '.join(functions) or 'no functions'}")
+        value = getattr(value, part)
+    if not callable(value):
+        raise TargetError(f"{target} is a {type(value).__name__}, not a function")
+    return value
+
+
+def axes(text: str) -> Any:
+    """`0` -> 0, `0,None` -> (0, None)."""
+    try:
+        return ast.literal_eval(text)
+    except (ValueError, SyntaxError):
+        raise TargetError(f"--vmap takes axes such as 0 or 0,None, not {text!r}") from None
+
+
+def target_of(options: argparse.Namespace) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    """The function, transformed as asked, and stand-ins for its arguments."""
+    from .. import api
+    function = load(options.target)
+    for kind, value in options.transformations or []:
+        function = api.grad(function) if kind == "grad" else api.vmap(function, in_axes=axes(value))
+    return function, parse_arguments(options.args)
