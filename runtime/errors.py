@@ -11,7 +11,7 @@ exception raised. Example:
         f(x, 7)
       File "model.py", line 3, in f
         return x[i]
-               ^^^^
+               ~^^^
     IndexError: index 7 is out of bounds for axis 0 with size 5
 """
 from __future__ import annotations

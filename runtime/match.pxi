@@ -303,11 +303,9 @@ cdef int64_t evaluate(Program* program, int64_t* sizes) noexcept:
                 if b == 0:
                     a = 0
                 elif operation == 4:
-                    a = a // b - ((a % b != 0) and ((a < 0) != (b < 0)))
+                    a = a // b               # Cython's, like Python's, rounds down
                 else:
                     a = a % b
-                    if a != 0 and (a < 0) != (b < 0):
-                        a += b
             elif operation == 6:
                 a = a if a > b else b
             else:

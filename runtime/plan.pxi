@@ -106,28 +106,37 @@ KINDS = {float: NODE_FLOAT, int: NODE_INT, bool: NODE_BOOL, complex: NODE_COMPLE
 FORMS = {"array": FORM_ARRAY, "scalar": FORM_SCALAR, "python": FORM_PYTHON}
 
 
+cdef struct MemoryBlock:
+    MemoryBlock* next
+    int64_t unused                           # keeps what follows aligned to 16 bytes
+
+
 cdef class Memory:
     """C memory that lives as long as this object, and Python objects that live as long as the memory."""
-    cdef list blocks
+    cdef MemoryBlock* blocks                 # no Python list: the collector may clear that before it frees this
     cdef list owned
 
     def __cinit__(self):
-        self.blocks, self.owned = [], []
+        self.owned = []
 
     cdef void* take(self, Py_ssize_t nbytes) except NULL:
-        cdef void* memory = calloc(1, <size_t>(nbytes if nbytes > 0 else 1))
-        if memory == NULL:
+        cdef MemoryBlock* block = <MemoryBlock*>calloc(1, <size_t>nbytes + sizeof(MemoryBlock))
+        if block == NULL:
             raise MemoryError
-        self.blocks.append(<size_t>memory)
-        return memory
+        block.next = self.blocks
+        self.blocks = block
+        return block + 1
 
     cdef PyObject* own(self, object value):
         self.owned.append(value)
         return <PyObject*>value
 
     def __dealloc__(self):
-        for address in self.blocks:
-            free(<void*><size_t>address)
+        cdef MemoryBlock* block
+        while self.blocks != NULL:
+            block = self.blocks
+            self.blocks = block.next
+            free(block)
 
 
 cdef class Compiler:
