@@ -14,8 +14,7 @@ from typing import Any
 import numpy as np
 
 # Scalar operations whose result is a bool whatever the operands are.
-PREDICATES = frozenset("equal not_equal less less_equal greater greater_equal isnan isinf isfinite signbit".split()
-                       + ["logical_and", "logical_or", "logical_xor", "logical_not"])
+PREDICATES = frozenset("eq ne lt le gt ge isnan isinf isfinite signbit".split())
 
 
 class E:
@@ -30,40 +29,40 @@ class E:
         return operation("add", constant_like(other, self), self)
 
     def __sub__(self, other: Any) -> "E":
-        return operation("subtract", self, other)
+        return operation("sub", self, other)
 
     def __rsub__(self, other: Any) -> "E":
-        return operation("subtract", constant_like(other, self), self)
+        return operation("sub", constant_like(other, self), self)
 
     def __mul__(self, other: Any) -> "E":
-        return operation("multiply", self, other)
+        return operation("mul", self, other)
 
     def __rmul__(self, other: Any) -> "E":
-        return operation("multiply", constant_like(other, self), self)
+        return operation("mul", constant_like(other, self), self)
 
     def __truediv__(self, other: Any) -> "E":
-        return operation("divide", self, other)
+        return operation("div", self, other)
 
     def __rtruediv__(self, other: Any) -> "E":
-        return operation("divide", constant_like(other, self), self)
+        return operation("div", constant_like(other, self), self)
 
     def __neg__(self) -> "E":
-        return operation("negative", self)
+        return operation("neg", self)
 
     def __lt__(self, other: Any) -> "E":
-        return operation("less", self, other)
+        return operation("lt", self, other)
 
     def __le__(self, other: Any) -> "E":
-        return operation("less_equal", self, other)
+        return operation("le", self, other)
 
     def __gt__(self, other: Any) -> "E":
-        return operation("greater", self, other)
+        return operation("gt", self, other)
 
     def __ge__(self, other: Any) -> "E":
-        return operation("greater_equal", self, other)
+        return operation("ge", self, other)
 
     def equals(self, other: Any) -> "E":
-        return operation("equal", self, other)
+        return operation("eq", self, other)
 
     @staticmethod
     def operation(name: str, *operands: Any, dtype: Any = None) -> "E":
@@ -95,7 +94,7 @@ class Const(E):
 
 @dataclass(frozen=True)
 class Op(E):
-    """One scalar operation. `name` is NumPy's ufunc name where there is one: add, sin, less, select, convert, ..."""
+    """One scalar operation. `name` is that of an elementwise primitive: add, sin, lt, select, convert, ..."""
 
     name: str
     args: tuple[E, ...]

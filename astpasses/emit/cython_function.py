@@ -1,0 +1,311 @@
+"""One function of a Program as Cython text.
+
+In: a `Fn`. Out: its lines, and what they need from the prelude (types, helpers, ABI members, library routines).
+"""
+from __future__ import annotations
+
+import numpy as np
+
+from metaphrase.astpasses.schedule.expressions import COMPARE, TIMES
+from metaphrase.astpasses.schedule.nest import (Bind, Buf, Call, CallFn, Check, E, Effect, Fn, For, Grow, If, Load, Op,
+                                                Program, SetDims, Stmt, Store, Swap, While, expressions, loads, walk)
+from metaphrase.core.dims import DimLike, product
+from metaphrase.core.types import i64
+
+from .cython_calls import routine_text
+from .spell import CALL, CythonPrinter, c_name
+
+_COMBINE = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
+_IN_PLACE = {"sum": "+=", "prod": "*="}
+STACK_BYTES = 4096          # an array of known size up to this lives on the C stack
+
+
+class FunctionWriter:
+    """Writes one function; `write()` gives its text."""
+
+    def __init__(self, program: Program, fn: Fn, is_entry: bool):
+        self.program, self.fn, self.is_entry = program, fn, is_entry
+        self.printer = CythonPrinter()
+        self.types: set[str] = set()
+        self.abi: set[str] = set()
+        self.routines: dict[str, tuple[str, str]] = {}
+        self.lines: list[str] = []
+        self.variables: dict[str, dict[str, None]] = {}      # C type -> names
+        self.swapped = {b for s in walk(fn.body) if isinstance(s, Swap) for b in (s.a, s.b)}
+        self.swapped |= {s.buf for s in walk(fn.body) if isinstance(s, (Grow, SetDims))}
+        self.loops: list[str] = []
+        self.capacities: set[str] = set()
+
+    # --- pieces of text ---------------------------------------------------------------------------------------------
+
+    def line(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    def variable(self, kind: str, name: str) -> str:
+        self.variables.setdefault(kind, {}).setdefault(name)
+        return name
+
+    def type(self, dtype: np.dtype) -> str:
+        name = c_name(dtype)
+        self.types.add(name)
+        return name
+
+    def pointer(self, buf: Buf) -> str:
+        """The type of a pointer to `buf`: restrict, unless it changes places with another."""
+        return self.type(buf.dtype) + ("*" if buf in self.swapped else "_p")
+
+    def use(self, *names: str) -> None:
+        self.abi |= set(names)
+
+    def count(self, dims: tuple[DimLike, ...]) -> str:
+        return self.printer.dim(product(dims), TIMES) if dims else "1"
+
+    def nbytes(self, buf: Buf, dims: tuple[DimLike, ...] | None = None) -> str:
+        total = product(buf.dims if dims is None else dims)
+        size = buf.dtype.itemsize
+        return str(total * size) if isinstance(total, int) else f"{self.printer.dim(total, TIMES)}*{size}"
+
+    # --- the function -----------------------------------------------------------------------------------------------
+
+    def write(self) -> str:
+        body_start = 1
+        self.storage()
+        self.block(body_start, self.fn.body)
+        if self.is_entry:
+            for k, buf in enumerate(self.program.results):
+                if not buf.dims:
+                    place = f"buffers[{len(self.program.params) + k}]"
+                    self.line(1, f"(<{self.type(buf.dtype)}_p>{place})[0] = {buf.name}")
+        fails = self.is_entry or self.fn.fails
+        if fails:
+            self.line(1, "return 0")
+        head = self.head(fails)
+        declarations = [f"    cdef {kind} {', '.join(names)}" for kind, names in sorted(self.variables.items())]
+        return "\n".join([*head, *declarations, *self.lines]) + "\n"
+
+    def head(self, fails: bool) -> list[str]:
+        if self.is_entry:
+            rows = ["cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil:"]
+            for k, name in enumerate(self.program.sizes):
+                if name in self.used_names():
+                    rows.append(f"    cdef i64 {name} = sizes[{k}]")
+            for k, buf in enumerate((*self.program.params, *self.program.results)):
+                if buf.dims:
+                    if (buf.name in self.used_names() or buf in self.swapped) and not (
+                            buf.dynamic and buf.space == "out"):
+                        rows.append(f"    cdef {self.pointer(buf)} {buf.name} = <{self.pointer(buf)}>buffers[{k}]")
+                elif buf.space == "arg" and buf.name in self.used_names():
+                    name = self.type(buf.dtype)
+                    rows.append(f"    cdef {name} {buf.name} = (<{name}_p>buffers[{k}])[0]")
+            return rows
+        params = ["mp_ctx* c"] if self.fn.fails or self.abi else []
+        params += [f"{self.pointer(b)} {b.name}" if b.dims else f"{self.type(b.dtype)} {b.name}" for b in self.fn.bufs]
+        params += [f"i64 {n}" for n in self.fn.sizes]
+        return [f"cdef {'int' if fails else 'void'} {self.fn.name}({', '.join(params)}) noexcept nogil:"]
+
+    def used_names(self) -> set[str]:
+        if not hasattr(self, "_used"):
+            import re
+            self._used = set(re.findall(r"[A-Za-z_]\w*", "\n".join(self.lines)))
+        return self._used
+
+    def storage(self) -> None:
+        """Scratch of known size is taken on entry."""
+        room = STACK_BYTES
+        for buf in self.fn.temps:
+            name = self.type(buf.dtype)
+            if not buf.dims:
+                if buf.name not in self.variables.get("i64", {}):
+                    self.variable(name, buf.name)
+                continue
+            if buf.dynamic or buf.space == "stack":
+                self.variables.setdefault(f"{name}*", {})[f"{buf.name} = NULL"] = None
+                self.variables.setdefault("i64", {})[f"{buf.name}_room = 0"] = None
+                continue
+            total = product(buf.dims)
+            if isinstance(total, int) and total * buf.dtype.itemsize <= room and buf not in self.swapped:
+                room -= total * buf.dtype.itemsize
+                self.variable(name, f"{buf.name}[{max(total, 1)}]")
+                continue
+            self.variable(self.pointer(buf), buf.name)
+            self.line(1, f"{buf.name} = <{self.pointer(buf)}>mp_scratch(c, {self.nbytes(buf)})")
+            self.no_memory(1, buf.name)
+        for buf in self.program.results if self.is_entry else ():
+            if not buf.dims:
+                self.variable(self.type(buf.dtype), buf.name)
+            elif buf.dynamic:
+                self.variable(f"{self.type(buf.dtype)}*", buf.name)
+
+    def no_memory(self, depth: int, name: str) -> None:
+        self.use("mp_scratch", "MP_NO_MEMORY")
+        self.line(depth, f"if {name} == NULL:")
+        self.line(depth + 1, "return MP_NO_MEMORY")
+
+    def block(self, depth: int, block: tuple[Stmt, ...]) -> None:
+        before = len(self.lines)
+        for stmt in block:
+            getattr(self, "stmt_" + type(stmt).__name__)(depth, stmt)
+        if len(self.lines) == before:
+            self.line(depth, "pass")
+
+    # --- statements -------------------------------------------------------------------------------------------------
+
+    def expression(self, e: E, strength: int = 0) -> str:
+        return self.printer.text(e, strength)
+
+    def stmt_Store(self, depth: int, stmt: Store) -> None:
+        target = self.printer.place(Load(stmt.buf, stmt.index))[0]
+        if not stmt.buf.dims and stmt.buf.space == "temp":
+            self.variable(self.type(stmt.buf.dtype), stmt.buf.name)
+        self.type(stmt.buf.dtype)
+        if stmt.monoid is None:
+            self.line(depth, f"{target} = {self.expression(stmt.value)}")
+            return
+        dtype = stmt.buf.dtype
+        if stmt.monoid in _IN_PLACE and dtype.kind in "fiu" and c_name(dtype) not in ("f16", "bf16"):
+            self.line(depth, f"{target} {_IN_PLACE[stmt.monoid]} {self.expression(stmt.value)}")
+            return
+        combined = Op(_COMBINE[stmt.monoid], (Load(stmt.buf, stmt.index), stmt.value), dtype)
+        if stmt.monoid in ("any", "all") and dtype != bool:
+            raise KeyError(f"monoid {stmt.monoid} on {dtype}")
+        self.line(depth, f"{target} = {self.expression(combined)}")
+
+    def stmt_Bind(self, depth: int, stmt: Bind) -> None:
+        self.variable("i64", stmt.name)
+        self.line(depth, f"{stmt.name} = {self.expression(stmt.value)}")
+
+    def stmt_For(self, depth: int, stmt: For) -> None:
+        self.variable("i64", stmt.index)
+        self.line(depth, f"for {stmt.index} in range({self.printer.dim(stmt.extent)}):")
+        if stmt.kind == "seq" and any(isinstance(s, (For, While, Call, CallFn)) for s in walk(stmt.body)):
+            self.poll(depth + 1, 32)
+        self.loops.append(stmt.index)
+        self.block(depth + 1, stmt.body)
+        self.loops.pop()
+
+    def poll(self, depth: int, work: int) -> None:
+        if not (self.is_entry or self.fn.fails):
+            return
+        self.use("mp_poll", "MP_INTERRUPTED")
+        self.line(depth, f"if mp_poll(c, {work}):")
+        self.line(depth + 1, "return MP_INTERRUPTED")
+
+    def stmt_While(self, depth: int, stmt: While) -> None:
+        self.variable("i64", stmt.counter)
+        self.line(depth, f"{stmt.counter} = 0")
+        bound = f"({stmt.counter} < {self.printer.dim(stmt.limit)})" if stmt.limit is not None else ""
+        if stmt.before:
+            self.line(depth, f"while {bound or '1'}:")
+            self.block(depth + 1, stmt.before)
+            self.line(depth + 1, f"if not ({self.expression(stmt.condition)}):")
+            self.line(depth + 2, "break")
+        else:
+            test = self.expression(stmt.condition)
+            # The bound guards what the condition reads: C's short circuit, in a form Cython leaves alone.
+            self.line(depth, f"while {bound} and ({test}):" if bound else f"while {test}:")
+        self.poll(depth + 1, 8)
+        self.loops.append(stmt.counter)
+        if stmt.body:
+            self.block(depth + 1, stmt.body)
+        self.loops.pop()
+        self.line(depth + 1, f"{stmt.counter} += 1")
+
+    def stmt_If(self, depth: int, stmt: If) -> None:
+        if not stmt.then and stmt.orelse:
+            self.line(depth, f"if not ({self.expression(stmt.condition)}):")
+            self.block(depth + 1, stmt.orelse)
+            return
+        self.line(depth, f"if {self.expression(stmt.condition)}:")
+        self.block(depth + 1, stmt.then)
+        if stmt.orelse:
+            self.line(depth, "else:")
+            self.block(depth + 1, stmt.orelse)
+
+    def stmt_Check(self, depth: int, stmt: Check) -> None:
+        self.use("mp_fail")
+        values = [self.as_i64(v) for v in stmt.values] + ["0"] * (4 - len(stmt.values))
+        iteration = self.loops[-1] if self.loops else "0"
+        self.line(depth, f"if not ({self.expression(stmt.ok)}):")
+        self.line(depth + 1, f"return mp_fail(c, {stmt.site}, {iteration}, {', '.join(values)})")
+
+    def as_i64(self, e: E) -> str:
+        """A value for an error message: integers as they are, floats by their bits as f64."""
+        if e.dtype.kind in "iub":
+            return self.expression(Op("convert", (e,), i64) if e.dtype != i64 else e, CALL)
+        if e.dtype.kind == "c":
+            e = Op("real", (e,), np.dtype("float64" if e.dtype.itemsize == 16 else "float32"))
+        e = e if e.dtype == np.float64 else Op("convert", (e,), np.dtype("float64"))
+        return self.printer.call("f64_bits", self.expression(e, CALL))[0]
+
+    def stmt_Effect(self, depth: int, stmt: Effect) -> None:
+        self.use("callback", "MP_RAISED")
+        self.variable("void*", f"shown[{max(2*len(stmt.reads), 1)}]" if False else "shown[16]")
+        total = sum(len(b.dims) for b in stmt.reads)
+        if total:
+            self.variable("i64", "shown_dims[32]")
+        at = 0
+        for k, buf in enumerate(stmt.reads):
+            address = buf.name if buf.dims else f"&{buf.name}"
+            self.line(depth, f"shown[{2*k}] = <void*>{address}")
+            self.line(depth, f"shown[{2*k + 1}] = " + (f"<void*>(shown_dims + {at})" if buf.dims else "NULL"))
+            for dim in buf.dims:
+                self.line(depth, f"shown_dims[{at}] = {self.printer.dim(dim)}")
+                at += 1
+        self.line(depth, f"if c.callback(c, {stmt.site}, shown):")
+        self.line(depth + 1, "return MP_RAISED")
+
+    def stmt_Swap(self, depth: int, stmt: Swap) -> None:
+        kind = self.type(stmt.a.dtype) + "*"
+        a, b = stmt.a.name, stmt.b.name
+        spare = self.variable(kind, f"spare_{c_name(stmt.a.dtype)}")
+        self.line(depth, f"{spare} = {a}")
+        self.line(depth, f"{a} = {b}")
+        self.line(depth, f"{b} = {spare}")
+        if stmt.a.dynamic:
+            spare = self.variable("i64", "spare_room")
+            self.line(depth, f"{spare} = {a}_room")
+            self.line(depth, f"{a}_room = {b}_room")
+            self.line(depth, f"{b}_room = {spare}")
+
+    def stmt_Grow(self, depth: int, stmt: Grow) -> None:
+        buf, kind = stmt.buf, self.type(stmt.buf.dtype) + "*"
+        name, room = buf.name, f"{buf.name}_room"
+        needed = self.nbytes(buf, (stmt.length, *buf.dims[1:]))
+        self.line(depth, f"if {room} < {needed}:")
+        if buf.space == "stack":
+            self.use("grow")
+            self.line(depth + 1, f"{name} = <{kind}>c.grow(c, {name}, &{room}, {needed})")
+        else:
+            self.line(depth + 1, f"{room} = 2*({needed})")
+            self.line(depth + 1, f"{name} = <{kind}>mp_scratch(c, {room})")
+        self.no_memory(depth + 1, name)
+
+    def stmt_SetDims(self, depth: int, stmt: SetDims) -> None:
+        self.use("alloc", "set_dims")
+        buf = stmt.buf
+        position = next(k for k, b in enumerate(self.program.results) if b is buf)
+        dims = self.variable("i64", f"{buf.name}_dims[{len(buf.dims)}]").split("[")[0]
+        for k, dim in enumerate(buf.dims):
+            self.line(depth, f"{dims}[{k}] = {self.printer.dim(dim)}")
+        self.line(depth, f"c.set_dims(c, {position}, {len(buf.dims)}, {dims})")
+        self.line(depth, f"{buf.name} = <{self.type(buf.dtype)}*>c.alloc(c, {position}, {self.nbytes(buf)})")
+        self.no_memory(depth, buf.name)
+
+    def stmt_Call(self, depth: int, stmt: Call) -> None:
+        for text in routine_text(self, stmt):
+            self.line(depth, text)
+
+    def stmt_CallFn(self, depth: int, stmt: CallFn) -> None:
+        fn = next(f for f in self.program.fns if f.name == stmt.fn)
+        args = (["c"] if fn.fails else []) + [b.name for b in stmt.bufs] + [self.printer.dim(d) for d in stmt.sizes]
+        call = f"{stmt.fn}({', '.join(args)})"
+        if not stmt.fails:
+            self.line(depth, call)
+            return
+        status = self.variable("int", "status")
+        self.line(depth, f"{status} = {call}")
+        self.line(depth, f"if {status}:")
+        self.line(depth + 1, f"return {status}")
+
+
+__all__ = ["FunctionWriter", "COMPARE", "expressions", "loads"]

@@ -1,0 +1,53 @@
+"""Loop nests as Cython: one `cdef ... noexcept nogil` a function, one entry, no Python object anywhere.
+
+In: a scheduled `Program`. Out: `EmittedText(text, sites, ...)`. The text of y = sin(x), s = sum(y):
+
+    cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil:
+        cdef f64_p x = <f64_p>buffers[0]
+        ...
+        for i in range(n):
+            s += f64_sin(x[i])
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from metaphrase.astpasses.schedule.nest import Fn, Program, Site
+
+from .cython_function import FunctionWriter
+from .cython_prelude import prelude
+
+DIRECTIVES = ("# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, "
+              "initializedcheck=False\n")
+
+
+@dataclass(frozen=True)
+class EmittedText:
+    """`text` is a Cython module with one `entry`. `sites[k]`: what the failing or ordered site k is."""
+
+    name: str
+    text: str
+    sites: tuple[Site, ...]
+
+
+def emit(program: Program) -> EmittedText:
+    """The module of a program."""
+    types: set[str] = set()
+    helpers: set[str] = set()
+    abi: set[str] = set()
+    routines: dict[str, tuple[str, str]] = {}
+    bodies = []
+    for fn in (*program.fns, program.entry):
+        writer = FunctionWriter(program, fn, is_entry=fn is program.entry)
+        bodies.append(writer.write())
+        types |= writer.types
+        helpers |= writer.printer.helpers
+        abi |= writer.abi
+        routines.update(writer.routines)
+    head = prelude(types, helpers, abi, [(b.name, b.data) for b in program.constants],
+                   [c for c, _ in routines.values()], [d for _, d in routines.values()])
+    text = DIRECTIVES + head + "\n\n" + "\n\n".join(bodies)
+    return EmittedText(program.name, text, program.sites)
+
+
+__all__ = ["emit", "EmittedText", "Fn"]

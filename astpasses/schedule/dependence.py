@@ -1,0 +1,200 @@
+"""What a statement reads and writes, and when two of them may share a loop.
+
+In: statements. Out: `Item` summaries; `conflict(p, n)`; `may_share(p, n, loop)`.
+
+    p: y[i, j] = ...    n: z[i] += y[i, k]      may share the loop over i: y is read where it is written, i by i
+    p: s += y[i]        n: z[i] = y[i] / s      may not: n needs the whole sum
+"""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from metaphrase.core.dims import Dim, symbols
+
+from .nest import (Axis, Bind, Buf, Call, CallFn, Check, Effect, For, Grow, Index, Map, Nest, SetDims, Stmt, Store, Swap,
+                   While, expression_symbols, expressions, index_symbols, loads, parts, rename_statement, Sym)
+
+
+@dataclass(frozen=True)
+class Access:
+    """One place in a Buf. `whole`: any part of it, as far as we know."""
+
+    buf: Buf
+    index: Map
+    write: bool
+    whole: bool = False
+
+
+@dataclass(eq=False)
+class Item:
+    """A statement with the loops it still may be put in (`axes`, for a Nest) and what it touches."""
+
+    axes: tuple[Axis, ...]
+    body: tuple[Stmt, ...]
+    first: tuple[Stmt, ...] = ()              # as in Nest
+    accesses: list[Access] = field(default_factory=list)
+    reads: frozenset[str] = frozenset()       # integer symbols
+    binds: frozenset[str] = frozenset()
+    ordered: bool = False                     # checks, effects
+    checks: bool = False
+    guarded: bool = False                     # must stay behind earlier checks: its indices are data
+    is_nest: bool = True
+    touched: dict[Buf, list[Access]] = field(default_factory=dict)
+
+    def finish(self) -> "Item":
+        self.touched = {}
+        for access in self.accesses:
+            self.touched.setdefault(access.buf, []).append(access)
+        return self
+
+
+def summarize(stmt: Stmt) -> Item:
+    """The Item of one statement of a block."""
+    if isinstance(stmt, Nest):
+        return summary(stmt.axes, stmt.body, stmt.first, True)
+    return summary((), (stmt,), (), False)
+
+
+def summary(axes: tuple[Axis, ...], body: tuple[Stmt, ...], first: tuple[Stmt, ...], is_nest: bool) -> Item:
+    """The Item of a nest's parts."""
+    item = Item(axes, body, first, is_nest=is_nest)
+    own = {a.name for a in axes}
+    read: set[str] = set()
+    bound: set[str] = set()
+    for axis in axes:
+        read |= symbols(axis.extent)
+    deep = any(parts(s) for s in body) and not is_nest
+    for stmt in _all((*first, *body)):
+        _note(item, stmt, deep, read, bound)
+    read -= own
+    item.reads, item.binds = frozenset(read), frozenset(bound)
+    if is_nest:
+        item.guarded = item.guarded or bool(bound)
+    return item.finish()
+
+
+def _all(body: Iterable[Stmt]) -> Iterable[Stmt]:
+    for stmt in body:
+        yield stmt
+        for inner in parts(stmt):
+            yield from _all(inner)
+
+
+def _note(item: Item, stmt: Stmt, whole: bool, read: set[str], bound: set[str]) -> None:
+    add = item.accesses.append
+    for e in expressions(stmt):
+        read |= expression_symbols(e)
+        for load in loads(e):
+            add(Access(load.buf, load.index, False, whole))
+    if isinstance(stmt, Store):
+        read |= index_symbols(stmt.index)
+        add(Access(stmt.buf, stmt.index, True, whole))
+    elif isinstance(stmt, Bind):
+        bound.add(stmt.name)
+    elif isinstance(stmt, For):
+        read |= symbols(stmt.extent)
+        bound.add(stmt.index)
+        item.guarded = True
+    elif isinstance(stmt, While):
+        bound.add(stmt.counter)
+        item.guarded = True
+        if stmt.limit is not None:
+            read |= symbols(stmt.limit)
+    elif isinstance(stmt, Call):
+        for views, write in ((stmt.reads, False), (stmt.writes, True)):
+            for view in views:
+                read |= index_symbols(view.index)
+                for dim in (*view.extents, *view.strides):
+                    read |= symbols(dim)
+                add(Access(view.buf, view.index, write, True))
+        item.guarded = True
+    elif isinstance(stmt, (Check, Effect)):
+        item.ordered = True
+        item.checks = item.checks or isinstance(stmt, Check)
+        if isinstance(stmt, Effect):
+            for buf in stmt.reads:
+                add(Access(buf, (), False, True))
+    elif isinstance(stmt, Swap):
+        add(Access(stmt.a, (), True, True))
+        add(Access(stmt.b, (), True, True))
+    elif isinstance(stmt, (Grow, SetDims)):
+        add(Access(stmt.buf, (), True, True))
+        read |= symbols(stmt.length) if isinstance(stmt, Grow) else frozenset()
+        for dim in stmt.buf.dims:
+            read |= symbols(dim)
+    elif isinstance(stmt, CallFn):
+        for buf in stmt.bufs:
+            add(Access(buf, (), buf in stmt.writes, True))
+        for dim in stmt.sizes:
+            read |= symbols(dim)
+        item.ordered = item.ordered or stmt.fails
+
+
+def conflict(p: Item, n: Item) -> bool:
+    """Whether n must come after p."""
+    if p.ordered and n.ordered or p.checks and n.guarded:
+        return True
+    # Integer symbols are variables: a scalar i64 Buf and the symbol of its name are the same one.
+    if p.binds & (n.reads | n.binds) or p.reads & n.binds:
+        return True
+    if _names(p, True) & (n.reads | n.binds) or _names(n, True) & (p.reads | p.binds):
+        return True
+    if p.binds & _names(n, False) or n.binds & _names(p, False):
+        return True
+    small, large = (p.touched, n.touched) if len(p.touched) <= len(n.touched) else (n.touched, p.touched)
+    return any(buf in large and (any(a.write for a in p.touched[buf]) or any(a.write for a in n.touched[buf]))
+               for buf in small)
+
+
+def _names(item: Item, written: bool) -> frozenset[str]:
+    return frozenset(b.name for b, accesses in item.touched.items()
+                     if not b.dims and (not written or any(a.write for a in accesses)))
+
+
+def pinned(entry: object, loop: str, inner: frozenset[str]) -> bool:
+    """Whether an index entry moves with `loop` one to one, and with no loop inside it."""
+    if not isinstance(entry, Dim):
+        return False
+    slope = 0
+    for monomial, coefficient in entry.terms:
+        names = [atom for atom, _ in monomial]
+        if any(atom.kind != "sym" and loop in symbols(Dim(((((atom, 1),), 1),))) for atom in names):
+            return False
+        if any(atom.name == loop for atom in names):
+            if len(monomial) != 1 or monomial[0][1] != 1:
+                return False
+            slope = coefficient
+    return slope != 0 and not (symbols(entry) & inner)
+
+
+def may_share(p: Item, n: Item, loop: str) -> bool:
+    """Whether p and n (both with their axis already called `loop`) may run iteration by iteration, p first."""
+    if p.ordered and n.ordered or p.checks and n.guarded:
+        return False
+    if p.binds & n.reads or p.reads & n.binds or p.binds & n.binds:
+        return False
+    inner = frozenset(a.name for a in (*p.axes, *n.axes) if a.name != loop) | p.binds | n.binds
+    for buf, theirs in n.touched.items():
+        for b in theirs:
+            for a in p.touched.get(buf, ()):
+                if not (a.write or b.write):
+                    continue
+                if a.whole or b.whole or len(a.index) != len(b.index):
+                    return False
+                if not any(x == y and pinned(x, loop, inner) for x, y in zip(a.index, b.index)):
+                    return False
+    return True
+
+
+def renamed(item: Item, axis: str, loop: str) -> Item:
+    """The item with one of its axes under another name."""
+    if axis == loop:
+        return item
+    values = {axis: Sym(loop)}
+    axes = tuple(Axis(loop, a.extent, a.kind) if a.name == axis else a for a in item.axes)
+    body, first = (tuple(rename_statement(s, values) for s in block) for block in (item.body, item.first))
+    return summary(axes, body, first, item.is_nest)
+
+
+__all__ = ["Access", "Item", "summarize", "conflict", "may_share", "pinned", "renamed", "Index"]

@@ -1,0 +1,293 @@
+"""Scalars that are read once move into the expression that reads them; what nobody reads goes away.
+
+In: a fused and shrunk tree. Out: the same with fewer, longer statements, for readers and for the compiler's time.
+
+    t = x[i]*2.0
+    y[i] = t + 1.0       ->      y[i] = x[i]*2.0 + 1.0
+"""
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from metaphrase.core.dims import symbols
+from metaphrase.core.types import i64
+
+from .nest import (Bind, Buf, Call, CallFn, Check, Const, E, Effect, For, Grow, If, Index, Load, Op, SetDims, Stmt, Store,
+                   Swap, While, expression_symbols, expressions, index_symbols, loads, map_expression, map_statement,
+                   parts, subexpressions, walk, with_parts)
+
+MAX_NODES = 20      # of an expression on one line
+
+
+def fold(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Fold to the end."""
+    body = _forward_copies(body)
+    for _ in range(4):
+        before = body
+        body = _drop_unread(body)
+        uses = _Uses(body)
+        body = _block(body, uses)
+        if all(a is b for a, b in zip(before, body)) and len(before) == len(body):
+            break
+    return _drop_unread(body)
+
+
+class _Uses:
+    """How often each scalar is written and read, in the whole function."""
+
+    def __init__(self, body: tuple[Stmt, ...]):
+        self.reads: Counter = Counter()
+        self.writes: Counter = Counter()
+        self.symbol_writes: Counter = Counter()
+        self.symbol_reads: Counter = Counter()
+        for stmt in walk(body):
+            for e in expressions(stmt):
+                for x in subexpressions(e):
+                    if isinstance(x, Load):
+                        self.reads[x.buf] += 1
+                        self.symbol_reads.update(index_symbols(tuple(i for i in x.index if not isinstance(i, E))))
+                    elif isinstance(x, Index):
+                        self.symbol_reads.update(symbols(x.dim))
+            for name in other_symbols(stmt):
+                self.symbol_reads[name] += 2     # not in an expression: it has to stay a symbol
+            if isinstance(stmt, Store):
+                self.writes[stmt.buf] += 1
+                if stmt.monoid:
+                    self.reads[stmt.buf] += 1
+            elif isinstance(stmt, Bind):
+                self.symbol_writes[stmt.name] += 1
+            elif isinstance(stmt, (Call, Effect, Swap, Grow, SetDims, CallFn)):
+                for buf in touched(stmt):
+                    self.reads[buf] += 2
+        # An i64 scalar Buf may also be read through the symbol of its name.
+        for buf in list(self.writes):
+            if not buf.dims and buf.dtype == i64:
+                self.reads[buf] += self.symbol_reads[buf.name]
+
+    def is_single(self, stmt: Stmt) -> bool:
+        if isinstance(stmt, Store):
+            return (stmt.buf.is_scalar and not stmt.monoid and self.writes[stmt.buf] == 1
+                    and self.reads[stmt.buf] == 1 and self.symbol_reads[stmt.buf.name] == 0)
+        return (isinstance(stmt, Bind) and self.symbol_writes[stmt.name] == 1 and self.symbol_reads[stmt.name] == 1)
+
+
+def other_symbols(stmt: Stmt) -> frozenset[str]:
+    """Symbols in extents, places written and sizes: everywhere but in expressions."""
+    found: frozenset[str] = frozenset()
+    if isinstance(stmt, Store):
+        found = index_symbols(stmt.index)
+    elif isinstance(stmt, For):
+        found = symbols(stmt.extent)
+    elif isinstance(stmt, While):
+        found = symbols(stmt.limit) if stmt.limit is not None else found
+    elif isinstance(stmt, Call):
+        for view in (*stmt.reads, *stmt.writes):
+            found |= index_symbols(view.index)
+            for d in (*view.extents, *view.strides):
+                found |= symbols(d)
+    elif isinstance(stmt, Grow):
+        found = symbols(stmt.length)
+    elif isinstance(stmt, CallFn):
+        for d in stmt.sizes:
+            found |= symbols(d)
+    for buf in touched(stmt):
+        for d in buf.dims:
+            found |= symbols(d)
+    return found
+
+
+def touched(stmt: Stmt) -> tuple[Buf, ...]:
+    """Bufs a statement names outside of expressions."""
+    if isinstance(stmt, Store):
+        return (stmt.buf,)
+    if isinstance(stmt, Call):
+        return tuple(v.buf for v in (*stmt.reads, *stmt.writes))
+    if isinstance(stmt, Effect):
+        return stmt.reads
+    if isinstance(stmt, Swap):
+        return (stmt.a, stmt.b)
+    if isinstance(stmt, (Grow, SetDims)):
+        return (stmt.buf,)
+    if isinstance(stmt, CallFn):
+        return stmt.bufs
+    return ()
+
+
+# --- moving into the reader -----------------------------------------------------------------------------------------
+
+def _block(block: tuple[Stmt, ...], uses: _Uses) -> tuple[Stmt, ...]:
+    rows: list[Stmt | None] = [with_parts(s, tuple(_block(b, uses) for b in parts(s))) if parts(s) else s
+                               for s in block]
+    for k, stmt in enumerate(rows):
+        if stmt is not None and uses.is_single(stmt):
+            assert isinstance(stmt, (Store, Bind))
+            if (found := _reader(rows, k, stmt)) is not None:
+                reader = rows[found]
+                assert reader is not None
+                rows[found] = _put_in(reader, stmt)
+                rows[k] = None
+    kept = [s for s in rows if s is not None]
+    return tuple(_while_tests(s, uses) for s in kept)
+
+
+def _while_tests(stmt: Stmt, uses: _Uses) -> Stmt:
+    """The last of a While's preparations may be its condition."""
+    if not isinstance(stmt, While):
+        return stmt
+    before = list(stmt.before)
+    condition = stmt.condition
+    while before and uses.is_single(before[-1]) and _mentions(condition, before[-1]):
+        last = before[-1]
+        if _size(condition) + _size(last.value) > MAX_NODES + 4:  # type: ignore[attr-defined]
+            break
+        condition = _substituted(condition, last)
+        before.pop()
+    return replace(stmt, before=tuple(before), condition=condition)
+
+
+def _reader(rows: list[Stmt | None], k: int, stmt: Store | Bind) -> int | None:
+    """The later statement of this block that reads `stmt`, if its value is still the same there."""
+    value = stmt.value
+    bufs = {load.buf for load in loads(value)}
+    names = expression_symbols(value) | {b.name for b in bufs if not b.dims}
+    for j in range(k + 1, len(rows)):
+        later = rows[j]
+        if later is None:
+            continue
+        if any(_mentions(e, stmt) for e in expressions(later)):
+            if isinstance(later, (While, Check)):
+                return None
+            nodes = sum(_size(e) for e in expressions(later))
+            if isinstance(later, If):
+                return j if nodes + _size(value) <= MAX_NODES else None
+            if nodes + _size(value) > MAX_NODES and not isinstance(value, (Load, Const, Index)):
+                return None
+            # The reader's own write comes after its reads.
+            return j
+        for inner in walk((later,)):
+            if isinstance(inner, Store) and (inner.buf in bufs or inner.buf.name in names):
+                return None
+            if isinstance(inner, Bind) and inner.name in names:
+                return None
+            if isinstance(inner, While) and inner.counter in names:
+                return None
+            if bufs & set(touched(inner)):
+                return None
+            if isinstance(inner, Check) and any(b.dims for b in bufs):
+                return None     # the element read may exist only because the check holds... or not: leave it
+    return None
+
+
+def _mentions(e: E, stmt: Stmt) -> bool:
+    if isinstance(stmt, Store):
+        return any(load.buf is stmt.buf for load in loads(e))
+    return isinstance(stmt, Bind) and any(isinstance(x, Index) and stmt.name in symbols(x.dim)
+                                          for x in subexpressions(e))
+
+
+def _substituted(e: E, stmt: Store | Bind) -> E:
+    if isinstance(stmt, Store):
+        return map_expression(e, lambda x: stmt.value if isinstance(x, Load) and x.buf is stmt.buf else None)
+
+    def change(x: E) -> E | None:
+        if isinstance(x, Index) and not isinstance(x.dim, int) and x.dim.is_sym and x.dim.name == stmt.name:
+            return stmt.value
+        return None
+    return map_expression(e, change)
+
+
+def _put_in(reader: Stmt, stmt: Store | Bind) -> Stmt:
+    if isinstance(reader, If):   # the blocks inside do not read it: it is read once, here
+        return replace(reader, condition=_substituted(reader.condition, stmt))
+    if isinstance(stmt, Bind) and not all(_alone(e, stmt.name) for e in expressions(reader)):
+        return _keep_both(reader, stmt)
+    return map_statement(reader, lambda e: _substituted(e, stmt), lambda buf, index: (buf, index))
+
+
+def _alone(e: E, name: str) -> bool:
+    """Whether the symbol stands by itself wherever it is read, so that any expression can take its place."""
+    return all(not isinstance(x, Index) or name not in symbols(x.dim) or x.dim.is_sym  # type: ignore[union-attr]
+               for x in subexpressions(e))
+
+
+class _Pair(If):
+    """Two statements in the place of one; unpacked at the end."""
+
+
+def _keep_both(reader: Stmt, stmt: Stmt) -> Stmt:
+    from .nest import boolean
+    return _Pair(boolean(True), (stmt, reader))
+
+
+def _size(e: E) -> int:
+    return sum(1 for x in subexpressions(e) if isinstance(x, (Op, Load, Index)))
+
+
+# --- copies and dead stores -----------------------------------------------------------------------------------------
+
+def _forward_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """`a = b` where both are scalar variables written once: read b."""
+    uses = _Uses(body)
+    source: dict[Buf, E] = {}
+    for stmt in walk(body):
+        if isinstance(stmt, Store) and stmt.buf.is_scalar and uses.writes[stmt.buf] == 1 and not stmt.monoid:
+            value = stmt.value
+            if isinstance(value, Const) or (isinstance(value, Load) and value.buf.is_scalar
+                                            and uses.writes[value.buf] == 1
+                                            and uses.symbol_reads[stmt.buf.name] == 0):
+                source[stmt.buf] = value
+    if not source:
+        return body
+
+    def change(x: E) -> E | None:
+        while isinstance(x, Load) and x.buf in source:
+            x = source[x.buf]
+            if not (isinstance(x, Load) and x.buf in source):
+                return x
+        return None
+
+    return tuple(map_statement(s, lambda e: map_expression(e, change), lambda buf, index: (buf, index)) for s in body)
+
+
+def _drop_unread(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    body = _unpack(body)
+    while True:
+        uses = _Uses(body)
+        new = _without(body, uses)
+        if new == body:
+            return body
+        body = new
+
+
+def _unpack(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    rows: list[Stmt] = []
+    for stmt in block:
+        if isinstance(stmt, _Pair):
+            rows.extend(_unpack(stmt.then))
+        else:
+            rows.append(with_parts(stmt, tuple(_unpack(b) for b in parts(stmt))) if parts(stmt) else stmt)
+    return tuple(rows) if any(a is not b for a, b in zip(rows, block)) or len(rows) != len(block) else block
+
+
+def _without(block: tuple[Stmt, ...], uses: _Uses) -> tuple[Stmt, ...]:
+    rows: list[Stmt] = []
+    for stmt in block:
+        if isinstance(stmt, Store) and stmt.buf.space == "temp" and not stmt.buf.carried:
+            # `s += x` reads s itself; nobody else may.
+            others = uses.reads[stmt.buf] - (1 if stmt.monoid else 0)
+            if uses.reads[stmt.buf] == 0 or stmt.monoid and others == 0 and uses.writes[stmt.buf] == 1:
+                continue
+        if isinstance(stmt, Bind) and uses.symbol_reads[stmt.name] == 0:
+            continue
+        if parts(stmt):
+            blocks = tuple(_without(b, uses) for b in parts(stmt))
+            if isinstance(stmt, (For, If)) and not any(blocks):
+                continue
+            if any(a is not b for a, b in zip(blocks, parts(stmt))):
+                stmt = with_parts(stmt, blocks)
+        rows.append(stmt)
+    return tuple(rows) if len(rows) != len(block) or any(a is not b for a, b in zip(rows, block)) else block
+
+
+__all__ = ["fold", "touched", "other_symbols"]

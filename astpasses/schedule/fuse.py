@@ -1,0 +1,170 @@
+"""Fusion: nests that can run iteration by iteration share loops, recursively, from the outermost loop inwards.
+
+In: a block whose nests are perfect. Out: the same program as a tree of For loops. `enabled=False` gives every nest
+its own loops and changes nothing else.
+
+    for i: y[i] = sin(x[i])      ->      for i:
+    for i: s += y[i]                         y[i] = sin(x[i])
+                                             s += y[i]            (then shrink makes y a scalar)
+
+The order of items is a list schedule: an item joins a group at or after the last group that it must follow, so no
+cycle can arise.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from metaphrase.core.dims import symbols
+from metaphrase.core.facts import Facts
+
+from .dependence import Item, conflict, may_share, pinned, renamed, summarize, summary
+from .nest import Axis, For, If, Stmt, Store, parts, with_parts
+
+MAX_ARRAYS = 16     # arrays in one loop: more streams than this and the caches and prefetchers lose track
+
+
+@dataclass(eq=False)
+class Group:
+    """One loop with its members, or (no `loop`) one statement that stays as it is."""
+
+    members: list[Item] = field(default_factory=list)
+    loop: str | None = None
+    extent: object = None
+    kinds: set[str] = field(default_factory=set)
+
+
+def fuse_block(block: tuple[Stmt, ...], facts: Facts, enabled: bool = True) -> tuple[Stmt, ...]:
+    """Fuse a block and every block inside it."""
+    inside = tuple(with_parts(s, tuple(fuse_block(b, facts, enabled) for b in parts(s)))
+                   if parts(s) and not _is_nest(s) else s for s in block)
+    return _fuse([summarize(s) for s in inside], facts, enabled)
+
+
+def _is_nest(stmt: Stmt) -> bool:
+    return type(stmt).__name__ == "Nest"
+
+
+def _fuse(items: list[Item], facts: Facts, enabled: bool) -> tuple[Stmt, ...]:
+    groups: list[Group] = []
+    for item in items:
+        if not item.axes:
+            groups.append(Group([item]))
+            continue
+        best = _best_group(groups, item, facts) if enabled else None
+        if best is None:
+            axis = item.axes[0]
+            before, item = _begun(item, axis)
+            groups.extend(before)
+            groups.append(Group([item], axis.name, axis.extent, {axis.kind}))
+        else:
+            group, joined, axis = best
+            before, joined = _begun(joined, axis)
+            at = groups.index(group)
+            groups[at:at] = before
+            group.members.append(joined)
+            group.kinds.add(axis.kind)
+    return tuple(s for g in groups for s in _written(g, facts, enabled))
+
+
+def _begun(item: Item, axis: Axis) -> tuple[list[Group], Item]:
+    """The item without its `first`, which becomes a nest of its own, if `axis` is one that it must precede."""
+    if axis.kind == "par" or not item.first:
+        return [], item
+    rest = tuple(a for a in item.axes if a.kind == "par")
+    before = summary(rest, item.first, (), True)
+    for axis in rest:  # the same axes come again in the item itself: loops have names of their own
+        before = renamed(before, axis.name, axis.name + "_0")
+    group = Group([before], before.axes[0].name, before.axes[0].extent, {"par"}) if rest else Group([before])
+    return [group], summary(item.axes, item.body, (), True)
+
+
+def _written(group: Group, facts: Facts, enabled: bool) -> tuple[Stmt, ...]:
+    if group.loop is None:
+        return group.members[0].body
+    inner = []
+    for item in group.members:
+        rest = tuple(a for a in item.axes if a.name != group.loop)
+        inner.append(replace(item, axes=rest))
+    kind = "seq" if "seq" in group.kinds else "red" if "red" in group.kinds else "par"
+    body = _fuse(inner, facts, enabled)
+    return (For(group.loop, group.extent, body, kind, group.members[0].body[0].span),)  # type: ignore[arg-type]
+
+
+def _best_group(groups: list[Group], item: Item, facts: Facts) -> tuple[Group, Item, Axis] | None:
+    """The group and axis with the most to gain from sharing, if there is any gain."""
+    first = 0
+    for k in range(len(groups) - 1, -1, -1):
+        if any(conflict(member, item) for member in groups[k].members):
+            first = k
+            break
+    best: tuple[int, Group, Item, Axis] | None = None
+    for group in groups[first:]:
+        if group.loop is None:
+            continue
+        for axis in item.axes:
+            if not facts.equal(axis.extent, group.extent):  # type: ignore[arg-type]
+                continue
+            joined = renamed(item, axis.name, group.loop)
+            gain = _gain(group, joined, axis.kind)
+            if gain > 0 and (best is None or gain > best[0]):
+                if all(may_share(member, joined, group.loop) for member in group.members) and _may_begin(
+                        group, joined, axis):
+                    best = gain, group, joined, Axis(group.loop, axis.extent, axis.kind)
+    return best[1:] if best else None
+
+
+def _may_begin(group: Group, item: Item, axis: Axis) -> bool:
+    """Whether what must precede a reduction along `axis` may precede the whole group."""
+    if axis.kind == "par" or not item.first:
+        return True
+    before = summary((), item.first, (), True)
+    return not any(conflict(member, before) for member in group.members)
+
+
+def _gain(group: Group, item: Item, kind: str) -> int:
+    """Arrays that both touch, those that one makes for the other counted double; 0 where sharing would hurt."""
+    loop = group.loop
+    assert loop is not None
+    inner = frozenset(a.name for a in item.axes if a.name != loop)
+    if inner and _walks_across(item, loop, inner):
+        return 0
+    gain, made, arrays = 0, False, set(item.touched)
+    for member in group.members:
+        arrays |= set(member.touched)
+        for buf, theirs in member.touched.items():
+            mine = item.touched.get(buf)
+            if mine is None or not buf.dims:
+                continue
+            free = frozenset(a.name for a in member.axes if a.name != loop) | inner
+            if any(pinned(e, loop, free) for access in (*theirs, *mine) for e in access.index):
+                flows = any(a.write for a in theirs)
+                made = made or flows
+                gain += 2 if flows else 1
+    if len([b for b in arrays if b.dims]) > MAX_ARRAYS:
+        return 0
+    if not made and not inner and _straight(item, kind) != all(
+            _straight(m, k) for m in group.members for k in group.kinds):
+        return 0   # a loop that can be vectorised stays free of one that can't
+    return gain
+
+
+def _straight(item: Item, kind: str) -> bool:
+    return kind != "seq" and not item.binds and not any(isinstance(s, If) for s in item.body)
+
+
+def _walks_across(item: Item, loop: str, inner: frozenset[str]) -> bool:
+    """Whether with `loop` outermost the inner loops would stride through memory although `loop` itself is the one
+    that runs along it."""
+    def last(index: tuple) -> frozenset[str]:
+        entry = index[-1] if index else 0
+        return symbols(entry) if not hasattr(entry, "dtype") else frozenset()  # type: ignore[arg-type]
+
+    stores = [s.index for s in item.body if isinstance(s, Store) and s.index]
+    writes = [last(i) for i in stores]
+    reads = [last(a.index) for a in item.accesses if a.index and not a.write]
+    along = sum(loop in names for names in (*writes, *reads))
+    within = sum(bool(names & inner) for names in (*writes, *reads))
+    return along > within
+
+
+__all__ = ["fuse_block"]

@@ -1,0 +1,381 @@
+"""Lowering of the array primitives: Point, Move, Iota, Reduce, Scan, Gather, Put, EffectCall.
+
+In: a Let in a Block. Out: its nests, or a Value that reads through its operands.
+
+    y = slice_add(x, v, k, 0; step=(1, 1))    ->   Nest(i, j: x[k + i, j] += v[i, j])     where x may be overwritten
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.dims import DimLike, dim_max, dim_min, substitute, symbols
+from metaphrase.core.ir import Let
+from metaphrase.core.native import EffectCall, Gather, Iota, Move, Point, Put, Reduce, Scan
+from metaphrase.core.types import i64, is_float
+
+from . import scalars
+from .lower import Block, rule
+from .nest import (Axis, Bind, Check, Const, E, Effect, If, Index, Load, Op, Stmt, Store, Sym, boolean, constant, local)
+from .ownership import is_lazy
+from .pieces import move_pieces
+from .values import Indices, Place, Value, scalar, stored
+
+MAX_CHECK_VALUES = 4
+
+
+@rule(Point)
+def point(block: Block, let: Let) -> None:
+    native, args, dtype = let.primitive.native, block.args(let), let.out.type.dtype
+    attributes = block.attributes(let)
+    size = attributes.pop("size", None)
+
+    def at(index: Indices) -> E:
+        operands = [a.at(index) for a in args]
+        if callable(native.expression):
+            return native.expression(*operands, **attributes)
+        return block.apply(native.expression, *operands, dtype=dtype)
+
+    block.define(let.out, at)
+    if isinstance(size, str):
+        bind_size(block, let, size)
+
+
+def bind_size(block: Block, let: Let, size: str) -> None:
+    """A Let that names a size: from here on the symbol is the value just defined."""
+    value = block.values[let.out].scalar
+    dim = scalars.as_dim(value)
+    if dim is None or not (isinstance(dim, int) or dim.is_sym):
+        name = block.shared.symbol(size.split("__")[0], 0, None)
+        block.emit(Bind(name, value))
+        dim = Sym(name)
+    elif not isinstance(dim, int) and block.shared.facts.ranges.get(dim.name) == (None, None):
+        block.shared.facts.learn(dim.name, 0, None)
+    block.sizes[size] = dim
+    block.values[let.out] = scalar(Index(dim))
+
+
+@rule(Iota)
+def counting(block: Block, let: Let) -> None:
+    native, out, attributes = let.primitive.native, let.out, block.attributes(let)
+    dims, dtype = block.dims(out.type.dims), out.type.dtype
+    if native.expression == "undefined":
+        zero = constant(0, dtype)
+        block.values[out] = Value(dtype, dims, lambda index: Index(0) if dtype == i64 else zero, undefined=True)
+        return
+    if native.expression == "constant":
+        block.values[out] = _constant(block, attributes["value"])
+        return
+
+    def at(index: Indices) -> E:
+        made = native.expression(index, **attributes)
+        return made if isinstance(made, E) else block.apply("convert", Index(made), dtype=dtype)
+
+    block.define(out, at, lazy=True)
+
+
+def _constant(block: Block, value: Any) -> Value:
+    data = value.value
+    flat = np.ascontiguousarray(data).reshape(-1)
+    if not data.ndim or flat.size and all(flat[k].tobytes() == flat[0].tobytes() for k in range(flat.size)):
+        only = flat[0]
+        e: E = Index(int(only)) if data.dtype == i64 else Const(only)
+        return Value(data.dtype, data.shape, lambda index: e)
+    return stored(Place(block.shared.constant(value)))
+
+
+@rule(Move)
+def move(block: Block, let: Let) -> None:
+    args, attributes, types = block.args(let), block.attributes(let), block.types(let)
+    facts = block.shared.facts
+
+    def piece_at(number: int, index: Indices) -> E:
+        piece = move_pieces(let, index, attributes, types)[number]
+        return args[piece.operand].at(tuple(facts.simplify(i) for i in piece.index))
+
+    pieces = move_pieces(let)
+    if len(pieces) == 1 and not pieces[0].guard:
+        block.define(let.out, lambda index: piece_at(0, index), lazy=True)
+        return
+    place = block.place_for(let.out)
+    for number in reversed(range(len(pieces))):  # the first piece whose guard holds wins: it is written last
+        axes, index = block.axes(place.dims)
+        piece = move_pieces(let, index, attributes, types)[number]
+        values, conditions, axes = _restrict(block, piece.guard, axes)
+        index = tuple(substitute(i, values) for i in index)
+        stmt: Stmt = Store(place.buf, (*place.prefix, *index), piece_at(number, index))
+        for condition in conditions:
+            stmt = If(condition(values), (stmt,))
+        block.nest(axes, [stmt])
+    block.values[let.out] = stored(place)
+
+
+def _restrict(block: Block, guard: tuple, axes: list[Axis]) -> tuple[dict[str, DimLike], list, list[Axis]]:
+    """Turn guards `lo <= axis + c < hi` into shorter loops; what is left become conditions."""
+    values: dict[str, DimLike] = {}
+    conditions = []
+    facts = block.shared.facts
+    for low, expression, high in guard:
+        axis = next((a for a in axes if a.name not in values and isinstance(expression - Sym(a.name), int)
+                     or a.name not in values and a.name not in symbols(expression - Sym(a.name))
+                     and not (symbols(expression - Sym(a.name)) & {b.name for b in axes})), None)
+        if axis is None:
+            conditions.append(_guard_condition(block, low, expression, high))
+            continue
+        rest = expression - Sym(axis.name)
+        first = facts.simplify(dim_max(0, low - rest))
+        end = facts.simplify(dim_min(axis.extent, high - rest))
+        length = facts.simplify(dim_max(end - first, 0))
+        name = block.shared.symbol("i", 0, length - 1)
+        values[axis.name] = first + Sym(name)
+        axes = [Axis(name, length, a.kind) if a is axis else a for a in axes]
+    return values, conditions, axes
+
+
+def _guard_condition(block: Block, low: DimLike, expression: DimLike, high: DimLike) -> Any:
+    def condition(values: dict[str, DimLike]) -> E:
+        e = Index(substitute(expression, values))
+        bool_ = np.dtype(bool)
+        return block.apply("and", block.apply("le", Index(low), e, dtype=bool_),
+                           block.apply("lt", e, Index(high), dtype=bool_), dtype=bool_)
+    return condition
+
+
+# --- reductions and scans -------------------------------------------------------------------------------------------
+
+def identity(monoid: str, dtype: np.dtype) -> E:
+    """The value that changes nothing when it is combined."""
+    if monoid in ("sum", "any"):
+        return _number(0, dtype)
+    if monoid in ("prod", "all"):
+        return _number(1, dtype)
+    if dtype == bool:
+        return boolean(monoid in ("min", "argmin"))
+    largest = monoid in ("min", "argmin")
+    if dtype.kind in "iu":
+        info = np.iinfo(dtype)
+        return _number(info.max if largest else info.min, dtype)
+    return constant(np.inf if largest else -np.inf, dtype)
+
+
+def _number(value: int, dtype: np.dtype) -> E:
+    return Index(value) if dtype == i64 else constant(value, dtype)
+
+
+@rule(Reduce)
+def reduce(block: Block, let: Let) -> None:
+    (x,), monoid = block.args(let), let.primitive.native.monoid
+    attributes = block.attributes(let)
+    axes = attributes["axes"] if "axes" in attributes else (attributes["axis"],)
+    if monoid in ("argmax", "argmin"):
+        _extreme_position(block, let, x, axes[0], monoid)
+        return
+    out = let.out
+    kept = [k for k in range(len(x.dims)) if k not in axes]
+    if not axes or all(x.dims[k] == 1 for k in axes):
+        def same(index: Indices) -> E:
+            full: list[DimLike] = [0] * len(x.dims)
+            for k, i in zip(kept, index):
+                full[k] = i
+            return block.apply("convert", x.at(tuple(full)), dtype=out.type.dtype)
+        block.define(out, same)
+        return
+    place = _accumulator(block, out)
+    loops, index = _reduction_axes(block, x.dims, axes)
+    spot = (*place.prefix, *(index[k] for k in kept))
+    value = block.apply("convert", x.at(index), dtype=out.type.dtype)
+    block.nest(loops, [Store(place.buf, spot, value, monoid)],
+               [Store(place.buf, spot, identity(monoid, out.type.dtype))])
+    _finish(block, out, place)
+
+
+def _accumulator(block: Block, out: Any) -> Place:
+    if out.type.dims:
+        return block.place_for(out)
+    return Place(local(block.shared.names.fresh(out.name), out.type.dtype))
+
+
+def _finish(block: Block, out: Any, place: Place) -> None:
+    value = stored(place)
+    if not place.dims and out.type.dtype == i64:  # integers are symbols, so that sizes and indices may name them
+        name = block.shared.symbol(out.name)
+        block.emit(Bind(name, value.scalar))
+        value = Value(i64, (), lambda index: Index(Sym(name)))
+    block.values[out] = value
+
+
+def _reduction_axes(block: Block, dims: Indices, reduced: tuple, kind: str = "red") -> tuple[list[Axis], Indices]:
+    loops, index = block.axes(dims)
+    chosen = {index[k].name for k in reduced if not isinstance(index[k], int)}  # type: ignore[union-attr]
+    return [Axis(a.name, a.extent, kind if a.name in chosen else "par") for a in loops], index
+
+
+def _extreme_position(block: Block, let: Let, x: Value, axis: int, monoid: str) -> None:
+    """argmax, argmin: the first extreme, or the first NaN."""
+    out, dims = let.out, tuple(d for k, d in enumerate(x.dims) if k != axis)
+    place = _accumulator(block, out)
+    best = Place(Buf_like(block, "best", x.dtype, dims))
+    loops, index = _reduction_axes(block, x.dims, (axis,), "seq")
+    spot = tuple(i for k, i in enumerate(index) if k != axis)
+    found, so_far, bool_ = x.at(index), best.load(spot), np.dtype(bool)
+    candidate = local(block.shared.names.fresh("x"), x.dtype)
+    better = Op("gt" if monoid == "argmax" else "lt", (Load(candidate), so_far), bool_)
+    if is_float(x.dtype) or x.dtype.kind == "c":
+        nan = Op("and", (Op("isnan", (Load(candidate),), bool_), Op("not", (Op("isnan", (so_far,), bool_),), bool_)),
+                 bool_)
+        better = Op("or", (better, nan), bool_)
+    change = (Store(best.buf, (*best.prefix, *spot), Load(candidate)),
+              Store(place.buf, (*place.prefix, *spot), block.apply("convert", Index(index[axis]), dtype=out.type.dtype)))
+    block.nest(loops, [Store(candidate, (), found), If(better, change)],
+               [Store(change[0].buf, change[0].index, identity(monoid, x.dtype)),
+                Store(change[1].buf, change[1].index, _number(0, out.type.dtype))])
+    _finish(block, out, place)
+
+
+def Buf_like(block: Block, name: str, dtype: np.dtype, dims: Indices) -> Any:
+    return block.temp(name, dtype, dims).buf
+
+
+_COMBINE = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
+
+
+@rule(Scan)
+def scan(block: Block, let: Let) -> None:
+    (x,), monoid, out = block.args(let), let.primitive.native.monoid, let.out
+    attributes = block.attributes(let)
+    axis, reverse = attributes["axis"], attributes.get("reverse", False)
+    place = block.place_for(out)
+    total = Place(Buf_like(block, out.name, out.type.dtype, tuple(d for k, d in enumerate(x.dims) if k != axis)))
+    loops, index = _reduction_axes(block, x.dims, (axis,), "seq")
+    rest = tuple(i for k, i in enumerate(index) if k != axis)
+    here = index[:axis] + ((x.dims[axis] - 1 - index[axis]) if reverse else index[axis],) + index[axis + 1:]
+    value = block.apply("convert", x.at(here), dtype=out.type.dtype)
+    block.nest(loops, [Store(total.buf, rest, value, monoid), Store(place.buf, (*place.prefix, *here), total.load(rest))],
+               [Store(total.buf, rest, identity(monoid, out.type.dtype))])
+    block.values[out] = stored(place)
+
+
+# --- parts of arrays ------------------------------------------------------------------------------------------------
+
+def start_dims(block: Block, starts: list[Value]) -> list[DimLike]:
+    """Scalar i64 operands as dims: every integer in a block is a symbol or known."""
+    found = []
+    for value in starts:
+        dim = scalars.as_dim(value.scalar)
+        if dim is None:
+            dim = scalars.as_dim(block.local("k", value.scalar))
+        found.append(dim)
+    return found  # type: ignore[return-value]
+
+
+@rule(Gather)
+def gather(block: Block, let: Let) -> None:
+    x, *rest = block.args(let)
+    attributes = block.attributes(let)
+    if let.primitive.native.kind == "slice":
+        first, step = start_dims(block, rest), attributes["step"]
+        block.define(let.out, lambda index: x.at(tuple(s + k * i for s, k, i in zip(first, step, index))), lazy=True)
+        return
+    axes = attributes["axes"]
+    if not rest[0].dims:
+        picked = start_dims(block, rest)
+        block.define(let.out, lambda index: x.at(_scatter_index(len(x.dims), axes, picked, index)), lazy=is_lazy(let))
+        return
+    place = block.place_for(let.out)
+    loops, index = block.axes(place.dims)
+    binds, picked = _bound_indices(block, rest, index[:len(rest[0].dims)])
+    source = x.at(_scatter_index(len(x.dims), axes, picked, index[len(rest[0].dims):]))
+    block.nest(loops, [*binds, Store(place.buf, (*place.prefix, *index), source)])
+    block.values[let.out] = stored(place)
+
+
+def _bound_indices(block: Block, indices: list[Value], at: Indices) -> tuple[list[Stmt], list[DimLike]]:
+    """Integers read from index arrays, as symbols bound inside a nest."""
+    binds: list[Stmt] = []
+    picked: list[DimLike] = []
+    for value in indices:
+        e = value.at(at)
+        dim = scalars.as_dim(e)
+        if dim is None:
+            name = block.shared.symbol("p")
+            binds.append(Bind(name, e))
+            dim = Sym(name)
+        picked.append(dim)
+    return binds, picked
+
+
+def _scatter_index(rank: int, axes: tuple, picked: list[DimLike], rest: Indices) -> Indices:
+    """The full index: `picked` along `axes`, `rest` along the others."""
+    others = iter(rest)
+    chosen = dict(zip(axes, picked))
+    return tuple(chosen[k] if k in chosen else next(others) for k in range(rank))
+
+
+@rule(Put)
+def put(block: Block, let: Let) -> None:
+    native, attributes = let.primitive.native, block.attributes(let)
+    x, v, *rest = block.args(let)
+    if 0 in block.plan.shares[let]:
+        assert x.place is not None
+        place = x.place
+    else:
+        place = block.place_for(let.out)
+        if not x.undefined:
+            block.copy(place, x)
+    if native.kind == "slice":
+        first, step = start_dims(block, rest), attributes["step"]
+        loops, index = block.axes(v.dims)
+        target = tuple(s + k * i for s, k, i in zip(first, step, index))
+        block.nest(loops, [Store(place.buf, (*place.prefix, *target), v.at(index), native.monoid)])
+    else:
+        _scatter(block, place, v, rest, attributes, native)
+    block.values[let.out] = stored(place)
+
+
+def _scatter(block: Block, place: Place, v: Value, indices: list[Value], attributes: dict, native: Put) -> None:
+    rank = len(indices[0].dims)
+    unique = attributes.get("unique", native.unique) or not rank
+    loops, index = block.axes(v.dims)
+    ordered = {i.name for i in index[:rank] if not isinstance(i, int)} if not unique else set()
+    loops = [Axis(a.name, a.extent, "seq" if a.name in ordered else "par") for a in loops]
+    binds: list[Stmt] = []
+    if rank:
+        binds, picked = _bound_indices(block, indices, index[:rank])
+    else:
+        picked = start_dims(block, indices)
+    target = _scatter_index(len(place.dims), attributes["axes"], picked, index[rank:])
+    block.nest(loops, [*binds, Store(place.buf, (*place.prefix, *target), v.at(index), native.monoid)])
+
+
+# --- effects --------------------------------------------------------------------------------------------------------
+
+@rule(EffectCall)
+def effect(block: Block, let: Let) -> None:
+    kind, attributes, args = let.primitive.native.kind, block.attributes(let), block.args(let)
+    if kind == "check":
+        _check(block, let, args, attributes)
+        return
+    if kind in ("raise", "raise_"):
+        site = block.shared.site("raise", attributes["exception"], attributes["message"], let.span,
+                                 tuple(a.dtype for a in args))
+        block.emit(Check(boolean(False), site, tuple(a.at(()) for a in args[:MAX_CHECK_VALUES] if not a.dims)))
+        return
+    bufs = []
+    for arg in args:
+        place = block.temp("shown", arg.dtype, arg.dims)
+        block.fill(place, arg.at)
+        bufs.append(place.buf)
+    site = block.shared.site(kind, "", attributes.get("template", ""), let.span, tuple(a.dtype for a in args))
+    block.emit(Effect(site, tuple(bufs)))
+
+
+def _check(block: Block, let: Let, args: list[Value], attributes: dict) -> None:
+    ok, *shown = args
+    loops, index = block.axes(ok.dims, "seq")
+    condition = ok.at(index)
+    if isinstance(condition, Const) and bool(condition.value):
+        return
+    site = block.shared.site("check", attributes["exception"], attributes["message"], let.span,
+                             tuple(a.dtype for a in shown))
+    block.nest(loops, [Check(condition, site, tuple(a.at(index) for a in shown[:MAX_CHECK_VALUES]))])

@@ -1,0 +1,189 @@
+"""Who may overwrite what: which operand's storage the result of a Let takes over, decided before anything is lowered.
+
+In: a Function and the positions of the parameters it owns. Out: `Plan`s, one a Function and one a region in it.
+
+    x1 = slice_update(x, v, i, step=(1,))     # x owned and not read again: x1 lives where x did, v is stored there
+                                              # else x1 is a copy; views of x that are read later are copied instead
+
+A result that shares the storage of an operand is written down as `shares[let][result position] = operand position`.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from metaphrase.core.ir import Function, Let, Var
+from metaphrase.core.native import Gather, Iota, Move, Put, Region
+
+from .pieces import move_pieces
+
+Root = Var | None
+
+
+@dataclass(eq=False)
+class Plan:
+    """`shares`: see above. `kept`: lazy values to be stored after all. `roots`: the Var whose storage each result is
+    in (a parameter or a result of a Let; None when it has no storage of its own). `regions`: plans of inner Functions.
+    """
+
+    function: Function
+    shares: dict[Let, dict[int, int]] = field(default_factory=dict)
+    kept: set[Var] = field(default_factory=set)
+    roots: tuple[Root, ...] = ()
+    regions: dict[tuple[Let, int], "Plan"] = field(default_factory=dict)
+    storage: dict[Var, Var] = field(default_factory=dict)
+    uses: dict[Var, list[int]] = field(default_factory=dict)
+    position: dict[Var, int] = field(default_factory=dict)
+    aliases: dict[Var, frozenset[Var]] = field(default_factory=dict)
+
+    def root(self, var: object) -> Root:
+        """The Var whose storage `var` lives in."""
+        return self.storage.get(var) if isinstance(var, Var) else None  # type: ignore[call-overload]
+
+
+def is_lazy(let: Let) -> bool:
+    """Whether the result of `let` is read through its operands and gets no storage: views, counting, constants."""
+    if len(let.outs) != 1 or not let.out.type.dims:
+        return False
+    native = let.primitive.native
+    if isinstance(native, Iota):
+        return True
+    if isinstance(native, Gather):  # a part whose place is known: a row, a block
+        return native.kind == "slice" or all(not index.type.dims for index in let.args[1:])
+    if isinstance(native, Move):
+        pieces = move_pieces(let)
+        return len(pieces) == 1 and not pieces[0].guard
+    return False
+
+
+def plan(function: Function, owned: frozenset[int] = frozenset(), early: frozenset[int] = frozenset()) -> Plan:
+    """Decide for `function`, whose parameters in `owned` may be overwritten. Results in `early` that are parameters are
+    copied out before the body runs, so they do not keep the parameter alive."""
+    made = Plan(function)
+    _survey(made, early)
+    free: set[Var] = {p for k, p in enumerate(function.params) if k in owned and p.type.dims}
+    for p in function.params:
+        made.storage[p] = p
+    for place, let in enumerate(function.lets):
+        native = let.primitive.native
+        shares: dict[int, int] = {}
+        if isinstance(native, Put):
+            if _may_take(made, let, place, 0, free):
+                shares[0] = 0
+        elif isinstance(native, Region):
+            shares = _region(made, let, place, free, native.kind)
+        for out, operand in shares.items():
+            made.storage[let.outs[out]] = made.storage[let.args[operand]]  # type: ignore[index]
+            free.add(let.outs[out])
+        made.shares[let] = shares
+        if is_lazy(let):
+            continue
+        for k, out in enumerate(let.outs):
+            if out.type.dims and k not in shares:
+                made.storage[out] = out
+                free.add(out)
+    for var in made.kept:
+        made.storage[var] = var
+    made.roots = tuple(made.root(r) for r in function.results)
+    return made
+
+
+def _survey(made: Plan, early: frozenset[int]) -> None:
+    """Where each Var is used, and which Vars each lazy one reads."""
+    function = made.function
+    for place, let in enumerate(function.lets):
+        for arg in let.args:
+            if isinstance(arg, Var):
+                made.uses.setdefault(arg, []).append(place)
+        for out in let.outs:
+            made.position[out] = place
+        if is_lazy(let):
+            bases: set[Var] = set()
+            for arg in let.args:
+                if isinstance(arg, Var) and arg.type.dims:
+                    bases |= made.aliases.get(arg, frozenset()) | {arg}
+            made.aliases[let.out] = frozenset(bases)
+    for k, result in enumerate(function.results):
+        if isinstance(result, Var) and not (k in early and result in function.params):
+            made.uses.setdefault(result, []).append(len(function.lets))
+
+
+def _read_after(made: Plan, var: Var, place: int) -> bool:
+    return any(use > place for use in made.uses.get(var, ()))
+
+
+def _alive_views(made: Plan, var: Var, let: Let, place: int) -> list[Var]:
+    """Views of `var` made so far that `let` itself or something after it reads."""
+    return [view for view, bases in made.aliases.items()
+            if var in bases and view not in made.kept and made.position[view] < place
+            and (view in let.args or _read_after(made, view, place))]
+
+
+def _may_take(made: Plan, let: Let, place: int, operand: int, free: set[Var]) -> bool:
+    """Whether `let` may overwrite its operand; then views of it that are still needed are stored where they stand."""
+    if not _could_take(made, let, place, operand, free):
+        return False
+    made.kept.update(_outermost(made, _alive_views(made, let.args[operand], let, place)))  # type: ignore[arg-type]
+    return True
+
+
+def _could_take(made: Plan, let: Let, place: int, operand: int, free: set[Var]) -> bool:
+    x = let.args[operand]
+    return (isinstance(x, Var) and bool(x.type.dims) and x in free and not _read_after(made, x, place)
+            and let.args.count(x) == 1)
+
+
+def _outermost(made: Plan, views: list[Var]) -> list[Var]:
+    """The views that are read themselves; views of views need no copy of the inner one."""
+    return views
+
+
+def _region(made: Plan, let: Let, place: int, free: set[Var], kind: str) -> dict[int, int]:
+    if kind == "loop":
+        return _loop(made, let, place, free)
+    functions = list(let.regions())
+    first = 0 if kind == "call" else 1
+    takeable = {k for k in range(first, len(let.args)) if _could_take(made, let, place, k, free)}
+    plans = [plan(f, frozenset(k - first for k in takeable)) for f in functions]
+    shares: dict[int, int] = {}
+    for k, out in enumerate(let.outs):
+        for inner in plans:
+            root = inner.roots[k]
+            if root is None or root not in inner.function.params or not out.type.dims:
+                continue
+            operand = inner.function.params.index(root) + first
+            if operand in takeable and operand not in shares.values() and let.args[operand].type.dims == out.type.dims:
+                shares[k] = operand
+                break
+    taken = {k for k in takeable if k in shares.values() or any(_writes(p, k - first) for p in plans)}
+    for k in taken:
+        made.kept.update(_alive_views(made, let.args[k], let, place))  # type: ignore[arg-type]
+    for number, inner in enumerate(plans):
+        made.regions[let, number] = inner
+    return shares
+
+
+def _writes(inner: Plan, position: int) -> bool:
+    """Whether a region writes into the storage of its parameter."""
+    param = inner.function.params[position]
+    return any(inner.root(let.args[operand]) is param
+               for let, shares in inner.shares.items() for operand in shares.values())
+
+
+def _loop(made: Plan, let: Let, place: int, free: set[Var]) -> dict[int, int]:
+    roles, body = let.attributes["roles"], let.attributes["body"]
+    state = roles.carries + roles.accumulators
+    owned = frozenset(range(1 + roles.consts, 1 + roles.consts + state))
+    early = frozenset(range(state, len(body.results)))
+    made.regions[let, 0] = plan(body, owned, early)
+    if let.attributes.get("cond") is not None:
+        made.regions[let, 1] = plan(let.attributes["cond"])
+    ahead = 1 if let.attributes.get("cond") is not None else 0
+    shares: dict[int, int] = {}
+    for k in range(state):
+        operand = roles.consts + k
+        if _may_take(made, let, place, operand, free):
+            shares[ahead + k] = operand
+    return shares
+
+
+__all__ = ["Plan", "plan", "is_lazy"]

@@ -1,0 +1,71 @@
+"""Storage that only one iteration of a loop touches needs no dim for that loop.
+
+In: the fused tree. Out: the same with temporaries shrunk; those of rank 0 become scalar variables.
+
+    for i:                        for i:
+        y[i] = sin(x[i])    ->        y = sin(x[i])
+        s += y[i]                     s += y
+"""
+from __future__ import annotations
+
+from metaphrase.core.dims import symbols
+
+from .dependence import pinned
+from .nest import (Buf, Call, CallFn, E, Effect, For, Grow, Load, Map, SetDims, Stmt, Store, Swap, expressions, loads,
+                   map_expression, map_statement, walk)
+
+
+def shrink(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """Drop dims of temporaries that are indexed, everywhere, by one and the same loop."""
+    indices: dict[Buf, list[Map]] = {}
+    fixed: set[Buf] = set()
+    loops = {s.index for s in walk(body) if isinstance(s, For)}
+    for stmt in walk(body):
+        for e in expressions(stmt):
+            for load in loads(e):
+                indices.setdefault(load.buf, []).append(load.index)
+        if isinstance(stmt, Store):
+            indices.setdefault(stmt.buf, []).append(stmt.index)
+        elif isinstance(stmt, Call):
+            fixed |= {v.buf for v in (*stmt.reads, *stmt.writes)}
+        elif isinstance(stmt, Effect):
+            fixed |= set(stmt.reads)
+        elif isinstance(stmt, Swap):
+            fixed |= {stmt.a, stmt.b}
+        elif isinstance(stmt, (Grow, SetDims)):
+            fixed.add(stmt.buf)
+        elif isinstance(stmt, CallFn):
+            fixed |= set(stmt.bufs)
+    smaller: dict[Buf, tuple[Buf, tuple[int, ...]]] = {}
+    for buf, places in indices.items():
+        if buf.space != "temp" or not buf.dims or buf in fixed or buf.carried:
+            continue
+        keep = tuple(d for d in range(len(buf.dims)) if not _droppable([p[d] for p in places], loops))
+        if len(keep) < len(buf.dims):
+            smaller[buf] = Buf(buf.name, buf.dtype, tuple(buf.dims[d] for d in keep)), keep
+    if not smaller:
+        return body
+
+    def place(buf: Buf, index: Map) -> tuple[Buf, Map]:
+        if buf not in smaller:
+            return buf, index
+        new, keep = smaller[buf]
+        return new, tuple(index[d] for d in keep)
+
+    def expression(e: E) -> E:
+        def change(x: E) -> E | None:
+            return Load(*place(x.buf, x.index)) if isinstance(x, Load) and x.buf in smaller else None
+        return map_expression(e, change)
+
+    return tuple(map_statement(s, expression, place) for s in body)
+
+
+def _droppable(entries: list, loops: set[str]) -> bool:
+    first = entries[0]
+    if any(e != first for e in entries[1:]):
+        return False
+    if isinstance(first, int):
+        return True     # one slice, known when the program is made
+    if isinstance(first, E):
+        return False
+    return any(pinned(first, loop, frozenset()) for loop in symbols(first) & loops)

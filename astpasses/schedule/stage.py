@@ -1,0 +1,39 @@
+"""The loops stage: core in, a scheduled Program out.
+
+    schedule(f)               lower, fuse, shrink, fold, promote, place
+    schedule(f, fuse=False)   the same without fusion: the standing oracle (METAPHRASE_FUSE=0)
+"""
+from __future__ import annotations
+
+from dataclasses import replace
+
+from metaphrase.core.dims import symbols
+from metaphrase.core.facts import Facts
+from metaphrase.core.ir import Function
+
+from . import lower_arrays, lower_regions  # noqa: F401 - they register their rules
+from .expand import expand
+from .fold import fold
+from .fuse import fuse_block
+from .lower import lower
+from .nest import Program
+from .place import make_room, promote, temporaries
+from .rename import name_indices, names_in_use
+from .shrink import shrink
+
+
+def schedule(function: Function, *, fuse: bool = True) -> Program:
+    """Loop nests over buffers for `function`."""
+    program = lower(expand(function))
+    facts: Facts = program.facts
+    body = fuse_block(program.entry.body, facts, fuse)
+    if fuse:
+        body = shrink(body)
+    body = fold(body)
+    body = promote(body, program.names)
+    body = fold(body)
+    known = frozenset().union(frozenset(), *(symbols(d) for p in program.params for d in p.dims))
+    body = make_room(body, known)
+    body = name_indices(body, names_in_use(program, body))
+    entry = replace(program.entry, body=body, temps=temporaries(body))
+    return replace(program, entry=entry)

@@ -1,0 +1,180 @@
+"""What is known of size symbols and loop indices, and the one prover that uses it.
+
+In: ranges of symbols. Out: answers to `a <= b`, `a == b`, and dims simplified by them. False means "not shown".
+
+>>> from metaphrase.core.dims import Sym
+>>> n, i = Sym("n"), Sym("i")
+>>> facts = Facts().index("i", n)
+>>> facts.less(i, n), facts.less_equal(i + 1, n), facts.less(i + 1, n), facts.simplify((i + 3 * n) // n)
+(True, True, False, 3)
+"""
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from .dims import Atom, Dim, DimLike, Sym, dim_max, dim_min, floordiv, mod, terms_of
+
+Range = tuple[DimLike | None, DimLike | None]
+_DEPTH = 7
+
+
+class Facts:
+    """`index` and `bounded` give larger sets of facts. A symbol without a range is a size: not negative."""
+
+    def __init__(self, ranges: Mapping[str, Range] | None = None):
+        self.ranges: dict[str, Range] = dict(ranges or {})
+        self.order = {name: k for k, name in enumerate(self.ranges)}
+
+    def bounded(self, name: str, low: DimLike | None, high: DimLike | None) -> "Facts":
+        """low <= name <= high; None where nothing is known."""
+        return Facts({**{k: v for k, v in self.ranges.items() if k != name}, name: (low, high)})
+
+    def learn(self, name: str, low: DimLike | None, high: DimLike | None) -> None:
+        """Add low <= name <= high to these facts; for whoever builds up facts about names that are all different."""
+        self.ranges[name] = (low, high)
+        self.order.setdefault(name, len(self.order))
+
+    def index(self, name: str, extent: DimLike) -> "Facts":
+        """0 <= name < extent."""
+        return self.bounded(name, 0, extent - 1)
+
+    def less_equal(self, a: DimLike, b: DimLike) -> bool:
+        return self.nonnegative(b - a)
+
+    def less(self, a: DimLike, b: DimLike) -> bool:
+        return self.nonnegative(b - a - 1)
+
+    def equal(self, a: DimLike, b: DimLike) -> bool:
+        return a == b or self.simplify(a) == self.simplify(b)
+
+    def nonnegative(self, dim: DimLike, depth: int = _DEPTH) -> bool:
+        """Whether dim >= 0 can be shown, by putting bounds in the place of symbols."""
+        if isinstance(dim, int):
+            return dim >= 0
+        if all(c >= 0 and all(self._low_zero(atom, depth) for atom, _ in monomial) for monomial, c in dim.terms):
+            return True
+        if depth == 0:
+            return False
+        atoms = {atom for monomial, _ in dim.terms for atom, _ in monomial}
+        for atom in sorted(atoms, key=self._rank, reverse=True):
+            split = _linear_in(dim, atom)
+            if split is None:
+                continue
+            slope, rest = split
+            lows, highs = self._bounds(atom)
+            for bound in lows if self.nonnegative(slope, depth - 1) else ():
+                if self.nonnegative(slope * bound + rest, depth - 1):
+                    return True
+            for bound in highs if self.nonnegative(-slope, depth - 1) else ():
+                if self.nonnegative(slope * bound + rest, depth - 1):
+                    return True
+        return False
+
+    def _rank(self, atom: Atom) -> tuple[int, str]:
+        """Inner indices first: their bounds mention outer ones."""
+        return (self.order.get(atom.name, -1) if atom.kind == "sym" else len(self.order), atom.text)
+
+    def _low_zero(self, atom: Atom, depth: int) -> bool:
+        if atom.kind == "sym":
+            low = self.ranges.get(atom.name, (0, None))[0]
+            return low is not None and (isinstance(low, int) and low >= 0
+                                        or depth > 0 and self.nonnegative(low, depth - 1))
+        if atom.kind == "mod":
+            return True
+        a, b = atom.operands
+        below = [self.nonnegative(x, depth - 1) for x in (a, b)] if depth > 0 else [False]
+        return any(below) if atom.kind == "max" else all(below)
+
+    def _bounds(self, atom: Atom) -> tuple[list[DimLike], list[DimLike]]:
+        """Lower and upper bounds of an atom, as lists of dims."""
+        if atom.kind == "sym":
+            low, high = self.ranges.get(atom.name, (0, None))
+            return [x for x in (low,) if x is not None], [x for x in (high,) if x is not None]
+        a, b = atom.operands
+        if atom.kind == "mod":
+            return [0], [b - 1]
+        if atom.kind == "max":
+            return [a, b], ([a + b] if self.nonnegative(a, 2) and self.nonnegative(b, 2) else [])
+        if atom.kind == "min":
+            return ([0] if self.nonnegative(a, 2) and self.nonnegative(b, 2) else []), [a, b]
+        return ([0], [a]) if self.nonnegative(a, 2) and self.nonnegative(b - 1, 2) else ([], [])
+
+    def simplify(self, dim: DimLike) -> DimLike:
+        """The same number with floordiv, mod, max, min resolved where the facts decide them."""
+        if isinstance(dim, int) or all(a.kind == "sym" for m, _ in dim.terms for a, _ in m):
+            return dim
+        total: DimLike = 0
+        for monomial, coefficient in dim.terms:
+            product: DimLike = coefficient
+            for atom, power in monomial:
+                value = Sym(atom.name) if atom.kind == "sym" else self._simplify_atom(atom)
+                for _ in range(power):
+                    product = product * value
+            total = total + product
+        return total
+
+    def _simplify_atom(self, atom: Atom) -> DimLike:
+        a, b = (self.simplify(x) for x in atom.operands)
+        if atom.kind in ("max", "min"):
+            larger = a if self.less_equal(b, a) else b if self.less_equal(a, b) else None
+            if larger is None:
+                return dim_max(a, b) if atom.kind == "max" else dim_min(a, b)
+            return larger if atom.kind == "max" else (b if larger is a else a)
+        quotient, rest = divide(a, b)
+        if self.nonnegative(rest) and self.less(rest, b):
+            return quotient if atom.kind == "floordiv" else rest
+        if self.nonnegative(b - 1):
+            return quotient + floordiv(rest, b) if atom.kind == "floordiv" else mod(rest, b)
+        return floordiv(a, b) if atom.kind == "floordiv" else mod(a, b)
+
+
+def divide(a: DimLike, b: DimLike) -> tuple[DimLike, DimLike]:
+    """q, r with a = q * b + r: the terms of `a` that `b` divides, and the others.
+
+    >>> from metaphrase.core.dims import Sym
+    >>> divide(Sym("i") * Sym("m") + Sym("j"), Sym("m"))
+    (i, j)
+    """
+    if isinstance(b, int):
+        if b == 0:
+            return 0, a
+        if isinstance(a, int):
+            return a // b, a % b
+        quotient: DimLike = 0
+        rest: DimLike = 0
+        for monomial, coefficient in a.terms:
+            whole, left = (coefficient // b, coefficient % b) if not monomial else (
+                (coefficient // b, 0) if coefficient % b == 0 else (0, coefficient))
+            quotient = quotient + Dim(((monomial, 1),)) * whole if monomial else quotient + whole
+            rest = rest + Dim(((monomial, 1),)) * left if monomial else rest + left
+        return quotient, rest
+    if len(b.terms) != 1:
+        return (1, 0) if a == b else (0, a)
+    divisor, scale = dict(b.terms[0][0]), b.terms[0][1]
+    quotient, rest = 0, 0
+    for monomial, coefficient in terms_of(a):
+        powers = dict(monomial)
+        if coefficient % scale == 0 and all(powers.get(atom, 0) >= power for atom, power in divisor.items()):
+            left_over = tuple((atom, power - divisor.get(atom, 0)) for atom, power in monomial
+                              if power > divisor.get(atom, 0))
+            quotient = quotient + (Dim(((left_over, 1),)) * (coefficient // scale) if left_over
+                                   else coefficient // scale)
+        else:
+            rest = rest + (Dim(((monomial, 1),)) * coefficient if monomial else coefficient)
+    return quotient, rest
+
+
+def _linear_in(dim: Dim, atom: Atom) -> tuple[DimLike, DimLike] | None:
+    """slope, rest with dim = slope * atom + rest and no atom in either; None if it is not so."""
+    slope: DimLike = 0
+    rest: DimLike = 0
+    for monomial, coefficient in dim.terms:
+        powers = dict(monomial)
+        if atom not in powers:
+            rest = rest + (Dim(((monomial, 1),)) * coefficient if monomial else coefficient)
+        elif powers[atom] == 1:
+            left = tuple((a, p) for a, p in monomial if a != atom)
+            slope = slope + (Dim(((left, 1),)) * coefficient if left else coefficient)
+        else:
+            return None
+    return slope, rest
