@@ -1,7 +1,7 @@
 """`metaphrase build`: compile a function ahead of time, so that the first call finds it in the cache.
 
-In: a function and types of its arguments. Out: the compiled library's path; with `--output` a copy of the library and
-of its text. Example: `metaphrase build orbit.py:period --args "f64, f64"`.
+In: a function and types of its arguments. Out: the compiled library's path; with `--output` a copy of the
+library and of its text. Example: `metaphrase build orbit.py:period --args "f64, f64"`.
 """
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """`metaphrase check`: run every stage of a function and say whether it passes, without running the function.
 
-In: functions and types of their arguments. Out: one line a stage, or the error that points at the user's line.
-Example: `metaphrase check orbit.py:period --args "f64, f64" --grad`.
+In: functions and types of their arguments. Out: one line a stage, or the error that points at the user's
+line. Example: `metaphrase check orbit.py:period --args "f64, f64" --grad`.
 """
 from __future__ import annotations
 
@@ -13,7 +13,9 @@ from .target import add_target, target_of
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser("check", help="run every stage and report", description=__doc__.splitlines()[0])
+    parser = commands.add_parser(
+        "check", help="run every stage and report", description=__doc__.splitlines()[0]
+    )
     add_target(parser)
     parser.set_defaults(run=run)
 

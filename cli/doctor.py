@@ -19,9 +19,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def _python() -> str:
-    if sys.version_info < (3, 11):
-        raise RuntimeError(f"Python 3.11 or newer is needed, this is {platform.python_version()}")
-    return platform.python_version()
+    return f"{platform.python_version()} at {sys.executable}"
 
 
 def _packages() -> str:

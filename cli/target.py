@@ -32,7 +32,9 @@ class _Transformation(argparse.Action):
 
 def add_target(parser: argparse.ArgumentParser) -> None:
     """The options that name a function and its arguments."""
-    parser.add_argument("target", metavar="FILE.py:FUNCTION", help="the function; package.module:function works as well")
+    parser.add_argument(
+        "target", metavar="FILE.py:FUNCTION", help="the function; package.module:function works as well"
+    )
     parser.add_argument("--args", default="", metavar="TYPES", dest="args",
                         help='types of the arguments, such as "f64[n, 3], {\'w\': f32}, True"')
     parser.set_defaults(transformations=None)
@@ -70,7 +72,9 @@ def load(target: str) -> Callable[..., Any]:
         if not hasattr(value, part):
             functions = sorted(k for k, v in vars(module).items() if callable(v) and not k.startswith("_")
                                and getattr(v, "__module__", None) == module.__name__)
-            raise TargetError(f"{place} defines no {name}; it defines {', '.join(functions) or 'no functions'}")
+            raise TargetError(
+                f"{place} defines no {name}; it defines {', '.join(functions) or 'no functions'}"
+            )
         value = getattr(value, part)
     if not callable(value):
         raise TargetError(f"{target} is a {type(value).__name__}, not a function")

@@ -1,7 +1,7 @@
 """Train a two-layer network on 1,797 real handwritten digits, written as plain NumPy.
 
-In: scikit-learn's bundled UCI digits (8x8 images). Out: the test accuracy, and the time of a training step beside the
-same step written in NumPy by hand. Run: `python examples/digits.py`.
+In: scikit-learn's bundled UCI digits (8x8 images). Out: the test accuracy, and the time of a training step
+beside the same step written in NumPy by hand. Run: `python examples/digits.py`.
 """
 import time
 
@@ -31,14 +31,14 @@ def adam(params, gradients, state, count):
     first = tree.map(lambda m, g: 0.9 * m + 0.1 * g, state[0], gradients)
     second = tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, state[1], gradients)
     rate = RATE * np.sqrt(1 - 0.999 ** count) / (1 - 0.9 ** count)
-    return tree.map(lambda p, m, v: p - rate * m / (np.sqrt(v) + 1e-8), params, first, second), (first, second)
+    params = tree.map(lambda p, m, v: p - rate * m / (np.sqrt(v) + 1e-8), params, first, second)
+    return params, (first, second)
 
 
 @mp.jit
 def step(params, state, count, images, labels):
     value, gradients = mp.value_and_grad(loss)(params, images, labels)
-    params, state = adam(params, gradients, state, count)
-    return params, state, value
+    return *adam(params, gradients, state, count), value
 
 
 def step_by_hand(params, state, count, images, labels):
@@ -54,10 +54,9 @@ def step_by_hand(params, state, count, images, labels):
     probability[rows, labels] -= 1
     probability /= len(labels)
     hidden_bar = (probability @ params["w2"].T) * (before > 0)
-    gradients = {"w1": images.T @ hidden_bar, "b1": hidden_bar.sum(0), "w2": hidden.T @ probability,
-                 "b2": probability.sum(0)}
-    params, state = adam(params, gradients, state, count)
-    return params, state, value
+    gradients = {"w1": images.T @ hidden_bar, "b1": hidden_bar.sum(0),
+                 "w2": hidden.T @ probability, "b2": probability.sum(0)}
+    return *adam(params, gradients, state, count), value
 
 
 def main():

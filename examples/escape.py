@@ -1,6 +1,6 @@
 """Draw the Mandelbrot set: the escape time of one point by `while`, batched over all pixels by `vmap`.
 
-In: nothing. Out: examples/escape.png, 1200 x 900 pixels, and the time beside NumPy's. Run: `python examples/escape.py`.
+In: nothing. Out: examples/escape.png, and the time beside NumPy's. Run: `python examples/escape.py`.
 """
 import struct
 import time
@@ -16,7 +16,7 @@ CENTRE, SPAN = (-0.7436, 0.1318), 0.0067
 
 
 def escape(re, im):
-    """How many steps z -> z^2 + c takes to leave the disc of radius 16, with a fraction for smooth colours."""
+    """How many steps z -> z^2 + c takes to leave the disc of radius 16; the fraction makes colours smooth."""
     x = y = 0.0
     count = 0
     while x * x + y * y < 256.0 and count < LIMIT:
@@ -55,8 +55,9 @@ def write_png(path, pixels):
 
     height, width, _ = pixels.shape
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0))
-                     + chunk(b"IDAT", zlib.compress(rows, 6)) + chunk(b"IEND", b""))
+    header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
+    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 6))
+                     + chunk(b"IEND", b""))
 
 
 def main():
@@ -80,7 +81,8 @@ def main():
     path = Path(__file__).with_name("escape.png")
     write_png(path, colours(smooth))
     print(f"  wrote {path.name}")
-    # Rounding differs between the two, and near the set a last bit grows to another step: nearly all points agree.
+    # Rounding differs between the two, and near the set a last bit grows to another step: nearly all points
+    # agree.
     assert (np.abs(smooth - by_hand) < 1e-3).mean() > 0.98
 
 

@@ -1,7 +1,8 @@
 """Structured control flow by JAX's names, written with plain `if`, `while` and `for`.
 
-In: functions and values (pytrees). Out: what the loop or branch leaves. Code that uses Python's own control flow needs
-none of these; they are here for programs that were written for JAX, and run at once on NumPy arrays as well.
+In: functions and values (pytrees). Out: what the loop or branch leaves. Code that uses Python's own control
+flow needs none of these; they are here for programs that were written for JAX, and run at once on NumPy
+arrays as well.
 
 >>> fori_loop(0, 5, lambda i, total: total + i, 0)
 10
@@ -47,7 +48,8 @@ def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unroll: Any = None) -> Any:
-    """`val = init_val; for i in range(lower, upper): val = body_fun(i, val)`. `unroll` is accepted and not needed."""
+    """`val = init_val; for i in range(lower, upper): val = body_fun(i, val)`. `unroll` is accepted and not
+    needed."""
     val = init_val
     for i in range(lower, upper):
         val = body_fun(i, val)
@@ -86,8 +88,10 @@ def _length(xs: Any, length: int | None) -> Any:
     count = leaves[0].shape[0]
     for path, leaf in tree.leaves_with_path(xs):
         if leaf.shape[0] != count:
-            raise ValueError(f"lax.scan: the leaves of xs differ in length: {count} and, at xs{tree.keystr(path)}, "
-                             f"{leaf.shape[0]}")
+            raise ValueError(
+                f"lax.scan: the leaves of xs differ in length: {count} and, at xs{tree.keystr(path)}, "
+                f"{leaf.shape[0]}"
+            )
     if length is not None and length != count:
         raise ValueError(f"lax.scan: length is {length}, and xs has {count} rows")
     return count
@@ -119,7 +123,8 @@ def map(f: Callable, xs: Any, *, batch_size: int | None = None) -> Any:
 
 
 def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int = 0) -> Any:
-    """Running combinations elems[0], fn(elems[0], elems[1]), ... of an associative `fn` that takes whole arrays.
+    """Running combinations elems[0], fn(elems[0], elems[1]), ... of an associative `fn` that takes whole
+    arrays.
 
     Each pass doubles the distance that is combined, so there are log2(n) calls of `fn`.
     """

@@ -1,6 +1,7 @@
 """The steps of a path into a pytree, and the text of a path.
 
-In: what a container calls its children. Out: key entries, hashable and printed as the Python that reads the child.
+In: what a container calls its children. Out: key entries, hashable and printed as the Python that reads the
+child.
 
 >>> keystr((DictKey("layers"), SequenceKey(0), GetAttrKey("w")))
 "['layers'][0].w"

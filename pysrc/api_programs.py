@@ -1,7 +1,7 @@
 """The transformations of the public API, each as one step from Function to Function.
 
-In: a core Function and marks on its parameters. Out: a Function whose parameters and results are in a fixed order that
-`api` fits pytrees to. Nothing here knows of users' functions.
+In: a core Function and marks on its parameters. Out: a Function whose parameters and results are in a fixed
+order that `api` fits pytrees to. Nothing here knows of users' functions.
 
     gradient(f, wrt=[True, False])      (*params) -> (*results, *gradients of the first result)
     forward(f, wrt)                     (*params, *tangents) -> (*results, *tangents of results)
@@ -51,7 +51,10 @@ def _continue(function: Function) -> Builder:
 def first_result_only(function: Function) -> Function:
     """The same values; only the first result has a derivative."""
     with _continue(function) as builder:
-        rest = [stop_gradient(r) if isinstance(r, Var) and has_tangent(r.type) else r for r in function.results[1:]]
+        rest = [
+            stop_gradient(r) if isinstance(r, Var) and has_tangent(r.type) else r
+            for r in function.results[1:]
+        ]
         return builder.function([function.results[0], *rest])
 
 
@@ -74,9 +77,9 @@ def gradient(function: Function, wrt: Marks, clean: Clean = _unchanged) -> Funct
 
 @dataclass(frozen=True)
 class LinearParts:
-    """`known(*params) -> (*results, *residuals)`, `pullback(*residuals, *cotangents) -> cotangents of the marked
-    parameters`, `pushforward(*residuals, *tangents) -> tangents`; one cotangent or tangent for every result that has
-    a tangent space."""
+    """`known(*params) -> (*results, *residuals)`, `pullback(*residuals, *cotangents) -> cotangents of the
+    marked parameters`, `pushforward(*residuals, *tangents) -> tangents`; one cotangent or tangent for every
+    result that has a tangent space."""
 
     known: Function
     pullback: Function
@@ -95,7 +98,9 @@ def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> L
     back, found = transpose(linear, marks)
     with Builder(f"pullback_{function.name}") as builder:
         given = [builder.parameter(_name(r, "residual"), r.type.plain) for r in residuals]
-        bars = [builder.parameter(_name(r, "result") + "_bar", r.type.plain) for r in _pick(function.results, has)]
+        bars = [
+            builder.parameter(_name(r, "result") + "_bar", r.type.plain) for r in _pick(function.results, has)
+        ]
         got = iter(builder.replay(back, [*given, *_pick(bars, nonzero)]))
         pullback = builder.function([next(got) if f else zeros(p.type.plain) for p, f in zip(targets, found)])
     with Builder(f"pushforward_{function.name}") as builder:
@@ -111,7 +116,7 @@ def _name(atom: Atom, otherwise: str) -> str:
     return atom.name if isinstance(atom, Var) else otherwise
 
 
-# ------------------------------------------------------------------------------------------------------------ batching
+# ---- batching --------------------------------------------------------------------------------------------
 
 
 def _moved(x: Any, source: int, target: int) -> Any:
@@ -132,9 +137,13 @@ def batched(function: Function, size: DimLike, axes: Sequence[int | None], out_a
     inner, marks = batch(function, size, [axis is not None for axis in axes])
     with Builder(f"batched_{function.name}") as builder:
         params = [builder.parameter(p.name, t) for p, t in zip(function.params, types, strict=True)]
-        outs = builder.replay(inner, [x if axis is None else _moved(x, axis, 0) for x, axis in zip(params, axes)])
+        outs = builder.replay(
+            inner, [x if axis is None else _moved(x, axis, 0) for x, axis in zip(params, axes)]
+        )
         results: list[Any] = []
-        for k, (out, has_batch, axis, plain) in enumerate(zip(outs, marks, out_axes, function.results, strict=True)):
+        for k, (out, has_batch, axis, plain) in enumerate(
+            zip(outs, marks, out_axes, function.results, strict=True)
+        ):
             if axis is None:
                 if has_batch:
                     raise ValueError(k)
@@ -147,7 +156,7 @@ def batched(function: Function, size: DimLike, axes: Sequence[int | None], out_a
         return builder.function(results)
 
 
-# ----------------------------------------------------------------------------------------------------------- Jacobians
+# ---- Jacobians -------------------------------------------------------------------------------------------
 
 
 def _basis(type_: Array) -> Any:

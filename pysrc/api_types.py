@@ -1,6 +1,8 @@
-"""Types that stand for arrays: `ShapeDtypeStruct`, and the short text `f64[n, 3]` that the command line takes.
+"""Types that stand for arrays: `ShapeDtypeStruct`, and the short text `f64[n, 3]` that the command line
+takes.
 
-In: shapes and dtypes, or text. Out: values that `eval_shape`, `lower`, `source` and the tools accept for arrays.
+In: shapes and dtypes, or text. Out: values that `eval_shape`, `lower`, `source` and the tools accept for
+arrays.
 
 >>> parse_arguments("f64[n, 3], {'w': f32}, True")
 (ShapeDtypeStruct(shape=(n, 3), dtype=float64), {'w': ShapeDtypeStruct(shape=(), dtype=float32)}, True)
@@ -73,13 +75,16 @@ class ArgumentsError(ValueError):
 
 
 def parse_arguments(text: str) -> tuple[Any, ...]:
-    """Positional arguments from text: `f64[n, 3]` for an array, `f64` for a scalar, Python literals and containers."""
+    """Positional arguments from text: `f64[n, 3]` for an array, `f64` for a scalar, Python literals and
+    containers."""
     if not text.strip():
         return ()
     try:
         tree = ast.parse(f"({text},)", mode="eval").body
     except SyntaxError as error:
-        raise ArgumentsError("the arguments do not read as Python", text, max((error.offset or 2) - 2, 0)) from None
+        raise ArgumentsError(
+            "the arguments do not read as Python", text, max((error.offset or 2) - 2, 0)
+        ) from None
     assert isinstance(tree, ast.Tuple)
     return tuple(_value(node, text) for node in tree.elts)
 
@@ -108,8 +113,11 @@ def _literal(node: ast.expr | None, text: str) -> Any:
     try:
         return ast.literal_eval(node)  # type: ignore[arg-type]
     except (ValueError, TypeError):
-        raise ArgumentsError("expected a type like f64[n, 3], a container of types, or a Python literal", text,
-                             node.col_offset - 1 if node is not None else 0) from None
+        raise ArgumentsError(
+            "expected a type like f64[n, 3], a container of types, or a Python literal",
+            text,
+            node.col_offset - 1 if node is not None else 0,
+        ) from None
 
 
 def _dim(node: ast.expr, text: str) -> DimLike:

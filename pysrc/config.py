@@ -1,7 +1,7 @@
 """Settings: one name each, as METAPHRASE_NAME in the environment, `config.name`, and a context manager.
 
-In: the environment when the package is imported, and assignments. Out: `config`. Settings that the runtime reads are
-written through to the environment, so that both see one value.
+In: the environment when the package is imported, and assignments. Out: `config`. Settings that the runtime
+reads are written through to the environment, so that both see one value.
 
 >>> config.fuse
 True
@@ -30,7 +30,8 @@ def _boolean(text: str) -> bool:
 
 @dataclass(frozen=True)
 class Setting:
-    """`scope`: "thread" (a `with` holds for this thread) or "process" (read by the runtime from the environment)."""
+    """`scope`: "thread" (a `with` holds for this thread) or "process" (read by the runtime from the
+    environment)."""
 
     name: str
     default: Any
@@ -109,15 +110,18 @@ class Config:
             where[name] = value
 
     def update(self, name: str, value: Any) -> None:
-        """Assign by name; takes JAX's spelling `jax_disable_jit`, and `jax_enable_x64`, which is always on."""
+        """Assign by name; takes JAX's spelling `jax_disable_jit`, and `jax_enable_x64`, which is always
+        on."""
         if name in _ALWAYS_ON:
             if not value:
-                raise ValueError(f"{name} can't be turned off: float64 is NumPy's default; pass dtype=np.float32")
+                raise ValueError(
+                    f"{name} can't be turned off: float64 is NumPy's default; pass dtype=np.float32"
+                )
             return
         setattr(self, _FROM_JAX.get(name, name), value)
 
     @contextlib.contextmanager
-    def __call__(self, **settings: Any) -> Iterator["Config"]:
+    def __call__(self, **settings: Any) -> Iterator[Config]:
         """Settings for a `with` block; of thread scope they hold in this thread only."""
         overrides = self._overrides()
         local, environment = dict(overrides), {}
@@ -147,7 +151,9 @@ class Config:
 def _unknown(name: str) -> str:
     import difflib
     close = difflib.get_close_matches(name, SETTINGS, 1)
-    return f"no setting is called {name!r}" + (f"; did you mean {close[0]!r}?" if close else f": {', '.join(SETTINGS)}")
+    return f"no setting is called {name!r}" + (
+        f"; did you mean {close[0]!r}?" if close else f": {', '.join(SETTINGS)}"
+    )
 
 
 config = Config()

@@ -1,7 +1,7 @@
 """`metaphrase.lax`: the names of `jax.lax` that programs use, over NumPy arrays.
 
-In: arrays and functions. Out: arrays. Control flow is in `_control`; the elementwise names are NumPy's own functions,
-so NumPy's promotion applies (JAX's are stricter).
+In: arrays and functions. Out: arrays. Control flow is in `_control`; the elementwise names are NumPy's own
+functions, so NumPy's promotion applies (JAX's are stricter).
 
 >>> dynamic_slice(np.arange(10), (7,), (5,))
 array([5, 6, 7, 8, 9])
@@ -16,14 +16,13 @@ import numpy as np
 from scipy import special as _special_functions
 
 from . import tree
-from ._control import (  # noqa: F401
-    associative_scan, cond, fori_loop, map, scan, switch, while_loop)
+from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: F401
 from ._special import erf_inv  # noqa: F401
 from .ops.elementary import stop_gradient as _stop_gradient
 from .ops.indexing import slice as _slice
 from .ops.indexing import slice_update as _slice_update
 
-# ---------------------------------------------------------------------------------------- elementwise, by NumPy's names
+# ---- elementwise, by NumPy's names ----------------------------------------------------------------------
 
 abs, neg, sign, floor, ceil = np.abs, np.negative, np.sign, np.floor, np.ceil
 exp, exp2, expm1, log, log1p, sqrt, cbrt = np.exp, np.exp2, np.expm1, np.log, np.log1p, np.sqrt, np.cbrt
@@ -32,7 +31,12 @@ sinh, cosh, tanh, asinh, acosh, atanh = np.sinh, np.cosh, np.tanh, np.arcsinh, n
 add, sub, mul, div, pow, rem = np.add, np.subtract, np.multiply, np.true_divide, np.power, np.fmod
 max, min, nextafter, square, is_finite = np.maximum, np.minimum, np.nextafter, np.square, np.isfinite
 eq, ne, lt, le, gt, ge = np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal
-bitwise_and, bitwise_or, bitwise_xor, bitwise_not = np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.bitwise_not
+bitwise_and, bitwise_or, bitwise_xor, bitwise_not = (
+    np.bitwise_and,
+    np.bitwise_or,
+    np.bitwise_xor,
+    np.bitwise_not,
+)
 shift_left, shift_right_arithmetic = np.left_shift, np.right_shift
 real, imag, conj = np.real, np.imag, np.conj
 erf, erfc, lgamma, digamma = _special_functions.erf, _special_functions.erfc, _special_functions.gammaln, \
@@ -86,8 +90,10 @@ def select(pred: Any, on_true: Any, on_false: Any) -> Any:
     """Elementwise choice between arrays of one shape and dtype."""
     on_true, on_false = np.asarray(on_true), np.asarray(on_false)
     if on_true.shape != on_false.shape or on_true.dtype != on_false.dtype:
-        raise TypeError(f"lax.select chooses between arrays of one type, and got {on_true.dtype}{list(on_true.shape)} "
-                        f"and {on_false.dtype}{list(on_false.shape)}; np.where broadcasts and promotes")
+        raise TypeError(
+            f"lax.select chooses between arrays of one type, and got {on_true.dtype}{list(on_true.shape)} "
+            f"and {on_false.dtype}{list(on_false.shape)}; np.where broadcasts and promotes"
+        )
     return np.where(pred, on_true, on_false)
 
 
@@ -103,7 +109,7 @@ def convert_element_type(operand: Any, new_dtype: Any) -> Any:
     return np.asarray(operand).astype(new_dtype)
 
 
-# -------------------------------------------------------------------------------------------------------------- shapes
+# ---- shapes ----------------------------------------------------------------------------------------------
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
@@ -111,7 +117,9 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
-    return np.full(np.shape(x) if shape is None else shape, fill_value, np.asarray(x).dtype if dtype is None else dtype)
+    return np.full(
+        np.shape(x) if shape is None else shape, fill_value, np.asarray(x).dtype if dtype is None else dtype
+    )
 
 
 def iota(dtype: Any, size: int) -> Any:
@@ -162,7 +170,7 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     return np.concatenate(operands, axis=dimension)
 
 
-# ------------------------------------------------------------------------------------------------------------- slicing
+# ---- slicing ---------------------------------------------------------------------------------------------
 
 
 def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
@@ -172,14 +180,20 @@ def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[in
     return operand[tuple(np.s_[a:b:s] for a, b, s in zip(start_indices, limit_indices, steps))]
 
 
-def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
+def slice_in_dim(
+    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
+) -> Any:
     index = [np.s_[:]] * np.ndim(operand)
     index[axis] = np.s_[start_index:limit_index:stride]
     return operand[tuple(index)]
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
-    return slice_in_dim(operand, index, index + 1 or None, axis=axis) if keepdims else np.take(operand, index, axis)
+    return (
+        slice_in_dim(operand, index, index + 1 or None, axis=axis)
+        if keepdims
+        else np.take(operand, index, axis)
+    )
 
 
 def _clipped(start_indices: Any, shape: Sequence[Any], sizes: Sequence[Any]) -> list[Any]:
@@ -196,8 +210,10 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) 
     """A window of static sizes at a computed place; a window that would stick out is moved inside."""
     operand, sizes = np.asarray(operand), tuple(slice_sizes)
     if len(sizes) != operand.ndim or len(start_indices) != operand.ndim:
-        raise TypeError(f"lax.dynamic_slice of an array of rank {operand.ndim} takes as many starts and sizes, and got "
-                        f"{len(start_indices)} starts and {len(sizes)} sizes")
+        raise TypeError(
+            f"lax.dynamic_slice of an array of rank {operand.ndim} takes as many starts and sizes, and got "
+            f"{len(start_indices)} starts and {len(sizes)} sizes"
+        )
     starts = _clipped(start_indices, operand.shape, sizes)
     return _slice(operand, *starts, shape=sizes, step=(1,) * len(sizes))
 
@@ -227,7 +243,9 @@ def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Any:
     operand = np.asarray(operand)
     axis = axis % operand.ndim
-    return dynamic_update_slice(operand, update, [start_index if k == axis else 0 for k in range(operand.ndim)])
+    return dynamic_update_slice(
+        operand, update, [start_index if k == axis else 0 for k in range(operand.ndim)]
+    )
 
 
 def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Any:
@@ -237,7 +255,7 @@ def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int
     return dynamic_update_slice_in_dim(operand, update, index, axis)
 
 
-# ------------------------------------------------------------------------------------------- reductions, order, products
+# ---- reductions, order, products -------------------------------------------------------------------------
 
 
 def cumsum(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
@@ -287,7 +305,8 @@ def sort(operand: Any, dimension: int = -1) -> Any:
 
 
 def top_k(operand: Any, k: int) -> tuple[Any, Any]:
-    """The k largest along the last axis, largest first, and where they are; among equals the first come first."""
+    """The k largest along the last axis, largest first, and where they are; among equals the first come
+    first."""
     operand = np.asarray(operand)
     falling = ~operand if operand.dtype.kind in "iub" else -operand
     places = np.argsort(falling, axis=-1, kind="stable")[..., :k]
@@ -305,7 +324,8 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
 
 def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None,
                 preferred_element_type: Any = None) -> Any:
-    """Sum over the paired axes of contraction, elementwise over the paired batch axes, outer over the rest."""
+    """Sum over the paired axes of contraction, elementwise over the paired batch axes, outer over the
+    rest."""
     (left_sum, right_sum), (left_batch, right_batch) = dimension_numbers
     left, right = list(range(np.ndim(lhs))), [np.ndim(lhs) + k for k in range(np.ndim(rhs))]
     for a, b in (*zip(left_sum, right_sum), *zip(left_batch, right_batch)):

@@ -1,6 +1,7 @@
 """Functions of neural networks, as plain NumPy: they run at once and are staged like any user's code.
 
-In: arrays of floats. Out: arrays of the same dtype. Names, arguments and derivatives at kinks are those of `jax.nn`.
+In: arrays of floats. Out: arrays of the same dtype. Names, arguments and derivatives at kinks are those of
+`jax.nn`.
 
 >>> softmax(np.array([0.0, 0.0, np.log(2.0)]))
 array([0.25, 0.25, 0.5 ])
@@ -21,7 +22,7 @@ def _zero(x: Any) -> Any:
     return np.zeros_like(x)
 
 
-# --------------------------------------------------------------------------------------------------------- activations
+# ---- activations -----------------------------------------------------------------------------------------
 
 
 def identity(x: Any) -> Any:
@@ -146,12 +147,13 @@ def glu(x: Any, axis: int = -1) -> Any:
     return first * sigmoid(second)
 
 
-# --------------------------------------------------------------------------------------------------------- normalisers
+# ---- normalisers -----------------------------------------------------------------------------------------
 
 
 def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False,
               where: Any = None) -> Any:
-    """log(sum(b * exp(a))), shifted by the largest element; with `return_sign` (log|sum|, sign of the sum)."""
+    """log(sum(b * exp(a))), shifted by the largest element; with `return_sign` (log|sum|, sign of the
+    sum)."""
     a = np.asarray(a)
     if where is not None:
         a = np.where(where, a, -np.inf)

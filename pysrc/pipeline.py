@@ -58,24 +58,45 @@ def _compiles(text: str) -> None:
 
 
 STAGES: tuple[Stage, ...] = (
-    Stage("source", "the user's function",
-          "first: everything starts from what the user wrote"),
-    Stage("normal", "Python with one kind of branch, one kind of loop, one return",
-          "before control: jumps must be gone before branches and loops can carry their state"),
-    Stage("control", "Python whose if, while and for are calls that carry state explicitly",
-          "before core: running it with staged values is what makes the core program"),
-    Stage("core", "a typed functional program, one operation a line",
-          "after control: types and regions are known here, and the user's Python is not needed any more",
-          _check_program, _program_text),
-    Stage("transformed", "core after jvp, split, transpose, batch, then simplified",
-          "before any code: derivatives and batches are taken of programs, never of code",
-          _check_program, _program_text),
-    Stage("numpy", "idiomatic NumPy source that needs NumPy only",
-          "from transformed core: what un-jitted transforms run, and what a person reads", _compiles),
-    Stage("loops", "fused loop nests over buffers",
-          "after all transformations: fusion and buffers are decided once, for the final program", None, _loops_text),
-    Stage("cython", "the text that is compiled",
-          "last: it spells the loop nests and decides nothing"),
+    Stage("source", "the user's function", "first: everything starts from what the user wrote"),
+    Stage(
+        "normal",
+        "Python with one kind of branch, one kind of loop, one return",
+        "before control: jumps must be gone before branches and loops can carry their state",
+    ),
+    Stage(
+        "control",
+        "Python whose if, while and for are calls that carry state explicitly",
+        "before core: running it with staged values is what makes the core program",
+    ),
+    Stage(
+        "core",
+        "a typed functional program, one operation a line",
+        "after control: types and regions are known here, and the user's Python is not needed any more",
+        _check_program,
+        _program_text,
+    ),
+    Stage(
+        "transformed",
+        "core after jvp, split, transpose, batch, then simplified",
+        "before any code: derivatives and batches are taken of programs, never of code",
+        _check_program,
+        _program_text,
+    ),
+    Stage(
+        "numpy",
+        "idiomatic NumPy source that needs NumPy only",
+        "from transformed core: what un-jitted transforms run, and what a person reads",
+        _compiles,
+    ),
+    Stage(
+        "loops",
+        "fused loop nests over buffers",
+        "after all transformations: fusion and buffers are decided once, for the final program",
+        None,
+        _loops_text,
+    ),
+    Stage("cython", "the text that is compiled", "last: it spells the loop nests and decides nothing"),
 )
 BY_NAME = {stage.name: stage for stage in STAGES}
 
@@ -136,7 +157,7 @@ def run(name: str, function: Callable[..., Any], *args: Any, **keywords: Any) ->
     return output
 
 
-# ------------------------------------------------------------------------------------------------------ stages in a row
+# ---- stages in a row -------------------------------------------------------------------------------------
 
 
 def cleaned(function: Function) -> Function:

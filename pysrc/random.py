@@ -1,8 +1,8 @@
 """Random numbers from explicit keys: Threefry-2x32 counters, bit for bit those of JAX's default generator.
 
-In: a key, an array of two uint32. Out: arrays that depend on the key and the shape alone. Float samples are float64
-and integers int64 unless a dtype is given, as in JAX with 64-bit types enabled. All of it is plain NumPy, so it
-runs at once and is staged, batched and compiled like any user's code.
+In: a key, an array of two uint32. Out: arrays that depend on the key and the shape alone. Float samples are
+float64 and integers int64 unless a dtype is given, as in JAX with 64-bit types enabled. All of it is plain
+NumPy, so it runs at once and is staged, batched and compiled like any user's code.
 
 >>> key = PRNGKey(0)
 >>> np.round(uniform(key, (3,)), 4)
@@ -23,7 +23,7 @@ ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
 PARITY = 0x1BD11BDA
 
 
-# ------------------------------------------------------------------------------------------------------------ the hash
+# ---- the hash --------------------------------------------------------------------------------------------
 
 
 def _mix(x0: Any, x1: Any, rotation: int) -> tuple[Any, Any]:
@@ -62,7 +62,7 @@ def _hash_counters(key: Any, shape: tuple) -> tuple[Any, Any]:
     return threefry_2x32(key, (counter >> 32).astype(np.uint32), counter.astype(np.uint32))
 
 
-# ---------------------------------------------------------------------------------------------------------------- keys
+# ---- keys ------------------------------------------------------------------------------------------------
 
 
 def key(seed: Any, *, impl: str | None = None) -> Any:
@@ -86,8 +86,10 @@ def PRNGKey(seed: Any, *, impl: str | None = None) -> Any:
 def _check_key(name: str, key: Any) -> Any:
     key = np.asarray(key)
     if key.dtype != np.uint32 or key.shape != (2,):
-        raise TypeError(f"random.{name} takes one key, an array of two uint32, and got {key.dtype}{list(key.shape)}; "
-                        "make one with random.key(seed), or use vmap over an array of keys")
+        raise TypeError(
+            f"random.{name} takes one key, an array of two uint32, and got {key.dtype}{list(key.shape)}; "
+            "make one with random.key(seed), or use vmap over an array of keys"
+        )
     return key
 
 
@@ -124,7 +126,7 @@ def clone(key: Any) -> Any:
     return key
 
 
-# ---------------------------------------------------------------------------------------------------------------- bits
+# ---- bits ------------------------------------------------------------------------------------------------
 
 
 def _shape(shape: Any) -> tuple:
@@ -223,7 +225,7 @@ def randint(key: Any, shape: Any, minval: Any, maxval: Any, dtype: Any = int) ->
     return _finish((low + offset.astype(wide)).astype(dtype), shape)
 
 
-# ------------------------------------------------------------------------------------------------------- distributions
+# ---- distributions ---------------------------------------------------------------------------------------
 
 
 def normal(key: Any, shape: Any = (), dtype: Any = float) -> Any:
@@ -296,7 +298,9 @@ def logistic(key: Any, shape: Any = (), dtype: Any = float) -> Any:
 def cauchy(key: Any, shape: Any = (), dtype: Any = float) -> Any:
     """Standard Cauchy."""
     dtype = _float_dtype("cauchy", dtype)
-    return np.tan(dtype.type(np.pi) * (uniform(key, shape, dtype, minval=np.finfo(dtype).eps) - dtype.type(0.5)))
+    return np.tan(
+        dtype.type(np.pi) * (uniform(key, shape, dtype, minval=np.finfo(dtype).eps) - dtype.type(0.5))
+    )
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = int) -> Any:
@@ -304,11 +308,12 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = int) -> Any:
     return (2 * bernoulli(key, 0.5, shape) - 1).astype(dtype)
 
 
-# --------------------------------------------------------------------------------------------------- orders and choices
+# ---- orders and choices ----------------------------------------------------------------------------------
 
 
 def _shuffle(key: Any, x: Any, axis: int) -> Any:
-    """x in a random order along `axis`, each line of x in its own; sorted by fresh bits often enough for no ties."""
+    """x in a random order along `axis`, each line of x in its own; sorted by fresh bits often enough for no
+    ties."""
     rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2 ** 32 - 1))
     for _ in range(rounds):
         keys = split(key)
@@ -353,7 +358,9 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
             total = np.cumsum(p)
             where = np.searchsorted(total, total[-1] * (1 - uniform(key, shape, total.dtype)))
         else:
-            where = np.reshape(np.argsort(-(gumbel(key, (count,), p.dtype) + np.log(p)), kind="stable")[:draws], shape)
+            where = np.reshape(
+                np.argsort(-(gumbel(key, (count,), p.dtype) + np.log(p)), kind="stable")[:draws], shape
+            )
     return where if np.ndim(a) == 0 else np.take(a, where, axis=axis)
 
 

@@ -1,6 +1,7 @@
 """Pytrees by their short names, as in `jax.tree`.
 
-In: nested containers. Out: their leaves, their structure, mapped copies. The functions live in `metaphrase.tree_util`.
+In: nested containers. Out: their leaves, their structure, mapped copies. The functions live in
+`metaphrase.tree_util`.
 
 >>> map(lambda x, y: x + y, {"w": 1, "b": 2}, {"w": 10, "b": 20})
 {'b': 22, 'w': 11}
@@ -51,8 +52,22 @@ from .tree_util import tree_structure as structure
 from .tree_util import tree_transpose as transpose
 from .tree_util import tree_unflatten as unflatten
 
-__all__ = ["all", "broadcast", "flatten", "flatten_with_path", "leaves", "leaves_with_path", "map", "map_with_path",
-           "reduce", "reduce_associative", "static", "structure", "transpose", "unflatten"]
+__all__ = [
+    "all",
+    "broadcast",
+    "flatten",
+    "flatten_with_path",
+    "leaves",
+    "leaves_with_path",
+    "map",
+    "map_with_path",
+    "reduce",
+    "reduce_associative",
+    "static",
+    "structure",
+    "transpose",
+    "unflatten",
+]
 
 
 def static(**keywords: Any) -> Any:

@@ -1,8 +1,10 @@
-"""Pytrees: nested containers with values at the leaves, and `PyTreeDef`, what is left when the leaves are taken out.
+"""Pytrees: nested containers with values at the leaves, and `PyTreeDef`, what is left when the leaves are
+taken out.
 
-In: any nesting of tuple, list, dict (keys sorted), OrderedDict, defaultdict, NamedTuple, None (an empty container) and
-registered classes. Out: a list of leaves and a `PyTreeDef`, and back again. Everything else is a leaf. The names and
-their meaning are those of `jax.tree_util`; `metaphrase.tree` has the same functions by their short names.
+In: any nesting of tuple, list, dict (keys sorted), OrderedDict, defaultdict, NamedTuple, None (an empty
+container) and registered classes. Out: a list of leaves and a `PyTreeDef`, and back again. Everything else is
+a leaf. The names and their meaning are those of `jax.tree_util`; `metaphrase.tree` has the same functions by
+their short names.
 
 >>> tree_flatten({"b": 1, "a": (2, None)})
 ([2, 1], PyTreeDef({'a': (*, None), 'b': *}))
@@ -10,76 +12,35 @@ their meaning are those of `jax.tree_util`; `metaphrase.tree` has the same funct
 from __future__ import annotations
 
 import collections
-import dataclasses
 import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ._tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey, keystr
+from ._tree_keys import (  # noqa: F401
+    DictKey,
+    FlattenedIndexKey,
+    GetAttrKey,
+    KeyEntry,
+    KeyPath,
+    SequenceKey,
+    keystr,
+)
+from ._tree_registry import (  # noqa: F401
+    REGISTRY,
+    Kind,
+    Partial,
+    kind_of,
+    number_keys,
+    register_dataclass,
+    register_pytree_node,
+    register_pytree_node_class,
+    register_pytree_with_keys,
+    register_pytree_with_keys_class,
+    register_static,
+)
 
 IsLeaf = Callable[[Any], bool] | None
 NOT_GIVEN = object()
-
-
-class Kind:
-    """How one container type comes apart and goes together: its row in the registry.
-
-    `flatten(node) -> (children, metadata)`, `unflatten(metadata, children) -> node`,
-    `keys(node, metadata) -> one KeyEntry a child`.
-    """
-
-    __slots__ = ("type", "flatten", "unflatten", "keys")
-
-    def __init__(self, type: type, flatten: Callable, unflatten: Callable, keys: Callable):
-        self.type, self.flatten, self.unflatten, self.keys = type, flatten, unflatten, keys
-
-
-def _sorted_keys(node: dict) -> tuple:
-    try:
-        return tuple(sorted(node))
-    except TypeError as error:
-        names = ", ".join(map(repr, node))
-        raise ValueError(f"the keys of a dict in a pytree must be sortable, and these are not: {names}") from error
-
-
-def _number(node: Any, metadata: Any, start: Callable[[int], KeyEntry] = SequenceKey) -> list[KeyEntry]:
-    return [start(i) for i in range(len(node))]
-
-
-def _flatten_dict(node: dict) -> tuple[list, tuple]:
-    keys = _sorted_keys(node)
-    return [node[k] for k in keys], keys
-
-
-def _flatten_defaultdict(node: collections.defaultdict) -> tuple[list, tuple]:
-    keys = _sorted_keys(node)
-    return [node[k] for k in keys], (node.default_factory, keys)
-
-
-_REGISTRY: dict[type, Kind] = {kind.type: kind for kind in (
-    Kind(tuple, lambda n: (n, None), lambda m, c: tuple(c), _number),
-    Kind(list, lambda n: (n, None), lambda m, c: list(c), _number),
-    Kind(dict, _flatten_dict, lambda m, c: dict(zip(m, c)), lambda n, m: [DictKey(k) for k in m]),
-    Kind(type(None), lambda n: ((), None), lambda m, c: None, lambda n, m: []),
-    Kind(collections.OrderedDict, lambda n: (list(n.values()), tuple(n)),
-         lambda m, c: collections.OrderedDict(zip(m, c)), lambda n, m: [DictKey(k) for k in m]),
-    Kind(collections.defaultdict, _flatten_defaultdict, lambda m, c: collections.defaultdict(m[0], zip(m[1], c)),
-         lambda n, m: [DictKey(k) for k in m[1]]),
-)}
-
-
-@functools.cache
-def _namedtuple_kind(cls: type) -> Kind:
-    return Kind(cls, lambda n: (n, None), lambda m, c: cls._make(c), lambda n, m: [GetAttrKey(f) for f in cls._fields])
-
-
-def kind_of(node: Any) -> Kind | None:
-    """The registry's row for a container; None for a leaf."""
-    cls = type(node)
-    kind = _REGISTRY.get(cls)
-    if kind is None and issubclass(cls, tuple) and hasattr(cls, "_fields"):
-        return _namedtuple_kind(cls)
-    return kind
 
 
 class PyTreeDef:
@@ -108,7 +69,9 @@ class PyTreeDef:
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
             few = "few" if len(leaves) < self.num_leaves else "many"
-            raise ValueError(f"Too {few} leaves for PyTreeDef; expected {self.num_leaves}, got {len(leaves)}: {self}")
+            raise ValueError(
+                f"Too {few} leaves for PyTreeDef; expected {self.num_leaves}, got {len(leaves)}: {self}"
+            )
         return self._take(iter(leaves))
 
     def _take(self, leaves: Iterator[Any]) -> Any:
@@ -218,10 +181,14 @@ def _describe(structure: PyTreeDef, node: Any = NOT_GIVEN) -> str:
 
 
 def _keys(kind: Kind, node: Any, metadata: Any, children: Sequence) -> Sequence[KeyEntry]:
-    return kind.keys(node, metadata) if kind.type is not tuple and kind.type is not list else _number(children, None)
+    return (
+        kind.keys(node, metadata)
+        if kind.type is not tuple and kind.type is not list
+        else number_keys(children, None)
+    )
 
 
-# ---------------------------------------------------------------------------------------------- taking apart, together
+# ---- taking apart ----------------------------------------------------------------------------------------
 
 
 def tree_flatten(tree: Any, is_leaf: IsLeaf = None) -> tuple[list[Any], PyTreeDef]:
@@ -265,7 +232,9 @@ def tree_flatten_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None
         children, metadata = kind.flatten(node)
         children = tuple(children)
         keys = _keys(kind, node, metadata, children)
-        return PyTreeDef(kind, metadata, tuple(walk(child, (*path, key)) for key, child in zip(keys, children)))
+        return PyTreeDef(
+            kind, metadata, tuple(walk(child, (*path, key)) for key, child in zip(keys, children))
+        )
 
     structure = walk(tree, ())
     return pairs, structure
@@ -276,11 +245,12 @@ def tree_leaves_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None,
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
-# ------------------------------------------------------------------------------------------------------------- mapping
+# ---- mapping ---------------------------------------------------------------------------------------------
 
 
 def _match(structure: PyTreeDef, trees: Sequence[Any], who: str) -> list[list[Any]]:
-    """Each of `trees` cut where the first tree has its leaves; an error that shows both structures and the path."""
+    """Each of `trees` cut where the first tree has its leaves; an error that shows both structures and the
+    path."""
     rows = []
     for position, tree in enumerate(trees, start=2):
         out: list[Any] = []
@@ -300,11 +270,20 @@ def tree_map(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: IsLeaf = Non
     return structure.unflatten([f(*xs) for xs in zip(*rows)])
 
 
-def tree_map_with_path(f: Callable[..., Any], tree: Any, *rest: Any, is_leaf: Callable[..., bool] | None = None,
-                       is_leaf_takes_path: bool = False) -> Any:
+def tree_map_with_path(
+    f: Callable[..., Any],
+    tree: Any,
+    *rest: Any,
+    is_leaf: Callable[..., bool] | None = None,
+    is_leaf_takes_path: bool = False,
+) -> Any:
     """Like `tree_map`; `f` gets the path of the leaf first."""
     pairs, structure = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    rows = [[path for path, _ in pairs], [leaf for _, leaf in pairs], *_match(structure, rest, "tree.map_with_path")]
+    rows = [
+        [path for path, _ in pairs],
+        [leaf for _, leaf in pairs],
+        *_match(structure, rest, "tree.map_with_path"),
+    ]
     return structure.unflatten([f(*xs) for xs in zip(*rows)])
 
 
@@ -341,7 +320,9 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     return all(kind_of(x) is None or (is_leaf is not None and is_leaf(x)) for x in iterable)
 
 
-def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
+def tree_transpose(
+    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
+) -> Any:
     """A tree of `outer` structure holding trees of `inner` structure, turned inside out."""
     subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
     inner = tree_structure(subtrees[0]) if inner_treedef is None else inner_treedef
@@ -354,7 +335,8 @@ def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, py
 
 
 def broadcast_prefix(prefix_tree: Any, full_tree: Any, is_leaf: IsLeaf = None) -> list[Any]:
-    """One leaf of `prefix_tree` for each leaf of `full_tree`: a leaf of the prefix stands for a whole subtree.
+    """One leaf of `prefix_tree` for each leaf of `full_tree`: a leaf of the prefix stands for a whole
+    subtree.
 
     >>> broadcast_prefix((0, None), ((5, 6), 7), is_leaf=lambda x: x is None)
     [0, 0, None]
@@ -384,7 +366,7 @@ def flatten_one_level(tree: Any) -> tuple[Iterable[Any], Any]:
 
 
 def treedef_tuple(treedefs: Iterable[PyTreeDef]) -> PyTreeDef:
-    return PyTreeDef(_REGISTRY[tuple], None, tuple(treedefs))
+    return PyTreeDef(REGISTRY[tuple], None, tuple(treedefs))
 
 
 def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
@@ -393,97 +375,3 @@ def treedef_children(treedef: PyTreeDef) -> list[PyTreeDef]:
 
 def treedef_is_leaf(treedef: PyTreeDef) -> bool:
     return treedef.num_nodes == 1
-
-
-# --------------------------------------------------------------------------------------------------------- registration
-
-
-def register_pytree_node(nodetype: type, flatten_func: Callable[[Any], tuple[Iterable[Any], Any]],
-                         unflatten_func: Callable[[Any, Any], Any],
-                         flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[KeyEntry, Any]], Any]]
-                         | None = None) -> None:
-    """Make a class a container. `flatten_func(x) -> (children, metadata)`; the metadata is hashable and comparable."""
-    if nodetype in _REGISTRY:
-        raise ValueError(f"Duplicate custom PyTreeDef type registration for {nodetype}.")
-
-    def keys(node: Any, metadata: Any) -> list[KeyEntry]:
-        if flatten_with_keys_func is not None:
-            return [key for key, _ in flatten_with_keys_func(node)[0]]
-        return [FlattenedIndexKey(i) for i, _ in enumerate(flatten_func(node)[0])]
-
-    _REGISTRY[nodetype] = Kind(nodetype, flatten_func, lambda m, c: unflatten_func(m, tuple(c)), keys)
-
-
-def register_pytree_with_keys(nodetype: type, flatten_with_keys: Callable, unflatten_func: Callable,
-                              flatten_func: Callable | None = None) -> None:
-    """Like `register_pytree_node`; `flatten_with_keys(x) -> ([(key, child), ...], metadata)`."""
-    def flatten(node: Any) -> tuple[list, Any]:
-        pairs, metadata = flatten_with_keys(node)
-        return [child for _, child in pairs], metadata
-
-    register_pytree_node(nodetype, flatten_func or flatten, unflatten_func, flatten_with_keys)
-
-
-def register_pytree_node_class(cls: type) -> type:
-    """Class decorator: the class has `tree_flatten(self)` and a classmethod `tree_unflatten(cls, metadata, children)`."""
-    register_pytree_node(cls, lambda node: node.tree_flatten(), cls.tree_unflatten)
-    return cls
-
-
-def register_pytree_with_keys_class(cls: type) -> type:
-    """Class decorator: as `register_pytree_node_class`, with `tree_flatten_with_keys(self)` too."""
-    register_pytree_with_keys(cls, lambda node: node.tree_flatten_with_keys(), cls.tree_unflatten,
-                              (lambda node: node.tree_flatten()) if hasattr(cls, "tree_flatten") else None)
-    return cls
-
-
-def register_dataclass(nodetype: Any = None, data_fields: Sequence[str] | None = None,
-                       meta_fields: Sequence[str] | None = None, drop_fields: Sequence[str] = ()) -> Any:
-    """Make a dataclass a container: `data_fields` are children, `meta_fields` metadata. Also a class decorator.
-
-    Without lists, fields declared by `tree.static()` are metadata and the others children.
-    """
-    if nodetype is None:
-        return functools.partial(register_dataclass, data_fields=data_fields, meta_fields=meta_fields,
-                                 drop_fields=drop_fields)
-    if (data_fields is None) != (meta_fields is None):
-        raise TypeError("register_dataclass: give both data_fields and meta_fields, or neither")
-    if data_fields is None:
-        if not dataclasses.is_dataclass(nodetype):
-            raise TypeError(f"register_dataclass: {nodetype.__name__} is not a dataclass; give data_fields, meta_fields")
-        fields = [f for f in dataclasses.fields(nodetype) if f.init and f.name not in drop_fields]
-        data_fields = [f.name for f in fields if not f.metadata.get("static")]
-        meta_fields = [f.name for f in fields if f.metadata.get("static")]
-    data, meta = tuple(data_fields), tuple(meta_fields)
-    if dataclasses.is_dataclass(nodetype):
-        _all_fields_named(nodetype, {*data, *meta, *drop_fields})
-
-    def flatten(node: Any) -> tuple[tuple, tuple]:
-        return tuple(getattr(node, f) for f in data), tuple(getattr(node, f) for f in meta)
-
-    def unflatten(metadata: tuple, children: Iterable[Any]) -> Any:
-        return nodetype(**dict(zip(meta, metadata)), **dict(zip(data, children)))
-
-    register_pytree_node(nodetype, flatten, unflatten,
-                         lambda node: ([(GetAttrKey(f), getattr(node, f)) for f in data], None))
-    return nodetype
-
-
-def _all_fields_named(cls: type, named: set[str]) -> None:
-    declared = {f.name for f in dataclasses.fields(cls) if f.init}
-    if declared != named:
-        raise ValueError(f"register_dataclass: the fields of {cls.__name__} are {sorted(declared)}, "
-                         f"and those given are {sorted(named)}")
-
-
-def register_static(cls: type) -> type:
-    """Class decorator: an instance is a container without children, all metadata (so it must hash and compare)."""
-    register_pytree_node(cls, lambda node: ((), node), lambda metadata, children: metadata)
-    return cls
-
-
-class Partial(functools.partial):
-    """`functools.partial` that is a container: its function is metadata, its arguments are children."""
-
-
-register_pytree_node(Partial, lambda p: ((p.args, p.keywords), p.func), lambda f, c: Partial(f, *c[0], **c[1]))

@@ -1,8 +1,8 @@
 """`metaphrase.numpy`: NumPy's own functions under NumPy's names, with the few that `jax.numpy` has besides.
 
-In: NumPy arrays. Out: NumPy arrays. Nothing here is wrapped: staging knows NumPy's functions by identity, so a program
-may say `np.sin`, `numpy.sin` or `metaphrase.numpy.sin` and mean the same. What can be staged is listed in
-docs/limitations.md.
+In: NumPy arrays. Out: NumPy arrays. Nothing here is wrapped: staging knows NumPy's functions by identity, so
+a program may say `np.sin`, `numpy.sin` or `metaphrase.numpy.sin` and mean the same. What can be staged is
+listed in docs/limitations.md.
 
 >>> import metaphrase.numpy as mnp
 >>> mnp.sum(mnp.arange(4))
@@ -11,8 +11,7 @@ np.int64(6)
 import ml_dtypes as _ml_dtypes
 import numpy as _numpy
 from numpy import *  # noqa: F403
-from numpy import (  # noqa: F401
-    abs, all, any, bool, divmod, fft, linalg, max, min, pow, round, sum)
+from numpy import abs, all, any, bool, divmod, fft, linalg, max, min, pow, round, sum  # noqa: F401
 
 bfloat16 = _numpy.dtype(_ml_dtypes.bfloat16).type
 ndarray = _numpy.ndarray

@@ -49,7 +49,9 @@ def test_runtime_settings_go_through_the_environment(monkeypatch):
 def test_the_environment_is_read_at_import():
     code = "from metaphrase.config import config; print(config.fuse, config.disable_jit)"
     environment = {**os.environ, "METAPHRASE_FUSE": "0", "METAPHRASE_DISABLE_JIT": "1"}
-    out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    out = subprocess.run(
+        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
+    )
     assert out.stdout.split() == ["False", "True"]
 
 

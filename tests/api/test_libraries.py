@@ -8,7 +8,9 @@ import pytest
 
 from metaphrase import lax, nn
 
-VECTORS = [row.split("\t") for row in Path(__file__).with_name("library_vectors.txt").read_text().splitlines()]
+VECTORS = [
+    row.split("\t") for row in Path(__file__).with_name("library_vectors.txt").read_text().splitlines()
+]
 
 
 @pytest.mark.parametrize("expression, dtype, dims, text", VECTORS, ids=[row[0] for row in VECTORS])
@@ -26,16 +28,22 @@ def test_top_k_of_equals_takes_the_first():
     assert values.tolist() == [3, 3] and places.tolist() == [0, 2]
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda: lax.scan(lambda c, x: (c, x), 0, None), "needs xs or a length"),
-    (lambda: lax.scan(lambda c, x: (c, x), 0, (np.zeros(3), np.zeros(4))), r"differ in length: 3 and, at xs\[1\], 4"),
-    (lambda: lax.scan(lambda c, x: (c, x), 0, {"a": 1.0}), r"xs\['a'\] has rank 0"),
-    (lambda: lax.scan(lambda c, x: (c, x), 0, np.zeros(3), length=4), "length is 4, and xs has 3 rows"),
-    (lambda: lax.switch(0, []), "at least one branch"),
-    (lambda: lax.select(True, np.zeros(3), np.zeros(4)), r"float64\[3\] and float64\[4\]"),
-    (lambda: lax.dynamic_slice(np.zeros((2, 2)), (0,), (1, 1)), "1 starts and 2 sizes"),
-    (lambda: nn.glu(np.zeros(3)), "size 3 is odd"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda: lax.scan(lambda c, x: (c, x), 0, None), "needs xs or a length"),
+        (
+            lambda: lax.scan(lambda c, x: (c, x), 0, (np.zeros(3), np.zeros(4))),
+            r"differ in length: 3 and, at xs\[1\], 4",
+        ),
+        (lambda: lax.scan(lambda c, x: (c, x), 0, {"a": 1.0}), r"xs\['a'\] has rank 0"),
+        (lambda: lax.scan(lambda c, x: (c, x), 0, np.zeros(3), length=4), "length is 4, and xs has 3 rows"),
+        (lambda: lax.switch(0, []), "at least one branch"),
+        (lambda: lax.select(True, np.zeros(3), np.zeros(4)), r"float64\[3\] and float64\[4\]"),
+        (lambda: lax.dynamic_slice(np.zeros((2, 2)), (0,), (1, 1)), "1 starts and 2 sizes"),
+        (lambda: nn.glu(np.zeros(3)), "size 3 is odd"),
+    ],
+)
 def test_wrong_arguments(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call()

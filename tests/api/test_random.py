@@ -11,7 +11,8 @@ from scipy import stats
 from metaphrase import random
 
 VECTORS = [row.split("\t") for row in Path(__file__).with_name("random_vectors.txt").read_text().splitlines()]
-# drawn through log, tan or erf_inv, which differ by platform in the last bits; all other draws are equal bit for bit
+# drawn through log, tan or erf_inv, which differ by platform in the last bits; all other draws are equal bit
+# for bit
 THROUGH_FUNCTIONS = ("normal", "truncated_normal", "exponential", "gumbel", "laplace", "logistic", "cauchy")
 TOLERANCE = {"float16": 2e-3, "float32": 1e-6, "float64": 2e-14, "complex128": 2e-14}
 
