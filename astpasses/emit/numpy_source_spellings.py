@@ -93,6 +93,8 @@ def _infix(emitter: Emitter, let: Let) -> Expr:
     a, b = operands(emitter, let)
     name, type_ = let.primitive.name, let.args[0].type
     operator = INFIX[name]
+    if name in ("add", "sub") and b.parts is not None and b.parts[0] == "neg":
+        operator, b = {"+": "-", "-": "+"}[operator], b.parts[1]
     if name in ("and_", "or_") and type_.dtype == bool and not type_.dims:
         operator = {"&": "and", "|": "or"}[operator]
     if type_.dtype.kind in "iu" and not type_.dims and name in ("add", "sub", "mul", "shift_left"):
@@ -104,7 +106,8 @@ def _infix(emitter: Emitter, let: Let) -> Expr:
 def _neg(emitter: Emitter, let: Let) -> Expr:
     (a,) = operands(emitter, let)
     weak = a.weak if a.type.dtype.kind == "i" and a.type.dtype.itemsize == 8 else None
-    return _mark_python(emitter, let, [a], prefix("-", a if weak is not None else strong(a), let.out.type, weak))
+    made = prefix("-", a if weak is not None else strong(a), let.out.type, weak)
+    return replace(_mark_python(emitter, let, [a], made), parts=("neg", a))
 
 
 @spelled("not_")

@@ -1,0 +1,86 @@
+"""Common subexpressions: an operation that was done before on the same operands is not done again.
+
+In: a Function. Out: the same with repeated pure operations replaced by the first. Inside a loop or branch only what the
+region itself repeats is found; `hoist` moves the rest out. Rows of a loop that are equal become one.
+
+    a: f64 = sin(x)                         a: f64 = sin(x)
+    b: f64 = sin(x)            ->           c: f64 = mul(a, a)
+    c: f64 = mul(a, b)
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from metaphrase.core.ir import Atom, Function, Let, Roles, Var
+
+from .rebuild import map_regions, replaced
+
+pre_ad_safe = True
+COMMUTES = frozenset("add mul eq ne and_ or_ xor".split())
+
+
+def cse(function: Function) -> Function:
+    """`function` without repetitions; the same object when there are none."""
+    return _cse(function, {})
+
+
+def _cse(function: Function, env: dict[Var, Atom]) -> Function:
+    seen: dict[tuple, tuple[Var, ...]] = {}
+    lets: list[Let] = []
+    changed = bool(env)
+    for old in function.lets:
+        let = replaced(old, env)
+        let = map_regions(let, lambda region, params: _cse(region, _equal_params(let, region, params)))
+        key = _key(let)
+        found = seen.get(key) if key is not None else None
+        if found is not None and all(a.type == b.type for a, b in zip(found, let.outs)):
+            env.update(zip(let.outs, found))
+            changed = True
+            continue
+        if key is not None:
+            seen.setdefault(key, let.outs)
+        if let.primitive.name == "loop":
+            changed |= _equal_rows(let, env)
+        changed |= let is not old
+        lets.append(let)
+    results = tuple(env.get(r, r) if isinstance(r, Var) else r for r in function.results)
+    if not changed and results == function.results:
+        return function
+    return Function(function.name, function.params, tuple(lets), results)
+
+
+def _key(let: Let) -> tuple | None:
+    """What makes two operations the same; None for those that may not be shared."""
+    if let.primitive.effect is not None or let.primitive.region or let.own_symbols():
+        return None
+    args: Any = let.args
+    if let.primitive.name in COMMUTES:  # bit for bit, but for the payload of a NaN
+        args = frozenset([(a, let.args.count(a)) for a in let.args])
+    return let.primitive, args, tuple(sorted(let.attributes.items(), key=lambda item: item[0]))
+
+
+def _equal_params(let: Let, region: Function, operands: tuple) -> dict[Var, Atom]:
+    """Parameters that are given the same operand: constants, and rows, of a loop; all of a branch."""
+    first: dict[Any, Var] = {}
+    env: dict[Var, Atom] = {}
+    for param, operand in zip(region.params, operands):
+        if operand is not None and isinstance(operand[1], Var) and first.setdefault(operand, param) is not param:
+            env[param] = first[operand]
+    return env
+
+
+def _equal_rows(let: Let, env: dict[Var, Atom]) -> bool:
+    """Results of a loop that stack the same value are the same array."""
+    roles: Roles = let.attributes["roles"]
+    state = roles.carries + roles.accumulators
+    outs = let.outs[int(let.attributes["cond"] is not None) + state:]
+    first: dict[Atom, Var] = {}
+    found = False
+    for out, result in zip(outs, let.attributes["body"].results[state:]):
+        if first.setdefault(result, out) is not out and first[result].type == out.type:
+            env[out] = first[result]
+            found = True
+    return found
+
+
+__all__ = ["cse", "pre_ad_safe"]

@@ -1,0 +1,62 @@
+"""The ordered list of passes, and the one function that runs it.
+
+In: a core Function. Out: the same, smaller. With METAPHRASE_CHECK=1 the checker runs after every pass.
+
+    optimize(f, before_transform=True)     # only what is safe to do before differentiation
+"""
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from metaphrase.core.check import check
+from metaphrase.core.ir import Function
+
+from . import cse, dead, hoist, inline, open_gradients, simplify
+
+ROUNDS = 8
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass: a function of a Function, whether it may run before differentiation, and why it stands here."""
+
+    name: str
+    run: Callable[[Function], Function]
+    pre_ad_safe: bool
+    why: str
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass("inline", inline.inline, inline.pre_ad_safe, "first: the other passes do not look through calls"),
+    Pass("open_gradients", open_gradients.open_gradients, open_gradients.pre_ad_safe,
+         "what only differentiation reads is in the way of simplification"),
+    Pass("simplify", simplify.simplify, simplify.pre_ad_safe, "turns equal things into the same thing, so before cse"),
+    Pass("cse", cse.cse, cse.pre_ad_safe, "what repeats is found once it looks the same"),
+    Pass("hoist", hoist.hoist, hoist.pre_ad_safe, "after cse, so that one copy moves; its constants fold next round"),
+    Pass("dead", dead.dead, dead.pre_ad_safe, "last: the others leave operations that nobody reads"),
+)
+
+
+def optimize(function: Function, *, before_transform: bool) -> Function:
+    """Run the passes in order until none changes anything. `before_transform` leaves out those that are not safe
+    before differentiation."""
+    checking = os.environ.get("METAPHRASE_CHECK") == "1"
+    passes = [p for p in PASSES if p.pre_ad_safe or not before_transform]
+    for _ in range(ROUNDS):
+        start = function
+        for one in passes:
+            new = one.run(function)
+            if checking and new is not function:
+                try:
+                    check(new)
+                except AssertionError as error:
+                    raise AssertionError(f"the pass {one.name} broke {function.name}") from error
+            function = new
+        if function is start:
+            break
+    return function
+
+
+__all__ = ["optimize", "PASSES", "Pass"]
