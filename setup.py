@@ -1,8 +1,8 @@
 """Map the four rooms of the repository onto one package, and build its one extension module.
 
-In: the folders pysrc, astpasses, runtime, cli. Out: the package `metaphrase` with its subpackages `astpasses`,
-`runtime` and `cli`, and the extension `metaphrase.runtime.dispatch`. Example: `python -m pip install -e .`.
-Everything that is not this mapping stands in pyproject.toml.
+In: the folders pysrc, astpasses, runtime, cli. Out: the package `metaphrase` with its subpackages
+`astpasses`, `runtime` and `cli`, and the extension `metaphrase.runtime.dispatch`. Example: `python -m pip
+install -e .`. Everything that is not this mapping stands in pyproject.toml.
 """
 
 from pathlib import Path

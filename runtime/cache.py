@@ -1,15 +1,15 @@
 """The disk cache of compiled libraries, found by content.
 
-In: a key (`key_of` of everything the library depends on) and, when it is missing, the files. Out: the path of a library
-that is exactly what was stored. Example:
+In: a key (`key_of` of everything the library depends on) and, when it is missing, the files. Out: the path of
+a library that is exactly what was stored. Example:
 
     cache = Cache(cache_directory())
     path = cache.find(key)                        # None when absent, damaged, or not ours
     path = path or cache.store(key, library, {"kernel.pyx": text})
 
-An entry is a directory named by its key. It is written beside its place and renamed into it, so it is whole or absent,
-and a library that some process has mapped is never written to. The directory is 0700 and owned by the user, and the
-library's digest is compared before each load, because loading a library is running it.
+An entry is a directory named by its key. It is written beside its place and renamed into it, so it is whole
+or absent, and a library that some process has mapped is never written to. The directory is 0700 and owned by
+the user, and the library's digest is compared before each load, because loading a library is running it.
 """
 from __future__ import annotations
 
@@ -152,7 +152,8 @@ class Cache:
             if path.name.startswith(".") or path.name == "failed":
                 continue
             with contextlib.suppress(OSError):
-                size = sum(file.stat().st_size for file in path.iterdir()) if path.is_dir() else path.stat().st_size
+                files = path.iterdir() if path.is_dir() else [path]
+                size = sum(file.stat().st_size for file in files)
                 found.append((path.stat().st_mtime, size, path))
         return sorted(found)
 

@@ -1,7 +1,7 @@
 # One call of a matched entry: results allocated, the program run, its output built.
 #
-# In: a frame that `match_call` filled. Out: the Python result, or the exception that the program stands for. Example:
-# `result = run(entry, &frame)`. The frame's references are released by the caller.
+# In: a frame that `match_call` filled. Out: the Python result, or the exception that the program stands for.
+# Example: `result = run(entry, &frame)`. The frame's references are released by the caller.
 
 cdef int64_t RELEASE_FROM = 5000             # ns of work from which releasing the GIL pays
 
@@ -75,7 +75,8 @@ cdef object result_object(Plan* plan, Frame* frame, Py_ssize_t index):
 
 
 cdef int write_back(Plan* plan, Frame* frame) except -1:
-    """Copy what was written into the caller's arrays; in-place results are there already, unless a copy stood in."""
+    """Copy what was written into the caller's arrays; in-place results are there already, unless a copy stood
+    in."""
     cdef Py_ssize_t index
     cdef PyObject* array
     cdef PyObject* stand_in
@@ -198,9 +199,9 @@ cdef inline void release_frame(Frame* frame, Plan* plan) noexcept:
 def run_entry(address, arrays, result_types, sizes=(), *, callbacks=(), raise_site=None):
     """Call the entry at `address` with no description: for tests and for tools.
 
-    `arrays`: the parameters, anything np.ascontiguousarray takes (a dtype must already be right). `result_types`: one
-    (dtype, dims) a result, or (dtype, rank) with an int rank for a result of run-time size. Gives the list of result
-    arrays, rank 0 included.
+    `arrays`: the parameters, anything np.ascontiguousarray takes (a dtype must already be right).
+    `result_types`: one (dtype, dims) a result, or (dtype, rank) with an int rank for a result of run-time
+    size. Gives the list of result arrays, rank 0 included.
     """
     cdef Py_ssize_t index, parameters = len(arrays), results = len(result_types)
     cdef Call call

@@ -22,13 +22,13 @@ from pathlib import Path
 
 from .abi import HEADER_DIRECTORY
 
-# Not -ffast-math: NaN, Inf and -0.0 keep their meaning, and yet every loop it would vectorise is vectorised, provided
-# that errno and floating-point traps are given up (they are: NumPy's meaning has neither).
-BASE_FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-fwrapv", "-fPIC",
-              "-shared", "-w")
+# Not -ffast-math: NaN, Inf and -0.0 keep their meaning, and yet every loop it would vectorise is vectorised,
+# provided that errno and floating-point traps are given up (they are: NumPy's meaning has neither).
+BASE_FLAGS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-fwrapv",
+              "-fPIC", "-shared", "-w")
 FAST_FLAGS = ("-ffast-math",)
-# Without start files and the default libraries linking takes half the time; what a kernel may call is named here.
-# `-z defs` makes a name that nothing provides an error here and not at the first call.
+# Without start files and the default libraries linking takes half the time; what a kernel may call is named
+# here. `-z defs` makes a name that nothing provides an error here and not at the first call.
 LINK_FLAGS = ("-nostdlib", "-Wl,-z,defs", "-lmvec", "-lm", "-lc", "-lgcc")
 LINK_FLAGS_PLAIN = ("-lm",)
 
@@ -79,7 +79,8 @@ def machine_identity() -> str:
     try:
         with open("/proc/cpuinfo", encoding="utf-8", errors="replace") as file:
             first = file.read(8192).split("\n\n")[0].splitlines()
-        processor += "".join(sorted(line for line in first if line.startswith(("flags", "Features", "model name"))))
+        telling = ("flags", "Features", "model name")
+        processor += "".join(sorted(line for line in first if line.startswith(telling)))
     except OSError:
         processor += platform.processor()
     try:
@@ -90,7 +91,7 @@ def machine_identity() -> str:
 
 
 def flags(contract: bool = True, fastmath: bool = False, extra: tuple[str, ...] = ()) -> tuple[str, ...]:
-    """The compile flags. `contract` allows fused multiply-add; without it + - * / and sqrt are NumPy's to the bit."""
+    """The compile flags. Without `contract` (fused multiply-add) + - * / and sqrt are NumPy's to the bit."""
     contraction = ("-ffp-contract=fast",) if contract else ("-ffp-contract=off",)
     return (*BASE_FLAGS, *contraction, *(FAST_FLAGS if fastmath else ()), *extra)
 
@@ -106,7 +107,8 @@ def compile_shared(toolchain: Toolchain, source: Path, library: Path, options: t
     for link in (LINK_FLAGS_PLAIN,) if python else (LINK_FLAGS, LINK_FLAGS_PLAIN):
         command = [*toolchain.command, *options, *include, str(source), "-o", str(library), *link]
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, errors="replace")
+            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                                  errors="replace")
         except OSError as error:
             raise CompilerMissing(f"the C compiler {toolchain.command[0]} does not run: {error}") from error
         if done.returncode == 0:

@@ -1,7 +1,8 @@
 # The context of one call: poll, result memory, arena, growing stacks, callbacks.
 #
-# In: an mp_ctx that lies first in a `Call`. Out: what runtime/abi.h promises of its function pointers. All but `callback`
-# and `poll` run without the GIL. Example: `context_open(&call, ...)`, the entry, `context_close(&call)`.
+# In: an mp_ctx that lies first in a `Call`. Out: what runtime/abi.h promises of its function pointers. All
+# but `callback` and `poll` run without the GIL. Example: `context_open(&call, ...)`, the entry,
+# `context_close(&call)`.
 
 cdef extern from *:
     """
@@ -18,8 +19,8 @@ cdef extern from *:
     }
     static int mp_give_arena(void *arena) {
         for (int i = 0; i < MP_SHELF; i++) {
-            void *empty = NULL;
-            if (__atomic_compare_exchange_n(&mp_shelf[i], &empty, arena, 0, __ATOMIC_RELEASE, __ATOMIC_RELAXED))
+            void *empty = NULL; if (__atomic_compare_exchange_n(&mp_shelf[i], &empty, arena, 0,
+            __ATOMIC_RELEASE, __ATOMIC_RELAXED))
                 return 1;
         }
         return 0;
@@ -305,7 +306,8 @@ cdef int context_callback(mp_ctx* c, int64_t site, void** args) noexcept with gi
 
 
 cdef int run_callback(object site, void** args) except -1:
-    """Copies in, because the callable may keep them; results copied out, converted to the dtype that was promised."""
+    """Copies in, because the callable may keep them; results copied out, converted to the dtype that was
+    promised."""
     cdef Py_ssize_t at = 0
     cdef int64_t* dims
     cdef cnp.ndarray array

@@ -1,14 +1,15 @@
 """Emitted Cython text -> a loaded library and the address of its entry.
 
-In: the text of one module with `cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil`. Out: a
-`Library`. Example:
+In: the text of one module with `cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept
+nogil`. Out: a `Library`. Example:
 
     library = build(text, name="softmax")
     y, = dispatch.run_entry(library.address, [x], [("float64", x.shape)], [])
 
-The text is translated by a worker process, which Cython's slow start and its patches belong to (`warm()` starts it early,
-beside the staging); the functions are cut out of the C and compiled alone, or the whole extension is where that fails.
-What is built is kept on disk (runtime/cache.py). Raises CompilerMissing, or BuildError with the path of the kept text.
+The text is translated by a worker process, which Cython's slow start and its patches belong to (`warm()`
+starts it early, beside the staging); the functions are cut out of the C and compiled alone, or the whole
+extension is where that fails. What is built is kept on disk (runtime/cache.py). Raises CompilerMissing, or
+BuildError with the path of the kept text.
 """
 from __future__ import annotations
 
@@ -29,19 +30,26 @@ from pathlib import Path
 from . import cache as disk
 from . import cython_translate
 from .abi import ABI_VERSION, HEADER_DIRECTORY
-from .compiler import (CompileError, CompilerMissing, Toolchain, compile_shared, find_compiler, flags,
-                       machine_identity)
+from .compiler import (
+    CompileError,
+    CompilerMissing,
+    Toolchain,
+    compile_shared,
+    find_compiler,
+    flags,
+    machine_identity,
+)
 
 __all__ = ["BuildError", "CompilerMissing", "Library", "build", "warm"]
 log = logging.getLogger("metaphrase")
 
 
 class BuildError(RuntimeError):
-    """The text did not become a library. `message`: what Cython or the C compiler said; `path`: the kept text."""
+    """The text did not become a library. `message` is Cython's or the compiler's; `path` the kept text."""
 
     def __init__(self, name: str, message: str, path: Path):
-        super().__init__(f"the native code of {name} did not compile:\n{message.rstrip()}\nThe emitted text is kept "
-                         f"in {path}")
+        super().__init__(f"the native code of {name} did not compile:\n{message.rstrip()}\n"
+                         f"The emitted text is kept in {path}")
         self.name, self.message, self.path = name, message, path
 
 
@@ -58,7 +66,7 @@ class Library:
     handle: ctypes.CDLL | None = field(default=None, repr=False, compare=False)
 
 
-# ---------------------------------------------------------------------------------------------------- translating
+# ------------------------------------------------------------------------------------------------ translating
 
 class _Worker:
     """The process that translates; one request at a time."""
@@ -67,8 +75,8 @@ class _Worker:
         self.process_of = os.getpid()
         self.lock = threading.Lock()
         self.process = subprocess.Popen(
-            [sys.executable, "-S", "-P", cython_translate.__file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL, text=True, encoding="utf-8", bufsize=1)
+            [sys.executable, "-S", "-P", cython_translate.__file__], stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, encoding="utf-8", bufsize=1)
         self._write({"path": sys.path})
 
     def _write(self, message: dict) -> None:
@@ -84,7 +92,7 @@ class _Worker:
                 assert self.process.stdout is not None
                 line = self.process.stdout.readline()
             except BaseException:
-                self.process.kill()               # Ctrl-C between question and answer: the next answer would be stale
+                self.process.kill()               # after Ctrl-C the next answer would be this one
                 raise
         if not line:
             raise OSError("the translating process ended")
@@ -108,7 +116,7 @@ def _start_worker() -> _Worker:
 
 
 def warm() -> None:
-    """Start the translating process now, so that it is ready when staging is; returns at once, never raises."""
+    """Start the translating process now, so that it is ready when staging is. Never waits, never raises."""
     try:
         find_compiler()
         _start_worker()
@@ -135,7 +143,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-# ------------------------------------------------------------------------------------------------------- building
+# --------------------------------------------------------------------------------------------------- building
 
 _loaded: dict[str, Library] = {}
 _building: dict[str, threading.Lock] = {}
@@ -143,9 +151,9 @@ _building_lock = threading.Lock()
 _private: tempfile.TemporaryDirectory | None = None
 
 
-def build(text: str, *, name: str, contract: bool = True, fastmath: bool = False, extra_flags: tuple[str, ...] = (),
-          whole: bool = False) -> Library:
-    """Compile and load `text`, or find it compiled. `name` is for messages; `whole` forces the full extension."""
+def build(text: str, *, name: str, contract: bool = True, fastmath: bool = False,
+          extra_flags: tuple[str, ...] = (), whole: bool = False) -> Library:
+    """Compile and load `text`, or find it compiled. `name` is for messages; `whole`: a full extension."""
     toolchain = find_compiler()
     options = flags(contract, fastmath, extra_flags)
     key = _key(text, toolchain, options, whole)
@@ -154,7 +162,7 @@ def build(text: str, *, name: str, contract: bool = True, fastmath: bool = False
         return library
     with _building_lock:
         lock = _building.setdefault(key, threading.Lock())
-    with lock:                                    # a second thread that wants the same text waits for the first
+    with lock:                                    # a second thread that wants this text waits for the first
         library = _loaded.get(key)
         if library is None:
             library = _loaded[key] = _find_or_build(key, text, name, toolchain, options, whole)
@@ -164,8 +172,8 @@ def build(text: str, *, name: str, contract: bool = True, fastmath: bool = False
 def _key(text: str, toolchain: Toolchain, options: tuple[str, ...], whole: bool) -> str:
     headers = "".join((HEADER_DIRECTORY / header).read_text() for header in ("abi.h", "abi_blas.h"))
     form = f"extension {platform.python_implementation()} {sys.version}" if whole else "kernel"
-    return disk.key_of(text, " ".join(options), toolchain.identity, machine_identity(), str(ABI_VERSION), headers, form,
-                       cython_translate.PRELUDE)
+    return disk.key_of(text, " ".join(options), toolchain.identity, machine_identity(), str(ABI_VERSION),
+                       headers, form, cython_translate.PRELUDE)
 
 
 def _cache() -> disk.Cache | None:
@@ -206,7 +214,8 @@ def _find_or_build(key: str, text: str, name: str, toolchain: Toolchain, options
             form = "extension" if (found.parent / "extension").exists() else "kernel"
             return Library(name, address, found, text, True, form, seconds, handle)
     with tempfile.TemporaryDirectory(prefix="metaphrase-") as scratch:
-        made, form, c_text, seconds = _compile(Path(scratch), text, name, key, cache, toolchain, options, whole)
+        made, form, c_text, seconds = _compile(Path(scratch), text, name, key, cache, toolchain, options,
+                                               whole)
         texts = {"kernel.pyx": text, "kernel.c": c_text} | ({"extension": ""} if form == "extension" else {})
         try:
             path = cache.store(key, made, texts) if cache is not None else None
@@ -254,7 +263,8 @@ def _compile(scratch: Path, text: str, name: str, key: str, cache: disk.Cache | 
     raise _failure(name, message, key, {"kernel.pyx": text, "kernel.c": c_text}, cache)
 
 
-def _failure(name: str, message: str, key: str, texts: dict[str, str], cache: disk.Cache | None) -> BuildError:
+def _failure(name: str, message: str, key: str, texts: dict[str, str],
+             cache: disk.Cache | None) -> BuildError:
     try:
         if cache is None:
             raise OSError("no cache")

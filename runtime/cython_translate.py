@@ -1,12 +1,14 @@
 """Cython text -> C text, the one place that imports Cython; runs as a worker process or in this process.
 
-In: the text of a module whose functions are all `cdef ... noexcept nogil`. Out: its C, either whole (an extension
-module) or cut to the functions alone, which needs no Python.h and compiles four times as fast. Example:
+In: the text of a module whose functions are all `cdef ... noexcept nogil`. Out: its C, either whole (an
+extension module) or cut to the functions alone, which needs no Python.h and compiles four times as fast.
+Example:
 
     c_text = cut(translate("cdef int entry(mp_ctx* c, ...) noexcept nogil: ..."))
 
-As a process (`python -S -P cython_translate.py`) it reads one JSON request a line and answers with one JSON line, until
-its input ends. Only there are Cython's internals patched for a quick start, and only in versions that were tried.
+As a process (`python -S -P cython_translate.py`) it reads one JSON request a line and answers with one JSON
+line, until its input ends. Only there are Cython's internals patched for a quick start, and only in versions
+that were tried.
 """
 from __future__ import annotations
 
@@ -19,7 +21,7 @@ import re
 import sys
 import tempfile
 
-NAME = "kernel"                                  # one module name for all: the C then depends on the text alone
+NAME = "kernel"                                  # one module name for all: the C depends on the text alone
 SYMBOL = "metaphrase_entry"                      # the exported function
 QUICK_START_VERSIONS = ("3.3.1",)
 
@@ -48,7 +50,7 @@ class CutError(Exception):
 
 
 def quick_start() -> bool:
-    """Spare Cython's cold start a second: identifiers are ASCII here, and no exception is named. True when done."""
+    """Spare Cython's cold start a second: here names are ASCII and no exception occurs. True when done."""
     import Cython
     if Cython.__version__ not in QUICK_START_VERSIONS:
         return False
@@ -72,7 +74,7 @@ def translate(text: str) -> str:
                                              compiler_directives=dict(DIRECTIVES), include_path=[])
         printed = io.StringIO()
         collecting = gc.isenabled()
-        gc.disable()                             # a translation makes much garbage and no cycles worth breaking
+        gc.disable()                             # a translation makes few cycles and lasts milliseconds
         try:
             with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(printed):
                 result = compile_file(source, options)
@@ -98,7 +100,7 @@ def mangled(function: str) -> str:
 
 
 def cut(c_text: str) -> str:
-    """Only the functions of the module, with verbatim C, types and prototypes; `SYMBOL` is its one exported name."""
+    """Only the functions, with verbatim C, types and prototypes; `SYMBOL` is the one exported name."""
     sections = _sections(c_text)
     try:
         start = c_text.index("/* Early includes */") + len("/* Early includes */")
@@ -119,12 +121,13 @@ def cut(c_text: str) -> str:
 
 def exported() -> str:
     """The one function of the library that is seen from outside."""
-    return (f'\n__attribute__((visibility("default"))) int {SYMBOL}(mp_ctx *c, void **buffers, const int64_t *sizes) {{\n'
+    return (f'\n__attribute__((visibility("default")))\n'
+            f'int {SYMBOL}(mp_ctx *c, void **buffers, const int64_t *sizes) {{\n'
             f'    return {mangled("entry")}(c, buffers, sizes);\n}}\n')
 
 
 def request(text: str, whole: bool) -> dict[str, str]:
-    """Answer one request: `c` with its `form` (kernel or extension), or `error`; `note` says why it was not cut."""
+    """The answer: `c` with its `form` (kernel or extension), or `error`; `note`: why it was not cut."""
     try:
         c_text = translate(text)
     except TranslateError as error:

@@ -89,9 +89,8 @@ cdef extern from *:
         t->tp_call = PyVectorcall_Call;
         t->tp_flags |= Py_TPFLAGS_HAVE_VECTORCALL;
         PyType_Modified(t);
-    }
-    /* Whether a traceback entry stands in this extension or in runtime/errors.py, which the user has not written. */
-    static int mp_is_ours(PyTracebackObject *entry) {
+    } /* Whether a traceback entry stands in this extension or in runtime/errors.py, which the user has not
+    written. */ static int mp_is_ours(PyTracebackObject *entry) {
         PyCodeObject *code = PyFrame_GetCode(entry->tb_frame);
         const char *file = PyUnicode_AsUTF8(code->co_filename);
         const char *dot = file ? strrchr(file, '.') : NULL;

@@ -1,7 +1,7 @@
 # The callable that a user's jitted function is.
 #
-# In: entries, and functions of the pipeline for what entries do not serve. Out: a call in well under a microsecond.
-# Example: f = Dispatcher(function, ("x",), miss=compile_and_run); f(x)
+# In: entries, and functions of the pipeline for what entries do not serve. Out: a call in well under a
+# microsecond. Example: f = Dispatcher(function, ("x",), miss=compile_and_run); f(x)
 
 cdef enum:
     STACK_BYTES = 3072                       # frames up to this size live on the C stack
@@ -67,11 +67,11 @@ cdef object try_entry(CompiledEntry entry, PyObject** args, bint* matched):
 cdef class Dispatcher:
     """Calls the first entry that matches, else `miss(args)`.
 
-    `function`: the user's own, called when dispatching is disabled. `parameters`: its parameter names, or None when it has
-    *args, **kwargs or positional-only parameters; then, and for calls with the wrong arguments, `bind(args, kwargs)`
-    gives the positional tuple or raises Python's TypeError. `keyword_only` of the parameters come last; `defaults` has
-    one value a parameter, REQUIRED where there is none. `miss(args)` gets the bound tuple, adds entries by `add`, and
-    gives the call's result, usually by `run(entry, args)`.
+    `function`: the user's own, called when dispatching is disabled. `parameters`: its parameter names, or
+    None when it has *args, **kwargs or positional-only parameters; then, and for calls with the wrong
+    arguments, `bind(args, kwargs)` gives the positional tuple or raises Python's TypeError. `keyword_only` of
+    the parameters come last; `defaults` has one value a parameter, REQUIRED where there is none. `miss(args)`
+    gets the bound tuple, adds entries by `add`, and gives the call's result, usually by `run(entry, args)`.
     """
     cdef vectorcallfunc vectorcall
     cdef readonly object function
@@ -171,7 +171,8 @@ cdef class Dispatcher:
 
 
 cdef bint bind_simple(Dispatcher self, PyObject** args, Py_ssize_t given, PyObject* names, PyObject** bound) noexcept:
-    """Positional arguments, keywords and defaults into `bound`; False for anything that Python would refuse."""
+    """Positional arguments, keywords and defaults into `bound`; False for anything that Python would
+    refuse."""
     cdef Py_ssize_t total = PyTuple_GET_SIZE(self.parameters)
     cdef Py_ssize_t index, at, keywords = 0 if names == NULL else PyTuple_GET_SIZE(<object>names)
     cdef PyObject* name
@@ -253,7 +254,8 @@ def _note_main_thread():
 
 
 def called_fast(cls):
-    """Decorator for subclasses of Dispatcher: Python 3.11 does not let them inherit the fast way of being called."""
+    """Decorator for subclasses of Dispatcher: Python 3.11 does not let them inherit the fast way of being
+    called."""
     mp_set_vectorcall(cls, mp_vectorcall_offset)
     return cls
 

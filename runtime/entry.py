@@ -1,28 +1,29 @@
 """What a compiled program accepts and gives: descriptions that the dispatcher compiles into C structures.
 
-In: one `Entry` a compiled program, built by the pipeline. Out: `Dispatcher.add(entry)` makes calls that match it run it.
-Example, `f(x, k)` with `x: f64[n]`, a static Python bool `k`, the result `f64[n]`:
+In: one `Entry` a compiled program, built by the pipeline. Out: `Dispatcher.add(entry)` makes calls that match
+it run it. Example, `f(x, k)` with `x: f64[n]`, a static Python bool `k`, the result `f64[n]`:
 
     x = ArrayLeaf("float64", (Sym("n"),))
     entry = Entry(library.address, roots=(Root(Position(0), x), Root(Position(1), StaticLeaf(True))),
                   parameters=(x,), symbols=("n",), results=(Fresh("float64", (Sym("n"),)),), output=Result(0))
 
-A call matches an entry when every root is found where its source says, has exactly the tree's structure, and each leaf
-and guard holds. Then the parameters' buffers and the sizes are passed to `address`, and the output is built. The
-description's own objects say who is who: `parameters`, `writes`, `same` and `Argument` name leaves by identity.
+A call matches an entry when every root is found where its source says, has exactly the tree's structure, and
+each leaf and guard holds. Then the parameters' buffers and the sizes are passed to `address`, and the output
+is built. The description's own objects say who is who: `parameters`, `writes`, `same` and `Argument` name
+leaves by identity.
 
-Dims are ints or `core.dims.Dim`. The first bare symbol that occurs in matching order (roots in order, containers in
-order of their children) binds it; every later occurrence is compared.
+Dims are ints or `core.dims.Dim`. The first bare symbol that occurs in matching order (roots in order,
+containers in order of their children) binds it; every later occurrence is compared.
 """
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Union
+from typing import Any
 
-Number = Union[type[float], type[int], type[bool], type[complex]]
+Number = type[float] | type[int] | type[bool] | type[complex]
 
-# ------------------------------------------------------------------------------------------------- where values are
+# ------------------------------------------------------------------------------------------- where values are
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,14 +59,14 @@ class Getter:
 
 @dataclass(frozen=True, eq=False)
 class Path:
-    """A source, then steps into it: `("attribute", name)` or `("item", key)`. A step that fails is a mismatch."""
-    source: "Source"
+    """A source, then steps: `("attribute", name)` or `("item", key)`. A step that fails is a mismatch."""
+    source: Source
     steps: tuple[tuple[str, Any], ...]
 
 
-Source = Union[Position, Held, Cell, Item, Getter, Path]
+Source = Position | Held | Cell | Item | Getter | Path
 
-# ------------------------------------------------------------------------------------------------ what values are
+# -------------------------------------------------------------------------------------------- what values are
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +84,8 @@ class ScalarLeaf:
 
 @dataclass(frozen=True, eq=False)
 class NumberLeaf:
-    """A Python float, int, bool or complex, exactly; passed as f64, i64 (an int that does not fit: mismatch), bool,
-    c128."""
+    """A Python float, int, bool or complex, exactly; passed as f64, i64 (an int that does not fit: mismatch),
+    bool, c128."""
     kind: Number
 
 
@@ -109,36 +110,36 @@ class AnyLeaf:
 class Sequence:
     """An exact `tuple` or `list` (`kind`) of these children."""
     kind: type
-    children: tuple["Tree", ...]
+    children: tuple[Tree, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Dictionary:
     """An exact `dict` with exactly these keys, in any order. As an output it is built in this order."""
     keys: tuple[Any, ...]
-    children: tuple["Tree", ...]
+    children: tuple[Tree, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Record:
     """A NamedTuple of exactly this type."""
     type: type
-    children: tuple["Tree", ...]
+    children: tuple[Tree, ...]
 
 
 @dataclass(frozen=True, eq=False)
 class Node:
-    """A registered container: `flatten(value) -> (children, auxiliary)`, `unflatten(auxiliary, children) -> value`.
-    The auxiliary data must be equal."""
+    """A registered container: `flatten(value) -> (children, auxiliary)`, where the auxiliary data must be
+    equal, and `unflatten(auxiliary, children) -> value`."""
     type: type
     flatten: Callable[[Any], tuple]
     unflatten: Callable[[Any, tuple], Any]
     auxiliary: Any
-    children: tuple["Tree", ...]
+    children: tuple[Tree, ...]
 
 
-Leaf = Union[ArrayLeaf, ScalarLeaf, NumberLeaf, SizeLeaf, StaticLeaf, AnyLeaf]
-Tree = Union[Leaf, Sequence, Dictionary, Record, Node]
+Leaf = ArrayLeaf | ScalarLeaf | NumberLeaf | SizeLeaf | StaticLeaf | AnyLeaf
+Tree = Leaf | Sequence | Dictionary | Record | Node
 
 
 @dataclass(frozen=True, eq=False)
@@ -150,7 +151,7 @@ class Root:
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """The value at `source` is `expected`: the same object ("is"), or of the same type and equal ("equal")."""
+    """The value at `source` is `expected`: the same object ("is"), or of one type and equal ("equal")."""
     source: Source
     expected: Any
     mode: str = "is"
@@ -164,13 +165,14 @@ class Compare:
     right: Any
 
 
-# ----------------------------------------------------------------------------------------------- what comes out
+# --------------------------------------------------------------------------------------------- what comes out
 
 
 @dataclass(frozen=True, eq=False)
 class Fresh:
-    """A result allocated by the caller; its dims follow from the sizes. `form` says what rank 0 becomes: "scalar" (a NumPy
-    scalar), "array" (a 0-d array) or "python" (a Python number). A rank above 0 is always an array."""
+    """A result allocated by the caller; its dims follow from the sizes. `form` says what rank 0 becomes:
+    "scalar" (a NumPy scalar), "array" (a 0-d array) or "python" (a Python number). A rank above 0 is always
+    an array."""
     dtype: Any
     dims: tuple[Any, ...] = ()
     form: str = "scalar"
@@ -185,8 +187,9 @@ class RunTime:
 
 @dataclass(frozen=True, eq=False)
 class Write:
-    """After the call the data of result `result` goes into the caller's array at `leaf`. With `in_place` the result's
-    buffer is the array's own memory, which the program may read as a parameter and overwrite when it is done with it."""
+    """After the call the data of result `result` goes into the caller's array at `leaf`. With `in_place` the
+    result's buffer is the array's own memory, which the program may read as a parameter and overwrite when it
+    is done with it."""
     result: int
     leaf: ArrayLeaf
     in_place: bool = False
@@ -210,13 +213,13 @@ class Constant:
     value: Any
 
 
-Output = Union[Result, Argument, Constant, Sequence, Dictionary, Record, Node]
+Output = Result | Argument | Constant | Sequence | Dictionary | Record | Node
 
 
 @dataclass(frozen=True, eq=False)
 class CallbackSite:
-    """A Python callable for an ordered effect: called with copies of its operands, given as (dtype, rank); its results,
-    of (dtype, dims) with integer dims, are copied back."""
+    """A Python callable for an ordered effect: called with copies of its operands, given as (dtype, rank);
+    its results, of (dtype, dims) with integer dims, are copied back."""
     function: Callable[..., Any]
     operands: tuple[tuple[Any, int], ...]
     results: tuple[tuple[Any, tuple[int, ...]], ...] = ()
@@ -234,18 +237,23 @@ class Entry:
     writes: tuple[Write, ...] = ()
     guards: tuple[Guard, ...] = ()
     comparisons: tuple[Compare, ...] = ()
-    minimum: Mapping[str, int] | None = None       # least value a symbol may have; 2 where absent (0 and 1 are special)
-    same: tuple[tuple[ArrayLeaf, ArrayLeaf], ...] = ()   # the same memory; otherwise a written array overlaps no other
-    work: Any = 0                                  # nanoseconds, an int or a dim; from 5000 on the GIL is released
-    finish: Callable[[tuple, tuple], Any] | None = None  # finish(parameters' objects, results) -> output, replaces it
-    raise_site: Callable[[int, int, tuple[int, int, int, int]], Any] | None = None   # site, iteration, values
+    # The least value that a symbol may have; 2 where absent, because sizes 0 and 1 are special to NumPy.
+    minimum: Mapping[str, int] | None = None
+    # Pairs that are the same memory. Apart from them a written array must not overlap another.
+    same: tuple[tuple[ArrayLeaf, ArrayLeaf], ...] = ()
+    # Estimated nanoseconds, an int or a dim; from 5000 on the GIL is released.
+    work: Any = 0
+    # finish(parameters' objects, result objects) -> what the call returns; `output` is then unused.
+    finish: Callable[[tuple, tuple], Any] | None = None
+    # raise_site(site, iteration, four values) raises what the site stands for: errors.SiteTable.raise_site.
+    raise_site: Callable[[int, int, tuple[int, int, int, int]], Any] | None = None
     callbacks: tuple[CallbackSite, ...] = ()
     uses_blas: bool = False
     name: str = "entry"
     keep: Any = None                               # kept alive with the entry: the Library, the site table
 
 
-# ------------------------------------------------------------------------------------------------ size programs
+# ---------------------------------------------------------------------------------------------- size programs
 
 # A dim becomes a postfix program of (operation, operand) pairs over the sizes.
 CONSTANT, SIZE, ADD, MULTIPLY, FLOORDIV, MOD, MAX, MIN = range(8)
@@ -276,7 +284,8 @@ def _append(dim: Any, index: Mapping[str, int], program: list[int]) -> None:
             for _ in range(power):
                 if atom.kind == "sym":
                     if atom.name not in index:
-                        raise ValueError(f"the size {atom.name} is not among the symbols {', '.join(index) or '()'}")
+                        known = ", ".join(index) or "()"
+                        raise ValueError(f"the size {atom.name} is not among the symbols {known}")
                     program += [SIZE, index[atom.name]]
                 else:
                     for operand in atom.operands:

@@ -1,7 +1,7 @@
 """A failing site of a native program -> the Python exception, with a traceback that ends at the user's line.
 
-In: the table of sites that the emitter numbered; at run time a site, an iteration and four 64-bit values. Out: an
-exception raised. Example:
+In: the table of sites that the emitter numbered; at run time a site, an iteration and four 64-bit values.
+Out: an exception raised. Example:
 
     table = SiteTable((Site(IndexError, "index {0} is out of bounds for axis {1} with size {2}", (span,)),))
     entry = Entry(..., raise_site=table.raise_site)
@@ -43,8 +43,9 @@ def exception_type(name: str | type) -> type[Exception]:
 
 @dataclass(frozen=True)
 class Site:
-    """What a failing site raises. `spans`: the user's places, outermost call first. `dtypes` say what the recorded values
-    are: a floating one is the bits of an f64, the others are integers; a value without a dtype is an integer."""
+    """What a failing site raises. `spans`: the user's places, outermost call first. `dtypes` say what the
+    recorded values are: a floating one is the bits of an f64, the others are integers; a value without a
+    dtype is an integer."""
     exception: str | type
     message: str
     spans: tuple[Span, ...] = ()
@@ -110,8 +111,7 @@ def _frame_at(span: Span) -> tuple[types.FrameType, int]:
     call = ast.Call(ast.Name("here", ast.Load(), **place), [], [], **place)
     code = compile(ast.Module([ast.Expr(call, **place)], []), span.file, "exec")
     code = code.replace(co_name=span.function or "<module>")
-    if sys.version_info >= (3, 11):
-        code = code.replace(co_qualname=span.function or "<module>")
+    code = code.replace(co_qualname=span.function or "<module>")
     found: list[tuple[types.FrameType, int]] = []
 
     def here() -> None:

@@ -1,8 +1,9 @@
 # Does a call match an entry?
 #
-# In: a plan, the positional arguments, a frame's memory. Out: 1 with the frame filled (sizes bound, buffers of the
-# parameters set), 0, or -1 with a Python error. Example: `matched = match_call(plan, args, &frame)`. No hash and no key:
-# comparing the fields one by one is the fastest way to say no, and saying yes costs the same.
+# In: a plan, the positional arguments, a frame's memory. Out: 1 with the frame filled (sizes bound, buffers
+# of the parameters set), 0, or -1 with a Python error. Example: `matched = match_call(plan, args, &frame)`.
+# No hash and no key: comparing the fields one by one is the fastest way to say no, and saying yes costs the
+# same.
 
 cdef struct Frame:
     Plan* plan
@@ -40,7 +41,8 @@ cdef inline void lay_out(Frame* frame, Plan* plan, char* memory) noexcept:
 
 
 cdef inline void hold(Frame* frame, PyObject* value) noexcept:
-    """Keep a new reference until the call is over: another thread or a callback may take the value from its container."""
+    """Keep a new reference until the call is over: another thread or a callback may take the value from its
+    container."""
     Py_INCREF(<object>value)
     frame.held[frame.held_count] = value
     frame.held_count += 1

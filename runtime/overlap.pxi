@@ -1,7 +1,8 @@
 # Programs that write into their arguments: which memory is whose.
 #
-# In: a frame whose roots match. Out: 1 when the written arrays overlap no other array except as the entry says. Example:
-# f(a, a[1:]) with a written does not match an entry made for two separate arrays; it misses, and is compiled as such.
+# In: a frame whose roots match. Out: 1 when the written arrays overlap no other array except as the entry
+# says. Example: f(a, a[1:]) with a written does not match an entry made for two separate arrays; it misses,
+# and is compiled as such.
 
 cdef void extent(PyObject* value, char** low, char** high) noexcept:
     """The addresses that an array's elements lie in: [low, high)."""

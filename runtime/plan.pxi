@@ -1,7 +1,7 @@
 # Descriptions (runtime/entry.py) compiled into C structures.
 #
-# In: an Entry. Out: a `CompiledEntry` whose nodes, sources and programs are plain memory; every Python object that they
-# point to is kept alive by its list `owned`. Example: `compiled = CompiledEntry(Entry(...))`.
+# In: an Entry. Out: a `CompiledEntry` whose nodes, sources and programs are plain memory; every Python object
+# that they point to is kept alive by its list `owned`. Example: `compiled = CompiledEntry(Entry(...))`.
 
 cdef enum NodeKind:
     NODE_ARRAY, NODE_SCALAR, NODE_FLOAT, NODE_INT, NODE_BOOL, NODE_COMPLEX, NODE_SIZE, NODE_STATIC, NODE_ANY

@@ -1,12 +1,13 @@
 """How many threads a compiled program may use.
 
-In: METAPHRASE_NUM_THREADS, else the CPUs this process may run on. Out: the number in every call's context. Example:
+In: METAPHRASE_NUM_THREADS, else the CPUs this process may run on. Out: the number in every call's context.
+Example:
 
     threads.use(4)                # from now on
     threads.count()               # 4
 
-No thread is started here or at import: kernels that split their work ask the context, and their chunks follow from sizes
-alone, so that a result does not depend on this number.
+No thread is started here or at import: kernels that split their work ask the context, and their chunks follow
+from sizes alone, so that a result does not depend on this number.
 """
 from __future__ import annotations
 
@@ -24,7 +25,8 @@ def available() -> int:
 
 
 def requested() -> int:
-    """METAPHRASE_NUM_THREADS, or all available CPUs where it is unset. ValueError when it is no positive integer."""
+    """METAPHRASE_NUM_THREADS, or all available CPUs where it is unset. ValueError when it is no positive
+    integer."""
     text = os.environ.get("METAPHRASE_NUM_THREADS", "")
     if not text:
         return available()

@@ -1,7 +1,7 @@
 """Shared by all tests: one fresh cache for the session, and one name for every module.
 
-In: a pytest session. Out: METAPHRASE_CACHE_DIR points to a directory that all workers share and the session removes.
-Fixtures used by several rooms go at the end of this file.
+In: a pytest session. Out: METAPHRASE_CACHE_DIR points to a directory that all workers share and the session
+removes. Fixtures used by several rooms go at the end of this file.
 """
 
 from __future__ import annotations
@@ -13,12 +13,15 @@ import tempfile
 
 import pytest
 
-# The rooms as they are called on disk. Imported under these names a module would exist twice, with two registries.
+# The rooms as they are called on disk. Imported under these names a module would exist twice, with two
+# registries.
 ROOMS_ON_DISK = ("pysrc", "astpasses")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--update-golden", action="store_true", help="write the golden files from what is produced now")
+    parser.addoption(
+        "--update-golden", action="store_true", help="write the golden files from what is produced now"
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -42,7 +45,10 @@ def imported_twice(modules: dict) -> list[str]:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     doubled = imported_twice(sys.modules)
     if doubled:
-        print(f"\nimported under a second name: {', '.join(doubled)} (import them as metaphrase...)", file=sys.stderr)
+        print(
+            f"\nimported under a second name: {', '.join(doubled)} (import them as metaphrase...)",
+            file=sys.stderr,
+        )
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

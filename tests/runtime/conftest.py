@@ -14,16 +14,23 @@ from metaphrase.runtime import abi, cython_build
 
 def module_text(body: str, head: str = "", blas: bool = False) -> str:
     """The text of a module whose entry has this body."""
-    return (abi.DECLARATIONS + (abi.BLAS_DECLARATIONS if blas else "") + textwrap.dedent(head)
-            + "\ncdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil:\n"
-            + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ") + "\n")
+    return (
+        abi.DECLARATIONS
+        + (abi.BLAS_DECLARATIONS if blas else "")
+        + textwrap.dedent(head)
+        + "\ncdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil:\n"
+        + textwrap.indent(textwrap.dedent(body).strip("\n"), "    ")
+        + "\n"
+    )
 
 
 @pytest.fixture
 def program():
     """program(body, head="", blas=False) -> Library"""
+
     def make(body: str, head: str = "", blas: bool = False) -> cython_build.Library:
         return cython_build.build(module_text(body, head, blas), name="a test program")
+
     return make
 
 

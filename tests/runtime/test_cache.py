@@ -24,14 +24,20 @@ print(library.cached, float(out))
 
 @pytest.fixture
 def fresh(tmp_path, text_of):
-    """fresh(**environment): build and run one text in a new process with a cache of its own: its output's words."""
+    """fresh(**environment): build and run one text in a new process with a cache of its own: its output's
+    words."""
     (tmp_path / "script.py").write_text(SCRIPT)
     (tmp_path / "kernel.pyx").write_text(text_of("(<double*>buffers[0])[0] = 2.5\nreturn 0"))
 
     def run(**environment):
         environment = dict(os.environ, METAPHRASE_CACHE_DIR=str(tmp_path / "cache"), **environment)
-        done = subprocess.run([sys.executable, str(tmp_path / "script.py"), str(tmp_path / "kernel.pyx")], timeout=60,
-                              capture_output=True, text=True, env=environment)
+        done = subprocess.run(
+            [sys.executable, str(tmp_path / "script.py"), str(tmp_path / "kernel.pyx")],
+            timeout=60,
+            capture_output=True,
+            text=True,
+            env=environment,
+        )
         assert done.returncode == 0, done.stderr
         run.errors = done.stderr
         return done.stdout.split()
@@ -41,15 +47,19 @@ def fresh(tmp_path, text_of):
 
 
 def entry_of(directory: Path) -> Path:
-    entry, = (path for path in directory.iterdir() if not path.name.startswith("."))
+    (entry,) = (path for path in directory.iterdir() if not path.name.startswith("."))
     return entry
 
 
 def test_a_second_process_finds_it(fresh):
     assert fresh() == ["False", "2.5"] and fresh() == ["True", "2.5"]
     assert fresh.directory.stat().st_mode & 0o777 == 0o700
-    assert {path.name for path in entry_of(fresh.directory).iterdir()} == {"library.so", "record.json", "kernel.pyx",
-                                                                            "kernel.c"}
+    assert {path.name for path in entry_of(fresh.directory).iterdir()} == {
+        "library.so",
+        "record.json",
+        "kernel.pyx",
+        "kernel.c",
+    }
 
 
 def flip_a_byte(entry):
@@ -67,16 +77,32 @@ def another_key(entry):
     (entry / "record.json").write_text(json.dumps(record | {"key": "0" * 64}))
 
 
-DAMAGE = [flip_a_byte, truncate, another_key,
-          lambda entry: (entry / "library.so").unlink(),
-          lambda entry: (entry / "record.json").unlink(),
-          lambda entry: (entry / "record.json").write_text("{"),
-          lambda entry: (entry / "record.json").write_text("[]"),
-          lambda entry: os.chmod(entry, 0o777)]
+DAMAGE = [
+    flip_a_byte,
+    truncate,
+    another_key,
+    lambda entry: (entry / "library.so").unlink(),
+    lambda entry: (entry / "record.json").unlink(),
+    lambda entry: (entry / "record.json").write_text("{"),
+    lambda entry: (entry / "record.json").write_text("[]"),
+    lambda entry: os.chmod(entry, 0o777),
+]
 
 
-@pytest.mark.parametrize("damage", DAMAGE, ids=["byte", "truncated", "key", "no library", "no record", "half a record",
-                                                "no dict", "writable by all"])
+@pytest.mark.parametrize(
+    "damage",
+    DAMAGE,
+    ids=[
+        "byte",
+        "truncated",
+        "key",
+        "no library",
+        "no record",
+        "half a record",
+        "no dict",
+        "writable by all",
+    ],
+)
 def test_a_damaged_entry_is_rebuilt(fresh, damage):
     fresh()
     damage(entry_of(fresh.directory))
@@ -126,7 +152,7 @@ def test_the_least_recently_used_go_first(tmp_path):
     for index in range(8):
         stored(store, f"k{index}")
         os.utime(tmp_path / f"k{index}", (index, index))
-    assert store.find("k0") is not None          # used now: the newest
+    assert store.find("k0") is not None  # used now: the newest
     for index in range(8, 10):
         stored(store, f"k{index}")
     kept = {path.name for _, _, path in store.entries()}
@@ -138,7 +164,7 @@ def test_a_stored_library_is_replaced_by_a_new_file(tmp_path):
     store = cache.Cache(tmp_path)
     path = stored(store, "k")
     before, inode = path.read_bytes(), path.stat().st_ino
-    assert stored(store, "k") == path and path.read_bytes() == before     # whole: the first stays
+    assert stored(store, "k") == path and path.read_bytes() == before  # whole: the first stays
     with open(path, "rb") as mapped:
         (path.parent / "record.json").write_text("{}")
         stored(store, "k")
@@ -165,8 +191,14 @@ def test_the_key_holds_what_the_library_depends_on(monkeypatch, text_of):
         given = dict(text=text_of("return 0"), toolchain=toolchain, options=options, whole=False) | changes
         return cython_build._key(**given)
 
-    keys = [key(), key(text=text_of("return 1")), key(options=compiler.flags(contract=False)), key(whole=True),
-            key(options=compiler.flags(fastmath=True)), key(toolchain=compiler.Toolchain(("gcc",), "another"))]
+    keys = [
+        key(),
+        key(text=text_of("return 1")),
+        key(options=compiler.flags(contract=False)),
+        key(whole=True),
+        key(options=compiler.flags(fastmath=True)),
+        key(toolchain=compiler.Toolchain(("gcc",), "another")),
+    ]
     monkeypatch.setattr(cython_build, "machine_identity", lambda: "another machine")
     keys.append(key())
     monkeypatch.setattr(cython_build, "ABI_VERSION", 99)

@@ -1,4 +1,5 @@
-"""What a running program may ask of its context: memory, growing stacks, results, callbacks, BLAS, failure."""
+"""What a running program may ask of its context: memory, growing stacks, results, callbacks, BLAS,
+failure."""
 
 from __future__ import annotations
 
@@ -23,7 +24,7 @@ def test_parameters_results_and_sizes(program):
             (<double*>buffers[1])[i] = (<double*>buffers[0])[i] * sizes[0]
         return 0
     """)
-    out, = dispatch.run_entry(library.address, [np.arange(3.0)], [("f8", (3,))], [10, 3])
+    (out,) = dispatch.run_entry(library.address, [np.arange(3.0)], [("f8", (3,))], [10, 3])
     assert out.tolist() == [0.0, 10.0, 20.0]
 
 
@@ -32,7 +33,7 @@ def test_rank_0_parameters_are_pointers_to_one_element(program):
         (<double*>buffers[2])[0] = (<double*>buffers[0])[0] + (<int64_t*>buffers[1])[0]
         return 0
     """)
-    out, = dispatch.run_entry(library.address, [np.float64(1.5), np.int64(2)], [("f8", ())])
+    (out,) = dispatch.run_entry(library.address, [np.float64(1.5), np.int64(2)], [("f8", ())])
     assert out.shape == () and out == 3.5
 
 
@@ -62,11 +63,11 @@ RUN_TIME_RESULT = """
 @pytest.mark.parametrize("n", [0, 1, 7, 100_000])
 def test_a_result_of_run_time_size_owns_its_memory(program, n):
     x = np.random.default_rng(n).normal(size=n)
-    out, = dispatch.run_entry(program(RUN_TIME_RESULT).address, [x], [("f8", 2)], [n])
+    (out,) = dispatch.run_entry(program(RUN_TIME_RESULT).address, [x], [("f8", 2)], [n])
     where = np.nonzero(x > 0)[0]
     assert np.array_equal(out, np.stack([where.astype(float), x[where]], axis=1))
     assert out.flags.owndata and out.flags.writeable and out.base is None
-    out.resize((3, 5), refcheck=False)       # NumPy itself reallocates the memory that the program allocated
+    out.resize((3, 5), refcheck=False)  # NumPy itself reallocates the memory that the program allocated
     assert out.shape == (3, 5)
 
 
@@ -96,7 +97,7 @@ def test_alloc_twice_keeps_the_second(program):
         c.set_dims(c, 0, 1, dims)
         return 0
     """)
-    out, = dispatch.run_entry(library.address, [], [("i8", 1)])
+    (out,) = dispatch.run_entry(library.address, [], [("i8", 1)])
     assert out.tolist() == [42]
 
 
@@ -111,7 +112,8 @@ def test_alloc_of_what_is_no_result_gives_null(program):
 
 
 SCRATCH = """
-    # Take `sizes[0]` pieces of growing size, fill each with its number, then see that none has overwritten another.
+    # Take `sizes[0]` pieces of growing size, fill each with its number, then see that none has overwritten
+    # another.
     cdef int64_t i, j, n, total = 0
     cdef int64_t* pieces[64]
     for i in range(sizes[0]):
@@ -136,8 +138,8 @@ SCRATCH = """
 @pytest.mark.parametrize("piece", [0, 1, 8, 1000, 100_000])
 def test_scratch_is_aligned_and_disjoint_across_chunks_and_calls(program, piece):
     library = program(SCRATCH)
-    for _ in range(5):                           # later calls find the arena that earlier ones left
-        out, = dispatch.run_entry(library.address, [], [("i8", ())], [40, piece])
+    for _ in range(5):  # later calls find the arena that earlier ones left
+        (out,) = dispatch.run_entry(library.address, [], [("i8", ())], [40, piece])
         assert out == sum(range(40))
 
 
@@ -171,7 +173,7 @@ def test_release_makes_scratch_of_a_loop_free_again(program):
         return 0
     """)
     before = peak_memory()
-    dispatch.run_entry(library.address, [], [], [20_000])     # 60 GB if it were not released
+    dispatch.run_entry(library.address, [], [], [20_000])  # 60 GB if it were not released
     assert peak_memory() - before < 200 << 20
 
 
@@ -221,7 +223,7 @@ def test_growing_stacks_keep_their_contents(program):
         return 0
     """)
     for count in (0, 1, 1000, 1_000_000):
-        out, = dispatch.run_entry(library.address, [], [("i8", ())], [count])
+        (out,) = dispatch.run_entry(library.address, [], [("i8", ())], [count])
         assert out == count
 
 
@@ -267,7 +269,7 @@ def test_callback_gets_copies_and_gives_results(program):
 
     x = np.arange(5.0)
     site = Callback(total, [("f8", 1)], [("f8", ())])
-    out, = dispatch.run_entry(program(CALLBACK).address, [x], [("f8", ())], [5], callbacks=[site])
+    (out,) = dispatch.run_entry(program(CALLBACK).address, [x], [("f8", ())], [5], callbacks=[site])
     assert out == 10.0
     x[:] = 0
     assert kept[0].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
@@ -303,31 +305,41 @@ def test_scalars_reach_a_callback_as_numpy_scalars(program):
 
 
 def test_blas_by_value(program):
-    library = program("""
+    library = program(
+        """
         cdef int m = <int>sizes[0], k = <int>sizes[1], n = <int>sizes[2]
-        mp_dgemm(c, b'N', b'N', n, m, k, 1.0, <double*>buffers[1], n, <double*>buffers[0], k, 0.0, <double*>buffers[2], n)
+        cdef double* a = <double*>buffers[0]
+        cdef double* b = <double*>buffers[1]
+        mp_dgemm(c, b'N', b'N', n, m, k, 1.0, b, n, a, k, 0.0, <double*>buffers[2], n)
         return 0
-    """, blas=True)
+    """,
+        blas=True,
+    )
     dispatch.load_blas()
     rng = np.random.default_rng(0)
     a, b = rng.normal(size=(4, 5)), rng.normal(size=(5, 3))
-    out, = dispatch.run_entry(library.address, [a, b], [("f8", (4, 3))], [4, 5, 3])
+    (out,) = dispatch.run_entry(library.address, [a, b], [("f8", (4, 3))], [4, 5, 3])
     np.testing.assert_allclose(out, a @ b, rtol=1e-14)
 
 
 def test_complex_blas_and_the_order_of_the_table(program):
-    library = program("""
+    library = program(
+        """
+        cdef double* a = <double*>buffers[0]
+        cdef double* b = <double*>buffers[1]
         cdef double one[2]
         cdef double zero[2]
         one[0] = 1.0
         one[1] = zero[0] = zero[1] = 0.0
-        mp_zgemm(c, b'N', b'N', 3, 3, 3, one, <double*>buffers[1], 3, <double*>buffers[0], 3, zero, <double*>buffers[2], 3)
+        mp_zgemm(c, b'N', b'N', 3, 3, 3, one, b, 3, a, 3, zero, <double*>buffers[2], 3)
         return 0
-    """, blas=True)
+    """,
+        blas=True,
+    )
     dispatch.load_blas()
     rng = np.random.default_rng(0)
     a, b = (rng.normal(size=(3, 3)) + 1j * rng.normal(size=(3, 3)) for _ in range(2))
-    out, = dispatch.run_entry(library.address, [a, b], [("c16", (3, 3))])
+    (out,) = dispatch.run_entry(library.address, [a, b], [("c16", (3, 3))])
     np.testing.assert_allclose(out, a @ b, rtol=1e-14)
     assert len(set(abi.BLAS_ROUTINES)) == len(abi.BLAS_ROUTINES) > 70
 
@@ -363,8 +375,11 @@ except KeyboardInterrupt:
 def test_ctrl_c_stops_a_native_loop(tmp_path, text_of, work):
     (tmp_path / "endless.pyx").write_text(text_of(ENDLESS))
     (tmp_path / "endless.py").write_text(SCRIPT)
-    process = subprocess.Popen([sys.executable, str(tmp_path / "endless.py"), str(tmp_path / "endless.pyx"), str(work)],
-                               stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [sys.executable, str(tmp_path / "endless.py"), str(tmp_path / "endless.pyx"), str(work)],
+        stdout=subprocess.PIPE,
+        text=True,
+    )
     try:
         assert process.stdout.readline() == "ready\n"
         time.sleep(0.3)
@@ -392,5 +407,5 @@ def test_other_threads_run_during_a_long_call_that_holds_the_gil(program):
     call.add(entry)
     setter = threading.Timer(0.2, lambda: flag.__setitem__(0, 1))
     setter.start()
-    assert call(flag) is None                    # ends only when the other thread has run
+    assert call(flag) is None  # ends only when the other thread has run
     setter.join()

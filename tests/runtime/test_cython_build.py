@@ -47,19 +47,21 @@ def test_both_forms_compute_the_same(text_of, whole):
     library = cython_build.build(text_of(BODY, HELPERS), name="both", whole=whole)
     assert library.form == ("extension" if whole else "kernel")
     x = np.linspace(-3, 3, 50)
-    out, = dispatch.run_entry(library.address, [x], [("f8", x.shape)], [50])
+    (out,) = dispatch.run_entry(library.address, [x], [("f8", x.shape)], [50])
     np.testing.assert_allclose(out, x + np.sin(x), rtol=1e-15)
 
 
 def test_the_cut_kernel_has_no_python_in_it(text_of):
     answer = cython_build.translate(text_of(BODY, HELPERS))
     assert answer["form"] == "kernel"
-    assert "Python.h" not in answer["c"] and "__Pyx_" not in answer["c"] and len(answer["c"].splitlines()) < 120
+    assert (
+        "Python.h" not in answer["c"] and "__Pyx_" not in answer["c"] and len(answer["c"].splitlines()) < 120
+    )
 
 
 def test_the_c_depends_on_the_text_alone(text_of):
     text = text_of(BODY, HELPERS)
-    in_this_process = cython_translate.request(text, False)      # without the patches of the worker
+    in_this_process = cython_translate.request(text, False)  # without the patches of the worker
     assert cython_build.translate(text) == in_this_process
 
 
@@ -69,21 +71,24 @@ def test_what_needs_cythons_utilities_is_built_whole(text_of):
     assert "__Pyx_pow" in cython_build.translate(text)["note"]
     library = cython_build.build(text, name="power")
     assert library.form == "extension"
-    out, = dispatch.run_entry(library.address, [np.int64(3)], [("i8", ())], [4])
+    (out,) = dispatch.run_entry(library.address, [np.int64(3)], [("i8", ())], [4])
     assert out == 81
 
 
 def test_values_that_are_not_finite_keep_their_meaning(text_of):
-    library = cython_build.build(text_of("""
+    library = cython_build.build(
+        text_of("""
         cdef double* x = <double*>buffers[0]
         cdef char* out = <char*>buffers[1]
         cdef int64_t i
         for i in range(sizes[0]):
             out[i] = x[i] != x[i]
         return 0
-    """), name="isnan")
+    """),
+        name="isnan",
+    )
     x = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0] * 8)
-    out, = dispatch.run_entry(library.address, [x], [("bool", x.shape)], [x.size])
+    (out,) = dispatch.run_entry(library.address, [x], [("bool", x.shape)], [x.size])
     assert np.array_equal(out, np.isnan(x))
 
 
@@ -99,11 +104,11 @@ def test_without_contraction_products_and_sums_are_numpys_to_the_bit(text_of):
     """)
     x, y = np.random.default_rng(0).normal(size=(2, 1000))
     library = cython_build.build(text, name="f", contract=False)
-    out, = dispatch.run_entry(library.address, [x, y], [("f8", x.shape)], [1000])
+    (out,) = dispatch.run_entry(library.address, [x, y], [("f8", x.shape)], [1000])
     assert np.array_equal(out, x * y + x)
     contracted = cython_build.build(text, name="f")
     assert contracted.address != library.address
-    out, = dispatch.run_entry(contracted.address, [x, y], [("f8", x.shape)], [1000])
+    (out,) = dispatch.run_entry(contracted.address, [x, y], [("f8", x.shape)], [1000])
     np.testing.assert_allclose(out, x * y + x, rtol=1e-13, atol=1e-16)
 
 
@@ -115,22 +120,31 @@ def test_a_text_that_cython_refuses(text_of):
 
 
 def test_a_text_that_the_c_compiler_refuses(text_of):
-    text = text_of("return nowhere()", """
+    text = text_of(
+        "return nowhere()",
+        """
         cdef extern from *:
             "int nowhere() { return }"
             int nowhere() nogil
-    """)
+    """,
+    )
     with pytest.raises(cython_build.BuildError, match="expected expression") as caught:
         cython_build.build(text, name="bad C")
-    assert caught.value.path.name == "kernel.pyx" and "nowhere" in (caught.value.path.parent / "kernel.c").read_text()
+    assert (
+        caught.value.path.name == "kernel.pyx"
+        and "nowhere" in (caught.value.path.parent / "kernel.c").read_text()
+    )
 
 
 def test_a_name_that_nothing_provides(text_of):
-    text = text_of("return nowhere()", """
+    text = text_of(
+        "return nowhere()",
+        """
         cdef extern from *:
             "int nowhere(void);"
             int nowhere() nogil
-    """)
+    """,
+    )
     with pytest.raises(cython_build.BuildError, match="nowhere"):
         cython_build.build(text, name="unresolved")
 
@@ -149,7 +163,7 @@ def test_no_compiler(monkeypatch, text_of):
     monkeypatch.setenv("PATH", "/nowhere")
     with pytest.raises(cython_build.CompilerMissing, match="install gcc or set METAPHRASE_CC"):
         compiler.find_compiler()
-    cython_build.warm()                          # says nothing and starts nothing
+    cython_build.warm()  # says nothing and starts nothing
 
 
 def test_a_translator_that_dies_is_replaced(text_of):
@@ -167,8 +181,10 @@ def test_without_a_translator_this_process_translates(monkeypatch, text_of):
 
 
 def test_the_translator_ends_with_its_parent(tmp_path):
-    script = ("import metaphrase.runtime.cython_build as b, sys; b.warm(); b.translate('cdef int entry() noexcept nogil:\\n"
-              "    return 0\\n'); print(b._worker.process.pid)")
+    script = (
+        "import metaphrase.runtime.cython_build as b; b.warm(); "
+        "b.translate('cdef int entry() noexcept nogil:\\n    return 0\\n'); print(b._worker.process.pid)"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     pid = int(done.stdout)
     for _ in range(100):
@@ -179,6 +195,7 @@ def test_the_translator_ends_with_its_parent(tmp_path):
         except (FileNotFoundError, ProcessLookupError):
             break
         import time
+
         time.sleep(0.05)
     else:
         os.kill(pid, 9)

@@ -25,11 +25,13 @@ def nothing(program):
 @pytest.fixture
 def serves(nothing):
     """serves(trees, **more) -> the predicate: does a call with these arguments match?"""
+
     def make(*trees, **more):
         roots = tuple(E.Root(E.Position(index), tree) for index, tree in enumerate(trees))
         call = Dispatcher(None, tuple(f"a{index}" for index in range(len(trees))), miss=lambda args: MISSED)
         call.add(E.Entry(nothing, (*more.pop("roots", ()), *roots), **more))
         return lambda *args: call(*args) is not MISSED
+
     return make
 
 
@@ -56,7 +58,11 @@ def test_subclasses_of_ndarray_do_not_match(serves):
 def test_every_layout_matches(serves):
     leaf = E.ArrayLeaf("float64", (3, 2))
     matches = serves(leaf, parameters=(leaf,))
-    assert matches(np.zeros((2, 3)).T) and matches(np.zeros((6, 4))[::2, ::2]) and matches(np.zeros((3, 2))[::-1])
+    assert (
+        matches(np.zeros((2, 3)).T)
+        and matches(np.zeros((6, 4))[::2, ::2])
+        and matches(np.zeros((3, 2))[::-1])
+    )
 
 
 def test_a_symbol_is_one_size(serves):
@@ -80,7 +86,9 @@ def test_a_dim_that_is_an_expression_is_compared(serves):
 
 def test_conditions_on_sizes(serves):
     conditions = (E.Compare("<", n, m), E.Compare("!=", n % 3, 0), E.Compare(">=", dim_max(n, m), 5))
-    matches = serves(E.ArrayLeaf("f8", (n,)), E.ArrayLeaf("f8", (m,)), symbols=("n", "m"), comparisons=conditions)
+    matches = serves(
+        E.ArrayLeaf("f8", (n,)), E.ArrayLeaf("f8", (m,)), symbols=("n", "m"), comparisons=conditions
+    )
     assert matches(np.zeros(4), np.zeros(5))
     assert not matches(np.zeros(5), np.zeros(5)) and not matches(np.zeros(3), np.zeros(5))
     assert not matches(np.zeros(2), np.zeros(4))
@@ -152,13 +160,23 @@ class Box:
         self.value, self.label = value, label
 
 
-BOX = E.Node(Box, lambda box: ([box.value], box.label), lambda label, children: Box(children[0], label), "a",
-             (E.NumberLeaf(float),))
+BOX = E.Node(
+    Box,
+    lambda box: ([box.value], box.label),
+    lambda label, children: Box(children[0], label),
+    "a",
+    (E.NumberLeaf(float),),
+)
 
 
 def test_registered_containers_through_their_functions(serves):
     matches = serves(BOX)
-    assert matches(Box(1.0, "a")) and not matches(Box(1.0, "b")) and not matches(Box(1, "a")) and not matches(1.0)
+    assert (
+        matches(Box(1.0, "a"))
+        and not matches(Box(1.0, "b"))
+        and not matches(Box(1, "a"))
+        and not matches(1.0)
+    )
 
 
 def test_an_error_in_flatten_comes_out(serves):
@@ -182,25 +200,30 @@ def test_hidden_arguments_are_read_at_every_call(serves):
         seen.append(1)
         return holder.inner["missing"] if holder.inner is None else 4.0
 
-    roots = (E.Root(E.Cell(cell), E.NumberLeaf(float)), E.Root(E.Item(module, "scale"), E.NumberLeaf(float)),
-             E.Root(E.Path(E.Held(holder), (("attribute", "inner"), ("item", "k"), ("item", 0))), E.NumberLeaf(float)),
-             E.Root(E.Getter(getter), E.NumberLeaf(float)))
+    roots = (
+        E.Root(E.Cell(cell), E.NumberLeaf(float)),
+        E.Root(E.Item(module, "scale"), E.NumberLeaf(float)),
+        E.Root(
+            E.Path(E.Held(holder), (("attribute", "inner"), ("item", "k"), ("item", 0))), E.NumberLeaf(float)
+        ),
+        E.Root(E.Getter(getter), E.NumberLeaf(float)),
+    )
     matches = serves(roots=roots)
     assert matches() and seen == [1]
     cell.cell_contents = "text"
     assert not matches()
     del cell.cell_contents
-    assert not matches()                         # an empty cell
+    assert not matches()  # an empty cell
     cell.cell_contents = 5.0
     assert matches()
     del module["scale"]
     assert not matches()
     module["scale"] = 1.0
     holder.inner["k"].clear()
-    assert not matches()                         # IndexError on the way
+    assert not matches()  # IndexError on the way
     holder.inner["k"].append(1.0)
     holder.inner = None
-    assert not matches()                         # TypeError on the way
+    assert not matches()  # TypeError on the way
     holder.inner = {"k": [3.0]}
     assert matches()
 
@@ -226,7 +249,7 @@ def test_a_written_array_must_be_writeable_and_overlap_nothing(serves):
     base = np.zeros(8)
     assert matches(base[:4], base[4:]) and matches(base[3::-1], base[4:])
     assert not matches(base[:4], base[:4]) and not matches(base[:4], base[3:7])
-    assert matches(base[::2][:4], base[1::2]) is False       # address ranges decide, not elements
+    assert matches(base[::2][:4], base[1::2]) is False  # address ranges decide, not elements
     frozen = np.zeros(4)
     frozen.flags.writeable = False
     assert not matches(frozen, base[4:]) and matches(base[:4], frozen)

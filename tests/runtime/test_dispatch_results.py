@@ -13,7 +13,7 @@ import pytest
 
 from metaphrase.core.dims import Sym
 from metaphrase.runtime import entry as E
-from metaphrase.runtime.dispatch import REQUIRED, Dispatcher, called_fast, disable
+from metaphrase.runtime.dispatch import Dispatcher
 
 n = Sym("n")
 
@@ -29,15 +29,24 @@ def dispatcher(address, trees, **more):
 @pytest.fixture
 def sum_of(add):
     x, y = E.ArrayLeaf("f8", (n,)), E.ArrayLeaf("f8", (n,))
-    return dispatcher(add.address, (x, y), parameters=(x, y), symbols=("n",), results=(E.Fresh("f8", (n,)),),
-                      output=E.Result(0), minimum={"n": 0})
+    return dispatcher(
+        add.address,
+        (x, y),
+        parameters=(x, y),
+        symbols=("n",),
+        results=(E.Fresh("f8", (n,)),),
+        output=E.Result(0),
+        minimum={"n": 0},
+    )
 
 
 @pytest.mark.parametrize("size", [0, 1, 3, 1000])
 def test_any_size(sum_of, size):
     x = np.random.default_rng(size).normal(size=size)
     out = sum_of(x, x)
-    assert np.array_equal(out, x + x) and out.flags.owndata and out.flags.writeable and type(out) is np.ndarray
+    assert (
+        np.array_equal(out, x + x) and out.flags.owndata and out.flags.writeable and type(out) is np.ndarray
+    )
 
 
 def test_layouts_are_copied_for_the_call(sum_of):
@@ -54,20 +63,36 @@ def test_layouts_are_copied_for_the_call(sum_of):
 
 def test_scalars_go_in_and_come_out(program):
     library = program("""
-        (<double*>buffers[5])[0] = (<double*>buffers[0])[0] + (<int64_t*>buffers[1])[0] + (<char*>buffers[2])[0]
-        (<double*>buffers[6])[0] = (<double*>buffers[3])[0]
-        (<double*>buffers[6])[1] = -(<double*>buffers[3])[1]
+        cdef double* x = <double*>buffers[0]
+        cdef double* z = <double*>buffers[3]
+        (<double*>buffers[5])[0] = x[0] + (<int64_t*>buffers[1])[0] + (<char*>buffers[2])[0]
+        (<double*>buffers[6])[0] = z[0]
+        (<double*>buffers[6])[1] = -z[1]
         (<float*>buffers[7])[0] = 2 * (<float*>buffers[4])[0]
         (<char*>buffers[8])[0] = 1
         (<int64_t*>buffers[9])[0] = -7
         return 0
     """)
-    leaves = (E.NumberLeaf(float), E.NumberLeaf(int), E.NumberLeaf(bool), E.NumberLeaf(complex), E.ScalarLeaf("f4"))
+    leaves = (
+        E.NumberLeaf(float),
+        E.NumberLeaf(int),
+        E.NumberLeaf(bool),
+        E.NumberLeaf(complex),
+        E.ScalarLeaf("f4"),
+    )
     call = dispatcher(
-        library.address, leaves, parameters=leaves,
-        results=(E.Fresh("f8"), E.Fresh("c16", (), "python"), E.Fresh("f4", (), "array"), E.Fresh("bool"),
-                 E.Fresh("i8", (), "python")),
-        output=E.Sequence(tuple, tuple(E.Result(index) for index in range(5))))
+        library.address,
+        leaves,
+        parameters=leaves,
+        results=(
+            E.Fresh("f8"),
+            E.Fresh("c16", (), "python"),
+            E.Fresh("f4", (), "array"),
+            E.Fresh("bool"),
+            E.Fresh("i8", (), "python"),
+        ),
+        output=E.Sequence(tuple, tuple(E.Result(index) for index in range(5))),
+    )
     out = call(1.5, 2, True, 1 + 2j, np.float32(4))
     assert out == (4.5, 1 - 2j, 8.0, True, -7)
     assert [type(value) for value in out] == [np.float64, complex, np.ndarray, np.bool_, int]
@@ -77,8 +102,13 @@ def test_scalars_go_in_and_come_out(program):
 def test_bfloat16_scalars(program):
     leaf = E.ScalarLeaf(ml_dtypes.bfloat16)
     library = program("(<short*>buffers[1])[0] = (<short*>buffers[0])[0]\nreturn 0")
-    call = dispatcher(library.address, (leaf,), parameters=(leaf,), results=(E.Fresh(ml_dtypes.bfloat16),),
-                      output=E.Result(0))
+    call = dispatcher(
+        library.address,
+        (leaf,),
+        parameters=(leaf,),
+        results=(E.Fresh(ml_dtypes.bfloat16),),
+        output=E.Result(0),
+    )
     out = call(ml_dtypes.bfloat16(1.5))
     assert out == 1.5 and type(out) is ml_dtypes.bfloat16
 
@@ -86,15 +116,27 @@ def test_bfloat16_scalars(program):
 def test_a_size_is_passed_twice_over(program):
     library = program("(<int64_t*>buffers[1])[0] = 10 * (<int64_t*>buffers[0])[0] + sizes[0]\nreturn 0")
     leaf = E.SizeLeaf(n)
-    call = dispatcher(library.address, (leaf,), parameters=(leaf,), symbols=("n",), results=(E.Fresh("i8"),),
-                      output=E.Result(0))
+    call = dispatcher(
+        library.address,
+        (leaf,),
+        parameters=(leaf,),
+        symbols=("n",),
+        results=(E.Fresh("i8"),),
+        output=E.Result(0),
+    )
     assert call(7) == 77
 
 
 def test_dims_of_results_follow_from_sizes(program):
     x = E.ArrayLeaf("f8", (n,))
-    call = dispatcher(program("return 0").address, (x,), parameters=(x,), symbols=("n",),
-                      results=(E.Fresh("f4", (n // 2, n % 3 + 1, 2 * n * n - 1)),), output=E.Result(0))
+    call = dispatcher(
+        program("return 0").address,
+        (x,),
+        parameters=(x,),
+        symbols=("n",),
+        results=(E.Fresh("f4", (n // 2, n % 3 + 1, 2 * n * n - 1)),),
+        output=E.Result(0),
+    )
     out = call(np.zeros(5))
     assert out.shape == (2, 3, 49) and out.dtype == np.float32
 
@@ -110,8 +152,9 @@ class Box:
 def test_outputs_of_every_structure(program):
     library = program("(<double*>buffers[0])[0] = 1\n(<double*>buffers[1])[0] = 2\nreturn 0")
     box = E.Node(Box, None, lambda label, children: Box(children[0], label), "tag", (E.Result(1),))
-    tree = E.Dictionary(("b", "a"), (E.Sequence(list, (E.Result(0), E.Constant("text"))),
-                                     E.Record(Point, (E.Result(1), box))))
+    tree = E.Dictionary(
+        ("b", "a"), (E.Sequence(list, (E.Result(0), E.Constant("text"))), E.Record(Point, (E.Result(1), box)))
+    )
     out = dispatcher(library.address, (), results=(E.Fresh("f8"), E.Fresh("f8")), output=tree)()
     assert list(out) == ["b", "a"] and out["b"] == [1.0, "text"] and type(out["a"]) is Point
     assert out["a"].x == 2.0 and out["a"].y.label == "tag" and out["a"].x is out["a"].y.value
@@ -120,8 +163,11 @@ def test_outputs_of_every_structure(program):
 def test_an_argument_itself_comes_back(program):
     leaf, inner = E.ArrayLeaf("f8", (2,)), E.NumberLeaf(float)
     tree = E.Dictionary(("x", "y"), (leaf, inner))
-    call = dispatcher(program("return 0").address, (tree,),
-                      output=E.Sequence(tuple, (E.Argument(leaf), E.Argument(tree), E.Argument(inner))))
+    call = dispatcher(
+        program("return 0").address,
+        (tree,),
+        output=E.Sequence(tuple, (E.Argument(leaf), E.Argument(tree), E.Argument(inner))),
+    )
     given = {"x": np.zeros(2), "y": 1.5}
     out = call(given)
     assert out[0] is given["x"] and out[1] is given and out[2] is given["y"]
@@ -138,8 +184,15 @@ def test_run_time_results(program):
         return 0
     """)
     x = E.ArrayLeaf("f8", (n,))
-    call = dispatcher(library.address, (x,), parameters=(x,), symbols=("n",), results=(E.RunTime("f8", 1),),
-                      output=E.Result(0), minimum={"n": 0})
+    call = dispatcher(
+        library.address,
+        (x,),
+        parameters=(x,),
+        symbols=("n",),
+        results=(E.RunTime("f8", 1),),
+        output=E.Result(0),
+        minimum={"n": 0},
+    )
     for size in (0, 1, 2, 9, 5000):
         x = np.arange(float(size))
         assert np.array_equal(call(x), x[1::2])
@@ -160,8 +213,15 @@ return 0
 @pytest.mark.parametrize("in_place", [False, True])
 def test_written_arguments(program, in_place):
     leaf = E.ArrayLeaf("f8", (n,))
-    call = dispatcher(program(DOUBLE).address, (leaf,), parameters=(leaf,), symbols=("n",),
-                      results=(E.Fresh("f8", (n,)),), writes=(E.Write(0, leaf, in_place),), output=E.Argument(leaf))
+    call = dispatcher(
+        program(DOUBLE).address,
+        (leaf,),
+        parameters=(leaf,),
+        symbols=("n",),
+        results=(E.Fresh("f8", (n,)),),
+        writes=(E.Write(0, leaf, in_place),),
+        output=E.Argument(leaf),
+    )
     x = np.arange(5.0)
     assert call(x) is x and x.tolist() == [0, 2, 4, 6, 8]
     base = np.arange(20.0).reshape(10, 2)
@@ -171,14 +231,15 @@ def test_written_arguments(program, in_place):
     failing = np.arange(3.0)
     with pytest.raises(RuntimeError):
         call(failing)
-    assert failing.tolist() == [0, 1, 2]         # a call that fails writes nothing
+    assert failing.tolist() == [0, 1, 2]  # a call that fails writes nothing
 
 
 def test_written_scalars_arrays_of_rank_0(program):
     leaf = E.ArrayLeaf("f8", ())
     library = program("(<double*>buffers[1])[0] = (<double*>buffers[0])[0] + 1\nreturn 0")
-    call = dispatcher(library.address, (leaf,), parameters=(leaf,), results=(E.Fresh("f8"),),
-                      writes=(E.Write(0, leaf),))
+    call = dispatcher(
+        library.address, (leaf,), parameters=(leaf,), results=(E.Fresh("f8"),), writes=(E.Write(0, leaf),)
+    )
     x = np.array(1.0)
     assert call(x) is None and x == 2.0
 
@@ -220,8 +281,14 @@ def test_an_argument_that_a_callback_takes_away_stays_alive(program):
     container = []
     leaf = E.ArrayLeaf("f8", (1000,))
     site = E.CallbackSite(lambda: (container.clear(), [np.full(1000, 9.0) for _ in range(50)]), ())
-    call = dispatcher(library.address, (E.Sequence(list, (leaf,)),), parameters=(leaf,), results=(E.Fresh("f8"),),
-                      output=E.Result(0), callbacks=(site,))
+    call = dispatcher(
+        library.address,
+        (E.Sequence(list, (leaf,)),),
+        parameters=(leaf,),
+        results=(E.Fresh("f8"),),
+        output=E.Result(0),
+        callbacks=(site,),
+    )
     container.append(np.ones(1000))
     assert call(container) == 1000.0 and container == []
 
@@ -233,12 +300,21 @@ def counts(*objects):
 def test_no_reference_is_kept_or_lost(program):
     leaf, number = E.ArrayLeaf("f8", (2,)), E.NumberLeaf(float)
     tree = E.Dictionary(("x", "k"), (leaf, number))
-    box = E.Node(Box, lambda box: ((box.value,), box.label), lambda label, children: Box(children[0], label), "tag",
-                 (E.AnyLeaf(),))
+    box = E.Node(
+        Box,
+        lambda box: ((box.value,), box.label),
+        lambda label, children: Box(children[0], label),
+        "tag",
+        (E.AnyLeaf(),),
+    )
     library = program("return 1 if (<double*>buffers[1])[0] == 0 else 0")
-    call = dispatcher(library.address, (tree, box), parameters=(leaf, number),
-                      results=(E.Fresh("f8", (2,)), E.Fresh("f8"), E.Fresh("f8", (), "python")),
-                      output=E.Sequence(tuple, (E.Result(0), E.Argument(leaf), E.Constant(None), E.Result(1))))
+    call = dispatcher(
+        library.address,
+        (tree, box),
+        parameters=(leaf, number),
+        results=(E.Fresh("f8", (2,)), E.Fresh("f8"), E.Fresh("f8", (), "python")),
+        output=E.Sequence(tuple, (E.Result(0), E.Argument(leaf), E.Constant(None), E.Result(1))),
+    )
     call.miss = lambda args: None
     x, boxed, descr = np.zeros(2), Box(object(), "tag"), np.dtype("f8")
     strided = np.zeros((2, 2))[:, 0]
@@ -266,8 +342,14 @@ def test_no_reference_is_kept_or_lost(program):
 def test_results_are_freed(program):
     x = E.ArrayLeaf("f8", (n,))
     library = program("return 0")
-    call = dispatcher(library.address, (x,), parameters=(x,), symbols=("n",), results=(E.Fresh("f8", (n,)),),
-                      output=E.Result(0))
+    call = dispatcher(
+        library.address,
+        (x,),
+        parameters=(x,),
+        symbols=("n",),
+        results=(E.Fresh("f8", (n,)),),
+        output=E.Result(0),
+    )
     array = np.zeros(1 << 20)
 
     def resident():
@@ -277,7 +359,7 @@ def test_results_are_freed(program):
     call(array).fill(1)
     before = resident()
     for _ in range(200):
-        call(array).fill(1)                      # 1.6 GB if they were kept
+        call(array).fill(1)  # 1.6 GB if they were kept
     assert resident() - before < 100 << 20
 
 
@@ -295,88 +377,6 @@ def test_an_entry_and_what_it_holds_go_with_the_dispatcher(program):
     assert gone() is None
 
 
-# ------------------------------------------------------------------------------------------- the callable itself
-
-
-@pytest.fixture
-def echo(program):
-    """A dispatcher of f(a, b=2, *, c=3) that gives its bound arguments back, through `bind` where Python would refuse."""
-    def refuse(args, kwargs):
-        raise TypeError(f"refused {args} {kwargs}")
-
-    return Dispatcher(None, ("a", "b", "c"), miss=lambda args: args, bind=refuse, defaults=(REQUIRED, 2, 3),
-                      keyword_only=1)
-
-
-def test_arguments_are_bound_as_python_binds_them(echo):
-    assert echo(1) == (1, 2, 3) and echo(1, 5) == (1, 5, 3) and echo(1, c=9) == (1, 2, 9)
-    assert echo(c=9, b=8, a=7) == (7, 8, 9)
-    key = "".join(["c"])
-    assert echo(1, **{key: 4}) == (1, 2, 4)
-    for args, kwargs in [((), {}), ((1, 2, 3), {}), ((1,), {"a": 2}), ((1,), {"d": 2})]:
-        with pytest.raises(TypeError, match="refused"):
-            echo(*args, **kwargs)
-
-
-def test_bind_takes_what_has_no_simple_parameters():
-    call = Dispatcher(None, None, miss=lambda args: args, bind=lambda args, kwargs: (args, kwargs))
-    assert call(1, 2, k=3) == ((1, 2), {"k": 3})
-
-
-def test_a_method(program):
-    class Model:
-        step = Dispatcher(None, ("self", "x"), miss=lambda args: args)
-
-    model = Model()
-    assert model.step(3) == (model, 3) and isinstance(Model.step, Dispatcher)
-
-
-def test_it_carries_attributes_and_can_be_weakly_referenced(echo):
-    echo.__name__, echo.__doc__ = "f", "doc"
-    assert echo.__name__ == "f" and echo.__doc__ == "doc" and weakref.ref(echo)() is echo and callable(echo)
-    assert echo.__call__(1) == (1, 2, 3)
-
-
-def test_a_subclass_is_called_the_same_way():
-    @called_fast
-    class Jitted(Dispatcher):
-        def lower(self):
-            return "lowered"
-
-    call = Jitted(None, ("x",), miss=lambda args: args)
-    assert call(1) == (1,) and call(x=2) == (2,) and call.lower() == "lowered"
-
-
-def test_entries_are_tried_newest_first_and_counted(add, program):
-    x, y = E.ArrayLeaf("f8", (n,)), E.ArrayLeaf("f8", (n,))
-    calls = []
-    call = Dispatcher(None, ("x", "y"), miss=lambda args: calls.append(args))
-    call(np.zeros(2), np.zeros(2))
-    first = call.add(E.Entry(program("return 0").address, (E.Root(E.Position(0), E.AnyLeaf()),
-                                                           E.Root(E.Position(1), E.AnyLeaf())), name="any"))
-    second = call.add(E.Entry(add.address, (E.Root(E.Position(0), x), E.Root(E.Position(1), y)), (x, y), ("n",),
-                              (E.Fresh("f8", (n,)),), E.Argument(x), name="arrays"))
-    assert call.entries == (second, first) and [entry.name for entry in call.entries] == ["arrays", "any"]
-    a = np.zeros(2)
-    assert call(a, a) is a and call(1, 2) is None
-    assert call.hits == 2 and call.misses == 1 and len(calls) == 1
-    assert call.matches(second, (a, a)) and not call.matches(second, (a, 1)) and call.run(second, (a, a)) is a
-    with pytest.raises(LookupError, match="do not match arrays"):
-        call.run(second, (1, 2))
-    call.clear()
-    assert call.entries == () and call(a, a) is None and call.misses == 2
-
-
-def test_disabled_it_calls_the_function():
-    call = Dispatcher(lambda x, k=1: (x, k), ("x", "k"), miss=lambda args: "missed", defaults=(REQUIRED, 1))
-    assert disable(True) is False
-    try:
-        assert call(1) == (1, 1) and call(1, k=3) == (1, 3)
-    finally:
-        assert disable(False) is True
-    assert call(1) == "missed"
-
-
 def test_large_frames(program):
     """Three hundred arguments do not fit the frame's place on the C stack."""
     leaves = tuple(E.NumberLeaf(float) for _ in range(300))
@@ -388,8 +388,15 @@ def test_large_frames(program):
         return 0
     """)
     tree = E.Sequence(list, leaves)
-    call = dispatcher(library.address, (tree,), parameters=leaves, results=(E.Fresh("f8"),), output=E.Result(0))
+    call = dispatcher(
+        library.address, (tree,), parameters=leaves, results=(E.Fresh("f8"),), output=E.Result(0)
+    )
     assert call([1.0] * 300) == 300.0
-    wide = dispatcher(library.address, leaves2 := tuple(E.NumberLeaf(float) for _ in range(300)), parameters=leaves2,
-                      results=(E.Fresh("f8"),), output=E.Result(0))
+    wide = dispatcher(
+        library.address,
+        leaves2 := tuple(E.NumberLeaf(float) for _ in range(300)),
+        parameters=leaves2,
+        results=(E.Fresh("f8"),),
+        output=E.Result(0),
+    )
     assert wide(*[2.0] * 300) == 600.0

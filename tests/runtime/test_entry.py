@@ -22,20 +22,35 @@ dims = st.recursive(
         st.tuples(inner, st.integers(1, 5)).map(lambda pair: floordiv(*pair)),
         st.tuples(inner, st.integers(1, 5)).map(lambda pair: mod(*pair)),
         st.tuples(inner, inner).map(lambda pair: dim_max(*pair)),
-        st.tuples(inner, inner).map(lambda pair: dim_min(*pair))), max_leaves=8)
+        st.tuples(inner, inner).map(lambda pair: dim_min(*pair)),
+    ),
+    max_leaves=8,
+)
 
 
 @pytest.fixture(scope="module")
 def dispatcher_of():
     from metaphrase.runtime import abi, cython_build
-    address = cython_build.build(abi.DECLARATIONS + "cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) "
-                                 "noexcept nogil:\n    return 0\n", name="nothing").address
+
+    address = cython_build.build(
+        abi.DECLARATIONS + "cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) "
+        "noexcept nogil:\n    return 0\n",
+        name="nothing",
+    ).address
 
     def make(dim):
         call = Dispatcher(None, ("n", "m"))
-        call.add(E.Entry(address, (E.Root(E.Position(0), E.SizeLeaf(n)), E.Root(E.Position(1), E.SizeLeaf(m))),
-                         symbols=("n", "m"), results=(E.Fresh("i1", (dim,)),), output=E.Result(0)))
+        call.add(
+            E.Entry(
+                address,
+                (E.Root(E.Position(0), E.SizeLeaf(n)), E.Root(E.Position(1), E.SizeLeaf(m))),
+                symbols=("n", "m"),
+                results=(E.Fresh("i1", (dim,)),),
+                output=E.Result(0),
+            )
+        )
         return call
+
     return make
 
 
@@ -43,7 +58,7 @@ def dispatcher_of():
 @given(dims, st.integers(2, 40), st.integers(2, 40))
 def test_programs_mean_what_dims_mean(dispatcher_of, dim, n_value, m_value):
     expected = substitute(dim, {"n": n_value, "m": m_value})
-    call = dispatcher_of(dim * dim if isinstance(dim, Dim) else abs(dim))    # a shape can't be negative
+    call = dispatcher_of(dim * dim if isinstance(dim, Dim) else abs(dim))  # a shape can't be negative
     out = call(n_value, m_value) if abs(expected) < 1000 else None
     if out is not None:
         assert out.shape == ((expected * expected,) if isinstance(dim, Dim) else (abs(expected),))

@@ -17,16 +17,22 @@ from metaphrase.source import Span
 @pytest.fixture
 def user_file(tmp_path):
     path = tmp_path / "model.py"
-    path.write_text("import numpy as np\n\ndef inner(x, i):\n    é = 1; return x[i] + é\n\n"
-                    "def outer(x):\n    return inner(x, 7)\n")
+    path.write_text(
+        "import numpy as np\n\ndef inner(x, i):\n    é = 1; return x[i] + é\n\n"
+        "def outer(x):\n    return inner(x, 7)\n"
+    )
     return str(path)
 
 
 @pytest.fixture
 def failing(program, user_file):
     spans = (Span(user_file, 7, 11, 7, 22, function="outer"), Span(user_file, 4, 18, 4, 22, function="inner"))
-    table = SiteTable((Site(ValueError, "unused"),
-                       Site(IndexError, "index {0} is out of bounds for axis {1} with size {2}", spans)))
+    table = SiteTable(
+        (
+            Site(ValueError, "unused"),
+            Site(IndexError, "index {0} is out of bounds for axis {1} with size {2}", spans),
+        )
+    )
     call = Dispatcher(None, ())
     call.add(E.Entry(program("return mp_fail(c, 1, 3, 7, 0, 5, 0)").address, (), raise_site=table.raise_site))
     return call
@@ -37,11 +43,15 @@ def test_the_traceback_ends_at_the_users_line(failing, user_file):
         failing()
     frames = traceback.extract_tb(caught.value.__traceback__)
     assert [(frame.filename, frame.lineno, frame.name) for frame in frames[1:]] == [
-        (user_file, 7, "outer"), (user_file, 4, "inner")]
-    assert frames[0].filename == __file__          # nothing of the runtime stands between
+        (user_file, 7, "outer"),
+        (user_file, 4, "inner"),
+    ]
+    assert frames[0].filename == __file__  # nothing of the runtime stands between
     text = "".join(traceback.format_exception(caught.value))
-    assert text.endswith("    é = 1; return x[i] + é\n                  ~^^^\n"
-                         "IndexError: index 7 is out of bounds for axis 0 with size 5\n")
+    assert text.endswith(
+        "    é = 1; return x[i] + é\n                  ~^^^\n"
+        "IndexError: index 7 is out of bounds for axis 0 with size 5\n"
+    )
 
 
 def test_a_site_without_a_place(program):

@@ -16,7 +16,8 @@ from metaphrase.runtime import entry as E
 
 n = Sym("n")
 
-# Fills an arena piece with the argument's value, waits a little, and checks that no other call has touched it.
+# Fills an arena piece with the argument's value, waits a little, and checks that no other call has touched
+# it.
 PRIVATE = """
 cdef int64_t i, round
 cdef double* x = <double*>buffers[0]
@@ -56,8 +57,17 @@ def in_threads(work, count=8):
 def test_many_threads_call_one_dispatcher(program, work):
     leaf = E.ArrayLeaf("f8", (n,))
     call = dispatch.Dispatcher(None, ("x",))
-    call.add(E.Entry(program(PRIVATE).address, (E.Root(E.Position(0), leaf),), (leaf,), ("n",), (E.Fresh("f8"),),
-                     E.Result(0), work=work))
+    call.add(
+        E.Entry(
+            program(PRIVATE).address,
+            (E.Root(E.Position(0), leaf),),
+            (leaf,),
+            ("n",),
+            (E.Fresh("f8"),),
+            E.Result(0),
+            work=work,
+        )
+    )
 
     def many_calls(index):
         for size in (2, 100, 30_000):
@@ -77,7 +87,9 @@ def test_entries_may_be_added_while_others_call(program):
     def miss(args):
         with lock:
             leaf = E.StaticLeaf(args[0])
-            return call.run(call.add(E.Entry(address, (E.Root(E.Position(0), leaf),), output=E.Argument(leaf))), args)
+            return call.run(
+                call.add(E.Entry(address, (E.Root(E.Position(0), leaf),), output=E.Argument(leaf))), args
+            )
 
     call.miss = miss
     in_threads(lambda index: [call(value) == value or pytest.fail() for value in range(index, 120)])
@@ -93,8 +105,10 @@ def test_threads_that_want_the_same_text_build_it_once(text_of):
 
 def test_threads_that_want_different_texts(text_of):
     def build_and_run(index):
-        library = cython_build.build(text_of(f"(<int64_t*>buffers[0])[0] = {index}\nreturn 0"), name=f"n{index}")
-        out, = dispatch.run_entry(library.address, [], [("i8", ())])
+        library = cython_build.build(
+            text_of(f"(<int64_t*>buffers[0])[0] = {index}\nreturn 0"), name=f"n{index}"
+        )
+        (out,) = dispatch.run_entry(library.address, [], [("i8", ())])
         assert out == index
 
     in_threads(build_and_run, count=4)
@@ -124,8 +138,13 @@ def test_a_forked_child_builds_and_runs(tmp_path, text_of):
         paths.append(tmp_path / f"{index}.pyx")
         paths[-1].write_text(text_of(f"(<double*>buffers[0])[0] = {value}\nreturn 0"))
     (tmp_path / "fork.py").write_text(FORK)
-    done = subprocess.run([sys.executable, str(tmp_path / "fork.py"), *map(str, paths)], capture_output=True, text=True,
-                          env=dict(os.environ, METAPHRASE_CACHE_DIR=str(tmp_path / "cache")), timeout=60)
+    done = subprocess.run(
+        [sys.executable, str(tmp_path / "fork.py"), *map(str, paths)],
+        capture_output=True,
+        text=True,
+        env=dict(os.environ, METAPHRASE_CACHE_DIR=str(tmp_path / "cache")),
+        timeout=60,
+    )
     assert done.stdout == "both\n", done.stderr
 
 
@@ -154,7 +173,10 @@ def test_the_number_of_threads(program, monkeypatch):
 
 
 def test_importing_the_runtime_starts_no_thread_and_no_process():
-    script = ("import threading, metaphrase.runtime.dispatch, metaphrase.runtime.threads, metaphrase.runtime.cython_build"
-              " as b; print(threading.active_count(), b._worker)")
+    script = (
+        "import threading, metaphrase.runtime.dispatch, metaphrase.runtime.threads\n"
+        "import metaphrase.runtime.cython_build as b\n"
+        "print(threading.active_count(), b._worker)"
+    )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.stdout == "1 None\n", done.stderr
