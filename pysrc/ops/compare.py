@@ -12,8 +12,17 @@ import numpy as np
 from ..core.native import Point
 from ..core.primitive import Joint, Primitive, Zero
 from ..core.types import Array
-from .families import (bits, elementwise, integral, like, ordered_bool, pointwise_batch, require, result_bool,
-                       same_type)
+from .families import (
+    bits,
+    elementwise,
+    integral,
+    like,
+    ordered_bool,
+    pointwise_batch,
+    require,
+    result_bool,
+    same_type,
+)
 
 
 def _compare(name: str, numpy: Any, spelled: Any, type: Any = ordered_bool) -> Primitive:

@@ -53,13 +53,38 @@ def _reshape_type(x: Array, *, shape: tuple) -> Array:
     return Array(x.dtype, tuple(shape))
 
 
+def _reshape_pieces(index: tuple, types: Any, *, shape: tuple) -> tuple:
+    """Dims that stay and dims of size 1 keep their own index; only what is merged or cut is counted through."""
+    dims, source = types[0].dims, []
+    i = j = 0
+    while i < len(dims):
+        if dims[i] == 1:
+            source.append(0)
+            i += 1
+        elif j < len(shape) and shape[j] == 1:
+            j += 1
+        else:
+            p, q = _equal_group(dims[i:], shape[j:])
+            source += [index[j]] if p == q == 1 else unravel(ravel(index[j:j + q], shape[j:j + q]), dims[i:i + p])
+            i, j = i + p, j + q
+    return (Piece(0, tuple(source)),)
+
+
+def _equal_group(dims: tuple, shape: tuple) -> tuple[int, int]:
+    """The fewest leading dims on either side that hold equally many elements."""
+    for total in range(2, len(dims) + len(shape) + 1):
+        for p in range(max(1, total - len(shape)), min(len(dims), total - 1) + 1):
+            if product(dims[:p]) == product(shape[:total - p]):
+                return p, total - p
+    return len(dims), len(shape)
+
+
 reshape = Primitive(
     "reshape", type=_reshape_type, numpy=lambda x, *, shape: np.reshape(x, shape)[()],
     jvp=(lambda x_dot, y, x, **attributes: reshape(x_dot, **attributes),),
     transpose=(lambda y_bar, x, *, shape: reshape(y_bar, shape=x.type.dims),),
     batch=lambda size, args, batched, *, shape: (reshape(args[0], shape=(size, *shape)), True),
-    native=Move(lambda index, types, *, shape: (Piece(0, unravel(ravel(index, shape), types[0].dims)),)),
-    doc="The same elements in row-major order under another shape.")
+    native=Move(_reshape_pieces), doc="The same elements in row-major order under another shape.")
 
 
 def ravel(index: tuple, dims: tuple) -> Any:

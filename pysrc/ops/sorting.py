@@ -82,8 +82,8 @@ def _search_batch(size: DimLike, args: Any, batched: Any, *, right: bool) -> tup
 
 def _bisect(a: Any, v: Any, *, right: bool) -> Any:
     """Bisection of all places at once, in core: the loop runs while any interval is open."""
-    from .regions import loop
     from ..core.dims import fresh_symbol
+    from .regions import loop
     places = Array(i64, v.type.dims)
     state = (Array(i64), a.type.plain, v.type.plain, places, places)
     names = ("i", "a", "v", "low", "high")

@@ -1,0 +1,328 @@
+"""NumPy's functions that make arrays: zeros, ranges, triangles, diagonals, grids.
+
+In: sizes (ints, dims, staged integers), operands, dtypes. Out: core atoms.
+
+    t = linspace(0.0, x, 50)
+    identity = eye(n)
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from ..core.build import literal
+from ..core.dims import Dim, DimLike, dim_max, dim_min, floordiv, fresh_symbol
+from ..core.ir import Atom, Literal
+from ..core.types import i64
+from ..source import ShapeError, UnsupportedError
+from .arithmetic import add, div, mul, sub
+from .arrays import as_dim, iota
+from .compare import eq, le, select
+from .elementary import ceil
+from .families import like
+from .indexing import gather, scatter
+from .library_shapes import concatenate, expand_dims, moveaxis, part, ravel, stack
+from .promotion import (
+    Operand,
+    axis_of,
+    broadcast_arrays,
+    broadcast_to,
+    dim_of,
+    inexact_dtype,
+    is_weak,
+    lift,
+    promote,
+    result_type,
+    scalar_dim,
+    shape_of,
+    to_dtype,
+    ufunc,
+)
+from .shape import broadcast, convert
+
+
+def array(value: Operand, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False,
+          ndmin: int = 0) -> Atom:
+    x = lift(value)
+    if dtype is not None:
+        x = to_dtype(value if is_weak(value) else x, dtype)
+    return x if x.type.ndim >= ndmin else expand_dims(x, tuple(range(ndmin - x.type.ndim)))
+
+
+def asarray(value: Operand, dtype: Any = None, order: Any = None, **kwargs: Any) -> Atom:
+    return array(value, dtype)
+
+
+def copy(value: Operand, order: Any = "K", subok: bool = False) -> Atom:
+    return lift(value)
+
+
+def astype(x: Operand, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True,
+           copy: bool = True) -> Atom:
+    return to_dtype(lift(x), dtype)
+
+
+def full(shape: Any, value: Operand, dtype: Any = None, order: str = "C") -> Atom:
+    scalar = lift(value) if dtype is None else to_dtype(value, dtype)
+    return broadcast_to(scalar, shape_of(shape))
+
+
+def zeros(shape: Any, dtype: Any = float, order: str = "C") -> Atom:
+    return full(shape, 0, dtype or float)
+
+
+def ones(shape: Any, dtype: Any = float, order: str = "C") -> Atom:
+    return full(shape, 1, dtype or float)
+
+
+def full_like(x: Operand, value: Operand, dtype: Any = None, order: str = "K", subok: bool = True,
+              shape: Any = None) -> Atom:
+    type_ = lift(x).type
+    return full(type_.dims if shape is None else shape, value, dtype or type_.dtype)
+
+
+def zeros_like(x: Operand, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Atom:
+    return full_like(x, 0, dtype, shape=shape)
+
+
+def ones_like(x: Operand, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Atom:
+    return full_like(x, 1, dtype, shape=shape)
+
+
+def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> Atom:
+    """The length is a size: known, symbolic, or bound at run time when a bound is staged."""
+    if stop is None:
+        start, stop = 0, start
+    start, stop, step = (v.value if isinstance(v, Literal) else v for v in (start, stop, step))
+    dtype = np.dtype(dtype) if dtype is not None else result_type(*(0 if isinstance(v, Dim) else v
+                                                                    for v in (start, stop, step)))
+    length = _range_length(start, stop, step)
+    count = iota(length=length, dtype=dtype if dtype.kind in "iu" else i64)
+    count = to_dtype(count, dtype)
+    if not (_is_number(step) and step == 1):
+        count = mul(count, broadcast_to(to_dtype(step, dtype), (length,)))
+    if _is_number(start) and start == 0:
+        return count
+    return add(broadcast_to(to_dtype(start, dtype), (length,)), count)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number))
+
+
+def _range_length(start: Any, stop: Any, step: Any) -> DimLike:
+    """ceil((stop - start) / step), at least 0."""
+    if all(map(_is_number, (start, stop, step))):
+        if step == 0:
+            raise ShapeError("arange needs a step that is not 0", code="arange")
+        return max(0, math.ceil((stop - start) / step))
+    try:
+        first, last = dim_of(start), dim_of(stop)
+        if isinstance(step, (int, np.integer)) and step != 0:
+            way = last - first if step > 0 else first - last
+            length = floordiv(way + (abs(int(step)) - 1), abs(int(step)))
+            # a size is never negative, so 0..n needs no max
+            return length if first == 0 and step > 0 and _plain_size(last) else dim_max(length, 0)
+    except TypeError:
+        pass
+    dtype = result_type(start, stop, step)
+    start, stop, step = (to_dtype(v, dtype) for v in (start, stop, step))
+    length = convert(ceil(ufunc(np.true_divide, sub(stop, start), step)), dtype=i64)
+    size = as_dim(ufunc(np.maximum, length, 0), size=fresh_symbol("count"))
+    return size.type.value
+
+
+def _plain_size(dim: DimLike) -> bool:
+    return isinstance(dim, Dim) and dim.is_sym
+
+
+def linspace(start: Operand, stop: Operand, num: Any = 50, endpoint: bool = True, retstep: bool = False,
+             dtype: Any = None, axis: int = 0) -> Any:
+    count = dim_of(num)
+    working = inexact_dtype(result_type(start, stop, 0.0))
+    low, high = broadcast_arrays(to_dtype(start, working), to_dtype(stop, working))
+    dims = low.type.dims
+    parts = count - 1 if endpoint else count
+    gap = sub(high, low)
+    step = div(gap, broadcast_to(scalar_dim(parts, working), dims)) if parts != 0 else like(gap, np.nan)
+    place = broadcast(to_dtype(iota(length=count, dtype=i64), working), shape=(count, *dims), axes=(0,))
+    line = add(mul(place, broadcast_to(step, (count, *dims))), broadcast_to(low, (count, *dims))) if parts != 0 else (
+        broadcast_to(low, (count, *dims)))
+    if endpoint and isinstance(count, int) and count > 1:  # NumPy sets the last element, free of rounding
+        line = concatenate([part(line, 0, 0, count - 1), expand_dims(high, 0)])
+    elif endpoint and not isinstance(count, int):
+        last = eq(place, broadcast_to(scalar_dim(count - 1, working), place.type.dims))
+        line = select(last, broadcast_to(high, place.type.dims), line)
+    if dtype is not None and np.dtype(dtype).kind in "iu":
+        line = ufunc(np.floor, line)
+    line = line if dtype is None else to_dtype(line, dtype)
+    line = moveaxis(line, 0, axis) if dims else line
+    return (line, step) if retstep else line
+
+
+def logspace(start: Operand, stop: Operand, num: Any = 50, endpoint: bool = True, base: Any = 10.0,
+             dtype: Any = None, axis: int = 0) -> Atom:
+    powers = ufunc(np.power, base, linspace(start, stop, num, endpoint, axis=axis))
+    return powers if dtype is None else to_dtype(powers, dtype)
+
+
+def geomspace(start: Operand, stop: Operand, num: Any = 50, endpoint: bool = True, dtype: Any = None,
+              axis: int = 0) -> Atom:
+    line = linspace(ufunc(np.log, lift(start)), ufunc(np.log, lift(stop)), num, endpoint, axis=axis)
+    powers = ufunc(np.exp, line)
+    return powers if dtype is None else to_dtype(powers, dtype)
+
+
+# --- triangles and diagonals -------------------------------------------------------------------------------
+
+def _offsets(rows: DimLike, columns: DimLike) -> tuple[Atom, Atom]:
+    """Row and column number at each element of a matrix."""
+    shape = (rows, columns)
+    return (broadcast(iota(length=rows, dtype=i64), shape=shape, axes=(0,)),
+            broadcast(iota(length=columns, dtype=i64), shape=shape, axes=(1,)))
+
+
+def _below(rows: DimLike, columns: DimLike, k: Any) -> Atom:
+    row, column = _offsets(rows, columns)
+    return le(column, add(row, broadcast_to(to_dtype(k, i64), row.type.dims)))
+
+
+def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C") -> Atom:
+    rows = dim_of(N)
+    row, column = _offsets(rows, rows if M is None else dim_of(M))
+    return to_dtype(eq(column, add(row, broadcast_to(to_dtype(k, i64), row.type.dims))), dtype)
+
+
+def identity(n: Any, dtype: Any = None) -> Atom:
+    return eye(n, dtype=dtype or float)
+
+
+def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Atom:
+    rows = dim_of(N)
+    return to_dtype(_below(rows, rows if M is None else dim_of(M), k), dtype)
+
+
+def _triangle(x: Operand, k: Any, lower: bool) -> Atom:
+    x = lift(x)
+    if x.type.ndim < 2:
+        raise ShapeError(f"a triangle needs a matrix, got {x.type.ndim} dimensions", code="rank")
+    keep = broadcast_to(_below(*x.type.dims[-2:], k if lower else ufunc(np.subtract, k, 1)), x.type.dims)
+    nothing = like(x, 0)
+    return select(keep, x, nothing) if lower else select(keep, nothing, x)
+
+
+def tril(x: Operand, k: Any = 0) -> Atom:
+    return _triangle(x, k, True)
+
+
+def triu(x: Operand, k: Any = 0) -> Atom:
+    return _triangle(x, k, False)
+
+
+def diagonal(x: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Atom:
+    x = lift(x)
+    a, b = axis_of(axis1, x.type.ndim), axis_of(axis2, x.type.ndim)
+    rows, columns = x.type.dims[a], x.type.dims[b]
+    above, below = max(offset, 0), max(-offset, 0)
+    length = dim_min(rows - below, columns - above)
+    length = length if offset == 0 else dim_max(length, 0)
+    place = iota(length=length, dtype=i64)
+    index = [add(place, like(place, below)) if below else place, add(place, like(place, above)) if above else place]
+    out = gather(x, *index, axes=(a, b))
+    return moveaxis(out, 0, -1)
+
+
+def diag(v: Operand, k: int = 0) -> Atom:
+    v = lift(v)
+    if v.type.ndim == 2:
+        return diagonal(v, k)
+    if v.type.ndim != 1:
+        raise ShapeError("diag needs one or two dimensions", code="rank")
+    size = v.type.dims[0]
+    place = iota(length=size, dtype=i64)
+    row = add(place, like(place, -k)) if k < 0 else place
+    column = add(place, like(place, k)) if k > 0 else place
+    whole = size + abs(k)
+    empty = broadcast_to(literal(0, v.type.dtype), (whole, whole))
+    return scatter(empty, v, row, column, axes=(0, 1), unique=True)
+
+
+def diagflat(v: Operand, k: int = 0) -> Atom:
+    return diag(ravel(v), k)
+
+
+def fill_diagonal(x: Operand, value: Operand) -> Atom:
+    """x with its diagonal replaced (NumPy's function works in place; the front end stores the result)."""
+    x = lift(x)
+    place = iota(length=dim_min(*x.type.dims[:2]), dtype=i64)
+    new = broadcast_to(to_dtype(value, x.type.dtype), place.type.dims)
+    return scatter(x, new, *(place,) * x.type.ndim, axes=tuple(range(x.type.ndim)), unique=True)
+
+
+# --- grids -------------------------------------------------------------------------------------------------
+
+def meshgrid(*xs: Operand, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> tuple[Atom, ...]:
+    atoms = [ravel(x) for x in xs]
+    rank = len(atoms)
+    order = [1, 0, *range(2, rank)] if indexing == "xy" and rank > 1 else list(range(rank))
+    shape = [1] * rank
+    for a, axis in zip(atoms, order):
+        shape[axis] = a.type.dims[0]
+    spread = [broadcast(a, shape=tuple(a.type.dims[0] if k == axis else (1 if sparse else d)
+                                       for k, d in enumerate(shape)), axes=(axis,))
+              for a, axis in zip(atoms, order)]
+    return tuple(spread)
+
+
+def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
+    grids = meshgrid(*(arange(d, dtype=dtype) for d in dimensions), indexing="ij", sparse=sparse)
+    return tuple(grids) if sparse else stack(list(grids))
+
+
+def vander(x: Operand, N: Any = None, increasing: bool = False) -> Atom:
+    x = lift(x)
+    columns = dim_of(N) if N is not None else x.type.dims[0]
+    powers = iota(length=columns, dtype=i64)
+    if not increasing:
+        powers = sub(broadcast_to(scalar_dim(columns - 1, i64), (columns,)), powers)
+    base, powers = promote(x, powers) if x.type.dtype.kind in "iu" else (x, to_dtype(powers, x.type.dtype))
+    return ufunc(np.power, expand_dims(base, 1), expand_dims(powers, 0))
+
+
+def tri_indices(n: Any, lower: bool, k: int = 0) -> tuple:
+    rows = dim_of(n)
+    if not isinstance(rows, int):
+        raise UnsupportedError("indices of a triangle need a known size", code="size")
+    found = (np.tril_indices if lower else np.triu_indices)(rows, k)
+    return tuple(lift(i) for i in found)
+
+
+def tril_indices(n: Any, k: int = 0, m: Any = None) -> tuple:
+    return tri_indices(n, True, k)
+
+
+def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple:
+    return tri_indices(n, False, k)
+
+
+def hann_like(name: str, weights: tuple) -> Any:
+    """Windows that are sums of cosines."""
+    def call(M: Any) -> Atom:
+        size = dim_of(M)
+        if size == 1:
+            return ones(1)
+        place = to_dtype(iota(length=size, dtype=i64), np.float64)
+        angle = div(mul(place, like(place, 2 * math.pi)), broadcast_to(scalar_dim(size - 1, np.float64), (size,)))
+        total = like(place, weights[0])
+        for k, weight in enumerate(weights[1:], 1):
+            total = add(total, mul(like(place, weight), ufunc(np.cos, mul(angle, like(angle, k)))))
+        return total
+    call.__name__ = name
+    return call
+
+
+hanning, hamming = hann_like("hanning", (0.5, -0.5)), hann_like("hamming", (0.54, -0.46))
+blackman = hann_like("blackman", (0.42, -0.5, 0.08))
+

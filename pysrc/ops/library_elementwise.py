@@ -1,0 +1,387 @@
+"""NumPy's elementwise functions that are not one primitive: powers, logic, rounding, angles, choice.
+
+In: operands. Out: core atoms with NumPy's promotion and broadcasting.
+
+    y = clip(x, 0, 1)
+    z = where(x > 0, x, 0)
+"""
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.ir import Atom, Literal
+from ..core.types import is_integer
+from ..source import DTypeError, UnsupportedError
+from . import complex_numbers as parts
+from .arithmetic import abs_ as absolute_value
+from .arithmetic import div, integer_pow, mul, sign, sub
+from .compare import and_, eq, ge, gt, lt, not_, or_, select, xor
+from .elementary import isfinite, isinf, isnan, rint, sqrt, trunc
+from .elementary import stop_gradient as stop_gradient_primitive
+from .families import like
+from .library_reductions import to_bool
+from .promotion import (
+    Operand,
+    broadcast_arrays,
+    inexact_dtype,
+    is_weak,
+    lift,
+    promote,
+    resolve,
+    result_type,
+    to_dtype,
+    ufunc,
+    weak_type,
+)
+
+
+def as_inexact(x: Operand) -> Atom:
+    """Integers and bools as f64."""
+    x = lift(x)
+    return to_dtype(x, inexact_dtype(x.type.dtype))
+
+
+# --- powers ------------------------------------------------------------------------------------------------
+
+def power(x: Operand, y: Operand, dtype: Any = None) -> Atom:
+    """Known whole exponents become products, 0.5 a root, as in NumPy's operator."""
+    if dtype is None and not is_weak(x):
+        exponent = _known(y)
+        if exponent is not None:
+            base = to_dtype(lift(x), resolve(np.power, x, y)[0])
+            if is_integer(base.type.dtype) and isinstance(exponent, int):
+                if exponent < 0:
+                    raise DTypeError("integers cannot be raised to negative integer powers",
+                                     remedy="use a float base", code="power")
+                return integer_pow(base, exponent=exponent)
+            if base.type.dtype.kind in "fc" and float(exponent).is_integer() and abs(exponent) <= 64:
+                return integer_pow(base, exponent=int(exponent))
+            if base.type.dtype.kind in "fc" and exponent == 0.5:
+                return sqrt(base)
+    return ufunc(np.power, x, y, dtype=dtype)
+
+
+def _known(y: Any) -> int | float | None:
+    """The exponent if it is a known real number that does not change the dtype of a float base."""
+    if isinstance(y, Literal) and not y.type.dims and y.type.dtype.kind in "iuf":
+        y = y.value.item()
+    return y if type(y) in (int, float) else None
+
+
+def float_power(x: Operand, y: Operand) -> Atom:
+    wide = np.result_type(result_type(x, y), np.float64)
+    return ufunc(np.power, to_dtype(x, wide), to_dtype(y, wide))
+
+
+def square(x: Operand) -> Atom:
+    x = lift(x)
+    return and_(x, x) if x.type.dtype == bool else integer_pow(x, exponent=2)
+
+
+def reciprocal(x: Operand) -> Atom:
+    x = lift(x)
+    if is_integer(x.type.dtype):
+        unit = or_(eq(x, like(x, 1)), eq(x, like(x, -1))) if x.type.dtype.kind == "i" else eq(x, like(x, 1))
+        return select(unit, x, like(x, 0))
+    x = as_inexact(x)
+    return div(like(x, 1), x)
+
+
+def positive(x: Operand) -> Atom:
+    return lift(x)
+
+
+def absolute(x: Operand) -> Atom:
+    return absolute_value(lift(x))
+
+
+def fabs(x: Operand) -> Atom:
+    return absolute_value(as_inexact(x))
+
+
+# --- logic -------------------------------------------------------------------------------------------------
+
+def _logical(name: str, primitive: Any) -> Callable[..., Atom]:
+    def call(*xs: Operand) -> Atom:
+        return primitive(*broadcast_arrays(*map(to_bool, xs)))
+    call.__name__ = name
+    return call
+
+
+logical_and, logical_or = _logical("logical_and", and_), _logical("logical_or", or_)
+logical_xor, logical_not = _logical("logical_xor", xor), _logical("logical_not", not_)
+
+
+# --- extremes that pass NaNs by, and steps -----------------------------------------------------------------
+
+def _ignoring_nan(name: str, function: np.ufunc) -> Callable[..., Atom]:
+    def call(x: Operand, y: Operand) -> Atom:
+        a, b = broadcast_arrays(*promote(x, y))
+        if a.type.dtype.kind != "f":
+            return ufunc(function, a, b)
+        return select(isnan(a), b, select(isnan(b), a, ufunc(function, a, b)))
+    call.__name__ = name
+    return call
+
+
+fmax, fmin = _ignoring_nan("fmax", np.maximum), _ignoring_nan("fmin", np.minimum)
+
+
+def heaviside(x: Operand, at_zero: Operand) -> Atom:
+    a, b = broadcast_arrays(*promote(as_inexact(x), as_inexact(at_zero)))
+    step = select(lt(a, like(a, 0)), like(a, 0), like(a, 1))
+    return select(isnan(a), a, select(eq(a, like(a, 0)), b, step))
+
+
+def clip(a: Operand, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Atom:
+    low, high = (a_min if min is None else min), (a_max if max is None else max)
+    y = lift(a)
+    if low is not None:
+        y = ufunc(np.maximum, y, low)
+    return y if high is None else ufunc(np.minimum, y, high)
+
+
+def where(condition: Operand, *choices: Operand) -> Any:
+    if not choices:
+        from .library_search import nonzero
+        return nonzero(condition)
+    if len(choices) != 2:
+        raise DTypeError("where takes a condition alone, or a condition and two values", code="where")
+    if all(map(is_weak, choices)):
+        python = np.result_type(*(weak_type(c)(0) for c in choices))
+        choices = tuple(to_dtype(c, python) for c in choices)
+    a, b = promote(*choices)
+    return select(*broadcast_arrays(to_bool(condition), a, b))
+
+
+def select_where(condlist: Any, choicelist: Any, default: Any = 0) -> Atom:
+    """numpy.select: the first choice whose condition holds."""
+    y: Any = default
+    for condition, choice in reversed(list(zip(condlist, choicelist))):
+        y = where(condition, choice, y)
+    return lift(y)
+
+
+def piecewise(x: Operand, condlist: Any, funclist: Any, *args: Any, **keywords: Any) -> Atom:
+    x = lift(x)
+    conditions = list(condlist) if isinstance(condlist, (list, tuple)) else [condlist]
+    functions = list(funclist)
+    y: Any = functions.pop() if len(functions) == len(conditions) + 1 else 0
+    y = y(x, *args, **keywords) if callable(y) else y
+    for condition, function in reversed(list(zip(conditions, functions))):
+        y = where(condition, function(x, *args, **keywords) if callable(function) else function, y)
+    return to_dtype(y, x.type.dtype)
+
+
+# --- rounding and remainders -------------------------------------------------------------------------------
+
+def _rounding(function: np.ufunc) -> Callable[..., Atom]:
+    def call(x: Operand) -> Atom:
+        x = lift(x)
+        return x if x.type.dtype.kind not in "fc" else ufunc(function, x)
+    call.__name__ = function.__name__
+    return call
+
+
+floor_, ceil_, trunc_ = _rounding(np.floor), _rounding(np.ceil), _rounding(np.trunc)
+
+
+def rint_(x: Operand) -> Atom:
+    x = lift(x)
+    if x.type.dtype.kind == "c":
+        return parts.complex_(rint(parts.real(x)), rint(parts.imag(x)))
+    return ufunc(np.rint, x)
+
+
+def round_(a: Operand, decimals: int = 0) -> Atom:
+    x = lift(a)
+    if is_integer(x.type.dtype):
+        if decimals >= 0:
+            return x
+        unit = 10 ** -decimals
+        return to_dtype(mul(rint(div(to_dtype(x, np.float64), like(to_dtype(x, np.float64), unit))),
+                            like(to_dtype(x, np.float64), unit)), x.type.dtype)
+    if x.type.dtype.kind == "c":
+        return parts.complex_(round_(parts.real(x), decimals), round_(parts.imag(x), decimals))
+    x = as_inexact(x)
+    if decimals == 0:
+        return rint(x)
+    unit = like(x, 10.0 ** abs(decimals))
+    return div(rint(mul(x, unit)), unit) if decimals > 0 else mul(rint(div(x, unit)), unit)
+
+
+def divmod_(x: Operand, y: Operand) -> tuple[Atom, Atom]:
+    return ufunc(np.floor_divide, x, y), ufunc(np.remainder, x, y)
+
+
+def modf(x: Operand) -> tuple[Atom, Atom]:
+    x = as_inexact(x)
+    whole = trunc(x)
+    rest = ufunc(np.copysign, select(isinf(x), like(x, 0), sub(x, whole)), x)
+    return rest, whole
+
+
+def ldexp(x: Operand, exponent: Operand) -> Atom:
+    x = as_inexact(x)
+    return ufunc(np.multiply, x, ufunc(np.exp2, to_dtype(exponent, x.type.dtype)))
+
+
+# --- angles and special shapes of functions ----------------------------------------------------------------
+
+def deg2rad(x: Operand) -> Atom:
+    x = as_inexact(x)
+    return mul(x, like(x, math.pi / 180))
+
+
+def rad2deg(x: Operand) -> Atom:
+    x = as_inexact(x)
+    return mul(x, like(x, 180 / math.pi))
+
+
+def sinc(x: Operand) -> Atom:
+    x = as_inexact(x)
+    zero = eq(x, like(x, 0))
+    angle = mul(like(x, math.pi), select(zero, like(x, 1), x))
+    return select(zero, like(x, 1), div(ufunc(np.sin, angle), angle))
+
+
+def sigmoid(x: Operand) -> Atom:
+    """scipy.special.expit, without overflow on either side."""
+    x = as_inexact(x)
+    half = like(x, 0.5)
+    return ufunc(np.add, half, mul(half, ufunc(np.tanh, mul(half, x))))
+
+
+def logit(x: Operand) -> Atom:
+    x = as_inexact(x)
+    return sub(ufunc(np.log, x), ufunc(np.log1p, ufunc(np.negative, x)))
+
+
+def xlogy(x: Operand, y: Operand) -> Atom:
+    a, b = broadcast_arrays(*promote(as_inexact(x), as_inexact(y)))
+    zero = and_(eq(a, like(a, 0)), not_(isnan(b)))
+    return select(zero, like(a, 0), mul(a, ufunc(np.log, select(zero, like(b, 1), b))))
+
+
+def xlog1py(x: Operand, y: Operand) -> Atom:
+    a, b = broadcast_arrays(*promote(as_inexact(x), as_inexact(y)))
+    zero = and_(eq(a, like(a, 0)), not_(isnan(b)))
+    return select(zero, like(a, 0), mul(a, ufunc(np.log1p, select(zero, like(b, 0), b))))
+
+
+def stop_gradient(x: Operand) -> Atom:
+    return stop_gradient_primitive(lift(x))
+
+
+# --- parts of complex numbers, and what kind of number -----------------------------------------------------
+
+def real(x: Operand) -> Atom:
+    x = lift(x)
+    return parts.real(x) if x.type.dtype.kind == "c" else x
+
+
+def imag(x: Operand) -> Atom:
+    x = lift(x)
+    return parts.imag(x) if x.type.dtype.kind == "c" else like(x, 0)
+
+
+def conjugate(x: Operand) -> Atom:
+    x = lift(x)
+    return parts.conj(x) if x.type.dtype.kind == "c" else x
+
+
+def angle(x: Operand, deg: bool = False) -> Atom:
+    x = as_inexact(x)
+    y = ufunc(np.arctan2, imag(x), real(x))
+    return rad2deg(y) if deg else y
+
+
+def sign_(x: Operand) -> Atom:
+    return sign(lift(x))
+
+
+def isreal(x: Operand) -> Atom:
+    x = lift(x)
+    return eq(parts.imag(x), like(parts.imag(x), 0)) if x.type.dtype.kind == "c" else like_bool(x, True)
+
+
+def iscomplex(x: Operand) -> Atom:
+    return not_(isreal(x))
+
+
+def like_bool(x: Atom, value: bool) -> Atom:
+    return like(x.type.with_dtype(np.dtype(bool)), value)
+
+
+def isposinf(x: Operand) -> Atom:
+    x = as_inexact(x)
+    return eq(x, like(x, np.inf))
+
+
+def isneginf(x: Operand) -> Atom:
+    x = as_inexact(x)
+    return eq(x, like(x, -np.inf))
+
+
+def _kind_test(name: str, primitive: Any, otherwise: bool) -> Callable[..., Atom]:
+    """`isnan` and its like, which NumPy answers for integers too."""
+    def call(x: Operand) -> Atom:
+        x = lift(x)
+        return primitive(x) if x.type.dtype.kind in "fc" or is_half(x) else like_bool(x, otherwise)
+    call.__name__ = name
+    return call
+
+
+def is_half(x: Atom) -> bool:
+    from ..core.types import SHORT
+    return x.type.dtype == SHORT["bf16"]
+
+
+isnan_, isinf_ = _kind_test("isnan", isnan, False), _kind_test("isinf", isinf, False)
+isfinite_ = _kind_test("isfinite", isfinite, True)
+
+
+def nan_to_num(x: Operand, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Atom:
+    x = lift(x)
+    if x.type.dtype.kind == "c":
+        return parts.complex_(*(nan_to_num(f(x), copy, nan, posinf, neginf) for f in (parts.real, parts.imag)))
+    if x.type.dtype.kind != "f":
+        return x
+    top = np.finfo(x.type.dtype)
+    y = select(isnan(x), broadcast_arrays(x, to_dtype(nan, x.type.dtype))[1], x)
+    y = select(gt(x, like(x, top.max)), broadcast_arrays(x, to_dtype(top.max if posinf is None else posinf,
+                                                                     x.type.dtype))[1], y)
+    return select(lt(x, like(x, top.min)), broadcast_arrays(x, to_dtype(top.min if neginf is None else neginf,
+                                                                        x.type.dtype))[1], y)
+
+
+def polyval(coefficients: Operand, x: Operand) -> Atom:
+    p = lift(coefficients)
+    if not isinstance(p.type.dims[0], int):
+        raise UnsupportedError("polyval needs a known number of coefficients", code="size")
+    from .library_shapes import part
+    x = lift(x)
+    y: Any = like(x, 0)
+    for k in range(p.type.dims[0]):
+        y = ufunc(np.add, ufunc(np.multiply, y, x), part(p, 0, k, 1, squeezed=True))
+    return y
+
+
+def complex_of(re: Operand, im: Operand = 0.0) -> Atom:
+    """lax.complex, and `re + 1j * im` put together exactly."""
+    dtype = np.result_type(result_type(re, im), np.float32)
+    a, b = broadcast_arrays(to_dtype(re, dtype), to_dtype(im, dtype))
+    return parts.complex_(a, b)
+
+
+def math_isclose(a: Operand, b: Operand, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Atom:
+    x, y = broadcast_arrays(*promote(as_inexact(a), as_inexact(b)))
+    larger = ufunc(np.maximum, absolute_value(x), absolute_value(y))
+    limit = ufunc(np.maximum, mul(like(larger, rel_tol), larger), like(larger, abs_tol))
+    near = and_(ge(limit, absolute_value(sub(x, y))), and_(isfinite(x), isfinite(y)))
+    return or_(near, eq(x, y))
+

@@ -1,0 +1,414 @@
+"""NumPy's functions that reduce or run along axes: sums, means, extremes, norms, cumulative ones.
+
+In: operands and static `axis`, `keepdims`, `dtype`. Out: core atoms.
+
+    m = mean(x, axis=0, keepdims=True)
+    s = std(x, ddof=1)
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..core.build import literal
+from ..core.dims import product
+from ..core.ir import Atom
+from ..core.primitive import Primitive
+from ..core.types import SHORT, i64
+from ..source import ShapeError, UnsupportedError
+from . import reduce, scan
+from .arithmetic import abs_ as absolute
+from .arithmetic import add, div, integer_pow, max_, mul, sub
+from .compare import and_, eq, ne, not_, select
+from .complex_numbers import conj, real
+from .elementary import exp, isfinite, isnan, log, sqrt
+from .families import like
+from .library_shapes import ravel
+from .promotion import (
+    Operand,
+    axes_of,
+    axis_of,
+    broadcast_to,
+    inexact_dtype,
+    lift,
+    scalar_dim,
+    to_dtype,
+    ufunc,
+)
+from .shape import broadcast
+
+HALVES = (np.dtype("float16"), SHORT["bf16"])
+
+
+def kept(y: Atom, x: Atom, axes: tuple, keepdims: Any) -> Atom:
+    """The reduced array with dims of size 1 where `axes` were, if asked for."""
+    if not keepdims or keepdims is np._NoValue:
+        return y
+    shape = tuple(1 if k in axes else d for k, d in enumerate(x.type.dims))
+    return broadcast(y, shape=shape, axes=tuple(k for k in range(x.type.ndim) if k not in axes))
+
+
+def respread(y: Atom, x: Atom, axes: tuple) -> Atom:
+    """The reduced array over all of x's dims again."""
+    return broadcast(y, shape=x.type.dims, axes=tuple(k for k in range(x.type.ndim) if k not in axes))
+
+
+def _masked(x: Atom, where: Any, identity: Any) -> Atom:
+    if where is True or where is np._NoValue:
+        return x
+    return select(broadcast_to(to_dtype(where, bool), x.type.dims), x, like(x, identity))
+
+
+def _given(value: Any) -> bool:
+    return value is not None and value is not np._NoValue
+
+
+def _sum_dtype(x: Atom, dtype: Any) -> np.dtype:
+    if dtype is not None:
+        return np.dtype(dtype)
+    if x.type.dtype.kind in "bi" and x.type.dtype.itemsize < 8:
+        return np.dtype(np.int64)
+    if x.type.dtype.kind == "u" and x.type.dtype.itemsize < 8:
+        return np.dtype(np.uint64)
+    return x.type.dtype
+
+
+def _folded(name: str, primitive: Primitive, combine: np.ufunc, identity: int) -> Callable[..., Atom]:
+    def call(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None,
+             where: Any = True) -> Atom:
+        x = lift(a)
+        x = to_dtype(x, _sum_dtype(x, dtype))
+        axes = axes_of(axis, x.type.ndim)
+        half = x.type.dtype in HALVES and primitive is reduce.reduce_sum
+        working = to_dtype(x, np.float32) if half else x
+        y = primitive(_masked(working, where, identity), axes=axes) if axes else _masked(working, where, identity)
+        y = to_dtype(y, x.type.dtype)
+        y = ufunc(combine, y, to_dtype(initial, x.type.dtype)) if _given(initial) else y
+        return kept(y, x, axes, keepdims)
+    call.__name__ = name
+    return call
+
+
+sum_ = _folded("sum", reduce.reduce_sum, np.add, 0)
+prod = _folded("prod", reduce.reduce_prod, np.multiply, 1)
+
+
+def _extreme(name: str, primitive: Primitive, combine: np.ufunc, lowest: bool) -> Callable[..., Atom]:
+    def call(a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Atom:
+        x = lift(a)
+        axes = axes_of(axis, x.type.ndim)
+        if any(x.type.dims[k] == 0 for k in axes) and not _given(initial):
+            raise ShapeError(f"numpy.{name} of an array with no elements has no value",
+                             remedy="pass initial=", code="empty")
+        if where is not True and where is not np._NoValue and not _given(initial):
+            raise UnsupportedError(f"numpy.{name} with where= needs initial=", code="ufunc-where")
+        x = _masked(x, where, initial)
+        y = primitive(x, axes=axes) if axes else x
+        y = ufunc(combine, y, initial) if _given(initial) else y
+        return kept(y, x, axes, keepdims)
+    call.__name__ = name
+    return call
+
+
+amax = _extreme("max", reduce.reduce_max, np.maximum, True)
+amin = _extreme("min", reduce.reduce_min, np.minimum, False)
+
+
+def _truth(name: str, primitive: Primitive) -> Callable[..., Atom]:
+    def call(a: Operand, axis: Any = None, keepdims: Any = False, where: Any = True) -> Atom:
+        x = to_bool(a)
+        axes = axes_of(axis, x.type.ndim)
+        x = _masked(x, where, name == "all")
+        return kept(primitive(x, axes=axes) if axes else x, x, axes, keepdims)
+    call.__name__ = name
+    return call
+
+
+def to_bool(a: Operand) -> Atom:
+    """Whether each element is not zero."""
+    x = lift(a)
+    return x if x.type.dtype == bool else ne(x, like(x, 0))
+
+
+any_, all_ = _truth("any", reduce.reduce_any), _truth("all", reduce.reduce_all)
+
+
+def _position(name: str, primitive: Primitive) -> Callable[..., Atom]:
+    def call(a: Operand, axis: Any = None, keepdims: Any = False) -> Atom:
+        x = lift(a)
+        flat = ravel(x) if axis is None else x
+        axes = (0,) if axis is None else (axis_of(axis, x.type.ndim),)
+        y = primitive(flat, axes=axes)
+        return kept(y, x, axes_of(axis, x.type.ndim), keepdims)
+    call.__name__ = name
+    return call
+
+
+argmax, argmin = _position("argmax", reduce.argmax), _position("argmin", reduce.argmin)
+
+
+def ptp(a: Operand, axis: Any = None, keepdims: Any = False) -> Atom:
+    return sub(amax(a, axis, keepdims), amin(a, axis, keepdims))
+
+
+def count_nonzero(a: Operand, axis: Any = None, keepdims: Any = False) -> Atom:
+    return sum_(to_bool(a), axis, i64, keepdims)
+
+
+def _count(x: Atom, axes: tuple, where: Any, dtype: Any) -> Atom:
+    """How many elements each reduction takes, as a number of `dtype`."""
+    if where is True or where is np._NoValue:
+        return scalar_dim(product(x.type.dims[k] for k in axes), dtype)
+    mask = broadcast_to(to_dtype(where, bool), x.type.dims)
+    return reduce.reduce_sum(to_dtype(mask, dtype), axes=axes)
+
+
+def mean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, where: Any = True) -> Atom:
+    x = lift(a)
+    result = np.dtype(dtype) if dtype is not None else inexact_dtype(x.type.dtype)
+    working = np.dtype(np.float32) if result in HALVES else result
+    x = to_dtype(x, working)
+    axes = axes_of(axis, x.type.ndim)
+    total = sum_(x, axes, where=where)
+    y = div(total, broadcast_to(_count(x, axes, where, working), total.type.dims))
+    return kept(to_dtype(y, result), x, axes, keepdims)
+
+
+def average(a: Operand, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: Any = False) -> Any:
+    x = lift(a)
+    if weights is None:
+        y = mean(x, axis, keepdims=keepdims)
+        total = broadcast_to(_count(x, axes_of(axis, x.type.ndim), True, y.type.dtype), y.type.dims)
+    else:
+        w = lift(weights)
+        if w.type.ndim == 1 and x.type.ndim > 1:
+            at = axis_of(axis, x.type.ndim)
+            w = broadcast(w, shape=x.type.dims, axes=(at,))
+        weighted = ufunc(np.multiply, x, w)
+        weighted = to_dtype(weighted, inexact_dtype(weighted.type.dtype))
+        total = sum_(broadcast_to(to_dtype(w, weighted.type.dtype), x.type.dims), axis, keepdims=keepdims)
+        y = div(sum_(weighted, axis, keepdims=keepdims), total)
+    return (y, total) if returned else y
+
+
+def var(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False, where: Any = True,
+        mean: Any = None, correction: Any = None) -> Atom:
+    x = lift(a)
+    result = np.dtype(dtype) if dtype is not None else inexact_dtype(x.type.dtype)
+    working = np.dtype(np.float32) if result in HALVES else result
+    x = to_dtype(x, working)
+    axes = axes_of(axis, x.type.ndim)
+    centre = _mean(x, axes, keepdims=True, where=where) if mean is None else to_dtype(mean, working)
+    away = sub(x, broadcast_to(centre, x.type.dims))
+    square = real(mul(away, conj(away))) if working.kind == "c" else integer_pow(away, exponent=2)
+    total = sum_(square, axes, where=where)
+    count = _count(x, axes, where, square.type.dtype)
+    ddof = correction if _given(correction) else ddof
+    free = max_(sub(count, like(count, ddof)), like(count, 0)) if ddof else count
+    y = div(total, broadcast_to(free, total.type.dims))
+    y = to_dtype(y, result) if working.kind != "c" else y
+    return kept(y, x, axes, keepdims)
+
+
+_mean = mean
+
+
+def std(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False, where: Any = True,
+        mean: Any = None, correction: Any = None) -> Atom:
+    return sqrt(var(a, axis, dtype, ddof, keepdims, where, mean, correction))
+
+
+# --- without NaNs ------------------------------------------------------------------------------------------
+
+def _without_nan(a: Operand, fill: Any) -> Atom:
+    x = lift(a)
+    return select(isnan(x), like(x, fill), x) if x.type.dtype.kind in "fc" else x
+
+
+def nansum(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Atom:
+    return sum_(_without_nan(a, 0), axis, dtype, keepdims)
+
+
+def nanprod(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Atom:
+    return prod(_without_nan(a, 1), axis, dtype, keepdims)
+
+
+def _nan_extreme(a: Operand, axis: Any, keepdims: Any, fill: float, function: Callable) -> Atom:
+    x = lift(a)
+    if x.type.dtype.kind != "f":
+        return function(x, axis, keepdims)
+    y = function(_without_nan(x, fill), axis, keepdims)
+    return select(all_(isnan(x), axis, keepdims), like(y, np.nan), y)
+
+
+def nanmax(a: Operand, axis: Any = None, keepdims: Any = False) -> Atom:
+    return _nan_extreme(a, axis, keepdims, -np.inf, amax)
+
+
+def nanmin(a: Operand, axis: Any = None, keepdims: Any = False) -> Atom:
+    return _nan_extreme(a, axis, keepdims, np.inf, amin)
+
+
+def nanmean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Atom:
+    x = lift(a)
+    return mean(x, axis, dtype, keepdims, where=not_(isnan(x))) if x.type.dtype.kind in "fc" else mean(
+        x, axis, dtype, keepdims)
+
+
+def nanvar(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False) -> Atom:
+    x = lift(a)
+    if x.type.dtype.kind not in "fc":
+        return var(x, axis, dtype, ddof, keepdims)
+    return var(_without_nan(x, 0), axis, dtype, ddof, keepdims, where=not_(isnan(x)))
+
+
+def nanstd(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False) -> Atom:
+    return sqrt(nanvar(a, axis, dtype, ddof, keepdims))
+
+
+# --- logsumexp, softmax, norms -----------------------------------------------------------------------------
+
+def logsumexp(a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: bool = False) -> Atom:
+    """log(sum(b exp(a))) without overflow; the largest element is held constant, so derivatives are exact."""
+    from .elementary import stop_gradient
+    if return_sign:
+        raise UnsupportedError("logsumexp with return_sign is not supported", code="numpy-function")
+    x = lift(a)
+    x = to_dtype(x, inexact_dtype(x.type.dtype))
+    axes = axes_of(axis, x.type.ndim)
+    top = reduce.reduce_max(stop_gradient(x), axes=axes) if axes else stop_gradient(x)
+    top = select(isfinite(top), top, like(top, 0))
+    terms = exp(sub(x, respread(top, x, axes)))
+    terms = terms if b is None else mul(terms, broadcast_to(to_dtype(b, x.type.dtype), x.type.dims))
+    y = add(log(reduce.reduce_sum(terms, axes=axes) if axes else terms), top)
+    return kept(y, x, axes, keepdims)
+
+
+def softmax(x: Operand, axis: Any = None) -> Atom:
+    from .elementary import stop_gradient
+    x = lift(x)
+    x = to_dtype(x, inexact_dtype(x.type.dtype))
+    axes = axes_of(axis, x.type.ndim)
+    terms = exp(sub(x, respread(reduce.reduce_max(stop_gradient(x), axes=axes), x, axes)))
+    return div(terms, respread(reduce.reduce_sum(terms, axes=axes), x, axes))
+
+
+def log_softmax(x: Operand, axis: Any = None) -> Atom:
+    x = lift(x)
+    x = to_dtype(x, inexact_dtype(x.type.dtype))
+    axes = axes_of(axis, x.type.ndim)
+    return sub(x, respread(logsumexp(x, axes), x, axes))
+
+
+def norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Atom:
+    """numpy.linalg.norm, but for the matrix norms that need singular values."""
+    x = lift(x)
+    x = to_dtype(x, inexact_dtype(x.type.dtype))
+    if axis is None and ord is None:
+        flat = axes_of(None, x.type.ndim)
+        return _two_norm(x, flat, keepdims)
+    axes = axes_of(axis, x.type.ndim)
+    given = axes if not isinstance(axis, (list, tuple)) else tuple(axis_of(a, x.type.ndim) for a in axis)
+    if len(axes) == 1:
+        return _vector_norm(x, ord, axes, keepdims)
+    if len(axes) != 2:
+        raise ShapeError("norm takes one or two axes", code="axis")
+    if ord in (None, "fro"):
+        return _two_norm(x, axes, keepdims)
+    if ord in (1, -1, np.inf, -np.inf):
+        rows, columns = given
+        inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
+        sums = sum_(absolute(x), inner, keepdims=True)
+        y = (amax if ord > 0 else amin)(sums, outer, keepdims=True)
+        from .library_shapes import squeeze
+        return y if keepdims else squeeze(y, axes)
+    raise UnsupportedError(f"the matrix norm of order {ord!r} is not supported", code="norm")
+
+
+def _two_norm(x: Atom, axes: tuple, keepdims: Any) -> Atom:
+    square = real(mul(x, conj(x))) if x.type.dtype.kind == "c" else integer_pow(x, exponent=2)
+    return kept(sqrt(reduce.reduce_sum(square, axes=axes) if axes else square), x, axes, keepdims)
+
+
+def _vector_norm(x: Atom, ord: Any, axes: tuple, keepdims: Any) -> Atom:
+    if ord in (None, 2):
+        return _two_norm(x, axes, keepdims)
+    size = absolute(x)
+    if ord in (np.inf, -np.inf):
+        return (amax if ord > 0 else amin)(size, axes, keepdims)
+    if ord == 0:
+        return sum_(to_dtype(to_bool(x), size.type.dtype), axes, keepdims=keepdims)
+    if ord == 1:
+        return sum_(size, axes, keepdims=keepdims)
+    return ufunc(np.power, sum_(ufunc(np.power, size, ord), axes, keepdims=keepdims), 1.0 / ord)
+
+
+# --- cumulative --------------------------------------------------------------------------------------------
+
+def _running(name: str, primitive: Primitive, widen: bool) -> Callable[..., Atom]:
+    def call(a: Operand, axis: Any = None, dtype: Any = None) -> Atom:
+        x = lift(a)
+        x = to_dtype(x, _sum_dtype(x, dtype)) if widen else x
+        x = ravel(x) if axis is None else x
+        return primitive(x, axis=axis_of(axis or 0, x.type.ndim), reverse=False)
+    call.__name__ = name
+    return call
+
+
+cumsum, cumprod = _running("cumsum", scan.cumsum, True), _running("cumprod", scan.cumprod, True)
+
+
+def _accumulated(primitive: Primitive, widen: bool) -> Callable[..., Atom]:
+    def call(array: Operand, axis: Any = 0, dtype: Any = None) -> Atom:
+        return _running("accumulate", primitive, widen)(array, axis, dtype)
+    return call
+
+
+add_accumulate, multiply_accumulate = _accumulated(scan.cumsum, True), _accumulated(scan.cumprod, True)
+maximum_accumulate, minimum_accumulate = _accumulated(scan.cummax, False), _accumulated(scan.cummin, False)
+
+
+def reduced_by(function: Callable[..., Atom]) -> Callable[..., Atom]:
+    """`ufunc.reduce`: like the function, but over axis 0 unless told otherwise."""
+    def call(array: Operand, axis: Any = 0, dtype: Any = None, keepdims: Any = False, initial: Any = None,
+             where: Any = True) -> Atom:
+        given = {k: v for k, v in (("dtype", dtype), ("initial", initial)) if _given(v)}
+        return function(array, axis, keepdims=keepdims, where=where, **given)
+    return call
+
+
+def nancumsum(a: Operand, axis: Any = None, dtype: Any = None) -> Atom:
+    return cumsum(_without_nan(a, 0), axis, dtype)
+
+
+# --- comparisons of whole arrays ---------------------------------------------------------------------------
+
+def isclose(a: Operand, b: Operand, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Atom:
+    dtype = np.result_type(*(lift(v).type.dtype for v in (a, b)), np.float32)
+    x, y = broadcast_pair(to_dtype(a, dtype), to_dtype(b, dtype))
+    size = absolute(y)
+    limit = add(like(size, atol), mul(like(size, rtol), size))
+    near = and_(ufunc(np.less_equal, absolute(sub(x, y)), limit), isfinite(y))
+    near = ufunc(np.bitwise_or, near, eq(x, y))
+    return ufunc(np.bitwise_or, near, and_(isnan(x), isnan(y))) if equal_nan else near
+
+
+def broadcast_pair(a: Atom, b: Atom) -> list[Atom]:
+    from .promotion import broadcast_arrays
+    return broadcast_arrays(a, b)
+
+
+def allclose(a: Operand, b: Operand, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Atom:
+    return all_(isclose(a, b, rtol, atol, equal_nan))
+
+
+def array_equal(a: Operand, b: Operand, equal_nan: bool = False) -> Any:
+    x, y = lift(a), lift(b)
+    if x.type.dims != y.type.dims:
+        return literal(False)
+    same = ufunc(np.equal, x, y)
+    if equal_nan and x.type.dtype.kind in "fc":
+        same = ufunc(np.bitwise_or, same, and_(isnan(x), isnan(y)))
+    return all_(same)

@@ -1,0 +1,196 @@
+"""NumPy's functions on sampled data: differences, integrals, interpolation, convolution, histograms.
+
+In: operands. Out: core atoms.
+
+    y = interp(x, knots, heights)
+    counts, edges = histogram(x, bins=20)
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.build import literal
+from ..core.dims import dim_max, dim_min, floordiv, fresh_symbol
+from ..core.ir import Atom
+from ..core.types import i64
+from ..source import DTypeError, UnsupportedError
+from . import sorting
+from .arithmetic import add, div, max_, min_, mod, sub
+from .arrays import as_dim, iota
+from .compare import and_, eq, ge, gt, lt, ne, or_, select
+from .dot import dot_general
+from .effects import check
+from .elementary import isnan
+from .families import like
+from .indexing import gather, scatter_add
+from .library_creation import linspace
+from .library_elementwise import as_inexact, conjugate, where
+from .library_reductions import all_, amax, amin, sum_
+from .library_shapes import concatenate, flip, pad, part, ravel, reshape
+from .promotion import Operand, axis_of, broadcast_to, dim_of, lift, promote, scalar_dim, to_dtype, ufunc
+from .reduce import reduce_max
+from .scan import cumsum
+from .shape import broadcast
+
+
+def diff(a: Operand, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Atom:
+    x = lift(a)
+    axis = axis_of(axis, x.type.ndim)
+    edges = [None if v is None or v is np._NoValue else v for v in (prepend, append)]
+    pieces = [edge if edge is None else _edge(edge, x, axis) for edge in edges]
+    if any(p is not None for p in pieces):
+        x = concatenate([p for p in (pieces[0], x, pieces[1]) if p is not None], axis)
+    for _ in range(n):
+        size = x.type.dims[axis] - 1
+        later, earlier = part(x, axis, 1, size), part(x, axis, 0, size)
+        x = ne(later, earlier) if x.type.dtype == bool else sub(later, earlier)
+    return x
+
+
+def _edge(value: Operand, x: Atom, axis: int) -> Atom:
+    edge = lift(value)
+    if edge.type.dims:
+        return edge
+    return broadcast_to(edge, tuple(1 if k == axis else d for k, d in enumerate(x.type.dims)))
+
+
+def ediff1d(a: Operand, to_end: Any = None, to_begin: Any = None) -> Atom:
+    between = diff(ravel(a))
+    ends = [ravel(to_dtype(v, between.type.dtype)) if v is not None else None for v in (to_begin, to_end)]
+    return concatenate([p for p in (ends[0], between, ends[1]) if p is not None])
+
+
+def gradient(f: Operand, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
+    """Central differences, one-sided at the ends; equal spacing."""
+    x = as_inexact(f)
+    axes = list(range(x.type.ndim)) if axis is None else [axis_of(k, x.type.ndim) for k in (
+        axis if isinstance(axis, (list, tuple)) else [axis])]
+    steps = list(spacing) * (len(axes) if len(spacing) == 1 else 1) if spacing else [1.0] * len(axes)
+    found = []
+    for k, h in zip(axes, steps):
+        if lift(h).type.dims or edge_order != 1:
+            raise UnsupportedError("gradient takes equal spacing and first-order edges", code="numpy-function")
+        size = x.type.dims[k]
+        middle = ufunc(np.divide, sub(part(x, k, 2, size - 2), part(x, k, 0, size - 2)), ufunc(np.multiply, h, 2.0))
+        first = ufunc(np.divide, sub(part(x, k, 1, 1), part(x, k, 0, 1)), h)
+        last = ufunc(np.divide, sub(part(x, k, size - 1, 1), part(x, k, size - 2, 1)), h)
+        found.append(concatenate([first, middle, last], k))
+    return found[0] if len(found) == 1 else found
+
+
+def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Atom:
+    values = as_inexact(y)
+    axis = axis_of(axis, values.type.ndim)
+    size = values.type.dims[axis] - 1
+    width: Any = dx
+    if x is not None:
+        width = diff(x) if lift(x).type.ndim == 1 else diff(x, axis=axis)
+        if lift(x).type.ndim == 1:
+            width = reshape(width, tuple(size if k == axis else 1 for k in range(values.type.ndim)))
+    pair = ufunc(np.add, part(values, axis, 1, size), part(values, axis, 0, size))
+    return sum_(ufunc(np.true_divide, ufunc(np.multiply, width, pair), 2.0), axis)
+
+
+def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = None, period: Any = None) -> Atom:
+    if period is not None:
+        raise UnsupportedError("interp with a period is not supported", code="numpy-function")
+    at, knots, heights = (as_inexact(v) for v in (x, xp, fp))
+    knots, at = promote(knots, at)
+    size = knots.type.dims[0]
+    place = sorting.searchsorted(knots, at, right=True)
+    place = max_(min_(place, broadcast_to(scalar_dim(size - 1, i64), place.type.dims)), like(place, 1))
+    before = sub(place, like(place, 1))
+    x0, x1, y0, y1 = (gather(v, k, axes=(0,)) for v in (knots, heights) for k in (before, place))
+    slope = ufunc(np.true_divide, sub(y1, y0), sub(x1, x0))
+    y = ufunc(np.add, ufunc(np.multiply, slope, sub(at, x0)), y0)
+    low, high = part(knots, 0, 0, 1, squeezed=True), part(knots, 0, size - 1, 1, squeezed=True)
+    y = where(ufunc(np.less, at, low), part(heights, 0, 0, 1, squeezed=True) if left is None else left, y)
+    y = where(ufunc(np.greater, at, high), part(heights, 0, size - 1, 1, squeezed=True) if right is None else right, y)
+    return where(isnan(at), at, y)
+
+
+def unwrap(p: Operand, discont: Any = None, axis: int = -1, *, period: float = 2 * np.pi) -> Atom:
+    x = as_inexact(p)
+    axis = axis_of(axis, x.type.ndim)
+    step = diff(x, axis=axis)
+    half = like(step, period / 2)
+    folded = sub(mod(add(step, half), like(step, period)), half)
+    folded = select(and_(eq(folded, ufunc(np.negative, half)), gt(step, like(step, 0))), half, folded)
+    jump = sub(folded, step)
+    limit = like(step, max(discont or 0.0, period / 2))
+    jump = select(lt(ufunc(np.absolute, step), limit), like(jump, 0), jump)
+    first, size = part(x, axis, 0, 1), x.type.dims[axis]
+    return concatenate([first, add(part(x, axis, 1, size - 1), cumsum(jump, axis=axis, reverse=False))], axis)
+
+
+def convolve(a: Operand, v: Operand, mode: str = "full") -> Atom:
+    """Sliding products: O(n m), as windows of the longer one times the shorter one reversed."""
+    x, y = promote(a, v)
+    n, m = x.type.dims[0], y.type.dims[0]
+    if isinstance(n, int) and isinstance(m, int) and m > n:
+        x, y, n, m = y, x, m, n
+    wide = pad(x, [(m - 1, m - 1)])
+    total = n + m - 1
+    windows = add(broadcast(iota(length=total, dtype=i64), shape=(total, m), axes=(0,)),
+                  broadcast(iota(length=m, dtype=i64), shape=(total, m), axes=(1,)))
+    full = dot_general(gather(wide, windows, axes=(0,)), flip(y), contract=((1,), (0,)), batch=((), ()))
+    if mode == "full":
+        return full
+    shorter, longer = dim_min(n, m), dim_max(n, m)
+    if mode == "same":
+        return part(full, 0, floordiv(shorter - 1, 2), longer)
+    if mode == "valid":
+        return part(full, 0, shorter - 1, longer - shorter + 1)
+    raise DTypeError(f"mode is full, same or valid, got {mode!r}", code="numpy-function")
+
+
+def correlate(a: Operand, v: Operand, mode: str = "valid") -> Atom:
+    y = lift(v)
+    n, m = lift(a).type.dims[0], y.type.dims[0]
+    out = convolve(a, flip(conjugate(y)), mode)
+    return flip(out) if mode == "valid" and isinstance(n, int) and isinstance(m, int) and m > n else out
+
+
+def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
+    """The length is max(x) + 1 and so a run-time size."""
+    i = to_dtype(x, i64)
+    check(all_(ge(i, like(i, 0))), exception="ValueError", message="'list' argument must have no negative elements")
+    least = scalar_dim(dim_of(minlength), i64)
+    size = i.type.dims[0]
+    longest = max_(add(reduce_max(i, axes=(0,)), literal(1, i64)), least) if size != 0 else least
+    length = as_dim(longest, size=fresh_symbol("count")).type.value
+    amount = broadcast_to(literal(1, i64), i.type.dims) if weights is None else to_dtype(weights, np.float64)
+    return scatter_add(broadcast_to(literal(0, amount.type.dtype), (length,)), amount, i, axes=(0,))
+
+
+def histogram(a: Operand, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple:
+    x = ravel(a)
+    if isinstance(bins, (int, np.integer)):
+        low, high = range if range is not None else (amin(x), amax(x))
+        flat = ufunc(np.equal, low, high)
+        low, high = where(flat, ufunc(np.subtract, low, 0.5), low), where(flat, ufunc(np.add, high, 0.5), high)
+        edges = linspace(low, high, int(bins) + 1)
+    else:
+        edges = lift(bins)
+    count = edges.type.dims[0] - 1
+    values, marks = promote(as_inexact(x), edges)
+    place = sub(sorting.searchsorted(marks, values, right=True), literal_like(values, 1))
+    top = part(marks, 0, count, 1, squeezed=True)
+    at_end = eq(values, broadcast_to(top, values.type.dims))
+    last = broadcast_to(scalar_dim(count - 1, i64), place.type.dims)
+    place = select(at_end, last, place)
+    outside = or_(lt(place, like(place, 0)), gt(place, last))
+    amount = literal_like(values, 1) if weights is None else lift(weights)
+    amount = select(outside, like(amount, 0), amount)
+    place = select(outside, like(place, 0), place)
+    found = scatter_add(broadcast_to(literal(0, amount.type.dtype), (count,)), amount, place, axes=(0,))
+    if density:
+        share = ufunc(np.true_divide, found, sum_(found))
+        return div(share, to_dtype(diff(edges), share.type.dtype)), edges
+    return found, edges
+
+
+def literal_like(x: Atom, value: int) -> Atom:
+    return broadcast_to(literal(value, i64), x.type.dims)

@@ -1,0 +1,337 @@
+"""NumPy's functions that pick, order and search: take, nonzero, sort, percentiles, interpolation, counting.
+
+In: operands. Out: core atoms. What NumPy refuses at run time becomes a `check`: an index out of range raises.
+
+    y = take(x, i, axis=1)
+    k = searchsorted(edges, x, side="right")
+"""
+from __future__ import annotations
+
+import builtins
+from typing import Any
+
+import numpy as np
+
+from ..core.build import literal
+from ..core.dims import DimLike, fresh_symbol, product
+from ..core.ir import Atom, Literal
+from ..core.types import i64
+from ..source import DTypeError, ShapeError, UnsupportedError
+from . import sorting
+from .arithmetic import add, max_, min_, mod, mul, sub
+from .arrays import as_dim, iota
+from .compare import and_, ge, lt, ne, select
+from .effects import check
+from .elementary import ceil, floor, isnan, rint
+from .families import like
+from .indexing import gather, scatter
+from .library_elementwise import as_inexact, where
+from .library_reductions import any_, sum_, to_bool
+from .library_shapes import concatenate, expand_dims, flip, part, permuted, ravel, reshape, stack
+from .promotion import (
+    Operand,
+    axis_of,
+    broadcast_to,
+    lift,
+    promote,
+    result_type,
+    scalar_dim,
+    shape_of,
+    to_dtype,
+    ufunc,
+)
+from .scan import cumsum
+from .shape import broadcast, convert
+
+# --- indices -----------------------------------------------------------------------------------------------
+
+def wrapped_index(index: Operand, size: DimLike, axis: int = 0, mode: str = "raise", checked: bool = False) -> Atom:
+    """i64 positions in 0..size-1: negative ones count from the end; outside they raise, clip or wrap."""
+    i = lift(index)
+    if i.type.dtype.kind not in "iu":
+        raise DTypeError(f"an index must be an integer, got {i.type}", code="index")
+    if isinstance(index, np.ndarray) and mode == "raise" and isinstance(size, int):
+        _check_known(index, size, axis)
+        return lift(np.where(index < 0, index + size, index).astype(np.int64))
+    if isinstance(i, Literal) and mode == "raise" and isinstance(size, int):
+        _check_known(np.asarray(i.value), size, axis)
+        return literal(int(i.value) % size, i64)
+    i = to_dtype(i, i64)
+    if checked:
+        return i
+    extent = broadcast_to(scalar_dim(size, i64), i.type.dims)
+    if mode == "wrap":
+        return mod(i, extent)
+    if mode == "clip":
+        return max_(min_(i, sub(extent, like(i, 1))), like(i, 0))
+    inside = and_(ge(i, ufunc(np.negative, extent)), lt(i, extent))
+    check(inside, i, extent, exception="IndexError",
+          message=f"index {{}} is out of bounds for axis {axis} with size {{}}")
+    return select(lt(i, like(i, 0)), add(i, extent), i)
+
+
+def _check_known(index: np.ndarray, size: int, axis: int) -> None:
+    bad = index[(index < -size) | (index >= size)]
+    if bad.size:
+        raise ShapeError(f"index {bad.ravel()[0]} is out of bounds for axis {axis} with size {size}", code="index")
+
+
+def take(a: Operand, indices: Operand, axis: Any = None, mode: str = "raise", checked: bool = False) -> Atom:
+    x = lift(a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_of(axis, x.type.ndim)
+    i = wrapped_index(indices, x.type.dims[axis], axis, mode, checked)
+    out = gather(x, i, axes=(axis,))
+    rank = i.type.ndim
+    order = (*range(rank, rank + axis), *range(rank), *range(rank + axis, out.type.ndim))
+    return permuted(out, order)
+
+
+def _all_indices(positions: Atom, axis: int) -> list[Atom]:
+    dims = positions.type.dims
+    return [positions if k == axis else broadcast(iota(length=d, dtype=i64), shape=dims, axes=(k,))
+            for k, d in enumerate(dims)]
+
+
+def take_along_axis(a: Operand, indices: Operand, axis: Any = -1) -> Atom:
+    x, i = lift(a), lift(indices)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_of(axis, x.type.ndim)
+    if i.type.ndim != x.type.ndim:
+        raise ShapeError(f"take_along_axis needs indices of {x.type.ndim} dimensions, got {i.type.ndim}", code="index")
+    positions = wrapped_index(indices if isinstance(indices, np.ndarray) else i, x.type.dims[axis], axis)
+    lead = tuple(i.type.dims[k] if k == axis else d for k, d in enumerate(x.type.dims))
+    x = broadcast_to(x, tuple(x.type.dims[k] if k == axis else d for k, d in enumerate(lead)))
+    return gather(x, *_all_indices(broadcast_to(positions, lead), axis), axes=tuple(range(len(lead))))
+
+
+def put_along_axis(a: Operand, indices: Operand, values: Operand, axis: Any) -> Atom:
+    """The array with the values put in (NumPy's function works in place; the front end stores the result)."""
+    x = lift(a)
+    axis = axis_of(axis, x.type.ndim)
+    positions = wrapped_index(indices, x.type.dims[axis], axis)
+    new = broadcast_to(to_dtype(values, x.type.dtype), positions.type.dims)
+    return scatter(x, new, *_all_indices(positions, axis), axes=tuple(range(x.type.ndim)))
+
+
+# --- what is not zero: results of run-time size ------------------------------------------------------------
+
+def _places(mask: Atom) -> Atom:
+    """Positions of True in a flat mask; their number becomes a size."""
+    size = mask.type.dims[0]
+    count = as_dim(sum_(mask, dtype=i64), size=fresh_symbol("count")).type.value
+    rank = sub(cumsum(convert(mask, dtype=i64), axis=0, reverse=False), like(convert(mask, dtype=i64), 1))
+    end = broadcast_to(scalar_dim(count, i64), (size,))
+    target = select(mask, rank, end)  # one place behind the end takes what is not wanted
+    whole = broadcast_to(literal(0, i64), (count + 1,))
+    return part(scatter(whole, iota(length=size, dtype=i64), target, axes=(0,)), 0, 0, count)
+
+
+def flatnonzero(a: Operand) -> Atom:
+    return _places(to_bool(ravel(a)))
+
+
+def nonzero(a: Operand) -> tuple[Atom, ...]:
+    x = lift(a)
+    if not x.type.dims:
+        raise ShapeError("nonzero of a number", remedy="use numpy.atleast_1d", code="rank")
+    flat, found = flatnonzero(x), []
+    for k in range(x.type.ndim):
+        below = product(x.type.dims[k + 1:])
+        place = ufunc(np.floor_divide, flat, scalar_dim(below, i64)) if below != 1 else flat
+        found.append(ufunc(np.remainder, place, scalar_dim(x.type.dims[k], i64)) if k else place)
+    return tuple(found)
+
+
+def argwhere(a: Operand) -> Atom:
+    return stack(list(nonzero(a)), axis=1)
+
+
+def compress(condition: Operand, a: Operand, axis: Any = None) -> Atom:
+    x = lift(a)
+    if axis is None:
+        x, axis = ravel(x), 0
+    return take(x, flatnonzero(condition), axis, checked=True)
+
+
+def extract(condition: Operand, arr: Operand) -> Atom:
+    return take(ravel(arr), flatnonzero(condition), 0, checked=True)
+
+
+def unique(a: Operand, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
+           axis: Any = None, equal_nan: bool = True, sorted: bool = True) -> Any:
+    """Sorted, each value once; the number of values is a run-time size."""
+    if axis is not None:
+        raise UnsupportedError("unique along an axis is not supported", code="numpy-function")
+    x = lift(a)
+    flat = ravel(x)
+    order = sorting.argsort(flat, axis=0)
+    ordered = gather(flat, order, axes=(0,))
+    size = flat.type.dims[0]
+    if size == 0:
+        return flat
+    earlier, later = part(ordered, 0, 0, size - 1), part(ordered, 0, 1, size - 1)
+    new = ne(later, earlier)
+    if equal_nan and flat.type.dtype.kind in "fc":
+        new = and_(new, ufunc(np.invert, and_(isnan(later), isnan(earlier))))
+    new = concatenate([broadcast_to(literal(True), (1,)), new])
+    first = _places(new)
+    found = [gather(ordered, first, axes=(0,))]
+    if return_index:
+        found.append(gather(order, first, axes=(0,)))
+    if return_inverse:
+        group = sub(cumsum(convert(new, dtype=i64), axis=0, reverse=False), like(order, 1))
+        found.append(reshape(scatter(like(order, 0), group, order, axes=(0,), unique=True), x.type.dims))
+    if return_counts:
+        after = concatenate([part(first, 0, 1, first.type.dims[0] - 1), reshape(scalar_dim(size, i64), (1,))])
+        found.append(sub(after, first))
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+# --- order -------------------------------------------------------------------------------------------------
+
+def sort(a: Operand, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Atom:
+    x = ravel(a) if axis is None else lift(a)
+    return sorting.sort(x, axis=axis_of(-1 if axis is None else axis, x.type.ndim))
+
+
+def argsort(a: Operand, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Atom:
+    x = ravel(a) if axis is None else lift(a)
+    return sorting.argsort(x, axis=axis_of(-1 if axis is None else axis, x.type.ndim))
+
+
+def partition(a: Operand, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Atom:
+    """A full sort is a partition at every place."""
+    return sort(a, axis)
+
+
+def argpartition(a: Operand, kth: Any, axis: Any = -1, kind: Any = None, order: Any = None) -> Atom:
+    return argsort(a, axis)
+
+
+def lexsort(keys: Any, axis: Any = -1) -> Atom:
+    from .library_shapes import _parts
+    order: Any = None
+    for key in _parts(keys):
+        at = axis_of(axis, lift(key).type.ndim)
+        step = argsort(key if order is None else take_along_axis(key, order, at), at)
+        order = step if order is None else take_along_axis(order, step, at)
+    return order
+
+
+def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Any = None) -> Atom:
+    if side not in ("left", "right"):
+        raise DTypeError(f"side is left or right, got {side!r}", code="searchsorted")
+    x, wanted = promote(a if sorter is None else take(a, sorter), v)
+    return sorting.searchsorted(x, wanted, right=side == "right")
+
+
+def digitize(x: Operand, bins: Operand, right: bool = False) -> Atom:
+    edges, side = lift(bins), "left" if right else "right"
+    if isinstance(bins, (list, tuple, np.ndarray)) and len(bins) > 1 and bins[0] > bins[-1]:
+        return sub(scalar_of(edges.type.dims[0], x), searchsorted(flip(edges), x, side))
+    return searchsorted(edges, x, side)
+
+
+def scalar_of(dim: DimLike, x: Operand) -> Atom:
+    return broadcast_to(scalar_dim(dim, i64), lift(x).type.dims)
+
+
+def isin(element: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False) -> Atom:
+    x, y = promote(element, test_elements)
+    found = any_(ufunc(np.equal, expand_dims(x, x.type.ndim), ravel(y)), -1)
+    return ufunc(np.invert, found) if invert else found
+
+
+def quantile(a: Operand, q: Operand, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Atom:
+    """Linear interpolation between the sorted elements; also lower, higher, midpoint, nearest."""
+    x = as_inexact(a)
+    axes = tuple(range(x.type.ndim)) if axis is None else axis if isinstance(axis, (list, tuple)) else (axis,)
+    axes = tuple(builtins.sorted(axis_of(k, x.type.ndim) for k in axes))
+    rest = [k for k in range(x.type.ndim) if k not in axes]
+    rows = permuted(x, (*rest, *axes))
+    front = tuple(x.type.dims[k] for k in rest)
+    count = product(x.type.dims[k] for k in axes)
+    rows = reshape(rows, (*front, count)) if len(axes) != 1 else rows
+    last = len(front)
+    missing = any_(isnan(rows), -1)
+    rows = sorting.sort(rows, axis=last)
+    share = to_dtype(q, x.type.dtype)
+    place = mul(share, broadcast_to(scalar_dim(count - 1, x.type.dtype), share.type.dims))
+    low, high = floor(place), ceil(place)
+    if method == "nearest":
+        low = high = rint(place)
+    elif method in ("lower", "higher"):
+        low = high = low if method == "lower" else high
+    elif method not in ("linear", "midpoint"):
+        raise UnsupportedError(f"quantile by {method!r} is not supported",
+                               remedy="use linear, lower, higher, midpoint or nearest", code="numpy-function")
+    weight = sub(place, low) if method == "linear" else mul(sub(high, low), like(place, 0.5))
+    below, above = (moveaxis_back(take(rows, to_dtype(p, i64), last, checked=True), share.type.ndim) for p in (low, high))
+    weight = reshape(weight, (*weight.type.dims, *(1,) * last)) if last else weight
+    y = ufunc(np.add, below, ufunc(np.multiply, weight, sub(above, below)))
+    y = where(missing, np.nan, y) if last else where(missing, like(y, np.nan), y)
+    y = to_dtype(y, x.type.dtype)
+    return expand_dims(y, tuple(share.type.ndim + k for k in axes)) if keepdims else y
+
+
+def moveaxis_back(x: Atom, count: int) -> Atom:
+    """The last `count` axes in front."""
+    rank = x.type.ndim
+    return permuted(x, (*range(rank - count, rank), *range(rank - count)))
+
+
+def percentile(a: Operand, q: Operand, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Atom:
+    return quantile(a, ufunc(np.true_divide, q, 100.0), axis, method, keepdims)
+
+
+def median(a: Operand, axis: Any = None, keepdims: bool = False) -> Atom:
+    return quantile(a, 0.5, axis, keepdims=keepdims)
+
+
+def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Atom:
+    shape, flat = shape_of(dims), None
+    for k, (i, d) in enumerate(zip(multi_index, shape)):
+        i = wrapped_index(i, d, k, mode)
+        flat = i if flat is None else ufunc(np.add, ufunc(np.multiply, flat, scalar_dim(d, i64)), i)
+    return flat
+
+
+def unravel_index(indices: Operand, shape: Any, order: str = "C") -> tuple[Atom, ...]:
+    dims = shape_of(shape)
+    flat, found = wrapped_index(indices, product(dims)), []
+    for k, d in enumerate(dims):
+        place = ufunc(np.floor_divide, flat, scalar_dim(product(dims[k + 1:]), i64))
+        found.append(ufunc(np.remainder, place, scalar_dim(d, i64)) if k else place)
+    return tuple(found)
+
+
+def delete(arr: Operand, obj: Any, axis: Any = None) -> Atom:
+    x = lift(arr)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_of(axis, x.type.ndim)
+    size = x.type.dims[axis]
+    if not isinstance(size, int):
+        raise UnsupportedError("delete needs a known size", code="size")
+    return take(x, np.delete(np.arange(size), obj), axis, checked=True)
+
+
+def insert(arr: Operand, obj: Any, values: Operand, axis: Any = None) -> Atom:
+    x = lift(arr)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_of(axis, x.type.ndim)
+    if not isinstance(obj, (int, np.integer)):
+        raise UnsupportedError("insert takes one known place", code="numpy-function")
+    size, at = x.type.dims[axis], int(obj)
+    at = at + size if at < 0 else at
+    new = to_dtype(values, result_type(x) if not isinstance(values, (int, float)) else x.type.dtype)
+    if new.type.ndim < x.type.ndim:
+        dims = tuple(d for k, d in enumerate(x.type.dims) if k != axis)
+        new = expand_dims(new, 0) if axis == 0 and new.type.ndim == x.type.ndim == 1 else expand_dims(
+            broadcast_to(new, dims), axis) if new.type.ndim <= len(dims) else new
+    return concatenate([part(x, axis, 0, at), to_dtype(new, x.type.dtype), part(x, axis, at, size - at)], axis)
+

@@ -1,0 +1,464 @@
+"""NumPy's functions that rearrange: reshaping, joining, splitting, repeating, rolling.
+
+In: operands as a user gave them (see promotion.py) and static parameters. Out: core atoms.
+
+    y = stack([a, b], axis=-1)
+    left, right = split(x, 2, axis=0)
+"""
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.dims import DimLike, floordiv, product
+from ..core.ir import Atom, Literal
+from ..core.types import i64
+from ..source import ShapeError, UnsupportedError
+from .arithmetic import max_, min_, mod, sub
+from .arrays import iota
+from .compare import lt, select
+from .families import like
+from .indexing import slice as slice_region
+from .indexing import start
+from .promotion import (
+    Operand,
+    axes_of,
+    axis_of,
+    broadcast_arrays,
+    broadcast_dims,
+    dim_of,
+    lift,
+    promote,
+    scalar_dim,
+    shape_of,
+    to_dtype,
+)
+from .promotion import broadcast_to as broadcast_atom
+from .shape import broadcast, permute
+from .shape import reshape as reshape_primitive
+from .structure import concatenate as concatenate_primitive
+from .structure import pad as pad_primitive
+
+
+def reshape(x: Operand, *shape: Any, order: str = "C") -> Atom:
+    """One size may be -1: it is computed."""
+    x = lift(x)
+    wanted = list(shape_of(shape[0] if len(shape) == 1 else shape))
+    if order == "F":
+        return transpose(reshape(transpose(x), tuple(reversed(wanted))))
+    have = product(x.type.dims)
+    unknown = [k for k, d in enumerate(wanted) if isinstance(d, int) and d == -1]
+    if len(unknown) > 1:
+        raise ShapeError("only one size of a reshape can be -1", code="reshape")
+    if unknown:
+        known = product(d for k, d in enumerate(wanted) if k not in unknown)
+        if known == 0:
+            raise ShapeError(f"cannot tell the size -1 in a reshape to {tuple(wanted)}", code="reshape")
+        wanted[unknown[0]] = floordiv(have, known)
+    missing = have - product(wanted)
+    if isinstance(missing, int) and missing != 0:
+        raise ShapeError(f"cannot reshape an array of shape {_shown(x.type.dims)} into {_shown(wanted)}",
+                         remedy="the numbers of elements must agree", code="reshape")
+    return _reshaped(x, tuple(wanted))
+
+
+def _shown(dims: Sequence[DimLike]) -> str:
+    return f"({', '.join(map(str, dims))}{',' if len(dims) == 1 else ''})"
+
+
+def _reshaped(x: Atom, dims: tuple) -> Atom:
+    return x if dims == x.type.dims else reshape_primitive(x, shape=dims)
+
+
+def ravel(x: Operand, order: str = "C") -> Atom:
+    return reshape(x, (-1,), order=order) if lift(x).type.dims else reshape(x, (1,))
+
+
+def transpose(x: Operand, *axes: Any) -> Atom:
+    x = lift(x)
+    given = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (list, tuple))) else axes or None
+    order = tuple(reversed(range(x.type.ndim))) if given is None else tuple(axis_of(a, x.type.ndim) for a in given)
+    if sorted(order) != list(range(x.type.ndim)):
+        raise ShapeError(f"axes {order} do not match an array of {x.type.ndim} dimensions", code="axis")
+    return permuted(x, order)
+
+
+def permuted(x: Atom, order: Sequence[int]) -> Atom:
+    return x if tuple(order) == tuple(range(len(order))) else permute(x, axes=tuple(order))
+
+
+def matrix_transpose(x: Operand) -> Atom:
+    return swapaxes(x, -1, -2)
+
+
+def swapaxes(x: Operand, axis1: int, axis2: int) -> Atom:
+    x = lift(x)
+    order = list(range(x.type.ndim))
+    a, b = axis_of(axis1, len(order)), axis_of(axis2, len(order))
+    order[a], order[b] = order[b], order[a]
+    return permuted(x, order)
+
+
+def moveaxis(x: Operand, source: Any, destination: Any) -> Atom:
+    x = lift(x)
+    rank = x.type.ndim
+    sources = [axis_of(a, rank) for a in (source if isinstance(source, (list, tuple)) else [source])]
+    targets = [axis_of(a, rank) for a in (destination if isinstance(destination, (list, tuple)) else [destination])]
+    order = [k for k in range(rank) if k not in sources]
+    for target, origin in sorted(zip(targets, sources)):
+        order.insert(target, origin)
+    return permuted(x, order)
+
+
+def rollaxis(x: Operand, axis: int, start: int = 0) -> Atom:
+    rank = lift(x).type.ndim
+    axis, start = axis_of(axis, rank), start + rank if start < 0 else start
+    return moveaxis(x, axis, start - 1 if axis < start else start)
+
+
+def expand_dims(x: Operand, axis: Any) -> Atom:
+    x = lift(x)
+    axes = axis if isinstance(axis, (list, tuple)) else (axis,)
+    rank = x.type.ndim + len(axes)
+    new = {axis_of(a, rank) for a in axes}
+    rest = iter(x.type.dims)
+    shape = tuple(1 if k in new else next(rest) for k in range(rank))
+    return broadcast(x, shape=shape, axes=tuple(k for k in range(rank) if k not in new))
+
+
+def squeeze(x: Operand, axis: Any = None) -> Atom:
+    x = lift(x)
+    dims = x.type.dims
+    gone = {k for k, d in enumerate(dims) if d == 1} if axis is None else set(axes_of(axis, len(dims)))
+    if wide := [dims[k] for k in gone if dims[k] != 1]:
+        raise ShapeError(f"cannot squeeze an axis of size {wide[0]}: only size 1 can go", code="squeeze")
+    return _reshaped(x, tuple(d for k, d in enumerate(dims) if k not in gone))
+
+
+def broadcast_to(x: Operand, shape: Any, subok: bool = False) -> Atom:
+    x, dims = lift(x), shape_of(shape)
+    if broadcast_dims(x.type.dims, dims) != dims:
+        raise ShapeError(f"cannot broadcast {_shown(x.type.dims)} to {_shown(dims)}", code="broadcast")
+    return broadcast_atom(x, dims)
+
+
+def broadcast_all(*xs: Operand, subok: bool = False) -> tuple:
+    return tuple(broadcast_arrays(*xs))
+
+
+def atleast(rank: int) -> Any:
+    def call(*xs: Operand) -> Any:
+        made = []
+        for x in map(lift, xs):
+            if x.type.ndim < rank:
+                # NumPy's atleast_3d puts a vector in the middle, a matrix in front
+                front = (0,) * (rank - x.type.ndim) if rank < 3 else {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[x.type.ndim]
+                x = expand_dims(x, tuple(range(len(front))) if rank < 3 else front)
+            made.append(x)
+        return made[0] if len(made) == 1 else tuple(made)
+    call.__name__ = f"atleast_{rank}d"
+    return call
+
+
+atleast_1d, atleast_2d, atleast_3d = atleast(1), atleast(2), atleast(3)
+
+
+# --- joining and cutting -----------------------------------------------------------------------------------
+
+def concatenate(xs: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_kind") -> Atom:
+    atoms = list(promote(*_parts(xs)))
+    if not atoms:
+        raise ShapeError("concatenate needs at least one array", code="concatenate")
+    if dtype is not None:
+        atoms = [to_dtype(a, dtype) for a in atoms]
+    if axis is None:
+        atoms, axis = [ravel(a) for a in atoms], 0
+    ranks = {a.type.ndim for a in atoms}
+    if ranks == {0}:
+        raise ShapeError("numbers cannot be concatenated", remedy="use numpy.stack", code="concatenate")
+    if len(ranks) > 1:
+        raise ShapeError(f"arrays of {' and '.join(map(str, sorted(ranks)))} dimensions cannot be concatenated",
+                         code="concatenate")
+    axis = axis_of(axis, atoms[0].type.ndim)
+    for a in atoms[1:]:
+        for k, (d, e) in enumerate(zip(a.type.dims, atoms[0].type.dims)):
+            if k != axis and d != e:
+                raise ShapeError(f"arrays of shapes {_shown(atoms[0].type.dims)} and {_shown(a.type.dims)} cannot be "
+                                 f"concatenated along axis {axis}: {e} against {d}", code="concatenate")
+    return atoms[0] if len(atoms) == 1 else concatenate_primitive(*atoms, axis=axis)
+
+
+def _parts(xs: Any) -> list:
+    """The operands to join: a sequence of them, or the rows of one array."""
+    if isinstance(xs, (list, tuple)):
+        return list(xs)
+    x = lift(xs)
+    if not x.type.dims or not isinstance(x.type.dims[0], int):
+        raise ShapeError("a sequence of arrays is needed here", code="concatenate")
+    return [part(x, 0, k, 1, squeezed=True) for k in range(x.type.dims[0])]
+
+
+def part(x: Atom, axis: int, first: DimLike, length: DimLike, step: int = 1, squeezed: bool = False) -> Atom:
+    """`length` elements of one axis from `first` on."""
+    dims = x.type.dims
+    shape = tuple(length if k == axis else d for k, d in enumerate(dims))
+    out = slice_region(x, *(start(first if k == axis else 0) for k in range(len(dims))), shape=shape,
+                       step=tuple(step if k == axis else 1 for k in range(len(dims))))
+    return squeeze(out, axis) if squeezed else out
+
+
+def stack(xs: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> Atom:
+    atoms = promote(*_parts(xs))
+    if not atoms:
+        raise ShapeError("stack needs at least one array", code="concatenate")
+    if odd := [a for a in atoms if a.type.dims != atoms[0].type.dims]:
+        raise ShapeError(f"arrays to stack must have one shape, got {_shown(atoms[0].type.dims)} and "
+                         f"{_shown(odd[0].type.dims)}", code="concatenate")
+    axis = axis_of(axis, atoms[0].type.ndim + 1)
+    return concatenate([expand_dims(a, axis) for a in atoms], axis, dtype)
+
+
+def vstack(xs: Any, dtype: Any = None, casting: str = "same_kind") -> Atom:
+    return concatenate([atleast_2d(x) for x in _parts(xs)], 0, dtype)
+
+
+def hstack(xs: Any, dtype: Any = None, casting: str = "same_kind") -> Atom:
+    atoms = [atleast_1d(x) for x in _parts(xs)]
+    return concatenate(atoms, 0 if atoms[0].type.ndim == 1 else 1, dtype)
+
+
+def dstack(xs: Any) -> Atom:
+    return concatenate([atleast_3d(x) for x in _parts(xs)], 2)
+
+
+def column_stack(xs: Any) -> Atom:
+    atoms = [lift(x) for x in _parts(xs)]
+    return concatenate([a if a.type.ndim >= 2 else reshape(a, (-1, 1)) for a in atoms], 1)
+
+
+def block(xs: Any) -> Atom:
+    def join(value: Any, depth: int, deepest: int) -> Atom:
+        if not isinstance(value, list):
+            return lift(value)
+        return concatenate([join(v, depth + 1, deepest) for v in value], depth - deepest)
+
+    def depth_of(value: Any) -> int:
+        return 1 + builtins.max(map(depth_of, value)) if isinstance(value, list) else 0
+    deepest = depth_of(xs)
+    rank = builtins.max(deepest, *(a.type.ndim for a in _leaves(xs)))
+    lifted = _map(xs, lambda x: expand_dims(x, tuple(range(rank - lift(x).type.ndim))) if lift(x).type.ndim < rank else x)
+    return join(lifted, 0, deepest)
+
+
+def _leaves(xs: Any) -> list:
+    return [a for x in xs for a in _leaves(x)] if isinstance(xs, list) else [lift(xs)]
+
+
+def _map(xs: Any, function: Any) -> Any:
+    return [_map(x, function) for x in xs] if isinstance(xs, list) else function(xs)
+
+
+def append(x: Operand, values: Operand, axis: Any = None) -> Atom:
+    return concatenate([ravel(x), ravel(values)] if axis is None else [x, values], axis or 0)
+
+
+def split(x: Operand, sections: Any, axis: int = 0) -> list[Atom]:
+    x = lift(x)
+    axis = axis_of(axis, x.type.ndim)
+    size = x.type.dims[axis]
+    if isinstance(sections, (int, np.integer)):
+        if isinstance(size, int) and size % int(sections):
+            raise ShapeError(f"cannot split {size} elements into {sections} equal parts", code="split")
+        each = floordiv(size, int(sections))
+        return [part(x, axis, each * k, each) for k in range(int(sections))]
+    return _cut(x, [dim_of(s) for s in sections], axis)
+
+
+def array_split(x: Operand, sections: Any, axis: int = 0) -> list[Atom]:
+    x = lift(x)
+    axis = axis_of(axis, x.type.ndim)
+    size = x.type.dims[axis]
+    if not isinstance(sections, (int, np.integer)):
+        return _cut(x, [dim_of(s) for s in sections], axis)
+    if not isinstance(size, int):
+        raise UnsupportedError(f"array_split of {size} elements: the sizes of the parts are not known", code="split")
+    each, extra = divmod(size, int(sections))
+    ends = [0, *np.cumsum([each + (k < extra) for k in range(int(sections))]).tolist()]
+    return [part(x, axis, a, b - a) for a, b in zip(ends, ends[1:])]
+
+
+def _cut(x: Atom, places: list, axis: int) -> list[Atom]:
+    size = x.type.dims[axis]
+    if isinstance(size, int) and builtins.all(isinstance(p, int) for p in places):
+        places = [builtins.max(0, builtins.min(p if p >= 0 else p + size, size)) for p in places]
+        ends = [0, *places, size]
+        return [part(x, axis, a, builtins.max(b - a, 0)) for a, b in zip(ends, ends[1:])]
+    ends = [0, *places, size]
+    return [part(x, axis, a, b - a) for a, b in zip(ends, ends[1:])]
+
+
+def _split_along(axis: int, name: str) -> Any:
+    def call(x: Operand, sections: Any) -> list[Atom]:
+        x = lift(x)
+        return split(x, sections, axis if axis != 1 or x.type.ndim > 1 else 0)
+    call.__name__ = name
+    return call
+
+
+vsplit, hsplit, dsplit = _split_along(0, "vsplit"), _split_along(1, "hsplit"), _split_along(2, "dsplit")
+
+
+def unstack(x: Operand, axis: int = 0) -> tuple[Atom, ...]:
+    return tuple(_parts(moveaxis(x, axis, 0)))
+
+
+# --- moving and repeating ----------------------------------------------------------------------------------
+
+def flip(x: Operand, axis: Any = None) -> Atom:
+    x = lift(x)
+    dims, axes = x.type.dims, axes_of(axis, x.type.ndim)
+    if not axes:
+        return x
+    first = [start(d - 1) if k in axes else start(0) for k, d in enumerate(dims)]
+    return slice_region(x, *first, shape=dims, step=tuple(-1 if k in axes else 1 for k in range(len(dims))))
+
+
+def fliplr(x: Operand) -> Atom:
+    return flip(x, 1)
+
+
+def flipud(x: Operand) -> Atom:
+    return flip(x, 0)
+
+
+def rot90(x: Operand, k: int = 1, axes: Sequence[int] = (0, 1)) -> Atom:
+    x = lift(x)
+    a, b = (axis_of(v, x.type.ndim) for v in axes)
+    turns = {0: lambda: x, 1: lambda: swapaxes(flip(x, b), a, b), 2: lambda: flip(x, (a, b)),
+             3: lambda: flip(swapaxes(x, a, b), b)}
+    return turns[k % 4]()
+
+
+def roll(x: Operand, shift: Any, axis: Any = None) -> Atom:
+    x = lift(x)
+    if axis is None:
+        return reshape(roll(ravel(x), shift, 0), x.type.dims)
+    axes = [axis_of(a, x.type.ndim) for a in (axis if isinstance(axis, (list, tuple)) else [axis])]
+    shifts = list(shift) if isinstance(shift, (list, tuple)) else [shift] * len(axes)
+    for a, s in zip(axes, shifts):
+        x = _rolled(x, s, a)
+    return x
+
+
+def _rolled(x: Atom, shift: Any, axis: int) -> Atom:
+    size = x.type.dims[axis]
+    if isinstance(shift, Literal):
+        shift = shift.value
+    if isinstance(shift, (int, np.integer)) and isinstance(size, int):
+        cut = int(-shift % size) if size else 0
+        parts = [part(x, axis, cut, size - cut), part(x, axis, 0, cut)]
+        return concatenate(parts, axis) if cut else x
+    where = mod(sub(iota(length=size, dtype=i64), broadcast_atom(to_dtype(shift, i64), (size,))),
+                broadcast_atom(scalar_dim(size, i64), (size,)))
+    from .library_search import take
+    return take(x, where, axis, checked=True)
+
+
+def repeat(x: Operand, repeats: Any, axis: Any = None) -> Atom:
+    x = lift(x)
+    if axis is None:
+        x, axis = ravel(x), 0
+    axis = axis_of(axis, x.type.ndim)
+    if isinstance(repeats, (list, tuple, np.ndarray)):
+        counts = np.asarray(repeats)
+        if counts.size != 1:
+            if counts.shape != (x.type.dims[axis],):
+                raise ShapeError(f"{counts.size} counts do not fit {x.type.dims[axis]} elements", code="repeat")
+            from .library_search import take
+            return take(x, np.repeat(np.arange(counts.size), counts), axis, checked=True)
+        repeats = int(counts.ravel()[0])
+    times, dims = dim_of(repeats), x.type.dims
+    wide = broadcast(x, shape=(*dims[:axis + 1], times, *dims[axis + 1:]),
+                     axes=tuple(k if k <= axis else k + 1 for k in range(len(dims))))
+    return reshape_primitive(wide, shape=(*dims[:axis], dims[axis] * times, *dims[axis + 1:]))
+
+
+def tile(x: Operand, reps: Any) -> Atom:
+    x, times = lift(x), shape_of(reps)
+    rank = builtins.max(x.type.ndim, len(times))
+    times = (1,) * (rank - len(times)) + times
+    dims = (1,) * (rank - x.type.ndim) + x.type.dims
+    x = _reshaped(x, dims)
+    shape = tuple(d for pair in zip(times, dims) for d in pair)
+    wide = broadcast(x, shape=shape, axes=tuple(range(1, 2 * rank, 2)))
+    return _reshaped(wide, tuple(t * d for t, d in zip(times, dims)))
+
+
+def resize(x: Operand, new_shape: Any) -> Atom:
+    x, shape = ravel(x), shape_of(new_shape)
+    size, total = x.type.dims[0], product(shape)
+    if not isinstance(size, int) or not isinstance(total, int):
+        raise UnsupportedError("resize needs known sizes", code="resize")
+    return reshape(part(tile(x, -(-total // builtins.max(size, 1))), 0, 0, total), shape)
+
+
+def pad(x: Operand, pad_width: Any, mode: str = "constant", constant_values: Any = 0, **kwargs: Any) -> Atom:
+    x = lift(x)
+    widths = _widths(pad_width, x.type.ndim)
+    if mode == "constant":
+        if isinstance(constant_values, (list, tuple, np.ndarray)):
+            constant_values = np.asarray(constant_values).ravel().tolist()
+            if len(set(constant_values)) != 1:
+                raise UnsupportedError("pad takes one constant value for all sides", code="pad")
+            constant_values = constant_values[0]
+        return pad_primitive(x, to_dtype(constant_values, x.type.dtype), low=tuple(a for a, _ in widths),
+                             high=tuple(b for _, b in widths), interior=(0,) * x.type.ndim)
+    if mode not in ("edge", "wrap", "reflect", "symmetric"):
+        raise UnsupportedError(f"pad with mode {mode!r} is not supported",
+                               remedy="use constant, edge, wrap, reflect or symmetric", code="pad")
+    from .library_search import take
+    for axis, (low, high) in enumerate(widths):
+        if low == high == 0:
+            continue
+        size = x.type.dims[axis]
+        total = low + size + high
+        place = sub(iota(length=total, dtype=i64), broadcast_atom(scalar_dim(low, i64), (total,)))
+        x = take(x, _folded(place, size, mode), axis, checked=True)
+    return x
+
+
+def _widths(pad_width: Any, rank: int) -> list[tuple[DimLike, DimLike]]:
+    if not isinstance(pad_width, (list, tuple, np.ndarray)):
+        return [(dim_of(pad_width), dim_of(pad_width))] * rank
+    rows = list(pad_width)
+    if not isinstance(rows[0], (list, tuple, np.ndarray)):
+        rows = [rows if len(rows) == 2 else [rows[0], rows[0]]]
+    pairs = [(dim_of(r[0]), dim_of(r[-1])) for r in rows]
+    if len(pairs) not in (1, rank):
+        raise ShapeError(f"{len(pairs)} pad widths do not fit {rank} dimensions", code="pad")
+    return pairs if len(pairs) == rank else pairs * rank
+
+
+def _folded(place: Atom, size: DimLike, mode: str) -> Atom:
+    """Positions outside 0..size-1 brought inside as `mode` says."""
+    dims = place.type.dims
+
+    def number(d: DimLike) -> Atom:
+        return broadcast_atom(scalar_dim(d, i64), dims)
+    if mode == "wrap":
+        return mod(place, number(size))
+    if mode == "edge":
+        return min_(max_(place, number(0)), number(size - 1))
+    period = 2 * size - 2 if mode == "reflect" else 2 * size
+    if size == 1 and mode == "reflect":
+        return like(place, 0)
+    inside = mod(place, number(period))
+    mirror = sub(number(period if mode == "reflect" else period - 1), inside)
+    return select(lt(inside, number(size)), inside, mirror)
+
+
+
+

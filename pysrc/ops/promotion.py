@@ -1,0 +1,253 @@
+"""What core leaves to its callers: NumPy's promotion and broadcasting, made explicit by `convert` and `broadcast`.
+
+In: operands as the library gets them: core atoms, NumPy arrays and scalars (strong), Python numbers (weak), lists.
+Out: core atoms of one dtype and one shape.
+
+    a, b = promote(x, 2)            # x: f32[n]; b is f32(2.0)
+    a, b = broadcast_arrays(a, b)   # both f32[n]
+    y = ufunc(np.add, x, 2)         # the same and the sum
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from ..core.build import literal
+from ..core.dims import Dim, DimLike, fresh_symbol
+from ..core.ir import Atom, ConstantArray, Literal, Var
+from ..core.primitive import REGISTRY, Primitive
+from ..core.types import dtype_name, i64, is_inexact
+from ..source import DTypeError, ShapeError, UnsupportedError
+from .arrays import as_dim, constant, dim_value
+from .families import broadcast_to
+from .shape import convert
+
+Operand = Any
+
+
+class Weak:
+    """A staged Python number: an atom that takes the dtype of what it meets. `python` is int, float or complex."""
+
+    __slots__ = ("atom", "python")
+
+    def __init__(self, atom: Atom, python: type):
+        self.atom, self.python = atom, python
+
+
+def is_weak(value: Any) -> bool:
+    """True for Python's own numbers, which take the dtype of what they meet. A bool is strong, as in NumPy."""
+    return type(value) in (int, float, complex, Weak)
+
+
+def weak_type(value: Any) -> type:
+    """int, float or complex, of a weak operand."""
+    return value.python if isinstance(value, Weak) else type(value)
+
+
+def lift(value: Operand, dtype: Any = None) -> Atom:
+    """A core atom: as it is, or a Literal, or an array constant, or nested lists stacked."""
+    if isinstance(value, Weak):
+        value = value.atom
+    if not isinstance(value, (Var, Literal)):
+        if isinstance(value, Dim):
+            value = dim_value(dim=value)
+        elif isinstance(value, (list, tuple)):
+            value = _stacked(value)
+        else:
+            array = np.asarray(value, dtype=dtype if is_weak(value) else None)
+            if array.dtype == object:
+                raise DTypeError(f"a {type(value).__name__} is not a number or an array of numbers")
+            dtype_name(array.dtype)
+            value = Literal(array[()]) if array.ndim == 0 else constant(value=ConstantArray(array))
+    return value if dtype is None else to_dtype(value, dtype)
+
+
+def _stacked(values: Sequence[Any]) -> Atom:
+    if not any(isinstance(v, (Var, Literal, Dim, Weak, list, tuple)) for v in values) or not values:
+        return lift(np.asarray(values))
+    from .library_shapes import stack
+    return stack([_stacked(v) if isinstance(v, (list, tuple)) else v for v in values])
+
+
+def to_dtype(x: Operand, dtype: Any) -> Atom:
+    """x as an atom of `dtype`."""
+    dtype = np.dtype(dtype)
+    if is_weak(x) and not isinstance(x, Weak):
+        return literal(x, dtype)
+    x = lift(x)
+    if x.type.dtype == dtype:
+        return x
+    if isinstance(x, Literal):
+        return Literal(np.asarray(x.value).astype(dtype)[()])
+    return convert(x, dtype=dtype)
+
+
+def dtype_of(value: Operand) -> Any:
+    """The dtype of a strong operand; the Python type of a weak one, as `ufunc.resolve_dtypes` takes it."""
+    if is_weak(value):
+        return weak_type(value)
+    if isinstance(value, (Var, Literal)):
+        return value.type.dtype
+    if isinstance(value, Dim):
+        return i64
+    return np.asarray(value).dtype if not isinstance(value, (list, tuple)) else lift(value).type.dtype
+
+
+def result_type(*values: Operand) -> np.dtype:
+    """NumPy's common dtype of operands (NEP 50)."""
+    return np.result_type(*(weak_type(v)(0) if is_weak(v) else dtype_of(v) for v in values))
+
+
+def promote(*values: Operand) -> tuple[Atom, ...]:
+    """All operands in their common dtype."""
+    dtype = result_type(*values)
+    return tuple(to_dtype(v, dtype) for v in values)
+
+
+def inexact_dtype(dtype: Any) -> np.dtype:
+    """The dtype in which NumPy takes means and roots of `dtype`: integers and bools become f64."""
+    dtype = np.dtype(dtype)
+    return dtype if is_inexact(dtype) else np.dtype(np.float64)
+
+
+def broadcast_dims(*shapes: Sequence[DimLike]) -> tuple[DimLike, ...]:
+    """NumPy's common shape. Sizes that can't be shown to agree are refused."""
+    rank = max(map(len, shapes), default=0)
+    out: list[DimLike] = []
+    for k in range(rank):
+        size: DimLike = 1
+        for shape in shapes:
+            at = k - rank + len(shape)
+            if at < 0 or shape[at] == 1:
+                continue
+            if size == 1:
+                size = shape[at]
+            elif size != shape[at]:
+                shown = " and ".join(f"({', '.join(map(str, s))}{',' if len(s) == 1 else ''})" for s in shapes)
+                raise ShapeError(f"arrays of shapes {shown} do not broadcast together: {size} against {shape[at]}",
+                                 remedy="give both arrays the same size along that axis, or size 1", code="broadcast")
+        out.append(size)
+    return tuple(out)
+
+
+def broadcast_arrays(*xs: Operand) -> list[Atom]:
+    """All operands in their common shape."""
+    atoms = [lift(x) for x in xs]
+    dims = broadcast_dims(*(a.type.dims for a in atoms))
+    return [broadcast_to(a, dims) for a in atoms]
+
+
+@functools.cache
+def _primitive_of(function: np.ufunc) -> Primitive:
+    for primitive in REGISTRY.values():
+        if function in primitive.spellings:
+            return primitive
+    raise UnsupportedError(f"numpy.{function.__name__} is not supported", code="numpy-function")
+
+
+@functools.cache
+def _resolve(function: np.ufunc, dtypes: tuple) -> tuple[np.dtype, ...]:
+    return function.resolve_dtypes((*dtypes, *(None,) * function.nout))
+
+
+def resolve(function: np.ufunc, *values: Operand) -> tuple[np.dtype, ...]:
+    """The dtypes in which NumPy computes `function`, operands first, result last."""
+    try:
+        return _resolve(function, tuple(map(dtype_of, values)))
+    except (TypeError, ValueError) as error:
+        names = ", ".join(d.__name__ if isinstance(d, type) else dtype_name(d) for d in map(dtype_of, values))
+        raise DTypeError(f"numpy.{function.__name__} takes no operands of dtype {names}",
+                         remedy="convert the operands with .astype first", code="dtype") from error
+
+
+def ufunc(function: np.ufunc, *values: Operand, dtype: Any = None) -> Atom:
+    """`function(*values)` with NumPy's promotion and broadcasting."""
+    primitive = _primitive_of(function)
+    if all(map(is_weak, values)):
+        values = (lift(values[0]), *values[1:])
+    dtypes = resolve(function, *values)
+    if dtype is not None:
+        dtypes = (np.dtype(dtype),) * len(dtypes)
+    atoms = [to_dtype(v, d) for v, d in zip(values, dtypes)]
+    return primitive(*broadcast_arrays(*atoms) if len(atoms) > 1 else atoms)
+
+
+def as_ufunc(function: np.ufunc) -> Callable[..., Atom]:
+    """What a user's call of a ufunc becomes. `out` is the front end's; `where` needs a value elsewhere."""
+    def call(*values: Operand, dtype: Any = None, where: Any = True, casting: str = "same_kind") -> Atom:
+        if where is not True:
+            raise UnsupportedError(f"numpy.{function.__name__} with where= leaves elements undefined",
+                                   remedy="use numpy.where(condition, value, other)", code="ufunc-where")
+        if len(values) != function.nin:
+            raise TypeError(f"{function.__name__}() takes {function.nin} arguments, {len(values)} were given")
+        return ufunc(function, *values, dtype=dtype)
+    call.__name__ = call.__qualname__ = function.__name__
+    return call
+
+
+# --- dims and axes -----------------------------------------------------------------------------------------
+
+def dim_of(value: Any) -> DimLike:
+    """A size: an int, a Dim, or what a staged integer says; an integer that no size names binds a new one."""
+    if isinstance(value, (Dim, int)) and not isinstance(value, bool):
+        return value
+    if isinstance(value, np.integer):
+        return int(value)
+    if isinstance(value, Weak):
+        value = value.atom
+    if isinstance(value, Literal) and value.type.dtype.kind in "iu":
+        return int(value.value)
+    if isinstance(value, Var) and value.type.dtype.kind in "iu" and not value.type.dims:
+        if value.type.value is not None:
+            return value.type.value
+        size = as_dim(to_dtype(value, i64), size=fresh_symbol(value.name if value.name.isidentifier() else "size"))
+        return size.type.value
+    raise DTypeError(f"a size must be an integer, got {value!r}", code="size")
+
+
+def shape_of(shape: Any) -> tuple[DimLike, ...]:
+    """A shape given as one size or a sequence of sizes."""
+    if isinstance(shape, (list, tuple)):
+        return tuple(map(dim_of, shape))
+    if isinstance(shape, np.ndarray) and shape.ndim == 1:
+        return tuple(int(d) for d in shape)
+    return (dim_of(shape),)
+
+
+def axis_of(axis: Any, rank: int) -> int:
+    """One axis, counted from the front."""
+    axis = axis.atom if isinstance(axis, Weak) else axis
+    if isinstance(axis, Literal):
+        axis = axis.value
+    try:
+        index = axis.__index__()
+    except (AttributeError, TypeError):
+        raise DTypeError(f"an axis must be a known integer, got {axis!r}", code="axis") from None
+    if not -rank <= index < rank:
+        raise ShapeError(f"axis {index} is out of bounds for an array of {rank} dimensions", code="axis")
+    return index % rank
+
+
+def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
+    """All axes that `axis` names: None for every one, an int, or a tuple."""
+    if axis is None:
+        return tuple(range(rank))
+    if not isinstance(axis, (list, tuple)):
+        return (axis_of(axis, rank),)
+    axes = tuple(axis_of(a, rank) for a in axis)
+    if len(set(axes)) != len(axes):
+        raise ShapeError(f"an axis occurs twice in {tuple(axis)}", code="axis")
+    return tuple(sorted(axes))
+
+
+def scalar_dim(dim: DimLike, dtype: Any) -> Atom:
+    """A size as a number of `dtype`."""
+    return literal(dim, dtype) if isinstance(dim, int) else to_dtype(dim_value(dim=dim), dtype)
+
+
+__all__ = ["lift", "promote", "result_type", "to_dtype", "broadcast_dims", "broadcast_arrays", "broadcast_to", "ufunc",
+           "as_ufunc", "resolve", "dim_of", "shape_of", "axis_of", "axes_of", "scalar_dim", "inexact_dtype", "is_weak",
+           "dtype_of", "Weak", "weak_type"]

@@ -1,0 +1,106 @@
+"""The library against NumPy: each case is a line of NumPy, run on arrays and run on core atoms."""
+import functools
+import types
+
+import numpy
+import pytest
+
+from metaphrase.core.build import Builder
+from metaphrase.core.check import check
+from metaphrase.core.dims import Sym
+from metaphrase.core.evaluate import evaluate
+from metaphrase.core.ir import Literal, Var
+from metaphrase.core.read import read
+from metaphrase.core.show import same, show
+from metaphrase.core.types import type_of
+from metaphrase.ops.library import LIBRARY, METHODS
+
+from .library_cases import CASES, OPERANDS
+
+
+class Staged:
+    """numpy, as the front end sees it: every function through the library."""
+
+    def __init__(self, module=numpy):
+        self.module = module
+
+    def __getattr__(self, name):
+        found = getattr(self.module, name)
+        if isinstance(found, (types.ModuleType, numpy.ufunc)):
+            return Staged(found)
+        return LIBRARY.get(found, found) if callable(found) else found
+
+    def __call__(self, *args, **keywords):
+        return LIBRARY[self.module](*args, **keywords)
+
+
+def flat(value):
+    return [leaf for v in value for leaf in flat(v)] if isinstance(value, (tuple, list)) else [value]
+
+
+def symbolic(type_, names):
+    """The same type with a symbol for every size of 2 or more; equal sizes have one symbol."""
+    return type_.with_dims(tuple(Sym(names.setdefault(d, f"n{d}")) if d > 1 else d for d in type_.dims))
+
+
+def staged(case, wanted, with_symbols):
+    names: dict = {}
+    with Builder("case") as builder:
+        given = {}
+        for name in wanted:
+            type_ = type_of(OPERANDS[name])
+            given[name] = builder.parameter(name, symbolic(type_, names) if with_symbols else type_)
+        made = case(Staged(), **given)
+        results = [r if isinstance(r, (Var, Literal)) else Literal(numpy.asarray(r)[()]) for r in flat(made)]
+        return builder.function(results)
+
+
+def compare(case, wanted, with_symbols):
+    function = check(staged(case, wanted, with_symbols))
+    assert same(read(show(function)), function)
+    arrays = [OPERANDS[name] for name in wanted]
+    got = evaluate(function, *arrays)
+    with numpy.errstate(all="ignore"):
+        want = flat(case(numpy, **{name: OPERANDS[name] for name in wanted}))
+    assert len(got) == len(want)
+    for g, w in zip(got, want):
+        w = numpy.asarray(w)
+        assert numpy.shape(g) == w.shape, (numpy.shape(g), w.shape)
+        assert numpy.asarray(g).dtype == w.dtype, (numpy.asarray(g).dtype, w.dtype)
+        if w.dtype.kind in "fc":
+            tolerance = 1e-12 if w.dtype.itemsize >= 8 and w.dtype != numpy.complex64 else 1e-5
+            numpy.testing.assert_allclose(g, w, rtol=tolerance, atol=tolerance)
+        else:
+            numpy.testing.assert_array_equal(g, w)
+
+
+def operands_of(case):
+    return [name for name in case.__code__.co_varnames[1:case.__code__.co_argcount]]
+
+
+@pytest.mark.parametrize("line", CASES)
+def test_library(line):
+    case = CASES[line].function
+    compare(case, operands_of(case), with_symbols=False)
+
+
+@pytest.mark.parametrize("line", [line for line, case in CASES.items() if case.symbolic])
+def test_library_with_symbolic_sizes(line):
+    case = CASES[line].function
+    compare(case, operands_of(case), with_symbols=True)
+
+
+def test_every_function_of_the_library_has_a_case():
+    text = "\n".join(CASES)
+    missing = []
+    for function in LIBRARY:
+        names = {n for n in dir(numpy) if getattr(numpy, n) is function}
+        names |= {f"linalg.{n}" for n in dir(numpy.linalg) if getattr(numpy.linalg, n) is function}
+        if names and not any(f"np.{n}(" in text or f"np.{n}." in text for n in names):
+            missing.append(sorted(names)[0])
+    assert not missing
+
+
+def test_methods_are_the_functions():
+    assert METHODS["sum"] is LIBRARY[numpy.sum]
+    assert functools.reduce(lambda a, b: a and callable(b), METHODS.values(), True)
