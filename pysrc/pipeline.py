@@ -20,9 +20,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from .astpasses.emit.cython_text import EmittedText, emit
+from .astpasses.emit.numpy_source import numpy_source
+from .astpasses.optimize import optimize
+from .astpasses.schedule.nest import Program
+from .astpasses.schedule.stage import schedule
 from .config import config
 from .core.check import check as check_core
 from .core.ir import Function
+from .runtime.cython_build import Library, build
 
 log = logging.getLogger("metaphrase")
 
@@ -138,7 +144,7 @@ def recording(name: str, keep: bool = False) -> Iterator[Record]:
         _local.record = before
 
 
-def run(name: str, function: Callable[..., Any], *args: Any, **keywords: Any) -> Any:
+def run(name: str, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
     """Run `function` as the stage `name`: time it, check what it gives, record it, print it if asked."""
     stage = BY_NAME[name]
     start = time.perf_counter()
@@ -157,16 +163,40 @@ def run(name: str, function: Callable[..., Any], *args: Any, **keywords: Any) ->
     return output
 
 
-# ---- stages in a row -------------------------------------------------------------------------------------
+# ---- stages in a row ---------------------------------------------------------------------------------------
 
 
 def cleaned(function: Function) -> Function:
-    """Simplified before a derivative is taken: only what changes no derivative."""
-    from .astpasses import optimize
-    return optimize.before_derivatives(function)
+    """Simplified before a derivative is taken: only by what changes no derivative."""
+    return optimize(function, before_transform=True)
 
 
 def finished(function: Function) -> Function:
     """Simplified after the last transformation."""
-    from .astpasses import optimize
-    return optimize.after_derivatives(function)
+    return run("transformed", optimize, function, before_transform=False)
+
+
+def numpy_text(function: Function, name: str | None = None) -> str:
+    """The NumPy stage of a finished program."""
+    return run("numpy", numpy_source, function, name=name)
+
+
+def loops(function: Function) -> Program:
+    """The loops stage of a finished program."""
+    return run("loops", schedule, function, fuse=config.fuse)
+
+
+def cython(program: Program) -> EmittedText:
+    """The cython stage of loop nests."""
+    return run("cython", emit, program)
+
+
+def native(function: Function, name: str) -> tuple[Library, EmittedText]:
+    """A finished program compiled and loaded. Raises CompilerMissing or BuildError."""
+    emitted = cython(loops(function))
+    start = time.perf_counter()
+    library = build(emitted.text, name=name, contract=config.contract, fastmath=config.fastmath)
+    record = current_record()
+    if record is not None:
+        record.seconds.append(("load" if library.cached else "build", time.perf_counter() - start))
+    return library, emitted
