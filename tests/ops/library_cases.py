@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 OPERANDS = {
-    "a": np.linspace(-2.0, 3.0, 12).reshape(3, 4)[:, [2, 0, 3, 1]],
-    "b": np.cos(np.arange(12.0)).reshape(3, 4),
+    "a": np.linspace(-2.05, 3.05, 12).reshape(3, 4)[:, [2, 0, 3, 1]],
+    "b": 0.95 * np.cos(np.arange(12.0)).reshape(3, 4),
     "c": np.sin(np.arange(24.0)).reshape(2, 3, 4),
     "d": np.cos(np.arange(24.0)).reshape(2, 4, 3),
     "v": np.array([0.3, -1.2, 2.5, 0.7]),

@@ -22,7 +22,7 @@ from metaphrase.core.native import Composite
 from metaphrase.core.primitive import Primitive
 from metaphrase.core.read import read
 from metaphrase.core.show import same, show
-from metaphrase.core.types import f64, c128, has_tangent, is_inexact, substitute_type, type_of
+from metaphrase.core.types import c128, f64, is_inexact, substitute_type, type_of
 from metaphrase.ops.samples import Sample
 
 LANES = 3
@@ -93,25 +93,28 @@ def close(got: Any, want: Any, tolerance: float, what: str) -> None:
 
 
 def check_jvp(primitive: Primitive, sample: Sample) -> None:
-    """The jvp program is well formed, leaves the results alone, and its tangents are the differences' limits."""
-    function = program(primitive, sample)
     for positions in _subsets(differentiable(sample)):
-        marks = [k in positions for k in range(len(sample.args))]
-        forward, nonzero = jvp(function, marks)
-        check(forward)
-        dots = {k: _direction(sample.args[k], k) for k in positions}
-        outs = evaluate(forward, *sample.args, *dots.values())
-        plain = evaluate(function, *sample.args)
-        for got, want in zip(outs, plain):
-            np.testing.assert_array_equal(got, want)
-        tangents = iter(outs[len(plain):])
-        for want, has in zip(_differences(function, sample.args, dots), nonzero):
-            if has:
-                got = next(tangents)
-                exact = got.dtype in (f64, c128)  # differences of a result in single precision show little
-                close(got, want, 2e-7 if exact else 2e-3, f"{primitive}: tangent along operands {positions}")
-            elif want is not None:
-                close(want, np.zeros_like(want), 1e-7 if want.dtype in (f64, c128) else 2e-3, f"{primitive}: tangent along {positions} is said to be zero")
+        jvp_holds(program(primitive, sample), sample.args, positions)
+
+
+def jvp_holds(function: Function, args: Sequence[Any], positions: Sequence[int]) -> None:
+    """The jvp program is well formed, leaves the results alone, and its tangents are the differences' limits."""
+    forward, nonzero = jvp(function, [k in positions for k in range(len(args))])
+    check(forward)
+    dots = {k: _direction(args[k], k) for k in positions}
+    outs = evaluate(forward, *args, *dots.values())
+    plain = evaluate(function, *args)
+    for got, want in zip(outs, plain):
+        np.testing.assert_array_equal(got, want)
+    tangents = iter(outs[len(plain):])
+    for want, has in zip(_differences(function, args, dots), nonzero):
+        if has:
+            got = next(tangents)
+            exact = got.dtype in (f64, c128)  # differences of a result in single precision show little
+            close(got, want, 2e-7 if exact else 2e-3, f"tangent along operands {positions}")
+        elif want is not None:
+            tolerance = 1e-7 if want.dtype in (f64, c128) else 2e-3
+            close(want, np.zeros_like(want), tolerance, f"tangent along operands {positions} is said to be zero")
 
 
 def _pairing(left: Sequence[Any], right: Sequence[Any]) -> float:
@@ -120,57 +123,60 @@ def _pairing(left: Sequence[Any], right: Sequence[Any]) -> float:
 
 
 def check_transpose(primitive: Primitive, sample: Sample) -> None:
-    """<A x, y> = <x, A' y> for the linear part A of the jvp; cotangents so far are added to."""
-    function = program(primitive, sample)
     for positions in _subsets(differentiable(sample)):
-        marks = [k in positions for k in range(len(sample.args))]
-        forward, nonzero = jvp(function, marks)
-        if not any(nonzero):
-            continue
-        dots = [_direction(sample.args[k], k) for k in positions]
-        tangents = evaluate(forward, *sample.args, *dots)[len(function.results):]
-        parts = split(forward, [True] * len(sample.args) + [False] * len(positions))
-        check(parts.known), check(parts.linear)
-        count = len(parts.linear.params) - len(positions)
-        residuals = evaluate(parts.known, *sample.args)[-count:] if count else []
-        bars = [_direction(t, 9 + k) for k, t in enumerate(tangents)]
-        so_far = [_direction(a, 20 + k) for k, a in enumerate(dots)]
-        lin = [False] * count + [True] * len(positions)
-        backward, found = transpose(parts.linear, lin, accumulators=[True] * len(positions))
-        check(backward)
-        assert all(found)
-        got = evaluate(backward, *residuals, *bars, *so_far)
-        gained = [a - b for a, b in zip(got, so_far)]
-        want = _pairing(tangents, bars)
-        tolerance = 1e-10 if all(t.dtype in (f64, c128) for t in tangents) else 1e-5
-        close(_pairing(dots, gained), want, tolerance, f"{primitive}: transpose along operands {positions}")
-        plain, found = transpose(parts.linear, lin)
-        check(plain)
-        alone = iter(evaluate(plain, *residuals, *bars))
-        for gain, has in zip(gained, found):
-            close(next(alone) if has else np.zeros_like(gain), gain, 1e-10, f"{primitive}: without cotangents so far")
+        transpose_holds(program(primitive, sample), sample.args, positions)
+
+
+def transpose_holds(function: Function, args: Sequence[Any], positions: Sequence[int]) -> None:
+    """<A x, y> = <x, A' y> for the linear part A of the jvp; cotangents so far are added to."""
+    forward, nonzero = jvp(function, [k in positions for k in range(len(args))])
+    if not any(nonzero):
+        return
+    dots = [_direction(args[k], k) for k in positions]
+    tangents = evaluate(forward, *args, *dots)[len(function.results):]
+    parts = split(forward, [True] * len(args) + [False] * len(positions))
+    check(parts.known), check(parts.linear)
+    count = len(parts.linear.params) - len(positions)
+    residuals = evaluate(parts.known, *args)[-count:] if count else []
+    bars = [_direction(t, 9 + k) for k, t in enumerate(tangents)]
+    so_far = [_direction(a, 20 + k) for k, a in enumerate(dots)]
+    lin = [False] * count + [True] * len(positions)
+    backward, found = transpose(parts.linear, lin, accumulators=[True] * len(positions))
+    check(backward)
+    assert all(found)
+    gained = [a - b for a, b in zip(evaluate(backward, *residuals, *bars, *so_far), so_far)]
+    tolerance = 1e-9 if all(t.dtype in (f64, c128) for t in tangents) else 1e-5
+    close(_pairing(dots, gained), _pairing(tangents, bars), tolerance, f"transpose along operands {positions}")
+    plain, found = transpose(parts.linear, lin)
+    check(plain)
+    alone = iter(evaluate(plain, *residuals, *bars))
+    for gain, has in zip(gained, found):
+        close(next(alone) if has else np.zeros_like(gain), gain, 1e-9, "without cotangents so far")
 
 
 def check_batch(primitive: Primitive, sample: Sample) -> None:
-    """The batched program gives what a loop over lanes gives."""
-    function = program(primitive, sample)
-    lanes = sample.more(LANES)
     for positions in _subsets(range(len(sample.args))):
-        marks = [k in positions for k in range(len(sample.args))]
-        batched, marked = batch(function, len(lanes), marks)
-        check(batched)
-        given = [np.stack([lane[k] for lane in lanes]) if m else sample.args[k] for k, m in enumerate(marks)]
-        got = evaluate(batched, *given)
-        apart = [evaluate(function, *(lane[k] if m else sample.args[k] for k, m in enumerate(marks))) for lane in lanes]
-        for k, (out, is_batched) in enumerate(zip(got, marked, strict=True)):
-            want = [outs[k] for outs in apart]
-            want = np.stack(want) if is_batched else want[0]
-            assert out.dtype == want.dtype and out.shape == want.shape, (primitive, positions, out, want)
-            if is_inexact(out.dtype):
-                np.testing.assert_allclose(out, want, rtol=1e-6 if out.dtype.itemsize < 8 else 1e-12, atol=1e-12,
-                                           err_msg=f"{primitive}: batched in {positions}")
-            else:
-                np.testing.assert_array_equal(out, want, err_msg=f"{primitive}: batched in {positions}")
+        batch_holds(program(primitive, sample), sample.more(LANES), positions)
+
+
+def batch_holds(function: Function, lanes: Sequence[tuple], positions: Sequence[int]) -> None:
+    """The batched program gives what a loop over lanes gives; operands elsewhere are those of the first lane."""
+    args = lanes[0]
+    marks = [k in positions for k in range(len(args))]
+    batched, marked = batch(function, len(lanes), marks)
+    check(batched)
+    given = [np.stack([lane[k] for lane in lanes]) if m else args[k] for k, m in enumerate(marks)]
+    got = evaluate(batched, *given)
+    apart = [evaluate(function, *(lane[k] if m else args[k] for k, m in enumerate(marks))) for lane in lanes]
+    for k, (out, is_batched) in enumerate(zip(got, marked, strict=True)):
+        want: Any = [outs[k] for outs in apart]
+        want = np.stack(want) if is_batched else want[0]
+        assert out.dtype == want.dtype and out.shape == want.shape, (positions, out, want)
+        if is_inexact(out.dtype):
+            np.testing.assert_allclose(out, want, rtol=1e-6 if out.dtype.itemsize < 8 else 1e-12, atol=1e-12,
+                                       err_msg=f"batched in {positions}")
+        else:
+            np.testing.assert_array_equal(out, want, err_msg=f"batched in {positions}")
 
 
 def check_composite(primitive: Primitive, sample: Sample) -> None:
@@ -187,4 +193,4 @@ def check_composite(primitive: Primitive, sample: Sample) -> None:
 RULES = {"type": check_type, "read": check_reads_back, "jvp": check_jvp, "transpose": check_transpose,
          "batch": check_batch}
 
-__all__ = ["RULES", "check_composite", "program", "has_tangent"]
+__all__ = ["RULES", "check_composite", "program", "jvp_holds", "transpose_holds", "batch_holds"]

@@ -1,5 +1,6 @@
 """The library against NumPy: each case is a line of NumPy, run on arrays and run on core atoms."""
 import functools
+import re
 import types
 
 import numpy
@@ -16,6 +17,11 @@ from metaphrase.core.types import type_of
 from metaphrase.ops.library import LIBRARY, METHODS
 
 from .library_cases import CASES, OPERANDS
+from .rule_checks import batch_holds, jvp_holds, transpose_holds
+
+# Lanes would give results of different sizes, or need sorted operands.
+RUN_TIME_SIZES = re.compile("nonzero|argwhere|np.where\\(p\\)|compress|extract|unique|bincount|searchsorted|digitize|interp"
+                            "|np.histogram\\(a, bins=t")
 
 
 class Staged:
@@ -88,6 +94,31 @@ def test_library(line):
 def test_library_with_symbolic_sizes(line):
     case = CASES[line].function
     compare(case, operands_of(case), with_symbols=True)
+
+
+SMOOTH = [line for line, case in CASES.items() if "np.round(a, 2)" not in line and not {"m", "k"} & set(operands_of(case.function))
+          and any(OPERANDS[name].dtype in (numpy.float64, numpy.complex128) for name in operands_of(case.function))]
+
+
+@pytest.mark.parametrize("line", SMOOTH)
+def test_derivatives_of_the_library(line):
+    case = CASES[line].function
+    names = operands_of(case)
+    function = staged(case, names, with_symbols=False)
+    args = [OPERANDS[name] for name in names]
+    along = [k for k, a in enumerate(args) if a.dtype in (numpy.float64, numpy.complex128)]
+    jvp_holds(function, args, along)
+    transpose_holds(function, args, along)
+
+
+@pytest.mark.parametrize("line", [line for line in CASES if not RUN_TIME_SIZES.search(line)])
+def test_batches_of_the_library(line):
+    case = CASES[line].function
+    names = operands_of(case)
+    args = tuple(OPERANDS[name] for name in names)
+    lanes = [tuple(numpy.roll(a, k) if a.ndim else a for a in args) for k in range(2)]
+    if names:
+        batch_holds(staged(case, names, with_symbols=False), lanes, range(len(args)))
 
 
 def test_every_function_of_the_library_has_a_case():

@@ -87,7 +87,7 @@ def test_wrong_batch_rule_is_found():
                       transpose=NotLinear, batch=lambda size, args, batched: (wrong(args[0]), True),
                       native=REGISTRY["reduce_sum"].native)
     try:
-        with pytest.raises(Exception, match="planted|axis|shape|assert|type rule|dims"):
+        with pytest.raises(AssertionError):
             RULES["batch"](wrong, Sample((np.arange(9.0).reshape(3, 3),)))
     finally:
         del REGISTRY["planted"]
