@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from metaphrase.core.dims import symbols
 from metaphrase.core.ir import Atom, Function, Let, Roles, Var
 from metaphrase.core.types import type_symbols
 
@@ -35,10 +34,12 @@ def _pruned(function: Function, wanted: Sequence[bool]) -> Function:
         live = has_effect(let) or any(v in needed for v in let.outs) or bool(let.own_symbols() & sizes)
         if not live:
             continue
-        new = _narrowed(let, needed, sizes, env)
+        known = len(env)
+        new = _narrowed(let, needed, env)
         lets.append(new)
         needed.update(a for a in new.args if isinstance(a, Var))
-        needed.update(a for a in env.values() if isinstance(a, Var))
+        if len(env) > known:
+            needed.update(a for a in env.values() if isinstance(a, Var))
         sizes |= new.uses_symbols()
     lets.reverse()
     if env:
@@ -57,7 +58,7 @@ def _final(atom: Atom, env: dict[Var, Atom]) -> Atom:
     return atom
 
 
-def _narrowed(let: Let, needed: set[Var], sizes: set[str], env: dict[Var, Atom]) -> Let:
+def _narrowed(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
     """A region Let with only what is needed of it; `env` gets results that turn out to be operands."""
     name = let.primitive.name
     if name == "loop":
@@ -182,4 +183,4 @@ def _cond(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
                {**let.attributes, "branches": tuple(new)}, let.span)
 
 
-__all__ = ["dead", "pre_ad_safe", "symbols"]
+__all__ = ["dead", "pre_ad_safe"]

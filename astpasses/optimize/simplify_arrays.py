@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from metaphrase.core.dims import product
-from metaphrase.core.ir import Atom, Let, Literal, Var
+from metaphrase.core.ir import Atom, Let, Literal
 from metaphrase.core.primitive import Primitive
 from metaphrase.ops.indexing import slice as slice_
 from metaphrase.ops.indexing import slice_update
@@ -120,7 +122,6 @@ def _zeros(starts: Any) -> bool:
 
 def _shifted(start: Atom, by: int, step: int) -> Atom | None:
     """start + by * step where that needs no operation."""
-    import numpy as np
     if by == 0:
         return start
     return Literal(np.int64(int(start.value) + by * step)) if isinstance(start, Literal) else None
@@ -165,7 +166,6 @@ def reduce_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) 
 
 @rule("dim_value")
 def dim_value_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
-    import numpy as np
     dim = attributes["dim"]
     return Literal(np.int64(dim)) if isinstance(dim, int) else None
 
@@ -202,8 +202,7 @@ def loop_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) ->
 
 
 def _zero(type_: Any) -> Any:
-    import numpy as np
     return np.zeros((), type_.dtype)[()]
 
 
-__all__ = ["broadcast_rule", "Var"]
+__all__ = ["broadcast_rule"]
