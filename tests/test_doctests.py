@@ -1,0 +1,33 @@
+"""Every example in a docstring of the package, run under the package's own names.
+
+`pytest --doctest-modules pysrc` would import each module a second time as `pysrc...`, with a second registry.
+"""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+# Interactive or run as programs: importing them is an act.
+NOT_IMPORTED = {"metaphrase.__main__", "metaphrase.cli.__main__"}
+
+
+def modules() -> list[str]:
+    found = ["metaphrase"]
+    for package in list(found):
+        for info in pkgutil.walk_packages(importlib.import_module(package).__path__, package + "."):
+            found.append(info.name)
+    for room in ("astpasses", "runtime", "cli"):
+        package = importlib.import_module(f"metaphrase.{room}")
+        found.append(package.__name__)
+        found += [info.name for info in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
+    return sorted(set(found) - NOT_IMPORTED)
+
+
+@pytest.mark.parametrize("name", modules())
+def test_examples_in_docstrings(name):
+    failures, _ = doctest.testmod(importlib.import_module(name), optionflags=doctest.NORMALIZE_WHITESPACE)
+    assert failures == 0

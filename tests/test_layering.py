@@ -1,0 +1,194 @@
+"""The house rules that a test can hold: imports run one way, heavy dependencies have one door, files stay
+readable.
+
+In: the sources as text. Out: a list of offences, which must be empty. Example of one:
+`metaphrase.core.types imports metaphrase.ops.reduce`.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parent.parent
+ROOMS = {
+    "pysrc": "metaphrase",
+    "astpasses": "metaphrase.astpasses",
+    "runtime": "metaphrase.runtime",
+    "cli": "metaphrase.cli",
+}
+
+# What each group of modules may import of ours; a module belongs to the longest prefix that fits it.
+TREES = {path.stem for path in (ROOT / "pysrc").glob("*tree*.py")}  # one thing in several files
+BASE = {"source", "tree", "config"} | TREES
+PASSES = ("frontend", "transforms", "optimize", "schedule", "emit")
+BELOW_PIPELINE = BASE | {"core", "ops", "runtime", "astpasses"}
+MAY_IMPORT: dict[str, set[str]] = {
+    **{name: BASE for name in BASE},
+    "core": BASE | {"core"},
+    "ops": BASE | {"core", "ops"},
+    "runtime": {"source", "core.types", "runtime"},
+    "astpasses": BASE | {"core", "ops"},
+    **{f"astpasses.{room}": BASE | {"core", "ops", f"astpasses.{room}"} for room in PASSES},
+    # The loop-nest tree is the language between the two, as core is before it: data that imports no pass.
+    "astpasses.emit": BASE
+    | {"core", "ops", "astpasses.emit", "astpasses.schedule.nest", "astpasses.schedule.expressions"},
+    "pipeline": BELOW_PIPELINE | {"pipeline"},
+    "api": BELOW_PIPELINE | {"pipeline", "api"},
+}
+
+# Who may import what is heavy or may be absent.
+DOORS = {
+    "gast": ("astpasses/frontend/",),
+    "beniget": ("astpasses/frontend/",),
+    "astor": ("astpasses/frontend/", "astpasses/emit/"),
+    "Cython": ("runtime/cython_translate.py",),
+    "cupy": ("runtime/cupy_build.py", "runtime/arrays.py"),
+    "mpi4py": ("runtime/collectives/",),
+    "jax": (),
+    "numba": (),
+    "torch": (),
+    "sklearn": (),
+}
+
+
+def source_files() -> list[Path]:
+    return sorted(path for room in ROOMS for path in (ROOT / room).rglob("*.py"))
+
+
+def module_name(path: Path) -> str:
+    """pysrc/core/ir.py -> metaphrase.core.ir"""
+    room, *rest = path.relative_to(ROOT).with_suffix("").parts
+    return ".".join([ROOMS[room], *rest]).removesuffix(".__init__")
+
+
+def only_for_types(node: ast.AST) -> bool:
+    """`if TYPE_CHECKING:` - what it imports does not exist at run time."""
+    return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
+
+
+def imports(path: Path) -> Iterator[tuple[str, int]]:
+    """The full names that a file imports, anywhere in it, with their lines."""
+    package = module_name(path).split(".")
+    if path.name != "__init__.py":
+        package = package[:-1]
+    pending: list[ast.AST] = [ast.parse(path.read_text())]
+    while pending:
+        node = pending.pop()
+        if only_for_types(node):
+            continue
+        if isinstance(node, ast.Import):
+            yield from ((alias.name, node.lineno) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            parent = ".".join(base + (node.module.split(".") if node.module else []))
+            yield from ((f"{parent}.{alias.name}", node.lineno) for alias in node.names)
+        pending.extend(ast.iter_child_nodes(node))
+
+
+def within(name: str, allowed: set[str]) -> bool:
+    return any(name == prefix or name.startswith(prefix + ".") for prefix in allowed)
+
+
+def offences(module: str, imported: str) -> bool:
+    """Whether `module` must not import `imported` (both below metaphrase, without that name)."""
+    fitting = [prefix for prefix in MAY_IMPORT if within(module, {prefix})]
+    if not fitting:  # a library, the command line, the package itself: anything
+        return False
+    return not within(imported, MAY_IMPORT[max(fitting, key=len)])
+
+
+def test_imports_run_one_way():
+    found = []
+    for path in source_files():
+        module = module_name(path).removeprefix("metaphrase").lstrip(".")
+        for name, line in imports(path):
+            if name.split(".")[0] != "metaphrase":
+                continue
+            inside = name.removeprefix("metaphrase").lstrip(".")
+            if offences(module, inside):
+                found.append(f"{path.relative_to(ROOT)}:{line} imports {name}")
+    assert found == []
+
+
+@pytest.mark.parametrize(
+    "module, imported, wrong",
+    [
+        ("core.types", "ops.reduce", True),
+        ("core.types", "core.dims.Dim", False),
+        ("source", "core", True),
+        ("astpasses.emit.text", "astpasses.schedule.fuse", True),
+        ("astpasses.schedule.fuse", "core.facts", False),
+        ("runtime.errors", "source.Span", False),
+        ("runtime.errors", "core.ir", True),
+        ("runtime.errors", "pipeline", True),
+        ("pipeline", "api.jit", True),
+        ("api", "lax.scan", True),
+        ("lax", "api.jit", False),
+        ("cli.main", "api", False),
+        ("ops.dot", "astpasses.transforms.jvp", True),
+    ],
+)
+def test_the_rule_itself(module, imported, wrong):
+    assert offences(module, imported) is wrong
+
+
+def test_heavy_dependencies_have_one_door():
+    found = []
+    for path in source_files():
+        place = str(path.relative_to(ROOT))
+        for name, line in imports(path):
+            doors = DOORS.get(name.split(".")[0])
+            if doors is not None and not any(place.startswith(door) for door in doors):
+                found.append(f"{place}:{line} imports {name}")
+    assert found == []
+
+
+def readable_files() -> Iterator[Path]:
+    """What people wrote: not what was built, and not what lies in hidden folders or environments."""
+    for path in sorted(ROOT.rglob("*")):
+        parts = path.relative_to(ROOT).parts
+        if any(
+            part.startswith(".") or part in ("build", "dist", "__pycache__") or part.endswith(".egg-info")
+            for part in parts
+        ):
+            continue
+        if (
+            path.suffix in (".py", ".pyx", ".pxi", ".h", ".md", ".toml", ".txt", ".sh")
+            or path.name == "Makefile"
+        ):
+            yield path
+
+
+def test_no_file_is_over_500_lines():
+    too_long = {
+        str(path.relative_to(ROOT)): count
+        for path in readable_files()
+        if path.suffix in (".py", ".pyx", ".pxi", ".h")
+        and (count := len(path.read_text().splitlines())) > 500
+    }
+    assert too_long == {}
+
+
+def test_every_module_opens_with_what_it_is():
+    silent = [
+        str(path.relative_to(ROOT))
+        for path in source_files()
+        if not ast.get_docstring(ast.parse(path.read_text()))
+    ]
+    assert silent == []
+
+
+def test_no_path_of_one_machine():
+    machine = re.compile("/" + "(?:work|home|root|Users)/" + "|" + "/tmp" + "/w/")
+    found = [
+        f"{path.relative_to(ROOT)}:{number}"
+        for path in readable_files()
+        for number, line in enumerate(path.read_text(errors="replace").splitlines(), 1)
+        if machine.search(line)
+    ]
+    assert found == []
