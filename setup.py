@@ -37,6 +37,6 @@ dispatch = Extension(
 setup(
     packages=packages(),
     package_dir=dict(ROOMS),
-    package_data={"metaphrase": ["py.typed"], "metaphrase.runtime": ["*.h", "*.pyx", "*.pxi"]},
+    package_data={"metaphrase": ["py.typed"], "metaphrase.runtime": ["*.h", "*.pyx", "*.pxi", "*.pyi"]},
     ext_modules=cythonize([dispatch], language_level=3),
 )

@@ -238,7 +238,8 @@ def _compile(scratch: Path, text: str, name: str, key: str, cache: disk.Cache | 
              options: tuple[str, ...], whole: bool) -> tuple[Path, str, str, dict[str, float]]:
     """(library, form, C text, seconds): the cut kernel, and where that fails the whole extension."""
     source, library = scratch / "kernel.c", scratch / "library.so"
-    message, c_text, seconds = "", "", {}
+    message, c_text = "", ""
+    seconds: dict[str, float] = {}
     for form in ("extension",) if whole else ("kernel", "extension"):
         start = time.perf_counter()
         answer = translate(text, form == "extension")

@@ -28,7 +28,7 @@ import numpy as np
 
 from ..source import Span
 
-KNOWN = {"LinAlgError": np.linalg.LinAlgError}
+KNOWN: dict[str, type[Exception]] = {"LinAlgError": np.linalg.LinAlgError}
 
 
 def exception_type(name: str | type) -> type[Exception]:
