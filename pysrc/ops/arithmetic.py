@@ -1,6 +1,7 @@
 """Arithmetic, elementwise: the operators of the language, powers, absolute value, extremes.
 
-In: equal-typed arrays. Out: one array of that type. Derivatives are those of calculus; at ties `max` and `min` share.
+In: equal-typed arrays. Out: one array of that type. Derivatives are those of calculus; at ties `max` and
+`min` share.
 
     y: f64[n] = mul(x, x)
     r: f64[n] = mod(x, y)
@@ -38,7 +39,8 @@ div = elementwise("div", np.true_divide, spellings=(operator.truediv,), type=ine
                   transpose=(lambda y_bar, a, b: div(y_bar, b), None),
                   doc="Quotient of floating operands; integers are converted first.")
 
-floor_div = elementwise("floor_div", np.floor_divide, spellings=(operator.floordiv,), type=real, jvp=(Zero, Zero),
+floor_div = elementwise("floor_div", np.floor_divide, spellings=(operator.floordiv,), type=real,
+                        jvp=(Zero, Zero),
                         doc="Quotient rounded down; an integer divided by zero gives 0, as in NumPy.")
 mod = elementwise("mod", np.remainder, spellings=(operator.mod,), type=real,
                   jvp=(lambda a_dot, y, a, b: a_dot, lambda b_dot, y, a, b: neg(mul(b_dot, floor_div(a, b)))),
@@ -56,7 +58,8 @@ fmod = elementwise("fmod", np.fmod, type=real, jvp=(lambda a_dot, y, a, b: a_dot
 
 def _integer_pow_type(x: Array, *, exponent: int) -> Array:
     require(isinstance(exponent, int), f"integer_pow: exponent {exponent!r} is not an integer")
-    require(x.dtype != bool and (exponent >= 0 or x.dtype.kind not in "iu"), f"integer_pow: {x} to the {exponent}")
+    require(x.dtype != bool and (exponent >= 0 or x.dtype.kind not in "iu"),
+            f"integer_pow: {x} to the {exponent}")
     return x.plain
 
 
@@ -93,7 +96,8 @@ def _pow_numpy(a: Any, b: Any) -> Any:
 
 
 def _pow_base(a_dot: Any, y: Any, a: Any, b: Any) -> Any:
-    lower = select(eq(b, like(b, 0)), like(b, 1), sub(b, like(b, 1)))  # no 0 * inf where the power is constant
+    # no 0 * inf where the power is constant
+    lower = select(eq(b, like(b, 0)), like(b, 1), sub(b, like(b, 1)))
     return mul(a_dot, mul(b, pow_(a, lower)))
 
 
@@ -154,5 +158,5 @@ min_ = _extreme("min", np.minimum, "The smaller; NaN if either is NaN.")
 # The elementary functions were declared here first; `from .arithmetic import exp` keeps working.
 from .elementary import cos, exp, log, sin, sqrt, tanh  # noqa: E402
 
-__all__ = ["neg", "add", "sub", "mul", "div", "floor_div", "mod", "fmod", "integer_pow", "pow_", "sign", "abs_", "max_",
-           "min_", "sin", "cos", "tanh", "exp", "log", "sqrt", "same_type"]
+__all__ = ["neg", "add", "sub", "mul", "div", "floor_div", "mod", "fmod", "integer_pow", "pow_", "sign",
+           "abs_", "max_", "min_", "sin", "cos", "tanh", "exp", "log", "sqrt", "same_type"]

@@ -41,7 +41,8 @@ undefined = Primitive(
     doc="The value of a variable that no path has bound: never read unguarded.")
 
 dim_value = Primitive(
-    "dim_value", type=lambda *, dim: Size(dim), numpy=lambda *, dim: np.int64(dim), jvp=(), transpose=NotLinear,
+    "dim_value", type=lambda *, dim: Size(dim), numpy=lambda *, dim: np.int64(dim), jvp=(),
+    transpose=NotLinear,
     batch=_unbatched("dim_value"), native=Iota(lambda index, *, dim: dim), doc="A dim as an i64.")
 
 
@@ -62,7 +63,8 @@ def _as_dim_numpy(value: Any, *, size: Any) -> Any:
 
 as_dim = Primitive(
     "as_dim", type=_as_dim_type, numpy=_as_dim_numpy, jvp=(None,), transpose=NotLinear, batch=_as_dim_batch,
-    native=Point("identity"), doc="Binds the size symbol `size` to a staged integer; it must not be negative.")
+    native=Point("identity"),
+    doc="Binds the size symbol `size` to a staged integer; it must not be negative.")
 
 
 def zeros(type_: Array) -> Any:

@@ -44,7 +44,8 @@ or_ = elementwise("or_", np.bitwise_or, spellings=(operator.or_,), type=bits, jv
 xor = elementwise("xor", np.bitwise_xor, spellings=(operator.xor,), type=bits, jvp=(None, None))
 not_ = elementwise("not_", np.invert, spellings=(operator.invert,), type=bits, jvp=(None,), native="not",
                    doc="Bitwise complement; on bools, logical not.")
-shift_left = elementwise("shift_left", np.left_shift, spellings=(operator.lshift,), type=integral, jvp=(None, None),
+shift_left = elementwise("shift_left", np.left_shift, spellings=(operator.lshift,), type=integral,
+                         jvp=(None, None),
                          doc="a * 2**b in the width of the dtype; 0 when b is not less than the width.")
 shift_right = elementwise("shift_right", np.right_shift, spellings=(operator.rshift,), type=integral,
                           jvp=(None, None), doc="Logical on unsigned integers, arithmetic on signed ones.")
@@ -74,5 +75,5 @@ select = Primitive(
     batch=pointwise_batch(lambda: select), native=Point("select"),
     doc="a where c, else b; all three have one shape.")
 
-__all__ = ["eq", "ne", "lt", "le", "gt", "ge", "and_", "or_", "xor", "not_", "shift_left", "shift_right", "popcount",
-           "select"]
+__all__ = ["eq", "ne", "lt", "le", "gt", "ge", "and_", "or_", "xor", "not_", "shift_left", "shift_right",
+           "popcount", "select"]

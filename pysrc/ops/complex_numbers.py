@@ -1,7 +1,7 @@
 """Complex numbers taken apart and put together.
 
-In: complex arrays, or two real ones. Out: parts, conjugates, complex arrays. Transposes are those of the bilinear form
-Re(a b), without conjugation, as in JAX.
+In: complex arrays, or two real ones. Out: parts, conjugates, complex arrays. Transposes are those of the
+bilinear form Re(a b), without conjugation, as in JAX.
 
     z: c128[n] = complex_(x, y)
     r: f64[n] = real(conj(z))

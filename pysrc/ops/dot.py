@@ -33,13 +33,15 @@ def _dot_type(a: Array, b: Array, *, contract: tuple, batch: tuple) -> Array:
     for what, (left, right) in (("contract", contract), ("batch", batch)):
         require(len(left) == len(right) and all(a.dims[i] == b.dims[j] for i, j in zip(left, right)),
                 f"dot_general: {what} {left}, {right} do not fit {a} and {b}")
-    return a.with_dims((*(a.dims[k] for k in batch[0]), *(a.dims[k] for k in free(a.ndim, contract[0], batch[0])),
+    return a.with_dims((*(a.dims[k] for k in batch[0]),
+                        *(a.dims[k] for k in free(a.ndim, contract[0], batch[0])),
                         *(b.dims[k] for k in free(b.ndim, contract[1], batch[1]))))
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def _plan(a_rank: int, b_rank: int, contract: tuple, batch: tuple) -> tuple:
-    """Transpositions to (common, free, summed) and (common, summed, free), None where they change nothing; whether
+    """Transpositions to (common, free, summed) and (common, summed, free), None where they change nothing;
+    whether
     `matmul` then needs no reshaping."""
     a_free, b_free = free(a_rank, contract[0], batch[0]), free(b_rank, contract[1], batch[1])
     a_order, b_order = (*batch[0], *a_free, *contract[0]), (*batch[1], *contract[1], *b_free)

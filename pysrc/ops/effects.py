@@ -38,7 +38,7 @@ def _check_batch(size: Any, args: Any, batched: Any, **attributes: Any) -> tuple
 check = Primitive(
     "check", type=_check_type, numpy=_check_numpy, jvp=None, transpose=NotLinear, batch=_check_batch,
     native=EffectCall("check"), effect="failing", multiple=True,
-    doc="Raise `exception` with `message` (formatted with the values at the first failing element) unless all ok.")
+    doc="Raise `exception` with `message`, formatted with the values of the first failure, unless ok.")
 
 
 def _print_numpy(*values: Any, template: str) -> tuple:
@@ -47,7 +47,7 @@ def _print_numpy(*values: Any, template: str) -> tuple:
 
 
 def _print_batch(size: Any, args: Any, batched: Any, **attributes: Any) -> tuple:
-    raise AssertionError("an ordered effect on batched values is grouped into a lane loop before its rule is asked")
+    raise AssertionError("an ordered effect on batched values goes into a lane loop before its rule is asked")
 
 
 print_ = Primitive(

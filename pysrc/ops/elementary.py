@@ -37,7 +37,8 @@ def _root(a: Any, b: Any) -> Any:
 
 # --- exponentials and logarithms ---------------------------------------------------------------------------
 
-exp = elementwise("exp", np.exp, spellings=(math.exp,), type=inexact, jvp=(lambda x_dot, y, x: mul(x_dot, y),))
+exp = elementwise("exp", np.exp, spellings=(math.exp,), type=inexact,
+                  jvp=(lambda x_dot, y, x: mul(x_dot, y),))
 exp2 = elementwise("exp2", np.exp2, spellings=(math.exp2,) if hasattr(math, "exp2") else (), type=inexact,
                    jvp=(lambda x_dot, y, x: mul(x_dot, mul(y, like(y, LN2))),))
 expm1 = elementwise("expm1", np.expm1, spellings=(math.expm1,), type=inexact,
@@ -56,16 +57,18 @@ cbrt = elementwise("cbrt", np.cbrt, spellings=(math.cbrt,) if hasattr(math, "cbr
 
 
 def _weight(part: Any, whole: Any, power: Primitive) -> Any:
-    """power(part - whole): the share of one term in a sum of powers; 1 where they are equal, infinities included."""
+    """power(part - whole): the share of one term in a sum of powers; 1 where equal, even infinite."""
     return select(eq(part, whole), like(part, 1), power(sub(part, whole)))
 
 
 logaddexp = elementwise("logaddexp", np.logaddexp, type=floating,
                         jvp=(lambda a_dot, y, a, b: mul(a_dot, _weight(a, y, exp)),
-                             lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp))), doc="log(exp(a) + exp(b)).")
+                             lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp))),
+                             doc="log(exp(a) + exp(b)).")
 logaddexp2 = elementwise("logaddexp2", np.logaddexp2, type=floating,
                          jvp=(lambda a_dot, y, a, b: mul(a_dot, _weight(a, y, exp2)),
-                              lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp2))), doc="log2(2**a + 2**b).")
+                              lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp2))),
+                              doc="log2(2**a + 2**b).")
 
 # --- circular and hyperbolic functions ---------------------------------------------------------------------
 
@@ -78,7 +81,8 @@ tan = elementwise("tan", np.tan, spellings=(math.tan,), type=inexact,
 arcsin = elementwise("arcsin", np.arcsin, spellings=(math.asin,), type=inexact,
                      jvp=(lambda x_dot, y, x: div(x_dot, _root(sub(like(x, 1), x), add(like(x, 1), x))),))
 arccos = elementwise("arccos", np.arccos, spellings=(math.acos,), type=inexact,
-                     jvp=(lambda x_dot, y, x: neg(div(x_dot, _root(sub(like(x, 1), x), add(like(x, 1), x)))),))
+                     jvp=(lambda x_dot, y, x: neg(div(x_dot,
+                                                      _root(sub(like(x, 1), x), add(like(x, 1), x)))),))
 arctan = elementwise("arctan", np.arctan, spellings=(math.atan,), type=inexact,
                      jvp=(lambda x_dot, y, x: div(x_dot, add(like(x, 1), _square(x))),))
 sinh = elementwise("sinh", np.sinh, spellings=(math.sinh,), type=inexact,
@@ -94,7 +98,8 @@ arccosh = elementwise("arccosh", np.arccosh, spellings=(math.acosh,), type=inexa
 arctanh = elementwise("arctanh", np.arctanh, spellings=(math.atanh,), type=inexact,
                       jvp=(lambda x_dot, y, x: div(x_dot, _one_minus_square(x)),))
 hypot = elementwise("hypot", np.hypot, type=floating,
-                    jvp=(lambda a_dot, y, a, b: mul(a_dot, div(a, y)), lambda b_dot, y, a, b: mul(b_dot, div(b, y))),
+                    jvp=(lambda a_dot, y, a, b: mul(a_dot, div(a, y)),
+                         lambda b_dot, y, a, b: mul(b_dot, div(b, y))),
                     doc="sqrt(a*a + b*b) without overflow on the way.")
 arctan2 = elementwise(
     "arctan2", np.arctan2, spellings=(math.atan2,), type=floating,
@@ -114,7 +119,8 @@ isfinite = elementwise("isfinite", np.isfinite, spellings=(math.isfinite,), type
 signbit = elementwise("signbit", np.signbit, jvp=(Zero,),
                       type=lambda x: floating(x).with_dtype(np.dtype(bool)), doc="True for -0.0 as well.")
 copysign = elementwise("copysign", np.copysign, spellings=(math.copysign,), type=floating,
-                       jvp=(lambda a_dot, y, a, b: select(ne(signbit(a), signbit(b)), neg(a_dot), a_dot), Zero),
+                       jvp=(lambda a_dot, y, a, b: select(ne(signbit(a), signbit(b)), neg(a_dot), a_dot),
+                            Zero),
                        doc="|a| with the sign of b.")
 nextafter = elementwise("nextafter", np.nextafter, spellings=(math.nextafter,), type=floating,
                         jvp=(lambda a_dot, y, a, b: a_dot, Zero), doc="The float next to a on the way to b.")
@@ -127,7 +133,7 @@ def _identity(x: Array) -> Array:
 stop_gradient = elementwise("stop_gradient", lambda x: x, type=_identity, jvp=(Zero,), native="identity",
                             doc="x, whose derivative is said to be zero.")
 
-__all__ = ["exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "logaddexp", "logaddexp2", "sin",
-           "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh", "arctanh",
-           "hypot", "arctan2", "floor", "ceil", "trunc", "rint", "isnan", "isinf", "isfinite", "signbit", "copysign",
-           "nextafter", "stop_gradient", "abs_"]
+__all__ = ["exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "logaddexp", "logaddexp2",
+           "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh",
+           "arctanh", "hypot", "arctan2", "floor", "ceil", "trunc", "rint", "isnan", "isinf", "isfinite",
+           "signbit", "copysign", "nextafter", "stop_gradient", "abs_"]

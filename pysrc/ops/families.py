@@ -96,11 +96,11 @@ def _kind(description: str, accepts: Callable[[np.dtype], bool]) -> Callable[...
 inexact = _kind("a floating or complex dtype", is_inexact)
 floating = _kind("a real floating dtype", is_float)
 library_float = _kind("f32 or f64", lambda dtype: dtype in (np.float32, np.float64))
-numeric = _kind("numbers, not bools", lambda dtype: dtype != bool)
+numeric = _kind("numbers, not bools", lambda dtype: dtype.kind != "b")
 ordered = _kind("real numbers or bools, which have an order", lambda dtype: dtype.kind != "c")
-real = _kind("real numbers", lambda dtype: dtype.kind != "c" and dtype != bool)
+real = _kind("real numbers", lambda dtype: dtype.kind not in "cb")
 integral = _kind("integers", is_integer)
-bits = _kind("integers or bools", lambda dtype: is_integer(dtype) or dtype == bool)
+bits = _kind("integers or bools", lambda dtype: dtype.kind in "iub")
 complexes = _kind("a complex dtype", lambda dtype: dtype.kind == "c")
 
 
@@ -121,7 +121,8 @@ def float_bool(*types: Array) -> Array:
 
 def real_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of the parts of a complex dtype; any other dtype as it is."""
-    return {np.dtype("complex128"): np.dtype("float64"), np.dtype("complex64"): np.dtype("float32")}.get(dtype, dtype)
+    return {np.dtype("complex128"): np.dtype("float64"),
+            np.dtype("complex64"): np.dtype("float32")}.get(dtype, dtype)
 
 
 def complex_dtype(dtype: np.dtype) -> np.dtype:

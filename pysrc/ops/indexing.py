@@ -1,7 +1,9 @@
-"""Reading and writing parts of arrays: rectangular regions (`slice...`) and integer arrays (`gather`, `scatter...`).
+"""Reading and writing parts of arrays: rectangular regions (`slice...`) and integer arrays (`gather`,
+`scatter...`).
 
-In: an array, and i64 starts or index arrays that are in bounds and non-negative (the caller has checked). Out: the
-part, or the array with the part replaced or added to. Their transposes accumulate: the cost is that of the part.
+In: an array, and i64 starts or index arrays that are in bounds and non-negative (the caller has checked).
+Out: the part, or the array with the part replaced or added to. Their transposes accumulate: the cost is that
+of the part.
 
     row: f64[1, n] = slice(a, i, 0, shape=(1, n), step=(1, 1))
     b: f64[m, n] = slice_update(a, row, j, 0, step=(1, 1))
@@ -38,13 +40,15 @@ def accumulate(acc: Any, contribution: Any) -> Any:
     return contribution if acc is None else add(acc, contribution)
 
 
-# --- regions with starts and steps ---------------------------------------------------------------------------------
+# --- regions with starts and steps --------------------------------------------------------------------------
 
 def _check_starts(name: str, x: Array, starts: Sequence[Array], step: tuple) -> None:
     require(len(starts) == x.ndim == len(step), f"{name}: {x} needs one start and one step a dim, got "
                                                 f"{len(starts)} and {len(step)}")
-    require(all(s.dtype == i64 and not s.dims for s in starts), f"{name}: starts are i64 scalars, got {starts}")
-    require(all(isinstance(s, int) and s != 0 for s in step), f"{name}: steps are non-zero integers, got {step}")
+    require(all(s.dtype == i64 and not s.dims for s in starts),
+            f"{name}: starts are i64 scalars, got {starts}")
+    require(all(isinstance(s, int) and s != 0 for s in step),
+            f"{name}: steps are non-zero integers, got {step}")
 
 
 def _slice_type(x: Array, *starts: Array, shape: tuple, step: tuple) -> Array:
@@ -118,7 +122,7 @@ def _both(args: Sequence[Atom], dots: Sequence[Any]) -> list:
 
 
 def _slice_update_transpose(out_bars: Any, accs: dict, args: Any, *, step: tuple) -> dict:
-    (y_bar,), (x, v, *starts) = out_bars, args
+    (y_bar,), (_, v, *starts) = out_bars, args
     if y_bar is None:
         return accs
     accs = dict(accs)
@@ -130,7 +134,7 @@ def _slice_update_transpose(out_bars: Any, accs: dict, args: Any, *, step: tuple
 
 
 def _slice_add_transpose(out_bars: Any, accs: dict, args: Any, *, step: tuple) -> dict:
-    (y_bar,), (x, v, *starts) = out_bars, args
+    (y_bar,), (_, v, *starts) = out_bars, args
     if y_bar is None:
         return accs
     accs = dict(accs)
@@ -142,7 +146,7 @@ def _slice_add_transpose(out_bars: Any, accs: dict, args: Any, *, step: tuple) -
 
 
 def _positions(dims: tuple, axis: int, first: Any, stride: int, batched: bool) -> Any:
-    """i64 index array of `dims`: first (one a lane, along axis 0, if batched) + stride * index along `axis`."""
+    """Indices of shape `dims`: first (one a lane, along axis 0, if batched) + stride * index on `axis`."""
     count = broadcast(iota(length=dims[axis], dtype=i64), shape=dims, axes=(axis,))
     steps = count if stride == 1 else mul(count, like(count, stride))
     return add(steps, broadcast(first, shape=dims, axes=(0,) if batched else ()))
@@ -211,12 +215,14 @@ slice_add = Primitive(
     doc="slice_add(x, v, *starts; step): x with v added to the region of v's shape.")
 
 
-# --- integer arrays ------------------------------------------------------------------------------------------------
+# --- integer arrays -----------------------------------------------------------------------------------------
 
 def _gathered(name: str, x: Array, indices: Sequence[Array], axes: tuple) -> tuple:
     """Dims of what `indices` pick: theirs, then those of x that are left."""
-    require(len(indices) == len(axes) > 0, f"{name}: {len(axes)} axes need as many index arrays, got {len(indices)}")
-    require(len(set(axes)) == len(axes) and all(0 <= a < x.ndim for a in axes), f"{name}: axes {axes} do not fit {x}")
+    require(len(indices) == len(axes) > 0,
+            f"{name}: {len(axes)} axes need as many index arrays, got {len(indices)}")
+    require(len(set(axes)) == len(axes) and all(0 <= a < x.ndim for a in axes),
+            f"{name}: axes {axes} do not fit {x}")
     require(all(i.dtype == i64 and i.dims == indices[0].dims for i in indices),
             f"{name}: index arrays are i64 and of one shape, got {indices}")
     return (*indices[0].dims, *(d for k, d in enumerate(x.dims) if k not in axes))
@@ -310,8 +316,9 @@ def _scatter_transpose(out_bars: Any, accs: dict, args: Any, *, axes: tuple, uni
     return accs
 
 
-def _scatter_add_transpose(out_bars: Any, accs: dict, args: Any, *, axes: tuple, unique: bool = False) -> dict:
-    (y_bar,), (x, v, *indices) = out_bars, args
+def _scatter_add_transpose(out_bars: Any, accs: dict, args: Any, *, axes: tuple,
+                           unique: bool = False) -> dict:
+    (y_bar,), (_, _, *indices) = out_bars, args
     if y_bar is None:
         return accs
     accs = dict(accs)
@@ -354,14 +361,14 @@ gather = Primitive(
     jvp=Joint(lambda args, dots, **attributes: (
         (gather(*args, **attributes),), (gather(dots[0], *args[1:], **attributes),))),
     transpose=Accumulate(_gather_transpose), batch=_gather_batch, native=Gather("gather"),
-    doc="gather(x, *indices; axes): the elements of x at `indices` along `axes`; dims of the indices come first, "
-        "then those of x that are left.")
+    doc="gather(x, *indices; axes): the elements of x at `indices` along `axes`; dims of the indices come "
+        "first, then those of x that are left.")
 
 scatter = Primitive(
     "scatter", type=_scatter_type("scatter"), numpy=_scatter_numpy, jvp=Joint(_scatter_jvp),
     transpose=Accumulate(_scatter_transpose), batch=_scatter_batch(lambda: scatter), native=Put("scatter"),
-    doc="scatter(x, v, *indices; axes, unique): x with v written where gather would read; the last writer wins. "
-        "`unique` promises that no place is named twice.")
+    doc="scatter(x, v, *indices; axes, unique): x with v written where gather would read; the last writer "
+        "wins. `unique` promises that no place is named twice.")
 
 scatter_add = Primitive(
     "scatter_add", type=_scatter_type("scatter_add"), numpy=_scatter_add_numpy, jvp=Joint(_scatter_add_jvp),

@@ -1,8 +1,8 @@
 """What a call of NumPy becomes: `LIBRARY[np.mean]` is a function of core atoms that emits primitives.
 
-In: a NumPy, math, operator or SciPy function. Out: a function that takes operands as the user gave them (core atoms,
-NumPy arrays and numbers, Python numbers, `Weak` staged Python numbers; see promotion.py) and static parameters, and
-returns atoms, or tuples or lists of them, with NumPy's dtypes, shapes and errors.
+In: a NumPy, math, operator or SciPy function. Out: a function that takes operands as the user gave them (core
+atoms, NumPy arrays and numbers, Python numbers, `Weak` staged Python numbers; see promotion.py) and static
+parameters, and returns atoms, or tuples or lists of them, with NumPy's dtypes, shapes and errors.
 
     LIBRARY[np.mean](x, axis=0)      METHODS["mean"](x, axis=0)      ATTRIBUTES["T"](x)
 
@@ -49,29 +49,32 @@ _spellings_of_primitives()
 
 # numpy name = function of the theme file; "=" gives another name in the file.
 _TABLE: dict[Any, str] = {
-    library_shapes: """reshape ravel transpose=transpose permute_dims=transpose matrix_transpose swapaxes moveaxis
-        rollaxis expand_dims squeeze broadcast_to broadcast_arrays=broadcast_all atleast_1d atleast_2d atleast_3d
-        concatenate concat=concatenate stack vstack hstack dstack column_stack block append split array_split vsplit
-        hsplit dsplit unstack flip fliplr flipud rot90 roll repeat tile resize pad""",
-    library_creation: """array asarray ascontiguousarray=asarray asanyarray=asarray asfortranarray=asarray copy astype
-        full zeros ones empty=zeros full_like zeros_like ones_like empty_like=zeros_like arange linspace logspace
-        geomspace eye identity tri tril triu diagonal diag diagflat meshgrid indices vander tril_indices triu_indices
-        hanning hamming blackman""",
-    library_reductions: """sum=sum_ prod max=amax amax min=amin amin any=any_ all=all_ argmax argmin ptp count_nonzero
-        mean average var std nansum nanprod nanmax nanmin nanmean nanvar nanstd linalg.norm=norm cumsum cumprod
-        nancumsum isclose allclose array_equal""",
-    library_products: """matmul dot vdot inner vecdot outer tensordot linalg.tensordot=tensordot linalg.multi_dot=multi_dot
-        linalg.matrix_power=matrix_power linalg.outer=outer trace linalg.matmul=matmul kron cross linalg.cross=cross
-        einsum""",
-    library_elementwise: """power float_power square reciprocal positive absolute abs=absolute fabs logical_and
-        logical_or logical_xor logical_not fmax fmin heaviside clip where select=select_where piecewise floor=floor_
-        ceil=ceil_ trunc=trunc_ fix=trunc_ rint=rint_ round=round_ around=round_ divmod=divmod_ modf ldexp deg2rad
-        radians=deg2rad rad2deg degrees=rad2deg sinc real imag conjugate conj=conjugate angle sign=sign_ isreal
-        iscomplex isposinf isneginf isnan=isnan_ isinf=isinf_ isfinite=isfinite_ nan_to_num polyval pow=power""",
-    library_search: """take take_along_axis flatnonzero nonzero argwhere compress extract unique sort argsort partition
-        argpartition lexsort searchsorted digitize isin quantile percentile median
+    library_shapes: """reshape ravel transpose=transpose permute_dims=transpose matrix_transpose swapaxes
+        moveaxis rollaxis expand_dims squeeze broadcast_to broadcast_arrays=broadcast_all atleast_1d
+        atleast_2d atleast_3d concatenate concat=concatenate stack vstack hstack dstack column_stack block
+        append split array_split vsplit hsplit dsplit unstack flip fliplr flipud rot90 roll repeat tile
+        resize pad""",
+    library_creation: """array asarray ascontiguousarray=asarray asanyarray=asarray asfortranarray=asarray
+        copy astype full zeros ones empty=zeros full_like zeros_like ones_like empty_like=zeros_like arange
+        linspace logspace geomspace eye identity tri tril triu diagonal diag diagflat meshgrid indices
+        vander tril_indices triu_indices hanning hamming blackman""",
+    library_reductions: """sum=sum_ prod max=amax amax min=amin amin any=any_ all=all_ argmax argmin ptp
+        count_nonzero mean average var std nansum nanprod nanmax nanmin nanmean nanvar nanstd
+        linalg.norm=norm cumsum cumprod nancumsum isclose allclose array_equal""",
+    library_products: """matmul dot vdot inner vecdot outer tensordot linalg.tensordot=tensordot
+        linalg.multi_dot=multi_dot linalg.matrix_power=matrix_power linalg.outer=outer trace
+        linalg.matmul=matmul kron cross linalg.cross=cross einsum""",
+    library_elementwise: """power float_power square reciprocal positive absolute abs=absolute fabs
+        logical_and logical_or logical_xor logical_not fmax fmin heaviside clip where select=select_where
+        piecewise floor=floor_ ceil=ceil_ trunc=trunc_ fix=trunc_ rint=rint_ round=round_ around=round_
+        divmod=divmod_ modf ldexp deg2rad radians=deg2rad rad2deg degrees=rad2deg sinc real imag conjugate
+        conj=conjugate angle sign=sign_ isreal iscomplex isposinf isneginf isnan=isnan_ isinf=isinf_
+        isfinite=isfinite_ nan_to_num polyval pow=power""",
+    library_search: """take take_along_axis flatnonzero nonzero argwhere compress extract unique sort
+        argsort partition argpartition lexsort searchsorted digitize isin quantile percentile median
         ravel_multi_index unravel_index delete insert""",
-    library_sampled: """diff ediff1d gradient trapezoid interp unwrap convolve correlate bincount histogram""",
+    library_sampled: """diff ediff1d gradient trapezoid interp unwrap convolve correlate bincount
+        histogram""",
 }
 
 
@@ -91,30 +94,36 @@ for _file, _names in _TABLE.items():
 
 _e, _r, _s = library_elementwise, library_reductions, library_shapes
 LIBRARY |= {
-    operator.pow: _e.power, builtins.pow: _e.power, math.pow: _e.float_power, operator.matmul: library_products.matmul,
+    operator.pow: _e.power, builtins.pow: _e.power, math.pow: _e.float_power,
+    operator.matmul: library_products.matmul,
     operator.pos: _e.positive, operator.abs: _e.absolute, builtins.abs: _e.absolute, math.fabs: _e.fabs,
-    builtins.divmod: _e.divmod_, math.degrees: _e.rad2deg, math.radians: _e.deg2rad, math.isclose: _e.math_isclose,
+    builtins.divmod: _e.divmod_, math.degrees: _e.rad2deg, math.radians: _e.deg2rad,
+    math.isclose: _e.math_isclose,
     np.add.reduce: _r.reduced_by(_r.sum_), np.multiply.reduce: _r.reduced_by(_r.prod),
     np.maximum.reduce: _r.reduced_by(_r.amax), np.minimum.reduce: _r.reduced_by(_r.amin),
     np.logical_and.reduce: _r.reduced_by(_r.all_), np.logical_or.reduce: _r.reduced_by(_r.any_),
     np.add.accumulate: _r.add_accumulate, np.multiply.accumulate: _r.multiply_accumulate,
     np.maximum.accumulate: _r.maximum_accumulate, np.minimum.accumulate: _r.minimum_accumulate,
     scipy_special.expit: _e.sigmoid, scipy_special.logit: _e.logit, scipy_special.xlogy: _e.xlogy,
-    scipy_special.xlog1py: _e.xlog1py, scipy_special.logsumexp: _r.logsumexp, scipy_special.softmax: _r.softmax,
+    scipy_special.xlog1py: _e.xlog1py, scipy_special.logsumexp: _r.logsumexp,
+    scipy_special.softmax: _r.softmax,
     scipy_special.log_softmax: _r.log_softmax,
 }
-for _function in (np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum, np.equal, np.not_equal,
-                  np.less, np.less_equal, np.greater, np.greater_equal, np.power, np.floor_divide, np.remainder,
+for _function in (np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum, np.equal,
+                  np.not_equal,
+                  np.less, np.less_equal, np.greater, np.greater_equal, np.power, np.floor_divide,
+                  np.remainder,
                   np.hypot, np.arctan2, np.logaddexp, np.bitwise_and, np.bitwise_or, np.bitwise_xor):
     LIBRARY[_function.outer] = library_products.ufunc_outer(_function)
 
 # Methods of arrays: the array is the first operand.
 METHODS: dict[str, Callable[..., Any]] = {
     name: LIBRARY[getattr(np, name)] for name in
-    """all any argmax argmin argsort clip compress conj conjugate cumprod cumsum diagonal dot max mean min nonzero prod
-    ptp ravel repeat reshape searchsorted std sum swapaxes take trace transpose var squeeze partition
-    argpartition""".split()}
-METHODS |= {"astype": library_creation.astype, "copy": library_creation.copy, "flatten": _s.ravel, "sort": library_search.sort,
+    """all any argmax argmin argsort clip compress conj conjugate cumprod cumsum diagonal dot max mean min
+    nonzero prod ptp ravel repeat reshape searchsorted std sum swapaxes take trace transpose var squeeze
+    partition argpartition""".split()}
+METHODS |= {"astype": library_creation.astype, "copy": library_creation.copy, "flatten": _s.ravel,
+            "sort": library_search.sort,
             "round": _e.round_, "__copy__": library_creation.copy, "__abs__": _e.absolute}
 
 # Attributes of arrays that compute.
@@ -123,7 +132,9 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
 
 # Functions of no NumPy name that libraries build on.
 EXTRA: dict[str, Callable[..., Any]] = {
-    "stop_gradient": _e.stop_gradient, "logsumexp": _r.logsumexp, "softmax": _r.softmax, "log_softmax": _r.log_softmax,
-    "sigmoid": _e.sigmoid, "complex": _e.complex_of, "cummax": _r.maximum_accumulate, "cummin": _r.minimum_accumulate}
+    "stop_gradient": _e.stop_gradient, "logsumexp": _r.logsumexp, "softmax": _r.softmax,
+    "log_softmax": _r.log_softmax,
+    "sigmoid": _e.sigmoid, "complex": _e.complex_of, "cummax": _r.maximum_accumulate,
+    "cummin": _r.minimum_accumulate}
 
 __all__ = ["LIBRARY", "METHODS", "ATTRIBUTES", "EXTRA", "ufunc"]

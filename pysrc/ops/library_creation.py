@@ -83,7 +83,8 @@ def full_like(x: Operand, value: Operand, dtype: Any = None, order: str = "K", s
     return full(type_.dims if shape is None else shape, value, dtype or type_.dtype)
 
 
-def zeros_like(x: Operand, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Atom:
+def zeros_like(x: Operand, dtype: Any = None, order: str = "K", subok: bool = True,
+               shape: Any = None) -> Atom:
     return full_like(x, 0, dtype, shape=shape)
 
 
@@ -148,7 +149,8 @@ def linspace(start: Operand, stop: Operand, num: Any = 50, endpoint: bool = True
     gap = sub(high, low)
     step = div(gap, broadcast_to(scalar_dim(parts, working), dims)) if parts != 0 else like(gap, np.nan)
     place = broadcast(to_dtype(iota(length=count, dtype=i64), working), shape=(count, *dims), axes=(0,))
-    line = add(mul(place, broadcast_to(step, (count, *dims))), broadcast_to(low, (count, *dims))) if parts != 0 else (
+    line = add(mul(place, broadcast_to(step, (count, *dims))),
+               broadcast_to(low, (count, *dims))) if parts != 0 else (
         broadcast_to(low, (count, *dims)))
     if endpoint and isinstance(count, int) and count > 1:  # NumPy sets the last element, free of rounding
         line = concatenate([part(line, 0, 0, count - 1), expand_dims(high, 0)])
@@ -229,7 +231,8 @@ def diagonal(x: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Ato
     length = dim_min(rows - below, columns - above)
     length = length if offset == 0 else dim_max(length, 0)
     place = iota(length=length, dtype=i64)
-    index = [add(place, like(place, below)) if below else place, add(place, like(place, above)) if above else place]
+    index = [add(place, like(place, below)) if below else place,
+             add(place, like(place, above)) if above else place]
     out = gather(x, *index, axes=(a, b))
     return moveaxis(out, 0, -1)
 
@@ -314,7 +317,8 @@ def hann_like(name: str, weights: tuple) -> Any:
         if size == 1:
             return ones(1)
         place = to_dtype(iota(length=size, dtype=i64), np.float64)
-        angle = div(mul(place, like(place, 2 * math.pi)), broadcast_to(scalar_dim(size - 1, np.float64), (size,)))
+        angle = div(mul(place, like(place, 2 * math.pi)),
+                    broadcast_to(scalar_dim(size - 1, np.float64), (size,)))
         total = like(place, weights[0])
         for k, weight in enumerate(weights[1:], 1):
             total = add(total, mul(like(place, weight), ufunc(np.cos, mul(angle, like(angle, k)))))

@@ -348,7 +348,8 @@ isfinite_ = _kind_test("isfinite", isfinite, True)
 def nan_to_num(x: Operand, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Atom:
     x = lift(x)
     if x.type.dtype.kind == "c":
-        return parts.complex_(*(nan_to_num(f(x), copy, nan, posinf, neginf) for f in (parts.real, parts.imag)))
+        return parts.complex_(*(nan_to_num(f(x), copy, nan, posinf, neginf)
+                                for f in (parts.real, parts.imag)))
     if x.type.dtype.kind != "f":
         return x
     top = np.finfo(x.type.dtype)

@@ -1,4 +1,5 @@
-"""NumPy's products of arrays, all in terms of `dot_general`: matmul, dot, einsum, tensordot, outer, kron, cross.
+"""NumPy's products of arrays, all in terms of `dot_general`: matmul, dot, einsum, tensordot, outer, kron,
+cross.
 
 In: operands. Out: core atoms.
 
@@ -31,8 +32,8 @@ NO_BATCH: tuple = ((), ())
 
 def _refuse(a: Atom, b: Atom, left: DimLike, right: DimLike, what: str) -> None:
     if left != right:
-        raise ShapeError(f"{what} of shapes {a.type.dims} and {b.type.dims}: {left} against {right} along the axis "
-                         "that is summed", code="product")
+        raise ShapeError(f"{what} of shapes {a.type.dims} and {b.type.dims}: {left} against {right} along "
+                         "the axis that is summed", code="product")
 
 
 def matmul(x1: Operand, x2: Operand, dtype: Any = None) -> Atom:
@@ -97,7 +98,8 @@ def ufunc_outer(function: np.ufunc) -> Any:
     def call(a: Operand, b: Operand) -> Atom:
         a, b = lift(a), lift(b)
         rank = a.type.ndim
-        return ufunc(function, expand_dims(a, tuple(range(rank, rank + b.type.ndim))) if b.type.ndim else a, b)
+        return ufunc(function, expand_dims(a, tuple(range(rank, rank + b.type.ndim))) if b.type.ndim else a,
+                     b)
     return call
 
 
@@ -107,10 +109,12 @@ def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Atom:
         count = int(axes)
         left, right = tuple(range(a.type.ndim - count, a.type.ndim)), tuple(range(count))
     else:
-        left, right = (tuple(axis_of(k, x.type.ndim) for k in (given if isinstance(given, (list, tuple)) else [given]))
+        left, right = (tuple(axis_of(k, x.type.ndim)
+                             for k in (given if isinstance(given, (list, tuple)) else [given]))
                        for x, given in zip((a, b), axes))
     if len(left) != len(right):
-        raise ShapeError(f"tensordot needs as many axes of either operand, got {left} and {right}", code="product")
+        raise ShapeError(f"tensordot needs as many axes of either operand, got {left} and {right}",
+                         code="product")
     for i, j in zip(left, right):
         _refuse(a, b, a.type.dims[i], b.type.dims[j], "tensordot")
     return dot_general(a, b, contract=(left, right), batch=NO_BATCH)
@@ -145,13 +149,15 @@ def kron(a: Operand, b: Operand) -> Atom:
     return reshape(wide, tuple(p * q for p, q in zip(a.type.dims, b.type.dims)))
 
 
-def cross(a: Operand, b: Operand, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Atom:
+def cross(a: Operand, b: Operand, axisa: int = -1, axisb: int = -1, axisc: int = -1,
+          axis: Any = None) -> Atom:
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = promote(moveaxis(a, axisa, -1), moveaxis(b, axisb, -1))
     sizes = (a.type.dims[-1], b.type.dims[-1])
     if any(s not in (2, 3) for s in sizes):
-        raise ShapeError(f"cross takes vectors of 2 or 3 elements, got {sizes[0]} and {sizes[1]}", code="product")
+        raise ShapeError(f"cross takes vectors of 2 or 3 elements, got {sizes[0]} and {sizes[1]}",
+                         code="product")
 
     def element(x: Atom, k: int) -> Atom | None:
         size = x.type.dims[-1]
@@ -170,8 +176,9 @@ def cross(a: Operand, b: Operand, axisa: int = -1, axisb: int = -1, axisc: int =
 
 # --- einsum ------------------------------------------------------------------------------------------------
 
-def einsum(subscripts: Any, *operands: Operand, optimize: Any = False, dtype: Any = None, **kwargs: Any) -> Atom:
-    """Operands are taken two at a time, in the order that NumPy's greedy search finds where sizes are known."""
+def einsum(subscripts: Any, *operands: Operand, optimize: Any = False, dtype: Any = None,
+           **kwargs: Any) -> Atom:
+    """Operands are taken two at a time, those with the smallest product first."""
     if not isinstance(subscripts, str):
         subscripts, operands = _from_lists((subscripts, *operands))
     atoms = list(promote(*operands))
@@ -207,11 +214,12 @@ def _parse(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(ranks):
-        raise ShapeError(f"einsum {subscripts!r} names {len(inputs)} operands, {len(ranks)} were given", code="einsum")
+        raise ShapeError(f"einsum {subscripts!r} names {len(inputs)} operands, {len(ranks)} were given",
+                         code="einsum")
     hidden = [rank - len(labels.replace("...", "")) for labels, rank in zip(inputs, ranks)]
     if any(h < 0 or (h > 0 and "..." not in labels) for h, labels in zip(hidden, inputs)):
-        raise ShapeError(f"einsum {subscripts!r} does not fit operands of {', '.join(map(str, ranks))} dimensions",
-                         code="einsum")
+        raise ShapeError(f"einsum {subscripts!r} does not fit operands of "
+                         f"{', '.join(map(str, ranks))} dimensions", code="einsum")
     most = max((h for h, labels in zip(hidden, inputs) if "..." in labels), default=0)
     dots = "".join(chr(0x3b1 + k) for k in range(most))
     inputs = [labels.replace("...", dots[most - h:]) for labels, h in zip(inputs, hidden)]
@@ -221,7 +229,8 @@ def _parse(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
         letters = "".join(inputs)
         output = dots + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in dots))
     if unknown := set(output) - set("".join(inputs)):
-        raise ShapeError(f"einsum {subscripts!r}: {', '.join(sorted(unknown))} stands in no operand", code="einsum")
+        raise ShapeError(f"einsum {subscripts!r}: {', '.join(sorted(unknown))} stands in no operand",
+                         code="einsum")
     if len(set(output)) != len(output):
         raise ShapeError(f"einsum {subscripts!r}: a letter occurs twice in the result", code="einsum")
     return inputs, output
@@ -269,7 +278,8 @@ def _cheapest(terms: Sequence[tuple[Atom, str]], output: str) -> tuple[int, int]
                     dim = x.type.dims[labels.index(label)]
                     total *= dim if isinstance(dim, int) else 1000
                     break
-        work = math.prod(d if isinstance(d, int) else 1000 for d in (*terms[i][0].type.dims, *terms[j][0].type.dims))
+        work = math.prod(d if isinstance(d, int) else 1000
+                         for d in (*terms[i][0].type.dims, *terms[j][0].type.dims))
         return total - 1e-9 * min(work, 1e9)
     pairs = [(i, j) for j in range(len(terms)) for i in range(j)]
     return min(pairs, key=lambda pair: cost(*pair))

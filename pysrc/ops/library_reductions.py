@@ -83,7 +83,8 @@ def _folded(name: str, primitive: Primitive, combine: np.ufunc, identity: int) -
         axes = axes_of(axis, x.type.ndim)
         half = x.type.dtype in HALVES and primitive is reduce.reduce_sum
         working = to_dtype(x, np.float32) if half else x
-        y = primitive(_masked(working, where, identity), axes=axes) if axes else _masked(working, where, identity)
+        y = primitive(_masked(working, where, identity), axes=axes) if axes else _masked(working, where,
+                                                                                         identity)
         y = to_dtype(y, x.type.dtype)
         y = ufunc(combine, y, to_dtype(initial, x.type.dtype)) if _given(initial) else y
         return kept(y, x, axes, keepdims)
@@ -96,7 +97,8 @@ prod = _folded("prod", reduce.reduce_prod, np.multiply, 1)
 
 
 def _extreme(name: str, primitive: Primitive, combine: np.ufunc, lowest: bool) -> Callable[..., Atom]:
-    def call(a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Atom:
+    def call(a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None,
+             where: Any = True) -> Atom:
         x = lift(a)
         axes = axes_of(axis, x.type.ndim)
         if any(x.type.dims[k] == 0 for k in axes) and not _given(initial):
@@ -176,7 +178,8 @@ def mean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False,
     return kept(to_dtype(y, result), x, axes, keepdims)
 
 
-def average(a: Operand, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: Any = False) -> Any:
+def average(a: Operand, axis: Any = None, weights: Any = None, returned: bool = False,
+            keepdims: Any = False) -> Any:
     x = lift(a)
     if weights is None:
         y = mean(x, axis, keepdims=keepdims)
@@ -193,7 +196,8 @@ def average(a: Operand, axis: Any = None, weights: Any = None, returned: bool = 
     return (y, total) if returned else y
 
 
-def var(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False, where: Any = True,
+def var(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False,
+        where: Any = True,
         mean: Any = None, correction: Any = None) -> Atom:
     x = lift(a)
     result = np.dtype(dtype) if dtype is not None else inexact_dtype(x.type.dtype)
@@ -215,7 +219,8 @@ def var(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims
 _mean = mean
 
 
-def std(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False, where: Any = True,
+def std(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False,
+        where: Any = True,
         mean: Any = None, correction: Any = None) -> Atom:
     return sqrt(var(a, axis, dtype, ddof, keepdims, where, mean, correction))
 
@@ -270,7 +275,8 @@ def nanstd(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepd
 
 # --- logsumexp, softmax, norms -----------------------------------------------------------------------------
 
-def logsumexp(a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: bool = False) -> Atom:
+def logsumexp(a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False,
+              return_sign: bool = False) -> Atom:
     """log(sum(b exp(a))) without overflow; the largest element is held constant, so derivatives are exact."""
     from .elementary import stop_gradient
     if return_sign:

@@ -71,9 +71,11 @@ def gradient(f: Operand, *spacing: Any, axis: Any = None, edge_order: int = 1) -
     found = []
     for k, h in zip(axes, steps):
         if lift(h).type.dims or edge_order != 1:
-            raise UnsupportedError("gradient takes equal spacing and first-order edges", code="numpy-function")
+            raise UnsupportedError("gradient takes equal spacing and first-order edges",
+                                   code="numpy-function")
         size = x.type.dims[k]
-        middle = ufunc(np.divide, sub(part(x, k, 2, size - 2), part(x, k, 0, size - 2)), ufunc(np.multiply, h, 2.0))
+        middle = ufunc(np.divide, sub(part(x, k, 2, size - 2), part(x, k, 0, size - 2)),
+                       ufunc(np.multiply, h, 2.0))
         first = ufunc(np.divide, sub(part(x, k, 1, 1), part(x, k, 0, 1)), h)
         last = ufunc(np.divide, sub(part(x, k, size - 1, 1), part(x, k, size - 2, 1)), h)
         found.append(concatenate([first, middle, last], k))
@@ -93,7 +95,8 @@ def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Atom:
     return sum_(ufunc(np.true_divide, ufunc(np.multiply, width, pair), 2.0), axis)
 
 
-def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = None, period: Any = None) -> Atom:
+def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = None,
+           period: Any = None) -> Atom:
     if period is not None:
         raise UnsupportedError("interp with a period is not supported", code="numpy-function")
     at, knots, heights = (as_inexact(v) for v in (x, xp, fp))
@@ -107,7 +110,8 @@ def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = 
     y = ufunc(np.add, ufunc(np.multiply, slope, sub(at, x0)), y0)
     low, high = part(knots, 0, 0, 1, squeezed=True), part(knots, 0, size - 1, 1, squeezed=True)
     y = where(ufunc(np.less, at, low), part(heights, 0, 0, 1, squeezed=True) if left is None else left, y)
-    y = where(ufunc(np.greater, at, high), part(heights, 0, size - 1, 1, squeezed=True) if right is None else right, y)
+    y = where(ufunc(np.greater, at, high),
+              part(heights, 0, size - 1, 1, squeezed=True) if right is None else right, y)
     return where(isnan(at), at, y)
 
 
@@ -156,7 +160,8 @@ def correlate(a: Operand, v: Operand, mode: str = "valid") -> Atom:
 def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
     """The length is max(x) + 1 and so a run-time size."""
     i = to_dtype(x, i64)
-    check(all_(ge(i, like(i, 0))), exception="ValueError", message="'list' argument must have no negative elements")
+    check(all_(ge(i, like(i, 0))), exception="ValueError",
+          message="'list' argument must have no negative elements")
     least = scalar_dim(dim_of(minlength), i64)
     size = i.type.dims[0]
     longest = max_(add(reduce_max(i, axes=(0,)), literal(1, i64)), least) if size != 0 else least
@@ -165,12 +170,14 @@ def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
     return scatter_add(broadcast_to(literal(0, amount.type.dtype), (length,)), amount, i, axes=(0,))
 
 
-def histogram(a: Operand, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple:
+def histogram(a: Operand, bins: Any = 10, range: Any = None, density: bool = False,
+              weights: Any = None) -> tuple:
     x = ravel(a)
     if isinstance(bins, (int, np.integer)):
         low, high = range if range is not None else (amin(x), amax(x))
         flat = ufunc(np.equal, low, high)
-        low, high = where(flat, ufunc(np.subtract, low, 0.5), low), where(flat, ufunc(np.add, high, 0.5), high)
+        low, high = where(flat, ufunc(np.subtract, low, 0.5), low), where(flat, ufunc(np.add, high, 0.5),
+                                                                          high)
         edges = linspace(low, high, int(bins) + 1)
     else:
         edges = lift(bins)

@@ -45,7 +45,8 @@ from .shape import broadcast, convert
 
 # --- indices -----------------------------------------------------------------------------------------------
 
-def wrapped_index(index: Operand, size: DimLike, axis: int = 0, mode: str = "raise", checked: bool = False) -> Atom:
+def wrapped_index(index: Operand, size: DimLike, axis: int = 0, mode: str = "raise",
+                  checked: bool = False) -> Atom:
     """i64 positions in 0..size-1: negative ones count from the end; outside they raise, clip or wrap."""
     i = lift(index)
     if i.type.dtype.kind not in "iu":
@@ -73,7 +74,8 @@ def wrapped_index(index: Operand, size: DimLike, axis: int = 0, mode: str = "rai
 def _check_known(index: np.ndarray, size: int, axis: int) -> None:
     bad = index[(index < -size) | (index >= size)]
     if bad.size:
-        raise ShapeError(f"index {bad.ravel()[0]} is out of bounds for axis {axis} with size {size}", code="index")
+        raise ShapeError(f"index {bad.ravel()[0]} is out of bounds for axis {axis} with size {size}",
+                         code="index")
 
 
 def take(a: Operand, indices: Operand, axis: Any = None, mode: str = "raise", checked: bool = False) -> Atom:
@@ -100,7 +102,8 @@ def take_along_axis(a: Operand, indices: Operand, axis: Any = -1) -> Atom:
         x, axis = ravel(x), 0
     axis = axis_of(axis, x.type.ndim)
     if i.type.ndim != x.type.ndim:
-        raise ShapeError(f"take_along_axis needs indices of {x.type.ndim} dimensions, got {i.type.ndim}", code="index")
+        raise ShapeError(f"take_along_axis needs indices of {x.type.ndim} dimensions, got {i.type.ndim}",
+                         code="index")
     positions = wrapped_index(indices if isinstance(indices, np.ndarray) else i, x.type.dims[axis], axis)
     lead = tuple(i.type.dims[k] if k == axis else d for k, d in enumerate(x.type.dims))
     x = broadcast_to(x, tuple(x.type.dims[k] if k == axis else d for k, d in enumerate(lead)))
@@ -245,7 +248,8 @@ def isin(element: Operand, test_elements: Operand, assume_unique: bool = False, 
     return ufunc(np.invert, found) if invert else found
 
 
-def quantile(a: Operand, q: Operand, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Atom:
+def quantile(a: Operand, q: Operand, axis: Any = None, method: str = "linear",
+             keepdims: bool = False) -> Atom:
     """Linear interpolation between the sorted elements; also lower, higher, midpoint, nearest."""
     x = as_inexact(a)
     axes = tuple(range(x.type.ndim)) if axis is None else axis if isinstance(axis, (list, tuple)) else (axis,)
@@ -269,7 +273,8 @@ def quantile(a: Operand, q: Operand, axis: Any = None, method: str = "linear", k
         raise UnsupportedError(f"quantile by {method!r} is not supported",
                                remedy="use linear, lower, higher, midpoint or nearest", code="numpy-function")
     weight = sub(place, low) if method == "linear" else mul(sub(high, low), like(place, 0.5))
-    below, above = (moveaxis_back(take(rows, to_dtype(p, i64), last, checked=True), share.type.ndim) for p in (low, high))
+    below, above = (moveaxis_back(take(rows, to_dtype(p, i64), last, checked=True), share.type.ndim)
+                    for p in (low, high))
     weight = reshape(weight, (*weight.type.dims, *(1,) * last)) if last else weight
     y = ufunc(np.add, below, ufunc(np.multiply, weight, sub(above, below)))
     y = where(missing, np.nan, y) if last else where(missing, like(y, np.nan), y)
@@ -283,7 +288,8 @@ def moveaxis_back(x: Atom, count: int) -> Atom:
     return permuted(x, (*range(rank - count, rank), *range(rank - count)))
 
 
-def percentile(a: Operand, q: Operand, axis: Any = None, method: str = "linear", keepdims: bool = False) -> Atom:
+def percentile(a: Operand, q: Operand, axis: Any = None, method: str = "linear",
+               keepdims: bool = False) -> Atom:
     return quantile(a, ufunc(np.true_divide, q, 100.0), axis, method, keepdims)
 
 
@@ -333,5 +339,6 @@ def insert(arr: Operand, obj: Any, values: Operand, axis: Any = None) -> Atom:
         dims = tuple(d for k, d in enumerate(x.type.dims) if k != axis)
         new = expand_dims(new, 0) if axis == 0 and new.type.ndim == x.type.ndim == 1 else expand_dims(
             broadcast_to(new, dims), axis) if new.type.ndim <= len(dims) else new
-    return concatenate([part(x, axis, 0, at), to_dtype(new, x.type.dtype), part(x, axis, at, size - at)], axis)
+    return concatenate([part(x, axis, 0, at), to_dtype(new, x.type.dtype), part(x, axis, at, size - at)],
+                       axis)
 

@@ -79,8 +79,10 @@ def ravel(x: Operand, order: str = "C") -> Atom:
 
 def transpose(x: Operand, *axes: Any) -> Atom:
     x = lift(x)
-    given = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (list, tuple))) else axes or None
-    order = tuple(reversed(range(x.type.ndim))) if given is None else tuple(axis_of(a, x.type.ndim) for a in given)
+    given = axes[0] if len(axes) == 1 and (axes[0] is None
+                                           or isinstance(axes[0], (list, tuple))) else axes or None
+    order = tuple(reversed(range(x.type.ndim))) if given is None else tuple(axis_of(a, x.type.ndim)
+                                                                            for a in given)
     if sorted(order) != list(range(x.type.ndim)):
         raise ShapeError(f"axes {order} do not match an array of {x.type.ndim} dimensions", code="axis")
     return permuted(x, order)
@@ -106,7 +108,8 @@ def moveaxis(x: Operand, source: Any, destination: Any) -> Atom:
     x = lift(x)
     rank = x.type.ndim
     sources = [axis_of(a, rank) for a in (source if isinstance(source, (list, tuple)) else [source])]
-    targets = [axis_of(a, rank) for a in (destination if isinstance(destination, (list, tuple)) else [destination])]
+    targets = [axis_of(a, rank)
+               for a in (destination if isinstance(destination, (list, tuple)) else [destination])]
     order = [k for k in range(rank) if k not in sources]
     for target, origin in sorted(zip(targets, sources)):
         order.insert(target, origin)
@@ -155,7 +158,8 @@ def atleast(rank: int) -> Any:
         for x in map(lift, xs):
             if x.type.ndim < rank:
                 # NumPy's atleast_3d puts a vector in the middle, a matrix in front
-                front = (0,) * (rank - x.type.ndim) if rank < 3 else {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[x.type.ndim]
+                front = (0,) * (rank - x.type.ndim) if rank < 3 else {0: (0, 1, 2), 1: (0, 2),
+                                                                      2: (2,)}[x.type.ndim]
                 x = expand_dims(x, tuple(range(len(front))) if rank < 3 else front)
             made.append(x)
         return made[0] if len(made) == 1 else tuple(made)
@@ -180,14 +184,14 @@ def concatenate(xs: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_
     if ranks == {0}:
         raise ShapeError("numbers cannot be concatenated", remedy="use numpy.stack", code="concatenate")
     if len(ranks) > 1:
-        raise ShapeError(f"arrays of {' and '.join(map(str, sorted(ranks)))} dimensions cannot be concatenated",
-                         code="concatenate")
+        raise ShapeError(f"arrays of {' and '.join(map(str, sorted(ranks)))} dimensions cannot be "
+                         "concatenated", code="concatenate")
     axis = axis_of(axis, atoms[0].type.ndim)
     for a in atoms[1:]:
         for k, (d, e) in enumerate(zip(a.type.dims, atoms[0].type.dims)):
             if k != axis and d != e:
-                raise ShapeError(f"arrays of shapes {_shown(atoms[0].type.dims)} and {_shown(a.type.dims)} cannot be "
-                                 f"concatenated along axis {axis}: {e} against {d}", code="concatenate")
+                raise ShapeError(f"arrays of shapes {_shown(atoms[0].type.dims)} and {_shown(a.type.dims)} "
+                                 f"cannot be concatenated along axis {axis}: {e} against {d}", code="concatenate")
     return atoms[0] if len(atoms) == 1 else concatenate_primitive(*atoms, axis=axis)
 
 
@@ -249,7 +253,9 @@ def block(xs: Any) -> Atom:
         return 1 + builtins.max(map(depth_of, value)) if isinstance(value, list) else 0
     deepest = depth_of(xs)
     rank = builtins.max(deepest, *(a.type.ndim for a in _leaves(xs)))
-    lifted = _map(xs, lambda x: expand_dims(x, tuple(range(rank - lift(x).type.ndim))) if lift(x).type.ndim < rank else x)
+    lifted = _map(xs,
+                  lambda x: expand_dims(x, tuple(range(rank - lift(x).type.ndim))) if lift(x).type.ndim < rank
+                  else x)
     return join(lifted, 0, deepest)
 
 
@@ -284,7 +290,8 @@ def array_split(x: Operand, sections: Any, axis: int = 0) -> list[Atom]:
     if not isinstance(sections, (int, np.integer)):
         return _cut(x, [dim_of(s) for s in sections], axis)
     if not isinstance(size, int):
-        raise UnsupportedError(f"array_split of {size} elements: the sizes of the parts are not known", code="split")
+        raise UnsupportedError(f"array_split of {size} elements: the sizes of the parts are not known",
+                               code="split")
     each, extra = divmod(size, int(sections))
     ends = [0, *np.cumsum([each + (k < extra) for k in range(int(sections))]).tolist()]
     return [part(x, axis, a, b - a) for a, b in zip(ends, ends[1:])]
@@ -376,7 +383,8 @@ def repeat(x: Operand, repeats: Any, axis: Any = None) -> Atom:
         counts = np.asarray(repeats)
         if counts.size != 1:
             if counts.shape != (x.type.dims[axis],):
-                raise ShapeError(f"{counts.size} counts do not fit {x.type.dims[axis]} elements", code="repeat")
+                raise ShapeError(f"{counts.size} counts do not fit {x.type.dims[axis]} elements",
+                                 code="repeat")
             from .library_search import take
             return take(x, np.repeat(np.arange(counts.size), counts), axis, checked=True)
         repeats = int(counts.ravel()[0])

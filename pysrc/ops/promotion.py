@@ -1,7 +1,8 @@
-"""What core leaves to its callers: NumPy's promotion and broadcasting, made explicit by `convert` and `broadcast`.
+"""What core leaves to its callers: NumPy's promotion and broadcasting, made explicit by `convert` and
+`broadcast`.
 
-In: operands as the library gets them: core atoms, NumPy arrays and scalars (strong), Python numbers (weak), lists.
-Out: core atoms of one dtype and one shape.
+In: operands as the library gets them: core atoms, NumPy arrays and scalars (strong), Python numbers (weak),
+lists. Out: core atoms of one dtype and one shape.
 
     a, b = promote(x, 2)            # x: f32[n]; b is f32(2.0)
     a, b = broadcast_arrays(a, b)   # both f32[n]
@@ -29,7 +30,7 @@ Operand = Any
 
 
 class Weak:
-    """A staged Python number: an atom that takes the dtype of what it meets. `python` is int, float or complex."""
+    """A staged Python number, which takes the dtype of what it meets. `python`: int, float, complex."""
 
     __slots__ = ("atom", "python")
 
@@ -38,7 +39,7 @@ class Weak:
 
 
 def is_weak(value: Any) -> bool:
-    """True for Python's own numbers, which take the dtype of what they meet. A bool is strong, as in NumPy."""
+    """True for Python's own numbers, which take the dtype of what they meet. A bool is strong."""
     return type(value) in (int, float, complex, Weak)
 
 
@@ -126,9 +127,12 @@ def broadcast_dims(*shapes: Sequence[DimLike]) -> tuple[DimLike, ...]:
             if size == 1:
                 size = shape[at]
             elif size != shape[at]:
-                shown = " and ".join(f"({', '.join(map(str, s))}{',' if len(s) == 1 else ''})" for s in shapes)
-                raise ShapeError(f"arrays of shapes {shown} do not broadcast together: {size} against {shape[at]}",
-                                 remedy="give both arrays the same size along that axis, or size 1", code="broadcast")
+                shown = " and ".join(f"({', '.join(map(str, s))}{',' if len(s) == 1 else ''})"
+                                     for s in shapes)
+                raise ShapeError(f"arrays of shapes {shown} do not broadcast together: "
+                                 f"{size} against {shape[at]}",
+                                 remedy="give both arrays the same size along that axis, or size 1",
+                                 code="broadcast")
         out.append(size)
     return tuple(out)
 
@@ -203,7 +207,8 @@ def dim_of(value: Any) -> DimLike:
     if isinstance(value, Var) and value.type.dtype.kind in "iu" and not value.type.dims:
         if value.type.value is not None:
             return value.type.value
-        size = as_dim(to_dtype(value, i64), size=fresh_symbol(value.name if value.name.isidentifier() else "size"))
+        size = as_dim(to_dtype(value, i64),
+                      size=fresh_symbol(value.name if value.name.isidentifier() else "size"))
         return size.type.value
     raise DTypeError(f"a size must be an integer, got {value!r}", code="size")
 
@@ -248,6 +253,6 @@ def scalar_dim(dim: DimLike, dtype: Any) -> Atom:
     return literal(dim, dtype) if isinstance(dim, int) else to_dtype(dim_value(dim=dim), dtype)
 
 
-__all__ = ["lift", "promote", "result_type", "to_dtype", "broadcast_dims", "broadcast_arrays", "broadcast_to", "ufunc",
-           "as_ufunc", "resolve", "dim_of", "shape_of", "axis_of", "axes_of", "scalar_dim", "inexact_dtype", "is_weak",
-           "dtype_of", "Weak", "weak_type"]
+__all__ = ["lift", "promote", "result_type", "to_dtype", "broadcast_dims", "broadcast_arrays", "broadcast_to",
+           "ufunc", "as_ufunc", "resolve", "dim_of", "shape_of", "axis_of", "axes_of", "scalar_dim",
+           "inexact_dtype", "is_weak", "dtype_of", "Weak", "weak_type"]

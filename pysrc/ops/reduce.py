@@ -46,7 +46,8 @@ reduce_sum = Primitive(
     numpy=lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype),
     jvp=(lambda x_dot, y, x, *, axes: reduce_sum(x_dot, axes=axes),),
     transpose=(lambda y_bar, x, *, axes: spread(y_bar, x, axes),),
-    batch=batch_axes(lambda: reduce_sum), native=Reduce("sum"), doc="Sum over `axes`, in the operand's dtype.")
+    batch=batch_axes(lambda: reduce_sum), native=Reduce("sum"),
+    doc="Sum over `axes`, in the operand's dtype.")
 
 
 def _product_of_others(x: Any, axes: tuple) -> Any:
@@ -65,7 +66,8 @@ def _product_of_others(x: Any, axes: tuple) -> Any:
         running = cumprod(rows, axis=last, reverse=reverse)
         edge = tuple(int(k == last) for k in range(last + 1))
         none = (0,) * (last + 1)
-        longer = pad(running, ones, low=none if reverse else edge, high=edge if reverse else none, interior=none)
+        longer = pad(running, ones, low=none if reverse else edge, high=edge if reverse else none,
+                     interior=none)
         first = [1 if reverse and k == last else 0 for k in range(last + 1)]
         sides.append(slice(longer, *map(start, first), shape=flat, step=(1,) * (last + 1)))
     others = reshape(mul(*sides), shape=tuple(x.type.dims[k] for k in order))
@@ -76,7 +78,8 @@ reduce_prod = Primitive(
     "reduce_prod", type=reduced_type,
     numpy=lambda x, *, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype),
     jvp=(lambda x_dot, y, x, *, axes: reduce_sum(mul(x_dot, _product_of_others(x, axes)), axes=axes),),
-    transpose=NotLinear, batch=batch_axes(lambda: reduce_prod), native=Reduce("prod"), doc="Product over `axes`.")
+    transpose=NotLinear, batch=batch_axes(lambda: reduce_prod), native=Reduce("prod"),
+    doc="Product over `axes`.")
 
 
 def _extreme_type(name: str) -> Callable[..., Array]:
@@ -129,12 +132,12 @@ def _position(name: str, numpy: Callable) -> Primitive:
 
     made = Primitive(name, type=rule, numpy=lambda x, *, axes: numpy(x, axis=axes[0]), jvp=(Zero,),
                      transpose=NotLinear, batch=batch_axes(lambda: made), native=Reduce(name),
-                     doc="Where along the one axis in `axes` the extreme is; the first, and the first NaN before all.")
+                     doc="Where along the one axis the extreme first is; the first NaN comes before all.")
     return made
 
 
 argmax = _position("argmax", np.argmax)
 argmin = _position("argmin", np.argmin)
 
-__all__ = ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all", "argmax", "argmin",
-           "reduced_type", "spread", "batch_axes"]
+__all__ = ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all", "argmax",
+           "argmin", "reduced_type", "spread", "batch_axes"]

@@ -1,7 +1,8 @@
-"""Structured control flow: `loop`, `cond`, `call`. Their bodies are closed Functions, captures are leading operands.
+"""Structured control flow: `loop`, `cond`, `call`. Their bodies are closed Functions, captures are leading
+operands.
 
-In: operands by role. Out: results by role. docs/design.md section 3 has the contract; the transformations hold their
-derivative, transpose and batch rules.
+In: operands by role. Out: results by role. docs/design.md section 3 has the contract; the transformations
+hold their derivative, transpose and batch rules.
 
 Newton's iteration for Kepler's equation E - e sin E = M:
 
@@ -37,7 +38,8 @@ def _loop_type(*types: Array, body: Function, cond: Function | None, length: Dim
                reverse: bool = False, parallel: bool = False, size: str | None = None) -> tuple:
     require(roles.segments == 0, "loop: segments are not supported yet")
     require(cond is not None or length is not None, "loop: needs a length or a condition")
-    require((cond is None) == (size is None), "loop: `size` names the trip count exactly when there is a condition")
+    require((cond is None) == (size is None),
+            "loop: `size` names the trip count exactly when there is a condition")
     require(not (reverse and cond is not None), "loop: only a loop of known length runs in reverse")
     require(not (parallel and (roles.carries or cond is not None)), "loop: a parallel loop carries nothing")
     consts, carries, accumulators, rows = roles.parts(types)
@@ -63,7 +65,8 @@ def _loop_type(*types: Array, body: Function, cond: Function | None, length: Dim
     return outs if cond is None else (Size(Sym(size)), *outs)  # type: ignore[arg-type]
 
 
-def _loop_numpy(run: Callable, *args: Any, body: Function, cond: Function | None, length: int | None, roles: Roles,
+def _loop_numpy(run: Callable, *args: Any, body: Function, cond: Function | None, length: int | None,
+                roles: Roles,
                 reverse: bool = False, parallel: bool = False, size: Any = None) -> tuple:
     consts, carries, accumulators, rows = roles.parts(args)
     state = (*carries, *accumulators)
@@ -101,7 +104,8 @@ loop = Primitive(
 
 def _cond_type(index: Array, *types: Array, branches: tuple) -> tuple:
     require(not index.dims and index.dtype.kind in "biu", f"cond: index is {index}")
-    require(len(branches) >= 1 and (index.dtype != bool or len(branches) == 2), "cond: a bool index has two branches")
+    require(len(branches) >= 1 and (index.dtype != bool or len(branches) == 2),
+            "cond: a bool index has two branches")
     for branch in branches:
         require(len(branch.params) == len(types) and all(map(_fits, types, branch.param_types)),
                 f"cond: branch takes {branch.param_types}, gets {types}")
@@ -112,8 +116,10 @@ def _cond_type(index: Array, *types: Array, branches: tuple) -> tuple:
 
 
 cond = Primitive(
-    "cond", type=_cond_type, numpy=lambda run, index, *args, branches: tuple(run(branches[int(index)], *args)),
-    jvp=ByTransform, transpose=ByTransform, batch=ByTransform, native=Region("cond"), multiple=True, region=True,
+    "cond", type=_cond_type,
+    numpy=lambda run, index, *args, branches: tuple(run(branches[int(index)], *args)),
+    jvp=ByTransform, transpose=ByTransform, batch=ByTransform, native=Region("cond"), multiple=True,
+    region=True,
     doc="branches[index](*operands); a bool index picks branches[0] when False, branches[1] when True.")
 
 
@@ -125,5 +131,6 @@ def _call_type(*types: Array, function: Function) -> tuple:
 
 call = Primitive(
     "call", type=_call_type, numpy=lambda run, *args, function: tuple(run(function, *args)),
-    jvp=ByTransform, transpose=ByTransform, batch=ByTransform, native=Region("call"), multiple=True, region=True,
+    jvp=ByTransform, transpose=ByTransform, batch=ByTransform, native=Region("call"), multiple=True,
+    region=True,
     doc="function(*operands).")

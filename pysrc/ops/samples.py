@@ -25,7 +25,7 @@ u8 = np.dtype("uint8")
 
 @dataclass(frozen=True)
 class Sample:
-    """One call. `smooth`: differentiable at these operands. `lanes`: further operands for batching; made up if None."""
+    """One call. `smooth`: differentiable at these operands. `lanes`: operands to batch with it."""
 
     args: tuple
     attributes: dict[str, Any] = field(default_factory=dict)
@@ -43,12 +43,13 @@ def values(low: float, high: float, shape: tuple = (2, 3), dtype: Any = f64, see
     """Numbers spread over [low, high] in an irregular order; complex ones have parts there."""
     dtype = np.dtype(dtype)
     generator = np.random.default_rng(seed)
-    if dtype == bool:
+    if dtype.kind == "b":
         return np.asarray(generator.integers(0, 2, shape).astype(bool))[()]
     if dtype.kind in "iu":
         return np.asarray(generator.integers(int(low), int(high), shape, endpoint=True)).astype(dtype)[()]
     count = int(np.prod(shape))
-    spread = generator.permutation(low + (high - low) * (np.arange(count) + 0.37) / max(count, 1)).reshape(shape)
+    spread = generator.permutation(low
+                                   + (high - low) * (np.arange(count) + 0.37) / max(count, 1)).reshape(shape)
     if dtype.kind == "c":
         other = low + (high - low) * generator.random(shape)
         return np.asarray(spread + 1j * other).astype(dtype)[()]
@@ -87,25 +88,32 @@ SMALL = (0, 7)
 
 SAMPLES: dict[str, list[Sample]] = {
     "neg": pointwise((-3, 3), dtypes=NUMBERS), "add": pointwise((-3, 3), (-3, 3), dtypes=(*NUMBERS, bool_)),
-    "sub": pointwise((-3, 3), (-3, 3), dtypes=NUMBERS), "mul": pointwise((-3, 3), (-3, 3), dtypes=(*NUMBERS, bool_)),
+    "sub": pointwise((-3, 3), (-3, 3), dtypes=NUMBERS),
+    "mul": pointwise((-3, 3), (-3, 3), dtypes=(*NUMBERS, bool_)),
     "div": pointwise((-3, 3), (0.5, 3), dtypes=EVERY_FLOAT),
-    "floor_div": pointwise((-9, 9), (1, 3.3), dtypes=REAL) + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32, u8)),
+    "floor_div": pointwise((-9, 9), (1, 3.3), dtypes=REAL)
+    + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32, u8)),
     "mod": pointwise((-9, 9), (1, 3.3), dtypes=REAL) + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32, u8)),
     "fmod": pointwise((-9, 9), (1, 3.3), dtypes=REAL) + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32)),
-    "integer_pow": [s for n in (0, 1, 2, 3, 5, 7, 8, 11) for s in pointwise((-2, 2), dtypes=(*REAL, i64), exponent=n)]
+    "integer_pow": [s for n in (0, 1, 2, 3, 5, 7, 8, 11)
+                    for s in pointwise((-2, 2), dtypes=(*REAL, i64), exponent=n)]
     + [s for n in (-1, -2) for s in pointwise((0.5, 2), dtypes=EVERY_FLOAT, exponent=n)],
     "pow": pointwise((0.3, 3), (-2, 2), dtypes=EVERY_FLOAT) + pointwise((0, 5), (0, 4), dtypes=INTEGERS),
-    "sign": pointwise((-3, 3), dtypes=(*REAL, c128, i64)), "abs": pointwise((-3, 3), dtypes=(*NUMBERS, bool_)),
+    "sign": pointwise((-3, 3), dtypes=(*REAL, c128, i64)),
+    "abs": pointwise((-3, 3), dtypes=(*NUMBERS, bool_)),
     "max": pointwise((-3, 3), (-3, 3), dtypes=(*REAL, *INTEGERS, bool_)),
     "min": pointwise((-3, 3), (-3, 3), dtypes=(*REAL, *INTEGERS, bool_)),
-    "erf": pointwise((-3, 3)), "erfc": pointwise((-3, 3)), "erfinv": pointwise(UNIT), "lgamma": pointwise((0.2, 9)),
+    "erf": pointwise((-3, 3)), "erfc": pointwise((-3, 3)), "erfinv": pointwise(UNIT),
+    "lgamma": pointwise((0.2, 9)),
     "digamma": pointwise((0.2, 9)), "polygamma": pointwise((0.2, 9), order=1) + pointwise((0.2, 9), order=2),
     "hypot": pointwise((-3, 3), (1, 3)), "arctan2": pointwise((-3, 3), (0.5, 3)),
     "logaddexp": pointwise((-3, 3), (-3, 3)), "logaddexp2": pointwise((-3, 3), (-3, 3)),
     "copysign": pointwise((0.5, 3), (-3, 3)), "nextafter": pointwise((-3, 3), (-3, 3), smooth=False),
-    "shift_left": pointwise(SMALL, (0, 40), dtypes=INTEGERS), "shift_right": pointwise((-99, 99), SMALL, dtypes=(i64, i32))
+    "shift_left": pointwise(SMALL, (0, 40), dtypes=INTEGERS),
+    "shift_right": pointwise((-99, 99), SMALL, dtypes=(i64, i32))
     + pointwise((0, 250), SMALL, dtypes=(u32, u8)),
-    "popcount": pointwise((0, 250), dtypes=INTEGERS), "stop_gradient": pointwise((-3, 3), dtypes=(*NUMBERS, bool_),
+    "popcount": pointwise((0, 250), dtypes=INTEGERS),
+    "stop_gradient": pointwise((-3, 3), dtypes=(*NUMBERS, bool_),
                                                                                  smooth=False),
     "complex_": pointwise((-3, 3), (-3, 3)), "real": pointwise((-3, 3), dtypes=(c128, c64)),
     "imag": pointwise((-3, 3), dtypes=(c128, c64)), "conj": pointwise((-3, 3), dtypes=(c128, c64)),
@@ -113,16 +121,19 @@ SAMPLES: dict[str, list[Sample]] = {
                for s in SHAPES for t in (*EVERY_FLOAT, i64, bool_)],
     "convert": [Sample((values(0, 3, s, a),), {"dtype": b}, smooth=a.kind in "fc" and b.kind in "fc")
                 for s in SHAPES for a in (f64, f32, i64, bool_) for b in (f64, f32, i64, i32, c128)]
-    + [Sample((values(0, 3, (3,), c128),), {"dtype": f64}), Sample((values(0, 3, (3,)),), {"dtype": bool_}, False)],
+    + [Sample((values(0, 3, (3,), c128),), {"dtype": f64}),
+       Sample((values(0, 3, (3,)),), {"dtype": bool_}, False)],
 }
 
-_UNARY = {(-3, 3): "exp exp2 expm1 sin cos tanh sinh cosh arctan arcsinh", (0.2, 5): "log log2 log10 sqrt log1p",
+_UNARY = {(-3, 3): "exp exp2 expm1 sin cos tanh sinh cosh arctan arcsinh",
+          (0.2, 5): "log log2 log10 sqrt log1p",
           (-1.4, 1.4): "tan", UNIT: "arcsin arccos arctanh", (1.1, 4): "arccosh"}
 for _range, _names in _UNARY.items():
     for _name in _names.split():
         SAMPLES[_name] = pointwise(_range, dtypes=EVERY_FLOAT)
 for _name in "floor ceil trunc rint cbrt signbit isnan isinf isfinite".split():
-    SAMPLES[_name] = pointwise((0.6, 3.3)) + (pointwise((-3, 3), dtypes=(c128,)) if _name.startswith("is") else [])
+    SAMPLES[_name] = pointwise((0.6, 3.3)) + (pointwise((-3, 3), dtypes=(c128,)) if _name.startswith("is")
+                                              else [])
 for _name in "eq ne lt le gt ge".split():
     _dtypes = (*NUMBERS, bool_) if _name in ("eq", "ne") else (*REAL, *INTEGERS, bool_)
     SAMPLES[_name] = pointwise((-2, 2), (-2, 2), dtypes=_dtypes)
@@ -156,7 +167,8 @@ SAMPLES |= {
                         ((3, 4), (4,), ((1,), (0,)), ((), ())), ((4,), (4, 3), ((0,), (0,)), ((), ())),
                         ((2, 3, 4), (2, 4, 5), ((2,), (1,)), ((0,), (0,))), ((3,), (2,), ((), ()), ((), ())),
                         ((3, 2), (2, 3), ((), ()), ((0, 1), (1, 0))),
-                        ((2, 3, 4, 5), (5, 6, 3, 4), ((2, 3), (3, 0)), ((1,), (2,))), ((0, 4), (4, 2), ((1,), (0,)),
+                        ((2, 3, 4, 5), (5, 6, 3, 4), ((2, 3), (3, 0)), ((1,), (2,))),
+                        ((0, 4), (4, 2), ((1,), (0,)),
                                                                                        ((), ()))]],
     "iota": [Sample((), {"length": n, "dtype": t}) for n in (0, 4) for t in (i64, f64, i32)],
     "constant": [Sample((), {"value": ConstantArray(a)}) for a in (MATRIX, WHOLE, values(0, 1, (2, 0)))],
@@ -199,7 +211,8 @@ SAMPLES |= {name: each([MATRIX], ALONG) + each([WHOLE], ALONG) + each([WITH_NAN[
 _SORTED = np.array([-1.0, 0.5, 0.5, 2.0, np.nan])
 SAMPLES["searchsorted"] = [
     Sample((_SORTED, np.asarray(v)[()]), {"right": right}, smooth=False,
-           lanes=((_SORTED[:4].repeat([2, 1, 1, 1]), np.asarray(v)[()] * 0.5), (_SORTED * 2, np.asarray(v)[()])))
+           lanes=((_SORTED[:4].repeat([2, 1, 1, 1]), np.asarray(v)[()] * 0.5),
+                  (_SORTED * 2, np.asarray(v)[()])))
     for right in (False, True) for v in (np.array([0.5, -3.0, np.nan, 9.0, 2.0]), 0.5, np.zeros((0, 2)))]
 
 # --- indexing ----------------------------------------------------------------------------------------------
@@ -224,15 +237,19 @@ SAMPLES["slice"] = [
     Sample((np.float64(2.0),), {"shape": (), "step": ()})]
 for _name in ("slice_update", "slice_add"):
     SAMPLES[_name] = [
-        Sample(attributes={"step": (1, 1)}, **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 0), _starts(2, 2))),
-        Sample(attributes={"step": (2, -1)}, **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 4), _starts(0, 2))),
+        Sample(attributes={"step": (1, 1)},
+               **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 0), _starts(2, 2))),
+        Sample(attributes={"step": (2, -1)},
+               **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 4), _starts(0, 2))),
         Sample(attributes={"step": (1, 1)}, **_moved((WHOLE, WHOLE[:1, :2]), _starts(1, 0), _starts(2, 2))),
         Sample((np.float64(2.0), np.float64(3.0)), {"step": ()})]
 
 _PICKS: list[tuple] = [((np.array([3, 0, 3]),), (0,)), ((np.array([[1, 4], [0, 4]]),), (1,)),
-                       ((np.array([3, 0, 3]), np.array([1, 2, 1])), (0, 1)), (_starts(2), (1,)), (_starts(2, 3), (0, 1)),
+                       ((np.array([3, 0, 3]), np.array([1, 2, 1])), (0, 1)), (_starts(2), (1,)),
+                       (_starts(2, 3), (0, 1)),
                        ((np.array([1, 2]), np.array([3, 3])), (1, 0)), ((np.zeros(0, int),), (0,))]
-SAMPLES["gather"] = [Sample((t, *i), {"axes": a}) for i, a in _PICKS for t in (TABLE, values(0, 9, (5, 5), i32))]
+SAMPLES["gather"] = [Sample((t, *i), {"axes": a}) for i, a in _PICKS
+                     for t in (TABLE, values(0, 9, (5, 5), i32))]
 
 
 def _scatters() -> list[Sample]:
@@ -241,7 +258,8 @@ def _scatters() -> list[Sample]:
         rest = tuple(d for k, d in enumerate((5, 5)) if k not in axes)
         for dtype in (f64, i64):
             new = values(-1, 1, (*np.shape(indices[0]), *rest), dtype, 3)
-            made.append(Sample((values(-3, 3, (5, 5), dtype), new, *indices), {"axes": axes, "unique": False}))
+            made.append(Sample((values(-3, 3, (5, 5), dtype), new, *indices),
+                               {"axes": axes, "unique": False}))
     made.append(Sample((TABLE, values(0, 1, (2, 5)), np.array([2, 0])), {"axes": (0,), "unique": True}))
     return made
 
@@ -262,7 +280,8 @@ def _counted() -> Function:
 
 
 def _shrinking() -> dict[str, Any]:
-    body = trace("shrink", lambda i, x: sub(x, mul(literal(0.25, f64), cos(x))), [("i", COUNT), ("x", SCALAR)])
+    body = trace("shrink", lambda i, x: sub(x, mul(literal(0.25, f64), cos(x))),
+                 [("i", COUNT), ("x", SCALAR)])
     cond = trace("large", lambda i, x: lt(literal(0.125, f64), x), [("i", COUNT), ("x", SCALAR)])
     return {"body": body, "cond": cond, "length": None, "roles": Roles(0, 1, 0, 0), "size": "T"}
 

@@ -40,8 +40,10 @@ def _scan(name: str, ufunc: np.ufunc, monoid: str, jvp: Any, transpose: Any = No
     def batch(size: Any, args: Any, batched: Any, *, axis: int, reverse: bool) -> tuple:
         return made(args[0], axis=axis + 1, reverse=reverse), True
 
-    made = Primitive(name, type=_scan_type(name, monoid in ("max", "min")), numpy=numpy, jvp=jvp, transpose=transpose,
-                     batch=batch, native=Scan(monoid), doc=f"Running {monoid} along `axis`, from the end if `reverse`.")
+    made = Primitive(name, type=_scan_type(name, monoid in ("max", "min")), numpy=numpy, jvp=jvp,
+                     transpose=transpose,
+                     batch=batch, native=Scan(monoid),
+                     doc=f"Running {monoid} along `axis`, from the end if `reverse`.")
     return made
 
 
@@ -57,7 +59,8 @@ def _cumprod_jvp(x_dot: Any, y: Any, x: Any, *, axis: int, reverse: bool) -> Any
     from .structure import pad
     rank, length = x.type.ndim, x.type.dims[axis]
     edge, none = tuple(int(k == axis) for k in range(rank)), (0,) * rank
-    longer = pad(y, like(Array(y.type.dtype), 1), low=none if reverse else edge, high=edge if reverse else none,
+    longer = pad(y, like(Array(y.type.dtype), 1), low=none if reverse else edge,
+                 high=edge if reverse else none,
                  interior=none)
     first = [int(reverse and k == axis) for k in range(rank)]
     before = slice(longer, *map(start, first), shape=x.type.dims, step=(1,) * rank)
@@ -66,7 +69,8 @@ def _cumprod_jvp(x_dot: Any, y: Any, x: Any, *, axis: int, reverse: bool) -> Any
     row = rows[0].type.with_dims(rows[0].type.dims[1:])
     with Builder("cumprod_tangent") as body:
         body.parameter("i", Array(i64))
-        running, x_k, x_dot_k, before_k = (body.parameter(n, row) for n in ("running", "x", "x_dot", "before"))
+        running, x_k, x_dot_k, before_k = (body.parameter(n, row)
+                                           for n in ("running", "x", "x_dot", "before"))
         tangent = add(mul(x_k, running), mul(x_dot_k, before_k))
         function = body.function((tangent, tangent))
     _, stacked = loop(zeros(row), *rows, body=function, cond=None, length=length, roles=Roles(0, 1, 0, 3),

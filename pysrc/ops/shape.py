@@ -41,7 +41,8 @@ def _broadcast_batch(size: Any, args: Any, batched: Any, *, shape: tuple, axes: 
 
 broadcast = Primitive(
     "broadcast", type=_broadcast_type, numpy=_broadcast_numpy,
-    jvp=(lambda x_dot, y, x, **attributes: broadcast(x_dot, **attributes),), transpose=(_broadcast_transpose,),
+    jvp=(lambda x_dot, y, x, **attributes: broadcast(x_dot, **attributes),),
+    transpose=(_broadcast_transpose,),
     batch=_broadcast_batch,
     native=Move(lambda index, types, *, shape, axes: (Piece(0, tuple(index[a] for a in axes)),)),
     doc="Repeat x: dim k of x becomes dim axes[k] of `shape`.")
@@ -54,7 +55,7 @@ def _reshape_type(x: Array, *, shape: tuple) -> Array:
 
 
 def _reshape_pieces(index: tuple, types: Any, *, shape: tuple) -> tuple:
-    """Dims that stay and dims of size 1 keep their own index; only what is merged or cut is counted through."""
+    """Dims that stay and dims of size 1 keep their own index; only what is merged or cut is counted."""
     dims, source = types[0].dims, []
     i = j = 0
     while i < len(dims):
@@ -65,7 +66,8 @@ def _reshape_pieces(index: tuple, types: Any, *, shape: tuple) -> tuple:
             j += 1
         else:
             p, q = _equal_group(dims[i:], shape[j:])
-            source += [index[j]] if p == q == 1 else unravel(ravel(index[j:j + q], shape[j:j + q]), dims[i:i + p])
+            source += [index[j]] if p == q == 1 else unravel(ravel(index[j:j + q], shape[j:j + q]),
+                                                             dims[i:i + p])
             i, j = i + p, j + q
     return (Piece(0, tuple(source)),)
 

@@ -58,7 +58,8 @@ argsort = Primitive(
 
 
 def _search_type(a: Array, v: Array, *, right: bool) -> Array:
-    require(a.ndim == 1 and a.dtype == v.dtype and a.dtype.kind != "c", f"searchsorted: {a} and {v} do not fit")
+    require(a.ndim == 1 and a.dtype == v.dtype and a.dtype.kind != "c",
+            f"searchsorted: {a} and {v} do not fit")
     return v.plain.with_dtype(i64)
 
 
@@ -100,7 +101,8 @@ def _bisect(a: Any, v: Any, *, right: bool) -> Any:
         body = builder.function([select(above, add(half, like(half, 1)), low), select(above, high, select(
             is_open, half, high))])
     end = broadcast_to(start(a.type.dims[0]), places.dims)
-    _, low, _ = loop(a, v, zeros(places), end, body=body, cond=condition, length=None, roles=Roles(2, 2, 0, 0),
+    _, low, _ = loop(a, v, zeros(places), end, body=body, cond=condition, length=None,
+                     roles=Roles(2, 2, 0, 0),
                      size=fresh_symbol("T"))
     return low
 

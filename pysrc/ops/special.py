@@ -31,11 +31,13 @@ erf = elementwise("erf", special.erf, spellings=(math.erf,), type=library_float,
 erfc = elementwise("erfc", special.erfc, spellings=(math.erfc,), type=library_float,
                    jvp=(lambda x_dot, y, x: neg(mul(x_dot, _gauss(x))),))
 erfinv = elementwise("erfinv", special.erfinv, type=library_float,
-                     jvp=(lambda x_dot, y, x: mul(x_dot, mul(like(y, 1 / TWO_OVER_ROOT_PI), exp(mul(y, y)))),))
+                     jvp=(lambda x_dot, y, x: mul(x_dot,
+                                                  mul(like(y, 1 / TWO_OVER_ROOT_PI), exp(mul(y, y)))),))
 lgamma = elementwise("lgamma", special.gammaln, spellings=(math.lgamma,), type=library_float,
                      jvp=(lambda x_dot, y, x: mul(x_dot, digamma(x)),), doc="log(|gamma(x)|).")
 digamma = elementwise("digamma", special.digamma, type=library_float,
-                      jvp=(lambda x_dot, y, x: mul(x_dot, polygamma(x, order=1)),), doc="Derivative of lgamma.")
+                      jvp=(lambda x_dot, y, x: mul(x_dot, polygamma(x, order=1)),),
+                      doc="Derivative of lgamma.")
 
 
 def _polygamma_type(x: Array, *, order: int) -> Array:

@@ -45,7 +45,9 @@ def check_type(primitive: Primitive, sample: Sample) -> None:
     sizes = {t.value.name: int(o) for t, o in zip(function.result_types, outs) if t.value is not None
              and not isinstance(t.value, int)}
     for out, type_ in zip(outs, function.result_types, strict=True):
-        assert isinstance(out, np.ndarray if type_.dims else np.generic), f"{primitive} gives a {type(out).__name__}"
+        assert isinstance(out,
+                          np.ndarray if type_.dims
+                          else np.generic), f"{primitive} gives a {type(out).__name__}"
         got, want = type_of(out), substitute_type(type_, sizes).plain
         assert got == want, f"{primitive} gives {got}, its type rule {want}"
 
@@ -64,7 +66,8 @@ def _subsets(positions: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 def differentiable(sample: Sample) -> list[int]:
     """Operands in double precision along which derivatives are compared."""
-    return [k for k, a in enumerate(sample.args) if np.asarray(a).dtype in (f64, c128)] if sample.smooth else []
+    return [k for k, a in enumerate(sample.args)
+            if np.asarray(a).dtype in (f64, c128)] if sample.smooth else []
 
 
 def _direction(value: Any, seed: int) -> Any:
@@ -98,7 +101,7 @@ def check_jvp(primitive: Primitive, sample: Sample) -> None:
 
 
 def jvp_holds(function: Function, args: Sequence[Any], positions: Sequence[int]) -> None:
-    """The jvp program is well formed, leaves the results alone, and its tangents are the differences' limits."""
+    """The jvp program is well formed, leaves the results alone, and its tangents are limits of differences."""
     forward, nonzero = jvp(function, [k in positions for k in range(len(args))])
     check(forward)
     dots = {k: _direction(args[k], k) for k in positions}
@@ -114,7 +117,8 @@ def jvp_holds(function: Function, args: Sequence[Any], positions: Sequence[int])
             close(got, want, 2e-7 if exact else 2e-3, f"tangent along operands {positions}")
         elif want is not None:
             tolerance = 1e-7 if want.dtype in (f64, c128) else 2e-3
-            close(want, np.zeros_like(want), tolerance, f"tangent along operands {positions} is said to be zero")
+            close(want, np.zeros_like(want), tolerance,
+                  f"tangent along operands {positions} is said to be zero")
 
 
 def _pairing(left: Sequence[Any], right: Sequence[Any]) -> float:
@@ -146,7 +150,8 @@ def transpose_holds(function: Function, args: Sequence[Any], positions: Sequence
     assert all(found)
     gained = [a - b for a, b in zip(evaluate(backward, *residuals, *bars, *so_far), so_far)]
     tolerance = 1e-9 if all(t.dtype in (f64, c128) for t in tangents) else 1e-5
-    close(_pairing(dots, gained), _pairing(tangents, bars), tolerance, f"transpose along operands {positions}")
+    close(_pairing(dots, gained), _pairing(tangents, bars), tolerance,
+          f"transpose along operands {positions}")
     plain, found = transpose(parts.linear, lin)
     check(plain)
     alone = iter(evaluate(plain, *residuals, *bars))
@@ -160,7 +165,7 @@ def check_batch(primitive: Primitive, sample: Sample) -> None:
 
 
 def batch_holds(function: Function, lanes: Sequence[tuple], positions: Sequence[int]) -> None:
-    """The batched program gives what a loop over lanes gives; operands elsewhere are those of the first lane."""
+    """The batched program gives what a loop over lanes gives; what is not batched is the first lane's."""
     args = lanes[0]
     marks = [k in positions for k in range(len(args))]
     batched, marked = batch(function, len(lanes), marks)
@@ -185,7 +190,8 @@ def check_composite(primitive: Primitive, sample: Sample) -> None:
     with Builder("expansion") as builder:
         params = [builder.parameter(f"x{k}", type_of(a)) for k, a in enumerate(sample.args)]
         function = check(builder.function([primitive.native.rule(*params, **sample.attributes)]))
-    for got, want in zip(evaluate(function, *sample.args), evaluate(program(primitive, sample), *sample.args)):
+    for got, want in zip(evaluate(function, *sample.args),
+                         evaluate(program(primitive, sample), *sample.args)):
         assert np.asarray(got).dtype == np.asarray(want).dtype
         np.testing.assert_allclose(got, want, rtol=1e-12)
 

@@ -54,7 +54,8 @@ def test_joint_rule_that_changes_the_result_is_found(plant):
 
 
 def test_wrong_transpose_is_found(plant):
-    wrong = plant("planted", np.negative, jvp=(lambda x_dot, y, x: wrong(x_dot),), transpose=(lambda y_bar, x: y_bar,))
+    wrong = plant("planted", np.negative, jvp=(lambda x_dot, y, x: wrong(x_dot),),
+                  transpose=(lambda y_bar, x: y_bar,))
     refused("transpose", wrong, X)
 
 
@@ -71,7 +72,8 @@ def test_accumulating_transpose_passes(plant):
 
 
 def test_wrong_type_rule_is_found(plant):
-    refused("type", plant("planted", np.sin, type=lambda x: x.with_dtype(np.dtype("float32")), jvp=(None,)), X)
+    refused("type", plant("planted", np.sin, type=lambda x: x.with_dtype(np.dtype("float32")), jvp=(None,)),
+            X)
 
 
 def test_numpy_rule_that_gives_a_python_number_is_found(plant):
@@ -83,7 +85,8 @@ def test_numpy_rule_that_writes_into_its_operand_is_found(plant):
 
 
 def test_wrong_batch_rule_is_found():
-    wrong = Primitive("planted", type=lambda x: x.with_dims(x.dims[1:]), numpy=lambda x: x.sum(axis=0), jvp=(None,),
+    wrong = Primitive("planted", type=lambda x: x.with_dims(x.dims[1:]), numpy=lambda x: x.sum(axis=0),
+                      jvp=(None,),
                       transpose=NotLinear, batch=lambda size, args, batched: (wrong(args[0]), True),
                       native=REGISTRY["reduce_sum"].native)
     try:

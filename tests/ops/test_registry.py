@@ -1,4 +1,4 @@
-"""Every primitive of the registry against its samples: type, reading back, jvp, transpose, batch. No list here."""
+"""Every primitive of the registry against its samples: type, reading, jvp, transpose, batch. No list here."""
 import numpy as np
 import pytest
 
