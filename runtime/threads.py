@@ -25,14 +25,11 @@ def available() -> int:
 
 
 def requested() -> int:
-    """METAPHRASE_NUM_THREADS, or all available CPUs where it is unset. ValueError when it is no positive
-    integer."""
-    text = os.environ.get("METAPHRASE_NUM_THREADS", "")
-    if not text:
-        return available()
-    if not text.isdecimal() or int(text) < 1:
-        raise ValueError(f"METAPHRASE_NUM_THREADS is {text!r}; it must be a positive integer")
-    return int(text)
+    """METAPHRASE_NUM_THREADS, or all available CPUs where that is unset or 0. ValueError when it is no count."""
+    text = os.environ.get("METAPHRASE_NUM_THREADS", "") or "0"
+    if not text.isdecimal():
+        raise ValueError(f"METAPHRASE_NUM_THREADS is {text!r}; it must be an integer, 0 meaning all processors")
+    return int(text) or available()
 
 
 def use(count: int) -> int:

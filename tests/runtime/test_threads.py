@@ -164,10 +164,12 @@ def test_the_number_of_threads(program, monkeypatch):
     assert seen() == before
     monkeypatch.setenv("METAPHRASE_NUM_THREADS", "5")
     assert threads.requested() == 5
-    for wrong in ("0", "-1", "two", "1.5"):
+    for wrong in ("-1", "two", "1.5"):
         monkeypatch.setenv("METAPHRASE_NUM_THREADS", wrong)
         with pytest.raises(ValueError, match="METAPHRASE_NUM_THREADS"):
             threads.requested()
+    monkeypatch.setenv("METAPHRASE_NUM_THREADS", "0")
+    assert threads.requested() == threads.available()
     monkeypatch.delenv("METAPHRASE_NUM_THREADS")
     assert threads.requested() == threads.available() >= 1
 
