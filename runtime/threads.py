@@ -25,10 +25,10 @@ def available() -> int:
 
 
 def requested() -> int:
-    """METAPHRASE_NUM_THREADS, or all available CPUs where that is unset or 0. ValueError when it is no count."""
+    """METAPHRASE_NUM_THREADS, or all available CPUs where that is unset or 0. ValueError when it is none."""
     text = os.environ.get("METAPHRASE_NUM_THREADS", "") or "0"
     if not text.isdecimal():
-        raise ValueError(f"METAPHRASE_NUM_THREADS is {text!r}; it must be an integer, 0 meaning all processors")
+        raise ValueError(f"METAPHRASE_NUM_THREADS is {text!r}; it must be an integer (0: all processors)")
     return int(text) or available()
 
 
