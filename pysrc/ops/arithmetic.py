@@ -16,7 +16,7 @@ import numpy as np
 from ..core.primitive import Primitive, Zero
 from ..core.types import Array
 from .compare import eq, select
-from .families import elementwise, inexact, like, numeric, ordered, real, real_dtype, require, same_type
+from .families import elementwise, inexact, like, numeric, ordered, real, real_dtype, require
 
 neg = elementwise("neg", np.negative, spellings=(operator.neg,), type=numeric,
                   jvp=(lambda x_dot, y, x: neg(x_dot),), transpose=(lambda y_bar, x: neg(y_bar),))
@@ -155,8 +155,5 @@ def _extreme(name: str, numpy: np.ufunc, doc: str) -> Primitive:
 max_ = _extreme("max", np.maximum, "The larger; NaN if either is NaN.")
 min_ = _extreme("min", np.minimum, "The smaller; NaN if either is NaN.")
 
-# The elementary functions were declared here first; `from .arithmetic import exp` keeps working.
-from .elementary import cos, exp, log, sin, sqrt, tanh  # noqa: E402
-
 __all__ = ["neg", "add", "sub", "mul", "div", "floor_div", "mod", "fmod", "integer_pow", "pow_", "sign",
-           "abs_", "max_", "min_", "sin", "cos", "tanh", "exp", "log", "sqrt", "same_type"]
+           "abs_", "max_", "min_"]

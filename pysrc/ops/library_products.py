@@ -24,16 +24,30 @@ from .dot import dot_general
 from .library_creation import diagonal
 from .library_reductions import sum_
 from .library_shapes import expand_dims, moveaxis, part, permuted, ravel, reshape, stack
-from .promotion import Operand, axis_of, broadcast_dims, broadcast_to, lift, promote, to_dtype, ufunc
+from .promotion import (
+    Operand,
+    axis_of,
+    broadcast_dims,
+    broadcast_to,
+    lift,
+    promote,
+    sized,
+    surely_differ,
+    to_dtype,
+    ufunc,
+)
 from .reduce import reduce_sum
 
 NO_BATCH: tuple = ((), ())
 
 
-def _refuse(a: Atom, b: Atom, left: DimLike, right: DimLike, what: str) -> None:
-    if left != right:
+def _summed_alike(a: Atom, b: Atom, axis: int, other: int, what: str) -> Atom:
+    """b, whose axis `other` has the size of a's `axis`: refused, known or checked at run time."""
+    left, right = a.type.dims[axis], b.type.dims[other]
+    if surely_differ(left, right):
         raise ShapeError(f"{what} of shapes {a.type.dims} and {b.type.dims}: {left} against {right} along "
                          "the axis that is summed", code="product")
+    return sized(b, other % b.type.ndim, left, f"{what}: the axes that are summed have sizes {{}} and {{}}")
 
 
 def matmul(x1: Operand, x2: Operand, dtype: Any = None) -> Atom:
@@ -43,7 +57,7 @@ def matmul(x1: Operand, x2: Operand, dtype: Any = None) -> Atom:
     if not a.type.dims or not b.type.dims:
         raise ShapeError("matmul takes arrays, not numbers", remedy="use * or numpy.multiply", code="product")
     rows, columns = a.type.ndim, b.type.ndim
-    _refuse(a, b, a.type.dims[-1], b.type.dims[max(columns - 2, 0)], "matmul")
+    b = _summed_alike(a, b, -1, max(columns - 2, 0), "matmul")
     if rows <= 2 and columns <= 2:
         return dot_general(a, b, contract=((rows - 1,), (max(columns - 2, 0),)), batch=NO_BATCH)
     if columns == 1:
@@ -67,7 +81,7 @@ def dot(a: Operand, b: Operand) -> Atom:
     if not a.type.dims or not b.type.dims:
         return ufunc(np.multiply, a, b)
     at = max(b.type.ndim - 2, 0)
-    _refuse(a, b, a.type.dims[-1], b.type.dims[at], "dot")
+    b = _summed_alike(a, b, -1, at, "dot")
     return dot_general(a, b, contract=((a.type.ndim - 1,), (at,)), batch=NO_BATCH)
 
 
@@ -80,7 +94,7 @@ def inner(a: Operand, b: Operand) -> Atom:
     a, b = promote(a, b)
     if not a.type.dims or not b.type.dims:
         return ufunc(np.multiply, a, b)
-    _refuse(a, b, a.type.dims[-1], b.type.dims[-1], "inner")
+    b = _summed_alike(a, b, -1, -1, "inner")
     return dot_general(a, b, contract=((a.type.ndim - 1,), (b.type.ndim - 1,)), batch=NO_BATCH)
 
 
@@ -116,7 +130,7 @@ def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Atom:
         raise ShapeError(f"tensordot needs as many axes of either operand, got {left} and {right}",
                          code="product")
     for i, j in zip(left, right):
-        _refuse(a, b, a.type.dims[i], b.type.dims[j], "tensordot")
+        b = _summed_alike(a, b, i, j, "tensordot")
     return dot_general(a, b, contract=(left, right), batch=NO_BATCH)
 
 
@@ -185,8 +199,8 @@ def einsum(subscripts: Any, *operands: Operand, optimize: Any = False, dtype: An
     if dtype is not None:
         atoms = [to_dtype(a, dtype) for a in atoms]
     inputs, output = _parse(subscripts, [a.type.ndim for a in atoms])
-    _sizes(inputs, atoms)
-    terms = [_without_repeats(a, labels) for a, labels in zip(atoms, inputs)]
+    sizes = _sizes(inputs, atoms)
+    terms = [_without_repeats(_fitted(a, labels, sizes), labels) for a, labels in zip(atoms, inputs)]
     while len(terms) > 1:
         i, j = _cheapest(terms, output)
         second, first = terms.pop(j), terms.pop(i)
@@ -241,10 +255,18 @@ def _sizes(inputs: Sequence[str], atoms: Sequence[Atom]) -> dict[str, DimLike]:
     for labels, atom in zip(inputs, atoms):
         for label, dim in zip(labels, atom.type.dims):
             known = sizes.get(label, 1)
-            if known != 1 and dim != 1 and dim != known:
+            if known != 1 and dim != 1 and surely_differ(dim, known):
                 raise ShapeError(f"einsum: axis {label!r} has sizes {known} and {dim}", code="einsum")
-            sizes[label] = dim if known == 1 else known
+            sizes[label] = dim if known == 1 or isinstance(dim, int) and dim != 1 else known
     return sizes
+
+
+def _fitted(x: Atom, labels: str, sizes: dict[str, DimLike]) -> Atom:
+    """Each axis in the size of its letter, by a check where that is not known; size 1 stays."""
+    for k, (label, dim) in enumerate(zip(labels, x.type.dims)):
+        if dim != 1:
+            x = sized(x, k, sizes[label], f"einsum: axis {label} has sizes {{}} and {{}}")
+    return x
 
 
 def _without_repeats(x: Atom, labels: str) -> tuple[Atom, str]:

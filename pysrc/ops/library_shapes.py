@@ -28,12 +28,13 @@ from .promotion import (
     axes_of,
     axis_of,
     broadcast_arrays,
-    broadcast_dims,
     dim_of,
     lift,
     promote,
     scalar_dim,
     shape_of,
+    sized,
+    surely_differ,
     to_dtype,
 )
 from .promotion import broadcast_to as broadcast_atom
@@ -143,7 +144,8 @@ def squeeze(x: Operand, axis: Any = None) -> Atom:
 
 def broadcast_to(x: Operand, shape: Any, subok: bool = False) -> Atom:
     x, dims = lift(x), shape_of(shape)
-    if broadcast_dims(x.type.dims, dims) != dims:
+    wanted = dims[len(dims) - x.type.ndim:]
+    if x.type.ndim > len(dims) or any(d != 1 and surely_differ(d, w) for d, w in zip(x.type.dims, wanted)):
         raise ShapeError(f"cannot broadcast {_shown(x.type.dims)} to {_shown(dims)}", code="broadcast")
     return broadcast_atom(x, dims)
 
@@ -187,11 +189,14 @@ def concatenate(xs: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_
         raise ShapeError(f"arrays of {' and '.join(map(str, sorted(ranks)))} dimensions cannot be "
                          "concatenated", code="concatenate")
     axis = axis_of(axis, atoms[0].type.ndim)
-    for a in atoms[1:]:
-        for k, (d, e) in enumerate(zip(a.type.dims, atoms[0].type.dims)):
-            if k != axis and d != e:
-                raise ShapeError(f"arrays of shapes {_shown(atoms[0].type.dims)} and {_shown(a.type.dims)} "
-                                 f"cannot be concatenated along axis {axis}: {e} against {d}", code="concatenate")
+    first = atoms[0].type.dims
+    for n, a in enumerate(atoms[1:], 1):
+        for k, (d, e) in enumerate(zip(a.type.dims, first)):
+            if k != axis and surely_differ(d, e):
+                raise ShapeError(f"arrays of shapes {_shown(first)} and {_shown(a.type.dims)} cannot be "
+                                 f"concatenated along axis {axis}: {e} against {d}", code="concatenate")
+            if k != axis:
+                atoms[n] = sized(atoms[n], k, e, "arrays to concatenate have sizes {} and {}")
     return atoms[0] if len(atoms) == 1 else concatenate_primitive(*atoms, axis=axis)
 
 
@@ -218,7 +223,8 @@ def stack(xs: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind")
     atoms = promote(*_parts(xs))
     if not atoms:
         raise ShapeError("stack needs at least one array", code="concatenate")
-    if odd := [a for a in atoms if a.type.dims != atoms[0].type.dims]:
+    if odd := [a for a in atoms if a.type.ndim != atoms[0].type.ndim
+               or any(map(surely_differ, a.type.dims, atoms[0].type.dims))]:
         raise ShapeError(f"arrays to stack must have one shape, got {_shown(atoms[0].type.dims)} and "
                          f"{_shown(odd[0].type.dims)}", code="concatenate")
     axis = axis_of(axis, atoms[0].type.ndim + 1)

@@ -18,12 +18,16 @@ import numpy as np
 
 from ..core.build import literal
 from ..core.dims import Dim, DimLike, fresh_symbol
+from ..core.facts import Facts
 from ..core.ir import Atom, ConstantArray, Literal, Var
 from ..core.primitive import REGISTRY, Primitive
 from ..core.types import dtype_name, i64, is_inexact
 from ..source import DTypeError, ShapeError, UnsupportedError
 from .arrays import as_dim, constant, dim_value
-from .families import broadcast_to
+from .compare import eq
+from .effects import check
+from .families import broadcast_to as broadcast_exactly
+from .indexing import slice as slice_region
 from .shape import convert
 
 Operand = Any
@@ -114,8 +118,36 @@ def inexact_dtype(dtype: Any) -> np.dtype:
     return dtype if is_inexact(dtype) else np.dtype(np.float64)
 
 
+def surely_differ(a: DimLike, b: DimLike) -> bool:
+    """True if two sizes can't be equal, whatever their symbols stand for."""
+    difference = a - b
+    return isinstance(difference, int) and difference != 0
+
+
+def sized(x: Atom, axis: int, size: DimLike, message: str = "") -> Atom:
+    """x, whose dim `axis` is `size`: by proof, else by a check at run time. Sizes that differ are for the caller."""
+    have = x.type.dims[axis]
+    if have == size:
+        return x
+    if not Facts().equal(have, size):
+        a, b = scalar_dim(have, i64), scalar_dim(size, i64)
+        check(eq(a, b), a, b, exception="ValueError", message=message or "sizes {} and {} differ")
+    rank = x.type.ndim
+    return slice_region(x, *(literal(0, i64),) * rank, step=(1,) * rank,
+                        shape=tuple(size if k == axis else d for k, d in enumerate(x.type.dims)))
+
+
+def broadcast_to(x: Atom, dims: Sequence[DimLike]) -> Atom:
+    """x in the shape `dims`, which broadcast_dims found; sizes that are only said to agree are checked."""
+    offset = len(dims) - x.type.ndim
+    for k, have in enumerate(x.type.dims):
+        if have != 1 and have != dims[offset + k]:
+            x = sized(x, k, dims[offset + k], "operands could not be broadcast together: sizes {} and {}")
+    return broadcast_exactly(x, dims)
+
+
 def broadcast_dims(*shapes: Sequence[DimLike]) -> tuple[DimLike, ...]:
-    """NumPy's common shape. Sizes that can't be shown to agree are refused."""
+    """NumPy's common shape. Of sizes that may be equal the known one is taken; `broadcast_to` checks the others."""
     rank = max(map(len, shapes), default=0)
     out: list[DimLike] = []
     for k in range(rank):
@@ -126,7 +158,9 @@ def broadcast_dims(*shapes: Sequence[DimLike]) -> tuple[DimLike, ...]:
                 continue
             if size == 1:
                 size = shape[at]
-            elif size != shape[at]:
+            elif not surely_differ(size, shape[at]):
+                size = shape[at] if isinstance(shape[at], int) else size
+            else:
                 shown = " and ".join(f"({', '.join(map(str, s))}{',' if len(s) == 1 else ''})"
                                      for s in shapes)
                 raise ShapeError(f"arrays of shapes {shown} do not broadcast together: "
@@ -253,6 +287,6 @@ def scalar_dim(dim: DimLike, dtype: Any) -> Atom:
     return literal(dim, dtype) if isinstance(dim, int) else to_dtype(dim_value(dim=dim), dtype)
 
 
-__all__ = ["lift", "promote", "result_type", "to_dtype", "broadcast_dims", "broadcast_arrays", "broadcast_to",
-           "ufunc", "as_ufunc", "resolve", "dim_of", "shape_of", "axis_of", "axes_of", "scalar_dim",
-           "inexact_dtype", "is_weak", "dtype_of", "Weak", "weak_type"]
+__all__ = ["lift", "sized", "surely_differ", "promote", "result_type", "to_dtype", "broadcast_dims",
+           "broadcast_arrays", "broadcast_to", "ufunc", "as_ufunc", "resolve", "dim_of", "shape_of",
+           "axis_of", "axes_of", "scalar_dim", "inexact_dtype", "is_weak", "dtype_of", "Weak", "weak_type"]

@@ -10,7 +10,8 @@ from metaphrase.core.check import check
 from metaphrase.core.dims import Sym
 from metaphrase.core.evaluate import evaluate
 from metaphrase.core.types import Array
-from metaphrase.ops.arithmetic import mul, sin
+from metaphrase.ops.arithmetic import mul
+from metaphrase.ops.elementary import sin
 from metaphrase.ops.compare import lt
 from metaphrase.ops.reduce import reduce_sum
 

@@ -124,14 +124,16 @@ np.convolve(w, v, "same"); np.convolve(v, w, "valid"); np.correlate(v, w); np.co
 np.bincount(j); np.bincount(j, minlength=6); np.bincount(j, weights=v); np.histogram(a, bins=4)
 np.histogram(a, bins=t); np.histogram(a, bins=5, range=(-1, 2), density=True)
 np.ravel_multi_index((np.abs(j), j), (3, 4)); np.unravel_index(j, (2, 3)); np.insert(v, 1, 9.0)
+np.broadcast_to(v, (5, 4))
+np.einsum("iij->j", np.stack([h, h, h]))
 """
 
 KNOWN_SIZES = """
 np.unstack(a); np.delete(v, 1); np.delete(a, [0, 2], axis=0); np.resize(v, (2, 3)); np.array_split(v, 3)
 np.array_split(a, 2); np.split(v, [1, 3]); np.repeat(v, [1, 0, 2, 1]); np.tril_indices(3)
 np.triu_indices(3, 1); np.partition(v, [0, 1, 2, 3]); np.argpartition(v, [0, 1, 2, 3]); np.cumsum(p, axis=1)
-np.insert(a, 1, v, axis=0); np.polyval(v, a); np.broadcast_to(v, (5, 4)); np.cross(w, w); np.cross(h, w)
-np.linalg.cross(h, h); np.einsum("iij->j", np.stack([h, h, h]))
+np.insert(a, 1, v, axis=0); np.polyval(v, a); np.cross(w, w); np.cross(h, w)
+np.linalg.cross(h, h)
 """
 
 

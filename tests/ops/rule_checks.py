@@ -101,7 +101,7 @@ def check_jvp(primitive: Primitive, sample: Sample) -> None:
 
 
 def jvp_holds(function: Function, args: Sequence[Any], positions: Sequence[int]) -> None:
-    """The jvp program is well formed, leaves the results alone, and its tangents are limits of differences."""
+    """The jvp program is well formed, leaves the results alone, its tangents are limits of differences."""
     forward, nonzero = jvp(function, [k in positions for k in range(len(args))])
     check(forward)
     dots = {k: _direction(args[k], k) for k in positions}
