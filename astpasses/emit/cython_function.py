@@ -80,7 +80,10 @@ class FunctionWriter:
         if fails:
             self.line(1, "return 0")
         head = self.head(fails)
-        declarations = [f"    cdef {kind} {', '.join(names)}" for kind, names in sorted(self.variables.items())]
+        declarations = []
+        for kind, names in sorted(self.variables.items()):
+            star = "*" if kind.endswith("*") else ""     # a star belongs to one name, not to the line
+            declarations.append(f"    cdef {kind.rstrip('*')} {', '.join(star + n for n in names)}")
         return "\n".join([*head, *declarations, *self.lines]) + "\n"
 
     def head(self, fails: bool) -> list[str]:

@@ -109,9 +109,9 @@ def _float(name: str, t: str, operation: str) -> Helper | None:
         from .helpers_special import special_helper
         return special_helper(name, t, operation)
     result, params, text = body
-    text = text.replace("T_", t + "_").replace("$", suffix).replace("ONE", f"({t})1")
+    text = re.sub(r"\bT\b", t, text.replace("T_", t + "_")).replace("$", suffix)
     needs = tuple(sorted(set(re.findall(rf"\b{t}_\w+", text)) - {name}))
-    return _function(name, result.replace("T", t), params.replace("T", t), text.replace("T ", t + " "), needs)
+    return _function(name, result.replace("T", t), params.replace("T", t), text, needs)
 
 
 # operation -> (result, parameters, body); T is the type, T_x another helper of it, $ the suffix of C's names.
@@ -124,7 +124,7 @@ _FLOAT_BODIES: dict[str, tuple[str, str, str]] = {
     "isinf": ("b1", "T x", "return __builtin_fabs$(x) == __builtin_inf$();"),
     "isfinite": ("b1", "T x", "return __builtin_fabs$(x) < __builtin_inf$();"),
     "signbit": ("b1", "T x", "return __builtin_signbit(x) != 0;"),
-    "recip": ("T", "T x", "return ONE/x;"),
+    "bits": ("i64", "T x", "union { T f; i64 i; } v = { x };\nreturn v.i;"),
     "mod": ("T", "T a, T b", """
 T m = T_fmod(a, b);
 if (b == 0) return m;

@@ -9,9 +9,10 @@ import re
 from .helpers import Helper, _function
 
 _BODIES: dict[str, tuple[str, str]] = {
-    "lgamma": ("f64 x", "int sign;\nreturn f64_lgamma_r(x, &sign);"),
+    "lgamma": ("f64 x", "int sign;\nreturn x == -__builtin_inf() ? x : 1/x == __builtin_inf() ? 1/x : f64_lgamma_r(x, &sign);"),
     "digamma": ("f64 x", """
 if (x == 0) return __builtin_copysign(__builtin_inf(), -x);
+if (x == -__builtin_inf()) return __builtin_nan("");
 f64 shift = 0;
 if (x < 0) {
 f64 whole = __builtin_trunc(x), part = x - whole;
@@ -62,9 +63,7 @@ f64 c[] = { -2.5556418169965252055e-10, 1.5076572693500548083e-09, -3.7894654401
 for (int k = 0; k < 16; k++) p = c[k] + p*w;
 }
 f64 x = p*y;
-f64 e = y > 0.5 ? (1 - y) - f64_erfc(x) : y < -0.5 ? -((1 + y) - f64_erfc(-x)) : -(y - f64_erf(x));
-f64 step = (y > 0.5 || y < -0.5) ? -e : -e;
-f64 slope = 1.12837916709551257390*f64_exp(-x*x);
+f64 slope = 1.12837916709551257390*f64_exp(-x*x), step;
 if (y > 0.5) step = -(((1 - y) - f64_erfc(x)))/slope;
 else if (y < -0.5) step = ((1 + y) - f64_erfc(-x))/slope;
 else step = (y - f64_erf(x))/slope;
@@ -74,7 +73,7 @@ return slope > 0 ? x + step : x;
 int n = (int)order;
 f64 s = n + 1, factorial = 1, total = 0;
 for (int k = 2; k <= n; k++) factorial *= k;
-if (x <= 0 && __builtin_floor(x) == x) return n & 1 ? __builtin_inf() : __builtin_nan("");
+if (x <= 0 && __builtin_floor(x) == x) return n & 1 ? __builtin_inf() : -__builtin_inf();
 if (x < 0) {
 f64 low = x;
 while (low < 0) { total += f64_pow(low, -s); low += 1; }

@@ -18,6 +18,7 @@ from metaphrase.core.build import substitute_attribute
 from metaphrase.core.dims import DimLike, Sym, substitute, symbols
 from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Atom, ConstantArray, Function, Let, Literal, Var
+from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import Array, i64
 from metaphrase.source import Span
 
@@ -47,8 +48,9 @@ class Lowering:
         self.sites: list[Site] = []
         self.constants: dict[ConstantArray, Buf] = {}
 
-    def site(self, kind: str, exception: str, message: str, span: Span | None, dtypes: tuple = ()) -> int:
-        self.sites.append(Site(kind, exception, message, span, dtypes))
+    def site(self, kind: str, exception: str, message: str, span: Span | None, operands: Sequence[Value] = ()) -> int:
+        self.sites.append(Site(kind, exception, message, span, tuple(v.dtype for v in operands),
+                               tuple(len(v.dims) for v in operands)))
         return len(self.sites) - 1
 
     def constant(self, value: ConstantArray) -> Buf:
@@ -208,8 +210,8 @@ def lower(function: Function) -> Program:
             block.values[param] = scalar(Load(buf))
     results, places = [], {}
     for k, result in enumerate(function.results):
-        name = shared.names.fresh(result.name if isinstance(result, Var) and result not in function.params
-                                  and result.type.dims else "out")
+        chosen = isinstance(result, Var) and result not in function.params and result.name not in REGISTRY
+        name = shared.names.fresh(result.name if chosen and result.type.dims else "out")  # type: ignore[union-attr]
         dims = block.dims(result.type.dims)  # sizes bound inside are put in below
         results.append(Buf(name, result.type.dtype, dims, "out", k))
         if dims and all(symbols(d) <= {s.name for s in renamed.values()} for d in dims):  # type: ignore[union-attr]

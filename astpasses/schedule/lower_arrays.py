@@ -25,6 +25,35 @@ from .values import Indices, Place, Value, scalar, stored
 MAX_CHECK_VALUES = 4
 
 
+def _integer_pow(block: Block, operands: list[E], attributes: dict, dtype: np.dtype) -> E:
+    """x**exponent for a known exponent: few factors as products, as NumPy's meaning has it."""
+    (x,), exponent = operands, attributes["exponent"]
+
+    def times(a: E, b: E) -> E:
+        return block.apply("mul", a, b, dtype=dtype)
+
+    if exponent in (0, 1):
+        return x if exponent else _number(1, dtype)
+    if not 2 <= exponent <= 8:
+        power = _number(exponent, dtype) if dtype.kind in "iu" else constant(exponent, dtype)
+        return Op("pow", (x, power), dtype)
+    square = times(x, x)
+    if exponent < 4:
+        return square if exponent == 2 else times(square, x)
+    fourth = times(square, square)
+    if exponent == 8:
+        return times(fourth, fourth)
+    rest = {4: None, 5: x, 6: square, 7: square}[exponent]
+    made = fourth if rest is None else times(fourth, rest)
+    return times(made, x) if exponent == 7 else made
+
+
+WITH_ATTRIBUTES = {
+    "integer_pow": _integer_pow,
+    "polygamma": lambda block, operands, attributes, dtype: Op(
+        "polygamma", (constant(attributes["order"], dtype), *operands), dtype)}
+
+
 @rule(Point)
 def point(block: Block, let: Let) -> None:
     native, args, dtype = let.primitive.native, block.args(let), let.out.type.dtype
@@ -35,6 +64,8 @@ def point(block: Block, let: Let) -> None:
         operands = [a.at(index) for a in args]
         if callable(native.expression):
             return native.expression(*operands, **attributes)
+        if native.expression in WITH_ATTRIBUTES:
+            return WITH_ATTRIBUTES[native.expression](block, operands, attributes, dtype)
         return block.apply(native.expression, *operands, dtype=dtype)
 
     block.define(let.out, at)
@@ -357,8 +388,7 @@ def effect(block: Block, let: Let) -> None:
         _check(block, let, args, attributes)
         return
     if kind in ("raise", "raise_"):
-        site = block.shared.site("raise", attributes["exception"], attributes["message"], let.span,
-                                 tuple(a.dtype for a in args))
+        site = block.shared.site("raise", attributes["exception"], attributes["message"], let.span, args)
         block.emit(Check(boolean(False), site, tuple(a.at(()) for a in args[:MAX_CHECK_VALUES] if not a.dims)))
         return
     bufs = []
@@ -366,7 +396,7 @@ def effect(block: Block, let: Let) -> None:
         place = block.temp("shown", arg.dtype, arg.dims)
         block.fill(place, arg.at)
         bufs.append(place.buf)
-    site = block.shared.site(kind, "", attributes.get("template", ""), let.span, tuple(a.dtype for a in args))
+    site = block.shared.site(kind, "", attributes.get("template", ""), let.span, args)
     block.emit(Effect(site, tuple(bufs)))
 
 
@@ -376,6 +406,5 @@ def _check(block: Block, let: Let, args: list[Value], attributes: dict) -> None:
     condition = ok.at(index)
     if isinstance(condition, Const) and bool(condition.value):
         return
-    site = block.shared.site("check", attributes["exception"], attributes["message"], let.span,
-                             tuple(a.dtype for a in shown))
+    site = block.shared.site("check", attributes["exception"], attributes["message"], let.span, shown)
     block.nest(loops, [Check(condition, site, tuple(a.at(index) for a in shown[:MAX_CHECK_VALUES]))])

@@ -245,7 +245,8 @@ class Site:
     exception: str
     message: str
     span: Span | None
-    dtypes: tuple[np.dtype, ...] = ()
+    dtypes: tuple[np.dtype, ...] = ()      # of the values shown, or of an effect's operands
+    ranks: tuple[int, ...] = ()
 
 
 @dataclass(eq=False)

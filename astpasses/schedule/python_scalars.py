@@ -57,7 +57,8 @@ def _scalar(name: str) -> Any:
     numpy = REGISTRY[name].numpy
 
     def operation(*args: Any) -> Any:
-        return np.asarray(numpy(*args))[()]
+        # As arrays of one element: NumPy has short cuts for scalars that differ (-inf to the power 0.5).
+        return numpy(*(np.asarray(a).reshape(1) for a in args))[0]
     return operation
 
 
@@ -77,7 +78,21 @@ class _Builtins(dict):
         return _OPERATIONS[name]
 
 
+def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
+    out[...] = np.matmul(a, b)
+
+
+def sort(line: np.ndarray, space: np.ndarray) -> None:
+    line[...] = np.sort(line)
+
+
+def argsort(keys: np.ndarray, line: np.ndarray, space: np.ndarray) -> None:
+    line[...] = np.argsort(keys, kind="stable")
+
+
 _OPERATIONS = _Namespace(
+    gemm=gemm, sort=sort, argsort=argsort, inf=np.inf, nan=np.nan,
+    polygamma=lambda order, x: REGISTRY["polygamma"].numpy(x, order=int(order)),
     isnan=np.isnan, isinf=np.isinf, isfinite=np.isfinite, signbit=np.signbit,
     max=lambda a, b: max(a, b) if isinstance(a, int) and isinstance(b, int) else np.maximum(a, b),
     min=lambda a, b: min(a, b) if isinstance(a, int) and isinstance(b, int) else np.minimum(a, b))

@@ -4,6 +4,8 @@ In: a tree in which every loop index has a name of its own. Out: the same with n
 """
 from __future__ import annotations
 
+from dataclasses import replace
+
 from metaphrase.core.dims import Sym
 
 from .nest import Bind, For, Program, Stmt, While, parts, rename_statement, walk, with_parts
@@ -16,18 +18,28 @@ LETTERS = tuple("ijkl") + tuple(f"i{n}" for n in range(4, 40))
 def name_indices(body: tuple[Stmt, ...], taken: frozenset[str]) -> tuple[Stmt, ...]:
     """Rename For indices; `taken` are names that must not be used."""
     letters = [x for x in LETTERS if x not in taken]
-    return tuple(_named(s, 0, letters) for s in body)
+    values: dict[str, str] = {}
+
+    def collect(block: tuple[Stmt, ...], depth: int) -> None:
+        for stmt in block:
+            deeper = depth
+            if isinstance(stmt, For):
+                values[stmt.index] = letters[depth]
+                deeper += 1
+            for inner in parts(stmt):
+                collect(inner, deeper)
+
+    collect(body, 0)
+    # All at once: an old name may be another loop's new one.
+    renamed = (rename_statement(s, {old: Sym(new) for old, new in values.items()}) for s in body)
+    return tuple(_headed(s, values) for s in renamed)
 
 
-def _named(stmt: Stmt, depth: int, letters: list[str]) -> Stmt:
+def _headed(stmt: Stmt, values: dict[str, str]) -> Stmt:
+    blocks = tuple(tuple(_headed(s, values) for s in b) for b in parts(stmt))
     if isinstance(stmt, For):
-        made = rename_statement(stmt, {stmt.index: Sym(letters[depth])})
-        assert isinstance(made, For)
-        return For(letters[depth], made.extent, tuple(_named(s, depth + 1, letters) for s in made.body), made.kind,
-                   made.span)
-    if parts(stmt):
-        return with_parts(stmt, tuple(tuple(_named(s, depth, letters) for s in b) for b in parts(stmt)))
-    return stmt
+        return replace(stmt, index=values[stmt.index], body=blocks[0])
+    return with_parts(stmt, blocks) if blocks else stmt
 
 
 def names_in_use(program: Program, body: tuple[Stmt, ...]) -> frozenset[str]:

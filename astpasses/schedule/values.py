@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from metaphrase.core.dims import DimLike
+from metaphrase.core.primitive import REGISTRY
 
 from .nest import Buf, E, Load
 
@@ -38,6 +39,8 @@ class Names:
         base = "".join(c if c.isascii() and (c.isalnum() or c == "_") else "_" for c in base).strip("_") or "t"
         if base[0].isdigit() or base.startswith(("mp_", "MP_", "pyx")):
             base = "v" + base
+        if base in REGISTRY or base + "_" in REGISTRY or base.rstrip("_") in REGISTRY:
+            base = "t"      # nobody chose this name: it is that of the operation
         if base in _TAKEN:
             base += "_"
         name, count = base, self.used.get(base, 0)

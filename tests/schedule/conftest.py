@@ -1,0 +1,5 @@
+"""Tests of this folder import their helper `differential` by name."""
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))

@@ -1,0 +1,33 @@
+"""Every primitive with samples: evaluate = Python loops = native, fused and unfused."""
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from differential import check
+
+from metaphrase import ops  # noqa: F401
+from metaphrase.core.build import trace
+from metaphrase.core.ir import ConstantArray
+from metaphrase.core.primitive import REGISTRY
+from metaphrase.core.types import type_of
+from metaphrase.ops.samples import SAMPLES
+
+NAMES = sorted(set(REGISTRY) & set(SAMPLES))
+
+
+def test_every_primitive_has_samples():
+    assert sorted(REGISTRY) == NAMES
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_primitive(name):
+    primitive = REGISTRY[name]
+    for sample in SAMPLES[name]:
+        args = tuple(np.asarray(a)[()] for a in sample.args)
+        function = trace(f"try_{name}", lambda *xs: primitive(*xs, **sample.attributes),
+                         [(f"x{k}", type_of(a)) for k, a in enumerate(args)])
+        check(function, *args, ulps=16)
+
+
+def test_constant_array_is_told_from_a_parameter():
+    assert ConstantArray(np.zeros(2)) == ConstantArray(np.zeros(2))
