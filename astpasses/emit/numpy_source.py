@@ -12,8 +12,9 @@ In: a core Function. Out: the text of a module whose last function computes the 
 """
 from __future__ import annotations
 
-import linecache
 import hashlib
+import linecache
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -85,7 +86,8 @@ def _solid(expr: Expr) -> Expr:
 def _prologue(emitter: Emitter, function: Function, params: list[str]) -> list[str]:
     """Sizes read off the arguments, scalars made NumPy scalars, where the body needs them."""
     rows = []
-    left = dict(emitter.size_names)
+    words = set(re.findall(r"\w+", "\n".join(emitter.lines)))
+    left = {s: text for s, text in emitter.size_names.items() if text in words}
     for param, text in zip(function.params, params):
         dims = param.type.dims
         found = [d.name if isinstance(d, Dim) and d.is_sym else None for d in dims]

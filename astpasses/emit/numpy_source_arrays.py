@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.core.ir import Let
+from metaphrase.core.ir import Let, Var
 from metaphrase.core.types import Array
 
-from .numpy_source_blocks import Emitter
+from .numpy_source_blocks import Emitter, named
 from .numpy_source_expressions import (ATOM, Expr, Storage, call, dtype_text, infix, literal, operations_of, reads_of,
                                        strong, suffix)
 from .numpy_source_indices import Index, index_of
+from .numpy_source_names import wanted_name
 from .numpy_source_spellings import array_text, spelled, typed
 
 
@@ -25,15 +26,27 @@ def _broadcast(emitter: Emitter, let: Let) -> Expr:
     if x.type.dims == type_.dims:
         return x
     if not x.type.dims:
-        return replace(_filled(emitter, x, type_), loose=x)
+        return replace(_filled(emitter, x, type_), loose=x, cheap=x.operations == 0)
     aligned = _aligned(x, axes, type_)
+    if emitter.block.uses.get(let.out, 0) > 1 and aligned.operations:
+        aligned = _name_for(emitter, let, aligned)
     if aligned.type.dims == type_.dims:
         return replace(aligned, loose=x.loose if aligned is x else None)
     shape = emitter.shape(type_.dims)
     storages = (*x.storages, Storage(False))
     made = Expr(f"np.broadcast_to({aligned.text}, {shape})", ATOM, type_.plain, None, aligned.reads,
                 aligned.operations + 1, storages=storages)
-    return replace(made, loose=aligned if aligned is not x or x.loose is None else replace(x, loose=x.loose))
+    return replace(made, loose=aligned, cheap=aligned.operations == 0)
+
+
+def _name_for(emitter: Emitter, let: Let, expr: Expr) -> Expr:
+    """A name for the operand of a broadcast that several operations stretch."""
+    atom = let.args[0]
+    maker = emitter.block.makers.get(atom) if isinstance(atom, Var) else None
+    target = emitter.names.fresh(wanted_name(atom if isinstance(atom, Var) else let.out, maker or let, expr.text))
+    emitter.block.names.add(target)
+    emitter.line(f"{target} = {expr.text}", let)
+    return named(target, Var(target, expr.type), expr)
 
 
 def _filled(emitter: Emitter, x: Expr, type_: Array) -> Expr:

@@ -38,6 +38,7 @@ class Block:
         self.dying: dict[int, list[Var]] = {}
         self.names: set[str] = set()
         self.holder: dict[str, Var] = {}
+        self.carried: dict[Var, str] = {}  # what a name will hold in the next iteration
         self.only_rows: set[Var] = set()  # results of loops that only other loops go through,
         self.row_lists: dict[Var, Any] = {}  # and the lists they are kept in
         for position, let in enumerate(function.lets):
@@ -70,6 +71,7 @@ class Emitter:
         self.size_names: dict[str, str] = {}      # size symbol of a parameter -> its name, once it is needed
         self.storage_of: dict[str, tuple[Storage, ...]] = {}
         self.to_numpy: set[str] = set()           # scalar parameters that have to be NumPy scalars
+        self.roots: dict[str, frozenset[str]] = {}  # scalar parameters that a name may hold as they were given
         self.helpers: set[str] = set()
         self.constants = Constants(names)
         self.wrap_around = False                  # does integer arithmetic on scalars, which may overflow
@@ -154,7 +156,12 @@ class Emitter:
         if all(e.maybe_python or e.weak is not None for e in exprs):
             for e in exprs:
                 if e.maybe_python:
-                    self.to_numpy |= e.reads
+                    self.need_numpy(e)
+
+    def need_numpy(self, expr: Expr) -> None:
+        """The parameters that `expr` may hold as Python numbers have to be NumPy scalars."""
+        for read in expr.reads:
+            self.to_numpy |= self.roots.get(read, frozenset([read]))
 
     # --- running a block -------------------------------------------------------------------------------------------
 
@@ -201,7 +208,7 @@ class Emitter:
         block = self.block
         uses = block.uses.get(var, 0)
         result = var in block.function.results
-        if expr.operations == 0:
+        if expr.operations == 0 or expr.cheap:
             self.wait(var, expr)
         elif uses == 1 and (result and not (len(self.blocks) == 1 and named_by_user(var, let))
                             or not named_by_user(var, let)):
@@ -230,15 +237,21 @@ class Emitter:
         if expr.is_name and target is None and self.block.holder.get(expr.text) is var:
             return expr
         target = target or self.define(var, let, expr.text)
-        expr = strong(expr)
+        if expr.weak is None or expr.type.dtype != np.int64:
+            expr = strong(expr)
         self.line(assignment(target, expr, in_place=not expr.type.dims), let)
         made = named(target, var, expr)
+        if expr.maybe_python:
+            self.roots[target] = frozenset().union(*(self.roots.get(r, frozenset([r])) for r in expr.reads))
         self.hold(var, made, target)
         return made
 
     def define(self, var: Var, let: Let | None, text: str = "") -> str:
         """A name for `var`; that of a dead value of the same block may be taken over."""
         block = self.block
+        target = block.carried.get(var)
+        if target is not None and not self._still_needed(block.holder[target], target):
+            return target
         base = wanted_name(var, let, text)
         old = block.holder.get(base)
         if old is not None and not self._still_needed(old, base):
@@ -301,7 +314,7 @@ def named(target: str, var: Var, expr: Expr) -> Expr:
     storages = expr.storages
     if var.type.dims and not storages:
         storages = (Storage(True),)
-    return name(target, var.type, storages=storages)
+    return name(target, var.type, storages=storages, weak=expr.weak, maybe_python=expr.maybe_python)
 
 
 def assignment(target: str, expr: Expr, in_place: bool) -> str:

@@ -9,7 +9,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import replace
 
-from metaphrase.core.ir import Let, Literal, Var
+from metaphrase.core.ir import Atom, Let, Literal, Var
 
 from .numpy_source_arrays import gathered, permuted
 from .numpy_source_blocks import Emitter, named
@@ -27,7 +27,7 @@ def target_of(emitter: Emitter, let: Let) -> Expr:
     if fresh:
         expr = emitter.assign(out, expr)
         emitter.block.env[atom] = expr
-    elif atom not in inputs and emitter.may_write(atom):
+    elif atom not in inputs and (emitter.may_write(atom) or _views_apart(emitter, atom)):
         if not expr.is_name:
             expr = emitter.assign(atom, expr)
         emitter.flush_storage(expr.storages, spare=inputs)
@@ -37,6 +37,25 @@ def target_of(emitter: Emitter, let: Let) -> Expr:
     emitter.hold(out, named(expr.text, out, expr), expr.text)
     emitter.block.names.add(expr.text) if fresh else None
     return expr
+
+
+def _views_apart(emitter: Emitter, atom: Atom) -> bool:
+    """Where only views of a dying array are read later: copies of these, so that the array can be written."""
+    expr, block = emitter.expr(atom), emitter.block
+    if not isinstance(atom, Var) or block.live_after(atom) or len(expr.storages) != 1 or not expr.storages[0].owned:
+        return False
+    members = expr.storages[0].members
+    if members[0][0] is not block or any(b is not block for b, v in members if b.live_after(v)):
+        return False
+    live = list(dict.fromkeys(v for b, v in members if b.live_after(v)))
+    if not all(block.env[v].storages == expr.storages and v in block.makers and block.makers[v].primitive.name
+               in ("slice", "gather", "reshape") for v in live):
+        return False
+    for v in live:
+        view = block.env[v]
+        copy = replace(view, text=f"{view.at(14)}.copy()", level=14, storages=(), parts=None, narrow=None)
+        emitter.assign(v, copy, view.text if v in block.holder.values() and view.is_name else None)
+    return True
 
 
 def _value(emitter: Emitter, let: Let) -> tuple[Expr, tuple[int, ...]]:

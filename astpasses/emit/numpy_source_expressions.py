@@ -51,6 +51,7 @@ class Expr:
     kept: "Expr | None" = None     # of a reduction: the same with keepdims=True
     narrow: "Expr | None" = None   # of a reshape that only adds or drops dims of size 1: what it reshapes
     parts: Any = None              # ("infix", a, operator, b) or ("slice", base, starts, shape, step)
+    cheap: bool = False            # may be written several times: its work has a name already
     maybe_python: bool = False     # a scalar argument, which the caller may give as a Python number
 
     def at(self, level: int) -> str:

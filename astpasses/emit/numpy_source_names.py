@@ -27,9 +27,11 @@ NOUNS = {"add": "total", "sub": "difference", "mul": "product", "div": "ratio", 
          "select": "chosen", "convert": "converted", "max": "larger", "min": "smaller", "pow": "power",
          "concatenate": "joined", "pad": "padded", "iota": "counter", "constant": "table", "loop": "state",
          "cond": "chosen", "not_": "unless", "and_": "both", "or_": "either", "sign": "sign", "dim_value": "size",
-         "argmax": "best", "argmin": "best", "cumsum": "running_total", "floordiv": "quotient", "mod": "remainder"}
+         "argmax": "best", "argmin": "best", "cumsum": "running_total", "floor_div": "quotient", "mod": "remainder",
+         "integer_pow": "power", "reduce_prod": "product", "reduce_any": "found", "reduce_all": "everywhere",
+         "sort": "ordered", "argsort": "order", "searchsorted": "place", "call": "result"}
 TESTS = frozenset("eq ne lt le gt ge and_ or_ not_ isnan isinf isfinite".split())
-DERIVED = re.compile(r"_(bar|dot|ct|tangent|cotangent)(_\d+)?$")
+DERIVED = re.compile(r"_(bar|dot)(_\d+)?$")
 
 
 class Names:
@@ -69,14 +71,30 @@ def named_by_user(var: Var, let: Let | None) -> bool:
 
 def wanted_name(var: Var, let: Let | None, text: str = "") -> str:
     """A name for `var`, made by `let`, whose expression is `text`."""
-    if let is None or re.sub(r"_\d+$", "", var.name) not in REGISTRY:
+    plain = re.sub(r"_\d+$", "", var.name)
+    derived = DERIVED.search(var.name)
+    if derived and var.name[:derived.start()] in REGISTRY:  # the cotangent of a value without a name
+        operation = var.name[:derived.start()]
+        return f"{noun(operation, var)}_{derived[1]}"
+    if plain not in REGISTRY:
         return var.name
+    if let is None:
+        return noun(plain, var)
     operation = let.primitive.name
-    if operation in TESTS:
-        return "mask" if var.type.dims else "test"
     simple = re.fullmatch(r"(?:np\.)?(\w+)\((\w+)\)", text)
     if simple and operation not in NOUNS:
         return f"{simple[1]}_{simple[2]}"
+    return noun(operation, var)
+
+
+def noun(operation: str, var: Var) -> str:
+    """What an operation makes."""
+    if operation in TESTS:
+        return "mask" if var.type.dims else "test"
+    if not var.type.dims and var.type.dtype.kind in "iu" and operation in ("add", "sub", "mul"):
+        return "index"
+    if operation == "reshape" and not var.type.dims:
+        return "value"
     return NOUNS.get(operation, re.sub(r"_$", "", operation))
 
 

@@ -10,15 +10,17 @@ What only other loops go through, the residuals of a derivative, is a list: `res
 """
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from metaphrase.core.ir import Atom, Function, Let, Roles, Var, attribute_symbols
+from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import Array
 
 from .numpy_source_blocks import Block, Emitter, assign_all
-from .numpy_source_expressions import ATOM, INDEX_BITS, Expr, Storage, dtype_text, literal, name, strong
+from .numpy_source_expressions import ATOM, INDEX_BITS, Expr, Storage, dtype_text, literal, name, strong, suffix
 from .numpy_source_names import wanted_name
 from .numpy_source_ownership import written_carries
 from .numpy_source_effects import negated
@@ -31,6 +33,7 @@ class RowList:
 
     name: str
     vars: list[Var] = field(default_factory=list)
+    wishes: dict[Var, str] = field(default_factory=dict)  # what the values were called where they were stored
 
 
 @dataclass
@@ -49,6 +52,7 @@ class Loop:
     stacked: tuple[Var, ...]  # results: rows
     owned: tuple[bool, ...]  # state that the body writes in place
     index: str = ""
+    initial: list[Expr] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
     lists: list[RowList] = field(default_factory=list)
     arrays: dict[Var, str] = field(default_factory=dict)
@@ -114,9 +118,11 @@ def _carry_variables(emitter: Emitter, loop: Loop) -> None:
     for k, (atom, param, out) in enumerate(zip(initial, params, loop.kept)):
         owned = loop.owned[k] and bool(param.type.dims)
         expr = emitter.expr(atom)
+        loop.initial.append(expr)
         repeated = sum(a is atom for a in let.args) > 1
         mine = isinstance(atom, Var) and expr.is_name and block.holder.get(expr.text) is atom
-        dead = isinstance(atom, Var) and not block.live_after(atom) and not repeated
+        dead = isinstance(atom, Var) and not block.live_after(atom) and not repeated and not any(
+            expr.is_name and _reads(emitter, a, expr.text) for a in (*loop.consts, *loop.rows))
         if owned and not (mine and dead and emitter.may_write(atom) and not _shared(emitter, atom, let)):
             fresh = not expr.storages and expr.operations > 0
             expr = expr if fresh else replace(expr, text=f"{expr.at(ATOM)}.copy()", level=ATOM, operations=1, parts=None)
@@ -125,19 +131,29 @@ def _carry_variables(emitter: Emitter, loop: Loop) -> None:
             emitter.flush(frozenset([expr.text]), spare=[atom])
             loop.targets.append(expr.text)
             continue
-        wish = wanted_name(out, let) if out in block.uses else param.name
-        wish = param.name if wish == "loop" or out.name == let.primitive.name else wish
-        base = block.holder.get(wish)
-        if base is not None and base is not atom and not emitter._still_needed(base, wish) \
-                and base not in let.args and wish not in loop.targets:
-            target = wish
-        else:
-            target = emitter.names.fresh(wish)
+        wish = wanted_name(out, let)
+        wish = wanted_name(param, None) if out not in block.uses or out.name == let.primitive.name else wish
+        target = wish if _may_take(emitter, loop, wish, atom if dead else None) else emitter.names.fresh(wish)
+        if target != wish:
             block.names.add(target)
         loop.targets.append(target)
         starting.append((target, strong(expr)))
-    for target, expr in starting:
-        emitter.line(f"{target} = {expr.text}", let)
+    assign_all(emitter, starting, let=let)
+
+
+def _may_take(emitter: Emitter, loop: Loop, wish: str, dying: Atom | None) -> bool:
+    """Whether the name `wish` is that of a value nobody needs any more; `dying` is the carry's own first value."""
+    block = emitter.block
+    old = block.holder.get(wish)
+    if old is None or wish in loop.targets or wish in emitter.sizes.values():
+        return False
+    if old in loop.let.args and old is not dying or any(_reads(emitter, a, wish) for a in (*loop.consts, *loop.rows)):
+        return False
+    return not emitter._still_needed(old, wish)
+
+
+def _reads(emitter: Emitter, atom: Atom, target: str) -> bool:
+    return target in emitter.expr(atom).reads
 
 
 def _shared(emitter: Emitter, atom: Var, let: Let) -> bool:
@@ -162,11 +178,12 @@ def _bind_parameters(emitter: Emitter, loop: Loop, inner: Block) -> list[tuple[V
     for k, (param, target) in enumerate(zip((*carries, *accumulators), loop.targets)):
         storage = Storage(loop.owned[k])
         made = name(target, param.type, storages=(storage,) if param.type.dims else ())
-        atom = (*loop.carries, *loop.accumulators)[k]
-        python = _outer_expr(outer, atom).maybe_python
-        if python:
-            emitter.to_numpy |= _outer_expr(outer, atom).reads
+        first = loop.initial[k]
+        if first.maybe_python:
+            made = replace(made, maybe_python=True)
+            emitter.roots[target] = frozenset().union(*(emitter.roots.get(r, frozenset([r])) for r in first.reads))
         inner.env[param] = made
+        inner.carried[loop.body.results[k]] = target
         inner.holder[target] = param
         storage.members.append((inner, param))
         emitter.storage_of[target] = made.storages
@@ -239,9 +256,15 @@ def _for_header(emitter: Emitter, loop: Loop, inner: Block, rows: list, length, 
             if pattern:
                 sources.append((source.name, pattern))
         elif param in inner.uses:
-            target = emitter.names.fresh(param.name)
+            whole = _outer_expr(outer, atom)
+            if needs_index and inner.uses[param] == 1:
+                storages = (Storage(False),) if param.type.dims else ()
+                made = suffix(whole, f"[{loop.index}]", param.type, storages)
+                inner.env[param] = inner.pending[param] = made
+                continue
+            target = emitter.names.fresh(wanted_name(param, None))
             inner.names.add(target)
-            sources.append((_outer_expr(outer, atom).text, target))
+            sources.append((whole.text, target))
             _bind_row(inner, param, target)
     if needs_index:
         span = f"range({emitter.dim(length)})"
@@ -274,7 +297,8 @@ def _pattern(emitter: Emitter, inner: Block, source: RowList, rows: list) -> str
         if param is None:
             names.append("_")
             continue
-        target = emitter.names.fresh(param.name)
+        wish = source.wishes.get(var)
+        target = emitter.names.fresh(wish if wish and re.sub(r"_\d+$", "", param.name) in REGISTRY else wanted_name(param, None))
         inner.names.add(target)
         _bind_row(inner, param, target)
         for other, a in rows:
@@ -370,13 +394,15 @@ def _finish_iteration(emitter: Emitter, loop: Loop, inner: Block, count: bool) -
             if var.type.ndim > 1 and any(s in shared for s in expr.storages):
                 expr = replace(expr, text=f"{expr.at(ATOM)}.copy()", level=ATOM)
             items.append(expr.text)
+            if expr.is_name:
+                rows_list.wishes[var] = expr.text
         item = items[0] if len(items) == 1 else f"({', '.join(items)})"
         emitter.line(f"{rows_list.name}.append({item})")
     pairs, seen = [], []
     for k, (atom, target) in enumerate(zip(kept, loop.targets)):
         expr = emitter.expr(atom)
         if expr.maybe_python and expr.text != target:
-            emitter.to_numpy |= expr.reads
+            emitter.need_numpy(expr)
         if loop.owned[k] and loop.kept[k].type.dims:
             exclusive = not expr.storages and expr.operations > 0 or (
                 len(expr.storages) == 1 and expr.storages[0].owned and expr.storages[0] not in seen)

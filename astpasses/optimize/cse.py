@@ -53,6 +53,8 @@ def _key(let: Let) -> tuple | None:
     """What makes two operations the same; None for those that may not be shared."""
     if let.primitive.effect is not None or let.primitive.region or let.own_symbols():
         return None
+    if let.primitive.name in ("broadcast", "undefined") and not any(isinstance(a, Var) for a in let.args):
+        return None  # costs nothing, and each may be written into
     args: Any = let.args
     if let.primitive.name in COMMUTES:  # bit for bit, but for the payload of a NaN
         args = frozenset([(a, let.args.count(a)) for a in let.args])

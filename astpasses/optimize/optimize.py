@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from metaphrase.core.check import check
 from metaphrase.core.ir import Function
 
-from . import cse, dead, hoist, inline, open_gradients, simplify
+from . import branches, cse, dead, hoist, inline, open_gradients, reuse, rows, simplify, zero_sums
 
 ROUNDS = 8
 
@@ -32,10 +32,16 @@ PASSES: tuple[Pass, ...] = (
     Pass("inline", inline.inline, inline.pre_ad_safe, "first: the other passes do not look through calls"),
     Pass("open_gradients", open_gradients.open_gradients, open_gradients.pre_ad_safe,
          "what only differentiation reads is in the way of simplification"),
+    Pass("zero_sums", zero_sums.zero_sums, zero_sums.pre_ad_safe,
+         "before simplify, which then sees what the sums were in the way of"),
+    Pass("join_branches", branches.join_branches, branches.pre_ad_safe,
+         "what a branch saved for its derivative is in the same branch then, for simplify and cse to see"),
+    Pass("rows", rows.rows, rows.pre_ad_safe, "its reshapes meet others in simplify"),
     Pass("simplify", simplify.simplify, simplify.pre_ad_safe, "turns equal things into the same thing, so before cse"),
     Pass("cse", cse.cse, cse.pre_ad_safe, "what repeats is found once it looks the same"),
     Pass("hoist", hoist.hoist, hoist.pre_ad_safe, "after cse, so that one copy moves; its constants fold next round"),
-    Pass("dead", dead.dead, dead.pre_ad_safe, "last: the others leave operations that nobody reads"),
+    Pass("dead", dead.dead, dead.pre_ad_safe, "the others leave operations that nobody reads"),
+    Pass("reuse", reuse.reuse, reuse.pre_ad_safe, "last: only orders what is left"),
 )
 
 
