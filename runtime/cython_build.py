@@ -13,6 +13,7 @@ BuildError with the path of the kept text.
 """
 from __future__ import annotations
 
+import atexit
 import contextlib
 import ctypes
 import json
@@ -98,6 +99,18 @@ class _Worker:
             raise OSError("the translating process ended")
         return json.loads(line)
 
+    def forget(self) -> None:
+        """In a forked child: close this end of the parent's pipes, so that the process ends with the parent."""
+        self.process.returncode = 0               # it is no child of ours: nothing to wait for
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            pipe.close()
+
+    def stop(self) -> None:
+        """End the process now."""
+        self.process.kill()
+        self.process.communicate()
+
     def alive(self) -> bool:
         """False in a forked child, which must not share the parent's pipe."""
         return self.process_of == os.getpid() and self.process.poll() is None
@@ -135,12 +148,25 @@ def translate(text: str, whole: bool = False) -> dict[str, str]:
 
 
 def _after_fork() -> None:
-    global _worker, _worker_lock, _building_lock
-    _worker, _worker_lock, _building_lock = None, threading.Lock(), threading.Lock()
+    global _worker, _worker_lock, _building_lock, _private
+    if _worker is not None:
+        _worker.forget()
+    if _private is not None:
+        # The directory is the parent's to remove.
+        _private._finalizer.detach()              # type: ignore[attr-defined]
+    _worker, _worker_lock, _building_lock, _private = None, threading.Lock(), threading.Lock(), None
     _building.clear()
 
 
+def _at_exit() -> None:
+    if _worker is not None and _worker.alive():
+        _worker.stop()
+    if _private is not None:
+        _private.cleanup()
+
+
 os.register_at_fork(after_in_child=_after_fork)
+atexit.register(_at_exit)
 
 
 # --------------------------------------------------------------------------------------------------- building

@@ -115,37 +115,38 @@ def test_threads_that_want_different_texts(text_of):
 
 
 FORK = """
-import os, sys
+import os, pathlib, sys
 import numpy as np
 from metaphrase.runtime import cython_build, dispatch
-first, second = (open(path).read() for path in sys.argv[1:])
+first, second = (pathlib.Path(path).read_text() for path in sys.argv[1:])
 def run(text):
     return float(dispatch.run_entry(cython_build.build(text, name="f").address, [], [("f8", ())])[0])
 assert run(first) == 1.0
 child = os.fork()
 if child == 0:
     ok = run(first) == 1.0 and run(second) == 2.0      # the child has to start a translator of its own
-    os._exit(0 if ok else 1)
+    sys.exit(0 if ok else 1)                           # with everything that runs at exit
 assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-assert run(second) == 2.0
+assert run(second) == 2.0 and cython_build._worker.alive()
 print("both")
 """
 
 
-def test_a_forked_child_builds_and_runs(tmp_path, text_of):
+@pytest.mark.parametrize("cached", ["1", "0"])
+def test_a_forked_child_builds_and_runs(tmp_path, text_of, cached):
     paths = []
     for index, value in enumerate(("1.0", "2.0")):
         paths.append(tmp_path / f"{index}.pyx")
         paths[-1].write_text(text_of(f"(<double*>buffers[0])[0] = {value}\nreturn 0"))
     (tmp_path / "fork.py").write_text(FORK)
     done = subprocess.run(
-        [sys.executable, str(tmp_path / "fork.py"), *map(str, paths)],
+        [sys.executable, "-X", "dev", str(tmp_path / "fork.py"), *map(str, paths)],
         capture_output=True,
         text=True,
-        env=dict(os.environ, METAPHRASE_CACHE_DIR=str(tmp_path / "cache")),
+        env=dict(os.environ, METAPHRASE_CACHE_DIR=str(tmp_path / "cache"), METAPHRASE_CACHE=cached),
         timeout=60,
     )
-    assert done.stdout == "both\n", done.stderr
+    assert done.stdout == "both\n" and done.stderr == "", done.stderr
 
 
 def test_the_number_of_threads(program, monkeypatch):
