@@ -20,6 +20,7 @@ import json
 import logging
 import os
 import platform
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -100,7 +101,7 @@ class _Worker:
         return json.loads(line)
 
     def forget(self) -> None:
-        """In a forked child: close this end of the parent's pipes, so that the process ends with the parent."""
+        """In a forked child: close the parent's pipes, so that the process still ends with the parent."""
         self.process.returncode = 0               # it is no child of ours: nothing to wait for
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
@@ -151,10 +152,8 @@ def _after_fork() -> None:
     global _worker, _worker_lock, _building_lock, _private
     if _worker is not None:
         _worker.forget()
-    if _private is not None:
-        # The directory is the parent's to remove.
-        _private._finalizer.detach()              # type: ignore[attr-defined]
-    _worker, _worker_lock, _building_lock, _private = None, threading.Lock(), threading.Lock(), None
+    _worker, _worker_lock, _building_lock = None, threading.Lock(), threading.Lock()
+    _private = None                               # the directory is the parent's to remove
     _building.clear()
 
 
@@ -162,7 +161,7 @@ def _at_exit() -> None:
     if _worker is not None and _worker.alive():
         _worker.stop()
     if _private is not None:
-        _private.cleanup()
+        shutil.rmtree(_private, ignore_errors=True)
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -174,7 +173,7 @@ atexit.register(_at_exit)
 _loaded: dict[str, Library] = {}
 _building: dict[str, threading.Lock] = {}
 _building_lock = threading.Lock()
-_private: tempfile.TemporaryDirectory | None = None
+_private: Path | None = None                      # where libraries live that no cache keeps
 
 
 def build(text: str, *, name: str, contract: bool = True, fastmath: bool = False,
@@ -225,8 +224,8 @@ def _private_directory() -> Path:
     """Where libraries live when nothing is cached; removed when the process ends."""
     global _private
     if _private is None:
-        _private = tempfile.TemporaryDirectory(prefix="metaphrase-", ignore_cleanup_errors=True)
-    return Path(_private.name)
+        _private = Path(tempfile.mkdtemp(prefix="metaphrase-"))
+    return _private
 
 
 def _find_or_build(key: str, text: str, name: str, toolchain: Toolchain, options: tuple[str, ...],
