@@ -125,7 +125,7 @@ def surely_differ(a: DimLike, b: DimLike) -> bool:
 
 
 def sized(x: Atom, axis: int, size: DimLike, message: str = "") -> Atom:
-    """x, whose dim `axis` is `size`: by proof, else by a check at run time. Sizes that differ are for the caller."""
+    """x, whose dim `axis` is `size`: by proof, else by a check at run time. Callers refuse what differs."""
     have = x.type.dims[axis]
     if have == size:
         return x
@@ -147,7 +147,7 @@ def broadcast_to(x: Atom, dims: Sequence[DimLike]) -> Atom:
 
 
 def broadcast_dims(*shapes: Sequence[DimLike]) -> tuple[DimLike, ...]:
-    """NumPy's common shape. Of sizes that may be equal the known one is taken; `broadcast_to` checks the others."""
+    """NumPy's common shape. Of sizes that may agree a known one is taken; `broadcast_to` checks."""
     rank = max(map(len, shapes), default=0)
     out: list[DimLike] = []
     for k in range(rank):
