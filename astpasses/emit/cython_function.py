@@ -286,7 +286,7 @@ class FunctionWriter:
     def stmt_SetDims(self, depth: int, stmt: SetDims) -> None:
         self.use("alloc", "set_dims")
         buf = stmt.buf
-        position = next(k for k, b in enumerate(self.program.results) if b is buf)
+        position = len(self.program.params) + next(k for k, b in enumerate(self.program.results) if b is buf)
         dims = self.variable("i64", f"{buf.name}_dims[{len(buf.dims)}]").split("[")[0]
         for k, dim in enumerate(buf.dims):
             self.line(depth, f"{dims}[{k}] = {self.printer.dim(dim)}")

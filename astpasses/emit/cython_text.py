@@ -28,6 +28,7 @@ class EmittedText:
     name: str
     text: str
     sites: tuple[Site, ...]
+    uses_blas: bool = False      # the context's table must be filled
 
 
 def emit(program: Program) -> EmittedText:
@@ -47,7 +48,7 @@ def emit(program: Program) -> EmittedText:
     head = prelude(types, helpers, abi, [(b.name, b.data) for b in program.constants],
                    [c for c, _ in routines.values()], [d for _, d in routines.values()])
     text = DIRECTIVES + head + "\n\n" + "\n\n".join(bodies)
-    return EmittedText(program.name, text, program.sites)
+    return EmittedText(program.name, text, program.sites, "blas" in abi)
 
 
 __all__ = ["emit", "EmittedText", "Fn"]

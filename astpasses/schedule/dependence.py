@@ -10,9 +10,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from metaphrase.core.dims import Dim, symbols
+from metaphrase.core.dims import Dim, DimLike, substitute, symbols
+from metaphrase.core.facts import Facts
 
-from .nest import (Axis, Bind, Buf, Call, CallFn, Check, Effect, For, Grow, Index, Map, Nest, SetDims, Stmt, Store, Swap,
+from .nest import (Axis, Bind, Buf, Call, CallFn, Check, E, Effect, For, Grow, Index, Map, Nest, SetDims, Stmt, Store, Swap,
                    While, expression_symbols, expressions, index_symbols, loads, parts, rename_statement, Sym)
 
 
@@ -131,7 +132,7 @@ def _note(item: Item, stmt: Stmt, whole: bool, read: set[str], bound: set[str]) 
         item.ordered = item.ordered or stmt.fails
 
 
-def conflict(p: Item, n: Item) -> bool:
+def conflict(p: Item, n: Item, facts: Facts) -> bool:
     """Whether n must come after p."""
     if p.ordered and n.ordered or p.checks and n.guarded:
         return True
@@ -143,8 +144,32 @@ def conflict(p: Item, n: Item) -> bool:
     if p.binds & _names(n, False) or n.binds & _names(p, False):
         return True
     small, large = (p.touched, n.touched) if len(p.touched) <= len(n.touched) else (n.touched, p.touched)
-    return any(buf in large and (any(a.write for a in p.touched[buf]) or any(a.write for a in n.touched[buf]))
-               for buf in small)
+    for buf in small:
+        if buf in large:
+            theirs, mine = p.touched[buf], n.touched[buf]
+            if any(a.write for a in theirs) or any(b.write for b in mine):
+                own = frozenset(a.name for a in n.axes) | n.binds
+                if not all(disjoint(a, b, facts, own) for a in theirs for b in mine if a.write or b.write):
+                    return True
+    return False
+
+
+def disjoint(a: Access, b: Access, facts: Facts, own: frozenset[str]) -> bool:
+    """Whether the two places never meet, whatever the loops of each (b's are `own`) do. False: not shown."""
+    if a.whole or b.whole or len(a.index) != len(b.index) or a.index == b.index:
+        return False
+    for x, y in zip(a.index, b.index):
+        if isinstance(x, E) or isinstance(y, E) or x == y and not symbols(x):
+            continue
+        values: dict[str, DimLike] = {}
+        for name in symbols(y) & own:
+            low, high = facts.ranges.get(name, (None, None))
+            facts.learn(name + "'", low, high)
+            values[name] = Sym(name + "'")
+        apart = substitute(y, values) - x
+        if facts.less(0, apart) or facts.less(apart, 0):
+            return True
+    return False
 
 
 def _names(item: Item, written: bool) -> frozenset[str]:
@@ -168,13 +193,14 @@ def pinned(entry: object, loop: str, inner: frozenset[str]) -> bool:
     return slope != 0 and not (symbols(entry) & inner)
 
 
-def may_share(p: Item, n: Item, loop: str) -> bool:
+def may_share(p: Item, n: Item, loop: str, facts: Facts) -> bool:
     """Whether p and n (both with their axis already called `loop`) may run iteration by iteration, p first."""
     if p.ordered and n.ordered or p.checks and n.guarded:
         return False
     if p.binds & n.reads or p.reads & n.binds or p.binds & n.binds:
         return False
     inner = frozenset(a.name for a in (*p.axes, *n.axes) if a.name != loop) | p.binds | n.binds
+    own = frozenset(a.name for a in n.axes) | n.binds | {loop}
     for buf, theirs in n.touched.items():
         for b in theirs:
             for a in p.touched.get(buf, ()):
@@ -182,7 +208,9 @@ def may_share(p: Item, n: Item, loop: str) -> bool:
                     continue
                 if a.whole or b.whole or len(a.index) != len(b.index):
                     return False
-                if not any(x == y and pinned(x, loop, inner) for x, y in zip(a.index, b.index)):
+                if any(x == y and pinned(x, loop, inner) for x, y in zip(a.index, b.index)):
+                    continue
+                if not disjoint(a, b, facts, own):
                     return False
     return True
 

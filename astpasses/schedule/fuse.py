@@ -94,7 +94,7 @@ def _best_group(groups: list[Group], item: Item, facts: Facts) -> tuple[Group, I
     """The group and axis with the most to gain from sharing, if there is any gain."""
     first = 0
     for k in range(len(groups) - 1, -1, -1):
-        if any(conflict(member, item) for member in groups[k].members):
+        if any(conflict(member, item, facts) for member in groups[k].members):
             first = k
             break
     best: tuple[int, Group, Item, Axis] | None = None
@@ -107,18 +107,18 @@ def _best_group(groups: list[Group], item: Item, facts: Facts) -> tuple[Group, I
             joined = renamed(item, axis.name, group.loop)
             gain = _gain(group, joined, axis.kind)
             if gain > 0 and (best is None or gain > best[0]):
-                if all(may_share(member, joined, group.loop) for member in group.members) and _may_begin(
-                        group, joined, axis):
+                if all(may_share(member, joined, group.loop, facts) for member in group.members) and _may_begin(
+                        group, joined, axis, facts):
                     best = gain, group, joined, Axis(group.loop, axis.extent, axis.kind)
     return best[1:] if best else None
 
 
-def _may_begin(group: Group, item: Item, axis: Axis) -> bool:
+def _may_begin(group: Group, item: Item, axis: Axis, facts: Facts) -> bool:
     """Whether what must precede a reduction along `axis` may precede the whole group."""
     if axis.kind == "par" or not item.first:
         return True
     before = summary((), item.first, (), True)
-    return not any(conflict(member, before) for member in group.members)
+    return not any(conflict(member, before, facts) for member in group.members)
 
 
 def _gain(group: Group, item: Item, kind: str) -> int:

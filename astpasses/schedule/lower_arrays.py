@@ -77,11 +77,11 @@ def bind_size(block: Block, let: Let, size: str) -> None:
     """A Let that names a size: from here on the symbol is the value just defined."""
     value = block.values[let.out].scalar
     dim = scalars.as_dim(value)
-    if dim is None or not (isinstance(dim, int) or dim.is_sym):
+    if dim is None or not (isinstance(dim, int) or dim.is_sym or scalars.is_size(block.shared.facts, dim)):
         name = block.shared.symbol(size.split("__")[0], 0, None)
         block.emit(Bind(name, value))
         dim = Sym(name)
-    elif not isinstance(dim, int) and block.shared.facts.ranges.get(dim.name) == (None, None):
+    elif not isinstance(dim, int) and dim.is_sym and block.shared.facts.ranges.get(dim.name) == (None, None):
         block.shared.facts.learn(dim.name, 0, None)
     block.sizes[size] = dim
     block.values[let.out] = scalar(Index(dim))

@@ -6,11 +6,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from metaphrase.core.dims import Sym
+from metaphrase.core.dims import Sym, substitute
 
 from .nest import Bind, For, Program, Stmt, While, parts, rename_statement, walk, with_parts
 from .fold import other_symbols, touched
 from .nest import expression_symbols, expressions, loads
+from .place import temporaries
 
 LETTERS = tuple("ijkl") + tuple(f"i{n}" for n in range(4, 40))
 
@@ -31,8 +32,10 @@ def name_indices(body: tuple[Stmt, ...], taken: frozenset[str]) -> tuple[Stmt, .
 
     collect(body, 0)
     # All at once: an old name may be another loop's new one.
-    renamed = (rename_statement(s, {old: Sym(new) for old, new in values.items()}) for s in body)
-    return tuple(_headed(s, values) for s in renamed)
+    dims = {old: Sym(new) for old, new in values.items()}
+    for buf in temporaries(body):
+        buf.dims = tuple(substitute(d, dims) for d in buf.dims)
+    return tuple(_headed(rename_statement(s, dims), values) for s in body)
 
 
 def _headed(stmt: Stmt, values: dict[str, str]) -> Stmt:

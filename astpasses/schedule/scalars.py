@@ -35,6 +35,11 @@ def is_small(dim: DimLike) -> bool:
     return isinstance(dim, int) or (len(dim.terms) <= 6 and all(sum(p for _, p in m) <= 3 for m, _ in dim.terms))
 
 
+def is_size(facts: Facts, dim: DimLike) -> bool:
+    """A short sum of sizes and loop indices that is not negative: as good a size as a symbol."""
+    return not isinstance(dim, int) and len(dim.terms) <= 3 and _bounded(facts, dim) and facts.nonnegative(dim)
+
+
 def apply(facts: Facts, name: str, args: tuple[E, ...], dtype: np.dtype) -> E:
     """`name(*args)` at `dtype`, folded where that is exact."""
     if name == "identity":

@@ -31,6 +31,8 @@ def run_native(function: Function, program: Program, arrays: tuple) -> list[np.n
     """Build the program's Cython and call its entry."""
     emitted = emit(program)
     library = cython_build.build(emitted.text, name=function.name)
+    if emitted.uses_blas:
+        dispatch.load_blas()
     sizes = sizes_of(function, arrays)
     types = []
     for result in function.results:
