@@ -143,6 +143,10 @@ cdef class Dispatcher:
     def __call__(self, *args, **kwargs):     # only for who asks for `__call__`: calls use the vectorcall slot
         return PyVectorcall_Call(self, args, kwargs)
 
+    def __metaphrase_stage__(self, args, kwargs):
+        """What staged code does with a call of this function: `stage(args, kwargs)`, set by who made it."""
+        return self.stage(args, kwargs)
+
     cdef object slow(self, tuple args, dict kwargs):
         """Bind by the pipeline's `bind`, then as ever."""
         if self.bind is None:
