@@ -1,15 +1,16 @@
-"""Core to idiomatic NumPy source: real `if`, `while`, `for`, the user's names, in-place updates; imports NumPy only.
+"""Core to idiomatic NumPy source: real `if`, `while`, `for`, the user's names; imports NumPy only.
 
 In: a core Function. Out: the text of a module whose last function computes the same.
 
-    def period(e, M):                                   import numpy as np
-        T, E = loop(e, M, M, body=..., cond=..., ...)
-        return E                                        def period(e, M):
-                                                            E = M
-                                                            while abs(E - e * np.sin(E) - M) > 1e-12:
-                                                                E -= (E - e * np.sin(E) - M) / (1.0 - e * np.cos(E))
-                                                            return E
+    def period(e, M):                import numpy as np
+        T, E = loop(e, M, M, ...)
+        return E                     def period(e, M):
+                                         E = M
+                                         while abs(E - e * np.sin(E) - M) > 1e-12:
+                                             E -= (E - e * np.sin(E) - M) / (1.0 - e * np.cos(E))
+                                         return E
 """
+
 from __future__ import annotations
 
 import hashlib
@@ -24,9 +25,10 @@ from metaphrase.core.dims import Dim
 from metaphrase.core.ir import Function, Var
 from metaphrase.core.types import SHORT
 
-from . import numpy_source_arrays, numpy_source_branches, numpy_source_effects, numpy_source_regions  # noqa: F401
+from . import numpy_source_arrays, numpy_source_branches, numpy_source_effects, numpy_source_regions  # noqa: F401  (they register spellings)  # noqa: F401
 from .numpy_source_blocks import WIDTH, Block, Emitter
-from .numpy_source_expressions import Expr, Storage, dtype_text, name as name_expr, strong
+from .numpy_source_expressions import Expr, Storage, dtype_text, strong
+from .numpy_source_expressions import name as name_expr
 from .numpy_source_helpers import HELPERS
 from .numpy_source_names import Names, identifier
 from .numpy_source_spellings import STATEMENTS, array_text, spell
@@ -69,8 +71,14 @@ def _return(emitter: Emitter, function: Function) -> None:
     while True:
         exprs = [_solid(emitter.expr(r)) for r in function.results]
         text = ", ".join(e.text for e in exprs)
-        waiting = [r for r in function.results if isinstance(r, Var) and r in emitter.block.pending
-                   and emitter.block.pending[r].operations and not emitter.expr(r).is_name]
+        waiting = [
+            r
+            for r in function.results
+            if isinstance(r, Var)
+            and r in emitter.block.pending
+            and emitter.block.pending[r].operations
+            and not emitter.expr(r).is_name
+        ]
         if len(text) <= WIDTH or not waiting or len(exprs) == 1:
             break
         longest = max(waiting, key=lambda r: len(emitter.expr(r).text))
@@ -132,7 +140,7 @@ def compile_numpy(text: str) -> Callable[..., Any]:
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     namespace: dict[str, Any] = {"__name__": "metaphrase_numpy_source"}
     exec(compile(text, filename, "exec"), namespace)
-    last = [line[4:line.index("(")] for line in text.splitlines() if line.startswith("def ")][-1]
+    last = [line[4 : line.index("(")] for line in text.splitlines() if line.startswith("def ")][-1]
     return namespace[last]
 
 

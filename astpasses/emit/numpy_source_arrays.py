@@ -1,11 +1,12 @@
-"""Spellings of what moves, reduces and multiplies arrays: broadcast, reshape, permute, slices, reductions, products.
+"""Spellings of what moves, reduces and multiplies arrays: broadcast, reshape, permute, slices, reductions,
+products.
 
 In: the emitter and a Let. Out: an `Expr`: `x[:, None]`, `x.T`, `x[i, 1:]`, `np.sum(x, axis=0)`, `a @ b`.
 """
+
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 
@@ -13,8 +14,19 @@ from metaphrase.core.ir import Let, Var
 from metaphrase.core.types import Array
 
 from .numpy_source_blocks import Emitter, named
-from .numpy_source_expressions import (ATOM, Expr, Storage, call, dtype_text, infix, literal, operations_of, reads_of,
-                                       strong, suffix)
+from .numpy_source_expressions import (
+    ATOM,
+    Expr,
+    Storage,
+    call,
+    dtype_text,
+    infix,
+    literal,
+    operations_of,
+    reads_of,
+    strong,
+    suffix,
+)
 from .numpy_source_indices import Index, index_of
 from .numpy_source_names import wanted_name
 from .numpy_source_spellings import array_text, spelled, typed
@@ -34,8 +46,15 @@ def _broadcast(emitter: Emitter, let: Let) -> Expr:
         return replace(aligned, loose=x.loose if aligned is x else None)
     shape = emitter.shape(type_.dims)
     storages = (*x.storages, Storage(False))
-    made = Expr(f"np.broadcast_to({aligned.text}, {shape})", ATOM, type_.plain, None, aligned.reads,
-                aligned.operations + 1, storages=storages)
+    made = Expr(
+        f"np.broadcast_to({aligned.text}, {shape})",
+        ATOM,
+        type_.plain,
+        None,
+        aligned.reads,
+        aligned.operations + 1,
+        storages=storages,
+    )
     return replace(made, loose=aligned, cheap=aligned.operations == 0)
 
 
@@ -43,7 +62,9 @@ def _name_for(emitter: Emitter, let: Let, expr: Expr) -> Expr:
     """A name for the operand of a broadcast that several operations stretch."""
     atom = let.args[0]
     maker = emitter.block.makers.get(atom) if isinstance(atom, Var) else None
-    target = emitter.names.fresh(wanted_name(atom if isinstance(atom, Var) else let.out, maker or let, expr.text))
+    target = emitter.names.fresh(
+        wanted_name(atom if isinstance(atom, Var) else let.out, maker or let, expr.text)
+    )
     emitter.block.names.add(target)
     emitter.line(f"{target} = {expr.text}", let)
     return named(target, Var(target, expr.type), expr)
@@ -116,7 +137,11 @@ def _dropped(have: tuple, want: tuple) -> tuple | None:
 def _ones_moved(emitter: Emitter, x: Expr, have: tuple, shape: tuple, type_: Array) -> Expr:
     """x with dims of size 1 put in or left out."""
     if not have:
-        text = f"np.array([{strong(x).text}])" if len(shape) == 1 else f"np.full({emitter.shape(shape)}, {strong(x).text})"
+        text = (
+            f"np.array([{strong(x).text}])"
+            if len(shape) == 1
+            else f"np.full({emitter.shape(shape)}, {strong(x).text})"
+        )
         return Expr(text, ATOM, type_.plain, None, x.reads, x.operations + 1, loose=x)
     parts, left = [], list(have)
     for d in shape:
@@ -137,7 +162,7 @@ def _ones_moved(emitter: Emitter, x: Expr, have: tuple, shape: tuple, type_: Arr
     while parts[-1] == ":":
         parts.pop()
     made = suffix(x, f"[{', '.join(parts)}]", type_, x.storages if shape else ())
-    leading = shape[len(shape) - len(have):] == have
+    leading = shape[len(shape) - len(have) :] == have
     return replace(made, loose=x if grows and leading else None)
 
 
@@ -159,7 +184,8 @@ def permuted(x: Expr, axes: tuple, type_: Array) -> Expr:
     return suffix(x, f".transpose({', '.join(map(str, axes))})", type_, x.storages)
 
 
-# --- reading parts ---------------------------------------------------------------------------------------------------
+# --- reading parts ---------------------------------------------------------------------------------------
+
 
 @spelled("slice")
 def _slice(emitter: Emitter, let: Let) -> Expr:
@@ -183,6 +209,7 @@ def _picked(x: Expr, indices: list[Expr], axes: tuple, let: Let) -> Expr:
 def gathered(x: Expr, indices: list[Expr], axes: tuple, dims: tuple) -> tuple[Expr, str, list[Expr]]:
     """What to index, the text of the index, and the expressions in it."""
     from .numpy_source_expressions import loosened
+
     used = loosened(indices, dims, np.dtype("int64")) if len(indices) > 1 else indices
     by_axis = dict(zip(axes, used))
     if not dims or axes == tuple(range(len(axes))):
@@ -202,12 +229,26 @@ def _concatenate(emitter: Emitter, let: Let) -> Expr:
     if axis == 0 and all(s is not None and not s.type.dims for s in scalars):
         one = all(s.weak is not None for s in scalars)
         values = [strong(s) if one and k == 0 else s for k, s in enumerate(scalars)]
-        return Expr(f"np.array([{', '.join(s.text for s in values)}])", ATOM, let.out.type, None, reads_of(xs),
-                    operations_of(scalars) + 1)
-    if all(s is not None and s.type.ndim + 1 == x.type.ndim and x.type.dims[axis] == 1 and s.type.dims
-           and x.type.dims == (*s.type.dims[:axis], 1, *s.type.dims[axis:]) for s, x in zip(scalars, xs)):
+        return Expr(
+            f"np.array([{', '.join(s.text for s in values)}])",
+            ATOM,
+            let.out.type,
+            None,
+            reads_of(xs),
+            operations_of(scalars) + 1,
+        )
+    if all(
+        s is not None
+        and s.type.ndim + 1 == x.type.ndim
+        and x.type.dims[axis] == 1
+        and s.type.dims
+        and x.type.dims == (*s.type.dims[:axis], 1, *s.type.dims[axis:])
+        for s, x in zip(scalars, xs)
+    ):
         text = f"[{', '.join(s.text for s in scalars)}]" + (f", axis={axis}" if axis else "")
-        return Expr(f"np.stack({text})", ATOM, let.out.type, None, reads_of(scalars), operations_of(scalars) + 1)
+        return Expr(
+            f"np.stack({text})", ATOM, let.out.type, None, reads_of(scalars), operations_of(scalars) + 1
+        )
     return Expr(f"np.concatenate({text})", ATOM, let.out.type, None, reads_of(xs), operations_of(xs) + 1)
 
 
@@ -218,22 +259,47 @@ def _pad(emitter: Emitter, let: Let) -> Expr:
     if any(interior):
         emitter.helpers.add("spread_out")
         text = f"{x.text}, {value.text}, {_tuple(emitter, low)}, {_tuple(emitter, high)}, {interior}"
-        return Expr(f"spread_out({text})", ATOM, let.out.type, None, reads_of([x, value]), operations_of([x, value]) + 1)
+        return Expr(
+            f"spread_out({text})",
+            ATOM,
+            let.out.type,
+            None,
+            reads_of([x, value]),
+            operations_of([x, value]) + 1,
+        )
     widths = [f"({emitter.dim(a)}, {emitter.dim(b)})" for a, b in zip(low, high)]
     text = widths[0] if len(widths) == 1 else f"({', '.join(widths)})"
-    more = "" if value.weak is not None and value.text in ("0", "0.0", "False") else f", constant_values={value.text}"
-    return Expr(f"np.pad({x.text}, {text}{more})", ATOM, let.out.type, None, reads_of([x, value]),
-                operations_of([x, value]) + 1)
+    more = (
+        ""
+        if value.weak is not None and value.text in ("0", "0.0", "False")
+        else f", constant_values={value.text}"
+    )
+    return Expr(
+        f"np.pad({x.text}, {text}{more})",
+        ATOM,
+        let.out.type,
+        None,
+        reads_of([x, value]),
+        operations_of([x, value]) + 1,
+    )
 
 
 def _tuple(emitter: Emitter, dims: tuple) -> str:
     return f"({', '.join(map(emitter.dim, dims))}{',' if len(dims) == 1 else ''})"
 
 
-# --- reductions ------------------------------------------------------------------------------------------------------
+# --- reductions ------------------------------------------------------------------------------------------
 
-REDUCTIONS = {"reduce_sum": "sum", "reduce_prod": "prod", "reduce_max": "max", "reduce_min": "min",
-              "reduce_any": "any", "reduce_all": "all", "argmax": "argmax", "argmin": "argmin"}
+REDUCTIONS = {
+    "reduce_sum": "sum",
+    "reduce_prod": "prod",
+    "reduce_max": "max",
+    "reduce_min": "min",
+    "reduce_any": "any",
+    "reduce_all": "all",
+    "argmax": "argmax",
+    "argmin": "argmin",
+}
 
 
 @spelled(*REDUCTIONS)
@@ -246,7 +312,9 @@ def _reduce(emitter: Emitter, let: Let) -> Expr:
     more = []
     if axes != tuple(range(rank)) or rank == 0:
         more.append(f"axis={axes[0] if len(axes) == 1 else axes}")
-    if kind in ("sum", "prod") and (x.type.dtype == bool or x.type.dtype.kind in "iu" and x.type.dtype.itemsize < 8):
+    if kind in ("sum", "prod") and (
+        x.type.dtype == bool or x.type.dtype.kind in "iu" and x.type.dtype.itemsize < 8
+    ):
         more.append(f"dtype={dtype_text(x.type.dtype)}")
     made = call(f"np.{kind}", [x], out, ", ".join(more))
     if not axes or kind.startswith("arg"):
@@ -285,7 +353,8 @@ def _searchsorted(emitter: Emitter, let: Let) -> Expr:
     return call("np.searchsorted", args, let.out.type, 'side="right"' if let.attributes["right"] else "")
 
 
-# --- products --------------------------------------------------------------------------------------------------------
+# --- products --------------------------------------------------------------------------------------------
+
 
 @spelled("dot_general")
 def _dot(emitter: Emitter, let: Let) -> Expr:
@@ -305,7 +374,9 @@ def _dot(emitter: Emitter, let: Let) -> Expr:
         return call("np.multiply.outer", [a, b], type_)
     if not ba and ca:
         usual = ca == tuple(range(a.type.ndim - len(ca), a.type.ndim)) and cb == tuple(range(len(cb)))
-        return call("np.tensordot", [a, b], type_, str(len(ca)) if usual else f"axes=({list(ca)}, {list(cb)})")
+        return call(
+            "np.tensordot", [a, b], type_, str(len(ca)) if usual else f"axes=({list(ca)}, {list(cb)})"
+        )
     return _einsum(a, b, (ca, cb), (ba, bb), (free_a, free_b), type_)
 
 
@@ -327,8 +398,14 @@ def _einsum(a: Expr, b: Expr, contract: tuple, batch: tuple, free: tuple, type_:
     for i, j in zip(*contract):
         left[i] = right[j] = next(letters)
     text = f'"{"".join(left)},{"".join(right)}->{"".join(common)}"'
-    made = Expr(f"np.einsum({text}, {a.text}, {b.text})", ATOM, type_.plain, None, reads_of([a, b]),
-                operations_of([a, b]) + 1)
+    made = Expr(
+        f"np.einsum({text}, {a.text}, {b.text})",
+        ATOM,
+        type_.plain,
+        None,
+        reads_of([a, b]),
+        operations_of([a, b]) + 1,
+    )
     return made
 
 

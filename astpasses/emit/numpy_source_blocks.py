@@ -1,10 +1,12 @@
 """From Lets to statements: which values get a name, which move into the expression that uses them.
 
-In: a core Function and expressions for its parameters. Out: lines of NumPy source, and expressions for its results.
+In: a core Function and expressions for its parameters. Out: lines of NumPy source, and expressions for its
+results.
 
-A value used once moves into its consumer while the line stays short; a value the user named keeps its line. Values
-that wait to be used (`pending`) are written down before a name that they read is bound again.
+A value used once moves into its consumer while the line stays short; a value the user named keeps its line.
+Values that wait to be used (`pending`) are written down before a name that they read is bound again.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -20,8 +22,8 @@ from metaphrase.core.types import Array, i64
 from .numpy_source_expressions import ATOM, SUM, Expr, Storage, literal, name, strong
 from .numpy_source_names import Names, named_by_user, wanted_name
 
-WIDTH = 84   # of a statement, before its indentation
-SMALL = 24   # shorter operands do not help a long line by getting a name
+WIDTH = 84  # of a statement, before its indentation
+SMALL = 24  # shorter operands do not help a long line by getting a name
 
 
 class Block:
@@ -62,23 +64,25 @@ class Block:
 class Emitter:
     """Writes the body of one Python function."""
 
-    def __init__(self, names: Names, spell: Callable[["Emitter", Let], Expr | None]):
+    def __init__(self, names: Names, spell: Callable[[Emitter, Let], Expr | None]):
         self.names, self.spell = names, spell
         self.lines: list[str] = []
         self.indent = 1
         self.blocks: list[Block] = []
-        self.sizes: dict[str, str] = {}           # size symbol -> Python text
-        self.size_names: dict[str, str] = {}      # size symbol of a parameter -> its name, once it is needed
+        self.sizes: dict[str, str] = {}  # size symbol -> Python text
+        self.size_names: dict[str, str] = {}  # size symbol of a parameter -> its name, once it is needed
         self.storage_of: dict[str, tuple[Storage, ...]] = {}
-        self.to_numpy: set[str] = set()           # scalar parameters that have to be NumPy scalars
-        self.roots: dict[str, frozenset[str]] = {}  # scalar parameters that a name may hold as they were given
+        self.to_numpy: set[str] = set()  # scalar parameters that have to be NumPy scalars
+        self.roots: dict[
+            str, frozenset[str]
+        ] = {}  # scalar parameters that a name may hold as they were given
         self.helpers: set[str] = set()
         self.constants = Constants(names)
-        self.wrap_around = False                  # does integer arithmetic on scalars, which may overflow
-        self.statements: dict[str, Callable[["Emitter", Let], None]] = {}
+        self.wrap_around = False  # does integer arithmetic on scalars, which may overflow
+        self.statements: dict[str, Callable[[Emitter, Let], None]] = {}
         self.remark: tuple[str, int] | None = None
 
-    # --- lines -----------------------------------------------------------------------------------------------------
+    # --- lines -------------------------------------------------------------------------------------------
 
     @property
     def block(self) -> Block:
@@ -124,7 +128,7 @@ class Emitter:
             self.blocks.pop()
             self.names.release(block.names)
 
-    # --- values ----------------------------------------------------------------------------------------------------
+    # --- values ------------------------------------------------------------------------------------------
 
     def expr(self, atom: Atom) -> Expr:
         return literal(atom.value) if isinstance(atom, Literal) else self.block.env[atom]
@@ -163,7 +167,7 @@ class Emitter:
         for read in expr.reads:
             self.to_numpy |= self.roots.get(read, frozenset([read]))
 
-    # --- running a block -------------------------------------------------------------------------------------------
+    # --- running a block ---------------------------------------------------------------------------------
 
     def run(self, block: Block) -> None:
         for position, let in enumerate(block.function.lets):
@@ -189,15 +193,22 @@ class Emitter:
                 if target != "_":
                     self.hold(var, name(target, var.type, storages=(Storage(False),)), target)
 
-    def fitting(self, let: Let | None, build: Callable[[], Expr], atoms: Sequence[Atom] | None = None) -> Expr:
+    def fitting(
+        self, let: Let | None, build: Callable[[], Expr], atoms: Sequence[Atom] | None = None
+    ) -> Expr:
         """`build()`, after operands got names until the text is short enough."""
         while True:
             expr = build()
             if len(expr.text) <= WIDTH:
                 return expr
-            waiting = [a for a in (let.args if let is not None else atoms or ())
-                       if isinstance(a, Var) and a in self.block.pending
-                       and self.block.pending[a].operations and len(self.block.pending[a].text) > SMALL]
+            waiting = [
+                a
+                for a in (let.args if let is not None else atoms or ())
+                if isinstance(a, Var)
+                and a in self.block.pending
+                and self.block.pending[a].operations
+                and len(self.block.pending[a].text) > SMALL
+            ]
             if not waiting:
                 return expr
             longest = max(waiting, key=lambda a: len(self.block.pending[a].text))
@@ -210,8 +221,9 @@ class Emitter:
         result = var in block.function.results
         if expr.operations == 0 or expr.cheap:
             self.wait(var, expr)
-        elif uses == 1 and (result and not (len(self.blocks) == 1 and named_by_user(var, let))
-                            or not named_by_user(var, let)):
+        elif uses == 1 and (
+            result and not (len(self.blocks) == 1 and named_by_user(var, let)) or not named_by_user(var, let)
+        ):
             self.wait(var, expr)
         else:
             self.assign(var, expr)
@@ -263,8 +275,11 @@ class Emitter:
     def _still_needed(self, old: Var, target: str) -> bool:
         if self.block.live_after(old):
             return True
-        return any(target in e.reads and (block is not self.block or block.live_after(v))
-                   for block in self.blocks for v, e in block.pending.items())
+        return any(
+            target in e.reads and (block is not self.block or block.live_after(v))
+            for block in self.blocks
+            for v, e in block.pending.items()
+        )
 
     def named(self, atom: Atom, let: Let | None = None) -> Expr:
         """The expression of an atom, at most a name or a literal."""
@@ -326,15 +341,28 @@ def assignment(target: str, expr: Expr, in_place: bool) -> str:
     return f"{target} = {expr.text}"
 
 
-def assign_all(emitter: Emitter, pairs: Sequence[tuple[str, Expr]], writable: set[str] = frozenset(),  # type: ignore
-               let: Let | None = None) -> None:
-    """Assign to several names at once: one by one where no value reads a name assigned before, else together."""
+def assign_all(
+    emitter: Emitter,
+    pairs: Sequence[tuple[str, Expr]],
+    writable: set[str] = frozenset(),  # type: ignore
+    let: Let | None = None,
+) -> None:
+    """Assign to several names at once: one by one where no value reads a name assigned before, else
+    together."""
     left = [(t, e) for t, e in pairs if e.text != t]
     while left:
-        free = next((k for k, (t, _) in enumerate(left)
-                     if not any(t in e.reads for j, (_, e) in enumerate(left) if j != k)), None)
+        free = next(
+            (
+                k
+                for k, (t, _) in enumerate(left)
+                if not any(t in e.reads for j, (_, e) in enumerate(left) if j != k)
+            ),
+            None,
+        )
         if free is None:
-            emitter.line(f"{', '.join(t for t, _ in left)} = {', '.join(strong(e).text for _, e in left)}", let)
+            emitter.line(
+                f"{', '.join(t for t, _ in left)} = {', '.join(strong(e).text for _, e in left)}", let
+            )
             return
         target, expr = left.pop(free)
         expr = expr if expr.weak is None else strong(expr)

@@ -1,7 +1,9 @@
 """Branches as `if`, `elif`, `else`, or as `a if c else b` where they are small; calls written out in place.
 
-In: the emitter and a `cond` or `call` Let. Out: statements that bind the results, or an expression that waits.
+In: the emitter and a `cond` or `call` Let. Out: statements that bind the results, or an expression that
+waits.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -11,8 +13,18 @@ from metaphrase.core.ir import Function, Let, Literal, Var
 
 from .numpy_source_blocks import Block, Emitter, assign_all
 from .numpy_source_effects import negated
-from .numpy_source_expressions import (COMPARE, TERNARY, Expr, Storage, infix, literal, name, operations_of, reads_of,
-                                       strong)
+from .numpy_source_expressions import (
+    COMPARE,
+    TERNARY,
+    Expr,
+    Storage,
+    infix,
+    literal,
+    name,
+    operations_of,
+    reads_of,
+    strong,
+)
 from .numpy_source_names import wanted_name
 from .numpy_source_spellings import STATEMENTS
 
@@ -31,8 +43,10 @@ def emit_cond(emitter: Emitter, let: Let) -> None:
     index = emitter.fitting(None, lambda: emitter.expr(let.args[0]), let.args[:1])
     if len(branches) > 2:
         index = emitter.named(let.args[0])
-    handed = [isinstance(a, Var) and not block.live_after(a) and _alone(emitter, let, k)
-              for k, a in enumerate(let.args[1:])]
+    handed = [
+        isinstance(a, Var) and not block.live_after(a) and _alone(emitter, let, k)
+        for k, a in enumerate(let.args[1:])
+    ]
     targets = _targets(emitter, let, used, handed)
     bodies, storages = [], [[] for _ in used]  # type: ignore[var-annotated]
     for branch in branches:
@@ -85,8 +99,15 @@ def _as_expression(emitter: Emitter, let: Let, position: int) -> bool:
     storages = tuple(dict.fromkeys((*yes.storages, *no.storages)))
     if out.type.dims:
         storages = (*storages, Storage(not storages))
-    made = Expr(text, TERNARY, out.type.plain, None, reads_of([yes, no, test]), operations_of([yes, no, test]) + 1,
-                storages=storages)
+    made = Expr(
+        text,
+        TERNARY,
+        out.type.plain,
+        None,
+        reads_of([yes, no, test]),
+        operations_of([yes, no, test]) + 1,
+        storages=storages,
+    )
     emitter.bind(out, made, let)
     return True
 
@@ -119,7 +140,8 @@ def _bind(emitter: Emitter, inner: Block, operands: Sequence[Expr], handed: Sequ
 
 
 def _targets(emitter: Emitter, let: Let, used: Sequence[int], handed: Sequence[bool]) -> list[str]:
-    """Names for the results: that of an operand which dies here and which a branch passes on, else a fresh one."""
+    """Names for the results: that of an operand which dies here and which a branch passes on, else a fresh
+    one."""
     block, targets = emitter.block, []
     for k in used:
         out = let.outs[k]
@@ -133,8 +155,12 @@ def _targets(emitter: Emitter, let: Let, used: Sequence[int], handed: Sequence[b
             if not isinstance(atom, Var) or block.live_after(atom):
                 continue
             expr = emitter.expr(atom)
-            if expr.is_name and block.holder.get(expr.text) is atom and expr.text not in targets and (
-                    wish == atom.name or out.name == let.primitive.name or expr.text == wish):
+            if (
+                expr.is_name
+                and block.holder.get(expr.text) is atom
+                and expr.text not in targets
+                and (wish == atom.name or out.name == let.primitive.name or expr.text == wish)
+            ):
                 chosen = expr.text
                 break
         if chosen is not None:
@@ -143,11 +169,20 @@ def _targets(emitter: Emitter, let: Let, used: Sequence[int], handed: Sequence[b
     return targets
 
 
-def _leave(emitter: Emitter, inner: Block, branch: Function, used: Sequence[int], targets: Sequence[str],
-           borrowed: dict, storages: list) -> None:
+def _leave(
+    emitter: Emitter,
+    inner: Block,
+    branch: Function,
+    used: Sequence[int],
+    targets: Sequence[str],
+    borrowed: dict,
+    storages: list,
+) -> None:
     """The end of a branch: its results go to the names that all branches agree on."""
-    raises = any(x.primitive.name == "check" and isinstance(x.args[0], Literal) and not x.args[0].value
-                 for x in branch.lets)
+    raises = any(
+        x.primitive.name == "check" and isinstance(x.args[0], Literal) and not x.args[0].value
+        for x in branch.lets
+    )
     pairs = []
     for position, (k, target) in enumerate(zip(used, targets)):
         expr = emitter.expr(branch.results[k])
@@ -179,12 +214,15 @@ def _write(emitter: Emitter, let: Let, index: Expr, bodies: list[list[str]]) -> 
     for k, lines in enumerate(bodies):
         word = "if" if k == 0 else "elif"
         last = k == len(bodies) - 1
-        emitter.line("else:" if last and k else f"{word} {index.at(COMPARE + 1)} == {k}:", let if k == 0 else None)
+        emitter.line(
+            "else:" if last and k else f"{word} {index.at(COMPARE + 1)} == {k}:", let if k == 0 else None
+        )
         emitter.lines += lines or ["    " * (emitter.indent + 1) + "pass"]
 
 
 def _zero() -> object:
     import numpy as np
+
     return np.int64(0)
 
 

@@ -1,7 +1,9 @@
 """Statements that are no expressions: writes into arrays, checks, prints, sizes.
 
-In: the emitter and a Let. Out: lines such as `x[i] = v`, `acc[rows] += v`, `if i >= n: raise IndexError(...)`.
+In: the emitter and a Let. Out: lines such as `x[i] = v`, `acc[rows] += v`, `if i >= n: raise
+IndexError(...)`.
 """
+
 from __future__ import annotations
 
 import builtins
@@ -42,14 +44,23 @@ def target_of(emitter: Emitter, let: Let) -> Expr:
 def _views_apart(emitter: Emitter, atom: Atom) -> bool:
     """Where only views of a dying array are read later: copies of these, so that the array can be written."""
     expr, block = emitter.expr(atom), emitter.block
-    if not isinstance(atom, Var) or block.live_after(atom) or len(expr.storages) != 1 or not expr.storages[0].owned:
+    if (
+        not isinstance(atom, Var)
+        or block.live_after(atom)
+        or len(expr.storages) != 1
+        or not expr.storages[0].owned
+    ):
         return False
     members = expr.storages[0].members
     if members[0][0] is not block or any(b is not block for b, v in members if b.live_after(v)):
         return False
     live = list(dict.fromkeys(v for b, v in members if b.live_after(v)))
-    if not all(block.env[v].storages == expr.storages and v in block.makers and block.makers[v].primitive.name
-               in ("slice", "gather", "reshape") for v in live):
+    if not all(
+        block.env[v].storages == expr.storages
+        and v in block.makers
+        and block.makers[v].primitive.name in ("slice", "gather", "reshape")
+        for v in live
+    ):
         return False
     for v in live:
         view = block.env[v]
@@ -117,7 +128,7 @@ STATEMENTS["slice_add"] = lambda emitter, let: _written(emitter, let, "+=")
 STATEMENTS["scatter"] = STATEMENTS["scatter_add"] = _scattered
 
 
-# --- checks and prints -----------------------------------------------------------------------------------------------
+# --- checks and prints -----------------------------------------------------------------------------------
 
 OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
@@ -143,7 +154,13 @@ def format_text(template: str, values: Sequence[Expr]) -> str:
                 continue
             key, counter = (field, counter) if field else (str(counter), counter + 1)
             value = values[int(key)].text
-            if any(c in value for c in "\"'\\{}") or spec and "{" in spec or ":" in value and "[" not in value:
+            if (
+                any(c in value for c in "\"'\\{}")
+                or spec
+                and "{" in spec
+                or ":" in value
+                and "[" not in value
+            ):
                 raise ValueError
             pieces.append(f"{{{value}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}")
     except (ValueError, IndexError):

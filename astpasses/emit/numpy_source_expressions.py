@@ -6,6 +6,7 @@ In: literals, names, and smaller expressions. Out: `Expr`, whose text has exactl
 >>> infix("-", name("a", x.type), infix("-", x, literal(np.float64(1.0)), x.type), x.type).text
 'a - (x - 1.0)'
 """
+
 from __future__ import annotations
 
 import math
@@ -18,14 +19,35 @@ from metaphrase.core.dims import Dim, DimLike
 from metaphrase.core.types import NAMES, SHORT, Array
 
 TERNARY, OR, AND, NOT, COMPARE, BITOR, BITXOR, BITAND, SHIFT, SUM, PRODUCT, UNARY, POWER, ATOM = range(1, 15)
-LEVELS = {"or": OR, "and": AND, "==": COMPARE, "!=": COMPARE, "<": COMPARE, "<=": COMPARE, ">": COMPARE,
-          ">=": COMPARE, "|": BITOR, "^": BITXOR, "&": BITAND, "<<": SHIFT, ">>": SHIFT, "+": SUM, "-": SUM,
-          "*": PRODUCT, "/": PRODUCT, "//": PRODUCT, "%": PRODUCT, "@": PRODUCT, "**": POWER}
+LEVELS = {
+    "or": OR,
+    "and": AND,
+    "==": COMPARE,
+    "!=": COMPARE,
+    "<": COMPARE,
+    "<=": COMPARE,
+    ">": COMPARE,
+    ">=": COMPARE,
+    "|": BITOR,
+    "^": BITXOR,
+    "&": BITAND,
+    "<<": SHIFT,
+    ">>": SHIFT,
+    "+": SUM,
+    "-": SUM,
+    "*": PRODUCT,
+    "/": PRODUCT,
+    "//": PRODUCT,
+    "%": PRODUCT,
+    "@": PRODUCT,
+    "**": POWER,
+}
 INDEX_BITS = 40  # no array has more than 2**40 elements; Python integers that stay below 2**62 agree with i64
 
 
 class Storage:
-    """The memory of an array. `owned`: made by this code and known by no one else, so it may be written in place."""
+    """The memory of an array. `owned`: made by this code and known by no one else, so it may be written in
+    place."""
 
     __slots__ = ("owned", "members")
 
@@ -36,8 +58,9 @@ class Storage:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Expr:
-    """`type` is that of the value the text makes. `weak`: None for a NumPy value; for a Python number, the bits it
-    may need. `loose`: a cheaper form that equals it after NumPy's broadcasting and promotion with another operand.
+    """`type` is that of the value the text makes. `weak`: None for a NumPy value; for a Python number, the
+    bits it may need. `loose`: a cheaper form that equals it after NumPy's broadcasting and promotion with
+    another operand.
     """
 
     text: str
@@ -46,13 +69,13 @@ class Expr:
     weak: int | None = None
     reads: frozenset[str] = frozenset()
     operations: int = 0
-    loose: "Expr | None" = None
+    loose: Expr | None = None
     storages: tuple[Storage, ...] = ()
-    kept: "Expr | None" = None     # of a reduction: the same with keepdims=True
-    narrow: "Expr | None" = None   # of a reshape that only adds or drops dims of size 1: what it reshapes
-    parts: Any = None              # ("infix", a, operator, b) or ("slice", base, starts, shape, step)
-    cheap: bool = False            # may be written several times: its work has a name already
-    maybe_python: bool = False     # a scalar argument, which the caller may give as a Python number
+    kept: Expr | None = None  # of a reduction: the same with keepdims=True
+    narrow: Expr | None = None  # of a reshape that only adds or drops dims of size 1: what it reshapes
+    parts: Any = None  # ("infix", a, operator, b) or ("slice", base, starts, shape, step)
+    cheap: bool = False  # may be written several times: its work has a name already
+    maybe_python: bool = False  # a scalar argument, which the caller may give as a Python number
 
     def at(self, level: int) -> str:
         """The text for a place that needs binding at least as tight as `level`."""
@@ -71,7 +94,7 @@ def dtype_text(dtype: np.dtype) -> str:
     """`np.float64`; for bool `bool`, as NumPy spells both."""
     if np.dtype(dtype) == SHORT["bf16"]:
         return "bfloat16"
-    return "np.bool_" if dtype == bool else f"np.{np.dtype(dtype).name}"
+    return "np.bool_" if np.dtype(dtype).kind == "b" else f"np.{np.dtype(dtype).name}"
 
 
 def float_text(value: Any) -> str:
@@ -104,7 +127,8 @@ def literal(value: Any) -> Expr:
     if kind == "c":
         return _complex(value, type_)
     if math.isnan(float(value)) and value.tobytes() != np.asarray(np.nan, type_.dtype).tobytes():
-        bits = f"np.uint{type_.dtype.itemsize * 8}({np.frombuffer(value.tobytes(), f'u{type_.dtype.itemsize}')[0]})"
+        width = type_.dtype.itemsize
+        bits = f"np.uint{width * 8}({np.frombuffer(value.tobytes(), f'u{width}')[0]})"
         return Expr(f"{bits}.view({dtype_text(type_.dtype)})", ATOM, type_)
     text = float_text(value)
     return Expr(text, UNARY if text.startswith("-") else ATOM, type_, weak=0)
@@ -112,7 +136,12 @@ def literal(value: Any) -> Expr:
 
 def _complex(value: Any, type_: Array) -> Expr:
     real, imag = float_text(value.real), float_text(value.imag)
-    if value.real == 0 and not np.signbit(value.real) and np.isfinite(value.imag) and not np.signbit(value.imag):
+    if (
+        value.real == 0
+        and not np.signbit(value.real)
+        and np.isfinite(value.imag)
+        and not np.signbit(value.imag)
+    ):
         return Expr(f"{imag}j", ATOM, type_, weak=0)
     return Expr(f"complex({real}, {imag})", ATOM, type_, weak=0)
 
@@ -121,12 +150,19 @@ def strong(expr: Expr) -> Expr:
     """The same as a NumPy value."""
     if expr.weak is None:
         return expr
-    return Expr(f"{dtype_text(expr.type.dtype)}({expr.text})", ATOM, expr.type, None, expr.reads, expr.operations)
+    return Expr(
+        f"{dtype_text(expr.type.dtype)}({expr.text})", ATOM, expr.type, None, expr.reads, expr.operations
+    )
 
 
 def bits_after(operator: str, a: Expr, b: Expr) -> int | None:
     """Bits a Python-integer result needs, or None when it must be computed by NumPy to wrap as i64 does."""
-    if a.weak is None or b.weak is None or a.type.dtype.kind not in "ib" or a.type.dtype.itemsize not in (1, 8):
+    if (
+        a.weak is None
+        or b.weak is None
+        or a.type.dtype.kind not in "ib"
+        or a.type.dtype.itemsize not in (1, 8)
+    ):
         return None
     if LEVELS[operator] == COMPARE or operator in ("and", "or"):
         return 1
@@ -145,28 +181,55 @@ def infix(operator: str, a: Expr, b: Expr, type_: Array, storages: tuple = ()) -
         a = strong(a)
     level = LEVELS[operator]
     comparing = level == COMPARE
-    left, right = a.at(level + (comparing or operator == "**")), b.at(UNARY if operator == "**" else level + 1)
-    return Expr(f"{left} {operator} {right}", level, type_.plain, weak, a.reads | b.reads,
-                a.operations + b.operations + 1, storages=storages, parts=("infix", a, operator, b))
+    left, right = (
+        a.at(level + (comparing or operator == "**")),
+        b.at(UNARY if operator == "**" else level + 1),
+    )
+    return Expr(
+        f"{left} {operator} {right}",
+        level,
+        type_.plain,
+        weak,
+        a.reads | b.reads,
+        a.operations + b.operations + 1,
+        storages=storages,
+        parts=("infix", a, operator, b),
+    )
 
 
 def prefix(operator: str, a: Expr, type_: Array, weak: int | None = None, storages: tuple = ()) -> Expr:
     level = NOT if operator.strip() == "not" else UNARY
-    return Expr(f"{operator}{a.at(level)}", level, type_.plain, weak, a.reads, a.operations + 1, storages=storages)
+    return Expr(
+        f"{operator}{a.at(level)}", level, type_.plain, weak, a.reads, a.operations + 1, storages=storages
+    )
 
 
 def call(function: str, args: list[Expr], type_: Array, extra: str = "", storages: tuple = ()) -> Expr:
     """`function(args, extra)`."""
     texts = [a.text for a in args] + ([extra] if extra else [])
-    return Expr(f"{function}({', '.join(texts)})", ATOM, type_.plain, None, reads_of(args),
-                operations_of(args) + 1, storages=storages)
+    return Expr(
+        f"{function}({', '.join(texts)})",
+        ATOM,
+        type_.plain,
+        None,
+        reads_of(args),
+        operations_of(args) + 1,
+        storages=storages,
+    )
 
 
 def suffix(a: Expr, text: str, type_: Array, storages: tuple = (), others: list[Expr] | None = None) -> Expr:
     """`a` with an index, an attribute or a method call behind it."""
     others = others or []
-    return Expr(f"{a.at(ATOM)}{text}", ATOM, type_.plain, None, a.reads | reads_of(others),
-                a.operations + operations_of(others) + 1, storages=storages)
+    return Expr(
+        f"{a.at(ATOM)}{text}",
+        ATOM,
+        type_.plain,
+        None,
+        a.reads | reads_of(others),
+        a.operations + operations_of(others) + 1,
+        storages=storages,
+    )
 
 
 def reads_of(exprs: list[Expr]) -> frozenset[str]:
@@ -201,8 +264,12 @@ def promotes(forms: list[Expr], dtype: np.dtype) -> bool:
     solid = [e.type.dtype for e in forms if e.weak is None]
     if not solid or dtype not in solid and len(forms) > 1:
         return False
-    if any(e.weak is not None and e.type.dtype != dtype and not
-           (dtype == np.float64 and e.type.dtype.kind in "ib") for e in forms):
+    if any(
+        e.weak is not None
+        and e.type.dtype != dtype
+        and not (dtype == np.float64 and e.type.dtype.kind in "ib")
+        for e in forms
+    ):
         return False
     try:
         return all(d == dtype for d in solid) or np.result_type(*solid) == dtype
@@ -216,7 +283,7 @@ def loosened(operands: list[Expr], dims: tuple, dtype: np.dtype) -> list[Expr]:
     for k, operand in enumerate(operands):
         loose = operand.loose
         while loose is not None:
-            trial = forms[:k] + [loose] + forms[k + 1:]
+            trial = forms[:k] + [loose] + forms[k + 1 :]
             if shapes_fit([e.type.dims for e in trial], dims) and promotes(trial, dtype):
                 forms = trial
                 break
@@ -228,5 +295,21 @@ def dim_text(dim: DimLike) -> str:
     return str(dim) if isinstance(dim, (int, Dim)) else repr(dim)
 
 
-__all__ = ["Expr", "Storage", "name", "literal", "strong", "infix", "prefix", "call", "suffix", "loosened",
-           "with_loose", "dtype_text", "dim_text", "reads_of", "operations_of", "NAMES"]
+__all__ = [
+    "Expr",
+    "Storage",
+    "name",
+    "literal",
+    "strong",
+    "infix",
+    "prefix",
+    "call",
+    "suffix",
+    "loosened",
+    "with_loose",
+    "dtype_text",
+    "dim_text",
+    "reads_of",
+    "operations_of",
+    "NAMES",
+]

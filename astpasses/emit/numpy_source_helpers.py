@@ -2,6 +2,7 @@
 
 In: a name. Out: the text of that function.
 """
+
 from __future__ import annotations
 
 HELPERS = {
@@ -21,7 +22,8 @@ def spread_out(x, value, low, high, interior):
     """x with `value` before, after and between its elements."""
     shape = [a + max(n + (n - 1) * i, 0) + b for n, a, b, i in zip(x.shape, low, high, interior)]
     made = np.full(shape, value, x.dtype)
-    made[tuple(slice(a, a + n * (i + 1) - i if n else a, i + 1) for n, a, i in zip(x.shape, low, interior))] = x
+    inside = [slice(a, a + n * (i + 1) - i if n else a, i + 1) for n, a, i in zip(x.shape, low, interior)]
+    made[tuple(inside)] = x
     return made''',
     "integer_power": '''\
 def integer_power(a, b):

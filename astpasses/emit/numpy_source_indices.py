@@ -1,8 +1,10 @@
-"""Indices as a person writes them: `x[i]`, `x[1:]`, `x[:-1]`, `x[::2]`, `x[::-1]`, from starts, lengths and steps.
+"""Indices as a person writes them: `x[i]`, `x[1:]`, `x[:-1]`, `x[::2]`, `x[::-1]`, from starts, lengths and
+steps.
 
-In: the start, length and step of a region in each dim. Out: an `Index`, which can be read (`x[...]`) or written to.
-Regions lie inside the array: that is what the core language promises.
+In: the start, length and step of a region in each dim. Out: an `Index`, which can be read (`x[...]`) or
+written to. Regions lie inside the array: that is what the core language promises.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -26,7 +28,7 @@ class Index:
 
     base: Expr
     starts: tuple[Expr, ...]
-    known: tuple[Any, ...]        # each start as a dim, where it is one
+    known: tuple[Any, ...]  # each start as a dim, where it is one
     shape: tuple[DimLike, ...]
     step: tuple[int, ...]
 
@@ -40,7 +42,12 @@ class Index:
 
     def _single(self, d: int) -> str:
         start, dim = self.known[d], self.base.type.dims[d]
-        if start is not None and not isinstance(start, int) and isinstance(start - dim, int) and start - dim < 0:
+        if (
+            start is not None
+            and not isinstance(start, int)
+            and isinstance(start - dim, int)
+            and start - dim < 0
+        ):
             return str(start - dim)
         return self.starts[d].text
 
@@ -52,7 +59,13 @@ class Index:
         if start is None:
             first = self.starts[d]
             return f"{first.text}:{self._sum(emitter, first, length * step)}{stride}"
-        begin = "" if start == 0 else self._end(emitter, start, dim) if _before_end(start, dim) else self.starts[d].text
+        begin = (
+            ""
+            if start == 0
+            else self._end(emitter, start, dim)
+            if _before_end(start, dim)
+            else self.starts[d].text
+        )
         covered = length == (dim - start) // 1 if step == 1 else length == (dim - start + step - 1) // step
         if covered:
             return f"{begin}:{stride}"
@@ -81,7 +94,12 @@ class Index:
     @staticmethod
     def _sum(emitter: Emitter, first: Expr, length: Any) -> str:
         """`first + length`; a constant already at the end of `first` is added to."""
-        if isinstance(length, int) and first.parts is not None and first.parts[0] == "infix" and first.level == SUM:
+        if (
+            isinstance(length, int)
+            and first.parts is not None
+            and first.parts[0] == "infix"
+            and first.level == SUM
+        ):
             _, left, operator, right = first.parts
             if operator in "+-" and right.text.isdigit():
                 constant = length + (int(right.text) if operator == "+" else -int(right.text))
@@ -102,18 +120,24 @@ class Index:
 
 def _before_end(position: Any, dim: Any) -> bool:
     """Whether a position is a fixed number of places before the end of a dim that is not a number."""
-    return not isinstance(dim, int) and not isinstance(position, int) and isinstance(position - dim, int) \
+    return (
+        not isinstance(dim, int)
+        and not isinstance(position, int)
+        and isinstance(position - dim, int)
         and position - dim < 0
+    )
 
 
 def _dim_of(emitter: Emitter, dim: DimLike) -> Expr:
     return emitter.dim_expr(dim)
 
 
-def index_of(emitter: Emitter, base: Expr, starts: Sequence[Atom], shape: Sequence[DimLike],
-             step: Sequence[int]) -> Index:
-    return Index(base, tuple(emitter.expr(s) for s in starts), tuple(map(known_dim, starts)), tuple(shape),
-                 tuple(step))
+def index_of(
+    emitter: Emitter, base: Expr, starts: Sequence[Atom], shape: Sequence[DimLike], step: Sequence[int]
+) -> Index:
+    return Index(
+        base, tuple(emitter.expr(s) for s in starts), tuple(map(known_dim, starts)), tuple(shape), tuple(step)
+    )
 
 
 __all__ = ["Index", "index_of", "reads_of"]

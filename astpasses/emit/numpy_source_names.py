@@ -6,6 +6,7 @@ In: what a Var would like to be called. Out: identifiers that clash with nothing
 >>> names.fresh("E"), names.fresh("E"), names.fresh("lambda"), names.fresh("params['w']")
 ('E', 'E_1', 'lambda_', 'params_w')
 """
+
 from __future__ import annotations
 
 import builtins
@@ -15,21 +16,67 @@ import re
 from metaphrase.core.ir import Let, Var
 from metaphrase.core.primitive import REGISTRY
 
-USED_BUILTINS = frozenset("""range len zip reversed enumerate print abs max min complex bool int float str list tuple
-    dict True False None getattr isinstance""".split())
-RESERVED = USED_BUILTINS | {"np", "bfloat16"} | frozenset(keyword.kwlist) | frozenset(
-    n for n in dir(builtins) if n.endswith(("Error", "Exception")))
+USED_BUILTINS = frozenset(
+    """range len zip reversed enumerate print abs max min complex bool int float str list tuple
+    dict True False None getattr isinstance""".split()
+)
+RESERVED = (
+    USED_BUILTINS
+    | {"np", "bfloat16"}
+    | frozenset(keyword.kwlist)
+    | frozenset(n for n in dir(builtins) if n.endswith(("Error", "Exception")))
+)
 # What a value is called when the user has not named it: by the operation that made it.
-NOUNS = {"add": "total", "sub": "difference", "mul": "product", "div": "ratio", "neg": "negative", "abs": "size",
-         "reduce_sum": "total", "reduce_max": "largest", "reduce_min": "smallest", "dot_general": "product",
-         "broadcast": "spread", "reshape": "reshaped", "permute": "transposed", "slice": "part", "gather": "picked",
-         "slice_update": "updated", "scatter": "updated", "scatter_add": "updated", "slice_add": "updated",
-         "select": "chosen", "convert": "converted", "max": "larger", "min": "smaller", "pow": "power",
-         "concatenate": "joined", "pad": "padded", "iota": "counter", "constant": "table", "loop": "state",
-         "cond": "chosen", "not_": "unless", "and_": "both", "or_": "either", "sign": "sign", "dim_value": "size",
-         "argmax": "best", "argmin": "best", "cumsum": "running_total", "floor_div": "quotient", "mod": "remainder",
-         "integer_pow": "power", "reduce_prod": "product", "reduce_any": "found", "reduce_all": "everywhere",
-         "sort": "ordered", "argsort": "order", "searchsorted": "place", "call": "result"}
+NOUNS = {
+    "add": "total",
+    "sub": "difference",
+    "mul": "product",
+    "div": "ratio",
+    "neg": "negative",
+    "abs": "size",
+    "reduce_sum": "total",
+    "reduce_max": "largest",
+    "reduce_min": "smallest",
+    "dot_general": "product",
+    "broadcast": "spread",
+    "reshape": "reshaped",
+    "permute": "transposed",
+    "slice": "part",
+    "gather": "picked",
+    "slice_update": "updated",
+    "scatter": "updated",
+    "scatter_add": "updated",
+    "slice_add": "updated",
+    "select": "chosen",
+    "convert": "converted",
+    "max": "larger",
+    "min": "smaller",
+    "pow": "power",
+    "concatenate": "joined",
+    "pad": "padded",
+    "iota": "counter",
+    "constant": "table",
+    "loop": "state",
+    "cond": "chosen",
+    "not_": "unless",
+    "and_": "both",
+    "or_": "either",
+    "sign": "sign",
+    "dim_value": "size",
+    "argmax": "best",
+    "argmin": "best",
+    "cumsum": "running_total",
+    "floor_div": "quotient",
+    "mod": "remainder",
+    "integer_pow": "power",
+    "reduce_prod": "product",
+    "reduce_any": "found",
+    "reduce_all": "everywhere",
+    "sort": "ordered",
+    "argsort": "order",
+    "searchsorted": "place",
+    "call": "result",
+}
 TESTS = frozenset("eq ne lt le gt ge and_ or_ not_ isnan isinf isfinite".split())
 DERIVED = re.compile(r"_(bar|dot)(_\d+)?$")
 
@@ -62,7 +109,8 @@ def identifier(text: str) -> str:
 
 
 def named_by_user(var: Var, let: Let | None) -> bool:
-    """Whether the name says something: given by the user's source, not by the operation or by a transformation."""
+    """Whether the name says something: given by the user's source, not by the operation or by a
+    transformation."""
     if let is None:
         return True
     plain = re.sub(r"_\d+$", "", var.name)
@@ -73,8 +121,8 @@ def wanted_name(var: Var, let: Let | None, text: str = "") -> str:
     """A name for `var`, made by `let`, whose expression is `text`."""
     plain = re.sub(r"_\d+$", "", var.name)
     derived = DERIVED.search(var.name)
-    if derived and var.name[:derived.start()] in REGISTRY:  # the cotangent of a value without a name
-        operation = var.name[:derived.start()]
+    if derived and var.name[: derived.start()] in REGISTRY:  # the cotangent of a value without a name
+        operation = var.name[: derived.start()]
         return f"{noun(operation, var)}_{derived[1]}"
     if plain not in REGISTRY:
         return var.name

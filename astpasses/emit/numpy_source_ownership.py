@@ -1,8 +1,9 @@
 """Which arrays that a loop carries are written in place by its body.
 
-In: the body of a loop and its roles. Out: one bool a carry and accumulator: True where the loop needs an array of its
-own, because its body stores into it.
+In: the body of a loop and its roles. Out: one bool a carry and accumulator: True where the loop needs an
+array of its own, because its body stores into it.
 """
+
 from __future__ import annotations
 
 from metaphrase.core.ir import Function, Let, Roles, Var
@@ -11,7 +12,8 @@ WRITES = frozenset(["slice_update", "slice_add", "scatter", "scatter_add"])
 
 
 def written(function: Function) -> tuple[set[Var], dict[Var, Var]]:
-    """Parameters whose array is stored into, and for each value that continues an array, the parameter it began as."""
+    """Parameters whose array is stored into, and for each value that continues an array, the parameter it
+    began as."""
     origin: dict[Var, Var] = {p: p for p in function.params if p.type.dims}
     found: set[Var] = set()
     for let in function.lets:
@@ -32,8 +34,11 @@ def _continued(let: Let) -> list[tuple[int, Var]]:
         roles: Roles = let.attributes["roles"]
         marks = written_carries(let.attributes["body"], roles)
         first = int(let.attributes["cond"] is not None)
-        return [(roles.consts + k, let.outs[first + k]) for k, mark in enumerate(marks)
-                if mark and let.outs[first + k].type.dims]
+        return [
+            (roles.consts + k, let.outs[first + k])
+            for k, mark in enumerate(marks)
+            if mark and let.outs[first + k].type.dims
+        ]
     if kind == "cond":
         pairs = []
         for branch in let.attributes["branches"]:
@@ -48,7 +53,7 @@ def _continued(let: Let) -> list[tuple[int, Var]]:
 def written_carries(body: Function, roles: Roles) -> tuple[bool, ...]:
     """For each carry and accumulator, whether the loop has to own its array."""
     first, count = 1 + roles.consts, roles.carries + roles.accumulators
-    params = body.params[first:first + count]
+    params = body.params[first : first + count]
     found, origin = written(body)
     marks = [p in found or k >= roles.carries and bool(p.type.dims) for k, p in enumerate(params)]
     changed = True

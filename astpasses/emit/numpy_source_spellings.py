@@ -1,8 +1,10 @@
 """How each primitive is spelled in NumPy: one table, name -> rule.
 
-In: the emitter and a Let. Out: an `Expr` for its value. A primitive without an entry is an elementwise operation that
-one of its `spellings` is a NumPy ufunc of. `check_spelled()` says which primitives nobody spells.
+In: the emitter and a Let. Out: an `Expr` for its value. A primitive without an entry is an elementwise
+operation that one of its `spellings` is a NumPy ufunc of. `check_spelled()` says which primitives nobody
+spells.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -16,25 +18,68 @@ from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import Array
 
 from .numpy_source_blocks import Emitter
-from .numpy_source_expressions import (ATOM, TERNARY, Expr, call, dtype_text, infix, literal, loosened, operations_of,
-                                       prefix, reads_of, strong, suffix)
+from .numpy_source_expressions import (
+    ATOM,
+    TERNARY,
+    Expr,
+    call,
+    dtype_text,
+    infix,
+    literal,
+    loosened,
+    operations_of,
+    prefix,
+    reads_of,
+    strong,
+    suffix,
+)
 
 Rule = Callable[[Emitter, Let], Expr]
 SPELLINGS: dict[str, Rule] = {}
 STATEMENTS: dict[str, Callable[[Emitter, Let], None]] = {}
 
-INFIX = {"add": "+", "sub": "-", "mul": "*", "div": "/", "floor_div": "//", "mod": "%", "eq": "==", "ne": "!=",
-         "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "and_": "&", "or_": "|", "xor": "^", "shift_left": "<<",
-         "shift_right": ">>"}
-PYTHON_DIFFERS = {"div", "floor_div", "mod", "pow", "shift_left", "shift_right"}  # from NumPy, on plain numbers
-FOREIGN = {"erf": "erf", "erfc": "erfc", "erfinv": "erfinv", "lgamma": "gammaln", "digamma": "digamma",
-           "polygamma": "polygamma"}  # in scipy.special; NumPy has none of them
+INFIX = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "div": "/",
+    "floor_div": "//",
+    "mod": "%",
+    "eq": "==",
+    "ne": "!=",
+    "lt": "<",
+    "le": "<=",
+    "gt": ">",
+    "ge": ">=",
+    "and_": "&",
+    "or_": "|",
+    "xor": "^",
+    "shift_left": "<<",
+    "shift_right": ">>",
+}
+PYTHON_DIFFERS = {
+    "div",
+    "floor_div",
+    "mod",
+    "pow",
+    "shift_left",
+    "shift_right",
+}  # from NumPy, on plain numbers
+FOREIGN = {
+    "erf": "erf",
+    "erfc": "erfc",
+    "erfinv": "erfinv",
+    "lgamma": "gammaln",
+    "digamma": "digamma",
+    "polygamma": "polygamma",
+}  # in scipy.special; NumPy has none of them
 
 
 def spelled(*names: str) -> Callable[[Rule], Rule]:
     def register(rule: Rule) -> Rule:
         SPELLINGS.update((n, rule) for n in names)
         return rule
+
     return register
 
 
@@ -59,7 +104,8 @@ def check_spelled() -> list[str]:
 
 
 def operands(emitter: Emitter, let: Let) -> list[Expr]:
-    """The operands of an elementwise operation, without the broadcasts and conversions that NumPy does itself."""
+    """The operands of an elementwise operation, without the broadcasts and conversions that NumPy does
+    itself."""
     exprs = [emitter.expr(a) for a in let.args]
     return loosened(exprs, let.out.type.dims, let.args[0].type.dtype)
 
@@ -136,7 +182,11 @@ def _integer_pow(emitter: Emitter, let: Let) -> Expr:
     """Squares are cheap: powers up to 8 are products of them, as the primitive says."""
     exponent, type_ = let.attributes["exponent"], let.out.type
     exact = 2 <= exponent <= 8
-    x = emitter.named(let.args[0]) if exact and (exponent > 2 or not type_.dims) else emitter.expr(let.args[0])
+    x = (
+        emitter.named(let.args[0])
+        if exact and (exponent > 2 or not type_.dims)
+        else emitter.expr(let.args[0])
+    )
     if not exact:
         emitter.numpy_scalars(x)
         power = literal(np.asarray(exponent, type_.dtype)[()])
@@ -156,8 +206,12 @@ def _integer_pow(emitter: Emitter, let: Let) -> Expr:
 @spelled("abs")
 def _abs(emitter: Emitter, let: Let) -> Expr:
     (a,) = operands(emitter, let)
-    return _mark_python(emitter, let, [a], call(
-        "np.abs" if a.type.dims or a.type.dtype.kind == "c" else "abs", [strong(a)], let.out.type))
+    return _mark_python(
+        emitter,
+        let,
+        [a],
+        call("np.abs" if a.type.dims or a.type.dtype.kind == "c" else "abs", [strong(a)], let.out.type),
+    )
 
 
 @spelled("stop_gradient")
@@ -180,7 +234,7 @@ def _select(emitter: Emitter, let: Let) -> Expr:
     forms = [c, a, b]
     for k in (1, 2):  # the condition brings the shape, one branch the dtype
         for trial in _looser(forms[k]):
-            candidate = forms[:k] + [trial] + forms[k + 1:]
+            candidate = forms[:k] + [trial] + forms[k + 1 :]
             if loosened_fits(candidate, type_):
                 forms = candidate
                 break
@@ -204,6 +258,7 @@ def _looser(expr: Expr) -> list[Expr]:
 def loosened_fits(forms: list[Expr], type_: Array) -> bool:
     """Whether np.where of (condition, a, b) has this type."""
     from .numpy_source_expressions import promotes, shapes_fit
+
     values = forms[1:]
     plain = [v for v in values if v.weak is None]
     if plain and not promotes(values, type_.dtype):
@@ -222,9 +277,9 @@ def _convert(emitter: Emitter, let: Let) -> Expr:
     target = dtype_text(dtype)
     if isinstance(let.args[0], Literal):
         return literal(np.asarray(let.args[0].value).astype(dtype)[()])
-    if not type_.dims and (dtype in (np.float64, np.complex128) and source.kind != "c" or source == bool):
+    if not type_.dims and (dtype in (np.float64, np.complex128) and source.kind != "c" or source.kind == "b"):
         made = call(target, [x], type_)
-    elif source.kind == "c" and dtype.kind != "c" and dtype != bool:
+    elif source.kind == "c" and dtype.kind not in "cb":
         real = np.dtype("float32" if source == np.complex64 else "float64")
         made = suffix(x, ".real", type_.with_dtype(real), x.storages)
         made = made if real == dtype else suffix(made, f".astype({target})", type_)
@@ -261,19 +316,27 @@ def _foreign(emitter: Emitter, let: Let) -> Expr:
     if let.primitive.name == "polygamma":
         made = call(function, [literal(np.int64(let.attributes["order"])), strong(x)], let.out.type)
         made = made if let.out.type.dims else suffix(made, "[()]", let.out.type)
-        return made if x.type.dtype == np.float64 else suffix(made, f".astype({dtype_text(x.type.dtype)})", made.type)
+        return (
+            made
+            if x.type.dtype == np.float64
+            else suffix(made, f".astype({dtype_text(x.type.dtype)})", made.type)
+        )
     return call(function, [strong(x)], let.out.type)
 
 
-# --- arrays from nothing ---------------------------------------------------------------------------------------------
+# --- arrays from nothing ---------------------------------------------------------------------------------
+
 
 @spelled("constant")
 def _constant(emitter: Emitter, let: Let) -> Expr:
     """A small table stays in its expression; a large one becomes a constant of the module."""
     value = let.attributes["value"].value
-    text = emitter.constants.text(value, let.out.name) if value.size > 8 or value.ndim > 1 else array_text(value)
+    text = (
+        emitter.constants.text(value, let.out.name) if value.size > 8 or value.ndim > 1 else array_text(value)
+    )
     fresh = 1 if text.startswith("np.") else 0
     from .numpy_source_expressions import Storage
+
     return Expr(text, ATOM, let.out.type, operations=fresh, storages=() if fresh else (Storage(False),))
 
 
@@ -283,9 +346,15 @@ def array_text(value: np.ndarray) -> str:
     plain = dtype in (np.float64, np.int64, np.bool_, np.complex128)
     if value.size == 0:
         shape = value.shape[0] if value.ndim == 1 else value.shape
-        return f"np.zeros({shape})" if dtype == np.float64 else f"np.zeros({shape}, dtype={dtype_text(dtype)})"
-    odd = dtype.kind == "f" and bool((np.isnan(value) & (value.view(f"u{dtype.itemsize}")
-                                                          != np.array(np.nan, dtype).view(f"u{dtype.itemsize}"))).any())
+        return (
+            f"np.zeros({shape})" if dtype == np.float64 else f"np.zeros({shape}, dtype={dtype_text(dtype)})"
+        )
+    odd = dtype.kind == "f" and bool(
+        (
+            np.isnan(value)
+            & (value.view(f"u{dtype.itemsize}") != np.array(np.nan, dtype).view(f"u{dtype.itemsize}"))
+        ).any()
+    )
     if odd:
         inner = nested(value.view(f"u{dtype.itemsize}"))
         return f"np.array({inner}, dtype=np.uint{dtype.itemsize * 8}).view({dtype_text(dtype)})"
@@ -313,7 +382,9 @@ def _undefined(emitter: Emitter, let: Let) -> Expr:
     if not type_.dims:
         return replace(literal(np.zeros((), type_.dtype)[()]), parts=("undefined",))
     more = "" if type_.dtype == np.float64 else f", dtype={dtype_text(type_.dtype)}"
-    return Expr(f"np.zeros({emitter.shape(type_.dims)}{more})", ATOM, type_.plain, operations=1, parts=("undefined",))
+    return Expr(
+        f"np.zeros({emitter.shape(type_.dims)}{more})", ATOM, type_.plain, operations=1, parts=("undefined",)
+    )
 
 
 @spelled("dim_value")
@@ -328,4 +399,14 @@ def known_dim(atom: Any) -> Any:
     return atom.type.value if isinstance(atom, Var) else None
 
 
-__all__ = ["spell", "spelled", "SPELLINGS", "STATEMENTS", "check_spelled", "operands", "typed", "known_dim", "array_text"]
+__all__ = [
+    "spell",
+    "spelled",
+    "SPELLINGS",
+    "STATEMENTS",
+    "check_spelled",
+    "operands",
+    "typed",
+    "known_dim",
+    "array_text",
+]

@@ -1,11 +1,12 @@
 """Two branches on the same predicate become one, when the first only serves the second.
 
-In: a Function. Out: the same with `cond(p, ...)` of the known part and `cond(p, ...)` of the derivative joined, so that
-what the first saved for the second needs no place of its own.
+In: a Function. Out: the same with `cond(p, ...)` of the known part and `cond(p, ...)` of the derivative
+joined, so that what the first saved for the second needs no place of its own.
 
-    c, s = cond(p, x, branches=(save_no, save_yes))            y = cond(p, x, y_bar, branches=(both_no, both_yes))
+    c, s = cond(p, x, branches=(save_no, save_yes))        y = cond(p, x, y_bar, branches=(both_no, both_yes))
     y = cond(p, c, s, y_bar, branches=(use_no, use_yes))  ->
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -34,19 +35,26 @@ def join_branches(function: Function) -> Function:
         first[let.args[0]] = position
     if not changed:
         return function
-    return Function(function.name, function.params, tuple(x for x in lets if x.primitive.name != "cond" or x.args),
-                    function.results)
+    return Function(
+        function.name,
+        function.params,
+        tuple(x for x in lets if x.primitive.name != "cond" or x.args),
+        function.results,
+    )
 
 
 def _only_serves(function: Function, lets: Sequence[Let], before: int, position: int) -> bool:
-    """Whether nothing between the two reads the first, and joining moves no effect and no size over another."""
+    """Whether nothing between the two reads the first, and joining moves no effect and no size over
+    another."""
     one, two = lets[before], lets[position]
-    if len(one.attributes["branches"]) != len(two.attributes["branches"]) or not set(one.outs) & set(two.args):
+    if len(one.attributes["branches"]) != len(two.attributes["branches"]) or not set(one.outs) & set(
+        two.args
+    ):
         return False
-    if has_effect(one) and any(map(has_effect, lets[before + 1:position])):
+    if has_effect(one) and any(map(has_effect, lets[before + 1 : position])):
         return False
     outs = set(one.outs)
-    return not any(a in outs for x in lets[before + 1:position] for a in x.args)
+    return not any(a in outs for x in lets[before + 1 : position] for a in x.args)
 
 
 def _joined(one: Let, two: Let) -> Let:
@@ -61,8 +69,13 @@ def _joined(one: Let, two: Let) -> Let:
             known = {**params, **dict(zip(one.outs, inner))}
             results = builder.replay(b, [known[x] for x in two.args[1:]])
             branches.append(builder.function([*inner, *results]))
-    return Let((*one.outs, *two.outs), two.primitive, (two.args[0], *operands), {"branches": tuple(branches)},
-               two.span or one.span)
+    return Let(
+        (*one.outs, *two.outs),
+        two.primitive,
+        (two.args[0], *operands),
+        {"branches": tuple(branches)},
+        two.span or one.span,
+    )
 
 
 def _name(atom: Atom) -> str:

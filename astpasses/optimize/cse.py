@@ -1,12 +1,14 @@
 """Common subexpressions: an operation that was done before on the same operands is not done again.
 
-In: a Function. Out: the same with repeated pure operations replaced by the first. Inside a loop or branch only what the
-region itself repeats is found; `hoist` moves the rest out. Rows of a loop that are equal become one.
+In: a Function. Out: the same with repeated pure operations replaced by the first. Inside a loop or branch
+only what the region itself repeats is found; `hoist` moves the rest out. Rows of a loop that are equal
+become one.
 
     a: f64 = sin(x)                         a: f64 = sin(x)
     b: f64 = sin(x)            ->           c: f64 = mul(a, a)
     c: f64 = mul(a, b)
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -29,8 +31,9 @@ def _cse(function: Function, env: dict[Var, Atom]) -> Function:
     lets: list[Let] = []
     changed = bool(env)
     for old in function.lets:
-        let = replaced(old, env)
-        let = map_regions(let, lambda region, params: _cse(region, _equal_params(let, region, params)))
+        let = map_regions(
+            replaced(old, env), lambda region, given: _cse(region, _equal_params(region, given))
+        )
         key = _key(let)
         found = seen.get(key) if key is not None else None
         if found is not None and all(a.type == b.type for a, b in zip(found, let.outs)):
@@ -61,12 +64,16 @@ def _key(let: Let) -> tuple | None:
     return let.primitive, args, tuple(sorted(let.attributes.items(), key=lambda item: item[0]))
 
 
-def _equal_params(let: Let, region: Function, operands: tuple) -> dict[Var, Atom]:
+def _equal_params(region: Function, operands: tuple) -> dict[Var, Atom]:
     """Parameters that are given the same operand: constants, and rows, of a loop; all of a branch."""
     first: dict[Any, Var] = {}
     env: dict[Var, Atom] = {}
     for param, operand in zip(region.params, operands):
-        if operand is not None and isinstance(operand[1], Var) and first.setdefault(operand, param) is not param:
+        if (
+            operand is not None
+            and isinstance(operand[1], Var)
+            and first.setdefault(operand, param) is not param
+        ):
             env[param] = first[operand]
     return env
 
@@ -75,7 +82,7 @@ def _equal_rows(let: Let, env: dict[Var, Atom]) -> bool:
     """Results of a loop that stack the same value are the same array."""
     roles: Roles = let.attributes["roles"]
     state = roles.carries + roles.accumulators
-    outs = let.outs[int(let.attributes["cond"] is not None) + state:]
+    outs = let.outs[int(let.attributes["cond"] is not None) + state :]
     first: dict[Atom, Var] = {}
     found = False
     for out, result in zip(outs, let.attributes["body"].results[state:]):

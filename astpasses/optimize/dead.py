@@ -1,9 +1,12 @@
 """Dead code: operations, carries, rows, constants, branch results and operands that nothing depends on.
 
-In: a Function. Out: the same results from less; effects stay. A carry that never changes becomes a constant of the loop.
+In: a Function. Out: the same results from less; effects stay. A carry that never changes becomes a constant
+of the loop.
 
-    T, E, n = loop(e, M, M, 0, body=..., ...)     ->     T, E = loop(e, M, M, body=..., ...)       # n is not read
+    T, E, n = loop(e, M, M, 0, body=..., ...)     ->     T, E = loop(e, M, M, body=..., ...)       # n is not
+    read
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -47,7 +50,11 @@ def _pruned(function: Function, wanted: Sequence[bool]) -> Function:
         lets = [replaced(let, env) for let in lets]
         results = tuple(env.get(r, r) if isinstance(r, Var) else r for r in results)
     same = len(lets) == len(function.lets) and all(a is b for a, b in zip(lets, function.lets))
-    if same and len(results) == len(function.results) and all(a is b for a, b in zip(results, function.results)):
+    if (
+        same
+        and len(results) == len(function.results)
+        and all(a is b for a, b in zip(results, function.results))
+    ):
         return function
     return Function(function.name, function.params, tuple(lets), results)
 
@@ -68,19 +75,24 @@ def _narrowed(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
     if name == "call":
         body = _pruned(let.attributes["function"], [True] * len(let.outs))
         changed = body is not let.attributes["function"]
-        return Let(let.outs, let.primitive, let.args, {**let.attributes, "function": body}, let.span) if changed else let
+        return (
+            Let(let.outs, let.primitive, let.args, {**let.attributes, "function": body}, let.span)
+            if changed
+            else let
+        )
     return let
 
 
-# --- loops -----------------------------------------------------------------------------------------------------------
+# --- loops -----------------------------------------------------------------------------------------------
+
 
 def _loop(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
     roles: Roles = let.attributes["roles"]
     body, condition = let.attributes["body"], let.attributes["cond"]
     consts, carries, accumulators, rows = roles.parts(let.args)
     lead, state = int(condition is not None), roles.carries + roles.accumulators
-    kept_outs, row_outs = let.outs[lead:lead + state], let.outs[lead + state:]
-    params = body.params[1 + roles.consts:]
+    kept_outs, row_outs = let.outs[lead : lead + state], let.outs[lead + state :]
+    params = body.params[1 + roles.consts :]
     state_params, row_params = params[:state], params[state:]
     fixed = [k < roles.carries and body.results[k] is state_params[k] for k in range(state)]
     live_rows = [v in needed for v in row_outs]
@@ -97,25 +109,41 @@ def _loop(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
         if f and out in needed:
             env[out] = (*carries, *accumulators)[k]
     # Constants: the old ones and the carries that never change, if a region reads them.
-    const_params = [*body.params[1:1 + roles.consts], *(p for p, f in zip(state_params, fixed) if f)]
+    const_params = [*body.params[1 : 1 + roles.consts], *(p for p, f in zip(state_params, fixed) if f)]
     const_args = [*consts, *(a for a, f in zip((*carries, *accumulators), fixed) if f)]
     if condition is not None:
-        cond_state = condition.params[1 + roles.consts:]
-        cond_consts = [*condition.params[1:1 + roles.consts], *(p for p, f in zip(cond_state, fixed) if f)]
-    keep_const = [p in used or condition is not None and cond_consts[k] in used_by_condition
-                  for k, p in enumerate(const_params)]
+        cond_state = condition.params[1 + roles.consts :]
+        cond_consts = [*condition.params[1 : 1 + roles.consts], *(p for p, f in zip(cond_state, fixed) if f)]
+    keep_const = [
+        p in used or condition is not None and cond_consts[k] in used_by_condition
+        for k, p in enumerate(const_params)
+    ]
     keep_row = [p in used for p in row_params]
-    if all(keep) and all(live_rows) and all(keep_const) and all(keep_row) and not any(fixed) \
-            and inner is body and condition is let.attributes["cond"]:
+    if (
+        all(keep)
+        and all(live_rows)
+        and all(keep_const)
+        and all(keep_row)
+        and not any(fixed)
+        and inner is body
+        and condition is let.attributes["cond"]
+    ):
         return let
-    new_params = (body.params[0], *_kept(const_params, keep_const), *_kept(state_params, keep),
-                  *_kept(row_params, keep_row))
+    new_params = (
+        body.params[0],
+        *_kept(const_params, keep_const),
+        *_kept(state_params, keep),
+        *_kept(row_params, keep_row),
+    )
     inner = Function(inner.name, new_params, inner.lets, inner.results)
     if condition is not None:
-        new_cond = (condition.params[0], *_kept(cond_consts, keep_const),
-                    *_kept(cond_state, keep[:roles.carries]))
+        new_cond = (
+            condition.params[0],
+            *_kept(cond_consts, keep_const),
+            *_kept(cond_state, keep[: roles.carries]),
+        )
         condition = Function(condition.name, new_cond, condition.lets, condition.results)
-    new_roles = Roles(sum(keep_const), sum(keep[:roles.carries]), sum(keep[roles.carries:]), sum(keep_row))
+    new_roles = Roles(sum(keep_const), sum(keep[: roles.carries]), sum(keep[roles.carries :]), sum(keep_row))
     args = (*_kept(const_args, keep_const), *_kept((*carries, *accumulators), keep), *_kept(rows, keep_row))
     outs = (*let.outs[:lead], *_kept(kept_outs, keep), *_kept(row_outs, live_rows))
     attributes = {**let.attributes, "body": inner, "cond": condition, "roles": new_roles}
@@ -136,11 +164,11 @@ def _live_state(let: Let, wanted: list[bool], live_rows: list[bool]) -> list[boo
     roles: Roles = let.attributes["roles"]
     body, condition = let.attributes["body"], let.attributes["cond"]
     state = roles.carries + roles.accumulators
-    params = body.params[1 + roles.consts:1 + roles.consts + state]
+    params = body.params[1 + roles.consts : 1 + roles.consts + state]
     live = list(wanted)
     if condition is not None:
         asked = _needed_params(condition, [True])
-        for k, param in enumerate(condition.params[1 + roles.consts:]):
+        for k, param in enumerate(condition.params[1 + roles.consts :]):
             live[k] = live[k] or param in asked
     while True:
         asked = _needed_params(body, [*live, *live_rows])
@@ -159,7 +187,8 @@ def _needed_params(function: Function, wanted: Sequence[bool]) -> set[Var]:
     return needed
 
 
-# --- branches --------------------------------------------------------------------------------------------------------
+# --- branches --------------------------------------------------------------------------------------------
+
 
 def _cond(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
     """Results nobody reads, results that are one operand in every branch, and operands nobody reads go."""
@@ -167,8 +196,11 @@ def _cond(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
     operands = let.args[1:]
     wanted = []
     for k, out in enumerate(let.outs):
-        through = {b.params.index(r) if isinstance(r, Var) and r in b.params else None
-                   for b in branches for r in [b.results[k]]}
+        through = {
+            b.params.index(r) if isinstance(r, Var) and r in b.params else None
+            for b in branches
+            for r in [b.results[k]]
+        }
         position = through.pop() if len(through) == 1 else None
         if out in needed and position is not None:
             env[out] = operands[position]
@@ -179,8 +211,13 @@ def _cond(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
     if all(keep) and all(wanted) and all(a is b for a, b in zip(new, branches)):
         return let
     new = [Function(b.name, tuple(_kept(b.params, keep)), b.lets, b.results) for b in new]
-    return Let(tuple(_kept(let.outs, wanted)), let.primitive, (let.args[0], *_kept(operands, keep)),
-               {**let.attributes, "branches": tuple(new)}, let.span)
+    return Let(
+        tuple(_kept(let.outs, wanted)),
+        let.primitive,
+        (let.args[0], *_kept(operands, keep)),
+        {**let.attributes, "branches": tuple(new)},
+        let.span,
+    )
 
 
 __all__ = ["dead", "pre_ad_safe"]

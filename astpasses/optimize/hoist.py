@@ -1,11 +1,12 @@
 """Loop invariants: what an iteration computes from constants alone is computed once, before the loop.
 
-In: a Function. Out: the same with such operations moved out of loop bodies and conditions. Only pure operations that
-can't fail move (a loop may run no iteration at all), and only when they compute: what merely moves elements goes along
-with what needs it. Sizes bound inside the body keep their operations inside.
+In: a Function. Out: the same with such operations moved out of loop bodies and conditions. Only pure
+operations that can't fail move (a loop may run no iteration at all), and only when they compute: what merely
+moves elements goes along with what needs it. Sizes bound inside the body keep their operations inside.
 
     loop(e, ..., body: c = cos(e); mul(c, E))     ->     c = cos(e); loop(c, ..., body: mul(c, E))
 """
+
 from __future__ import annotations
 
 from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var
@@ -34,7 +35,7 @@ def _loop(let: Let) -> tuple[list[Let], Let]:
     """The Lets that leave the loop, and the loop without them."""
     roles: Roles = let.attributes["roles"]
     body, condition = let.attributes["body"], let.attributes["cond"]
-    consts = let.args[:roles.consts]
+    consts = let.args[: roles.consts]
     moved: list[Let] = []
     body, new_body = _split(body, consts, roles, moved)
     new_cond: dict[Var, Var] = {}
@@ -48,15 +49,22 @@ def _loop(let: Let) -> tuple[list[Let], Let]:
         condition = _with_consts(condition, roles, extra, used=new_cond)
     outer = [{**new_body, **new_cond}[v] for v in extra]
     roles = Roles(roles.consts + len(extra), roles.carries, roles.accumulators, roles.rows, roles.segments)
-    args = (*consts, *outer, *let.args[len(consts):])
-    return moved, Let(let.outs, let.primitive, args, {**let.attributes, "body": body, "cond": condition,
-                                                      "roles": roles}, let.span)
+    args = (*consts, *outer, *let.args[len(consts) :])
+    return moved, Let(
+        let.outs,
+        let.primitive,
+        args,
+        {**let.attributes, "body": body, "cond": condition, "roles": roles},
+        let.span,
+    )
 
 
-def _split(function: Function, consts: tuple[Atom, ...], roles: Roles, moved: list[Let]) -> tuple[Function, dict[Var, Var]]:
-    """The region without its invariants that are worth it; those of them that the rest still reads, with their copies
-    outside."""
-    env: dict[Var, Atom] = dict(zip(function.params[1:1 + roles.consts], consts))
+def _split(
+    function: Function, consts: tuple[Atom, ...], roles: Roles, moved: list[Let]
+) -> tuple[Function, dict[Var, Var]]:
+    """The region without its invariants that are worth it; those of them that the rest still reads, with
+    their copies outside."""
+    env: dict[Var, Atom] = dict(zip(function.params[1 : 1 + roles.consts], consts))
     bound = {s for x in function.lets for s in x.own_symbols()}
     invariant: dict[Var, Let] = {}
     for x in function.lets:
@@ -80,24 +88,33 @@ def _split(function: Function, consts: tuple[Atom, ...], roles: Roles, moved: li
         copies.update(zip(x.outs, outs))
         args = tuple(copies.get(a, env.get(a, a)) if isinstance(a, Var) else a for a in x.args)
         moved.append(Let(outs, x.primitive, args, x.attributes, x.span))
-    read = {a for x in rest for a in x.args if isinstance(a, Var)} | {r for r in function.results
-                                                                      if isinstance(r, Var)}
+    read = {a for x in rest for a in x.args if isinstance(a, Var)} | {
+        r for r in function.results if isinstance(r, Var)
+    }
     needed = {v: outside for v, outside in copies.items() if v in read}
     return Function(function.name, function.params, tuple(rest), function.results), needed
 
 
 def _computes(let: Let) -> bool:
     """Whether moving the operation saves more than it costs to hand its result in."""
-    return bool(let.args) and not isinstance(let.primitive.native, Move) and let.primitive.name not in CHEAP \
-        and not (let.primitive.name in ("slice", "gather"))
+    return (
+        bool(let.args)
+        and not isinstance(let.primitive.native, Move)
+        and let.primitive.name not in CHEAP
+        and let.primitive.name not in ("slice", "gather")
+    )
 
 
 def _with_consts(function: Function, roles: Roles, extra: tuple[Var, ...], used: dict[Var, Var]) -> Function:
     """The region with further constant parameters; those it does not read are fresh."""
     params = tuple(v if v in used else Var(v.name, v.type) for v in extra)
     at = 1 + roles.consts
-    return Function(function.name, (*function.params[:at], *params, *function.params[at:]), function.lets,
-                    function.results)
+    return Function(
+        function.name,
+        (*function.params[:at], *params, *function.params[at:]),
+        function.lets,
+        function.results,
+    )
 
 
 __all__ = ["hoist", "pre_ad_safe"]

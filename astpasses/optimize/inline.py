@@ -1,8 +1,9 @@
 """Calls replaced by the body of the function they call, at every depth.
 
-In: a Function. Out: the same without `call`. Calls that carry a rule of their own (custom derivatives) are other
-primitives and stay.
+In: a Function. Out: the same without `call`. Calls that carry a rule of their own (custom derivatives) are
+other primitives and stay.
 """
+
 from __future__ import annotations
 
 from metaphrase.core.build import Builder

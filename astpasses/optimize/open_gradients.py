@@ -2,6 +2,7 @@
 
 In: a Function that will not be differentiated again. Out: the same without `stop_gradient`.
 """
+
 from __future__ import annotations
 
 from metaphrase.core.ir import Atom, Function, Var

@@ -4,6 +4,7 @@ In: a core Function. Out: the same, smaller. With METAPHRASE_CHECK=1 the checker
 
     optimize(f, before_transform=True)     # only what is safe to do before differentiation
 """
+
 from __future__ import annotations
 
 import os
@@ -20,7 +21,8 @@ ROUNDS = 8
 
 @dataclass(frozen=True)
 class Pass:
-    """One pass: a function of a Function, whether it may run before differentiation, and why it stands here."""
+    """One pass: a function of a Function, whether it may run before differentiation, and why it stands
+    here."""
 
     name: str
     run: Callable[[Function], Function]
@@ -30,24 +32,46 @@ class Pass:
 
 PASSES: tuple[Pass, ...] = (
     Pass("inline", inline.inline, inline.pre_ad_safe, "first: the other passes do not look through calls"),
-    Pass("open_gradients", open_gradients.open_gradients, open_gradients.pre_ad_safe,
-         "what only differentiation reads is in the way of simplification"),
-    Pass("zero_sums", zero_sums.zero_sums, zero_sums.pre_ad_safe,
-         "before simplify, which then sees what the sums were in the way of"),
-    Pass("join_branches", branches.join_branches, branches.pre_ad_safe,
-         "what a branch saved for its derivative is in the same branch then, for simplify and cse to see"),
+    Pass(
+        "open_gradients",
+        open_gradients.open_gradients,
+        open_gradients.pre_ad_safe,
+        "what only differentiation reads is in the way of simplification",
+    ),
+    Pass(
+        "zero_sums",
+        zero_sums.zero_sums,
+        zero_sums.pre_ad_safe,
+        "before simplify, which then sees what the sums were in the way of",
+    ),
+    Pass(
+        "join_branches",
+        branches.join_branches,
+        branches.pre_ad_safe,
+        "what a branch saved for its derivative is in the same branch then, for simplify and cse to see",
+    ),
     Pass("rows", rows.rows, rows.pre_ad_safe, "its reshapes meet others in simplify"),
-    Pass("simplify", simplify.simplify, simplify.pre_ad_safe, "turns equal things into the same thing, so before cse"),
+    Pass(
+        "simplify",
+        simplify.simplify,
+        simplify.pre_ad_safe,
+        "turns equal things into the same thing, so before cse",
+    ),
     Pass("cse", cse.cse, cse.pre_ad_safe, "what repeats is found once it looks the same"),
-    Pass("hoist", hoist.hoist, hoist.pre_ad_safe, "after cse, so that one copy moves; its constants fold next round"),
+    Pass(
+        "hoist",
+        hoist.hoist,
+        hoist.pre_ad_safe,
+        "after cse, so that one copy moves; its constants fold next round",
+    ),
     Pass("dead", dead.dead, dead.pre_ad_safe, "the others leave operations that nobody reads"),
     Pass("reuse", reuse.reuse, reuse.pre_ad_safe, "last: only orders what is left"),
 )
 
 
 def optimize(function: Function, *, before_transform: bool) -> Function:
-    """Run the passes in order until none changes anything. `before_transform` leaves out those that are not safe
-    before differentiation."""
+    """Run the passes in order until none changes anything. `before_transform` leaves out those that are not
+    safe before differentiation."""
     checking = os.environ.get("METAPHRASE_CHECK") == "1"
     passes = [p for p in PASSES if p.pre_ad_safe or not before_transform]
     for _ in range(ROUNDS):

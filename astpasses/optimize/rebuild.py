@@ -1,7 +1,9 @@
-"""What the passes rebuild programs with: operands replaced, regions mapped; nothing is copied that does not change.
+"""What the passes rebuild programs with: operands replaced, regions mapped; nothing is copied that does not
+change.
 
 In: a Let. Out: a Let, the same object when it stays as it is.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -21,7 +23,8 @@ def replaced(let: Let, env: Mapping[Var, Atom]) -> Let:
 
 
 def operands_of(let: Let, key: str, region: Function) -> tuple[Operand, ...]:
-    """For each parameter of a region, how it is filled: ("const" | "row", atom), or None for the index and state."""
+    """For each parameter of a region, how it is filled: ("const" | "row", atom), or None for the index and
+    state."""
     name = let.primitive.name
     if name == "cond":
         return tuple(("const", a) for a in let.args[1:])
@@ -55,7 +58,9 @@ def map_regions(let: Let, change: Callable[[Function, tuple[Operand, ...]], Func
 
 def has_effect(let: Let) -> bool:
     """Whether a Let, or a body of it, has an effect."""
-    return let.primitive.effect is not None or any(has_effect(inner) for r in let.regions() for inner in r.lets)
+    return let.primitive.effect is not None or any(
+        has_effect(inner) for r in let.regions() for inner in r.lets
+    )
 
 
 __all__ = ["replaced", "map_regions", "operands_of", "has_effect", "Operand"]

@@ -1,11 +1,13 @@
-"""Reads before writes: what reads an array is done before the write that continues it, so the write can be in place.
+"""Reads before writes: what reads an array is done before the write that continues it, so the write can be
+in place.
 
-In: a Function. Out: the same operations in another order. `in_place(function)` lists the writes whose array nobody
-reads later; `not_in_place` is the checker's view: the writes that still need a copy.
+In: a Function. Out: the same operations in another order. `in_place(function)` lists the writes whose array
+nobody reads later; `not_in_place` is the checker's view: the writes that still need a copy.
 
     b: f64[n] = slice_update(a, v, i, step=(1,))          r: f64[1] = slice(a, j, ...)
     r: f64[1] = slice(a, j, ...)                   ->     b: f64[n] = slice_update(a, v, i, step=(1,))
 """
+
 from __future__ import annotations
 
 from metaphrase.core.ir import Function, Let, Var
@@ -19,6 +21,7 @@ LIMIT = 40  # operations moved for one write
 
 def reuse(function: Function) -> Function:
     lets = [map_regions(let, lambda region, operands: reuse(region)) for let in function.lets]
+    lets = _elements(lets)
     changed = any(a is not b for a, b in zip(lets, function.lets))
     lasting = {r for r in function.results if isinstance(r, Var)}
     if any(let.primitive.name in WRITES for let in lets):
@@ -37,8 +40,24 @@ def reuse(function: Function) -> Function:
     return Function(function.name, function.params, tuple(lets), function.results) if changed else function
 
 
+def _elements(lets: list[Let]) -> list[Let]:
+    """A reshape of a slice directly behind it: the two read an element or a row."""
+    behind: dict[Var, list[Let]] = {}
+    rows: list[tuple[Let, list[Let]]] = []
+    for let in lets:
+        found = behind.get(let.args[0]) if let.primitive.name == "reshape" else None  # type: ignore[arg-type]
+        if found is not None:
+            found.append(let)
+            continue
+        rows.append((let, []))
+        if let.primitive.name == "slice":
+            behind[let.out] = rows[-1][1]
+    return [x for let, followers in rows for x in (let, *followers)]
+
+
 def _readers(lets: list[Let], position: int) -> list[int]:
-    """Positions of the Lets to do before the write: all later readers of its array and what they need; or none."""
+    """Positions of the Lets to do before the write: all later readers of its array and what they need; or
+    none."""
     array = lets[position].args[0]
     readers = [q for q in range(position + 1, len(lets)) if array in lets[q].args]
     if not readers:
@@ -51,32 +70,47 @@ def _readers(lets: list[Let], position: int) -> list[int]:
         if q in needed:
             continue
         let = lets[q]
-        if q == position or let.primitive.region or has_effect(let) or let.own_symbols() or len(needed) >= LIMIT \
-                or let.primitive.name in WRITES:
+        if (
+            q == position
+            or let.primitive.region
+            or has_effect(let)
+            or let.own_symbols()
+            or len(needed) >= LIMIT
+            or let.primitive.name in WRITES
+        ):
             return []
         needed.add(q)
         todo += [made[a] for a in let.args if isinstance(a, Var) and a in made]
     early = {v for q in needed for v in lets[q].outs}
-    needed.update(q for q in range(position + 1, len(lets))  # an element is a slice and a reshape
-                  if lets[q].primitive.name == "reshape" and lets[q].args[0] in early)
+    needed.update(
+        q
+        for q in range(position + 1, len(lets))  # an element is a slice and a reshape
+        if lets[q].primitive.name == "reshape" and lets[q].args[0] in early
+    )
     return sorted(needed)
 
 
 def in_place(function: Function) -> list[Let]:
     """The writes of `function` (not of its regions) whose array is not read after them."""
-    return [let for position, let in enumerate(function.lets)
-            if let.primitive.name in WRITES and not _read_later(function, position)]
+    return [
+        let
+        for position, let in enumerate(function.lets)
+        if let.primitive.name in WRITES and not _read_later(function, position)
+    ]
 
 
 def not_in_place(function: Function) -> list[Let]:
     """The writes that need a copy of their array first."""
-    return [let for position, let in enumerate(function.lets)
-            if let.primitive.name in WRITES and _read_later(function, position)]
+    return [
+        let
+        for position, let in enumerate(function.lets)
+        if let.primitive.name in WRITES and _read_later(function, position)
+    ]
 
 
 def _read_later(function: Function, position: int) -> bool:
     array = function.lets[position].args[0]
-    return array in function.results or any(array in x.args for x in function.lets[position + 1:])
+    return array in function.results or any(array in x.args for x in function.lets[position + 1 :])
 
 
 __all__ = ["reuse", "in_place", "not_in_place", "pre_ad_safe"]

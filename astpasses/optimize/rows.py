@@ -1,8 +1,9 @@
 """Rows that a loop hands to other loops are stored without dims of size 1.
 
-In: a Function. Out: the same, where `part: f64[1]` stacked to `f64[T, 1]` is stacked as `f64[T]`, with a reshape on
-either side; simplification joins these with the reshapes that are there.
+In: a Function. Out: the same, where `part: f64[1]` stacked to `f64[T, 1]` is stacked as `f64[T]`, with a
+reshape on either side; simplification joins these with the reshapes that are there.
 """
+
 from __future__ import annotations
 
 from metaphrase.core.build import Builder
@@ -46,7 +47,7 @@ def _narrow_rows(function: Function, lets: list[Let], position: int) -> list[int
         out = let.outs[k]
         if len(_squeezed(out.type)) == out.type.ndim or out in function.results:
             continue
-        users = [x for x in lets[position + 1:] if out in x.args]
+        users = [x for x in lets[position + 1 :] if out in x.args]
         if users and all(x.primitive.name == "loop" and not _other_use(x, out) for x in users):
             found.append(k)
     return found
@@ -88,7 +89,7 @@ def _read(let: Let, renamed: dict[Var, Var]) -> Let:
             if old in renamed:
                 args[len(args) - roles.rows + k] = renamed[old]  # type: ignore[index]
                 param = params[first + k]
-                params[first + k] = Var(param.name, Array(param.type.dtype, renamed[old].type.dims[1:]))  # type: ignore
+                params[first + k] = Var(param.name, Array(param.type.dtype, renamed[old].type.dims[1:]))
                 back[param] = reshape(params[first + k], shape=param.type.dims)
                 back[param].name = param.name
         builder.params = params

@@ -1,14 +1,16 @@
 """Simplification by rules that are exact: the same bits for NaN, infinities and negative zero.
 
-In: a Function. Out: the same program with fewer operations. One walk; a rule's result is simplified as it is made.
+In: a Function. Out: the same program with fewer operations. One walk; a rule's result is simplified as it is
+made.
 
     a: f64 = neg(x)                         b: f64 = mul(x, y)
     b: f64 = mul(a, y)            ->        c: f64 = sub(z, b)
     c: f64 = add(z, b)
 
-Not here, because they are not exact: `x + 0.0 -> x` (x may be -0.0), `x * 0 -> 0`, `x - x -> 0`, `0 - x -> -x` of
-floats, any reassociation. Sign and payload of a NaN are not kept.
+Not here, because they are not exact: `x + 0.0 -> x` (x may be -0.0), `x * 0 -> 0`, `x - x -> 0`, `0 - x ->
+-x` of floats, any reassociation. Sign and payload of a NaN are not kept.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -30,16 +32,19 @@ RULES: dict[str, list[Rule]] = {}
 
 def rule(*names: str) -> Callable[[Rule], Rule]:
     """Register a rule for primitives; `"pointwise"` stands for all elementwise ones."""
+
     def register(function: Rule) -> Rule:
         for name in names:
             RULES.setdefault(name, []).append(function)
         return function
+
     return register
 
 
 def simplify(function: Function) -> Function:
     """`function`, simplified; the same object when no rule applies."""
     from . import simplify_algebra, simplify_arrays  # noqa: F401  (they register their rules)
+
     return Rewriter().function(function)
 
 
@@ -56,7 +61,8 @@ class Rewriter:
         self.sums: set[Var] = set()  # accumulators of loops and what was added to them: these stay sums
 
     def function(self, function: Function, known: dict[Var, Atom] | None = None) -> Function:
-        """A Function of its own scope; `known` gives parameters that are known to be literals or other parameters."""
+        """A Function of its own scope; `known` gives parameters that are known to be literals or other
+        parameters."""
         outer = self.lets, self.makers, self.env, self.changed
         self.lets, self.makers, self.env, self.changed = [], {}, dict(known or {}), False
         for let in function.lets:
@@ -111,15 +117,16 @@ class Rewriter:
         if let.primitive.name == "loop":
             roles: Roles = let.attributes["roles"]
             first = 1 + roles.consts + roles.carries
-            self.sums.update(let.attributes["body"].params[first:first + roles.accumulators])
+            self.sums.update(let.attributes["body"].params[first : first + roles.accumulators])
         elif let.primitive.name == "cond":
-            self.sums.update(p for b in let.attributes["branches"] for p, a in zip(b.params, args[1:])
-                             if a in self.sums)
+            self.sums.update(
+                p for b in let.attributes["branches"] for p, a in zip(b.params, args[1:]) if a in self.sums
+            )
 
     def known_params(self, let: Let, key: str, function: Function, args: tuple) -> dict[Var, Atom]:
         if let.primitive.name == "loop":
             roles: Roles = let.attributes["roles"]
-            return _literals(function.params[1:1 + roles.consts], args[:roles.consts])
+            return _literals(function.params[1 : 1 + roles.consts], args[: roles.consts])
         return _literals(function.params, args) if let.primitive.name == "call" else {}
 
     def rules(self, primitive: Primitive, args: tuple, attributes: Any, types: tuple) -> tuple | None:
@@ -186,7 +193,9 @@ def _literals(params: Sequence[Var], args: Sequence[Atom]) -> dict[Var, Atom]:
 
 
 def is_pointwise(primitive: Primitive) -> bool:
-    return isinstance(primitive.native, Point) and not primitive.multiple and primitive.name not in ("as_dim",)
+    return (
+        isinstance(primitive.native, Point) and not primitive.multiple and primitive.name not in ("as_dim",)
+    )
 
 
 @rule("pointwise")

@@ -4,6 +4,7 @@ In: operands of an operation. Out: something simpler that is equal, or None.
 
     mul(neg(x), y) -> neg(mul(x, y))      add(a, neg(b)) -> sub(a, b)      select(c, a, a) -> a
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -24,8 +25,11 @@ def is_number(value: Any, number: float) -> bool:
     """Whether a scalar is exactly this number; -0.0 is not 0.0."""
     if value is None or not np.all(value == number):
         return False
-    return number != 0 or not is_inexact(value.dtype) or (
-        value.dtype.kind != "c" and bool(np.signbit(value)) == bool(np.signbit(number)))
+    return (
+        number != 0
+        or not is_inexact(value.dtype)
+        or (value.dtype.kind != "c" and bool(np.signbit(value)) == bool(np.signbit(number)))
+    )
 
 
 def exact(type_: Array) -> bool:
@@ -67,7 +71,9 @@ def add_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> 
     a, b = args
     for x, other in ((a, b), (b, a)):
         value = rewriter.uniform(x)
-        if value is not None and (is_number(value, -0.0) and is_float(value.dtype) or exact(types[0]) and value == 0):
+        if value is not None and (
+            is_number(value, -0.0) and is_float(value.dtype) or exact(types[0]) and value == 0
+        ):
             return other
     if real(types[0]) and a not in rewriter.sums and b not in rewriter.sums:
         if (y := negated(rewriter, b)) is not None:
@@ -81,15 +87,18 @@ def add_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> 
 def sub_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
     a, b = args
     value = rewriter.uniform(b)
-    if value is not None and (is_number(value, 0.0) and is_float(value.dtype) or exact(types[0]) and value == 0):
+    if value is not None and (
+        is_number(value, 0.0) and is_float(value.dtype) or exact(types[0]) and value == 0
+    ):
         return a
     if real(types[0]) and (y := negated(rewriter, b)) is not None:
         return rewriter.make(add, a, y)
     if exact(types[0]) and a is b and not types[0].dims:
         return Literal(np.zeros((), types[0].dtype)[()])
     first = rewriter.uniform(a)
-    if first is not None and (is_number(first, -0.0) and is_float(first.dtype)
-                              or types[0].dtype.kind == "i" and first == 0):
+    if first is not None and (
+        is_number(first, -0.0) and is_float(first.dtype) or types[0].dtype.kind == "i" and first == 0
+    ):
         return rewriter.make(neg, b)
     return size_arithmetic(rewriter, args, lambda x, y: x - y)
 
@@ -157,7 +166,8 @@ def extreme_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple)
     return args[0] if args[0] is args[1] and exact(types[0]) else None
 
 
-# --- logic and choice ------------------------------------------------------------------------------------------------
+# --- logic and choice ------------------------------------------------------------------------------------
+
 
 @rule("not_")
 def not_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:

@@ -2,8 +2,9 @@
 
 In: operands of an operation. Out: something simpler that is equal bit for bit, or None.
 
-    sin(broadcast(x, ...)) -> broadcast(sin(x), ...)     permute(permute(x)) -> permute(x)     slice of all -> x
+    sin(broadcast(x, ...)) -> broadcast(sin(x), ...)   permute(permute(x)) -> permute(x)     slice of all -> x
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -33,7 +34,9 @@ def broadcast_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tupl
 
 
 @rule("pointwise")
-def pointwise_rule(rewriter: Rewriter, primitive: Primitive, args: tuple, attributes: Any, types: tuple) -> Any:
+def pointwise_rule(
+    rewriter: Rewriter, primitive: Primitive, args: tuple, attributes: Any, types: tuple
+) -> Any:
     """An operation on broadcast operands is done before they are broadcast."""
     if not types[0].dims or not args:
         return None
@@ -105,13 +108,18 @@ def slice_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -
     if inner is not None:
         outer_starts, inner_starts = _known(tuple(starts)), inner.args[1:]
         if outer_starts is not None and all(isinstance(s, int) for s in outer_starts):
-            first = [_shifted(a, b, t) for a, b, t in zip(inner_starts, outer_starts, inner.attributes["step"])]
+            first = [
+                _shifted(a, b, t) for a, b, t in zip(inner_starts, outer_starts, inner.attributes["step"])
+            ]
             if all(f is not None for f in first):
                 steps = tuple(a * b for a, b in zip(step, inner.attributes["step"]))
                 return rewriter.make(slice_, inner.args[0], *first, shape=shape, step=steps)
     written = rewriter.maker(x, "slice_update")
-    if written is not None and _same_region(written.args[2:], starts, written.attributes["step"], step) \
-            and written.args[1].type.dims == tuple(shape):
+    if (
+        written is not None
+        and _same_region(written.args[2:], starts, written.attributes["step"], step)
+        and written.args[1].type.dims == tuple(shape)
+    ):
         return written.args[1]
     return None
 
@@ -139,11 +147,18 @@ def slice_update_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: t
     if v.type.dims == x.type.dims and all(s == 1 for s in step) and _zeros(starts):
         return v
     before = rewriter.maker(x, "slice_update")
-    if before is not None and _same_region(before.args[2:], starts, before.attributes["step"], step) \
-            and before.args[1].type.dims == v.type.dims:
+    if (
+        before is not None
+        and _same_region(before.args[2:], starts, before.attributes["step"], step)
+        and before.args[1].type.dims == v.type.dims
+    ):
         return rewriter.make(slice_update, before.args[0], v, *starts, step=step)
     read = rewriter.maker(v, "slice")
-    if read is not None and read.args[0] is x and _same_region(read.args[1:], starts, read.attributes["step"], step):
+    if (
+        read is not None
+        and read.args[0] is x
+        and _same_region(read.args[1:], starts, read.attributes["step"], step)
+    ):
         return x
     return None
 
@@ -177,7 +192,8 @@ def check_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -
     return () if value is not None and bool(value) else None
 
 
-# --- regions ---------------------------------------------------------------------------------------------------------
+# --- regions ---------------------------------------------------------------------------------------------
+
 
 @rule("cond")
 def cond_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
@@ -197,7 +213,7 @@ def loop_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) ->
         return None
     _, carries, accumulators, _ = roles.parts(args)
     state = (*carries, *accumulators)
-    rows = [rewriter.make(broadcast, Literal(_zero(t)), shape=t.dims, axes=()) for t in types[len(state):]]
+    rows = [rewriter.make(broadcast, Literal(_zero(t)), shape=t.dims, axes=()) for t in types[len(state) :]]
     return (*state, *rows)
 
 

@@ -1,8 +1,10 @@
 """Cotangents that start from zero: `add(0.0, x_bar)` is `x_bar`.
 
-In: a differentiated Function. Out: the same without such sums. Not exact in one respect: a cotangent of -0.0 stays
--0.0, where the sum gives 0.0. So only what transformations named (`x_bar`, `x_dot`) is touched, never the user's sums.
+In: a differentiated Function. Out: the same without such sums. Not exact in one respect: a cotangent of -0.0
+stays -0.0, where the sum gives 0.0. So only what transformations named (`x_bar`, `x_dot`) is touched, never
+the user's sums.
 """
+
 from __future__ import annotations
 
 import re

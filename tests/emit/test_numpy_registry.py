@@ -1,7 +1,9 @@
-"""Every primitive, written as NumPy source and run, gives what its NumPy rule gives: same dtype, shape and bits.
+"""Every primitive, written as NumPy source and run, gives what its NumPy rule gives: same dtype, shape and
+bits.
 
 In: the sample operands of the registry. Out: one function a sample, executed through its emitted text.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -30,7 +32,8 @@ def program(name: str, sample) -> Function:
 
 
 def equal_bits(a, b, loose: bool = False) -> bool:
-    """Same dtype, shape and bits; `loose`: the last bits may differ (einsum, and NumPy's products of complex scalars)."""
+    """Same dtype, shape and bits; `loose`: the last bits may differ (einsum, and NumPy's products of complex
+    scalars)."""
     a, b = np.asarray(a), np.asarray(b)
     if a.dtype != b.dtype or a.shape != b.shape:
         return False

@@ -1,7 +1,10 @@
-"""Every primitive and its derivative give the same bits before and after every pass, edge cases of floats included.
+"""Every primitive and its derivative give the same bits before and after every pass, edge cases of floats
+included.
 
-In: the sample operands of the registry. Out: programs and their vjps, run by the evaluator before and after `optimize`.
+In: the sample operands of the registry. Out: programs and their vjps, run by the evaluator before and after
+`optimize`.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -56,7 +59,8 @@ def test_each_pass_keeps_the_answer(name, monkeypatch):
 
 @pytest.mark.parametrize("name", sorted(n for n in REGISTRY if any(s.smooth for s in SAMPLES[n])))
 def test_the_derivative_stays_the_derivative(name, monkeypatch):
-    """vjp of the program simplified before differentiation is the vjp, up to rounding; simplified after, bit for bit."""
+    """vjp of the program simplified before differentiation is the vjp, up to rounding; simplified after, bit
+    for bit."""
     monkeypatch.setenv("METAPHRASE_CHECK", "1")
     rng = np.random.default_rng(5)
     for sample in [s for s in SAMPLES[name] if s.smooth][:6]:
@@ -65,16 +69,22 @@ def test_the_derivative_stays_the_derivative(name, monkeypatch):
         if not any(wrt):
             continue
         backward = vjp(function, wrt)
-        bars = [np.asarray(rng.standard_normal(tuple(p.type.dims))).astype(p.type.dtype)[()]
-                for p in backward.params[len(function.params):]]
+        bars = [
+            np.asarray(rng.standard_normal(tuple(p.type.dims))).astype(p.type.dtype)[()]
+            for p in backward.params[len(function.params) :]
+        ]
         args = [*sample.args, *bars]
         assert_same(backward, optimize(backward, before_transform=True), args)
         late = evaluate(optimize(backward, before_transform=False), *args)
-        for a, b in zip(evaluate(backward, *args), late, strict=True):  # zero_sums may change the sign of a zero
+        for a, b in zip(
+            evaluate(backward, *args), late, strict=True
+        ):  # zero_sums may change the sign of a zero
             assert np.asarray(a).dtype == np.asarray(b).dtype and np.array_equal(a, b, equal_nan=True)
         early = vjp(optimize(function, before_transform=True), wrt)
         for a, b in zip(evaluate(backward, *args), evaluate(early, *args), strict=True):
-            np.testing.assert_allclose(a, b, rtol=1e-5 if np.asarray(a).dtype.itemsize <= 4 else 1e-11, atol=1e-30)
+            np.testing.assert_allclose(
+                a, b, rtol=1e-5 if np.asarray(a).dtype.itemsize <= 4 else 1e-11, atol=1e-30
+            )
 
 
 def test_the_passes_leave_no_unread_operation():
@@ -82,7 +92,9 @@ def test_the_passes_leave_no_unread_operation():
     for name in ("tanh", "dot_general", "loop", "cond", "slice_update", "reduce_max"):
         sample = next(s for s in SAMPLES[name] if s.smooth)
         function = program(name, sample)
-        after = optimize(vjp(function, [has_tangent(p.type) for p in function.params]), before_transform=False)
+        after = optimize(
+            vjp(function, [has_tangent(p.type) for p in function.params]), before_transform=False
+        )
         read = {a for let in after.lets for a in let.args} | set(after.results)
         for let in after.lets:
             assert let.primitive.effect or any(v in read for v in let.outs), f"{let}\n{after}"

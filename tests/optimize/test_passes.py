@@ -1,7 +1,9 @@
 """What each pass does, on programs small enough to read; and what it must leave alone.
 
-In: programs traced by hand. Out: the names of the operations left, and equal answers on NaN, infinities and -0.0.
+In: programs traced by hand. Out: the names of the operations left, and equal answers on NaN, infinities and
+-0.0.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -22,7 +24,8 @@ from metaphrase.core.types import Array, bool_, f32, f64, i64
 from metaphrase.ops.arithmetic import add, div, integer_pow, mul, neg, sub
 from metaphrase.ops.arrays import dim_value, undefined
 from metaphrase.ops.compare import lt, not_, select
-from metaphrase.ops.effects import check as check_, print_
+from metaphrase.ops.effects import check as check_
+from metaphrase.ops.effects import print_
 from metaphrase.ops.elementary import cos, exp, sin
 from metaphrase.ops.families import like
 from metaphrase.ops.indexing import slice as slice_
@@ -62,13 +65,24 @@ SIMPLER = {
     "power one": (lambda x, y: integer_pow(x, exponent=1), []),
     "there and back": (lambda x, y: permute(permute(x, axes=(0,)), axes=(0,)), []),
     "reshape twice": (lambda x, y: reshape(reshape(x, shape=(1, n)), shape=(n,)), []),
-    "widened and narrowed": (lambda x, y: convert(convert(convert(x, dtype=f32), dtype=f64), dtype=f32), ["convert"]),
+    "widened and narrowed": (
+        lambda x, y: convert(convert(convert(x, dtype=f32), dtype=f64), dtype=f32),
+        ["convert"],
+    ),
     "slice of all": (lambda x, y: slice_(x, start(0), shape=(n,), step=(1,)), []),
     "write of all": (lambda x, y: slice_update(x, y, start(0), step=(1,)), []),
-    "read what was written": (lambda x, y: slice_(slice_update(x, full(Array(f64, (1,)), 2.0), start(0), step=(1,)),
-                                                  start(0), shape=(1,), step=(1,)), ["broadcast"]),
-    "before the broadcast": (lambda x, y: mul(broadcast(literal(2.0), shape=(n,), axes=()),
-                                              broadcast(literal(3.0), shape=(n,), axes=())), ["broadcast"]),
+    "read what was written": (
+        lambda x, y: slice_(
+            slice_update(x, full(Array(f64, (1,)), 2.0), start(0), step=(1,)), start(0), shape=(1,), step=(1,)
+        ),
+        ["broadcast"],
+    ),
+    "before the broadcast": (
+        lambda x, y: mul(
+            broadcast(literal(2.0), shape=(n,), axes=()), broadcast(literal(3.0), shape=(n,), axes=())
+        ),
+        ["broadcast"],
+    ),
     "a size plus one": (lambda x, y: add(dim_value(dim=n), literal(1)), ["dim_value"]),
 }
 
@@ -113,8 +127,11 @@ def test_integers_have_no_signed_zero():
 def test_an_accumulator_stays_a_sum():
     """The body of a loop may only add to its accumulators."""
     body = trace("body", lambda i, x, acc: add(acc, neg(mul(x, x))), [("i", I), ("x", F), ("acc", F)])
-    function = trace("f", lambda x: loop(x, literal(0.0), body=body, cond=None, length=3, roles=Roles(1, 0, 1, 0)),
-                     [("x", F)])
+    function = trace(
+        "f",
+        lambda x: loop(x, literal(0.0), body=body, cond=None, length=3, roles=Roles(1, 0, 1, 0)),
+        [("x", F)],
+    )
     inner = optimize(function, before_transform=False).lets[-1].attributes["body"]
     assert "sub" not in names(inner) and names(inner)[-1] == "add"
 
@@ -127,27 +144,35 @@ def test_known_branch_stands_in_place():
 
 def test_literal_operands_go_into_regions():
     body = trace("body", lambda i, c, x: mul(x, c), [("i", I), ("c", F), ("x", F)])
-    function = trace("f", lambda x: loop(literal(1.0), x, body=body, cond=None, length=3, roles=Roles(1, 1, 0, 0)),
-                     [("x", F)])
+    function = trace(
+        "f",
+        lambda x: loop(literal(1.0), x, body=body, cond=None, length=3, roles=Roles(1, 1, 0, 0)),
+        [("x", F)],
+    )
     after = optimize(function, before_transform=False)
     assert names(after) == [] and after.results == (after.params[0],)
 
 
 def test_cse_shares_but_not_effects():
-    function = trace("f", lambda x, y: mul(add(sin(x), mul(x, y)), add(sin(x), mul(y, x))), [("x", F), ("y", F)])
+    function = trace(
+        "f", lambda x, y: mul(add(sin(x), mul(x, y)), add(sin(x), mul(y, x))), [("x", F), ("y", F)]
+    )
     assert names(cse(function)) == ["sin", "mul", "add", "mul"]
 
     def noisy(x):
         print_(x, template="{}")
         print_(x, template="{}")
         return x
+
     function = trace("f", noisy, [("x", F)])
     assert cse(function) is function
 
 
 def test_cse_inside_regions_and_of_rows():
     body = trace("body", lambda i, x: (mul(sin(x), sin(x)), sin(x), sin(x)), [("i", I), ("x", F)])
-    function = trace("f", lambda x: loop(x, body=body, cond=None, length=4, roles=Roles(0, 1, 0, 0)), [("x", F)])
+    function = trace(
+        "f", lambda x: loop(x, body=body, cond=None, length=4, roles=Roles(0, 1, 0, 0)), [("x", F)]
+    )
     after = optimize(function, before_transform=False)
     assert names(after.lets[0].attributes["body"]) == ["sin", "mul"] and len(after.lets[0].outs) == 2
     for a, b in zip(evaluate(function, 0.4), evaluate(after, 0.4), strict=True):
@@ -155,11 +180,18 @@ def test_cse_inside_regions_and_of_rows():
 
 
 def test_dead_carries_rows_and_constants_go():
-    body = trace("body", lambda i, c, d, x, y, row: (mul(x, c), add(y, d), mul(row, x), sin(row)),
-                 [("i", I), ("c", F), ("d", F), ("x", F), ("y", F), ("row", F)])
-    function = trace("f", lambda c, d, x, y, rows: loop(c, d, x, y, rows, body=body, cond=None, length=n,
-                                                        roles=Roles(2, 2, 0, 1))[0],
-                     [("c", F), ("d", F), ("x", F), ("y", F), ("rows", V)])
+    body = trace(
+        "body",
+        lambda i, c, d, x, y, row: (mul(x, c), add(y, d), mul(row, x), sin(row)),
+        [("i", I), ("c", F), ("d", F), ("x", F), ("y", F), ("row", F)],
+    )
+    function = trace(
+        "f",
+        lambda c, d, x, y, rows: loop(
+            c, d, x, y, rows, body=body, cond=None, length=n, roles=Roles(2, 2, 0, 1)
+        )[0],
+        [("c", F), ("d", F), ("x", F), ("y", F), ("rows", V)],
+    )
     after = check(dead(function))
     assert after.lets[0].attributes["roles"] == Roles(1, 1, 0, 0)
     assert names(after.lets[0].attributes["body"]) == ["mul"]
@@ -169,8 +201,11 @@ def test_dead_carries_rows_and_constants_go():
 def test_a_carry_that_never_changes_is_a_constant():
     body = trace("body", lambda i, x, y: (mul(x, y), y), [("i", I), ("x", F), ("y", F)])
     test = trace("test", lambda i, x, y: lt(x, y), [("i", I), ("x", F), ("y", F)])
-    function = trace("f", lambda x, y: loop(x, y, body=body, cond=test, length=None, roles=Roles(0, 2, 0, 0),
-                                            size="T")[1:], [("x", F), ("y", F)])
+    function = trace(
+        "f",
+        lambda x, y: loop(x, y, body=body, cond=test, length=None, roles=Roles(0, 2, 0, 0), size="T")[1:],
+        [("x", F), ("y", F)],
+    )
     after = check(dead(function))
     assert after.lets[0].attributes["roles"] == Roles(1, 1, 0, 0)
     assert evaluate(after, 2.0, 5.0) == evaluate(function, 2.0, 5.0) == [10.0, 5.0]
@@ -179,8 +214,11 @@ def test_a_carry_that_never_changes_is_a_constant():
 def test_dead_branch_results_and_operands_go():
     yes = trace("yes", lambda x, y, z: (sin(x), y, cos(z)), [("x", F), ("y", F), ("z", F)])
     no = trace("no", lambda x, y, z: (x, y, z), [("x", F), ("y", F), ("z", F)])
-    function = trace("f", lambda p, x, y, z: cond(p, x, y, z, branches=(no, yes))[:2],
-                     [("p", Array(bool_)), ("x", F), ("y", F), ("z", F)])
+    function = trace(
+        "f",
+        lambda p, x, y, z: cond(p, x, y, z, branches=(no, yes))[:2],
+        [("p", Array(bool_)), ("x", F), ("y", F), ("z", F)],
+    )
     after = check(dead(function))
     assert len(after.lets[0].args) == 2 and after.results[1] is after.params[2]
 
@@ -189,6 +227,7 @@ def test_effects_stay():
     def body(x):
         check_(lt(x, literal(3.0)), x, exception="ValueError", message="{} is too large")
         return literal(0.0)
+
     after = optimize(trace("f", body, [("x", F)]), before_transform=False)
     assert names(after) == ["lt", "check"]
     with pytest.raises(ValueError, match="7.0 is too large"):
@@ -197,20 +236,30 @@ def test_effects_stay():
 
 def test_hoist_moves_what_computes_and_only_that():
     body = trace("body", lambda i, c, x: mul(x, mul(exp(c), full(c, 2.0))), [("i", I), ("c", F), ("x", F)])
-    function = trace("f", lambda c, x: loop(c, x, body=body, cond=None, length=5, roles=Roles(1, 1, 0, 0)),
-                     [("c", F), ("x", F)])
+    function = trace(
+        "f",
+        lambda c, x: loop(c, x, body=body, cond=None, length=5, roles=Roles(1, 1, 0, 0)),
+        [("c", F), ("x", F)],
+    )
     after = check(dead(hoist(function)))
     assert names(after) == ["exp", "mul", "loop"] and names(after.lets[-1].attributes["body"]) == ["mul"]
     assert evaluate(after, 0.5, 1.0) == evaluate(function, 0.5, 1.0)
-    checked = trace("checked", lambda i, c, x: (check_(lt(c, x), exception="ValueError", message="no"), x)[1],
-                    [("i", I), ("c", F), ("x", F)])
-    guarded = trace("f", lambda c, x: loop(c, x, body=checked, cond=None, length=0, roles=Roles(1, 1, 0, 0)),
-                    [("c", F), ("x", F)])
+    checked = trace(
+        "checked",
+        lambda i, c, x: (check_(lt(c, x), exception="ValueError", message="no"), x)[1],
+        [("i", I), ("c", F), ("x", F)],
+    )
+    guarded = trace(
+        "f",
+        lambda c, x: loop(c, x, body=checked, cond=None, length=0, roles=Roles(1, 1, 0, 0)),
+        [("c", F), ("x", F)],
+    )
     assert evaluate(hoist(guarded), 2.0, 1.0) == [1.0]
 
 
 def test_stop_gradient_stays_before_differentiation():
     from metaphrase.core.primitive import REGISTRY
+
     function = trace("f", lambda x: mul(x, REGISTRY["stop_gradient"](x)), [("x", F)])
     assert optimize(function, before_transform=True) is function
     assert names(open_gradients(function)) == ["mul"]
@@ -225,10 +274,12 @@ def test_calls_are_inlined_at_every_depth():
 
 def test_optimize_is_linear_enough_and_stable():
     """A long program is walked a fixed number of times, and a second run finds nothing."""
+
     def long(x):
         for k in range(2000):
             x = add(mul(x, literal(1.0)), neg(sin(x) if k % 3 else undefined(dtype=f64, shape=())))
         return x
+
     function = trace("f", long, [("x", F)])
     once = optimize(function, before_transform=False)
     assert len(once.lets) < len(function.lets)

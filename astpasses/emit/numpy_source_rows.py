@@ -1,0 +1,245 @@
+"""What loops go through and leave row by row: arrays read by index, lists of residuals, preallocated arrays.
+
+In: a `Loop` being written. Out: the header of a `for`, names for the rows of an iteration, lists and arrays
+for the rows that it gives. Example: `for sin_E, cos_E in reversed(residuals):`.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from metaphrase.core.ir import Atom, Function, Let, Roles, Var, attribute_symbols
+from metaphrase.core.primitive import REGISTRY
+from metaphrase.core.types import Array
+
+from .numpy_source_blocks import Block, Emitter
+from .numpy_source_expressions import ATOM, Expr, Storage, dtype_text, literal, name, strong, suffix
+from .numpy_source_names import wanted_name
+
+
+@dataclass
+class RowList:
+    """Rows of a loop kept in a Python list; several that the same loops go through are kept as tuples."""
+
+    name: str
+    vars: list[Var] = field(default_factory=list)
+    wishes: dict[Var, str] = field(default_factory=dict)  # what the values were called where they were stored
+
+
+@dataclass
+class Loop:
+    """A loop while it is written."""
+
+    let: Let
+    roles: Roles
+    body: Function
+    consts: tuple
+    carries: tuple
+    accumulators: tuple
+    rows: tuple
+    trips: Var | None
+    kept: tuple[Var, ...]  # results: carries and accumulators
+    stacked: tuple[Var, ...]  # results: rows
+    owned: tuple[bool, ...]  # state that the body writes in place
+    index: str = ""
+    initial: list[Expr] = field(default_factory=list)
+    targets: list[str] = field(default_factory=list)
+    lists: list[RowList] = field(default_factory=list)
+    arrays: dict[Var, str] = field(default_factory=dict)
+
+
+def outer_expr(outer: Block, atom: Atom) -> Expr:
+    return outer.env[atom] if isinstance(atom, Var) else literal(atom.value)
+
+
+def borrowed(expr: Expr, param: Var) -> Expr:
+    storages = (Storage(False),) if param.type.dims else ()
+    return replace(expr, storages=storages, kept=None, loose=expr.loose if expr.operations == 0 else None)
+
+
+def for_header(emitter: Emitter, loop: Loop, inner: Block, rows: list, length, needs_index: bool) -> tuple:
+    """`for i in range(n):` with rows read by index, or `for x, y in zip(xs, ys):`."""
+    outer = emitter.blocks[-2]
+    reverse = loop.let.attributes.get("reverse", False)
+    sources: list[tuple[str, str]] = []  # what to go through, and the pattern for one item
+    done: set[str] = set()
+    for param, atom in rows:
+        source = outer.row_lists.get(atom)
+        if source is not None:
+            if source.name in done:
+                continue
+            done.add(source.name)
+            pattern = _pattern(emitter, inner, source, rows)
+            if pattern:
+                sources.append((source.name, pattern))
+        elif param in inner.uses:
+            whole = outer_expr(outer, atom)
+            if needs_index and inner.uses[param] == 1:
+                storages = (Storage(False),) if param.type.dims else ()
+                made = suffix(whole, f"[{loop.index}]", param.type, storages)
+                inner.env[param] = inner.pending[param] = made
+                continue
+            target = emitter.names.fresh(wanted_name(param, None))
+            inner.names.add(target)
+            sources.append((whole.text, target))
+            _bind_row(inner, param, target)
+    if needs_index:
+        span = f"range({emitter.dim(length)})"
+        header = f"for {loop.index} in {f'reversed({span})' if reverse else span}:"
+        items = [(f"{target} = {source}[{loop.index}]") for source, target in sources]
+
+        def read(e: Emitter) -> None:
+            for item in items:
+                e.line(item)
+
+        return header, read
+    if not sources:
+        return f"for _ in range({emitter.dim(length)}):", None
+    texts = [f"reversed({s})" if reverse else s for s, _ in sources]
+    if len(sources) == 1:
+        return f"for {sources[0][1]} in {texts[0]}:", None
+    patterns = [f"({p})" if "," in p else p for _, p in sources]
+    return f"for {', '.join(patterns)} in zip({', '.join(texts)}):", None
+
+
+def _bind_row(inner: Block, param: Var, target: str) -> None:
+    inner.env[param] = name(target, param.type, storages=(Storage(False),) if param.type.dims else ())
+    inner.holder[target] = param
+
+
+def _pattern(emitter: Emitter, inner: Block, source: RowList, rows: list) -> str:
+    """Names for one item of a list of residuals."""
+    names = []
+    for var in source.vars:
+        param = next((p for p, a in rows if a is var and p in inner.uses), None)
+        if param is None:
+            names.append("_")
+            continue
+        wish = source.wishes.get(var)
+        target = emitter.names.fresh(
+            wish if wish and re.sub(r"_\d+$", "", param.name) in REGISTRY else wanted_name(param, None)
+        )
+        inner.names.add(target)
+        _bind_row(inner, param, target)
+        for other, a in rows:
+            if a is var and other is not param and other in inner.uses:
+                inner.env[other] = inner.env[param]
+        names.append(target)
+    return "" if set(names) == {"_"} else ", ".join(names)
+
+
+# --- rows out --------------------------------------------------------------------------------------------
+
+
+def counter_needed(emitter: Emitter, loop: Loop) -> bool:
+    """Whether anything later asks for the number of iterations."""
+    if loop.trips is None:
+        return False
+    block, symbol = emitter.block, loop.let.attributes["size"]
+    if loop.trips in block.uses:
+        return True
+    for let in block.function.lets[block.position + 1 :]:
+        for key, value in let.attributes.items():
+            if key == "length" and any(a in loop.stacked for a in let.args):
+                continue
+            if symbol in attribute_symbols(value) and not isinstance(value, Function):
+                return True
+        if any(symbol in attribute_symbols(r) for r in let.regions()):
+            return True
+    return False
+
+
+def row_outputs(emitter: Emitter, loop: Loop, used: set[Var]) -> None:
+    """Lists for rows that only loops go through, arrays made beforehand for the others of known number."""
+    block, known = emitter.block, loop.let.attributes["cond"] is None
+    groups: dict[tuple, list[Var]] = {}
+    for var in loop.stacked:
+        if var not in used:
+            continue
+        consumers = _row_consumers(block, var)
+        if consumers:
+            groups.setdefault(consumers, []).append(var)
+        elif known:
+            target = emitter.define(var, loop.let)
+            more = "" if var.type.dtype == np.float64 else f", dtype={dtype_text(var.type.dtype)}"
+            emitter.line(f"{target} = np.empty({emitter.shape(var.type.dims)}{more})")
+            loop.arrays[var] = target
+        else:
+            loop.lists.append(_new_list(emitter, [var], wanted_name(var, loop.let)))
+    for vars in groups.values():
+        plain = wanted_name(vars[0], loop.let)
+        made = _new_list(emitter, vars, plain if len(vars) == 1 and plain != "state" else "residuals")
+        loop.lists.append(made)
+        for var in vars:
+            block.only_rows.add(var)
+            block.row_lists[var] = made
+
+
+def _new_list(emitter: Emitter, vars: list[Var], wish: str) -> RowList:
+    target = emitter.names.fresh(wish)
+    emitter.block.names.add(target)
+    emitter.line(f"{target} = []")
+    return RowList(target, list(vars))
+
+
+def _row_consumers(block: Block, var: Var) -> tuple:
+    """The loops that go through `var` row by row, if nothing else uses it."""
+    found = []
+    if var in block.function.results:
+        return ()
+    for let in block.function.lets[block.position + 1 :]:
+        if var not in let.args:
+            continue
+        if let.primitive.name != "loop":
+            return ()
+        roles: Roles = let.attributes["roles"]
+        consts, carries, accumulators, rows = roles.parts(let.args)
+        if var in consts or var in carries or var in accumulators or let.attributes["length"] is None:
+            return ()
+        found.append(let)
+    return tuple(found)
+
+
+def store_rows(emitter: Emitter, loop: Loop, inner: Block) -> None:
+    """At the end of an iteration its rows go into their arrays and lists."""
+    kept, rows = loop.body.results[: len(loop.kept)], loop.body.results[len(loop.kept) :]
+    by_var = dict(zip(loop.stacked, rows))
+    shared = [s for atom in kept if isinstance(atom, Var) for s in inner.env[atom].storages]
+    for var, target in loop.arrays.items():
+        emitter.line(f"{target}[{loop.index}] = {emitter.expr(by_var[var]).text}")
+    for rows_list in loop.lists:
+        items = []
+        for var in rows_list.vars:
+            expr = strong(emitter.expr(by_var[var]))
+            if var.type.ndim > 1 and any(s in shared for s in expr.storages):
+                expr = replace(expr, text=f"{expr.at(ATOM)}.copy()", level=ATOM)
+            items.append(expr.text)
+            if expr.is_name:
+                rows_list.wishes[var] = expr.text
+        item = items[0] if len(items) == 1 else f"({', '.join(items)})"
+        emitter.line(f"{rows_list.name}.append({item})")
+
+
+def stacked(emitter: Emitter, rows: str, type_: Array) -> str:
+    """A list of rows as an array, also when there are none."""
+    more = "" if type_.dtype == np.float64 else f", dtype={dtype_text(type_.dtype)}"
+    if type_.ndim == 1:
+        return f"np.array({rows}{more})"
+    dims = ", ".join(emitter.dim(d) for d in type_.dims[1:])
+    return f"np.array({rows}{more}).reshape(len({rows}), {dims})"
+
+
+__all__ = [
+    "Loop",
+    "RowList",
+    "outer_expr",
+    "borrowed",
+    "for_header",
+    "counter_needed",
+    "row_outputs",
+    "store_rows",
+    "stacked",
+]
