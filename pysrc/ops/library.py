@@ -5,6 +5,7 @@ atoms, NumPy arrays and numbers, Python numbers, `Weak` staged Python numbers; s
 parameters, and returns atoms, or tuples or lists of them, with NumPy's dtypes, shapes and errors.
 
     LIBRARY[np.mean](x, axis=0)      METHODS["mean"](x, axis=0)      ATTRIBUTES["T"](x)
+    UPDATES[np.add.at](x, i, v)     what x holds after the call
 
 To add a function, write it in the library file of its theme and name it in `_TABLE`.
 """
@@ -137,4 +138,10 @@ EXTRA: dict[str, Callable[..., Any]] = {
     "sigmoid": _e.sigmoid, "complex": _e.complex_of, "cummax": _r.maximum_accumulate,
     "cummin": _r.minimum_accumulate}
 
-__all__ = ["LIBRARY", "METHODS", "ATTRIBUTES", "EXTRA", "ufunc"]
+# NumPy's functions that write into their first operand: these return what it holds afterwards.
+UPDATES: dict[Any, Callable[..., Any]] = {
+    np.put: library_search.put, np.put_along_axis: library_search.put_along_axis,
+    np.fill_diagonal: library_creation.fill_diagonal, np.copyto: library_creation.copyto,
+    np.add.at: library_search.combine_at(np.add), np.subtract.at: library_search.combine_at(np.subtract)}
+
+__all__ = ["LIBRARY", "UPDATES", "METHODS", "ATTRIBUTES", "EXTRA", "ufunc"]

@@ -264,6 +264,13 @@ def fill_diagonal(x: Operand, value: Operand) -> Atom:
     return scatter(x, new, *(place,) * x.type.ndim, axes=tuple(range(x.type.ndim)), unique=True)
 
 
+def copyto(dst: Operand, src: Operand, casting: str = "same_kind", where: Any = True) -> Atom:
+    """What `dst` holds afterwards."""
+    x = lift(dst)
+    new = broadcast_to(to_dtype(src, x.type.dtype), x.type.dims)
+    return new if where is True else select(broadcast_to(to_dtype(where, bool), x.type.dims), new, x)
+
+
 # --- grids -------------------------------------------------------------------------------------------------
 
 def meshgrid(*xs: Operand, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> tuple[Atom, ...]:

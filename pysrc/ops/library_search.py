@@ -24,13 +24,14 @@ from .compare import and_, ge, lt, ne, select
 from .effects import check
 from .elementary import ceil, floor, isnan, rint
 from .families import like
-from .indexing import gather, scatter
+from .indexing import gather, scatter, scatter_add
 from .library_elementwise import as_inexact, where
 from .library_reductions import any_, sum_, to_bool
 from .library_shapes import concatenate, expand_dims, flip, part, permuted, ravel, reshape, stack
 from .promotion import (
     Operand,
     axis_of,
+    broadcast_arrays,
     broadcast_to,
     lift,
     promote,
@@ -117,6 +118,30 @@ def put_along_axis(a: Operand, indices: Operand, values: Operand, axis: Any) -> 
     positions = wrapped_index(indices, x.type.dims[axis], axis)
     new = broadcast_to(to_dtype(values, x.type.dtype), positions.type.dims)
     return scatter(x, new, *_all_indices(positions, axis), axes=tuple(range(x.type.ndim)))
+
+
+def put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> Atom:
+    """The array with elements of its flat form replaced."""
+    x = lift(a)
+    flat, i = ravel(x), wrapped_index(ind, product(x.type.dims), 0, mode)
+    new = broadcast_to(to_dtype(v, x.type.dtype), i.type.dims)
+    return reshape(scatter(flat, new, i, axes=(0,)), x.type.dims)
+
+
+def combine_at(function: np.ufunc) -> Any:
+    """`np.add.at` and `np.subtract.at`: every index counts, repeated ones too. Indices are integer arrays."""
+    def call(a: Operand, indices: Any, b: Operand) -> Atom:
+        x = lift(a)
+        picked = list(indices) if isinstance(indices, tuple) else [indices]
+        if any(isinstance(i, builtins.slice) or i is None or i is Ellipsis for i in picked):
+            raise UnsupportedError(f"numpy.{function.__name__}.at takes integer arrays here",
+                                   remedy="write the slices as index arrays", code="numpy-function")
+        axes = tuple(range(len(picked)))
+        positions = broadcast_arrays(*(wrapped_index(i, x.type.dims[k], k) for k, i in zip(axes, picked)))
+        rest = x.type.dims[len(axes):]
+        new = broadcast_to(to_dtype(b, x.type.dtype), (*positions[0].type.dims, *rest))
+        return scatter_add(x, new if function is np.add else ufunc(np.negative, new), *positions, axes=axes)
+    return call
 
 
 # --- what is not zero: results of run-time size ------------------------------------------------------------

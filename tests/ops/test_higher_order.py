@@ -13,13 +13,12 @@ from metaphrase.ops.samples import SAMPLES
 from .rule_checks import batch_holds, differentiable, jvp_holds, program, transpose_holds
 
 
-
 def direction(operand):
     return np.cos(np.arange(np.size(operand))).reshape(np.shape(operand)).astype(operand.dtype)[()]
 
 
 def tangent_program(name):
-    """The first differentiable sample of a primitive with its jvp: (program, operands, positions of floats)."""
+    """The first differentiable sample of a primitive with its jvp: program, operands, places of floats."""
     for sample in SAMPLES[name]:
         along = differentiable(sample)
         if along and all(np.size(a) for a in sample.args):

@@ -14,7 +14,7 @@ from metaphrase.core.ir import Literal, Var
 from metaphrase.core.read import read
 from metaphrase.core.show import same, show
 from metaphrase.core.types import type_of
-from metaphrase.ops.library import LIBRARY, METHODS
+from metaphrase.ops.library import LIBRARY, METHODS, UPDATES
 
 from .library_cases import CASES, OPERANDS
 from .rule_checks import batch_holds, jvp_holds, transpose_holds
@@ -132,6 +132,39 @@ def test_every_function_of_the_library_has_a_case():
         if names and not any(f"np.{n}(" in text or f"np.{n}." in text for n in names):
             missing.append(sorted(names)[0])
     assert not missing
+
+
+UPDATES_OF = {
+    "put": lambda np, a, j: np.put(a, j, [1.0, 2.0, 3.0, 4.0]),
+    "fill_diagonal": lambda np, h: np.fill_diagonal(h, 7),
+    "put_along_axis": lambda np, a: np.put_along_axis(a, numpy.array([[1], [0], [-1]]), 9.0, 1),
+    "copyto": lambda np, a, b, p: np.copyto(a, b, where=p), "add.at": lambda np, v, j: np.add.at(v, j, 2.0),
+    "subtract.at": lambda np, a, j: np.subtract.at(a, (j, numpy.array([0, 0, 1, 3])), 2.0)}
+
+
+class Updating(Staged):
+    """Functions that write, as functions that return what is written."""
+
+    def __getattr__(self, name):
+        found = getattr(self.module, name)
+        return UPDATES[found] if callable(found) and not isinstance(found, numpy.ufunc) else Updating(found)
+
+
+@pytest.mark.parametrize("name", UPDATES_OF)
+def test_updates(name):
+    case = UPDATES_OF[name]
+    operands = [OPERANDS[n].copy() for n in operands_of(case)]
+    with Builder("update") as builder:
+        params = [builder.parameter(n, type_of(o)) for n, o in zip(operands_of(case), operands)]
+        function = check(builder.function([case(Updating(), *params)]))
+    got = evaluate(function, *operands)[0]
+    numpy.testing.assert_array_equal(operands[0], OPERANDS[operands_of(case)[0]])
+    case(numpy, *operands)
+    numpy.testing.assert_array_equal(got, operands[0])
+
+
+def test_every_update_is_tested():
+    assert len(UPDATES) == len(UPDATES_OF)
 
 
 def test_methods_are_the_functions():
