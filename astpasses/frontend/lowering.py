@@ -105,6 +105,22 @@ class Lowering(gast.NodeTransformer):
             return node
         return self.call(operation, node, node.left, node.comparators[0])
 
+    def visit_JoinedStr(self, node: gast.JoinedStr) -> gast.AST:
+        template, values = "", []
+        for part in node.values:
+            if isinstance(part, gast.Constant):
+                template += str(part.value).replace("{", "{{").replace("}", "}}")
+                continue
+            spec = part.format_spec
+            if spec is not None and not all(isinstance(v, gast.Constant) for v in spec.values):
+                self.generic_visit(node)
+                return node
+            shown = "".join(str(v.value) for v in spec.values) if spec is not None else ""
+            conversion = f"!{chr(part.conversion)}" if part.conversion and part.conversion > 0 else ""
+            template += "{" + conversion + (f":{shown}" if shown else "") + "}"
+            values.append(self.visit(part.value))
+        return self.call("text", node, constant(template, node), *values)
+
     def visit_List(self, node: gast.List) -> gast.AST:
         self.generic_visit(node)
         return self.call("fresh", node, node) if isinstance(node.ctx, gast.Load) else node

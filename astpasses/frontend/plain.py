@@ -54,6 +54,9 @@ class PlainStager:
     def iterate(self, value: Any) -> Any:
         return value
 
+    def text(self, template: str, *values: Any) -> str:
+        return template.format(*values)
+
     def truth(self, value: Any) -> bool:
         return bool(value)
 

@@ -1,0 +1,257 @@
+"""Branches on staged values: both sides are staged, and what they leave different is joined by one `cond` Let.
+
+In: a staged test, two functions, the state they share. Out: the state after the branch.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.build import literal
+from metaphrase.core.ir import Atom, Literal
+from metaphrase.core.native import Point
+from metaphrase.ops.compare import and_ as core_and
+from metaphrase.ops.compare import ne, not_
+from metaphrase.ops.compare import or_ as core_or
+from metaphrase.ops.effects import check
+from metaphrase.ops.regions import cond
+from metaphrase.ops.shape import reshape
+
+from .closing import close, free_variables
+from .journal import BoxLocation, Location, StructureLocation
+from .merging import Merger
+from .session import Region, Session, session
+from .signals import BranchRaised, TrialOver
+from .values import Maybe, Number, Staged, StagedArray
+
+
+def truth_atom(here: Session, value: Any) -> Atom:
+    """`bool(value)` as a bool atom."""
+    if isinstance(value, StagedArray):
+        if any(d != 1 for d in value.type.dims):
+            raise here.dtype_error("The truth value of an array with more than one element is ambiguous",
+                                   remedy="use a.any() or a.all()")
+        atom = value.read()
+        atom = here.emit(reshape, atom, shape=()) if atom.type.dims else atom
+    else:
+        atom = here.atom(value)
+    return atom if atom.type.dtype == bool else here.emit(ne, atom, literal(0, atom.type.dtype))
+
+
+def static_truth(value: Any) -> bool | None:
+    """The truth of a value that staging knows; None for a staged one."""
+    if isinstance(value, Number) and value.dim is not None and value._atom is None:
+        facts = session().facts
+        return True if facts.less(0, value.dim) else None
+    if isinstance(value, StagedArray) and value.ndim and value.type.dims[0] == 0 and value.ndim == 1:
+        return False
+    return None if isinstance(value, (Staged, Maybe)) else bool(value)
+
+
+@dataclass
+class End:
+    """Where one side ended: its region, its state, what it wrote; or what it raised."""
+
+    region: Region
+    values: list = field(default_factory=list)
+    written: dict[Any, tuple[Location, Any]] = field(default_factory=dict)
+    raised: BranchRaised | None = None
+
+
+def run_side(here: Session, name: str, side: Callable, get: Callable, entry: list, set_: Callable) -> End:
+    """Stage one side in a region of its own, then put everything back."""
+    mark, depth = here.journal.mark(), len(here.regions)
+    end = End(Region(name, mark))
+    try:
+        with here.inside(end.region):
+            try:
+                side()
+            except BranchRaised as raised:
+                end.raised = raised
+            end.values = list(get())
+            for location in here.journal.since(mark):
+                outer = (location.owner.region in here.regions[:depth] if isinstance(location, BoxLocation)
+                         else not here.is_fresh(location.owner, depth))
+                if not outer:
+                    continue
+                if isinstance(location, StructureLocation) and end.raised is None:
+                    raise TrialOver(f"{location.describe()} changes in a branch on a staged value", here.span(),
+                                    "give the container one length on every path")
+                end.written[location.key()] = (location, location.read())
+    finally:
+        here.journal.undo(mark)
+        set_(tuple(entry))
+    return end
+
+
+def branch(test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable,
+           names: tuple[str, ...]) -> None:
+    """`if test: then() else: otherwise()` for a staged test."""
+    here = session()
+    test = truth_atom(here, test)
+    if isinstance(test, Literal):
+        (then if test.value else otherwise)()
+        return
+    entry = list(get())
+    here.tests.append(test)
+    try:
+        first = run_side(here, "then", then, get, entry, set_)
+        second = run_side(here, "otherwise", otherwise, get, entry, set_)
+    finally:
+        here.tests.pop()
+    if first.raised or second.raised:
+        _one_raises(here, test, first, second, then, otherwise)
+        return
+    merger = Merger(here, test)
+    makers = [merger.merge(a, b, name) for a, b, name in zip(first.values, second.values, names)]
+    places = _places(first, second)
+    place_makers = []
+    for location, a, b in places:
+        maker = merger.content(a, b) if isinstance(location, BoxLocation) else merger.merge(a, b, location.describe())
+        place_makers.append(maker)
+    outs = _emit(here, test, first, second, merger)
+    after = []
+    for (location, _, _), maker in zip(places, place_makers):
+        after.append((location, maker(outs)))
+    for location, value in after:
+        here.journal.note(location)
+        location.write(value)
+    set_(tuple(maker(outs) for maker in makers))
+
+
+def _places(first: End, second: End) -> list[tuple[Location, Any, Any]]:
+    """Every place that a side wrote, with what it holds at the end of each."""
+    out = []
+    for key in {**first.written, **second.written}:
+        location = (first.written.get(key) or second.written[key])[0]
+        now = location.read()
+        a = first.written[key][1] if key in first.written else now
+        b = second.written[key][1] if key in second.written else now
+        out.append((location, a, b))
+    return out
+
+
+@contextmanager
+def _as_it_was(end: End) -> Iterator[None]:
+    """The writes of one side, in place again for a while."""
+    before = [(location, location.read()) for location, _ in end.written.values()]
+    for location, value in end.written.values():
+        location.write(value)
+    try:
+        yield
+    finally:
+        for location, value in reversed(before):
+            location.write(value)
+
+
+def _emit(here: Session, test: Atom, first: End, second: End, merger: Merger) -> tuple:
+    atoms = []
+    for side, end in enumerate((first, second)):
+        with _as_it_was(end), here.inside(end.region):
+            atoms.append([task() for task in merger.tasks[side]])
+    effects = any(let.primitive.effect or any(True for _ in let.regions())
+                  for end in (first, second) for let in end.region.builder.lets)
+    if not merger.tasks[0] and not effects:
+        return ()
+    free = free_variables(first.region, [], atoms[0])
+    free += [v for v in free_variables(second.region, [], atoms[1]) if v not in free]
+    functions = tuple(close(end.region, end.region.builder.name, free, results)
+                      for end, results in ((second, atoms[1]), (first, atoms[0])))
+    outs = here.emit(cond, test, *free, branches=functions)
+    for out, name in zip(outs, merger.names):
+        out.name = name
+    return outs
+
+
+def _one_raises(here: Session, test: Atom, first: End, second: End, then: Callable, otherwise: Callable) -> None:
+    """A side that raises is a check before the other, which goes on as if there were no branch."""
+    if first.raised is not None:
+        emit_raise(here, here.emit(not_, test), first.raised)
+        if second.raised is not None:
+            raise second.raised
+        otherwise()
+    else:
+        assert second.raised is not None
+        emit_raise(here, test, second.raised)
+        then()
+
+
+def emit_raise(here: Session, ok: Atom, raised: BranchRaised) -> None:
+    """A check that raises what user code raised, unless `ok`."""
+    from .literals import assertion_text
+    exception = raised.exception
+    text, values = assertion_text(exception.args[0] if len(exception.args) == 1 else
+                                  ", ".join(map(str, exception.args)))
+    builder = here.region.builder
+    builder.bind(check, (ok, *map(here.atom, values)), {"exception": type(exception).__name__, "message": text},
+                 span=raised.span)
+
+
+# --- lazy operators -------------------------------------------------------------------------------------------------
+
+def choose(test: Any, then: Callable, otherwise: Callable) -> Any:
+    """`then() if test else otherwise()`."""
+    known = static_truth(test)
+    if known is not None:
+        return then() if known else otherwise()
+    held = [None]
+
+    def assign(function: Callable) -> Callable:
+        def side() -> None:
+            held[0] = function()
+        return side
+
+    branch(test, assign(then), assign(otherwise), lambda: tuple(held), lambda state: held.__setitem__(0, state[0]),
+           ("chosen",))
+    made = held[0]
+    hint = session().place()[1]
+    atom = made._atom if isinstance(made, Number) else made.box.atom if isinstance(made, StagedArray) else None
+    if hint and atom is not None and not isinstance(atom, Literal) and atom.name == "chosen":
+        atom.name = hint
+    return made
+
+
+def lazily(symbol: str, first: Any, rest: Callable) -> Any:
+    """`first and rest()`, `first or rest()` for a staged first operand."""
+    here = session()
+    known = static_truth(first)
+    if known is not None:
+        return rest() if known == (symbol == "and") else first
+    test = truth_atom(here, first)
+    simple = _eagerly(here, symbol, first, test, rest)
+    if simple is not None:
+        return simple
+    return choose(Number(here, test, bool), rest, lambda: first) if symbol == "and" else choose(
+        Number(here, test, bool), lambda: first, rest)
+
+
+def _eagerly(here: Session, symbol: str, first: Any, test: Atom, rest: Callable) -> Number | None:
+    """Bool scalars whose second operand can be computed without harm need no branch."""
+    held = []
+    mark = here.journal.mark()
+    region = Region("operand", mark)
+    with here.inside(region):
+        try:
+            held.append(rest())
+        except BranchRaised:
+            here.journal.undo(mark)
+            return None
+        second = held[0]
+        plain = isinstance(second, (bool, np.bool_)) or isinstance(second, Number) and second.dtype == bool
+        harmless = plain and here.journal.mark() == mark and all(
+            isinstance(let.primitive.native, Point) and not let.out.type.dims and not let.primitive.effect
+            for let in region.builder.lets)
+    if not harmless or not (isinstance(first, Number) and first.dtype == bool):
+        here.journal.undo(mark)
+        return None
+    if isinstance(second, (bool, np.bool_)):
+        if bool(second) == (symbol == "and"):
+            return first
+        return second  # type: ignore[return-value]
+    here.region.builder.lets += region.builder.lets
+    out = here.emit(core_and if symbol == "and" else core_or, test, here.atom(second))
+    return here.wrap(out, bool if first.python and second.python else None)

@@ -1,0 +1,259 @@
+"""Calls in staged code, matched by the identity of what is called.
+
+In: a callable and its arguments, staged or not. Out: its result: by a handler of the table (NumPy, math, builtins), by a
+primitive that answers to it, by staging it (user functions, methods, partials, classes), or by Python.
+"""
+from __future__ import annotations
+
+import functools
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.primitive import Primitive
+from metaphrase.source import UnsupportedError
+
+from .convert import Outer, converted, converted_code, is_converted
+from .journal import StructureLocation
+from .literals import load_attribute, load_item, source_of
+from .parsing import NoSource
+from .session import Session, session
+from .signals import NeedConcrete, TrialOver
+from .sources import CellSource, GlobalSource, Guard, structure
+from .values import Maybe, Poison, Staged
+
+TABLE: dict[Any, Callable] = {}
+UFUNC_METHODS: dict[str, Callable] = {}
+_NATIVE = ("metaphrase.core", "metaphrase.ops", "metaphrase.astpasses", "metaphrase.runtime", "metaphrase.tree",
+           "metaphrase._tree", "metaphrase.api", "metaphrase.source", "metaphrase.pipeline", "metaphrase.config")
+_PURE = {"math", "operator", "itertools", "functools", "numpy", "builtins", "cmath", "_operator", "_functools"}
+_CHANGES = {list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
+            dict: {"update", "setdefault", "pop", "popitem", "clear"},
+            set: {"add", "discard", "remove", "pop", "clear", "update"}}
+DEEPEST = 64
+
+
+def handles(*functions: Any) -> Callable:
+    """Register a handler: called with the arguments of the call, in place of these callables."""
+    def register(handler: Callable) -> Callable:
+        for function in functions:
+            TABLE[function] = handler
+        return handler
+    return register
+
+
+def has_staged(value: Any, depth: int = 4) -> bool:
+    """Whether a value is, or in a container holds, something staged."""
+    if isinstance(value, (Staged, Maybe, Poison)):
+        return True
+    if depth and isinstance(value, (list, tuple, set)):
+        return any(has_staged(v, depth - 1) for v in value)
+    if depth and isinstance(value, dict):
+        return any(has_staged(v, depth - 1) for v in value.values())
+    if isinstance(value, slice):
+        return has_staged((value.start, value.stop, value.step))
+    return False
+
+
+def call_value(function: Any, args: tuple, keywords: dict) -> Any:
+    """`function(*args, **keywords)`."""
+    here = session()
+    if any(isinstance(a, (Maybe, Poison)) for a in args):
+        from .operations import settled
+        args = tuple(map(settled, args))
+    handler = _handler(function)
+    if handler is not None:
+        return handler(*args, **keywords)
+    if hasattr(type(function), "__metaphrase_stage__"):
+        from .nested import call_transformed
+        return call_transformed(here, function, args, keywords)
+    if isinstance(function, Primitive):
+        return _bind(here, function, args, keywords)
+    if isinstance(function, functools.partial):
+        return call_value(function.func, (*function.args, *args), {**function.keywords, **keywords})
+    if isinstance(function, types.MethodType):
+        if isinstance(function.__self__, Staged):
+            return function(*args, **keywords)
+        return call_value(function.__func__, (function.__self__, *args), keywords)
+    if isinstance(function, types.FunctionType):
+        return _call_function(here, function, args, keywords)
+    if isinstance(function, type):
+        return _construct(here, function, args, keywords)
+    return _call_other(here, function, args, keywords)
+
+
+def _handler(function: Any) -> Callable | None:
+    try:
+        found = TABLE.get(function)
+    except TypeError:
+        return None
+    if found is not None:
+        return found
+    from .arithmetic import SPELLED
+    if isinstance(function, np.ufunc):
+        from .numpy_calls import ufunc_handler
+        return ufunc_handler(function)
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, np.ufunc) and function.__name__ in UFUNC_METHODS:
+        return functools.partial(UFUNC_METHODS[function.__name__], owner)
+    if function in SPELLED and getattr(function, "__module__", "") == "math":
+        from .builtin_calls import math_handler
+        return math_handler(function)
+    return None
+
+
+def _bind(here: Session, primitive: Primitive, args: tuple, keywords: dict) -> Any:
+    """A primitive called by library code on staged values."""
+    if not has_staged(args) and args:
+        return primitive(*args, **keywords)
+    outs = here.emit(primitive, *(here.atom(a) for a in args), **keywords)
+    if primitive.multiple:
+        return tuple(here.wrap(o) for o in outs)
+    python = args[0].python if len(args) == 1 and hasattr(args[0], "python") else None
+    return here.wrap(outs, python if python is not None and outs.type.dtype == args[0].dtype else None)
+
+
+# --- Python functions -----------------------------------------------------------------------------------------------
+
+def _call_function(here: Session, function: types.FunctionType, args: tuple, keywords: dict) -> Any:
+    module = function.__module__ or ""
+    if is_converted(function.__code__):
+        return _enter(here, function, function, args, keywords)
+    if _is_native(module) or function.__code__.co_flags & 0x2A0 or function.__code__.co_filename == "<string>":
+        return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
+    if module.split(".")[0] in ("numpy", "scipy") and not module.startswith("metaphrase"):
+        return _call_other(here, function, args, keywords)
+    try:
+        entry = converted_code(function)
+    except NoSource:
+        return function(*args, **keywords)
+    outer = Outer(function)
+    here.outer_cells += outer.cells.values()
+    if function.__code__ not in here.entered_guards:
+        here.entered_guards.add(function.__code__)
+        for name, plain, is_module in entry.outer:
+            if plain and not is_module and (name in outer.cells or name in outer.globals):
+                cell = outer.cells.get(name)
+                source = GlobalSource(outer.globals, name) if cell is None else CellSource(cell, name)
+                here.guards.setdefault(source.key(), Guard(source, "object", outer.value(name)))
+    from .operations import StagedStager
+    return _enter(here, function, converted(function, StagedStager(outer)), args, keywords)
+
+
+def _enter(here: Session, function: types.FunctionType, made: types.FunctionType, args: tuple,
+           keywords: dict) -> Any:
+    """Run converted code, noting the call path; endless recursion on a staged test ends here."""
+    depth = sum(1 for entry in here.path if entry[0] is function.__code__)
+    if depth > DEEPEST and here.tests:
+        from .demand import roots_of
+        roots = set().union(*(roots_of(here, test) for test in here.tests))
+        raise NeedConcrete(roots, f"how deep '{function.__name__}' calls itself", here.span(),
+                           "write the recursion as a loop")
+    here.path.append((function.__code__, here.span()))
+    try:
+        return made(*args, **keywords)
+    finally:
+        here.path.pop()
+
+
+def _is_native(module: str) -> bool:
+    return module.startswith(_NATIVE) or module.split(".")[0] in sys.stdlib_module_names - {"__main__"}
+
+
+def _hosted(value: Any) -> Any:
+    """A function handed to code that is not converted: called back, it is."""
+    if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)) and not is_converted(
+            getattr(value, "__code__", None)):
+        module = getattr(value, "__module__", "") or ""
+        if _is_native(module):
+            return value
+        return functools.wraps(value)(lambda *args, **keywords: call_value(value, args, keywords)) if hasattr(
+            value, "__name__") else lambda *args, **keywords: call_value(value, args, keywords)
+    return value
+
+
+def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
+    """An instance: `__init__` written by the user is staged like any function."""
+    init = cls.__init__
+    if issubclass(cls, np.generic):
+        from .creation import cast_scalar
+        return cast_scalar(cls, *args, **keywords)
+    written = isinstance(init, types.FunctionType) and not _is_native(init.__module__ or "") and type(cls) is type
+    if written and init.__code__.co_filename != "<string>" and cls.__new__ is object.__new__:
+        made = here.born(object.__new__(cls))
+        _call_function(here, init, (made, *args), keywords)
+        return made
+    return here.born(cls(*map(_hosted, args), **keywords))
+
+
+def _call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
+    """Callables written in C, and objects with `__call__`."""
+    method = getattr(type(function), "__call__", None)
+    if isinstance(method, types.FunctionType):
+        return call_value(method, (function, *args), keywords)
+    name = getattr(function, "__name__", None) or type(function).__name__
+    module = getattr(function, "__module__", None) or getattr(getattr(function, "__self__", None), "__name__", "")
+    owner = getattr(function, "__self__", None)
+    if isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)) and owner is not None and not isinstance(
+            owner, types.ModuleType):
+        return call_method(owner, name, args, keywords)
+    top = str(module).split(".")[0]
+    if has_staged(args) or has_staged(keywords):
+        if top in ("numpy", "scipy", "math", "cmath"):
+            raise UnsupportedError(f"{module}.{name} has no translation yet" if module else
+                                   f"{name} has no translation yet", here.span(), code="no-translation",
+                                   remedy="write it with functions that have one, or compute it outside")
+        if top not in _PURE and here.in_region():
+            raise UnsupportedError(f"{name} is not Python, and can't be translated", here.span(),
+                                   code="no-translation", remedy="compute it outside of the staged function")
+    elif here.in_region() and top not in _PURE:
+        raise TrialOver(f"{name} may have effects that can't be undone", here.span())
+    return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
+
+
+# --- methods --------------------------------------------------------------------------------------------------------
+
+def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
+    """`target.name(*args, **keywords)`."""
+    here = session()
+    if isinstance(target, np.ndarray):
+        target = here.lift(target)
+    if isinstance(target, Staged):
+        return getattr(target, name)(*args, **keywords)
+    for kind, changing in _CHANGES.items():
+        if isinstance(target, kind):
+            if name in changing:
+                here.journal.note(StructureLocation(target))
+                return getattr(target, name)(*map(_hosted, args), **keywords)
+            return _container_method(here, target, name, args, keywords)
+    if isinstance(target, (str, bytes, tuple, frozenset, int, float, complex, range)) and type(
+            target).__module__ == "builtins":
+        return getattr(target, name)(*args, **keywords)
+    if type(target).__module__ == "numpy" and isinstance(target, np.generic):
+        return getattr(target, name)(*args, **keywords)
+    return call_value(load_attribute(here, target, name), args, keywords)
+
+
+def _container_method(here: Session, target: Any, name: str, args: tuple, keywords: dict) -> Any:
+    """Reading methods of containers: what they give out is made known."""
+    source = source_of(here, target) if id(target) in here.roots else None
+    if source is not None and name in ("items", "values", "keys", "get", "copy"):
+        here.guards.setdefault(("structure", source.key()), Guard(source, "structure", structure(target)))
+        if name == "items":
+            return [(k, load_item(here, target, k)) for k in target]
+        if name == "values":
+            return [load_item(here, target, k) for k in target]
+        if name == "get" and args[0] in target:
+            return load_item(here, target, args[0])
+        if name == "copy" and isinstance(target, dict):
+            return here.born({k: load_item(here, target, k) for k in target})
+        if name == "copy" and isinstance(target, list):
+            return here.born([load_item(here, target, k) for k in range(len(target))])
+    made = getattr(target, name)(*args, **keywords)
+    return here.born(made) if name == "copy" else made
+
+
+__all__ = ["TABLE", "UFUNC_METHODS", "handles", "has_staged", "call_value", "call_method"]

@@ -1,0 +1,295 @@
+"""What a rolled loop carries, found by staging its body until nothing changes.
+
+In: values at the loop's entry, and what the body made of them. Out: a `Plan` by path (a variable, an item, an array's
+content; and paths into containers), which only ever widens.
+
+    held     the same Python value or the very same array object after each iteration
+    number   a scalar of a type; Python numbers are carried as soon as the loop is tried
+    array    a name bound to another array each time: its content is carried
+    content  the content of an array that the body writes to
+    maybe    a value that is not bound before the loop, with the flag that says whether it is by now
+    unset    the same for names of our own, which are never read before they are bound: no flag
+    tree     a container that the body replaces by another of the same structure
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.build import literal
+from metaphrase.core.dims import Sym, fresh_symbol
+from metaphrase.core.ir import Atom, Literal, Var
+from metaphrase.core.types import Array
+from metaphrase.ops.arrays import undefined as core_undefined
+
+from .arithmetic import is_number, weak_type
+from .joins import container, describe, joined_number, number_of, same_static
+from .plain import Undefined
+from .session import Session
+from .signals import TrialOver
+from .values import Box, Maybe, Number, Poison, StagedArray
+
+Path = tuple
+
+
+@dataclass
+class Spec:
+    """How one path is carried."""
+
+    kind: str
+    dtype: np.dtype | None = None
+    dims: tuple = ()
+    python: type | None = None
+    low: bool = False
+    template: Any = None
+
+
+@dataclass
+class Carry:
+    """One carried core value: its parameter in the body, how to make its first value, and its last."""
+
+    path: Path
+    param: Var
+    initial: Callable[[], Atom]
+    entry: Any = None
+    final: Atom | None = None
+
+
+class Pass:
+    """One staging of the body under the present plan. `plan` is shared by all passes and widens."""
+
+    def __init__(self, here: Session, plan: dict[Path, Spec], label: Callable[[Path], str]):
+        self.here, self.plan, self.label = here, plan, label
+        self.carries: list[Carry] = []
+        self.by_path: dict[Path, Carry] = {}
+        self.changed = False
+
+    # --- entering -----------------------------------------------------------------------------------------------
+
+    def enter(self, path: Path, entry: Any) -> Any:
+        """The value inside the body for a value at the loop's entry."""
+        spec = self.plan.get(path)
+        if spec is None:
+            spec = self.plan[path] = self.first_spec(path, entry)
+        if spec.kind == "held":
+            return entry
+        if spec.kind == "number":
+            initial = (lambda: literal(0, spec.dtype)) if isinstance(entry, Undefined) else (
+                lambda: self.here.atom(entry, spec.dtype))
+            made = self.number(path, spec, initial)
+            self.by_path[path].entry = entry
+            return made
+        if spec.kind == "array":
+            return self.array(path, spec, lambda: self.here.atom(entry, spec.dtype))
+        if spec.kind == "tree":
+            kind, children, metadata = container(entry)  # type: ignore[misc]
+            made = [self.enter((*path, k), c) for k, c in enumerate(children)]
+            return self.here.born(kind.unflatten(metadata, made))
+        return self.absent(path, spec, entry)
+
+    def first_spec(self, path: Path, entry: Any) -> Spec:
+        """Numbers are carried at once; tuples are looked into; all else is held until it changes."""
+        if is_number(entry):
+            dtype, python = joined_number([entry])
+            return Spec("number", dtype, python=python, low=isinstance(entry, int) and entry >= 0)
+        if isinstance(entry, Maybe):
+            return Spec("maybe" if entry.missing is None or entry.missing.label else "unset", template=entry.value)
+        found = container(entry)
+        if found is not None and isinstance(entry, tuple):
+            return Spec("tree")
+        return Spec("held")
+
+    def carry(self, path: Path, type_: Array, initial: Callable[[], Atom]) -> Var:
+        made = Carry(path, Var(self.label(path), type_), initial)
+        self.carries.append(made)
+        self.by_path[path] = made
+        self.here.origins[made.param] = ("carry", made.param)
+        return made.param
+
+    def number(self, path: Path, spec: Spec, initial: Callable[[], Atom]) -> Number:
+        param = self.carry(path, Array(spec.dtype), initial)
+        dim = None
+        if spec.python is int and spec.low:
+            name = fresh_symbol(param.name + "#")
+            self.here.facts.learn(name, 0, None)
+            dim = Sym(name)
+        return Number(self.here, param, spec.python, dim)
+
+    def array(self, path: Path, spec: Spec, initial: Callable[[], Atom]) -> StagedArray:
+        return StagedArray(Box(self.here, self.carry(path, Array(spec.dtype, spec.dims), initial)))
+
+    def absent(self, path: Path, spec: Spec, entry: Any) -> Any:
+        """A value that may not be there yet."""
+        missing = entry.missing if isinstance(entry, Maybe) else entry
+        present = entry.value if isinstance(entry, Maybe) else spec.template
+        here, flag = self.here, None
+        if spec.kind == "maybe":
+            first = entry.flag if isinstance(entry, Maybe) else False
+            flag = Number(here, self.carry((*path, "bound"), Array(np.dtype(bool)),
+                                           lambda: here.atom(first, np.dtype(bool))), bool)
+        inside = self.template((*path, "value"), present, entry.value if isinstance(entry, Maybe) else missing)
+        return inside if flag is None else Maybe(flag, inside, missing)
+
+    def template(self, path: Path, shape: Any, entry: Any) -> Any:
+        """Carried values in the structure of `shape`; first values from `entry`, or undefined."""
+        found = container(shape)
+        given = container(entry)
+        if found is not None:
+            kind, children, metadata = found
+            entries = given[1] if given is not None else [entry] * len(children)
+            return kind.unflatten(metadata, [self.template((*path, k), c, e)
+                                             for k, (c, e) in enumerate(zip(children, entries))])
+        if isinstance(shape, StagedArray):
+            spec = self.plan.setdefault(path, Spec("array", shape.dtype, shape.type.dims))
+            return self.array(path, spec, lambda: self.first(spec, entry))
+        if is_number(shape):
+            dtype, python = joined_number([shape])
+            spec = self.plan.setdefault(path, Spec("number", dtype, python=python))
+            return self.number(path, spec, lambda: self.first(spec, entry))
+        self.plan.setdefault(path, Spec("held"))
+        return shape
+
+    def first(self, spec: Spec, entry: Any) -> Atom:
+        if isinstance(entry, Undefined) or entry is None:
+            return self.here.emit(core_undefined, dtype=spec.dtype, shape=spec.dims)
+        return self.here.atom(entry, spec.dtype)
+
+    # --- leaving ------------------------------------------------------------------------------------------------
+
+    def leave(self, path: Path, entry: Any, inside: Any, out: Any) -> None:
+        """Compare what the body made with the plan: take its atoms, or widen the plan."""
+        spec = self.plan[path]
+        if isinstance(out, Poison):
+            raise TrialOver(f"'{self.label(path)}': {out.reason}", out.span)
+        if spec.kind == "held":
+            if out is not inside and not same_static(out, inside):
+                self.widen(path, spec, entry, out)
+        elif spec.kind == "number":
+            self.leave_number(path, spec, entry, inside, out)
+        elif spec.kind == "array":
+            self.leave_array(path, spec, out)
+        elif spec.kind == "tree":
+            found, was = container(out), container(inside)
+            if found is None or found[0] is not was[0] or not _equal(found[2], was[2]) or len(found[1]) != len(was[1]):
+                raise self.mismatch(path, entry, out)
+            entries = container(entry)
+            for k, (e, i, o) in enumerate(zip(entries[1], was[1], found[1])):
+                self.leave((*path, k), e, i, o)
+        else:
+            self.leave_absent(path, spec, entry, inside, out)
+
+    def widen(self, path: Path, spec: Spec, entry: Any, out: Any) -> None:
+        self.changed = True
+        if isinstance(entry, Undefined) or entry is None:
+            if isinstance(out, Maybe):
+                out = out.value
+            unset = isinstance(entry, Undefined) and entry.label is None
+            self.plan[path] = Spec("unset" if unset else "maybe", template=out)
+        elif isinstance(entry, StagedArray) and isinstance(out, StagedArray):
+            dtype = np.result_type(entry.dtype, out.dtype)
+            if out.type.dims != entry.type.dims:
+                raise self.mismatch(path, entry, out)
+            self.plan[path] = Spec("array", dtype, entry.type.dims)
+        elif (a := container(entry)) and (b := container(out)) and a[0] is b[0] and len(a[1]) == len(b[1]):
+            self.plan[path] = Spec("tree")
+        else:
+            raise self.mismatch(path, entry, out)
+
+    def mismatch(self, path: Path, entry: Any, out: Any) -> TrialOver:
+        return TrialOver(f"'{self.label(path)}' is {describe(entry)} before the loop and {describe(out)} after an "
+                         "iteration", self.here.span(), "give it one type from the start")
+
+    def leave_number(self, path: Path, spec: Spec, entry: Any, inside: Any, out: Any) -> None:
+        if isinstance(out, StagedArray) and out.ndim == 0:
+            out = self.here.wrap(out.read())
+        if not is_number(out):
+            raise self.mismatch(path, entry, out)
+        dtype, python = joined_number([number_of(spec.dtype, spec.python), out])
+        if (dtype, python) != (spec.dtype, spec.python):
+            if weak_type(out) is None and spec.python is complex and dtype.kind != "c":
+                raise self.mismatch(path, entry, out)
+            spec.dtype, spec.python, self.changed = dtype, python, True
+            spec.low = spec.low and python is int
+            return
+        if spec.low and spec.python is int and out is not inside:
+            dim = out if isinstance(out, int) else out.dim
+            if dim is None or not self.here.facts.less_equal(0, dim):
+                spec.low, self.changed = False, True
+                return
+        self.by_path[path].final = self.here.atom(out, spec.dtype)
+
+    def leave_array(self, path: Path, spec: Spec, out: Any) -> None:
+        if not isinstance(out, StagedArray) or out.type.dims != spec.dims:
+            raise TrialOver(f"'{self.label(path)}' is an array {Array(spec.dtype, spec.dims)} and becomes "
+                            f"{describe(out)}", self.here.span(), "keep one shape, or use another name")
+        dtype = np.result_type(spec.dtype, out.dtype)
+        if dtype != spec.dtype:
+            spec.dtype, self.changed = dtype, True
+            return
+        self.by_path[path].final = self.here.atom(out, spec.dtype)
+
+    def leave_absent(self, path: Path, spec: Spec, entry: Any, inside: Any, out: Any) -> None:
+        value_path = (*path, "value")
+        if spec.kind == "maybe":
+            missing = inside.missing
+            gone = out is None if missing is None else isinstance(out, Undefined)
+            flag = out.flag if isinstance(out, Maybe) else not gone
+            self.by_path[(*path, "bound")].final = self.here.atom(flag, np.dtype(bool))
+            value, inside_value = (out.value if isinstance(out, Maybe) else out), inside.value
+            if gone:
+                value = inside_value
+        else:
+            value, inside_value = (out.value if isinstance(out, Maybe) else out), inside
+            if isinstance(out, Undefined):
+                value = inside_value
+        self.leave_template(value_path, inside_value, value)
+
+    def leave_template(self, path: Path, inside: Any, out: Any) -> None:
+        was, found = container(inside), container(out)
+        if was is not None:
+            if found is None or found[0] is not was[0] or len(found[1]) != len(was[1]):
+                raise self.mismatch(path, inside, out)
+            for k, (i, o) in enumerate(zip(was[1], found[1])):
+                self.leave_template((*path, k), i, o)
+        elif self.plan[path].kind == "held":
+            if not same_static(inside, out):
+                raise self.mismatch(path, inside, out)
+        elif self.plan[path].kind == "array":
+            self.leave_array(path, self.plan[path], out)
+        else:
+            self.leave_number(path, self.plan[path], inside, inside, out)
+
+    # --- after the loop -----------------------------------------------------------------------------------------
+
+    def after(self, inside: Any, results: dict[Var, Any]) -> Any:
+        """The value after the loop: parameters replaced by the loop's results (or by values that stayed)."""
+        here = self.here
+        if isinstance(inside, Number):
+            found = results.get(inside._atom)
+            if found is None or not isinstance(found, (Var, Literal)):
+                return inside if found is None else found
+            return here.wrap(found, inside.python)
+        if isinstance(inside, StagedArray):
+            atom = inside.box.atom
+            fresh = not inside.chain and atom in results
+            return StagedArray(Box(here, results[atom])) if fresh else inside
+        if isinstance(inside, Maybe):
+            return Maybe(self.after(inside.flag, results), self.after(inside.value, results), inside.missing)
+        found = container(inside)
+        if found is None:
+            return inside
+        kind, children, metadata = found
+        made = [self.after(c, results) for c in children]
+        if all(m is c for m, c in zip(made, children)):
+            return inside
+        return kind.unflatten(metadata, made)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:  # metadata of any type; what can't be compared is not known to be equal
+        return a is b

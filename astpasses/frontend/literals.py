@@ -1,0 +1,140 @@
+"""Values that were there before the call: captured arrays become hidden arguments, Python values are guarded.
+
+In: what a global, a closure cell, an attribute or an item holds. Out: what user code sees of it while it is staged.
+"""
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.ir import Literal, Var
+from metaphrase.core.types import Array, CoreTypeError, dtype_name
+
+from .convert import Outer
+from .plain import Undefined
+from .session import Session
+from .sources import AttributeSource, CellSource, GlobalSource, Guard, ItemSource, ObjectSource, Source, structure
+from .text import Text
+from .values import Box, Maybe, Number, Poison, Staged, StagedArray
+
+_IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
+
+
+def lift_outer(here: Session, outer: Outer, value: Any, name: str) -> Any:
+    """A name that a function takes from outside."""
+    if isinstance(value, (Staged, Undefined, Maybe, Poison)):
+        from .operations import settled
+        return settled(value)
+    cell = outer.cells.get(name)
+    source: Source = GlobalSource(outer.globals, name) if cell is None else CellSource(cell, name)
+    return lift(here, value, source)
+
+
+def lift(here: Session, value: Any, source: Source) -> Any:
+    """What a source holds, made known to the session."""
+    if isinstance(value, np.ndarray):
+        return capture_array(here, value, source)
+    if isinstance(value, _IMMUTABLE):
+        here.guards.setdefault(source.key(), Guard(source, "value", value))
+    elif isinstance(value, (types.FunctionType, type, types.ModuleType, types.BuiltinFunctionType)):
+        if not isinstance(value, types.ModuleType):
+            here.guards.setdefault(source.key(), Guard(source, "object", value))
+    elif not isinstance(value, Staged) and not here.is_fresh(value, 0):
+        here.roots.setdefault(id(value), (source, value))
+        if not isinstance(value, (list, dict, set, tuple)):
+            here.guards.setdefault(source.key(), Guard(source, "object", value))
+    return value
+
+
+def capture_array(here: Session, value: np.ndarray, source: Source) -> StagedArray:
+    """A hidden argument: the array that `source` holds at each call."""
+    found = here.boxes.get(("captured", id(value)))
+    if found is not None:
+        made, _, first = found
+        if first.key() != source.key():
+            here.guards.setdefault(source.key(), Guard(source, "object", value))
+        return made
+    try:
+        dtype_name(value.dtype)
+    except CoreTypeError as error:
+        raise here.dtype_error(f"'{source}': {error}") from None
+    name = str(source).split("[")[0].split(".")[-1]
+    param = Var(name, Array(value.dtype, value.shape))
+    made = StagedArray(Box(here, param, origin=source), writeable=value.flags.writeable)
+    made.box.region = here.regions[0]
+    here.captures[("captured", source.key())] = (source, param)
+    here.boxes[("captured", id(value))] = (made, value, source)
+    return made
+
+
+def source_of(here: Session, value: Any) -> Source | None:
+    """Where an object that existed before the call was found; None for objects made while staging."""
+    found = here.roots.get(id(value))
+    if found is not None:
+        return found[0]
+    if here.is_fresh(value, 0) or isinstance(value, (Staged, types.ModuleType, type)):
+        return None
+    if hasattr(value, "__dict__") and not callable(value):
+        return ObjectSource(value, type(value).__name__.lower())
+    return None
+
+
+def load_attribute(here: Session, target: Any, name: str) -> Any:
+    """`target.name`."""
+    if isinstance(target, np.ndarray):
+        target = here.lift(target)
+    value = getattr(target, name)
+    if isinstance(target, (Staged, types.ModuleType, type)) or isinstance(value, Staged):
+        return value
+    source = source_of(here, target)
+    if source is None or name not in getattr(target, "__dict__", ()) and not hasattr(type(target), "__slots__"):
+        return here.lift(value) if isinstance(value, np.ndarray) else value
+    return lift(here, value, AttributeSource(source, name))
+
+
+def load_item(here: Session, container: Any, index: Any) -> Any:
+    """`container[index]`."""
+    if isinstance(container, np.ndarray):
+        container = here.lift(container)
+    if isinstance(container, Number):
+        from .indexing import get_item
+        return get_item(here.array(here.atom(container)), index)
+    if isinstance(container, dict) and isinstance(index, Staged):
+        from .demand import need_concrete
+        index = need_concrete(index, "the key of a dict", int if index.dtype.kind in "iu" else float)
+    value = container[index]
+    if isinstance(container, StagedArray) or isinstance(value, Staged):
+        return value
+    found = here.roots.get(id(container))
+    if found is None:
+        return here.lift(value) if isinstance(value, np.ndarray) else value
+    return lift(here, value, ItemSource(found[0], index))
+
+
+def elements(here: Session, container: Any) -> Any:
+    """What iterating a container gives, each element made known; its length is guarded."""
+    found = here.roots.get(id(container))
+    if found is None or not isinstance(container, (list, tuple, dict, set)):
+        return container
+    source = found[0]
+    here.guards.setdefault(("structure", source.key()), Guard(source, "structure", structure(container)))
+    if isinstance(container, (list, tuple)):
+        return [load_item(here, container, k) for k in range(len(container))]
+    return list(container)
+
+
+def assertion_text(message: Any) -> tuple[str, tuple]:
+    """The text of a message and the staged values it shows."""
+    if isinstance(message, Text):
+        return message.template, message.values
+    return ("" if message is None else str(message).replace("{", "{{").replace("}", "}}")), ()
+
+
+def known_value(here: Session, value: Any) -> Any:
+    """The constant that a staged value is known to be, or None."""
+    if isinstance(value, Number):
+        atom = value._atom
+        return atom.value if isinstance(atom, Literal) else None
+    return value.box.known if isinstance(value, StagedArray) and not value.chain else None

@@ -1,0 +1,348 @@
+"""Rolling a loop: its body is staged once (a few times, until what it carries is known) and becomes one `loop` Let.
+
+In: a `Loop`: functions for its test and its body, its state, its length. Out: the state after the loop; or `TrialOver`
+with everything undone, and the caller runs the loop in Python.
+"""
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.build import literal
+from metaphrase.core.dims import DimLike, Sym, fresh_symbol
+from metaphrase.core.ir import Atom, Roles, Var
+from metaphrase.core.types import Array, i64
+from metaphrase.ops.compare import eq
+from metaphrase.ops.regions import loop as core_loop
+from metaphrase.source import SourceError, Span
+
+from .carries import Carry, Pass, Path
+from .closing import close, free_variables
+from .journal import BoxLocation, Location, StructureLocation
+from .phi import Phi, UnknownAlias
+from .session import Region, Session
+from .signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
+from .values import Box, Number, StagedArray
+
+_PASSES = 24
+
+
+class PeelFirst(TrialOver):
+    """The first iteration writes to an array that others can see and rebinds its name: it is run apart."""
+
+
+@dataclass
+class Loop:
+    """`step(index, rows)` runs the body once; `header()` is asked before an iteration, None if there is no test."""
+
+    site: tuple
+    names: tuple[str, ...]
+    get: Callable[[], tuple]
+    set: Callable[[tuple], None]
+    step: Callable[[Number, list], None]
+    header: Callable[[], Any] | None = None
+    length: DimLike | None = None
+    rows: list[StagedArray] = field(default_factory=list)
+    target: str = "i"
+    span: Span | None = None
+
+
+@dataclass
+class _Staged:
+    """The outcome of a pass that changed nothing."""
+
+    work: Pass
+    body: Region
+    test: Region
+    inside: list
+    outside: list
+    heap: list[tuple[Location, Any, Any]]
+    index: Var
+    rows: list[Var]
+    condition: Atom | None
+    dirty: set[int]
+
+
+def roll(here: Session, loop: Loop) -> None:
+    """Make one `loop` Let of it, or raise TrialOver with no trace left."""
+    mark, entry = here.journal.mark(), list(loop.get())
+    plan, labels = here.decisions.solutions.setdefault(loop.site, ({}, []))
+    try:
+        staged = _fixpoint(here, loop, entry, plan, labels, mark)
+        if staged is not None:
+            _finish(here, loop, entry, staged)
+    except BaseException as error:
+        here.journal.undo(mark)
+        loop.set(tuple(entry))
+        raise _verdict(error, here) from error
+
+
+def _verdict(error: BaseException, here: Session) -> BaseException:
+    """What a failed trial means to whoever tried."""
+    if isinstance(error, TrialOver):
+        return error
+    if isinstance(error, NeedConcrete):
+        return TrialOver(f"{error.why} is needed, and it changes from one iteration to the next", error.span,
+                         error.remedy)
+    if isinstance(error, BranchRaised):
+        return TrialOver("an iteration always raises", error.span)
+    if isinstance(error, SourceError):
+        return TrialOver(error.message, error.span, error.remedy)
+    if isinstance(error, (StagerSignal, KeyboardInterrupt, AssertionError)) or not isinstance(error, Exception):
+        return error
+    return TrialOver(f"{type(error).__name__}: {error}", here.span())
+
+
+def _fixpoint(here: Session, loop: Loop, entry: list, plan: dict, labels: list, mark: int) -> _Staged | None:
+    heap: list[Location] = []
+    for label in labels:
+        box = here.newest.get(label)
+        if box is not None and box.region in here.regions and box.alive():
+            heap.append(BoxLocation(box))
+    for _ in range(_PASSES):
+        staged = _pass(here, loop, entry, plan, heap, labels, mark)
+        if staged is None or not staged.work.changed:
+            return staged
+        staged.work.carries.clear()
+        staged.work.by_path.clear()
+    raise TrialOver("what the loop carries does not settle", loop.span)
+
+
+def _pass(here: Session, loop: Loop, entry: list, plan: dict, heap: list[Location], labels: list,
+          mark: int) -> _Staged | None:
+    """Stage test and body once; None if the test is false whatever the state."""
+    known = {loc.key(): k for k, loc in enumerate(heap)}
+
+    def label(path: Path) -> str:
+        if path[0] == "heap":
+            owner = heap[path[1]].owner if path[1] < len(heap) else None
+            return getattr(getattr(owner, "atom", None), "name", "item")
+        return path[0] if all(isinstance(p, int) for p in path[1:]) or path[-1] == "value" else f"{path[0]}_bound"
+
+    body, test = Region("body", mark), Region("test", mark)
+    work = Pass(here, plan, label)
+    depth = len(here.regions)
+    with here.inside(body):
+        inside = [work.enter((name,), value) for name, value in zip(loop.names, entry)]
+        originals = [loc.read() for loc in heap]
+        placed = []
+        for k, (loc, value) in enumerate(zip(heap, originals)):
+            placed.append(_enter_place(here, work, loc, k, value))
+            here.journal.note(loc)
+            loc.write(placed[-1])
+        loop.set(tuple(inside))
+        index, counter = _index(here, loop)
+        rows = [Var(getattr(r.box.atom, "name", "row"), r.type.with_dims(r.type.dims[1:])) for r in loop.rows]
+    after_entry = here.journal.mark()
+    condition = None
+    if loop.header is not None:
+        with here.inside(test):
+            condition = loop.header()
+            if isinstance(condition, (bool, np.bool_)):
+                if not condition:
+                    here.journal.undo(mark)
+                    loop.set(tuple(entry))
+                    return None
+                if loop.length is None:
+                    raise TrialOver("the test does not depend on a staged value", loop.span)
+                condition = None
+            else:
+                from .branches import truth_atom
+                condition = truth_atom(here, condition)
+        if [loc for loc in here.journal.since(after_entry) if _outer(here, loc, depth)]:
+            raise TrialOver("the loop's test writes to an array or object", loop.span, "write before the test")
+    with here.inside(body):
+        values = [here.wrap(v) if not v.type.dims else StagedArray(Box(here, v)) for v in rows]
+        loop.step(counter, list(values))
+        outside = list(loop.get())
+        for name, value, made, out in zip(loop.names, entry, inside, outside):
+            work.leave((name,), value, made, out)
+        written = here.journal.since(after_entry)
+        for loc in written:
+            if not _outer(here, loc, depth):
+                continue
+            if isinstance(loc, StructureLocation):
+                raise TrialOver(f"{loc.describe()} changes in the loop", loop.span,
+                                "make an array before the loop and store into it")
+            if loc.key() not in known:
+                known[loc.key()] = len(heap)
+                heap.append(loc)
+                work.changed = True
+                if isinstance(loc, BoxLocation) and loc.owner.label not in labels:
+                    labels.append(loc.owner.label)
+        triples = []
+        for k, (value, made) in enumerate(zip(originals, placed)):
+            out = heap[k].read()
+            triples.append((heap[k], made, out))
+            _leave_place(work, heap[k], k, value, made, out)
+        dirty = {id(loc.owner) for loc in written if isinstance(loc, BoxLocation)}
+        for source, value in zip(loop.rows, values):
+            if isinstance(value, StagedArray) and id(value.box) in dirty or id(source.box) in dirty:
+                raise RowsWritten("the loop writes to the array it runs over", loop.span)
+    here.journal.undo(mark)
+    loop.set(tuple(entry))
+    return _Staged(work, body, test, inside, outside, triples, index, rows, condition, dirty)
+
+
+class RowsWritten(TrialOver):
+    """Rows must be views of the array, not slices handed to the iteration."""
+
+
+def _outer(here: Session, loc: Location, depth: int) -> bool:
+    """Whether a place existed before the loop."""
+    if isinstance(loc, BoxLocation):
+        return loc.owner.region in here.regions[:depth]
+    return not here.is_fresh(loc.owner, depth)
+
+
+def _enter_place(here: Session, work: Pass, loc: Location, k: int, value: Any) -> Any:
+    if isinstance(loc, BoxLocation):
+        return work.carry(("heap", k), value.type.plain, lambda: value)
+    return work.enter(("heap", k), value)
+
+
+def _leave_place(work: Pass, loc: Location, k: int, value: Any, made: Any, out: Any) -> None:
+    if isinstance(loc, BoxLocation):
+        work.by_path[("heap", k)].final = out
+    else:
+        work.leave(("heap", k), value, made, out)
+
+
+def _index(here: Session, loop: Loop) -> tuple[Var, Number]:
+    index = Var(loop.target, Array(i64))
+    name = fresh_symbol(loop.target + "#")
+    here.facts.learn(name, 0, None if loop.length is None else loop.length - 1)
+    return index, Number(here, index, int, Sym(name))
+
+
+def _finish(here: Session, loop: Loop, entry: list, staged: _Staged) -> None:
+    """Close the regions and bind the Let; put the state after the loop in place."""
+    work = staged.work
+    seen = _check_aliases(here, loop, entry, staged)
+    carries = [c for c in work.carries if c.final is not c.param]
+    kept: dict[Var, Any] = {}
+    renamed: dict[Var, Atom] = {}
+    for carry in work.carries:
+        if carry.final is carry.param:
+            renamed[carry.param] = carry.initial()
+            kept[carry.param] = renamed[carry.param] if carry.entry is None else carry.entry
+    initial = [c.initial() for c in carries]
+    rows = [r.read() for r in loop.rows]
+    params = [c.param for c in carries]
+    finals: list[Atom] = [c.final for c in carries]  # type: ignore[misc]
+    own = [staged.index, *params, *staged.rows]
+    free = free_variables(staged.body, own, finals)
+    if staged.condition is not None:
+        free += [v for v in free_variables(staged.test, [staged.index, *params], [staged.condition])
+                 if v not in free]
+    consts: list[Var] = []
+    for var in free:
+        outer = renamed.get(var, var)
+        if isinstance(outer, Var) and outer not in consts:
+            consts.append(outer)
+    body = close(staged.body, "body", [staged.index, *consts, *params, *staged.rows], finals, renamed)
+    condition = size = None
+    if staged.condition is not None:
+        condition = close(staged.test, "test", [staged.index, *consts, *params], [staged.condition], renamed)
+        size = fresh_symbol("trips")
+    attributes: dict[str, Any] = dict(body=body, cond=condition, length=loop.length,
+                                      roles=Roles(len(consts), len(params), 0, len(rows)))
+    if size is not None:
+        attributes["size"] = size
+    outs = here.emit(core_loop, *consts, *initial, *rows, **attributes)
+    trips = None
+    if size is not None:
+        trips, outs = outs[0], outs[1:]
+        trips.name = "trips"
+        here.region.symbols.add(size)
+    _place_results(here, loop, entry, staged, carries, outs, kept, trips, seen)
+
+
+def _place_results(here: Session, loop: Loop, entry: list, staged: _Staged, carries: list[Carry], outs: Any,
+                   kept: dict, trips: Atom | None, seen: dict[int, Any]) -> None:
+    results: dict[Var, Any] = dict(kept)
+    for carry, out in zip(carries, outs):
+        out.name = carry.param.name
+        results[carry.param] = out
+        if isinstance(carry.entry, (int, float)):
+            here.origins[out] = ("loop", loop.site)
+    final = [staged.work.after(value, results) for value in staged.inside]
+    for k, candidate in seen.items():
+        if isinstance(final[k], StagedArray) and final[k].box is not entry[k].box:
+            zero = _ran_never(here, loop, trips)
+            final[k].box.phi = (Phi([(zero, candidate, candidate.version)]) if zero is not None
+                                and _always_new(here, staged, k) else UnknownAlias(candidate, loop.names[k], loop.span))
+            if zero is False:
+                final[k].box.phi = None
+    loop.set(tuple(final))
+    for loc, made, _ in staged.heap:
+        here.journal.note(loc)
+        if isinstance(loc, BoxLocation):
+            loc.write(results[made])
+        else:
+            loc.write(staged.work.after(made, results))
+    staged.work.carries.clear()
+    staged.work.by_path.clear()
+
+
+def _ran_never(here: Session, loop: Loop, trips: Atom | None) -> Any:
+    """Whether no iteration ran: False, or a bool atom."""
+    if trips is not None:
+        return here.emit(eq, trips, literal(0))
+    if isinstance(loop.length, int):
+        return loop.length == 0
+    return False if here.facts.less(0, loop.length) else here.emit(eq, here.dim_atom(loop.length), literal(0))
+
+
+def _always_new(here: Session, staged: _Staged, k: int) -> bool:
+    """Whether an iteration always binds the name to an array made in it."""
+    out = staged.outside[k]
+    entered = {id(v.box) for v in staged.inside if isinstance(v, StagedArray)}
+    return isinstance(out, StagedArray) and id(out.box) not in entered and out.box.phi is None and (
+        out.box.region not in here.regions)
+
+
+def _check_aliases(here: Session, loop: Loop, entry: list, staged: _Staged) -> dict[int, Box]:
+    """Names whose arrays are carried by content must not share what the body writes. Returns the boxes (by position)
+    that user code can still see from elsewhere."""
+    plan = staged.work.plan
+    places = [k for k, name in enumerate(loop.names) if plan[(name,)].kind == "array"
+              and isinstance(entry[k], StagedArray)]
+    if not places:
+        return {}
+    boxes = [entry[k].box for k in places]
+    written = [k for k in places if id(staged.inside[k].box) in staged.dirty]
+    outs = [staged.outside[k].box for k in places]
+    if written:
+        if len(set(map(id, boxes))) < len(boxes) or len(set(map(id, outs))) < len(outs):
+            raise TrialOver("two names share one array that the loop writes to", loop.span)
+        for k, out in zip(places, outs):
+            if out.region in here.regions:
+                raise TrialOver(f"'{loop.names[k]}' becomes an array from outside the loop, and is written to",
+                                loop.span)
+    loop.set((None,) * len(entry))
+    try:
+        seen = {k: entry[k].box for k in places if _seen_elsewhere(entry, k)}
+    finally:
+        loop.set(tuple(entry))
+    for k in written:
+        if k in seen or entry[k].chain:
+            raise PeelFirst(f"'{loop.names[k]}' is written to and bound to another array in one loop", loop.span,
+                            "copy the array before the loop")
+    return seen
+
+
+def _seen_elsewhere(entry: list, k: int) -> bool:
+    """Whether anything but the loop's own state holds the array."""
+    value = entry[k]
+    if value.box.origin is not None or len([h for h in value.box.handles if h() is not None]) > 1:
+        return True
+    return sys.getrefcount(value) > 3 + _references_here(entry, k)
+
+
+def _references_here(entry: list, k: int) -> int:
+    return sum(1 for j, other in enumerate(entry) if j != k and other is entry[k])

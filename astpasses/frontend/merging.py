@@ -1,0 +1,176 @@
+"""Two values of one variable, one from each side of a branch, as one value after it.
+
+In: pairs of values. Out: for each a function from the results of the `cond` to the joined value; and the tasks that make
+the operands of the `cond`, to be run in each side's region.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.ir import Atom, Var
+from metaphrase.ops.arrays import undefined as core_undefined
+from metaphrase.ops.compare import not_
+
+from .arithmetic import is_number
+from .carries import _equal
+from .joins import container, describe, joined_number, same_static
+from .phi import Phi, UnknownAlias
+from .plain import Undefined
+from .session import Session
+from .values import Box, Maybe, Poison, StagedArray
+
+Maker = Callable[[tuple], Any]
+
+
+class Merger:
+    """Collects what the two sides hand over."""
+
+    def __init__(self, here: Session, test: Atom):
+        self.here, self.test = here, test
+        self.tasks: tuple[list, list] = ([], [])
+        self.names: list[str] = []
+
+    def add(self, first: Callable[[], Atom], second: Callable[[], Atom], name: str) -> int:
+        self.tasks[0].append(first)
+        self.tasks[1].append(second)
+        self.names.append(name if name.isidentifier() else "value")
+        return len(self.tasks[0]) - 1
+
+    def content(self, first: Atom, second: Atom) -> Maker:
+        """The content of an array that a side wrote to."""
+        if first is second:
+            return lambda outs: first
+        name = first.name if isinstance(first, Var) else second.name if isinstance(second, Var) else "value"
+        k = self.add(lambda: first, lambda: second, name)
+        return lambda outs: outs[k]
+
+    def merge(self, a: Any, b: Any, name: str) -> Maker:
+        """A function from the results of the `cond` to the joined value."""
+        if same_static(a, b):
+            return lambda outs: a
+        if isinstance(a, Poison) or isinstance(b, Poison):
+            return lambda outs: a if isinstance(a, Poison) else b
+        if isinstance(a, (Undefined, Maybe)) or isinstance(b, (Undefined, Maybe)) or (a is None) != (b is None):
+            return self.partial(a, b, name)
+        if isinstance(a, StagedArray) and isinstance(b, StagedArray) and (a.ndim or b.ndim):
+            return self.arrays(a, b, name)
+        if self.scalar(a) and self.scalar(b):
+            if isinstance(a, StagedArray) and isinstance(b, StagedArray):
+                return self.arrays(a, b, name)
+            return self.numbers(a, b, name)
+        found, other = container(a), container(b)
+        if found and other and found[0] is other[0] and len(found[1]) == len(other[1]) and _equal(found[2], other[2]):
+            makers = [self.merge(x, y, name) for x, y in zip(found[1], other[1])]
+            kind, _, metadata = found
+            return lambda outs: self.here.born(kind.unflatten(metadata, [m(outs) for m in makers]))
+        return self.poison(a, b, name)
+
+    def poison(self, a: Any, b: Any, name: str) -> Maker:
+        reason = f"'{name}' is {describe(a)} where the test holds and {describe(b)} where it does not"
+        span = self.here.span()
+        return lambda outs: Poison(reason, span)
+
+    @staticmethod
+    def scalar(value: Any) -> bool:
+        return is_number(value) or isinstance(value, StagedArray) and value.ndim == 0
+
+    def numbers(self, a: Any, b: Any, name: str) -> Maker:
+        here = self.here
+        dtype, python = joined_number([a, b])
+        k = self.add(lambda: here.atom(a, dtype), lambda: here.atom(b, dtype), name)
+        return lambda outs: here.wrap(outs[k], python)
+
+    def arrays(self, a: StagedArray, b: StagedArray, name: str) -> Maker:
+        here = self.here
+        if a.type.dims != b.type.dims:
+            return self.poison(a, b, name)
+        dtype = np.result_type(a.dtype, b.dtype)
+        k = self.add(lambda: here.atom(a, dtype), lambda: here.atom(b, dtype), name)
+
+        def make(outs: tuple) -> StagedArray:
+            made = StagedArray(Box(here, outs[k]))
+            made.box.phi = self.phi(a, b, name)
+            return made
+        return make
+
+    def phi(self, a: StagedArray, b: StagedArray, name: str) -> Any:
+        """Older arrays that the joined one may be."""
+        here, choices = self.here, []
+        for array, flagged in ((a, True), (b, False)):
+            if array.box.region not in here.regions:
+                continue
+            if array.chain or array.box.phi is not None:
+                return UnknownAlias(array.box, name, here.span())
+            flag = self.test if flagged else here.emit(not_, self.test)
+            choices.append((flag, array.box, array.box.version))
+        return Phi(choices) if choices else None
+
+    def partial(self, a: Any, b: Any, name: str) -> Maker:
+        """A variable that one side has not bound (or left None)."""
+        here = self.here
+        missing = next((v.missing if isinstance(v, Maybe) else v for v in (a, b)
+                        if v is None or isinstance(v, (Undefined, Maybe))))
+        if isinstance(a, Undefined) and isinstance(b, Undefined):
+            return lambda outs: a
+        values = [None if v is None or isinstance(v, Undefined) else v.value if isinstance(v, Maybe) else v
+                  for v in (a, b)]
+        shape = values[0] if values[0] is not None else values[1]
+        filled = [self.filler(shape) if v is None else v for v in values]
+        if any(v is None for v in filled):
+            return self.poison(a, b, name)
+        inner = self.merge(filled[0], filled[1], name)
+        if isinstance(missing, Undefined) and missing.label is None:
+            return inner
+        flags = [v.flag if isinstance(v, Maybe) else not (v is None or isinstance(v, Undefined)) for v in (a, b)]
+        flag = self.merge(flags[0], flags[1], f"{name}_bound")
+        return lambda outs: Maybe(flag(outs), inner(outs), missing)
+
+    def filler(self, shape: Any) -> Any:
+        """Something of the same form, to stand where there is nothing."""
+        found = container(shape)
+        if found is not None:
+            kind, children, metadata = found
+            made = [self.filler(c) for c in children]
+            return None if any(m is None for m in made) else kind.unflatten(metadata, made)
+        if isinstance(shape, StagedArray):
+            return _Filler(shape.type.dtype, shape.type.dims, self.here)
+        if is_number(shape):
+            dtype, python = joined_number([shape])
+            return _number_filler(self.here, dtype, python)
+        return shape
+
+
+class _Filler(StagedArray):
+    """An array without a value: reading it makes `undefined` in the region that reads."""
+
+    __slots__ = ("_type",)
+
+    def __init__(self, dtype: np.dtype, dims: tuple, here: Session):
+        from metaphrase.core.types import Array
+        held = Box.__new__(Box)
+        held.session, held.origin, held.phi, held.handles, held.known = here, None, None, [], None
+        held.atom, held.version, held.region, held.label = None, 0, None, ()
+        super().__init__(held, (), Array(dtype, dims))
+
+    def read(self) -> Atom:
+        return self.session.emit(core_undefined, dtype=self.type.dtype, shape=self.type.dims)
+
+
+def _number_filler(here: Session, dtype: np.dtype, python: type | None) -> Any:
+    from .values import Number
+
+    class Absent(Number):
+        __slots__ = ()
+
+        @property
+        def atom(self) -> Atom:
+            return here.emit(core_undefined, dtype=dtype, shape=())
+
+        @property
+        def dtype(self) -> np.dtype:
+            return dtype
+
+    return Absent(here, None, python)

@@ -1,0 +1,323 @@
+"""The stager that converted code calls: each operation of the control stage on staged values.
+
+In: what user code holds, staged or not. Out: the same by Python's rules for Python values, and Lets for staged ones.
+Outside of any staging the operations are those of `plain.py`, so converted functions still run on NumPy.
+"""
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from metaphrase.ops.compare import not_
+from metaphrase.ops.effects import check
+
+from .branches import branch, choose, lazily, static_truth, truth_atom
+from .convert import Outer
+from .journal import AttributeLocation, CellLocation, ItemLocation, StructureLocation
+from .literals import assertion_text, elements, lift_outer
+from .plain import INPLACE, PlainStager, Undefined
+from .session import current_session, session
+from .signals import BranchRaised
+from .text import staged_text
+from .values import Maybe, Number, Poison, Staged, StagedArray
+
+
+def settled(value: Any) -> Any:
+    """A value that is used: maybe-unbound ones are checked, poison is the error."""
+    if isinstance(value, (Undefined, Maybe, Poison)):
+        return _settle(value)
+    return value
+
+
+def _settle(value: Any) -> Any:
+    here = session()
+    if isinstance(value, Poison):
+        from metaphrase.source import UnsupportedError
+        raise UnsupportedError(value.reason, here.span(), code="join", remedy="give it one type on every path",
+                               notes=(("the paths meet here", value.span),))
+    if isinstance(value, Undefined):
+        if here.in_region():
+            raise BranchRaised(value.error(), here.span())
+        raise value.error()
+    missing = value.missing
+    ok = truth_atom(here, value.flag)
+    if missing is None:
+        here.emit(check, ok, exception="TypeError", message="a value that is None here is used as a number")
+    else:
+        here.emit(check, ok, exception="UnboundLocalError", message=str(missing.error()))
+    return value.value
+
+
+def negated(value: Any) -> Any:
+    """`not value`."""
+    known = static_truth(value)
+    if known is not None:
+        return not known
+    here = session()
+    return here.wrap(here.emit(not_, truth_atom(here, value)), bool)
+
+
+class StagedStager(PlainStager):
+    """One for each converted function: it knows the names that the function takes from outside."""
+
+    def __init__(self, outer: Outer):
+        self.outer = outer
+
+    # --- names --------------------------------------------------------------------------------------------------
+
+    def use(self, value: Any) -> Any:
+        return settled(value) if current_session() else super().use(value)
+
+    def captured(self, value: Any, name: str) -> Any:
+        here = current_session()
+        return value if here is None else lift_outer(here, self.outer, value, name)
+
+    def fresh(self, value: Any) -> Any:
+        here = current_session()
+        return value if here is None else here.born(value)
+
+    def iterate(self, value: Any) -> Any:
+        here = current_session()
+        return value if here is None else elements(here, settled(value))
+
+    def text(self, template: str, *values: Any) -> Any:
+        return staged_text(template, tuple(map(settled, values)))
+
+    def truth(self, value: Any) -> bool:
+        known = static_truth(settled(value)) if current_session() else bool(value)
+        return bool(value) if known is None else known
+
+    def unpack(self, value: Any, count: int) -> Any:
+        value = settled(value) if current_session() else value
+        if isinstance(value, StagedArray) and count >= 0:
+            dim = value.type.dims[0] if value.ndim else None
+            if isinstance(dim, int) and dim != count:
+                word = "too many" if dim > count else "not enough"
+                raise ValueError(f"{word} values to unpack (expected {count})" if dim > count else
+                                 f"{word} values to unpack (expected {count}, got {dim})")
+            if dim is not None and not isinstance(dim, int):
+                return tuple(value[k] for k in range(count))
+        return value
+
+    # --- calls and loads ----------------------------------------------------------------------------------------
+
+    def call(self, function: Callable, /, *args: Any, **keywords: Any) -> Any:
+        if current_session() is None:
+            return function(*args, **keywords)
+        from .calls import call_value
+        return call_value(settled(function), args, keywords)
+
+    def method(self, target: Any, name: str, /, *args: Any, **keywords: Any) -> Any:
+        if current_session() is None:
+            return getattr(target, name)(*args, **keywords)
+        from .calls import call_method
+        return call_method(settled(target), name, args, keywords)
+
+    def attribute(self, target: Any, name: str) -> Any:
+        here = current_session()
+        if here is None:
+            return getattr(target, name)
+        target = settled(target)
+        from .literals import load_attribute
+        return settled(load_attribute(here, target, name))
+
+    def item(self, container: Any, index: Any) -> Any:
+        here = current_session()
+        if here is None:
+            return container[index]
+        from .literals import load_item
+        return settled(load_item(here, settled(container), settled(index)))
+
+    # --- stores -------------------------------------------------------------------------------------------------
+
+    def store_item(self, value: Any, container: Any, index: Any) -> None:
+        here = current_session()
+        if here is None:
+            container[index] = value
+            return
+        container, index = settled(container), settled(index)
+        if isinstance(container, np.ndarray):
+            container = here.lift(container)
+        if isinstance(container, StagedArray):
+            container[index] = settled(value)
+            return
+        if isinstance(index, Number):
+            index = operator.index(index)
+        if isinstance(container, (list, dict)):
+            fits = isinstance(container, dict) and index in container or isinstance(container, list) and isinstance(
+                index, int) and -len(container) <= index < len(container)
+            if isinstance(container, list) and isinstance(index, int) and index < 0:
+                index += len(container)
+            here.journal.note(ItemLocation(container, index) if fits else StructureLocation(container))
+        elif here.in_region() and not here.is_fresh(container, 0):
+            self.unknown_effect(f"a store into a {type(container).__name__}")
+        container[index] = value
+
+    def delete_item(self, container: Any, index: Any) -> None:
+        here = current_session()
+        if here is not None and isinstance(container, (list, dict)):
+            here.journal.note(StructureLocation(container))
+        del container[index]
+
+    def store_attribute(self, value: Any, target: Any, name: str) -> None:
+        here = current_session()
+        if here is not None:
+            if isinstance(target, StagedArray) and name in ("real", "imag", "flat", "shape", "T"):
+                from .methods import store_attribute
+                store_attribute(target, name, value)
+                return
+            here.journal.note(AttributeLocation(target, name))
+        setattr(target, name, value)
+
+    def store_cell(self, value: Any, setter: Callable[[Any], None]) -> None:
+        here = current_session()
+        if here is not None:
+            name = setter.__code__.co_freevars[0]
+            here.journal.note(CellLocation(setter.__closure__[0], name))  # type: ignore[index]
+        setter(value)
+
+    def update_item(self, container: Any, index: Any, symbol: str, value: Callable[[], Any]) -> None:
+        if current_session() is None:
+            super().update_item(container, index, symbol, value)
+            return
+        container, index = settled(container), settled(index)
+        if isinstance(container, StagedArray):
+            from .masks import update_mask
+            if update_mask(container, index, symbol, value):
+                return
+        old = self.item(container, index)
+        self.store_item(self.inplace(symbol, old, settled(value())), container, index)
+
+    def update_attribute(self, target: Any, name: str, symbol: str, value: Callable[[], Any]) -> None:
+        old = self.attribute(target, name)
+        self.store_attribute(self.inplace(symbol, old, value()), target, name)
+
+    def inplace(self, symbol: str, old: Any, value: Any) -> Any:
+        here = current_session()
+        if here is not None and isinstance(old, (list, dict, set)):
+            here.journal.note(StructureLocation(old))
+        return INPLACE[symbol](old, value)
+
+    # --- truth --------------------------------------------------------------------------------------------------
+
+    def and_(self, first: Any, *rest: Callable[[], Any]) -> Any:
+        if current_session() is None:
+            return super().and_(first, *rest)
+        first = settled(first)
+        if not rest:
+            return first
+        return lazily("and", first, lambda: self.and_(rest[0](), *rest[1:]))
+
+    def or_(self, first: Any, *rest: Callable[[], Any]) -> Any:
+        if current_session() is None:
+            return super().or_(first, *rest)
+        first = settled(first)
+        if not rest:
+            return first
+        return lazily("or", first, lambda: self.or_(rest[0](), *rest[1:]))
+
+    def not_(self, value: Any) -> Any:
+        return not value if current_session() is None else negated(settled(value))
+
+    def choose(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        if current_session() is None:
+            return then() if test else otherwise()
+        return choose(settled(test), then, otherwise)
+
+    def is_(self, left: Any, right: Any) -> Any:
+        if isinstance(left, Maybe) and right is None:
+            return negated(left.flag) if left.missing is None else settled(left) is None
+        if isinstance(left, StagedArray) and isinstance(right, StagedArray):
+            return left is right
+        return left is right
+
+    def is_not(self, left: Any, right: Any) -> Any:
+        return self.not_(self.is_(left, right))
+
+    def contains(self, value: Any, container: Any) -> Any:
+        if current_session() is None:
+            return value in container
+        value, container = settled(value), settled(container)
+        if isinstance(container, (tuple, list)) and (isinstance(value, Staged) or any(
+                isinstance(c, Staged) for c in container)):
+            return self.or_(False, *[lambda c=c: value == c for c in container])
+        if isinstance(container, StagedArray):
+            return (container == value).any()
+        if isinstance(container, range) and isinstance(value, Number):
+            low, high = container.start, container.stop
+            if container.step == 1:
+                return self.and_(value >= low, lambda: value < high)
+        return value in container
+
+    def lacks(self, value: Any, container: Any) -> Any:
+        return self.not_(self.contains(value, container))
+
+    def assert_(self, test: Any, message: Callable[[], Any]) -> None:
+        here = current_session()
+        known = static_truth(settled(test)) if here else bool(test)
+        if known:
+            return
+        if known is None:
+            text, values = assertion_text(message())
+            here.emit(check, truth_atom(here, test), *values, exception="AssertionError", message=text)
+            return
+        text = message()
+        error = AssertionError(*([] if text is None else [text]))
+        raise self.raised(error)
+
+    def raised(self, exception: Any) -> Any:
+        here = current_session()
+        if isinstance(exception, type):
+            exception = exception()
+        if here is not None and here.in_region() and not here.attempts:
+            raise BranchRaised(exception, here.span())
+        return exception
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        here = current_session()
+        if here is None:
+            yield
+            return
+        here.attempts += 1
+        try:
+            yield
+        finally:
+            here.attempts -= 1
+
+    def unknown_effect(self, what: str) -> None:
+        from .signals import TrialOver
+        here = session()
+        raise TrialOver(f"{what} can't be undone, should the loop or branch be staged again", here.span())
+
+    # --- regions ------------------------------------------------------------------------------------------------
+
+    def if_(self, test: Any, then: Callable, otherwise: Callable, get: Callable, set: Callable, names: tuple) -> None:
+        if current_session() is None:
+            (then if test else otherwise)()
+            return
+        test = settled(test)
+        known = static_truth(test)
+        if known is None:
+            branch(test, then, otherwise, get, set, names)
+        else:
+            (then if known else otherwise)()
+
+    def while_(self, test: Callable, body: Callable, get: Callable, set: Callable, names: tuple) -> None:
+        if current_session() is None:
+            super().while_(test, body, get, set, names)
+            return
+        from .iteration import run_while
+        run_while(test, body, get, set, names)
+
+    def for_(self, iterable: Any, body: Callable, get: Callable, set: Callable, names: tuple,
+             stop: Callable | None = None) -> None:
+        if current_session() is None:
+            super().for_(iterable, body, get, set, names, stop)
+            return
+        from .iteration import run_for
+        run_for(settled(iterable), body, get, set, names, stop)

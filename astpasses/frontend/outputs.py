@@ -1,0 +1,118 @@
+"""What leaves a staging: result leaves, and the stores into objects that existed before the call.
+
+In: the user's result and the journal. Out: results of the Function, and how they become the user's values.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metaphrase import tree_util
+from metaphrase.core.ir import Atom
+from metaphrase.source import UnsupportedError
+
+from .journal import AttributeLocation, BoxLocation, CellLocation, ItemLocation, StructureLocation
+from .session import Session
+from .sources import Source
+from .staged import Output, Write
+from .values import Maybe, Number, Poison, Staged, StagedArray
+
+
+class Collector:
+    """Gathers `results` and describes the outputs over them."""
+
+    def __init__(self, here: Session, boxes: dict[int, StagedArray]):
+        self.here, self.boxes = here, boxes
+        self.results: list[Atom] = []
+        self.containers: dict[int, tuple[tuple, Any]] = {}
+
+    def note_containers(self, original: Any, copy: Any, path: tuple = ()) -> None:
+        """Remember which of the user's containers each copy stands for."""
+        kind = tree_util.kind_of(copy)
+        if kind is None:
+            return
+        if isinstance(copy, (dict, list)):
+            self.containers[id(copy)] = (path, copy)
+        if isinstance(copy, dict):
+            for key in copy:
+                self.note_containers(original[key], copy[key], (*path, tree_util.DictKey(key)))
+        elif isinstance(copy, (list, tuple)):
+            for k, inner in enumerate(copy):
+                self.note_containers(original[k], inner, (*path, tree_util.SequenceKey(k)))
+
+    def outputs(self, result: Any) -> tuple[Any, list[Output]]:
+        """The structure of a result and one Output a leaf."""
+        leaves, tree = tree_util.tree_flatten(result, is_leaf=lambda v: isinstance(v, (Maybe, Poison)))
+        return tree, [self.output(leaf) for leaf in leaves]
+
+    def output(self, leaf: Any) -> Output:
+        from .operations import settled
+        if isinstance(leaf, Maybe) and leaf.missing is None:
+            raise UnsupportedError("the function returns None on some paths and a value on others",
+                                   self.here.span(), code="join", remedy="return a value on every path")
+        leaf = settled(leaf)
+        if isinstance(leaf, np.ndarray):
+            leaf = self.here.lift(leaf)
+        if not isinstance(leaf, Staged):
+            return Output("static", value=leaf)
+        if isinstance(leaf, StagedArray) and leaf.session is self.here and not leaf.chain and leaf.box.phi is None:
+            origin = leaf.box.origin
+            if isinstance(origin, tuple) and origin[0] == "argument":
+                return Output("argument", origin[1])
+            if isinstance(origin, Source):
+                keys = [source for source, _ in self.here.captures.values()]
+                return Output("capture", next(k for k, s in enumerate(keys) if s is origin))
+        return self.add(self.here.atom(leaf), leaf.python if isinstance(leaf, Number) else None)
+
+    def add(self, atom: Atom, python: type | None = None) -> Output:
+        self.results.append(atom)
+        return Output("result", len(self.results) - 1, python=python)
+
+    def writes(self) -> list[Write]:
+        """The stores that outlive the call."""
+        out: list[Write] = []
+        for location in self.here.journal.since(0):
+            if isinstance(location, BoxLocation):
+                made = self.box_write(location)
+                out += [made] if made else []
+            elif isinstance(location, CellLocation | AttributeLocation):
+                if not self.here.is_fresh(location.owner, 0) and self.outlives(location):
+                    raise UnsupportedError(
+                        f"the function changes {location.describe()}, which outlives the call", self.here.span(),
+                        code="outer-write", remedy="return the new value instead")
+            elif id(location.owner) in self.containers:
+                out.append(self.container_write(location))
+            elif id(location.owner) in self.here.roots:
+                raise UnsupportedError(
+                    f"the function changes {location.describe()} that it was not given", self.here.span(),
+                    code="outer-write", remedy="pass it as an argument, or return the new value")
+        return out
+
+    def outlives(self, location: Any) -> bool:
+        """Cells and attributes of objects that the call did not make."""
+        if isinstance(location, CellLocation):
+            return any(location.owner is cell for cell in self.here.outer_cells)
+        return id(location.owner) in self.here.roots
+
+    def box_write(self, location: BoxLocation) -> Write | None:
+        box = location.owner
+        self.here.refresh(box)
+        origin = box.origin
+        first = next(old for where, old in self.here.journal.notes
+                     if isinstance(where, BoxLocation) and where.owner is box)
+        if box.atom is first or origin is None or isinstance(origin, str):
+            return None
+        index = self.add(box.atom).index
+        if isinstance(origin, tuple):
+            return Write("argument", origin[1], index)
+        keys = [source for source, _ in self.here.captures.values()]
+        return Write("capture", next(k for k, s in enumerate(keys) if s is origin), index)
+
+    def container_write(self, location: ItemLocation | StructureLocation) -> Write:
+        path, container = self.containers[id(location.owner)]
+        if isinstance(location, StructureLocation):
+            tree, outputs = self.outputs(container.copy())
+            return Write("structure", path, tree=tree, outputs=tuple(outputs))
+        tree, outputs = self.outputs(container[location.index])
+        return Write("item", path, key=location.index, tree=tree, outputs=tuple(outputs))

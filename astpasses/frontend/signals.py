@@ -1,0 +1,47 @@
+"""How the parts of the stager speak to each other. None of these is an `Exception`: user code can't swallow them.
+
+In: what was met. Out: who catches it: a trial (`TrialOver`), the staging loop (`Restart`), the caller (`SourceError`).
+"""
+from __future__ import annotations
+
+from metaphrase.source import Span
+
+
+class StagerSignal(BaseException):
+    """Control flow of the stager itself."""
+
+
+class NeedConcrete(StagerSignal):
+    """Python asked for the value of something that is only known when the program runs. `roots`: where it comes from."""
+
+    def __init__(self, roots: set[tuple], why: str, span: Span | None, remedy: str = ""):
+        super().__init__(why)
+        self.roots, self.why, self.span, self.remedy = roots, why, span, remedy
+
+
+class TrialOver(StagerSignal):
+    """A trial can't go on; what it did is undone. `reason` goes into the log, or into the error of last resort."""
+
+    def __init__(self, reason: str, span: Span | None = None, remedy: str = ""):
+        super().__init__(reason)
+        self.reason, self.span, self.remedy = reason, span, remedy
+
+
+class Restart(StagerSignal):
+    """Staging begins again with one more decision made (a pinned argument, a loop that is not rolled)."""
+
+
+class Refusal(StagerSignal):
+    """Carries a SourceError out of user code that might catch exceptions."""
+
+    def __init__(self, error: BaseException):
+        super().__init__(str(error))
+        self.error = error
+
+
+class BranchRaised(StagerSignal):
+    """User code raised inside a staged region: that path ends in an error at run time."""
+
+    def __init__(self, exception: BaseException, span: Span | None):
+        super().__init__(repr(exception))
+        self.exception, self.span = exception, span
