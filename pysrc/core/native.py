@@ -165,7 +165,7 @@ class Move:
 class Iota:
     """The result is a function of its own index: `expression(index, **attributes)` gives a dim or a scalar expression."""
 
-    expression: Callable[..., Any]
+    expression: Callable[..., Any] | str
 
 
 @dataclass(frozen=True)

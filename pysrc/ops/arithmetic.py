@@ -18,7 +18,7 @@ from ..core.types import Array
 from .compare import eq, select
 from .families import elementwise, inexact, like, numeric, ordered, real, real_dtype, require
 
-neg = elementwise("neg", np.negative, spellings=(operator.neg,), type=numeric,
+neg: Primitive = elementwise("neg", np.negative, spellings=(operator.neg,), type=numeric,
                   jvp=(lambda x_dot, y, x: neg(x_dot),), transpose=(lambda y_bar, x: neg(y_bar),))
 
 add = elementwise("add", np.add, spellings=(operator.add,),
@@ -29,11 +29,11 @@ sub = elementwise("sub", np.subtract, spellings=(operator.sub,), type=numeric,
                   jvp=(lambda a_dot, y, a, b: a_dot, lambda b_dot, y, a, b: neg(b_dot)),
                   transpose=(lambda y_bar, a, b: y_bar, lambda y_bar, a, b: neg(y_bar)))
 
-mul = elementwise("mul", np.multiply, spellings=(operator.mul,),
+mul: Primitive = elementwise("mul", np.multiply, spellings=(operator.mul,),
                   jvp=(lambda a_dot, y, a, b: mul(a_dot, b), lambda b_dot, y, a, b: mul(a, b_dot)),
                   transpose=(lambda y_bar, a, b: mul(y_bar, b), lambda y_bar, a, b: mul(a, y_bar)))
 
-div = elementwise("div", np.true_divide, spellings=(operator.truediv,), type=inexact,
+div: Primitive = elementwise("div", np.true_divide, spellings=(operator.truediv,), type=inexact,
                   jvp=(lambda a_dot, y, a, b: div(a_dot, b),
                        lambda b_dot, y, a, b: neg(mul(b_dot, div(y, b)))),
                   transpose=(lambda y_bar, a, b: div(y_bar, b), None),

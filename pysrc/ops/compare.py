@@ -67,7 +67,7 @@ def _select_jvp(args: tuple, dots: tuple) -> tuple:
     return (out,), (select(c, a_dot, b_dot),)
 
 
-select = Primitive(
+select: Primitive = Primitive(
     "select", type=_select_type,
     numpy=lambda c, a, b: np.where(c, a, b) if np.ndim(c) else (a if c else b), jvp=Joint(_select_jvp),
     transpose=(None, lambda y_bar, c, a, b: select(c, y_bar, like(y_bar, 0)),

@@ -120,7 +120,7 @@ def _lanes_first(x: Any, at: int) -> Any:
     return permute(x, axes=(at, *range(at), *range(at + 1, x.type.ndim))) if at else x
 
 
-dot_general = Primitive(
+dot_general: Primitive = Primitive(
     "dot_general", type=_dot_type, numpy=_dot_numpy,
     jvp=(lambda a_dot, y, a, b, *, contract, batch: dot_general(a_dot, b, contract=contract, batch=batch),
          lambda b_dot, y, a, b, *, contract, batch: dot_general(a, b_dot, contract=contract, batch=batch)),

@@ -72,9 +72,9 @@ logaddexp2 = elementwise("logaddexp2", np.logaddexp2, type=floating,
 
 # --- circular and hyperbolic functions ---------------------------------------------------------------------
 
-sin = elementwise("sin", np.sin, spellings=(math.sin,), type=inexact,
+sin: Primitive = elementwise("sin", np.sin, spellings=(math.sin,), type=inexact,
                   jvp=(lambda x_dot, y, x: mul(x_dot, cos(x)),))
-cos = elementwise("cos", np.cos, spellings=(math.cos,), type=inexact,
+cos: Primitive = elementwise("cos", np.cos, spellings=(math.cos,), type=inexact,
                   jvp=(lambda x_dot, y, x: neg(mul(x_dot, sin(x))),))
 tan = elementwise("tan", np.tan, spellings=(math.tan,), type=inexact,
                   jvp=(lambda x_dot, y, x: mul(x_dot, add(like(y, 1), _square(y))),))
@@ -85,9 +85,9 @@ arccos = elementwise("arccos", np.arccos, spellings=(math.acos,), type=inexact,
                                                       _root(sub(like(x, 1), x), add(like(x, 1), x)))),))
 arctan = elementwise("arctan", np.arctan, spellings=(math.atan,), type=inexact,
                      jvp=(lambda x_dot, y, x: div(x_dot, add(like(x, 1), _square(x))),))
-sinh = elementwise("sinh", np.sinh, spellings=(math.sinh,), type=inexact,
+sinh: Primitive = elementwise("sinh", np.sinh, spellings=(math.sinh,), type=inexact,
                    jvp=(lambda x_dot, y, x: mul(x_dot, cosh(x)),))
-cosh = elementwise("cosh", np.cosh, spellings=(math.cosh,), type=inexact,
+cosh: Primitive = elementwise("cosh", np.cosh, spellings=(math.cosh,), type=inexact,
                    jvp=(lambda x_dot, y, x: mul(x_dot, sinh(x)),))
 tanh = elementwise("tanh", np.tanh, spellings=(math.tanh,), type=inexact,
                    jvp=(lambda x_dot, y, x: mul(x_dot, sub(like(y, 1), mul(y, y))),))

@@ -121,8 +121,9 @@ def float_bool(*types: Array) -> Array:
 
 def real_dtype(dtype: np.dtype) -> np.dtype:
     """The dtype of the parts of a complex dtype; any other dtype as it is."""
-    return {np.dtype("complex128"): np.dtype("float64"),
-            np.dtype("complex64"): np.dtype("float32")}.get(dtype, dtype)
+    if dtype.kind != "c":
+        return dtype
+    return np.dtype("float32") if dtype == np.complex64 else np.dtype("float64")
 
 
 def complex_dtype(dtype: np.dtype) -> np.dtype:

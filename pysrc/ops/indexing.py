@@ -195,20 +195,20 @@ def _write_batch(write: Any, scatter_like: Any, promises: dict) -> Any:
     return batch
 
 
-slice = Primitive(
+slice: Primitive = Primitive(
     "slice", type=_slice_type, numpy=_slice_numpy,
     jvp=Joint(lambda args, dots, **attributes: (
         (slice(*args, **attributes),), (slice(dots[0], *args[1:], **attributes),))),
     transpose=Accumulate(_slice_transpose), batch=_slice_batch, native=Gather("slice"),
     doc="slice(x, *starts; shape, step): element k of dim d is element starts[d] + k * step[d] of x.")
 
-slice_update = Primitive(
+slice_update: Primitive = Primitive(
     "slice_update", type=_write_type("slice_update"), numpy=_slice_update_numpy, jvp=Joint(_slice_update_jvp),
     transpose=Accumulate(_slice_update_transpose),
     batch=_write_batch(lambda: slice_update, lambda: scatter, {"unique": True}), native=Put("slice"),
     doc="slice_update(x, v, *starts; step): x with the region of v's shape replaced by v.")
 
-slice_add = Primitive(
+slice_add: Primitive = Primitive(
     "slice_add", type=_write_type("slice_add"), numpy=_slice_add_numpy, jvp=Joint(_slice_add_jvp),
     transpose=Accumulate(_slice_add_transpose),
     batch=_write_batch(lambda: slice_add, lambda: scatter_add, {}), native=Put("slice", "sum"),
@@ -356,7 +356,7 @@ def _scatter_batch(primitive: Any) -> Any:
     return batch
 
 
-gather = Primitive(
+gather: Primitive = Primitive(
     "gather", type=_gather_type, numpy=lambda x, *indices, axes: _front(x, axes)[indices],
     jvp=Joint(lambda args, dots, **attributes: (
         (gather(*args, **attributes),), (gather(dots[0], *args[1:], **attributes),))),
@@ -364,13 +364,13 @@ gather = Primitive(
     doc="gather(x, *indices; axes): the elements of x at `indices` along `axes`; dims of the indices come "
         "first, then those of x that are left.")
 
-scatter = Primitive(
+scatter: Primitive = Primitive(
     "scatter", type=_scatter_type("scatter"), numpy=_scatter_numpy, jvp=Joint(_scatter_jvp),
     transpose=Accumulate(_scatter_transpose), batch=_scatter_batch(lambda: scatter), native=Put("scatter"),
     doc="scatter(x, v, *indices; axes, unique): x with v written where gather would read; the last writer "
         "wins. `unique` promises that no place is named twice.")
 
-scatter_add = Primitive(
+scatter_add: Primitive = Primitive(
     "scatter_add", type=_scatter_type("scatter_add"), numpy=_scatter_add_numpy, jvp=Joint(_scatter_add_jvp),
     transpose=Accumulate(_scatter_add_transpose), batch=_scatter_batch(lambda: scatter_add),
     native=Put("scatter", "sum"),

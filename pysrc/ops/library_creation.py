@@ -210,7 +210,8 @@ def _triangle(x: Operand, k: Any, lower: bool) -> Atom:
     x = lift(x)
     if x.type.ndim < 2:
         raise ShapeError(f"a triangle needs a matrix, got {x.type.ndim} dimensions", code="rank")
-    keep = broadcast_to(_below(*x.type.dims[-2:], k if lower else ufunc(np.subtract, k, 1)), x.type.dims)
+    rows, columns = x.type.dims[-2:]
+    keep = broadcast_to(_below(rows, columns, k if lower else ufunc(np.subtract, k, 1)), x.type.dims)
     nothing = like(x, 0)
     return select(keep, x, nothing) if lower else select(keep, nothing, x)
 
@@ -277,7 +278,7 @@ def meshgrid(*xs: Operand, indexing: str = "xy", sparse: bool = False, copy: boo
     atoms = [ravel(x) for x in xs]
     rank = len(atoms)
     order = [1, 0, *range(2, rank)] if indexing == "xy" and rank > 1 else list(range(rank))
-    shape = [1] * rank
+    shape: list[DimLike] = [1] * rank
     for a, axis in zip(atoms, order):
         shape[axis] = a.type.dims[0]
     spread = [broadcast(a, shape=tuple(a.type.dims[0] if k == axis else (1 if sparse else d)

@@ -194,7 +194,8 @@ def einsum(subscripts: Any, *operands: Operand, optimize: Any = False, dtype: An
            **kwargs: Any) -> Atom:
     """Operands are taken two at a time, those with the smallest product first."""
     if not isinstance(subscripts, str):
-        subscripts, operands = _from_lists((subscripts, *operands))
+        subscripts, given = _from_lists((subscripts, *operands))
+        operands = tuple(given)
     atoms = list(promote(*operands))
     if dtype is not None:
         atoms = [to_dtype(a, dtype) for a in atoms]

@@ -323,10 +323,11 @@ def median(a: Operand, axis: Any = None, keepdims: bool = False) -> Atom:
 
 
 def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Atom:
-    shape, flat = shape_of(dims), None
-    for k, (i, d) in enumerate(zip(multi_index, shape)):
-        i = wrapped_index(i, d, k, mode)
-        flat = i if flat is None else ufunc(np.add, ufunc(np.multiply, flat, scalar_dim(d, i64)), i)
+    shape = shape_of(dims)
+    places = [wrapped_index(i, d, k, mode) for k, (i, d) in enumerate(zip(multi_index, shape))]
+    flat = places[0]
+    for place, d in zip(places[1:], shape[1:]):
+        flat = ufunc(np.add, ufunc(np.multiply, flat, scalar_dim(d, i64)), place)
     return flat
 
 

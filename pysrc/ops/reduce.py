@@ -41,7 +41,7 @@ def batch_axes(primitive: Callable[[], Primitive]) -> Callable:
     return batch
 
 
-reduce_sum = Primitive(
+reduce_sum: Primitive = Primitive(
     "reduce_sum", type=reduced_type,
     numpy=lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype),
     jvp=(lambda x_dot, y, x, *, axes: reduce_sum(x_dot, axes=axes),),
@@ -74,7 +74,7 @@ def _product_of_others(x: Any, axes: tuple) -> Any:
     return permute(others, axes=tuple(sorted(range(len(order)), key=order.__getitem__)))
 
 
-reduce_prod = Primitive(
+reduce_prod: Primitive = Primitive(
     "reduce_prod", type=reduced_type,
     numpy=lambda x, *, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype),
     jvp=(lambda x_dot, y, x, *, axes: reduce_sum(mul(x_dot, _product_of_others(x, axes)), axes=axes),),

@@ -75,7 +75,7 @@ def pointwise(*ranges: tuple, dtypes: Sequence = REAL, smooth: bool = True, with
     made = []
     for dtype in dtypes:
         for shape in SHAPES:
-            args = tuple(values(*r, shape=shape, dtype=dtype, seed=k) for k, r in enumerate(ranges))
+            args = tuple(values(low, high, shape, dtype, k) for k, (low, high) in enumerate(ranges))
             made.append(Sample(args, attributes, smooth))
     if with_edges and f64 in dtypes:
         made += [Sample(s.args, attributes, False) for s in edges(len(ranges))]

@@ -47,7 +47,7 @@ def _scan(name: str, ufunc: np.ufunc, monoid: str, jvp: Any, transpose: Any = No
     return made
 
 
-cumsum = _scan("cumsum", np.add, "sum",
+cumsum: Primitive = _scan("cumsum", np.add, "sum",
                jvp=(lambda x_dot, y, x, *, axis, reverse: cumsum(x_dot, axis=axis, reverse=reverse),),
                transpose=(lambda y_bar, x, *, axis, reverse: cumsum(y_bar, axis=axis, reverse=not reverse),))
 

@@ -38,7 +38,7 @@ def _broadcast_batch(size: Any, args: Any, batched: Any, *, shape: tuple, axes: 
     return broadcast(args[0], shape=(size, *shape), axes=(0, *(a + 1 for a in axes))), True
 
 
-broadcast = Primitive(
+broadcast: Primitive = Primitive(
     "broadcast", type=_broadcast_type, numpy=_broadcast_numpy,
     jvp=(lambda x_dot, y, x, **attributes: broadcast(x_dot, **attributes),),
     transpose=(_broadcast_transpose,),
@@ -80,7 +80,7 @@ def _equal_group(dims: tuple, shape: tuple) -> tuple[int, int]:
     return len(dims), len(shape)
 
 
-reshape = Primitive(
+reshape: Primitive = Primitive(
     "reshape", type=_reshape_type, numpy=lambda x, *, shape: np.reshape(x, shape)[()],
     jvp=(lambda x_dot, y, x, **attributes: reshape(x_dot, **attributes),),
     transpose=(lambda y_bar, x, *, shape: reshape(y_bar, shape=x.type.dims),),
@@ -116,7 +116,7 @@ def inverse(axes: tuple) -> tuple:
     return tuple(sorted(range(len(axes)), key=axes.__getitem__))
 
 
-permute = Primitive(
+permute: Primitive = Primitive(
     "permute", type=_permute_type, numpy=lambda x, *, axes: np.transpose(x, axes),
     jvp=(lambda x_dot, y, x, **attributes: permute(x_dot, **attributes),),
     transpose=(lambda y_bar, x, *, axes: permute(y_bar, axes=inverse(axes)),),
@@ -136,7 +136,7 @@ def _convert_numpy(x: Any, *, dtype: np.dtype) -> Any:
     return x.astype(dtype)
 
 
-convert = elementwise(
+convert: Primitive = elementwise(
     "convert", _convert_numpy, type=_convert_type, native=Point("convert"),
     jvp=(lambda x_dot, y, x, *, dtype: convert(x_dot, dtype=dtype) if has_tangent(y.type) else None,),
     transpose=(lambda y_bar, x, *, dtype: convert(y_bar, dtype=x.type.dtype),),

@@ -45,12 +45,12 @@ def _sort_jvp(args: tuple, dots: tuple, *, axis: int) -> tuple:
     return (along_axis(args[0], order, axis),), (along_axis(dots[0], order, axis),)
 
 
-sort = Primitive(
+sort: Primitive = Primitive(
     "sort", type=_sort_type, numpy=lambda x, *, axis: np.sort(x, axis=axis), jvp=Joint(_sort_jvp),
     transpose=NotLinear, batch=lambda size, args, batched, *, axis: (sort(args[0], axis=axis + 1), True),
     native=Lib("sort"), doc="Increasing along `axis`, NaN last.")
 
-argsort = Primitive(
+argsort: Primitive = Primitive(
     "argsort", type=lambda x, *, axis: _sort_type(x, axis=axis).with_dtype(i64),
     numpy=lambda x, *, axis: np.argsort(x, axis=axis, kind="stable"), jvp=(Zero,), transpose=NotLinear,
     batch=lambda size, args, batched, *, axis: (argsort(args[0], axis=axis + 1), True), native=Lib("argsort"),

@@ -35,7 +35,7 @@ erfinv = elementwise("erfinv", special.erfinv, type=library_float,
                                                   mul(like(y, 1 / TWO_OVER_ROOT_PI), exp(mul(y, y)))),))
 lgamma = elementwise("lgamma", special.gammaln, spellings=(math.lgamma,), type=library_float,
                      jvp=(lambda x_dot, y, x: mul(x_dot, digamma(x)),), doc="log(|gamma(x)|).")
-digamma = elementwise("digamma", special.digamma, type=library_float,
+digamma: Primitive = elementwise("digamma", special.digamma, type=library_float,
                       jvp=(lambda x_dot, y, x: mul(x_dot, polygamma(x, order=1)),),
                       doc="Derivative of lgamma.")
 

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ..core.build import literal
-from ..core.dims import DimLike
+from ..core.dims import DimLike, dim_max
 from ..core.native import Move, Piece
 from ..core.primitive import Accumulate, Joint, Primitive
 from ..core.types import Array
@@ -78,8 +78,7 @@ def padded(dim: DimLike, low: DimLike, high: DimLike, interior: int) -> DimLike:
     """The size of a padded dim: `interior` values between neighbours, `low` before, `high` after."""
     if interior == 0:
         return low + dim + high
-    require(isinstance(dim, int), "pad: interior padding needs a dim of known size")
-    return low + max(dim + (dim - 1) * interior, 0) + high
+    return low + dim_max(dim + (dim - 1) * interior, 0) + high
 
 
 def _pad_type(x: Array, value: Array, *, low: tuple, high: tuple, interior: tuple) -> Array:
@@ -94,7 +93,8 @@ def _pad_type(x: Array, value: Array, *, low: tuple, high: tuple, interior: tupl
 
 def _pad_numpy(x: Any, value: Any, *, low: tuple, high: tuple, interior: tuple) -> Any:
     x = np.asarray(x)
-    out = np.full(tuple(map(padded, x.shape, low, high, interior)), value, x.dtype)
+    shape: Any = tuple(map(padded, x.shape, low, high, interior))
+    out = np.full(shape, value, x.dtype)
     out[region(low, x.shape, tuple(i + 1 for i in interior))] = x
     return out[()]
 
