@@ -157,6 +157,28 @@ def _argsort(writer: "FunctionWriter", stmt: Call) -> list[str]:
             f"{address_of(writer, line)}, {dim(line.strides[0])}, {address_of(writer, space)})"]
 
 
-ROUTINES = {"gemm": _gemm, "sort": _sort, "argsort": _argsort}
+def _lanes(writer: "FunctionWriter", stmt: Call) -> list[str]:
+    """The lanes of a reduction combined, halves first."""
+    lanes, total, monoid = stmt.reads[0].buf, stmt.writes[0].buf, dict(stmt.info)["monoid"]
+    name = writer.type(lanes.dtype)
+    combine = {"sum": "a + b", "prod": "a*b", "max": "(a >= b) | (a != a) ? a : b",
+               "min": "(a <= b) | (a != a) ? a : b"}[monoid]
+    width, routine = lanes.dims[0], f"{name}_lanes_{monoid}"
+    writer.routines[routine] = (f"""\
+static inline {name} {routine}({name}* lanes) {{
+    for (int half = {width}/2; half; half /= 2)
+        for (int k = 0; k < half; k++) {{
+            {name} a = lanes[k], b = lanes[k + half];
+            lanes[k] = {combine};
+        }}
+    return lanes[0];
+}}""", f"{name} {routine}({name}* lanes)")
+    call = f"{routine}({lanes.name})"
+    if monoid in ("sum", "prod"):
+        return [f"{total.name} {'+=' if monoid == 'sum' else '*='} {call}"]
+    return [f"{total.name} = {writer.printer.call(f'{name}_{monoid}', total.name, call)[0]}"]
+
+
+ROUTINES = {"lanes": _lanes, "gemm": _gemm, "sort": _sort, "argsort": _argsort}
 
 __all__ = ["routine_text", "address_of", "ROUTINES", "PLUS"]

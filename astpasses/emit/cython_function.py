@@ -71,11 +71,6 @@ class FunctionWriter:
         body_start = 1
         self.storage()
         self.block(body_start, self.fn.body)
-        if self.is_entry:
-            for k, buf in enumerate(self.program.results):
-                if not buf.dims:
-                    place = f"buffers[{len(self.program.params) + k}]"
-                    self.line(1, f"(<{self.type(buf.dtype)}_p>{place})[0] = {buf.name}")
         fails = self.is_entry or self.fn.fails
         if fails:
             self.line(1, "return 0")
@@ -134,9 +129,7 @@ class FunctionWriter:
             self.line(1, f"{buf.name} = <{self.pointer(buf)}>mp_scratch(c, {self.nbytes(buf)})")
             self.no_memory(1, buf.name)
         for buf in self.program.results if self.is_entry else ():
-            if not buf.dims:
-                self.variable(self.type(buf.dtype), buf.name)
-            elif buf.dynamic:
+            if buf.dims and buf.dynamic:
                 self.variable(f"{self.type(buf.dtype)}*", buf.name)
 
     def no_memory(self, depth: int, name: str) -> None:
@@ -158,6 +151,9 @@ class FunctionWriter:
 
     def stmt_Store(self, depth: int, stmt: Store) -> None:
         target = self.printer.place(Load(stmt.buf, stmt.index))[0]
+        if not stmt.buf.dims and stmt.buf.space == "out":
+            place = len(self.program.params) + self.program.results.index(stmt.buf)
+            target = f"(<{self.type(stmt.buf.dtype)}_p>buffers[{place}])[0]"
         if not stmt.buf.dims and stmt.buf.space == "temp":
             self.variable(self.type(stmt.buf.dtype), stmt.buf.name)
         self.type(stmt.buf.dtype)

@@ -180,6 +180,10 @@ class _Text:
         self.allocate(depth, stmt.buf)
 
     def stmt_Call(self, depth: int, stmt: Call) -> None:
+        if stmt.routine == "lanes":
+            total, name = stmt.writes[0].buf.name, _COMBINE[dict(stmt.info)["monoid"]]
+            self.line(depth, f"{total} = {name}({total}, lanes({name}, {stmt.reads[0].buf.name}))")
+            return
         views = []
         for view in (*stmt.reads, *stmt.writes):
             if not view.buf.dims:
@@ -197,7 +201,7 @@ class _Text:
         self.line(depth, f"{stmt.fn}({', '.join(args)})")
 
 
-def text(program: Program) -> str:
+def python_loops(program: Program) -> str:
     """The program as Python source; the last function is the whole."""
     made = _Text(program)
     for fn in program.fns:
@@ -205,6 +209,9 @@ def text(program: Program) -> str:
         made.line(0, "")
     made.function(program.entry, True)
     return "\n".join(made.lines) + "\n"
+
+
+text = python_loops
 
 
 def run(program: Program, *arrays: Any, effect: Any = None) -> tuple:

@@ -15,6 +15,7 @@ from . import library, lower_arrays, lower_regions  # noqa: F401 - they register
 from .expand import expand
 from .fold import fold
 from .fuse import fuse_block
+from .lanes import in_lanes
 from .lower import lower
 from .nest import Program
 from .place import make_room, promote, temporaries
@@ -32,6 +33,7 @@ def schedule(function: Function, *, fuse: bool = True) -> Program:
     body = fold(body)
     body = promote(body, program.names)
     body = fold(body)
+    body = in_lanes(body, program.names)
     known = frozenset().union(frozenset(), *(symbols(d) for p in program.params for d in p.dims))
     body = make_room(body, known)
     body = name_indices(body, names_in_use(program, body))

@@ -1,0 +1,103 @@
+"""Reductions in lanes: a loop that sums floats keeps 32 sums side by side, so that it can be vectorised.
+
+In: the final tree. Out: leaf loops that combine floats into variables, cut into blocks of lanes and a rest.
+
+    for i in range(n):                 for l in range(32): s_lanes[l] = 0
+        s += x[i]*x[i]        ->       for i in range(n//32):
+                                           for l in range(32): s_lanes[l] += x[32*i + l]*x[32*i + l]
+                                       s += sum of s_lanes
+                                       for i in range(n%32): s += ...
+
+Floats are combined in another order than written, which NumPy's own sum does too; the error is smaller than a plain loop's.
+"""
+from __future__ import annotations
+
+from metaphrase.core.dims import DimLike, Sym, floordiv, mod
+from metaphrase.core.types import is_float
+
+from .dependence import pinned
+from .lower_arrays import identity
+from .nest import (Buf, Call, E, For, Load, Map, Stmt, Store, View, expressions, loads, map_expression, map_statement,
+                   parts, rename_statement, with_parts)
+from .values import Names
+
+LANES = 32          # of fewer, gcc unrolls the inner loop away before it vectorises
+SHORTEST = 64       # a loop of a known length below this is left alone
+MONOIDS = ("sum", "prod", "max", "min")
+
+
+def in_lanes(block: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+    """Rewrite every leaf loop that combines floats."""
+    rows: list[Stmt] = []
+    for stmt in block:
+        if parts(stmt):
+            stmt = with_parts(stmt, tuple(in_lanes(b, names) for b in parts(stmt)))
+        if isinstance(stmt, For) and (sums := _combined(stmt)):
+            rows.extend(_rewritten(stmt, sums, names))
+        else:
+            rows.append(stmt)
+    return tuple(rows)
+
+
+def _combined(loop: For) -> dict[Buf, str]:
+    """The variables that a leaf loop combines into, if that is all that its iterations share."""
+    if isinstance(loop.extent, int) and loop.extent < SHORTEST:
+        return {}
+    sums: dict[Buf, str] = {}
+    made: set[Buf] = set()
+    for stmt in loop.body:
+        if not isinstance(stmt, Store):
+            return {}
+        if stmt.buf.dims:
+            if not any(pinned(i, loop.index, frozenset()) for i in stmt.index):
+                return {}
+        elif stmt.monoid:
+            if stmt.buf in sums or stmt.buf in made or stmt.monoid not in MONOIDS or not is_float(stmt.buf.dtype):
+                return {}
+            sums[stmt.buf] = stmt.monoid
+        else:
+            made.add(stmt.buf)
+    written = {s.buf for s in loop.body if isinstance(s, Store)}
+    ready: set[Buf] = set()
+    for stmt in loop.body:
+        for e in expressions(stmt):
+            for load in loads(e):
+                if load.buf in sums or (load.buf in written and not load.buf.dims and load.buf not in ready):
+                    return {}     # a value that one iteration hands to the next
+                if load.buf.dims and load.buf in written and not _same_place(loop, load):
+                    return {}
+        ready.add(stmt.buf)  # type: ignore[attr-defined]
+    return {b: m for b, m in sums.items() if b.dtype.itemsize >= 4}
+
+
+def _same_place(loop: For, load: Load) -> bool:
+    return all(s.index == load.index for s in loop.body if isinstance(s, Store) and s.buf is load.buf)
+
+
+def _rewritten(loop: For, sums: dict[Buf, str], names: Names) -> list[Stmt]:
+    lanes = {buf: Buf(names.fresh(buf.name + "_lanes"), buf.dtype, (LANES,)) for buf in sums}
+    start, lane, outer, rest = (names.fresh("i") for _ in range(4))
+    rows: list[Stmt] = [For(start, LANES, tuple(Store(lanes[b], (Sym(start),), identity(m, b.dtype))
+                                                for b, m in sums.items()), "par", loop.span)]
+    whole: DimLike = floordiv(loop.extent, LANES)
+    body = tuple(_laned(rename_statement(s, {loop.index: Sym(outer)*LANES + Sym(lane)}), lanes, lane)
+                 for s in loop.body)
+    rows.append(For(outer, whole, (For(lane, LANES, body, "par", loop.span),), "red", loop.span))
+    for buf, monoid in sums.items():
+        rows.append(Call("lanes", (View(lanes[buf], (0,), (LANES,), (1,)),), (View(buf, ()),), (),
+                         (("monoid", monoid),), loop.span))
+    left = mod(loop.extent, LANES)
+    if left != 0:
+        tail = tuple(rename_statement(s, {loop.index: whole*LANES + Sym(rest)}) for s in loop.body)
+        rows.append(For(rest, left, tail, "red", loop.span))
+    return rows
+
+
+def _laned(stmt: Stmt, lanes: dict[Buf, Buf], lane: str) -> Stmt:
+    def place(buf: Buf, index: Map) -> tuple[Buf, Map]:
+        return (lanes[buf], (Sym(lane),)) if buf in lanes else (buf, index)
+
+    def expression(e: E) -> E:
+        return map_expression(e, lambda x: Load(*place(x.buf, x.index)) if isinstance(x, Load) and x.buf in lanes
+                              else None)
+    return map_statement(stmt, expression, place)
