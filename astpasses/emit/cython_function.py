@@ -118,7 +118,7 @@ class FunctionWriter:
                 continue
             if buf.dynamic or buf.space == "stack":
                 self.variables.setdefault(f"{name}*", {})[f"{buf.name} = NULL"] = None
-                self.variables.setdefault("i64", {})[f"{buf.name}_room = 0"] = None
+                self.variables.setdefault("i64", {})[f"mp_{buf.name}_room = 0"] = None
                 continue
             total = product(buf.dims)
             if isinstance(total, int) and total * buf.dtype.itemsize <= room and buf not in self.swapped:
@@ -238,37 +238,36 @@ class FunctionWriter:
 
     def stmt_Effect(self, depth: int, stmt: Effect) -> None:
         self.use("callback", "MP_RAISED")
-        self.variable("void*", f"shown[{max(2*len(stmt.reads), 1)}]" if False else "shown[16]")
-        total = sum(len(b.dims) for b in stmt.reads)
-        if total:
-            self.variable("i64", "shown_dims[32]")
+        effects = [e for e in walk(self.fn.body) if isinstance(e, Effect)]
+        self.variable("void*", f"mp_args[{max(1, max(2*len(e.reads) for e in effects))}]")
+        if room := max(sum(len(b.dims) for b in e.reads) for e in effects):
+            self.variable("i64", f"mp_dims[{room}]")
         at = 0
         for k, buf in enumerate(stmt.reads):
-            address = buf.name if buf.dims else f"&{buf.name}"
-            self.line(depth, f"shown[{2*k}] = <void*>{address}")
-            self.line(depth, f"shown[{2*k + 1}] = " + (f"<void*>(shown_dims + {at})" if buf.dims else "NULL"))
+            self.line(depth, f"mp_args[{2*k}] = <void*>{buf.name if buf.dims else '&' + buf.name}")
+            self.line(depth, f"mp_args[{2*k + 1}] = {f'<void*>(mp_dims + {at})' if buf.dims else 'NULL'}")
             for dim in buf.dims:
-                self.line(depth, f"shown_dims[{at}] = {self.printer.dim(dim)}")
+                self.line(depth, f"mp_dims[{at}] = {self.printer.dim(dim)}")
                 at += 1
-        self.line(depth, f"if c.callback(c, {stmt.site}, shown):")
+        self.line(depth, f"if c.callback(c, {stmt.site}, mp_args):")
         self.line(depth + 1, "return MP_RAISED")
 
     def stmt_Swap(self, depth: int, stmt: Swap) -> None:
         kind = self.type(stmt.a.dtype) + "*"
         a, b = stmt.a.name, stmt.b.name
-        spare = self.variable(kind, f"spare_{c_name(stmt.a.dtype)}")
+        spare = self.variable(kind, f"mp_spare_{c_name(stmt.a.dtype)}")
         self.line(depth, f"{spare} = {a}")
         self.line(depth, f"{a} = {b}")
         self.line(depth, f"{b} = {spare}")
         if stmt.a.dynamic:
-            spare = self.variable("i64", "spare_room")
-            self.line(depth, f"{spare} = {a}_room")
-            self.line(depth, f"{a}_room = {b}_room")
-            self.line(depth, f"{b}_room = {spare}")
+            spare = self.variable("i64", "mp_spare_room")
+            self.line(depth, f"{spare} = mp_{a}_room")
+            self.line(depth, f"mp_{a}_room = mp_{b}_room")
+            self.line(depth, f"mp_{b}_room = {spare}")
 
     def stmt_Grow(self, depth: int, stmt: Grow) -> None:
         buf, kind = stmt.buf, self.type(stmt.buf.dtype) + "*"
-        name, room = buf.name, f"{buf.name}_room"
+        name, room = buf.name, f"mp_{buf.name}_room"
         needed = self.nbytes(buf, (stmt.length, *buf.dims[1:]))
         self.line(depth, f"if {room} < {needed}:")
         if buf.space == "stack":
@@ -283,7 +282,7 @@ class FunctionWriter:
         self.use("alloc", "set_dims")
         buf = stmt.buf
         position = len(self.program.params) + next(k for k, b in enumerate(self.program.results) if b is buf)
-        dims = self.variable("i64", f"{buf.name}_dims[{len(buf.dims)}]").split("[")[0]
+        dims = self.variable("i64", f"mp_{buf.name}_dims[{len(buf.dims)}]").split("[")[0]
         for k, dim in enumerate(buf.dims):
             self.line(depth, f"{dims}[{k}] = {self.printer.dim(dim)}")
         self.line(depth, f"c.set_dims(c, {position}, {len(buf.dims)}, {dims})")
@@ -301,7 +300,7 @@ class FunctionWriter:
         if not stmt.fails:
             self.line(depth, call)
             return
-        status = self.variable("int", "status")
+        status = self.variable("int", "mp_status")
         self.line(depth, f"{status} = {call}")
         self.line(depth, f"if {status}:")
         self.line(depth + 1, f"return {status}")
