@@ -60,7 +60,7 @@ def jvp(function: Function, nonzero: Sequence[bool], instantiate: Sequence[bool]
 def _let(builder: Builder, let: Let, env: dict[Var, Atom], dots: dict[Var, Atom]) -> None:
     """Append `let` and the computation of its results' tangents."""
     arg_dots = [dots.get(a) if isinstance(a, Var) else None for a in let.args]
-    if all(d is None for d in arg_dots):
+    if all(d is None for d in arg_dots) or not let.outs:
         builder.lets.append(let)
         return
     builder.span = let.span.with_role("tangent") if let.span else None
