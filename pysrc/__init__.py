@@ -1,1 +1,78 @@
-"""metaphrase: the NumPy program a person wrote, translated into its derivative, its batch and native code."""
+"""metaphrase: the NumPy program a person wrote, translated into its derivative, its batch and native code.
+
+In: Python functions over NumPy arrays. Out: the transformations `jit grad value_and_grad jvp vjp linearize
+vmap jacfwd jacrev hessian eval_shape`, the readers `source stages`, the settings `config disable_jit`, and
+the libraries `lax nn numpy random tree tree_util`.
+
+>>> import metaphrase as mp
+>>> mp.grad(lambda x: x * x)(3.0)
+np.float64(6.0)
+"""
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+from numpy import ndarray as Array
+
+from .api import (
+    ShapeDtypeStruct,
+    config,
+    disable_jit,
+    eval_shape,
+    grad,
+    hessian,
+    jacfwd,
+    jacrev,
+    jit,
+    jvp,
+    linearize,
+    source,
+    stages,
+    value_and_grad,
+    vjp,
+    vmap,
+)
+
+if TYPE_CHECKING:
+    from . import lax, nn, numpy, random, tree, tree_util, typing
+
+__version__ = "0.1.0"
+# Imported when they are first named: `import metaphrase` does not pay for them.
+_LIBRARIES = ("lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
+__all__ = [
+    "Array",
+    "ShapeDtypeStruct",
+    "config",
+    "disable_jit",
+    "eval_shape",
+    "grad",
+    "hessian",
+    "jacfwd",
+    "jacrev",
+    "jit",
+    "jvp",
+    "linearize",
+    "source",
+    "stages",
+    "value_and_grad",
+    "vjp",
+    "vmap",
+    "lax",
+    "nn",
+    "numpy",
+    "random",
+    "tree",
+    "tree_util",
+    "typing",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LIBRARIES:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_LIBRARIES})

@@ -1,8 +1,8 @@
 """What a call's arguments are to staging: which leaves are dynamic, of which types, with which symbolic dims.
 
-In: (args, kwargs) as the user gave them. Out: `Call`: the leaves, their structure, a `Spec` a leaf, and the key under
-which a specialisation is found again. Sizes are taken as they are at first; when a call comes with others, the dims
-that changed become symbols, equal where the sizes are equal.
+In: (args, kwargs) as the user gave them. Out: `Call`: the leaves, their structure, a `Spec` a leaf, and the
+key under which a specialisation is found again. Sizes are taken as they are at first; when a call comes with
+others, the dims that changed become symbols, equal where the sizes are equal.
 
     f(ones(3))  ->  f64[3]        then f(ones(5))  ->  f64[n], which serves every later length from 2 on
 """
@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from . import tree_util
 from .api_types import ShapeDtypeStruct
+from .astpasses.frontend.values import Number, Staged, StagedArray
 from .core.dims import DimLike, Sym
 from .core.types import NAMES, Array
 
@@ -34,7 +35,8 @@ class Form(enum.Enum):
 
 @dataclass(frozen=True)
 class Spec:
-    """A leaf without its value. `python`: the type of a NUMBER. `value`: of a STATIC leaf."""
+    """A leaf's type. `python`: the type of a NUMBER. `value`: of a STATIC leaf; of another, the leaf itself
+    where staging may ask for its value (a Python number, a value of an outer staging)."""
 
     form: Form
     dtype: np.dtype | None = None
@@ -71,14 +73,31 @@ def spec_of(leaf: Any) -> Spec:
     """Python bools, strings, functions and the like are static; numbers and arrays are dynamic."""
     cls = type(leaf)
     if cls is np.ndarray or isinstance(leaf, np.ndarray):
-        return Spec(Form.ARRAY, leaf.dtype, leaf.shape) if leaf.dtype in NAMES else Spec(Form.STATIC, value=leaf)
+        return (
+            Spec(Form.ARRAY, leaf.dtype, leaf.shape) if leaf.dtype in NAMES else Spec(Form.STATIC, value=leaf)
+        )
     if cls in _PYTHON_DTYPES:
-        return Spec(Form.NUMBER, _PYTHON_DTYPES[cls], python=cls)
+        return Spec(Form.NUMBER, _PYTHON_DTYPES[cls], python=cls, value=leaf)
     if isinstance(leaf, np.generic):
         return Spec(Form.SCALAR, leaf.dtype) if leaf.dtype in NAMES else Spec(Form.STATIC, value=leaf)
     if isinstance(leaf, ShapeDtypeStruct):
+        if leaf.weak_type:
+            return Spec(Form.NUMBER, leaf.dtype, python={"i": int, "f": float, "c": complex}[leaf.dtype.kind])
         return Spec(Form.ARRAY if leaf.shape else Form.SCALAR, leaf.dtype, leaf.shape)
+    if isinstance(leaf, Staged):
+        return _staged_spec(leaf)
     return Spec(Form.STATIC, value=leaf)
+
+
+def _staged_spec(leaf: Staged) -> Spec:
+    """A value of a staging under way."""
+    if isinstance(leaf, StagedArray):
+        return Spec(Form.ARRAY, leaf.type.dtype, leaf.type.dims, value=leaf)
+    assert isinstance(leaf, Number)
+    if leaf.python is bool:
+        return Spec(Form.SCALAR, leaf.dtype, value=leaf)
+    form = Form.SCALAR if leaf.python is None else Form.NUMBER
+    return Spec(form, leaf.dtype, python=leaf.python, value=leaf)
 
 
 def _hashable(value: Any) -> Any:
@@ -97,6 +116,8 @@ class Call:
     structure: tree_util.PyTreeDef
     specs: list[Spec]
     key: tuple
+    args: tuple = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
 
     @property
     def dims(self) -> tuple[Dims, ...]:
@@ -108,11 +129,12 @@ class Call:
     def with_dims(self, dims: Iterable[Dims]) -> list[Spec]:
         """The specs with other dims."""
         found = iter(dims)
-        return [Spec(s.form, s.dtype, next(found), s.python) if s.dynamic else s for s in self.specs]
+        return [replace(s, dims=next(found)) if s.dynamic else s for s in self.specs]
 
 
 def take_apart(args: tuple, kwargs: dict, static: Sequence[int | str] = ()) -> Call:
     """`static`: positions and names of arguments that are static whatever they are."""
+    given = args, kwargs
     if static:
         args = tuple(_Opaque(a) if k in static else a for k, a in enumerate(args))
         kwargs = {name: _Opaque(a) if name in static else a for name, a in kwargs.items()}
@@ -124,7 +146,7 @@ def take_apart(args: tuple, kwargs: dict, static: Sequence[int | str] = ()) -> C
             specs.append(Spec(Form.STATIC, value=leaf))
         else:
             specs.append(spec_of(leaf))
-    return Call(leaves, structure, specs, (structure, tuple(s.key() for s in specs)))
+    return Call(leaves, structure, specs, (structure, tuple(s.key() for s in specs)), *given)
 
 
 class _Opaque:
@@ -160,7 +182,11 @@ def generalise(known: Sequence[Dims], now: Sequence[tuple[int, ...]]) -> tuple[D
     for before, sizes in zip(known, now, strict=True):
         dims: list[DimLike] = []
         for old, size in zip(before, sizes, strict=True):
-            if (isinstance(old, int) and old == size) or size in (0, 1) or (isinstance(old, int) and old in (0, 1)):
+            if (
+                (isinstance(old, int) and old == size)
+                or size in (0, 1)
+                or (isinstance(old, int) and old in (0, 1))
+            ):
                 dims.append(size)
             else:
                 dims.append(symbols.setdefault((old, size), Sym(size_name(len(symbols)))))

@@ -9,12 +9,22 @@ from metaphrase.api_types import ArgumentsError, ShapeDtypeStruct, parse_argumen
 from metaphrase.core.dims import Sym
 
 
-@pytest.mark.parametrize("leaf, form, text", [
-    (np.ones((2, 3), np.float32), Form.ARRAY, "f32[2, 3]"), (np.array(1), Form.ARRAY, "i64"),
-    (np.float64(1), Form.SCALAR, "f64"), (np.bool_(True), Form.SCALAR, "bool"), (1.5, Form.NUMBER, "float"),
-    (3, Form.NUMBER, "int"), (1j, Form.NUMBER, "complex"), (True, Form.STATIC, "True"), ("relu", Form.STATIC, "'relu'"),
-    (ShapeDtypeStruct((Sym("n"),), float), Form.ARRAY, "f64[n]"), (np.array(["a"]), Form.STATIC, "array(['a'], dtype='<U1')"),
-])
+@pytest.mark.parametrize(
+    "leaf, form, text",
+    [
+        (np.ones((2, 3), np.float32), Form.ARRAY, "f32[2, 3]"),
+        (np.array(1), Form.ARRAY, "i64"),
+        (np.float64(1), Form.SCALAR, "f64"),
+        (np.bool_(True), Form.SCALAR, "bool"),
+        (1.5, Form.NUMBER, "float"),
+        (3, Form.NUMBER, "int"),
+        (1j, Form.NUMBER, "complex"),
+        (True, Form.STATIC, "True"),
+        ("relu", Form.STATIC, "'relu'"),
+        (ShapeDtypeStruct((Sym("n"),), float), Form.ARRAY, "f64[n]"),
+        (np.array(["a"]), Form.STATIC, "array(['a'], dtype='<U1')"),
+    ],
+)
 def test_forms(leaf, form, text):
     assert spec_of(leaf).form is form and spec_of(leaf).text() == text
 
@@ -25,8 +35,14 @@ def test_keys_tell_calls_apart_by_structure_dtype_rank_and_static_values():
 
     same = key(np.ones(3), {"a": 1.0})
     assert same == key(np.zeros(5), {"a": 7.5})
-    for other in (key(np.ones(3), {"b": 1.0}), key(np.ones((3, 1)), {"a": 1.0}), key(np.ones(3, np.float32), {"a": 1.0}),
-                  key(np.ones(3), {"a": 1}), key(np.ones(3), {"a": np.float64(1)}), key(np.ones(3), a=1.0)):
+    for other in (
+        key(np.ones(3), {"b": 1.0}),
+        key(np.ones((3, 1)), {"a": 1.0}),
+        key(np.ones(3, np.float32), {"a": 1.0}),
+        key(np.ones(3), {"a": 1}),
+        key(np.ones(3), {"a": np.float64(1)}),
+        key(np.ones(3), a=1.0),
+    ):
         assert other != same
     assert key(True) != key(False) and key(True) == key(True) and key(1) == key(2)
 
@@ -51,14 +67,22 @@ def test_sizes_that_change_become_symbols():
 def test_text_of_arguments():
     array, tree, flag = parse_arguments("f64[n, 3], {'w': f32, 'b': [i64[2*n + 1]]}, True")
     assert array == ShapeDtypeStruct((Sym("n"), 3), np.float64) and flag is True
-    assert tree == {"w": ShapeDtypeStruct((), np.float32), "b": [ShapeDtypeStruct((2 * Sym("n") + 1,), np.int64)]}
+    assert tree == {
+        "w": ShapeDtypeStruct((), np.float32),
+        "b": [ShapeDtypeStruct((2 * Sym("n") + 1,), np.int64)],
+    }
     assert parse_arguments("") == ()
 
 
-@pytest.mark.parametrize("text, message, column", [
-    ("f64, g64", "g64 is not a dtype", 5), ("f64[n", "do not read as Python", 6), ("f64[-1]", "a dim is a size", 4),
-    ("f64, np.sin", "expected a type like", 5),
-])
+@pytest.mark.parametrize(
+    "text, message, column",
+    [
+        ("f64, g64", "g64 is not a dtype", 5),
+        ("f64[n", "do not read as Python", 6),
+        ("f64[-1]", "a dim is a size", 4),
+        ("f64, np.sin", "expected a type like", 5),
+    ],
+)
 def test_text_that_is_wrong(text, message, column):
     with pytest.raises(ArgumentsError) as caught:
         parse_arguments(text)

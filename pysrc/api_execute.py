@@ -1,0 +1,229 @@
+"""Running a Program without compiling: its NumPy source, executed at once, and remembered for the next such
+call.
+
+In: a callable with `_program(structure, specs)`, and a call. Out: what the call returns. Example:
+
+    run(grad(f), (2.0,), {})      # stages, writes NumPy source, runs it; the second call only runs it
+"""
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from . import api_staging as staging
+from .api_arguments import Call, Dims, Form, Spec, generalise
+from .api_program import Fixed, Program, Same, Slot, leaf_labels
+from .astpasses.emit.numpy_source import compile_numpy
+from .core.dims import DimLike, substitute
+from .pipeline import finished, numpy_text, recording
+
+log = logging.getLogger("metaphrase")
+
+
+@dataclass
+class Specialisation:
+    """One staging: `dims` of the dynamic leaves it serves, with symbols for those that may differ."""
+
+    dims: tuple[Dims, ...]
+    program: Program
+    run: Callable[[Call], Any]
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def fits(self, call: Call) -> bool:
+        """Whether a call of the same key has these dims, the values that staging used, and unchanged
+        captures."""
+        return (match_dims(self.dims, call.dims) is not None and pinned_fit(self.program, call)
+                and staging.captures_fit(self.program) and staging.guards_hold(self.program.guards))
+
+
+def match_dims(pattern: Sequence[Dims], actual: Sequence[Dims]) -> dict[str, DimLike] | None:
+    """The sizes of the pattern's symbols; None when it does not fit. Symbols stand for sizes from 2 on."""
+    sizes: dict[str, DimLike] = {}
+    for want, have in zip(pattern, actual, strict=True):
+        for dim, size in zip(want, have, strict=True):
+            if not isinstance(dim, int) and dim.is_sym and dim.name not in sizes and size not in (0, 1):
+                sizes[dim.name] = size
+    for want, have in zip(pattern, actual, strict=True):
+        for dim, size in zip(want, have, strict=True):
+            if (dim if isinstance(dim, int) else substitute(dim, sizes)) != size:
+                return None
+    return sizes
+
+
+def pinned_fit(program: Program, call: Call) -> bool:
+    """Dynamic leaves whose value staging needed have that value again."""
+    for leaf, value, spec in zip(program.leaves, call.leaves, call.specs):
+        if isinstance(leaf, Fixed) and spec.dynamic and not _same(leaf.value, value):
+            return False
+    return True
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    return bool(a == b)
+
+
+class Memo:
+    """The specialisations of one callable, by key; made by `make`, newest first."""
+
+    def __init__(self, name: str, make: Callable[[Call, list[Spec]], Specialisation]):
+        self.name, self.make = name, make
+        self.table: dict[tuple, list[Specialisation]] = {}
+        self.lock = threading.RLock()
+        self.hits = self.misses = 0
+
+    def find(self, call: Call) -> Specialisation:
+        rows = self.table.get(call.key, ())
+        for row in rows:
+            if row.fits(call):
+                self.hits += 1
+                return row
+        with self.lock:
+            for row in self.table.get(call.key, ()):
+                if row.fits(call):
+                    return row
+            self.misses += 1
+            return self._specialise(call)
+
+    def _specialise(self, call: Call) -> Specialisation:
+        rows = self.table.setdefault(call.key, [])
+        dims: tuple[Dims, ...] = call.dims
+        if rows:
+            dims = generalise(rows[0].dims, dims)  # type: ignore[arg-type]
+            if any(row.dims == dims for row in rows) or any(
+                not isinstance(d, int) for ds in call.dims for d in ds
+            ):
+                dims = call.dims
+        reason = self.reason(call, rows)
+        with recording(self.name) as record:
+            made = self.make(call, call.with_dims(dims))
+        rows.insert(0, made)
+        log.info("%s: %s (%s)", self.name, reason, record.report())
+        return made
+
+    def reason(self, call: Call, rows: Sequence[Specialisation]) -> str:
+        """Why there is something to translate: the first call, or which argument changed, from what to
+        what."""
+        labels = leaf_labels(call.structure)
+        if rows:
+            last = rows[0]
+            sizes = match_dims(last.dims, call.dims)
+            if sizes is None:
+                changed = []
+                position = 0
+                for spec, label in zip(call.specs, labels):
+                    if spec.dynamic:
+                        before = Spec(spec.form, spec.dtype, last.dims[position], spec.python)
+                        if match_dims([before.dims], [spec.dims]) is None or before.dims != spec.dims:
+                            changed.append(f"{label} changed from {before.text()} to {spec.text()}")
+                        position += 1
+                return "translated again: " + "; ".join(changed or ["other sizes are equal than before"])
+            for leaf, value, spec, label in zip(last.program.leaves, call.leaves, call.specs, labels):
+                if isinstance(leaf, Fixed) and spec.dynamic and not _same(leaf.value, value):
+                    return f"translated again: {label}, whose value the program depends on, changed from " \
+                           f"{leaf.value!r} to {value!r}"
+            return "translated again: " + staging.broken_guard(last.program.guards)
+        if self.table and len(self.table) > 1:
+            return "translated again: " + self._difference(call, labels)
+        return "translated"
+
+    def _difference(self, call: Call, labels: Sequence[str]) -> str:
+        """What differs from the most recent call with another key."""
+        for key in reversed(self.table):
+            structure, leaves = key
+            if key == call.key or not self.table[key]:
+                continue
+            if structure != call.structure:
+                return f"the arguments' structure changed from {structure} to {call.structure}"
+            for before, spec, label in zip(leaves, call.specs, labels):
+                if before != spec.key():
+                    return f"{label} changed from {_key_text(before)} to {spec.text()}"
+        return "another kind of call"
+
+    def clear(self) -> None:
+        with self.lock:
+            self.table.clear()
+
+
+def _key_text(key: tuple) -> str:
+    if key[0] is Form.STATIC:
+        return repr(key[2])
+    form, dtype, rank, python = key
+    return python.__name__ if python else f"{dtype} of rank {rank}"
+
+
+def numpy_specialisation(program: Program, dims: tuple[Dims, ...]) -> Specialisation:
+    """A Program ready to run as NumPy source."""
+    function = finished(program.function)
+    text = numpy_text(function, program.name)
+    compiled = compile_numpy(text)
+    return Specialisation(dims, program, lambda call: call_numpy(program, compiled, call),
+                          {"text": text, "compiled": compiled})
+
+
+def call_numpy(
+    program: Program, compiled: Callable[..., Any], call: Call, captures: Sequence[Any] | None = None
+) -> Any:
+    """Run the flat NumPy function on the leaves of a call and put the output together."""
+    inputs: list[Any] = (
+        list(captures) if captures is not None else [staging.read_capture(c) for c in program.captures]
+    )
+    captured = list(inputs)
+    inputs += [value for leaf, value in zip(program.leaves, call.leaves) if not isinstance(leaf, Fixed)]
+    with np.errstate(all="ignore"):
+        results = compiled(*inputs)
+    if len(program.function.results) == 1:
+        results = (results,)
+    elif not program.function.results:
+        results = ()
+    return finish(program, call, owned(results, inputs), captured)
+
+
+def owned(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    """Results that alias neither an input nor each other."""
+    seen = {id(x) for x in inputs}
+    out = []
+    for value in results:
+        if isinstance(value, np.ndarray) and (value.base is not None or id(value) in seen):
+            value = value.copy()
+        seen.add(id(value))
+        out.append(value)
+    return out
+
+
+def finish(
+    program: Program, call: Call, results: Sequence[Any], captured: Sequence[Any] | None = None
+) -> Any:
+    """The output from the results; what the function writes to is written."""
+    if program.writes:
+        return program.origin.result(results, call.args, call.kwargs)
+    out = []
+    for slot in program.slots:
+        if isinstance(slot, Slot):
+            out.append(shaped(results[slot.index], program.forms[slot.index]))
+        elif isinstance(slot, Same):
+            out.append(call.leaves[slot.leaf])
+        elif isinstance(slot, Fixed):
+            out.append(slot.value)
+        else:
+            out.append(captured[slot.index] if captured is not None
+                       else staging.read_capture(program.captures[slot.index]))
+    return program.out.unflatten(out)
+
+
+def shaped(value: Any, form: str) -> Any:
+    """A result as the user sees it: an array that owns its data, a NumPy scalar, or a Python number."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return value
+    if form == "array":
+        return np.asarray(value)
+    value = np.asarray(value)[()]
+    return value.item() if form == "python" else value

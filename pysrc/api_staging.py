@@ -1,0 +1,308 @@
+"""Between the front end's `Staged` and the API's `Program`: both ways, and what each needs of the other at
+run time.
+
+In: a user's function and specs of its arguments. Out: a Program. In staged code: a transformed function's
+Program as the `Staged` that the front end calls. Example: `stage(period, structure of ((e, M), {}), [f64,
+f64])`.
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .api_arguments import Form, Spec
+from .api_program import Fixed, Program, Same, Slot, caller_span, definition_span, name_of
+from .api_types import ShapeDtypeStruct, struct_of
+from .astpasses.frontend import sources
+from .astpasses.frontend.calls import call_value
+from .astpasses.frontend.session import current_session
+from .astpasses.frontend.stage import stage as stage_function
+from .astpasses.frontend.staged import Output, Staged
+from .core.dims import DimLike
+from .core.ir import Function
+from .core.types import NAMES, Array
+from .pipeline import run
+from .runtime import entry as abi
+from .source import Span
+from .tree_util import PyTreeDef
+
+
+def under_way() -> bool:
+    """Whether a staging is going on in this thread."""
+    return current_session() is not None
+
+
+def user_span() -> Span | None:
+    """Where the program is that is being staged, or where the user called us."""
+    here = current_session()
+    return here.span() if here is not None and here.span() is not None else caller_span()
+
+
+def call_inside(function: Any, args: tuple, kwargs: dict) -> Any:
+    """A transformed function called in staged code by code that was not converted."""
+    return call_value(function, args, kwargs)
+
+
+# ---- Staged to Program and back
+# ------------------------------------------------------------------------------
+
+
+def stand_in(spec: Spec) -> Any:
+    """What the front end takes for a leaf: its value where that may be needed, else its type."""
+    if spec.form is Form.STATIC or spec.form is Form.NUMBER and spec.value is not None:
+        return spec.value
+    assert spec.dtype is not None
+    if spec.form is Form.NUMBER:
+        return ShapeDtypeStruct((), spec.dtype, weak_type=True)
+    if spec.form is Form.ARRAY and not spec.dims:
+        return np.zeros((), spec.dtype)
+    return spec.type
+
+
+def stage(fun: Any, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
+    """The program of a user's function."""
+    args, kwargs = structure.unflatten(
+        [_Whole(stand_in(s)) if s.form is Form.STATIC else stand_in(s) for s in specs]
+    )
+    static = [k for k, a in enumerate(args) if type(a) is _Whole]
+    static += [name for name, a in kwargs.items() if type(a) is _Whole]
+    args, kwargs = _opened(args), _opened(kwargs)
+    staged = run("core", stage_function, fun, args, kwargs, static=static)
+    return program_of_staged(staged, structure, specs, name_of(fun), definition_span(fun))
+
+
+class _Whole:
+    """Marks a static leaf, so that a whole static argument that is a container stays one leaf."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+
+def _opened(tree: Any) -> Any:
+    from .tree_util import tree_map
+    return tree_map(lambda leaf: leaf.value if type(leaf) is _Whole else leaf, tree)
+
+
+def program_of_staged(staged: Staged, structure: PyTreeDef, specs: Sequence[Spec], name: str,
+                      place: Span | None) -> Program:
+    """The front end numbers leaves of what it was given; static containers count there as several leaves."""
+    count = len(staged.captures)
+    place = {leaf: count + k for k, leaf in enumerate(staged.dynamic)}
+    fixed = dict(staged.static)
+    leaves: list[int | Fixed] = []
+    number: dict[int, int] = {}
+    k = 0
+    for position, spec in enumerate(specs):
+        width = _width(spec)
+        number.update({k + j: position for j in range(width)})
+        if spec.form is Form.STATIC:
+            leaves.append(Fixed(spec.value))
+        elif k in place:
+            leaves.append(place[k])
+        else:
+            leaves.append(Fixed(fixed[k]))
+        k += width
+    slots = [_slot(output, number) for output in staged.outputs]
+    forms = ["scalar"] * len(staged.function.results)
+    for output, result in (
+        (o, staged.function.results[o.index]) for o in staged.outputs if o.kind == "result"
+    ):
+        if output.python is not None:
+            forms[output.index] = "python"
+        elif result.type.dims:
+            forms[output.index] = "array"
+    return Program(staged.function, staged.captures, structure, tuple(leaves), staged.out_tree, tuple(slots),
+                   tuple(forms), staged.guards, staged.writes, name, staged, place)
+
+
+def _width(spec: Spec) -> int:
+    if spec.form is not Form.STATIC:
+        return 1
+    from .tree_util import tree_leaves
+    return len(tree_leaves(spec.value))
+
+
+def _slot(output: Output, number: dict[int, int]) -> Any:
+    if output.kind == "result":
+        return Slot(output.index)
+    if output.kind == "argument":
+        return Same(number[output.index])
+    if output.kind == "capture":
+        return Captured(output.index)
+    return Fixed(output.value)
+
+
+class Captured:
+    """In an output: the very object that a capture reads."""
+
+    __slots__ = ("index",)
+
+    def __init__(self, index: int):
+        self.index = index
+
+
+def give_back(program: Program) -> Staged:
+    """A Program as the front end calls it."""
+    outputs = []
+    count = len(program.captures)
+    for slot in program.slots:
+        if isinstance(slot, Slot):
+            python = _python_type(program.function.results[slot.index].type) \
+                if program.forms[slot.index] == "python" else None
+            outputs.append(Output("result", slot.index, python=python))
+        elif isinstance(slot, Same):
+            outputs.append(Output("argument", slot.leaf))
+        elif isinstance(slot, Captured):
+            outputs.append(Output("capture", slot.index))
+        else:
+            outputs.append(Output("static", value=slot.value))
+    dynamic = tuple(k for k, leaf in enumerate(program.leaves) if not isinstance(leaf, Fixed))
+    assert [program.leaves[k] for k in dynamic] == list(range(count, count + len(dynamic)))
+    static = tuple((k, leaf.value) for k, leaf in enumerate(program.leaves) if isinstance(leaf, Fixed))
+    return Staged(
+        program.function,
+        program.captures,
+        program.structure,
+        program.out,
+        program.guards,
+        program.writes,
+        tuple(outputs),
+        dynamic,
+        static,
+        (None,) * len(dynamic),
+    )
+
+
+def _python_type(type_: Array) -> type:
+    return {"b": bool, "i": int, "u": int, "f": float, "c": complex}[type_.dtype.kind]
+
+
+def out_structs(program: Program) -> Any:
+    """The output with a ShapeDtypeStruct for each array."""
+    leaves = []
+    for slot in program.slots:
+        if isinstance(slot, Slot):
+            leaves.append(struct_of(program.function.results[slot.index].type.plain))
+        elif isinstance(slot, Same):
+            index = program.leaves[slot.leaf]
+            leaves.append(struct_of(program.function.params[index].type.plain))  # type: ignore[index]
+        elif isinstance(slot, Captured):
+            leaves.append(struct_of(program.function.params[slot.index].type.plain))
+        else:
+            leaves.append(slot.value)
+    return program.out.unflatten(leaves)
+
+
+# ---- captures and guards at run time
+# -------------------------------------------------------------------------
+
+
+def read_capture(capture: Any) -> Any:
+    """What a capture is now."""
+    return capture.read() if isinstance(capture, sources.Source) else capture
+
+
+def captures_fit(program: Program) -> bool:
+    """Whether the captured arrays still have the types that the program was made for."""
+    for capture, param in zip(program.captures, program.function.params):
+        try:
+            value = read_capture(capture)
+        except (KeyError, AttributeError, ValueError, IndexError, TypeError):
+            return False
+        if getattr(value, "dtype", None) != param.type.dtype or np.shape(value) != param.type.dims:
+            return False
+    return True
+
+
+def guards_hold(guards: Sequence[Any], sizes: Any = None) -> bool:
+    return all(guard.holds() for guard in guards)
+
+
+def broken_guard(guards: Sequence[Any], sizes: Any = None) -> str:
+    """Which captured value is not what it was."""
+    for guard in guards:
+        if not guard.holds():
+            if guard.kind == "value":
+                try:
+                    return f"{guard.source} changed from {guard.expected!r} to {guard.source.read()!r}"
+                except (KeyError, AttributeError, ValueError, IndexError, TypeError):
+                    return f"{guard.source} is gone"
+            return (
+                f"{guard.source} is another {'object' if guard.kind == 'object' else 'structure'} than before"
+            )
+    return "a captured array has another shape or dtype"
+
+
+def entry_source(source: Any) -> Any:
+    """Where the dispatcher reads a captured value."""
+    steps: list[tuple[str, Any]] = []
+    while isinstance(source, (sources.ItemSource, sources.AttributeSource)):
+        if isinstance(source, sources.ItemSource):
+            steps.append(("item", source.index))
+        else:
+            steps.append(("attribute", source.name))
+        source = source.parent
+    if isinstance(source, sources.GlobalSource):
+        root: Any = abi.Item(source.globals, source.name) if source.name in source.globals \
+            else abi.Getter(source.read)
+    elif isinstance(source, sources.CellSource):
+        root = abi.Cell(source.cell)
+    elif isinstance(source, sources.ObjectSource):
+        root = abi.Held(source.value)
+    elif isinstance(source, sources.Source):
+        root = abi.Getter(source.read)
+    else:
+        root = abi.Held(source)
+    return abi.Path(root, tuple(reversed(steps))) if steps else root
+
+
+def capture_roots(program: Program, function: Function) -> list[tuple[Any, abi.Leaf]]:
+    """(source, leaf) for each capture."""
+    out = []
+    for capture, param in zip(program.captures, function.params):
+        value = read_capture(capture)
+        leaf: abi.Leaf = abi.ArrayLeaf(param.type.dtype, param.type.dims) if isinstance(value, np.ndarray) \
+            else abi.ScalarLeaf(param.type.dtype)
+        out.append((entry_source(capture), leaf))
+    return out
+
+
+def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[abi.Compare, ...]]:
+    """Guards as the dispatcher checks them."""
+    out = []
+    for guard in guards:
+        if guard.kind == "object":
+            out.append(abi.Guard(entry_source(guard.source), guard.expected, "is"))
+        elif guard.kind == "structure":
+            out.append(abi.Guard(abi.Getter(_structure_reader(guard.source)), guard.expected, "equal"))
+        else:
+            out.append(abi.Guard(entry_source(guard.source), guard.expected, "equal"))
+    return tuple(out), ()
+
+
+def _structure_reader(source: Any) -> Any:
+    return lambda: sources.structure(source.read())
+
+
+__all__ = [
+    "stage",
+    "give_back",
+    "under_way",
+    "call_inside",
+    "user_span",
+    "out_structs",
+    "read_capture",
+    "captures_fit",
+    "guards_hold",
+    "broken_guard",
+    "entry_source",
+    "capture_roots",
+    "entry_guards",
+    "Captured",
+    "DimLike",
+    "NAMES",
+]
