@@ -102,7 +102,8 @@ def _handler(function: Any) -> Callable | None:
     if function in SPELLED and getattr(function, "__module__", "") == "math":
         from .builtin_calls import math_handler
         return math_handler(function)
-    return None
+    from .library_calls import library_handler
+    return library_handler(function)
 
 
 def _bind(here: Session, primitive: Primitive, args: tuple, keywords: dict) -> Any:

@@ -14,6 +14,7 @@ from metaphrase.source import UnsupportedError
 
 from .arithmetic import SPELLED, dims_of, dtype_of, elementwise, operand, resolve, spread, broadcast_dims
 from .calls import UFUNC_METHODS, has_staged
+from .library_calls import library_handler
 from .session import session
 from .values import StagedArray
 
@@ -47,6 +48,8 @@ def ufunc_handler(function: np.ufunc) -> Callable:
             result = elementwise(SPELLED[function], values, resolve(function, [dtype_of(v) for v in values]))
         elif function in COMPOSED:
             result = COMPOSED[function](*values)
+        elif (rule := library_handler(function)) is not None:
+            result = rule(*values)
         else:
             raise UnsupportedError(f"numpy.{function.__name__} has no translation yet", here.span(),
                                    code="no-translation", remedy="write it with functions that have one")

@@ -34,12 +34,15 @@ Operand = Any
 
 
 class Weak:
-    """A staged Python number, which takes the dtype of what it meets. `python`: int, float, complex."""
+    """A staged Python number, which takes the dtype of what it meets. `python`: int, float, complex.
 
-    __slots__ = ("atom", "python")
+    `dim`: the size that an integer is known to equal, if any.
+    """
 
-    def __init__(self, atom: Atom, python: type):
-        self.atom, self.python = atom, python
+    __slots__ = ("atom", "python", "dim")
+
+    def __init__(self, atom: Atom, python: type, dim: DimLike | None = None):
+        self.atom, self.python, self.dim = atom, python, dim
 
 
 def is_weak(value: Any) -> bool:
@@ -235,6 +238,8 @@ def dim_of(value: Any) -> DimLike:
     if isinstance(value, np.integer):
         return int(value)
     if isinstance(value, Weak):
+        if value.dim is not None:
+            return value.dim
         value = value.atom
     if isinstance(value, Literal) and value.type.dtype.kind in "iu":
         return int(value.value)

@@ -1,0 +1,112 @@
+"""Calls that the library of `ops` answers (`metaphrase.ops.library`): most of NumPy, some of SciPy.
+
+In: the arguments of a user's call, staged or not. Out: staged arrays, or NumPy scalars where NumPy gives
+those.
+
+    library_handler(np.mean)(x, axis=0)      # emits the primitives of a mean; LIBRARY[np.mean] says which
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.ir import Literal, Var
+from metaphrase.ops.library import LIBRARY, UPDATES
+from metaphrase.ops.promotion import Weak
+from metaphrase.source import SourceError
+
+from .session import Session, session
+from .values import Number, StagedArray
+
+# Functions that make an array object whatever its rank: it may be written into afterwards.
+MAKERS = frozenset((
+    np.array, np.asarray, np.ascontiguousarray, np.asanyarray, np.asfortranarray, np.copy, np.full, np.zeros,
+    np.ones, np.empty, np.full_like, np.zeros_like, np.ones_like, np.empty_like, np.arange, np.linspace,
+    np.logspace,
+    np.geomspace, np.eye, np.identity, np.tri, np.meshgrid, np.indices, np.vander, np.reshape, np.squeeze,
+    np.broadcast_to, np.where))
+_FEW = 64
+
+
+def library_handler(function: Any) -> Callable | None:
+    """What answers a call of `function` on staged values; None if the library does not know it."""
+    if function in UPDATES:
+        return lambda target, *args, **keywords: _update(function, target, args, keywords)
+    if function not in LIBRARY:
+        return None
+    return lambda *args, **keywords: call_library(function, args, keywords)
+
+
+def call_library(function: Any, args: tuple, keywords: dict) -> Any:
+    from .calls import has_staged
+    if not has_staged((args, keywords)) and function not in MAKERS:
+        return function(*args, **keywords)
+    here = session()
+    out = keywords.pop("out", None)
+    result = _run(here, LIBRARY[function], args, keywords, function in MAKERS)
+    if not has_staged((args, keywords)) and isinstance(result, StagedArray):
+        result.box.known = np.asarray(function(*args, **keywords))
+    if out is None:
+        return result
+    from .numpy_calls import store_out
+    return store_out(out[0] if isinstance(out, tuple) and len(out) == 1 else out, result)
+
+
+def _update(function: Any, target: Any, args: tuple, keywords: dict) -> None:
+    """NumPy's functions that write into their first operand."""
+    from .calls import has_staged
+    if not isinstance(target, StagedArray) and not has_staged((args, keywords)):
+        return function(target, *args, **keywords)
+    from .indexing import write_view
+    here = session()
+    target = here.lift(target) if isinstance(target, np.ndarray) else target
+    new = _run(here, UPDATES[function], (target, *args), keywords, True)
+    return write_view(target, new.read())
+
+
+def _run(here: Session, rule: Callable, args: tuple, keywords: dict, makes: bool) -> Any:
+    operands = tuple(_operand(here, a) for a in args)
+    named = {k: _operand(here, v) for k, v in keywords.items()}
+    builder = here.region.builder
+    before = len(builder.lets)
+    try:
+        with here.stamped():
+            made = rule(*operands, **named)
+    except SourceError as error:
+        if error.span is None:
+            error.span = here.span()
+        raise
+    for let in builder.lets[before:]:  # sizes that the library bound, as `nonzero` does
+        here.region.symbols |= let.own_symbols()
+    return _result(here, made, makes)
+
+
+def _operand(here: Session, value: Any) -> Any:
+    """A core atom for a staged value, `Weak` for a staged Python number; all else as the user wrote it."""
+    if isinstance(value, StagedArray):
+        known = value.box.known
+        if known is not None and not value.chain and known.dtype.kind in "iu" and known.size <= _FEW:
+            return known  # small index arrays: bounds are settled now, and counts are known
+        return here.atom(value)
+    if isinstance(value, Number):
+        dim = value.dim if value.dim is not None and here.is_bound(value.dim) else None
+        if value.python in (int, float, complex):
+            return Weak(here.atom(value), value.python, dim)
+        return here.atom(value)
+    if type(value) in (list, tuple):
+        return type(value)(_operand(here, v) for v in value)
+    return value
+
+
+def _result(here: Session, made: Any, makes: bool) -> Any:
+    if isinstance(made, (list, tuple)):
+        parts = (_result(here, m, makes) for m in made)
+        return here.born(list(parts)) if isinstance(made, list) else tuple(parts)
+    if isinstance(made, (Var, Literal)):
+        return here.array(made) if makes or made.type.dims else here.wrap(made)
+    return made
+
+
+__all__ = ["library_handler", "call_library", "MAKERS"]
