@@ -198,6 +198,10 @@ def _weak_binary(symbol: str, left: Any, right: Any) -> Any:
         found = _dim_binary(here, symbol, left, right)
         if found is not None:
             return found
+        if isinstance(right, int) and (symbol in "+-" and right == 0 or symbol in ("*", "//") and right == 1):
+            return left if weak_type(left) is int else +left
+        if isinstance(left, int) and (symbol == "+" and left == 0 or symbol == "*" and left == 1):
+            return right if weak_type(right) is int else +right
     result = kind
     if symbol in COMPARISONS:
         result = bool

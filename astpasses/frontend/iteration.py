@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike, dim_max, floordiv
+from metaphrase.core.types import i64
+from metaphrase.ops.arithmetic import max_
 from metaphrase.source import UnsupportedError
 
 from .arithmetic import dim_of
@@ -84,9 +87,8 @@ def _count(here: Session, start: Any, stop: Any, step: int) -> DimLike:
     if step not in (1, -1):
         gap = (gap + (abs(step) - 1)) // abs(step)
     if not nonnegative:
-        from .builtin_calls import maximum
-        gap = maximum(gap, 0)
-    return here.as_dim(gap, "the number of iterations")
+        gap = here.wrap(here.emit(max_, here.atom(gap, i64), literal(0)), int)
+    return here.as_dim(gap, "the number of iterations", "count")
 
 
 def ranged(here: Session, iterable: Any) -> Ranged | None:

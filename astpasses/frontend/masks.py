@@ -5,6 +5,7 @@ writing, an elementwise choice.
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -55,6 +56,31 @@ def nonzero(here: Session, array: StagedArray) -> tuple:
     return tuple(StagedArray(Box(here, index.read())) for index in out)
 
 
+def update_mask(array: StagedArray, index: Any, symbol: str, value: Callable[[], Any]) -> bool:
+    """`array[mask] op= value` without picking, where `value` is a scalar. False where that does not apply."""
+    from .arithmetic import binary, is_number, operand
+    mask = operand(index) if isinstance(index, (np.ndarray, StagedArray)) else None
+    if not isinstance(mask, StagedArray) or mask.dtype != bool or mask.ndim == 0:
+        return False
+    given = value()
+    here = array.session
+    if is_number(given):
+        new = binary(symbol, array, given)
+        from .arithmetic import check_castable
+        check_castable(here, new, array, symbol)
+        store_mask(here, array, mask, _Whole(here, new, array))
+        return True
+    array[mask] = binary(symbol, array[mask], given)
+    return True
+
+
+class _Whole:
+    """A value for every element of an array, of which a mask picks."""
+
+    def __init__(self, here: Session, value: Any, array: StagedArray):
+        self.atom = here.atom(value, array.dtype)
+
+
 def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any) -> None:
     """`array[mask] = value`."""
     from .indexing import write_view
@@ -62,6 +88,9 @@ def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any)
     if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(mask.type.dims, dims)):
         raise IndexError(f"boolean index did not match indexed array: sizes {dims} and {mask.type.dims}")
     test = _over(here, mask.read(), dims, mask.ndim)
+    if isinstance(value, _Whole):
+        write_view(array, here.emit(select, test, value.atom, array.read()))
+        return
     atom = here.atom(value, array.dtype)
     rest = dims[mask.ndim:]
     if atom.type.ndim > len(rest):

@@ -44,10 +44,10 @@ def ufunc_handler(function: np.ufunc) -> Callable:
         if dtype is not None:
             from .methods import astype
             values = [astype(v, dtype) if hasattr(v, "dtype") else np.dtype(dtype).type(v) for v in values]
-        if function in SPELLED:
-            result = elementwise(SPELLED[function], values, resolve(function, [dtype_of(v) for v in values]))
-        elif function in COMPOSED:
+        if function in COMPOSED:
             result = COMPOSED[function](*values)
+        elif function in SPELLED:
+            result = elementwise(SPELLED[function], values, resolve(function, [dtype_of(v) for v in values]))
         elif (rule := library_handler(function)) is not None:
             result = rule(*values)
         else:
@@ -93,7 +93,7 @@ def ufunc_outer(function: np.ufunc, a: Any, b: Any, **keywords: Any) -> Any:
 
 
 def ufunc_at(function: np.ufunc, array: Any, indices: Any, values: Any = None) -> None:
-    from .numpy_shapes import add_at
+    from .numpy_picking import add_at
     array = operand(array)
     if function is np.add:
         add_at(array, indices, operand(values))

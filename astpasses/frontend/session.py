@@ -305,7 +305,7 @@ class Session:
         known: set[str] = set().union(*(r.symbols for r in self.regions))
         return symbols(dim) <= known
 
-    def as_dim(self, value: Any, what: str = "a size") -> DimLike:
+    def as_dim(self, value: Any, what: str = "a size", base: str = "") -> DimLike:
         """A size given by user code as a dim; a staged one is bound to a new symbol."""
         if isinstance(value, (bool, np.bool_)):
             return int(value)
@@ -323,7 +323,7 @@ class Session:
         for region in reversed(self.regions):
             if atom in region.dims:
                 return region.dims[atom]
-        base = atom.name if isinstance(atom, Var) and atom.name.isidentifier() else "n"
+        base = base or (atom.name if isinstance(atom, Var) and atom.name.isidentifier() else "n")
         name = fresh_symbol(base)
         self.emit(as_dim, atom, size=name)
         self.region.symbols.add(name)

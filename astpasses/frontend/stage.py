@@ -23,6 +23,7 @@ from metaphrase.core.types import Array, CoreTypeError, dtype_name
 from metaphrase.source import UnsupportedError
 
 from .arithmetic import WEAK
+from . import tables  # noqa: F401  (registers the handlers)
 from .calls import call_value
 from .closing import close
 from .outputs import Collector

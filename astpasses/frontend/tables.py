@@ -1,0 +1,12 @@
+"""Every table of handlers, loaded once: importing this module registers them all."""
+from . import (  # noqa: F401
+    builtin_calls,
+    creation,
+    methods,
+    numpy_calls,
+    numpy_composed,
+    numpy_picking,
+    numpy_reduce,
+    numpy_shapes,
+    products,
+)
