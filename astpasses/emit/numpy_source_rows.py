@@ -27,6 +27,7 @@ class RowList:
     name: str
     vars: list[Var] = field(default_factory=list)
     wishes: dict[Var, str] = field(default_factory=dict)  # what the values were called where they were stored
+    backward: bool = False  # filled by a loop that runs down: the last row was appended first
 
 
 @dataclass
@@ -66,6 +67,7 @@ def for_header(emitter: Emitter, loop: Loop, inner: Block, rows: list, length, n
     reverse = loop.let.attributes.get("reverse", False)
     sources: list[tuple[str, str]] = []  # what to go through, and the pattern for one item
     done: set[str] = set()
+    backward: dict[str, bool] = {}
     for param, atom in rows:
         source = outer.row_lists.get(atom)
         if source is not None:
@@ -74,7 +76,8 @@ def for_header(emitter: Emitter, loop: Loop, inner: Block, rows: list, length, n
             done.add(source.name)
             pattern = _pattern(emitter, inner, source, rows)
             if pattern:
-                sources.append((source.name, pattern))
+                sources.append((f"{source.name}[::-1]" if source.backward and needs_index else source.name, pattern))
+                backward[source.name] = source.backward
         elif param in inner.uses:
             whole = outer_expr(outer, atom)
             if needs_index and inner.uses[param] == 1:
@@ -98,7 +101,7 @@ def for_header(emitter: Emitter, loop: Loop, inner: Block, rows: list, length, n
         return header, read
     if not sources:
         return f"for _ in range({emitter.dim(length)}):", None
-    texts = [f"reversed({s})" if reverse else s for s, _ in sources]
+    texts = [f"reversed({s})" if reverse != backward.get(s, False) else s for s, _ in sources]
     if len(sources) == 1:
         return f"for {sources[0][1]} in {texts[0]}:", None
     patterns = [f"({p})" if "," in p else p for _, p in sources]
@@ -168,21 +171,21 @@ def row_outputs(emitter: Emitter, loop: Loop, used: set[Var]) -> None:
             emitter.line(f"{target} = np.empty({emitter.shape(var.type.dims)}{more})")
             loop.arrays[var] = target
         else:
-            loop.lists.append(_new_list(emitter, [var], wanted_name(var, loop.let)))
+            loop.lists.append(_new_list(emitter, [var], wanted_name(var, loop.let), loop))
     for vars in groups.values():
         plain = wanted_name(vars[0], loop.let)
-        made = _new_list(emitter, vars, plain if len(vars) == 1 and plain != "state" else "residuals")
+        made = _new_list(emitter, vars, plain if len(vars) == 1 and plain != "state" else "residuals", loop)
         loop.lists.append(made)
         for var in vars:
             block.only_rows.add(var)
             block.row_lists[var] = made
 
 
-def _new_list(emitter: Emitter, vars: list[Var], wish: str) -> RowList:
+def _new_list(emitter: Emitter, vars: list[Var], wish: str, loop: Loop) -> RowList:
     target = emitter.names.fresh(wish)
     emitter.block.names.add(target)
     emitter.line(f"{target} = []")
-    return RowList(target, list(vars))
+    return RowList(target, list(vars), backward=loop.let.attributes.get("reverse", False))
 
 
 def _row_consumers(block: Block, var: Var) -> tuple:
