@@ -82,43 +82,33 @@ def differentiated(program: Program, positions: Sequence[int], what: str, span: 
     """The parameters of the arguments at `positions`, all of them floating (complex if holomorphic)."""
     labels = leaf_labels(program.structure, names)
     found: list[int] = []
-    offset = 0
-    for position, argument in enumerate(program.structure.children()[0].children()):
-        for k in range(offset, offset + argument.num_leaves) if position in positions else ():
-            leaf = program.leaves[k]
-            if isinstance(leaf, Fixed):
-                raise DTypeError(
-                    f"{what} with respect to {labels[k]}, which is {leaf.value!r}, a constant of the program",
-                    span,
-                    code="grad-static",
-                    remedy="differentiate only arrays and floats; choose arguments by argnums",
-                )
-            type_ = program.function.params[leaf].type
-            if holomorphic and type_.dtype.kind != "c":
-                raise DTypeError(
-                    f"{what} with holomorphic=True with respect to {labels[k]}, which is {type_}",
-                    span,
-                    code="grad-dtype",
-                    remedy="pass a complex value, or leave out holomorphic",
-                )
-            if (
-                not holomorphic
-                and type_.dtype.kind == "c"
-                and what in ("grad", "value_and_grad", "jacrev", "jacfwd")
-            ):
-                raise DTypeError(f"{what} with respect to {labels[k]}, which is complex ({type_})", span,
-                                 code="grad-dtype",
-                                 remedy="if the function is holomorphic, say holomorphic=True; else use vjp")
-            if not has_tangent(type_):
-                raise DTypeError(
-                    f"{what} with respect to {labels[k]}, which is not a float ({type_})",
-                    span,
-                    code="grad-dtype",
-                    remedy="pass a float (2.0, not 2), or convert by astype(float)",
-                )
-            found.append(leaf)
-        offset += argument.num_leaves
+    for k in [k for position in positions for k in _leaves_of(program, position)]:
+        leaf = program.leaves[k]
+        if isinstance(leaf, Fixed):
+            raise DTypeError(
+                f"{what} with respect to {labels[k]}, which is {leaf.value!r}, a constant of the program", span,
+                code="grad-static", remedy="differentiate only arrays and floats; choose arguments by argnums")
+        type_ = program.function.params[leaf].type
+        if holomorphic and type_.dtype.kind != "c":
+            raise DTypeError(
+                f"{what} with holomorphic=True with respect to {labels[k]}, which is {type_}", span,
+                code="grad-dtype", remedy="pass a complex value, or leave out holomorphic")
+        if not holomorphic and type_.dtype.kind == "c":
+            raise DTypeError(
+                f"{what} with respect to {labels[k]}, which is complex ({type_})", span, code="grad-dtype",
+                remedy="if the function is holomorphic, say holomorphic=True; else use vjp")
+        if not has_tangent(type_):
+            raise DTypeError(
+                f"{what} with respect to {labels[k]}, which is not a float ({type_})", span, code="grad-dtype",
+                remedy="pass a float (2.0, not 2), or convert by astype(float)")
+        found.append(leaf)
     return found
+
+
+def _leaves_of(program: Program, position: int) -> range:
+    """The numbers of the leaves of a positional argument."""
+    counts = [argument.num_leaves for argument in program.structure.children()[0].children()]
+    return range(sum(counts[:position]), sum(counts[: position + 1]))
 
 
 # ---- grad

@@ -74,8 +74,8 @@ def _same(a: Any, b: Any) -> bool:
 class Memo:
     """The specialisations of one callable, by key; made by `make`, newest first."""
 
-    def __init__(self, name: str, make: Callable[[Call, list[Spec]], Specialisation]):
-        self.name, self.make = name, make
+    def __init__(self, name: str, make: Callable[[Call, list[Spec]], Specialisation], names: Sequence[str] = ()):
+        self.name, self.make, self.names = name, make, names
         self.table: dict[tuple, list[Specialisation]] = {}
         self.lock = threading.RLock()
         self.hits = self.misses = 0
@@ -112,7 +112,7 @@ class Memo:
     def reason(self, call: Call, rows: Sequence[Specialisation]) -> str:
         """Why there is something to translate: the first call, or which argument changed, from what to
         what."""
-        labels = leaf_labels(call.structure)
+        labels = leaf_labels(call.structure, self.names)
         if rows:
             last = rows[0]
             sizes = match_dims(last.dims, call.dims)

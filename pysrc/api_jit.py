@@ -94,7 +94,10 @@ class Jit(Transformed):
         """The tuple that the dispatcher and `miss` work with: one item a parameter, or (args, kwargs)."""
         if self.signature is None:
             return args, kwargs
-        bound = self.signature.bind(*args, **kwargs)
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}() {error}") from None
         if self.dispatcher.parameters is None:
             return bound.args, bound.kwargs
         bound.apply_defaults()
@@ -253,8 +256,8 @@ class Compiled:
         return abi.Entry(roots=tuple(roots), parameters=tuple(parameters), output=output, **self._common())
 
     def entry_for_call(self, jit: Jit, structure: PyTreeDef, specs: Sequence[Spec]) -> abi.Entry | None:
-        """Serves the user's calls directly; None for a program that writes to what it is given."""
-        if self.program.writes:
+        """Serves the user's calls directly; None for a program that writes to containers it is given."""
+        if any(write.kind not in ("argument", "capture") for write in self.program.writes):
             return None
         args, kwargs = structure.children()
         leaves = iter(self.leaf_entries)
@@ -280,7 +283,9 @@ class Compiled:
             e for e, leaf in zip(self.leaf_entries, self.program.leaves) if not isinstance(leaf, Fixed)
         ]
         output = output_of(self.program.out, iter([self._slot(s, parameters) for s in self.program.slots]))
-        return abi.Entry(roots=tuple(roots), parameters=tuple(parameters), output=output, guards=guards,
+        writes = tuple(abi.Write(w.index, self.leaf_entries[w.target] if w.kind == "argument" else parameters[w.target])
+                       for w in self.program.writes)
+        return abi.Entry(roots=tuple(roots), parameters=tuple(parameters), output=output, guards=guards, writes=writes,
                          comparisons=comparisons, **self._common())
 
     def _argument(self, which: int | str, structure: PyTreeDef, leaves: Iterator[Any], jit: Jit) -> Any:

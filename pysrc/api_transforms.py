@@ -66,7 +66,7 @@ class Transformed:
         functools.update_wrapper(self, fun, updated=())
         self.fun, self.span = fun, span or caller_span()
         self.__name__ = f"{self.kind}_{name_of(fun)}"
-        self._memo = Memo(self.__name__, self._specialise)
+        self._memo = Memo(self.__name__, self._specialise, parameter_names(fun))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if staging.under_way():

@@ -38,6 +38,7 @@ class Setting:
     parse: Callable[[str], Any]
     scope: str
     doc: str
+    apply: Callable[[Any], Any] | None = None
 
     @property
     def variable(self) -> str:
@@ -54,8 +55,13 @@ class Setting:
             raise ValueError(f"{self.variable}: {error}") from None
 
 
+def _bypass(value: bool) -> None:
+    from .runtime import dispatch
+    dispatch.disable(value)
+
+
 SETTINGS = {setting.name: setting for setting in (
-    Setting("disable_jit", False, _boolean, "thread", "run jitted functions as plain Python"),
+    Setting("disable_jit", False, _boolean, "process", "run jitted functions as plain Python", _bypass),
     Setting("native", True, _boolean, "thread", "compile to native code; False runs the NumPy stage"),
     Setting("fuse", True, _boolean, "thread", "merge loop nests; False gives one nest an operation"),
     Setting("fastmath", False, _boolean, "thread", "let the C compiler reorder and assume no NaN or Inf"),
@@ -80,6 +86,9 @@ class Config:
     def __init__(self) -> None:
         object.__setattr__(self, "_values", {name: setting.read() for name, setting in SETTINGS.items()})
         object.__setattr__(self, "_local", threading.local())
+        for setting in SETTINGS.values():
+            if setting.apply is not None and setting.read() != setting.default:
+                setting.apply(setting.read())
 
     def _overrides(self) -> dict[str, Any]:
         return self._local.__dict__.setdefault("values", {})
@@ -105,6 +114,8 @@ class Config:
         if type(value) is not type(setting.default):
             raise TypeError(f"config.{name} is a {type(setting.default).__name__}, not {value!r}")
         if setting.scope == "process":
+            if setting.apply is not None:
+                setting.apply(value)
             os.environ[setting.variable] = str(int(value)) if isinstance(value, bool) else str(value)
         else:
             where[name] = value
@@ -140,6 +151,8 @@ class Config:
                     os.environ.pop(SETTINGS[name].variable, None)
                 else:
                     os.environ[SETTINGS[name].variable] = text
+                if SETTINGS[name].apply is not None:
+                    SETTINGS[name].apply(SETTINGS[name].read())
 
     def __dir__(self) -> list[str]:
         return [*SETTINGS, "update"]
@@ -160,5 +173,5 @@ config = Config()
 
 
 def disable_jit(disable: bool = True):
-    """A context manager: jitted functions run as plain Python inside."""
+    """A context manager: jitted functions run as plain Python inside, in all threads."""
     return config(disable_jit=disable)

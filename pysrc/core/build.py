@@ -147,9 +147,12 @@ def substitute_attribute(value: Any, sizes: Mapping[str, DimLike]) -> Any:
 
 def substitute_function(function: Function, sizes: Mapping[str, DimLike]) -> Function:
     """A copy of a region under a replacement of its free size symbols."""
-    if not sizes:
-        return function
-    inner = dict(sizes)
+    return fresh_copy(function, sizes) if sizes else function
+
+
+def fresh_copy(function: Function, sizes: Mapping[str, DimLike] | None = None) -> Function:
+    """The same program in new variables, symbols bound inside made fresh, free ones replaced by `sizes`."""
+    inner = dict(sizes or {})
     env: dict[Var, Atom] = {p: Var(p.name, substitute_type(p.type, inner)) for p in function.params}
     params = tuple(env[p] for p in function.params)
     lets = tuple(copy_let(let, env, inner) for let in function.lets)

@@ -31,11 +31,11 @@ def test_a_context_is_undone_by_an_exception():
 
 def test_a_context_holds_for_its_thread():
     seen = []
-    with disable_jit():
-        thread = threading.Thread(target=lambda: seen.append(config.disable_jit))
+    with config(fuse=False):
+        thread = threading.Thread(target=lambda: seen.append(config.fuse))
         thread.start()
         thread.join()
-    assert seen == [False]
+    assert seen == [True]
 
 
 def test_runtime_settings_go_through_the_environment(monkeypatch):
