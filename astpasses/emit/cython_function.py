@@ -32,7 +32,8 @@ class FunctionWriter:
         self.lines: list[str] = []
         self.variables: dict[str, dict[str, None]] = {}      # C type -> names
         self.swapped = {b for s in walk(fn.body) if isinstance(s, Swap) for b in (s.a, s.b)}
-        self.swapped |= {s.buf for s in walk(fn.body) if isinstance(s, (Grow, SetDims))}
+        self.swapped |= {b for s in walk(fn.body) if isinstance(s, Grow) for b in s.bufs}
+        self.swapped |= {s.buf for s in walk(fn.body) if isinstance(s, SetDims)}
         self.loops: list[str] = []
         self.capacities: set[str] = set()
 
@@ -63,7 +64,10 @@ class FunctionWriter:
     def nbytes(self, buf: Buf, dims: tuple[DimLike, ...] | None = None) -> str:
         total = product(buf.dims if dims is None else dims)
         size = buf.dtype.itemsize
-        return str(total * size) if isinstance(total, int) else f"{self.printer.dim(total, TIMES)}*{size}"
+        if isinstance(total, int):
+            return str(total * size)
+        dims = [d for d in (buf.dims if dims is None else dims) if d != 1]
+        return "*".join([self.printer.dim(d, TIMES) for d in dims] + [str(size)])
 
     # --- the function -----------------------------------------------------------------------------------------------
 
@@ -162,7 +166,11 @@ class FunctionWriter:
             return
         dtype = stmt.buf.dtype
         if stmt.monoid in _IN_PLACE and dtype.kind in "fiu" and c_name(dtype) not in ("f16", "bf16"):
-            self.line(depth, f"{target} {_IN_PLACE[stmt.monoid]} {self.expression(stmt.value)}")
+            value = stmt.value
+            if stmt.monoid == "sum" and isinstance(value, Op) and value.name == "neg":
+                self.line(depth, f"{target} -= {self.expression(value.args[0])}")
+            else:
+                self.line(depth, f"{target} {_IN_PLACE[stmt.monoid]} {self.expression(value)}")
             return
         combined = Op(_COMBINE[stmt.monoid], (Load(stmt.buf, stmt.index), stmt.value), dtype)
         if stmt.monoid in ("any", "all") and dtype != bool:
@@ -266,17 +274,25 @@ class FunctionWriter:
             self.line(depth, f"mp_{b}_room = {spare}")
 
     def stmt_Grow(self, depth: int, stmt: Grow) -> None:
-        buf, kind = stmt.buf, self.type(stmt.buf.dtype) + "*"
-        name, room = buf.name, f"mp_{buf.name}_room"
-        needed = self.nbytes(buf, (stmt.length, *buf.dims[1:]))
-        self.line(depth, f"if {room} < {needed}:")
-        if buf.space == "stack":
+        first = stmt.bufs[0]
+        if first.space == "stack":      # all stacks of a loop grow together, when the rows there are have been used up
+            rows = f"mp_{first.name}_rows"
+            self.variables.setdefault("i64", {})[f"{rows} = 0"] = None
+            self.line(depth, f"if {rows} < {self.printer.dim(stmt.length, COMPARE + 1)}:")
+            self.line(depth + 1, f"{rows} = 2*({self.printer.dim(stmt.length)}) + 14")
             self.use("grow")
-            self.line(depth + 1, f"{name} = <{kind}>c.grow(c, {name}, &{room}, {needed})")
-        else:
-            self.line(depth + 1, f"{room} = 2*({needed})")
-            self.line(depth + 1, f"{name} = <{kind}>mp_scratch(c, {room})")
-        self.no_memory(depth + 1, name)
+            for buf in stmt.bufs:
+                size = self.nbytes(buf, buf.dims[1:])
+                self.line(depth + 1, f"{buf.name} = <{self.type(buf.dtype)}*>c.grow(c, {buf.name}, "
+                                     f"&mp_{buf.name}_room, {rows}*{size})")
+                self.no_memory(depth + 1, buf.name)
+            return
+        for buf in stmt.bufs:
+            room, needed = f"mp_{buf.name}_room", self.nbytes(buf, (stmt.length, *buf.dims[1:]))
+            self.line(depth, f"if {room} < {needed}:")
+            self.line(depth + 1, f"{room} = 2*{needed}")
+            self.line(depth + 1, f"{buf.name} = <{self.type(buf.dtype)}*>mp_scratch(c, {room})")
+            self.no_memory(depth + 1, buf.name)
 
     def stmt_SetDims(self, depth: int, stmt: SetDims) -> None:
         self.use("alloc", "set_dims")

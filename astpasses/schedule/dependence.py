@@ -120,10 +120,11 @@ def _note(item: Item, stmt: Stmt, whole: bool, read: set[str], bound: set[str]) 
         add(Access(stmt.a, (), True, True))
         add(Access(stmt.b, (), True, True))
     elif isinstance(stmt, (Grow, SetDims)):
-        add(Access(stmt.buf, (), True, True))
         read |= symbols(stmt.length) if isinstance(stmt, Grow) else frozenset()
-        for dim in stmt.buf.dims:
-            read |= symbols(dim)
+        for buf in stmt.bufs if isinstance(stmt, Grow) else (stmt.buf,):
+            add(Access(buf, (), True, True))
+            for dim in buf.dims:
+                read |= symbols(dim)
     elif isinstance(stmt, CallFn):
         for buf in stmt.bufs:
             add(Access(buf, (), buf in stmt.writes, True))

@@ -107,7 +107,9 @@ def touched(stmt: Stmt) -> tuple[Buf, ...]:
         return stmt.reads
     if isinstance(stmt, Swap):
         return (stmt.a, stmt.b)
-    if isinstance(stmt, (Grow, SetDims)):
+    if isinstance(stmt, Grow):
+        return stmt.bufs
+    if isinstance(stmt, SetDims):
         return (stmt.buf,)
     if isinstance(stmt, CallFn):
         return stmt.bufs
@@ -188,7 +190,14 @@ def _mentions(e: E, stmt: Stmt) -> bool:
 
 def _substituted(e: E, stmt: Store | Bind) -> E:
     if isinstance(stmt, Store):
-        return map_expression(e, lambda x: stmt.value if isinstance(x, Load) and x.buf is stmt.buf else None)
+        def put(x: E) -> E | None:
+            if isinstance(x, Load) and x.buf is stmt.buf:
+                return stmt.value
+            if isinstance(x, Op) and x.name == "add" and x.dtype.kind in "fiu" and x.args[1] == Load(stmt.buf):
+                if isinstance(stmt.value, Op) and stmt.value.name == "neg":     # a + -b is a - b, to the last bit
+                    return Op("sub", (_substituted(x.args[0], stmt), stmt.value.args[0]), x.dtype)
+            return None
+        return map_expression(e, put)
 
     def change(x: E) -> E | None:
         if isinstance(x, Index) and not isinstance(x.dim, int) and x.dim.is_sym and x.dim.name == stmt.name:

@@ -12,12 +12,12 @@ Floats are combined in another order than written, which NumPy's own sum does to
 """
 from __future__ import annotations
 
-from metaphrase.core.dims import DimLike, Sym, floordiv, mod
+from metaphrase.core.dims import DimLike, Sym, floordiv
 from metaphrase.core.types import is_float
 
 from .dependence import pinned
 from .lower_arrays import identity
-from .nest import (Buf, Call, E, For, Load, Map, Stmt, Store, View, expressions, loads, map_expression, map_statement,
+from .nest import (Bind, Buf, Call, E, For, Index, Load, Map, Stmt, Store, View, expressions, loads, map_expression, map_statement,
                    parts, rename_statement, with_parts)
 from .values import Names
 
@@ -80,13 +80,17 @@ def _rewritten(loop: For, sums: dict[Buf, str], names: Names) -> list[Stmt]:
     rows: list[Stmt] = [For(start, LANES, tuple(Store(lanes[b], (Sym(start),), identity(m, b.dtype))
                                                 for b, m in sums.items()), "par", loop.span)]
     whole: DimLike = floordiv(loop.extent, LANES)
+    if not isinstance(whole, int):
+        name = names.fresh("blocks")
+        rows.append(Bind(name, Index(whole), loop.span))
+        whole = Sym(name)
     body = tuple(_laned(rename_statement(s, {loop.index: Sym(outer)*LANES + Sym(lane)}), lanes, lane)
                  for s in loop.body)
     rows.append(For(outer, whole, (For(lane, LANES, body, "par", loop.span),), "red", loop.span))
     for buf, monoid in sums.items():
         rows.append(Call("lanes", (View(lanes[buf], (0,), (LANES,), (1,)),), (View(buf, ()),), (),
                          (("monoid", monoid),), loop.span))
-    left = mod(loop.extent, LANES)
+    left = loop.extent - whole*LANES
     if left != 0:
         tail = tuple(rename_statement(s, {loop.index: whole*LANES + Sym(rest)}) for s in loop.body)
         rows.append(For(rest, left, tail, "red", loop.span))

@@ -74,6 +74,7 @@ class Block:
         self.statements: list[Stmt] = []
         self.values: dict[Var, Value] = {}
         self.wanted: dict[Var, Place] = {}
+        self.saves: dict[Var, Place] = {}       # rows to be copied out as soon as they are made
         self.span: Span | None = None
 
     # --- reading core -----------------------------------------------------------------------------------------------
@@ -178,6 +179,9 @@ class Block:
             if type(native) not in RULES:
                 raise NotImplementedError(f"{let.primitive.name}: no lowering for {native}")
             RULES[type(native)](self, let)
+            for out in let.outs:
+                if out in self.saves:
+                    self.copy(self.saves[out], self.values[out])
 
     def want(self, results: Sequence[Atom], places: dict[int, Place]) -> None:
         """Ask that result k be made in places[k], where it has storage of its own that is made in this block."""

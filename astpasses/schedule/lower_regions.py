@@ -300,9 +300,9 @@ def _body(block: Block, made: Plan, body: Function, values: list[Value], targets
           counter: str) -> tuple[Stmt, ...]:
     inner = inner_block(block, made, body.params, values)
     state = len(targets)
-    for place in row_targets:
-        if place.buf.space == "stack":
-            inner.emit(Grow(place.buf, Sym(counter) + 1))
+    stacks = tuple(place.buf for place in row_targets if place.buf.space == "stack")
+    if stacks:
+        inner.emit(Grow(stacks, Sym(counter) + 1))
     scalars_of_rows = len(values) - len(body.params)
     assert scalars_of_rows == 0, (body, values)
     for param, value in zip(body.params[1:], values[1:]):
@@ -314,6 +314,9 @@ def _body(block: Block, made: Plan, body: Function, values: list[Value], targets
     for k, (result, place) in enumerate(zip(rows, row_targets)):
         if result in body.params:  # the old value: saved before the body changes it
             _store_row(inner, inner.value(result), place)
+            done.add(k)
+        elif result in made.saved:
+            inner.saves[result] = place
             done.add(k)
     _ask(inner, made, body, targets, row_targets, done)
     inner.run(body)

@@ -210,9 +210,9 @@ class Swap(Stmt):
 
 @dataclass(eq=False)
 class Grow(Stmt):
-    """Make sure that `buf` (space "stack", or a temp whose size is only known here) holds `length` rows."""
+    """Make sure that each of `bufs` (space "stack", or a temp whose size is only known here) holds `length` rows."""
 
-    buf: Buf
+    bufs: tuple[Buf, ...]
     length: DimLike
     span: Span | None = None
 

@@ -34,6 +34,8 @@ class Plan:
     uses: dict[Var, list[int]] = field(default_factory=dict)
     position: dict[Var, int] = field(default_factory=dict)
     aliases: dict[Var, frozenset[Var]] = field(default_factory=dict)
+    rows: set[Var] = field(default_factory=set)     # results of a loop body that are rows, made in the body
+    saved: set[Var] = field(default_factory=set)    # those of them that are copied out as soon as they are made
 
     def root(self, var: object) -> Root:
         """The Var whose storage `var` lives in."""
@@ -56,8 +58,9 @@ def is_lazy(let: Let) -> bool:
 
 
 def plan(function: Function, owned: frozenset[int] = frozenset(), early: frozenset[int] = frozenset()) -> Plan:
-    """Decide for `function`, whose parameters in `owned` may be overwritten. Results in `early` that are parameters are
-    copied out before the body runs, so they do not keep the parameter alive."""
+    """Decide for `function`, whose parameters in `owned` may be overwritten. Results in `early` are rows: they are copied
+    out when they are made if something overwrites them later (parameters: before the body runs), and so keep nothing
+    alive."""
     made = Plan(function)
     _survey(made, early)
     free: set[Var] = {p for k, p in enumerate(function.params) if k in owned and p.type.dims}
@@ -84,6 +87,7 @@ def plan(function: Function, owned: frozenset[int] = frozenset(), early: frozens
     for var in made.kept:
         made.storage[var] = var
     made.roots = tuple(made.root(r) for r in function.results)
+    made.saved |= {v for v in made.rows if made.root(v) is not v}
     return made
 
 
@@ -103,7 +107,10 @@ def _survey(made: Plan, early: frozenset[int]) -> None:
                     bases |= made.aliases.get(arg, frozenset()) | {arg}
             made.aliases[let.out] = frozenset(bases)
     for k, result in enumerate(function.results):
-        if isinstance(result, Var) and not (k in early and result in function.params):
+        if isinstance(result, Var) and k in early and result.type.dims and function.results.count(result) == 1:
+            if result not in function.params:
+                made.rows.add(result)
+        elif isinstance(result, Var) and not (k in early and result in function.params):
             made.uses.setdefault(result, []).append(len(function.lets))
 
 
@@ -122,7 +129,11 @@ def _may_take(made: Plan, let: Let, place: int, operand: int, free: set[Var]) ->
     """Whether `let` may overwrite its operand; then views of it that are still needed are stored where they stand."""
     if not _could_take(made, let, place, operand, free):
         return False
-    made.kept.update(_outermost(made, _alive_views(made, let.args[operand], let, place)))  # type: ignore[arg-type]
+    x = let.args[operand]
+    assert isinstance(x, Var)
+    made.kept.update(_alive_views(made, x, let, place))
+    if x in made.rows:
+        made.saved.add(x)
     return True
 
 
@@ -130,11 +141,6 @@ def _could_take(made: Plan, let: Let, place: int, operand: int, free: set[Var]) 
     x = let.args[operand]
     return (isinstance(x, Var) and bool(x.type.dims) and x in free and not _read_after(made, x, place)
             and let.args.count(x) == 1)
-
-
-def _outermost(made: Plan, views: list[Var]) -> list[Var]:
-    """The views that are read themselves; views of views need no copy of the inner one."""
-    return views
 
 
 def _region(made: Plan, let: Let, place: int, free: set[Var], kind: str) -> dict[int, int]:
@@ -157,6 +163,8 @@ def _region(made: Plan, let: Let, place: int, free: set[Var], kind: str) -> dict
     taken = {k for k in takeable if k in shares.values() or any(_writes(p, k - first) for p in plans)}
     for k in taken:
         made.kept.update(_alive_views(made, let.args[k], let, place))  # type: ignore[arg-type]
+        if let.args[k] in made.rows:
+            made.saved.add(let.args[k])  # type: ignore[arg-type]
     for number, inner in enumerate(plans):
         made.regions[let, number] = inner
     return shares

@@ -141,7 +141,7 @@ def _grow_in(block: tuple[Stmt, ...], buf: Buf, unknown: frozenset[str]) -> tupl
             if any(_touches(s, buf) for s in inner):
                 blocks[k] = _grow_in(inner, buf, unknown)
         return (*block[:first], with_parts(stmt, tuple(blocks)), *block[first + 1:])
-    return (*block[:first], Grow(buf, buf.dims[0]), *block[first:])
+    return (*block[:first], Grow((buf,), buf.dims[0]), *block[first:])
 
 
 def _bound_inside(stmt: Stmt) -> frozenset[str]:

@@ -172,9 +172,9 @@ class _Text:
         self.line(depth, f"{stmt.a.name}, {stmt.b.name} = {stmt.b.name}, {stmt.a.name}")
 
     def stmt_Grow(self, depth: int, stmt: Grow) -> None:
-        dims = [self.printer.dim(d) for d in (stmt.length, *stmt.buf.dims[1:])]
-        self.line(depth, f"{stmt.buf.name} = grow({stmt.buf.name}, ({', '.join(dims)},), "
-                         f"{dtype_name(stmt.buf.dtype)})")
+        for buf in stmt.bufs:
+            dims = ", ".join(self.printer.dim(d) for d in (stmt.length, *buf.dims[1:]))
+            self.line(depth, f"{buf.name} = grow({buf.name}, ({dims},), {dtype_name(buf.dtype)})")
 
     def stmt_SetDims(self, depth: int, stmt: SetDims) -> None:
         self.allocate(depth, stmt.buf)

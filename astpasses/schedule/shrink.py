@@ -32,7 +32,9 @@ def shrink(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
             fixed |= set(stmt.reads)
         elif isinstance(stmt, Swap):
             fixed |= {stmt.a, stmt.b}
-        elif isinstance(stmt, (Grow, SetDims)):
+        elif isinstance(stmt, Grow):
+            fixed |= set(stmt.bufs)
+        elif isinstance(stmt, SetDims):
             fixed.add(stmt.buf)
         elif isinstance(stmt, CallFn):
             fixed |= set(stmt.bufs)
