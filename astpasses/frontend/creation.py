@@ -33,7 +33,7 @@ _KNOWN = 4096
 def dtype_given(dtype: Any) -> np.dtype:
     """A dtype as user code spells it."""
     here = session()
-    if dtype in (bool, int, float, complex):
+    if isinstance(dtype, type) and dtype in WEAK:
         return WEAK[dtype]
     try:
         found = np.dtype(getattr(dtype, "dtype", dtype) if not isinstance(dtype, type) else dtype)
