@@ -290,12 +290,13 @@ class _Function:
 
     def state_functions(self, state: list[str], at: gast.AST) -> tuple[list, str, str]:
         getter, setter = self.names.fresh("get_state"), self.names.fresh("set_state")
+        given = "state" if "state" not in self.around else "state_"
         packed = "(" + "".join(f"{n}, " for n in state) + ")"
         text = f"def {getter}():\n    return {packed}\n"
         if state:
-            text += f"def {setter}(state):\n    nonlocal {', '.join(state)}\n    {packed} = state\n"
+            text += f"def {setter}({given}):\n    nonlocal {', '.join(state)}\n    {packed} = {given}\n"
         else:
-            text += f"def {setter}(state):\n    pass\n"
+            text += f"def {setter}({given}):\n    pass\n"
         return statements(text, at), getter, setter
 
     def state_of(self, node: gast.stmt, body: list) -> list[str]:

@@ -133,7 +133,8 @@ def _compile(made: Control, function: types.FunctionType, form: Normal) -> types
     inner.args.defaults = [locate([gast.Constant(None, None)], inner)[0] for _ in inner.args.defaults]
     inner.args.kw_defaults = [d and locate([gast.Constant(None, None)], inner)[0] for d in inner.args.kw_defaults]
     params = ", ".join([made.stager, *(n for n in function.__code__.co_freevars)])
-    (factory,) = statements(f"def factory({params}):\n inner", inner, inner=[inner])
+    own = "" if inner.name in function.__code__.co_freevars else f" global {inner.name}\n"
+    (factory,) = statements(f"def factory({params}):\n{own} inner", inner, inner=[inner])
     module = as_ast(gast.Module([factory], []))
     code = compile(module, form.source.file, "exec")
     outermost = next(c for c in code.co_consts if isinstance(c, types.CodeType))

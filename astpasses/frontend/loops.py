@@ -341,7 +341,8 @@ def _seen_elsewhere(entry: list, k: int) -> bool:
     value = entry[k]
     if value.box.origin is not None or len([h for h in value.box.handles if h() is not None]) > 1:
         return True
-    return sys.getrefcount(value) > 3 + _references_here(entry, k)
+    # The list of entries, the closure that makes the first value, this variable and the argument of getrefcount.
+    return sys.getrefcount(value) > 4 + _references_here(entry, k)
 
 
 def _references_here(entry: list, k: int) -> int:

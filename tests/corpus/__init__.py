@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-THEMES = ("branches", "whiles", "fors")
+THEMES = ("branches", "whiles", "fors", "returns", "stores", "closures", "trees")
 
 
 def cases(*themes: str) -> Iterator[tuple[str, Callable, tuple]]:

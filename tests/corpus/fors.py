@@ -206,7 +206,7 @@ def swap(x, n):
 _X = np.array([1.0, -2.0, 3.0, 4.0, 5.0, -6.0])
 _M = np.arange(12.0).reshape(3, 4) - 3
 CASES = [
-    (total, (10, 1.5)), (total, (0, 1.5)), (factorial, (6,)), (horner, (_X, 0.5)), (backwards, (_X,)), (stepped, (_X,)),
+    (total, (10, 1.5)), (total, (1, 1.5)), (factorial, (6,)), (horner, (_X, 0.5)), (backwards, (_X,)), (stepped, (_X,)),
     (with_break, (_X, 4.0)), (with_continue, (_X,)), (find, (_X, 4.0)), (find, (_X, 7.0)), (for_else, (_X, 4.0)),
     (for_else, (_X, 9.0)), (rows_of_matrix, (_M,)), (write_rows, (_M,)), (enumerated, (_X,)), (zipped, (_X, _X + 1)),
     (triangle, (7,)), (three_deep, (_M,)), (fibonacci, (20,)), (last_value, (_X,)), (list_of_arrays, (_X,)),
