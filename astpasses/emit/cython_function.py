@@ -78,6 +78,8 @@ class FunctionWriter:
         fails = self.is_entry or self.fn.fails
         if fails:
             self.line(1, "return 0")
+        elif self.fn.result is not None:
+            self.line(1, f"return {self.fn.result.name}")
         head = self.head(fails)
         declarations = []
         for kind, names in sorted(self.variables.items()):
@@ -100,10 +102,12 @@ class FunctionWriter:
                     name = self.type(buf.dtype)
                     rows.append(f"    cdef {name} {buf.name} = (<{name}_p>buffers[{k}])[0]")
             return rows
-        params = ["mp_ctx* c"] if self.fn.fails or self.abi else []
+        params = ["mp_ctx* c"] if self.fn.fails else []
         params += [f"{self.pointer(b)} {b.name}" if b.dims else f"{self.type(b.dtype)} {b.name}" for b in self.fn.bufs]
         params += [f"i64 {n}" for n in self.fn.sizes]
-        return [f"cdef {'int' if fails else 'void'} {self.fn.name}({', '.join(params)}) noexcept nogil:"]
+        given = self.fn.result
+        kind = "int" if fails else self.type(given.dtype) if given is not None else "void"
+        return [f"cdef {kind} {self.fn.name}({', '.join(params)}) noexcept nogil:"]
 
     def used_names(self) -> set[str]:
         if not hasattr(self, "_used"):
@@ -158,7 +162,7 @@ class FunctionWriter:
         if not stmt.buf.dims and stmt.buf.space == "out":
             place = len(self.program.params) + self.program.results.index(stmt.buf)
             target = f"(<{self.type(stmt.buf.dtype)}_p>buffers[{place}])[0]"
-        if not stmt.buf.dims and stmt.buf.space == "temp":
+        if stmt.buf.is_scalar and stmt.buf not in self.fn.bufs:
             self.variable(self.type(stmt.buf.dtype), stmt.buf.name)
         self.type(stmt.buf.dtype)
         if stmt.monoid is None:
@@ -314,7 +318,7 @@ class FunctionWriter:
         args = (["c"] if fn.fails else []) + [b.name for b in stmt.bufs] + [self.printer.dim(d) for d in stmt.sizes]
         call = f"{stmt.fn}({', '.join(args)})"
         if not stmt.fails:
-            self.line(depth, call)
+            self.line(depth, f"{stmt.result.name} = {call}" if stmt.result is not None else call)
             return
         status = self.variable("int", "mp_status")
         self.line(depth, f"{status} = {call}")

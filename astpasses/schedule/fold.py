@@ -112,7 +112,7 @@ def touched(stmt: Stmt) -> tuple[Buf, ...]:
     if isinstance(stmt, SetDims):
         return (stmt.buf,)
     if isinstance(stmt, CallFn):
-        return stmt.bufs
+        return stmt.bufs if stmt.result is None else (*stmt.bufs, stmt.result)
     return ()
 
 

@@ -227,13 +227,14 @@ class SetDims(Stmt):
 
 @dataclass(eq=False)
 class CallFn(Stmt):
-    """Call an outlined Fn with Bufs, sizes and scalars in its parameter order."""
+    """Call an outlined Fn with Bufs and sizes in its parameter order; `result` takes the scalar it gives back."""
 
     fn: str
     bufs: tuple[Buf, ...]
     sizes: tuple[DimLike, ...]
     fails: bool = False
     writes: frozenset[Buf] = frozenset()
+    result: Buf | None = None
     span: Span | None = None
 
 
@@ -259,6 +260,7 @@ class Fn:
     body: tuple[Stmt, ...]
     temps: tuple[Buf, ...] = ()
     fails: bool = False
+    result: Buf | None = None       # the scalar it returns
 
 
 @dataclass(eq=False)
@@ -428,6 +430,8 @@ def map_statement(stmt: Stmt, expression: Callable[[E], E], index: Callable[[Buf
                        numbers=tuple(map(expression, stmt.numbers)))
     if isinstance(stmt, Grow):
         return replace(stmt, length=dim(stmt.length))
+    if isinstance(stmt, CallFn):
+        return replace(stmt, sizes=tuple(map(dim, stmt.sizes)))
     return stmt
 
 

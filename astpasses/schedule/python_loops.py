@@ -103,6 +103,8 @@ class _Text:
             else:
                 self.line(1, f"{buf.name} = None")
         self.block(1, fn.body)
+        if fn.result is not None:
+            self.line(1, f"return {fn.result.name}")
         if entry:
             self.line(1, f"return ({', '.join(b.name for b in program.results)},)" if program.results else "return ()")
 
@@ -198,7 +200,8 @@ class _Text:
 
     def stmt_CallFn(self, depth: int, stmt: CallFn) -> None:
         args = [b.name for b in stmt.bufs] + [self.printer.dim(d) for d in stmt.sizes]
-        self.line(depth, f"{stmt.fn}({', '.join(args)})")
+        given = f"{stmt.result.name} = " if stmt.result is not None else ""
+        self.line(depth, f"{given}{stmt.fn}({', '.join(args)})")
 
 
 def python_loops(program: Program) -> str:
@@ -212,6 +215,13 @@ def python_loops(program: Program) -> str:
 
 
 text = python_loops
+
+
+def function_text(fn: Fn) -> str:
+    """One outlined function."""
+    made = _Text(Program("", (), (), (), (), fn))
+    made.function(fn, False)
+    return "\n".join(made.lines)
 
 
 def run(program: Program, *arrays: Any, effect: Any = None) -> tuple:

@@ -17,10 +17,12 @@ from .fold import fold
 from .fuse import fuse_block
 from .lanes import in_lanes
 from .lower import lower
-from .nest import Program
+from .nest import Fn, Program
+from .outline import outline
 from .place import make_room, promote, temporaries
 from .rename import name_indices, names_in_use
 from .shrink import shrink
+from .values import Names
 
 
 def schedule(function: Function, *, fuse: bool = True) -> Program:
@@ -33,9 +35,21 @@ def schedule(function: Function, *, fuse: bool = True) -> Program:
     body = fold(body)
     body = promote(body, program.names)
     body = fold(body)
+    body, fns = outline(body)
     body = in_lanes(body, program.names)
     known = frozenset().union(frozenset(), *(symbols(d) for p in program.params for d in p.dims))
     body = make_room(body, known)
     body = name_indices(body, names_in_use(program, body))
     entry = replace(program.entry, body=body, temps=temporaries(body))
-    return replace(program, entry=entry)
+    return replace(program, entry=entry, fns=tuple(_finished(f) for f in fns))
+
+
+def _finished(fn: Fn) -> Fn:
+    """An outlined function through the last steps."""
+    names = Names()
+    for buf in fn.bufs:
+        names.fresh(buf.name)
+    body = in_lanes(fn.body, names)
+    taken = frozenset(b.name for b in fn.bufs) | frozenset(fn.sizes)
+    body = name_indices(body, taken)
+    return replace(fn, body=body, temps=tuple(b for b in temporaries(body) if b not in fn.bufs))

@@ -1,0 +1,206 @@
+"""Large programs in pieces: each nest becomes a function of its own, and equal nests become one function.
+
+In: the final tree of a program. Out: Fns with canonical parameter names, and the tree with calls in their places.
+
+    for i in range(n): w[i] = w[i] - lr*dw[i]        ->   nest_0(w, dw, n, lr)
+    for i in range(m): b[i] = b[i] - lr*db[i]        ->   nest_0(b, db, m, lr)
+
+A C compiler's time grows faster than a function's length; programs of a few loops stay whole, which reads better.
+"""
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from metaphrase.core.dims import Sym, product, substitute, symbols
+from metaphrase.core.types import i64
+
+from .fold import other_symbols, touched
+from .nest import (Bind, Buf, Call, CallFn, Check, E, Effect, Fn, For, Grow, Load, Map, SetDims, Stmt, Store, Swap, While,
+                   expression_symbols, expressions, loads, local, map_expression, map_statement, parts, rename_statement,
+                   walk, with_parts)
+
+WHOLE = 12              # a program of up to this many innermost loops stays one function
+STACK_BYTES = 4096
+
+
+@dataclass(eq=False)
+class _Contents:
+    """What a statement touches."""
+
+    arrays: dict[Buf, None] = field(default_factory=dict)
+    written: set[Buf] = field(default_factory=set)
+    scalars: dict[Buf, None] = field(default_factory=dict)
+    scalars_read_first: set[Buf] = field(default_factory=set)
+    bound: set[str] = field(default_factory=set)
+    read: set[str] = field(default_factory=set)
+
+
+def outline(body: tuple[Stmt, ...], enabled: bool = True) -> tuple[tuple[Stmt, ...], tuple[Fn, ...]]:
+    """Put nests into functions, if there are many."""
+    if not enabled or sum(1 for s in walk(body) if _is_leaf(s)) <= WHOLE:
+        return body, ()
+    made = _Outliner(body)
+    return made.block(body), tuple(made.fns.values())
+
+
+def _is_leaf(stmt: Stmt) -> bool:
+    return isinstance(stmt, For) and not any(isinstance(s, For) for s in walk(stmt.body))
+
+
+class _Outliner:
+    def __init__(self, body: tuple[Stmt, ...]):
+        self.fns: dict[str, Fn] = {}
+        self.readers: dict[Buf | str, int] = {}
+        for stmt in walk(body):
+            for name in _names_read(stmt):
+                self.readers[name] = self.readers.get(name, 0) + 1
+
+    def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        rows: list[Stmt] = []
+        for stmt in block:
+            if isinstance(stmt, For) and (call := self.call(stmt)) is not None:
+                rows.append(call)
+            elif parts(stmt):
+                rows.append(with_parts(stmt, tuple(self.block(b) for b in parts(stmt))))
+            else:
+                rows.append(stmt)
+        return tuple(rows)
+
+    def call(self, nest: For) -> CallFn | None:
+        """A call in the place of `nest`, or None if it has to stay."""
+        inside = list(walk((nest,)))
+        if any(isinstance(s, (Check, Effect, Grow, SetDims, Swap, Call, CallFn, While)) for s in inside):
+            return None
+        if nest.kind == "seq" and not _is_leaf(nest):
+            return None
+        found = _contents(nest, inside)
+        local_reads: dict[Buf | str, int] = {}
+        for stmt in inside:
+            for name in _names_read(stmt):
+                local_reads[name] = local_reads.get(name, 0) + 1
+        escaping = [b for b in found.scalars if b in found.written and self._reads(b) > _count(local_reads, b)]
+        if len(escaping) > 1 or any(self.readers.get(n, 0) > local_reads.get(n, 0) for n in found.bound):
+            return None
+        own = [b for b in found.arrays if b.space == "temp" and self.readers.get(b, 0) == local_reads.get(b, 0)
+               and _fits_stack(b)]
+        arrays = [b for b in found.arrays if b not in own and b.space != "const"]
+        if not arrays:
+            return None
+        scalars = [b for b in found.scalars if b not in found.written or b in escaping]
+        if any(b.dtype == i64 and b.name in found.read for b in found.scalars):
+            return None
+        sizes = sorted(found.read - found.bound)
+        for buf in (*arrays, *own):
+            sizes = sorted(set(sizes) | _dims_symbols(buf))
+        result = escaping[0] if escaping else None
+        fn = self.function(nest, found, arrays, own, scalars, sizes, result)
+        return CallFn(fn.name, (*arrays, *scalars), tuple(Sym(s) for s in sizes), False,
+                      frozenset(b for b in arrays if b in found.written), result, nest.span)
+
+    def _reads(self, buf: Buf) -> int:
+        return self.readers.get(buf, 0) + (self.readers.get(buf.name, 0) if buf.dtype == i64 else 0)
+
+    def function(self, nest: For, found: _Contents, arrays: list[Buf], own: list[Buf], scalars: list[Buf],
+                 sizes: list[str], result: Buf | None) -> Fn:
+        """The Fn of a nest under canonical names; the same one for equal nests."""
+        values = {s: Sym(f"n{k}") for k, s in enumerate(sizes)}
+        indices: dict[str, str] = {}
+        for stmt in walk((nest,)):
+            if isinstance(stmt, For):
+                indices[stmt.index] = f"_i{len(indices)}"
+            elif isinstance(stmt, Bind):
+                indices[stmt.name] = f"p{len(indices)}"
+        values.update({old: Sym(new) for old, new in indices.items()})
+        bufs: dict[Buf, Buf] = {}
+
+        def rename(buf: Buf, name: str, space: str) -> None:
+            bufs[buf] = Buf(name, buf.dtype, tuple(substitute(d, values) for d in buf.dims), space)
+
+        for k, buf in enumerate(arrays):
+            rename(buf, f"{'y' if buf in found.written else 'x'}{k}", "arg")
+        for k, buf in enumerate(own):
+            rename(buf, f"row{k}", "temp")
+        for k, buf in enumerate(scalars):
+            rename(buf, f"a{k}", "temp")
+        for k, buf in enumerate(b for b in found.scalars if b not in bufs):
+            bufs[buf] = local(f"t{k}", buf.dtype)
+
+        def place(buf: Buf, index: Map) -> tuple[Buf, Map]:
+            return bufs.get(buf, buf), index
+
+        def expression(e: E) -> E:
+            return map_expression(e, lambda x: Load(bufs[x.buf], x.index) if isinstance(x, Load) and x.buf in bufs
+                                  else None)
+
+        body = _headed(map_statement(rename_statement(nest, values), expression, place), indices)
+        params = tuple(bufs[b] for b in (*arrays, *scalars))
+        fn = Fn("", params, tuple(f"n{k}" for k in range(len(sizes))), (body,), (), False,
+                bufs[result] if result is not None else None)
+        key = _key(fn)
+        if key not in self.fns:
+            self.fns[key] = replace(fn, name=f"nest_{len(self.fns)}")
+        return self.fns[key]
+
+
+def _headed(stmt: Stmt, names: dict[str, str]) -> Stmt:
+    """Loops and bindings under their new names."""
+    blocks = tuple(tuple(_headed(s, names) for s in b) for b in parts(stmt))
+    if isinstance(stmt, For):
+        return replace(stmt, index=names[stmt.index], body=blocks[0], span=None)
+    if isinstance(stmt, Bind):
+        return replace(stmt, name=names[stmt.name], span=None)
+    return replace(with_parts(stmt, blocks) if blocks else stmt, span=None)  # type: ignore[type-var]
+
+
+def _key(fn: Fn) -> str:
+    from .python_loops import function_text
+    types = [f"{b.name}:{b.dtype}:{b.dims}" for b in fn.bufs]
+    places = [f"{s.buf.name}:{s.buf.dtype}:{s.buf.dims}" for s in walk(fn.body) if isinstance(s, Store)]
+    kinds = [s.kind for s in walk(fn.body) if isinstance(s, For)]
+    tables = sorted({load.buf.name for s in walk(fn.body) for e in expressions(s) for load in loads(e)
+                     if load.buf.space == "const"})
+    return "\n".join([function_text(fn), *types, *places, *kinds, *tables, str(fn.result and fn.result.name)])
+
+
+def _contents(nest: For, inside: list[Stmt]) -> _Contents:
+    found = _Contents()
+    for stmt in inside:
+        bufs: list[Buf] = [load.buf for e in expressions(stmt) for load in loads(e)]
+        if isinstance(stmt, Store):
+            bufs.append(stmt.buf)
+            found.written.add(stmt.buf)
+        for buf in bufs:
+            (found.arrays if buf.dims else found.scalars).setdefault(buf)
+        for e in expressions(stmt):
+            found.read |= expression_symbols(e)
+        found.read |= other_symbols(stmt)
+        if isinstance(stmt, For):
+            found.bound.add(stmt.index)
+        elif isinstance(stmt, Bind):
+            found.bound.add(stmt.name)
+    return found
+
+
+def _names_read(stmt: Stmt) -> list:
+    names: list = [load.buf for e in expressions(stmt) for load in loads(e)]
+    for e in expressions(stmt):
+        names += expression_symbols(e)
+    names += other_symbols(stmt)
+    names += [b for b in touched(stmt) if not (isinstance(stmt, Store) and not b.dims and not stmt.monoid)]
+    return names
+
+
+def _count(reads: dict, buf: Buf) -> int:
+    return reads.get(buf, 0) + (reads.get(buf.name, 0) if buf.dtype == i64 else 0)
+
+
+def _fits_stack(buf: Buf) -> bool:
+    total = product(buf.dims)
+    return isinstance(total, int) and total*buf.dtype.itemsize <= STACK_BYTES
+
+
+def _dims_symbols(buf: Buf) -> frozenset[str]:
+    return frozenset().union(frozenset(), *(symbols(d) for d in buf.dims[1:]))
+
+
+__all__ = ["outline"]
