@@ -16,7 +16,8 @@ from __future__ import annotations
 import hashlib
 import linecache
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -25,40 +26,94 @@ from metaphrase.core.dims import Dim
 from metaphrase.core.ir import Function, Var
 from metaphrase.core.types import SHORT
 
-from . import numpy_source_arrays, numpy_source_branches, numpy_source_effects, numpy_source_regions  # noqa: F401  (they register spellings)  # noqa: F401
+from . import numpy_source_arrays, numpy_source_branches, numpy_source_effects, numpy_source_regions
 from .numpy_source_blocks import WIDTH, Block, Emitter
-from .numpy_source_expressions import Expr, Storage, dtype_text, strong
+from .numpy_source_expressions import Storage, dtype_text, strong
 from .numpy_source_expressions import name as name_expr
 from .numpy_source_helpers import HELPERS
 from .numpy_source_names import Names, identifier
 from .numpy_source_spellings import STATEMENTS, array_text, spell
 
+THEMES = (
+    numpy_source_arrays,
+    numpy_source_effects,
+    numpy_source_regions,
+    numpy_source_branches,
+)  # they register
 
-def numpy_source(function: Function, *, name: str | None = None, signature: Any = None) -> str:
+
+@dataclass(frozen=True)
+class Signature:
+    """How the user calls the function, where that is not one positional array a parameter.
+
+    `parameters`: the header, defaults included. `inputs`: for each parameter of the program the Python text
+    that reads it: a parameter, `params['w']`, a name in `rows`. `output`: the text to return, from those of
+    the results. `imports`, `rows`: further lines at the top of the module.
+
+        Signature(("params", "x"), ("params['w']", "x"), lambda texts: f"{{'w': {texts[0]}}}")
+    """
+
+    parameters: tuple[str, ...]
+    inputs: tuple[str, ...]
+    output: Callable[[Sequence[str]], str]
+    imports: tuple[str, ...] = ()
+    rows: tuple[str, ...] = ()
+
+
+def numpy_source(function: Function, *, name: str | None = None, signature: Signature | None = None) -> str:
     """The text of a module whose last top-level function is `function`."""
     title = identifier(name or function.name)
     names = Names({title})
     emitter = Emitter(names, spell)
     emitter.statements = STATEMENTS
-    params = [names.fresh(p.name) for p in function.params]
+    params, header, unpacked = _header(function, names, signature)
     with emitter.inside(function) as block:
-        _bind_parameters(block, function, params, emitter)
+        _bind_parameters(block, function, params, emitter, signature)
         emitter.run(block)
-        _return(emitter, function)
+        _return(emitter, function, signature)
         prologue = _prologue(emitter, function, params)
-    body = prologue + emitter.lines
-    header = f"def {title}({', '.join(params)}):"
+    body = unpacked + prologue + emitter.lines
+    header = f"def {title}({header}):"
     if emitter.wrap_around:
         header = f'@np.errstate(over="ignore")  # integers wrap around\n{header}'
-    return _module(emitter, header, body)
+    return _module(emitter, header, body, signature)
 
 
-def _bind_parameters(block: Block, function: Function, params: list[str], emitter: Emitter) -> None:
+def _header(
+    function: Function, names: Names, signature: Signature | None
+) -> tuple[list[str], str, list[str]]:
+    """A name for each parameter of the program, the parameters in the header, and lines that unpack
+    containers."""
+    if signature is None:
+        params = [names.fresh(p.name) for p in function.params]
+        return params, ", ".join(params), []
+    names.taken |= {re.split(r"\W", p, maxsplit=1)[0] for p in signature.parameters}
+    names.taken |= {t for t in signature.inputs if t.isidentifier()}
+    params, rows = [], []
+    for param, text in zip(function.params, signature.inputs, strict=True):
+        params.append(text if text.isidentifier() else names.fresh(param.name))
+        if not text.isidentifier():
+            rows.append((params[-1], text))
+    lines: list[str] = []
+    while rows:
+        count = len(rows)
+        while count > 1 and sum(len(a) + len(b) + 4 for a, b in rows[:count]) > WIDTH:
+            count -= 1
+        now, rows = rows[:count], rows[count:]
+        lines.append(f"    {', '.join(a for a, _ in now)} = {', '.join(b for _, b in now)}")
+    return params, ", ".join(signature.parameters), lines
+
+
+def _bind_parameters(
+    block: Block, function: Function, params: list[str], emitter: Emitter, signature: Signature | None
+) -> None:
+    fixed = set() if signature is None else {r.split(" = ")[0] for r in signature.rows}
     for param, text in zip(function.params, params):
         storages = (Storage(False),) if param.type.dims else ()
         python = not param.type.dims and param.type.dtype in (np.float64, np.int64, np.complex128)
         block.env[param] = name_expr(text, param.type, storages=storages, maybe_python=python)
-        block.holder[text] = param
+        if text not in fixed:  # a constant of the module is not assigned to
+            block.holder[text] = param
         emitter.storage_of[text] = storages
         for storage in storages:
             storage.members.append((block, param))
@@ -66,10 +121,16 @@ def _bind_parameters(block: Block, function: Function, params: list[str], emitte
             emitter.to_numpy.add(text)
 
 
-def _return(emitter: Emitter, function: Function) -> None:
+def _return(emitter: Emitter, function: Function, signature: Signature | None) -> None:
     """`return`, with results as NumPy values."""
+    if signature is not None:
+        for result in function.results:
+            if isinstance(result, Var) and not emitter.expr(result).is_name and len(function.results) > 1:
+                emitter.assign(result, emitter.expr(result))
+        emitter.line(f"return {signature.output([strong(emitter.expr(r)).text for r in function.results])}")
+        return
     while True:
-        exprs = [_solid(emitter.expr(r)) for r in function.results]
+        exprs = [strong(emitter.expr(r)) for r in function.results]
         text = ", ".join(e.text for e in exprs)
         waiting = [
             r
@@ -84,11 +145,6 @@ def _return(emitter: Emitter, function: Function) -> None:
         longest = max(waiting, key=lambda r: len(emitter.expr(r).text))
         emitter.assign(longest, emitter.expr(longest))
     emitter.line(f"return {text}" if exprs else "return None")
-
-
-def _solid(expr: Expr) -> Expr:
-    """A result by itself: no operand beside it gives the dtype."""
-    return strong(expr)
 
 
 def _prologue(emitter: Emitter, function: Function, params: list[str]) -> list[str]:
@@ -116,8 +172,8 @@ def _prologue(emitter: Emitter, function: Function, params: list[str]) -> list[s
     return rows
 
 
-def _module(emitter: Emitter, header: str, body: list[str]) -> str:
-    imports = ["import numpy as np"]
+def _module(emitter: Emitter, header: str, body: list[str], signature: Signature | None) -> str:
+    imports = [*(signature.imports if signature is not None else ()), "import numpy as np"]
     helpers = sorted(emitter.helpers)
     foreign = [h.rsplit(".", 1)[1] for h in helpers if h.startswith("scipy.special.")]
     if foreign:
@@ -126,7 +182,8 @@ def _module(emitter: Emitter, header: str, body: list[str]) -> str:
     if "bfloat16" in text:
         imports.insert(0, "from ml_dtypes import bfloat16")
     pieces = ["\n".join(imports)]
-    constants = [f"{n} = {array_text(v)}" for n, v in emitter.constants.found.values()]
+    constants = list(signature.rows) if signature is not None else []
+    constants += [f"{n} = {array_text(v)}" for n, v in emitter.constants.found.values()]
     if constants:
         pieces.append("\n".join(constants))
     top = "\n\n".join(pieces)
@@ -144,4 +201,4 @@ def compile_numpy(text: str) -> Callable[..., Any]:
     return namespace[last]
 
 
-__all__ = ["numpy_source", "compile_numpy", "SHORT"]
+__all__ = ["numpy_source", "Signature", "THEMES", "compile_numpy", "SHORT"]

@@ -9,6 +9,7 @@ Values that wait to be used (`pending`) are written down before a name that they
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -19,7 +20,7 @@ from metaphrase.core.dims import Dim, DimLike, Sym, substitute, symbols
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.types import Array, i64
 
-from .numpy_source_expressions import ATOM, SUM, Expr, Storage, literal, name, strong
+from .numpy_source_expressions import ATOM, SUM, Expr, Storage, literal, name, reads_of, strong
 from .numpy_source_names import Names, named_by_user, wanted_name
 
 WIDTH = 84  # of a statement, before its indentation
@@ -142,6 +143,7 @@ class Emitter:
             return literal(np.int64(dim))
         texts = {s: Sym(self.size(s)) for s in symbols(dim)}
         text = str(substitute(dim, texts))
+        text = text if text.isidentifier() else ast.unparse(ast.parse(text, mode="eval"))
         simple = isinstance(dim, Dim) and (dim.is_sym or text.isidentifier())
         return Expr(text, ATOM if simple else SUM, Array(i64), weak=40, operations=0 if simple else 1)
 
@@ -262,18 +264,34 @@ class Emitter:
         """A name for `var`; that of a dead value of the same block may be taken over."""
         block = self.block
         target = block.carried.get(var)
-        if target is not None and not self._still_needed(block.holder[target], target):
-            return target
+        if target is not None and target not in self._protected(var):
+            if not self._still_needed(block.holder[target], target):
+                block.holder[target] = var
+                return target
         base = wanted_name(var, let, text)
         old = block.holder.get(base)
-        if old is not None and not self._still_needed(old, base):
+        if old is not None and base not in self._protected(var) and not self._still_needed(old, base):
+            block.holder[base] = var
             return base
         target = self.names.fresh(base)
         block.names.add(target)
+        block.holder[target] = var
         return target
 
+    def _protected(self, var: Var) -> frozenset[str]:
+        """Names that the operands of the current Let read after the line that gives `var` its name."""
+        block = self.block
+        if block.position >= len(block.function.lets):
+            return frozenset()
+        let = block.function.lets[block.position]
+        if var not in let.outs or let.primitive.region:
+            return reads_of([self.expr(a) for a in let.args])
+        written = let.primitive.name in self.statements
+        return reads_of([self.expr(a) for a in let.args[1:]]) if written else frozenset()
+
     def _still_needed(self, old: Var, target: str) -> bool:
-        if self.block.live_after(old):
+        position, lets = self.block.position, self.block.function.lets
+        if self.block.live_after(old) or position < len(lets) and old in lets[position].outs:
             return True
         return any(
             target in e.reads and (block is not self.block or block.live_after(v))

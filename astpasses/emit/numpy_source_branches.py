@@ -85,9 +85,11 @@ def _as_expression(emitter: Emitter, let: Let, position: int) -> bool:
     with emitter.captured() as lines:
         for branch in branches:
             with emitter.inside(branch) as inner:
-                _bind(emitter, inner, operands, [False] * len(operands))
+                borrowed = _bind(emitter, inner, operands, [False] * len(operands))
                 emitter.run(inner)
-                values.append(emitter.expr(branch.results[position]))
+                value = emitter.expr(branch.results[position])
+                outer = tuple(x for s in value.storages for x in borrowed.get(s, (s,)))
+                values.append(replace(value, storages=outer))
     if lines or any(v.parts == ("undefined",) for v in values):
         emitter.names.taken = before
         return False
@@ -184,8 +186,15 @@ def _leave(
         for x in branch.lets
     )
     pairs = []
+    exprs = [emitter.expr(branch.results[k]) for k in used]
+    for storage in {s for e in exprs for s in e.storages if s.owned and s not in borrowed}:
+        holders = [position for position, e in enumerate(exprs) if storage in e.storages]
+        if len(holders) > 1:  # two results are the same array: neither may be written in place
+            common = Storage(False)
+            for position in holders:
+                storages[position].append(common)
     for position, (k, target) in enumerate(zip(used, targets)):
-        expr = emitter.expr(branch.results[k])
+        expr = exprs[position]
         for storage in expr.storages:
             storages[position] += borrowed.get(storage, () if storage.owned else (storage,))
         if raises and expr.parts == ("undefined",):
@@ -205,9 +214,13 @@ def _write(emitter: Emitter, let: Let, index: Expr, bodies: list[list[str]]) -> 
             emitter.line(f"if {negated(index).text}:", let)
             emitter.lines += no
             return
+        if no and _raises(no) and not _raises(yes):
+            index, yes, no = negated(index), no, yes
         emitter.line(f"if {index.text}:", let)
         emitter.lines += yes
-        if no:
+        if no and _raises(yes):
+            emitter.lines += [line[4:] for line in no]
+        elif no:
             emitter.line("else:")
             emitter.lines += no
         return
@@ -218,6 +231,10 @@ def _write(emitter: Emitter, let: Let, index: Expr, bodies: list[list[str]]) -> 
             "else:" if last and k else f"{word} {index.at(COMPARE + 1)} == {k}:", let if k == 0 else None
         )
         emitter.lines += lines or ["    " * (emitter.indent + 1) + "pass"]
+
+
+def _raises(lines: list[str]) -> bool:
+    return lines[-1].lstrip().startswith("raise ")
 
 
 def _zero() -> object:
@@ -239,7 +256,8 @@ def emit_call(emitter: Emitter, let: Let) -> None:
         inner.names = set()
     for var, value in zip(let.outs, values):
         if var in outer.uses:
-            storages = (Storage(False),) if var.type.dims else ()
+            known = tuple(s for e in operands for s in e.storages)
+            storages = (*dict.fromkeys(known), Storage(False)) if var.type.dims else ()
             outer.env[var] = outer.pending[var] = replace(value, storages=storages)
 
 

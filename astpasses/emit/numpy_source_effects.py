@@ -28,7 +28,6 @@ def target_of(emitter: Emitter, let: Let) -> Expr:
     fresh = isinstance(atom, Var) and not expr.storages and not expr.is_name and expr.operations > 0
     if fresh:
         expr = emitter.assign(out, expr)
-        emitter.block.env[atom] = expr
     elif atom not in inputs and (emitter.may_write(atom) or _views_apart(emitter, atom)):
         if not expr.is_name:
             expr = emitter.assign(atom, expr)
@@ -37,7 +36,6 @@ def target_of(emitter: Emitter, let: Let) -> Expr:
         copy = Expr(f"{expr.at(14)}.copy()", 14, out.type.plain, None, expr.reads, 1)
         expr = emitter.assign(out, copy)
     emitter.hold(out, named(expr.text, out, expr), expr.text)
-    emitter.block.names.add(expr.text) if fresh else None
     return expr
 
 

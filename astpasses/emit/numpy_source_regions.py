@@ -130,6 +130,7 @@ def _carry_variables(emitter: Emitter, loop: Loop) -> None:
         if mine and dead:
             emitter.flush(frozenset([expr.text]), spare=[atom])
             loop.targets.append(expr.text)
+            block.holder[expr.text] = out
             continue
         wish = wanted_name(out, let)
         wish = wanted_name(param, None) if out not in block.uses or out.name == let.primitive.name else wish
@@ -137,6 +138,7 @@ def _carry_variables(emitter: Emitter, loop: Loop) -> None:
         if target != wish:
             block.names.add(target)
         loop.targets.append(target)
+        block.holder[target] = out
         starting.append((target, strong(expr)))
     assign_all(emitter, starting, let=let)
 
@@ -247,16 +249,17 @@ def _finish_iteration(emitter: Emitter, loop: Loop, inner: Block, count: bool) -
     kept = results[: len(loop.kept)]
     store_rows(emitter, loop, inner)
     pairs, seen = [], []
+    borrowed_by_others = [
+        s for k, atom in enumerate(kept) if not loop.owned[k] for s in emitter.expr(atom).storages
+    ]
     for k, (atom, target) in enumerate(zip(kept, loop.targets)):
         expr = emitter.expr(atom)
         if expr.maybe_python and expr.text != target:
             emitter.need_numpy(expr)
         if loop.owned[k] and loop.kept[k].type.dims:
-            exclusive = (
-                not expr.storages
-                and expr.operations > 0
-                or (len(expr.storages) == 1 and expr.storages[0].owned and expr.storages[0] not in seen)
-            )
+            exclusive = _fresh(expr) or len(expr.storages) == 1 and expr.storages[0].owned
+            if any(s in expr.storages for s in (*seen, *borrowed_by_others)):
+                exclusive = False
             if not exclusive:
                 expr = replace(expr, text=f"{expr.at(ATOM)}.copy()", level=ATOM, parts=None)
             seen += expr.storages
@@ -265,6 +268,11 @@ def _finish_iteration(emitter: Emitter, loop: Loop, inner: Block, count: bool) -
     assign_all(emitter, pairs, accumulated)
     if count:
         emitter.line(f"{loop.index} += 1")
+
+
+def _fresh(expr: Expr) -> bool:
+    """Whether an expression makes an array of its own."""
+    return not expr.storages and expr.operations > 0
 
 
 def _results(emitter: Emitter, loop: Loop, counted: bool) -> None:

@@ -143,8 +143,8 @@ def _infix(emitter: Emitter, let: Let) -> Expr:
         operator, b = {"+": "-", "-": "+"}[operator], b.parts[1]
     if name in ("and_", "or_") and type_.dtype == bool and not type_.dims:
         operator = {"&": "and", "|": "or"}[operator]
-    if type_.dtype.kind in "iu" and not type_.dims and name in ("add", "sub", "mul", "shift_left"):
-        emitter.wrap_around |= a.weak is None and b.weak is None
+    if type_.dtype.kind == "u" and not type_.dims and name in ("add", "sub", "mul"):
+        emitter.wrap_around = True
     return _mark_python(emitter, let, [a, b], infix(operator, a, b, let.out.type))
 
 
@@ -173,7 +173,7 @@ def _pow(emitter: Emitter, let: Let) -> Expr:
         return call("integer_power", [strong(a), strong(b)], let.out.type)
     if let.out.type.dims and not b.type.dims:  # array ** scalar takes short cuts that np.power does not
         return call("np.power", [a, b], let.out.type)
-    emitter.wrap_around |= kind in "iu"
+    emitter.wrap_around |= kind == "u"
     return _mark_python(emitter, let, [a, b], infix("**", a, b, let.out.type))
 
 
@@ -191,7 +191,7 @@ def _integer_pow(emitter: Emitter, let: Let) -> Expr:
         emitter.numpy_scalars(x)
         power = literal(np.asarray(exponent, type_.dtype)[()])
         return call("np.power", [strong(x), power], type_)
-    emitter.wrap_around |= type_.dtype.kind in "iu" and not type_.dims
+    emitter.wrap_around |= type_.dtype.kind == "u" and not type_.dims
     square = infix("**", x, literal(np.int64(2)), type_) if type_.dims else infix("*", x, x, type_)
     if exponent <= 3:
         return square if exponent == 2 else infix("*", square, x, type_)

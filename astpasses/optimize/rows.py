@@ -19,16 +19,24 @@ pre_ad_safe = True
 def rows(function: Function) -> Function:
     lets = [map_regions(let, lambda region, operands: rows(region)) for let in function.lets]
     changed = any(a is not b for a, b in zip(lets, function.lets))
+    made: dict[Var, Let] = {}
     for position, let in enumerate(lets):
+        if let.primitive.name == "reshape":
+            made[let.out] = let
         if let.primitive.name != "loop":
             continue
+        sources = _narrow_sources(let, made)
+        if sources:
+            changed = True
+            lets[position] = let = _read(let, sources)
         narrow = _narrow_rows(function, lets, position)
         if narrow:
             changed = True
             lets[position], renamed = _stored(let, narrow)
             for later in range(position + 1, len(lets)):
                 if any(a in renamed for a in lets[later].args):
-                    lets[later] = _read(lets[later], renamed)
+                    loop = lets[later].primitive.name == "loop"
+                    lets[later] = _read(lets[later], renamed) if loop else replaced(lets[later], renamed)
     return Function(function.name, function.params, tuple(lets), function.results) if changed else function
 
 
@@ -48,15 +56,35 @@ def _narrow_rows(function: Function, lets: list[Let], position: int) -> list[int
         if len(_squeezed(out.type)) == out.type.ndim or out in function.results:
             continue
         users = [x for x in lets[position + 1 :] if out in x.args]
-        if users and all(x.primitive.name == "loop" and not _other_use(x, out) for x in users):
+        if users and all(_takes_rows(x, out) or _squeezes(x, out) for x in users):
             found.append(k)
     return found
 
 
-def _other_use(let: Let, var: Var) -> bool:
+def _takes_rows(let: Let, var: Var) -> bool:
+    """Whether the Let is a loop that only goes through `var`."""
+    if let.primitive.name != "loop":
+        return False
     roles: Roles = let.attributes["roles"]
-    count = len(let.args) - roles.rows
-    return var in let.args[:count]
+    return var not in let.args[: len(let.args) - roles.rows]
+
+
+def _squeezes(let: Let, var: Var) -> bool:
+    """Whether the Let leaves out just the dims of size 1 behind the first."""
+    return let.primitive.name == "reshape" and tuple(let.attributes["shape"]) == _squeezed(var.type)
+
+
+def _narrow_sources(let: Let, made: dict[Var, Let]) -> dict[Var, Var]:
+    """Rows of a loop that are reshaped from arrays with fewer dims of size 1."""
+    roles: Roles = let.attributes["roles"]
+    found: dict[Var, Var] = {}
+    for atom in let.args[len(let.args) - roles.rows :]:
+        maker = made.get(atom) if isinstance(atom, Var) else None
+        if isinstance(atom, Var) and maker is not None and isinstance(maker.args[0], Var):
+            inner = maker.args[0]
+            if inner.type.dims == _squeezed(atom.type) and inner.type.ndim < atom.type.ndim:
+                found[atom] = inner
+    return found
 
 
 def _stored(let: Let, narrow: list[int]) -> tuple[Let, dict[Var, Var]]:

@@ -54,6 +54,8 @@ def neg_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> 
 
 def dims_of(args: tuple) -> list | None:
     """The dims that i64 operands are known to be."""
+    if any(a.type.dims or a.type.dtype != np.int64 for a in args):
+        return None
     found = [a.type.value if isinstance(a, Var) else int(a.value) for a in args]
     return None if None in found or all(isinstance(d, int) for d in found) else found
 
