@@ -44,6 +44,13 @@ def run_native(function: Function, program: Program, arrays: tuple) -> list[np.n
                               callbacks=sites)
 
 
+def run_program(program: Program, arrays: list, results: list, sizes: list) -> list[np.ndarray]:
+    """Run a Program natively; `results`: (dims or rank, dtype) each."""
+    library = cython_build.build(emit(program).text, name=program.name)
+    values = [np.asarray(a, b.dtype) for a, b in zip(arrays, program.params)]
+    return dispatch.run_entry(library.address, values, [(dtype, dims) for dims, dtype in results], sizes)
+
+
 def close(got: Any, want: Any, ulps: int) -> bool:
     """Equal within `ulps` of the dtype, NaN equal to NaN; integers and bools exactly."""
     got, want = np.asarray(got), np.asarray(want)
