@@ -80,7 +80,8 @@ class ItemSource(Source):
         return self.parent.read()[self.index]
 
     def key(self) -> Hashable:
-        return ("item", self.parent.key(), self.index)
+        index = repr(self.index) if isinstance(self.index, slice) else self.index
+        return ("item", self.parent.key(), index)
 
     def __str__(self) -> str:
         return f"{self.parent}[{self.index!r}]"
