@@ -41,10 +41,10 @@ def resolve_slice(here: Session, index: slice, dim: DimLike) -> tuple[Atom, DimL
         need_concrete(bad, "a bound of a slice that runs backwards", int)
     low, low_value = _position(here, start, dim, 0)
     high, high_value = _position(here, stop, dim, dim)
-    if low is None or not here.is_bound(high - low if high is not None else low):
-        if high is None or low is None or not here.is_bound(high - low):
-            low = _bind(here, low, low_value, dim)
-            high = _bind(here, high, high_value, dim)
+    low = _bind(here, None, low_value, dim) if low is None else low
+    high = _bind(here, None, high_value, dim) if high is None else high
+    if not here.is_bound(high - low):
+        low, high = _bind(here, low, low_value, dim), _bind(here, high, high_value, dim)
     length = high - low
     if not here.facts.less_equal(low, high):
         length = dim_max(length, 0)

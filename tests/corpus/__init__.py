@@ -17,7 +17,8 @@ from typing import Any
 
 import numpy as np
 
-THEMES = ("branches", "whiles", "fors", "returns", "stores", "closures", "trees")
+THEMES = ("branches", "whiles", "fors", "returns", "stores", "closures", "trees", "scalars", "shapes", "reductions",
+          "indexing", "kernels", "objects")
 
 
 def cases(*themes: str) -> Iterator[tuple[str, Callable, tuple]]:

@@ -1,0 +1,96 @@
+"""Shapes: reshape, transpose, broadcasting, joining, splitting, creation."""
+import numpy as np
+
+
+def reshapes(a):
+    return a.reshape(4, 3), a.reshape((2, -1)), a.ravel(), np.reshape(a, 12), a.flatten()
+
+
+def transposes(a):
+    return a.T, a.transpose(), a.transpose(1, 0), np.swapaxes(a, 0, 1), np.moveaxis(a[None], 0, -1)
+
+
+def axes_in_and_out(a):
+    return a[None], a[:, None], np.expand_dims(a, 1), np.squeeze(a[None]), a[..., np.newaxis]
+
+
+def broadcasting(a, x):
+    return a + x, a * x[0], a - a[:, :1], np.broadcast_to(x, (2, 4))
+
+
+def joining(a):
+    return (np.concatenate([a, a]), np.concatenate((a, a), axis=1), np.stack([a, a], axis=1), np.vstack([a, a]),
+            np.hstack([a, a]))
+
+
+def splitting(a):
+    p, q = np.split(a, 2, axis=1)
+    return p + 1, q * 2, np.array_split(a, 2)
+
+
+def padding(a):
+    return np.pad(a, 1), np.pad(a, ((0, 1), (2, 0)), constant_values=7.0), np.pad(a, 1, mode="edge")
+
+
+def repeating(x):
+    return np.repeat(x, 2), np.tile(x, 3), np.tile(x, (2, 1)), np.repeat(x[None], 2, axis=0)
+
+
+def flipping(a):
+    return a[::-1], np.flip(a, 1), np.flip(a), np.roll(a, 1, axis=1), np.roll(a, 2), np.rot90(a)
+
+
+def creation():
+    return (np.zeros(3), np.ones((2, 2), dtype=np.int64), np.full(2, 7.5), np.eye(3), np.arange(5), np.arange(1, 4),
+            np.arange(0, 1, 0.25), np.linspace(0, 1, 5), np.array([1, 2, 3]), np.array([[1.0, 2], [3, 4]]))
+
+
+def creation_like(a):
+    return np.zeros_like(a), np.ones_like(a), np.full_like(a, 3), np.empty_like(a) * 0
+
+
+def array_of_staged(x, y):
+    return np.array([x, y, x * y]), np.array([[x, 1.0], [2.0, y]])
+
+
+def shape_arithmetic(a):
+    rows, columns = a.shape
+    return np.zeros((columns, rows + 1)), a.size, a.ndim, len(a), rows * columns
+
+
+def diagonals(a):
+    return np.diag(a), np.diag(a[0]), np.trace(a), np.diagonal(a, 1), np.tril(a), np.triu(a, 1)
+
+
+def meshes(x):
+    p, q = np.meshgrid(x, x[:2])
+    return p + q, np.outer(x, x)
+
+
+def one_hot(k):
+    return (k[:, None] == np.arange(4)).astype(np.float64)
+
+
+def attributes(a):
+    return a.shape, a.dtype == np.float64, a.itemsize, a.T.shape
+
+
+def zero_size(x):
+    return x[:0].sum(), np.zeros((0, 3)).shape, np.concatenate([x[:0], x])
+
+
+def rank_zero():
+    y = np.array(3.0)
+    y[...] = 4.0
+    return y + 1, y
+
+
+_M = np.arange(12.0).reshape(3, 4)
+_S = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]])
+_X = np.array([1.0, 2.0, 3.0, 4.0])
+CASES = [
+    (reshapes, (_M,)), (transposes, (_M,)), (axes_in_and_out, (_M,)), (broadcasting, (_M, _X)), (joining, (_M,)),
+    (splitting, (_M,)), (padding, (_M,)), (repeating, (_X,)), (flipping, (_M,)), (creation, ()), (creation_like, (_M,)),
+    (array_of_staged, (1.0, 2.0)), (shape_arithmetic, (_M,)), (diagonals, (_S,)), (meshes, (_X,)),
+    (one_hot, (np.array([0, 2, 3]),)), (attributes, (_M,)), (zero_size, (_X,)), (rank_zero, ()),
+]
