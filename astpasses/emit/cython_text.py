@@ -10,6 +10,7 @@ In: a scheduled `Program`. Out: `EmittedText(text, sites, ...)`. The text of y =
 """
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 
 from metaphrase.astpasses.schedule.nest import Fn, Program, Site
@@ -19,6 +20,8 @@ from .cython_prelude import prelude
 
 DIRECTIVES = ("# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, "
               "initializedcheck=False\n")
+
+_CAST = re.compile(r"<([a-z]+\d+)>")      # types that only a conversion mentions
 
 
 @dataclass(frozen=True)
@@ -33,7 +36,6 @@ class EmittedText:
 
 def emit(program: Program) -> EmittedText:
     """The module of a program."""
-    types: set[str] = set()
     helpers: set[str] = set()
     abi: set[str] = set()
     routines: dict[str, tuple[str, str]] = {}
@@ -41,11 +43,11 @@ def emit(program: Program) -> EmittedText:
     for fn in (*program.fns, program.entry):
         writer = FunctionWriter(program, fn, is_entry=fn is program.entry)
         bodies.append(writer.write())
-        types |= writer.types
+        types |= writer.types | set(_CAST.findall(bodies[-1]))
         helpers |= writer.printer.helpers
         abi |= writer.abi
         routines.update(writer.routines)
-    head = prelude(types, helpers, abi, [(b.name, b.data) for b in program.constants],
+    head = prelude(bodies, helpers, abi, [(b.name, b.data) for b in program.constants],
                    [c for c, _ in routines.values()], [d for _, d in routines.values()])
     text = DIRECTIVES + head + "\n\n" + "\n\n".join(bodies)
     return EmittedText(program.name, text, program.sites, "blas" in abi)

@@ -65,7 +65,8 @@ class CythonPrinter(ExpressionPrinter):
             return "(-9223372036854775807 - 1)", ATOM
         if value == -2**31 and name == "i32":
             return "(-2147483647 - 1)", ATOM
-        return str(value), ATOM if value >= 0 else UNARY
+        wide = "LL" if abs(value) >= 2**31 else ""     # without it Cython takes a large one for a Python int
+        return f"{value}{wide}", ATOM if value >= 0 else UNARY
 
     def float_literal(self, value: float, name: str) -> Text:
         if value != value:
