@@ -53,7 +53,8 @@ class Precision(enum.Enum):
 
 def stop_gradient(x: Any) -> Any:
     """x, a constant for every derivative."""
-    return tree.map(_stop_gradient, x)
+    leaves, structure = tree.flatten(x)
+    return structure.unflatten([_stop_gradient(leaf) for leaf in leaves])
 
 
 def rsqrt(x: Any) -> Any:
@@ -327,11 +328,13 @@ def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = Non
     """Sum over the paired axes of contraction, elementwise over the paired batch axes, outer over the
     rest."""
     (left_sum, right_sum), (left_batch, right_batch) = dimension_numbers
-    left, right = list(range(np.ndim(lhs))), [np.ndim(lhs) + k for k in range(np.ndim(rhs))]
+    letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+    left = list(letters[:np.ndim(lhs)])
+    right = list(letters[np.ndim(lhs):np.ndim(lhs) + np.ndim(rhs)])
     for a, b in (*zip(left_sum, right_sum), *zip(left_batch, right_batch)):
         right[b] = left[a]
-    kept = [left[a] for a in left_batch]
-    out = kept + [k for a, k in enumerate(left) if a not in (*left_sum, *left_batch)]
-    out += [k for b, k in enumerate(right) if b not in (*right_sum, *right_batch)]
-    product = np.einsum(lhs, left, rhs, right, out)
+    out = [left[a] for a in left_batch]
+    out += [letter for a, letter in enumerate(left) if a not in (*left_sum, *left_batch)]
+    out += [letter for b, letter in enumerate(right) if b not in (*right_sum, *right_batch)]
+    product = np.einsum(f"{''.join(left)},{''.join(right)}->{''.join(out)}", lhs, rhs)
     return product if preferred_element_type is None else product.astype(preferred_element_type)
