@@ -21,6 +21,7 @@ from metaphrase.ops.effects import check
 from metaphrase.ops.elementary import sqrt
 from metaphrase.ops.shape import broadcast, reshape
 
+from .knowledge import relate
 from .session import Session, session
 from .values import Number, Staged, StagedArray
 
@@ -221,6 +222,8 @@ def _weak_binary(symbol: str, left: Any, right: Any) -> Any:
         return _weak_power(here, left, right, kind)
     a, b = here.atom(left, WEAK[kind]), here.atom(right, WEAK[kind])
     out = here.emit(SPELLED[UFUNCS[symbol]], a, b)
+    if symbol in COMPARISONS and kind is int:
+        relate(here, out, symbol, dim_of(left), dim_of(right))
     return here.wrap(out, result, dim=_symbolic(symbol, left, right) if result is int else None)
 
 

@@ -23,6 +23,7 @@ from metaphrase.ops.shape import reshape
 
 from .closing import close, free_variables
 from .journal import BoxLocation, Location, StructureLocation
+from .knowledge import assuming, relate_both
 from .merging import Merger
 from .session import Region, Session, session
 from .signals import BranchRaised, TrialOver
@@ -99,8 +100,10 @@ def branch(test: Any, then: Callable, otherwise: Callable, get: Callable, set_: 
     entry = list(get())
     here.tests.append(test)
     try:
-        first = run_side(here, "then", then, get, entry, set_)
-        second = run_side(here, "otherwise", otherwise, get, entry, set_)
+        with assuming(here, test, True):
+            first = run_side(here, "then", then, get, entry, set_)
+        with assuming(here, test, False):
+            second = run_side(here, "otherwise", otherwise, get, entry, set_)
     finally:
         here.tests.pop()
     if first.raised or second.raised:
@@ -151,7 +154,7 @@ def _as_it_was(end: End) -> Iterator[None]:
 def _emit(here: Session, test: Atom, first: End, second: End, merger: Merger) -> tuple:
     atoms = []
     for side, end in enumerate((first, second)):
-        with _as_it_was(end), here.inside(end.region):
+        with _as_it_was(end), here.inside(end.region), assuming(here, test, side == 0):
             atoms.append([task() for task in merger.tasks[side]])
     effects = any(let.primitive.effect or any(True for _ in let.regions())
                   for end in (first, second) for let in end.region.builder.lets)
@@ -225,8 +228,16 @@ def lazily(symbol: str, first: Any, rest: Callable) -> Any:
     simple = _eagerly(here, symbol, first, test, rest)
     if simple is not None:
         return simple
-    return choose(Number(here, test, bool), rest, lambda: first) if symbol == "and" else choose(
-        Number(here, test, bool), lambda: first, rest)
+    held = []
+
+    def second() -> Any:
+        held[:] = [rest()]
+        return held[0]
+    sides = (second, lambda: first) if symbol == "and" else (lambda: first, second)
+    made = choose(Number(here, test, bool), *sides)
+    if held and isinstance(made, Number) and isinstance(held[0], Number):
+        relate_both(here, symbol, made._atom, test, held[0]._atom)
+    return made
 
 
 def _eagerly(here: Session, symbol: str, first: Any, test: Atom, rest: Callable) -> Number | None:
@@ -234,7 +245,7 @@ def _eagerly(here: Session, symbol: str, first: Any, test: Atom, rest: Callable)
     held = []
     mark = here.journal.mark()
     region = Region("operand", mark)
-    with here.inside(region):
+    with here.inside(region), assuming(here, test, symbol == "and"):
         try:
             held.append(rest())
         except BranchRaised:
@@ -254,4 +265,5 @@ def _eagerly(here: Session, symbol: str, first: Any, test: Atom, rest: Callable)
         return second  # type: ignore[return-value]
     here.region.builder.lets += region.builder.lets
     out = here.emit(core_and if symbol == "and" else core_or, test, here.atom(second))
+    relate_both(here, symbol, out, test, here.atom(second))
     return here.wrap(out, bool if first.python and second.python else None)

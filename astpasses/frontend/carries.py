@@ -112,9 +112,9 @@ class Pass:
     def number(self, path: Path, spec: Spec, initial: Callable[[], Atom]) -> Number:
         param = self.carry(path, Array(spec.dtype), initial)
         dim = None
-        if spec.python is int and spec.low:
+        if spec.python is int:
             name = fresh_symbol(param.name + "#")
-            self.here.facts.learn(name, 0, None)
+            self.here.facts.learn(name, 0 if spec.low else None, None)
             dim = Sym(name)
         return Number(self.here, param, spec.python, dim)
 

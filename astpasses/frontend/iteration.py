@@ -25,8 +25,8 @@ from .session import Session, log, session
 from .signals import TrialOver
 from .values import Number, StagedArray
 
-UNROLL = 4
-NEST = 16
+UNROLL = 3
+NEST = 6
 LIMIT = 4096
 
 
@@ -37,7 +37,7 @@ class Ranged:
     length: DimLike
     item: Callable[[Any, list], Any]
     rows: list[StagedArray] = field(default_factory=list)
-    by_view: "Ranged | None" = None
+    by_view: Ranged | None = None
 
     def __iter__(self) -> Iterator:
         if not isinstance(self.length, int):

@@ -15,7 +15,16 @@ from metaphrase.core.types import Array, CoreTypeError, dtype_name
 from .convert import Outer
 from .plain import Undefined
 from .session import Session
-from .sources import AttributeSource, CellSource, GlobalSource, Guard, ItemSource, ObjectSource, Source, structure
+from .sources import (
+    AttributeSource,
+    CellSource,
+    GlobalSource,
+    Guard,
+    ItemSource,
+    ObjectSource,
+    Source,
+    structure,
+)
 from .text import Text
 from .values import Box, Maybe, Number, Poison, Staged, StagedArray
 

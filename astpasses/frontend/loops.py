@@ -23,6 +23,7 @@ from metaphrase.source import SourceError, Span
 from .carries import Carry, Pass, Path
 from .closing import close, free_variables
 from .journal import BoxLocation, Location, StructureLocation
+from .knowledge import assuming
 from .phi import Phi, UnknownAlias
 from .session import Region, Session
 from .signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
@@ -157,7 +158,8 @@ def _pass(here: Session, loop: Loop, entry: list, plan: dict, heap: list[Locatio
             raise TrialOver("the loop's test writes to an array or object", loop.span, "write before the test")
     with here.inside(body):
         values = [here.wrap(v) if not v.type.dims else StagedArray(Box(here, v)) for v in rows]
-        loop.step(counter, list(values))
+        with assuming(here, condition, True):
+            loop.step(counter, list(values))
         outside = list(loop.get())
         for name, value, made, out in zip(loop.names, entry, inside, outside):
             work.leave((name,), value, made, out)

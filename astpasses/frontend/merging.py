@@ -111,8 +111,8 @@ class Merger:
     def partial(self, a: Any, b: Any, name: str) -> Maker:
         """A variable that one side has not bound (or left None)."""
         here = self.here
-        missing = next((v.missing if isinstance(v, Maybe) else v for v in (a, b)
-                        if v is None or isinstance(v, (Undefined, Maybe))))
+        missing = next(v.missing if isinstance(v, Maybe) else v for v in (a, b)
+                        if v is None or isinstance(v, (Undefined, Maybe)))
         if isinstance(a, Undefined) and isinstance(b, Undefined):
             return lambda outs: a
         values = [None if v is None or isinstance(v, Undefined) else v.value if isinstance(v, Maybe) else v

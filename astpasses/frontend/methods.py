@@ -149,7 +149,7 @@ class _At:
     def __init__(self, array: StagedArray):
         self.array = array
 
-    def __getitem__(self, index: Any) -> "_Place":
+    def __getitem__(self, index: Any) -> _Place:
         return _Place(self.array, index)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from metaphrase.source import UnsupportedError
 
-from .arithmetic import SPELLED, dims_of, dtype_of, elementwise, operand, resolve, spread, broadcast_dims
+from .arithmetic import SPELLED, broadcast_dims, dims_of, dtype_of, elementwise, operand, resolve, spread
 from .calls import UFUNC_METHODS, has_staged
 from .library_calls import library_handler
 from .session import session

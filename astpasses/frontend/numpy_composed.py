@@ -13,7 +13,17 @@ from metaphrase.core.types import is_inexact
 from metaphrase.ops.compare import and_, not_, or_, select, xor
 from metaphrase.ops.shape import convert
 
-from .arithmetic import SPELLED, WEAK, broadcast_dims, dims_of, dtype_of, elementwise, operand, spread, weak_type
+from .arithmetic import (
+    SPELLED,
+    WEAK,
+    broadcast_dims,
+    dims_of,
+    dtype_of,
+    elementwise,
+    operand,
+    spread,
+    weak_type,
+)
 from .branches import truth_atom
 from .calls import call_value, handles, has_staged
 from .numpy_calls import composed

@@ -130,8 +130,8 @@ def add_at(target: StagedArray, indices: Any, values: Any) -> None:
 
 @handles(np.bincount)
 def bincount(x: Any, weights: Any = None, minlength: int = 0) -> StagedArray:
-    from .demand import need_concrete
     from .creation import zeros
+    from .demand import need_concrete
     x = as_array(x)
     if not minlength:
         need_concrete(x, "the largest value in np.bincount", int, "give minlength")

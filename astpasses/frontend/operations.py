@@ -18,6 +18,7 @@ from metaphrase.ops.effects import check
 from .branches import branch, choose, lazily, static_truth, truth_atom
 from .convert import Outer
 from .journal import AttributeLocation, CellLocation, ItemLocation, StructureLocation
+from .knowledge import relate_not
 from .literals import assertion_text, elements, lift_outer
 from .plain import INPLACE, PlainStager, Undefined
 from .session import current_session, session
@@ -58,7 +59,10 @@ def negated(value: Any) -> Any:
     if known is not None:
         return not known
     here = session()
-    return here.wrap(here.emit(not_, truth_atom(here, value)), bool)
+    test = truth_atom(here, value)
+    out = here.emit(not_, test)
+    relate_not(here, out, test)
+    return here.wrap(out, bool)
 
 
 class StagedStager(PlainStager):

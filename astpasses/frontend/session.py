@@ -34,13 +34,13 @@ log = logging.getLogger("metaphrase")
 _threads = threading.local()
 
 
-def current_session() -> "Session | None":
+def current_session() -> Session | None:
     """The session whose staging is under way in this thread."""
     stack = getattr(_threads, "sessions", None)
     return stack[-1] if stack else None
 
 
-def session() -> "Session":
+def session() -> Session:
     found = current_session()
     assert found is not None, "no staging is under way"
     return found
@@ -84,10 +84,11 @@ class Session:
         self.entered_guards: set[Any] = set()
         self.tests: list[Any] = []
         self.outer_cells: list[types.CellType] = []
+        self.relations: dict[Any, tuple] = {}
 
     # --- the stack of sessions and regions ----------------------------------------------------------------------
 
-    def __enter__(self) -> "Session":
+    def __enter__(self) -> Session:
         if not hasattr(_threads, "sessions"):
             _threads.sessions = []
         _threads.sessions.append(self)

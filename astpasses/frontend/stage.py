@@ -22,8 +22,8 @@ from metaphrase.core.ir import Var
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
 from metaphrase.source import UnsupportedError
 
-from .arithmetic import WEAK
 from . import tables  # noqa: F401  (registers the handlers)
+from .arithmetic import WEAK
 from .calls import call_value
 from .closing import close
 from .outputs import Collector

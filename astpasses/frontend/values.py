@@ -32,7 +32,7 @@ class Staged:
     """What numbers and arrays share. Operators, and NumPy's own dispatch as a net behind the table of calls."""
 
     __slots__ = ()
-    session: "Session"
+    session: Session
     __hash__ = None  # type: ignore[assignment]
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
@@ -123,7 +123,7 @@ class Number(Staged):
 
     __slots__ = ("session", "_atom", "python", "dim")
 
-    def __init__(self, session: "Session", atom: Atom | None, python: type | None, dim: DimLike | None = None):
+    def __init__(self, session: Session, atom: Atom | None, python: type | None, dim: DimLike | None = None):
         self.session, self._atom, self.python, self.dim = session, atom, python, dim
 
     @property
@@ -158,7 +158,7 @@ class Box:
 
     __slots__ = ("session", "atom", "version", "origin", "phi", "known", "handles", "label", "region")
 
-    def __init__(self, session: "Session", atom: Atom, origin: Any = None):
+    def __init__(self, session: Session, atom: Atom, origin: Any = None):
         self.session, self.atom, self.version, self.origin = session, atom, 0, origin
         self.phi: Any = None
         self.known: np.ndarray | None = None

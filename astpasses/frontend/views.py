@@ -29,10 +29,10 @@ class Rectangle:
     shape: tuple
     step: tuple[int, ...]
 
-    def read(self, here: "Session", base: Atom) -> Atom:
+    def read(self, here: Session, base: Atom) -> Atom:
         return here.emit(core_slice, base, *self.starts, shape=self.shape, step=self.step)
 
-    def write(self, here: "Session", base: Atom, value: Atom) -> Atom:
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
         return here.emit(slice_update, base, value, *self.starts, step=self.step)
 
     def type(self, base: Array) -> Array:
@@ -46,10 +46,10 @@ class Pick:
     indices: tuple[Atom, ...]
     axes: tuple[int, ...]
 
-    def read(self, here: "Session", base: Atom) -> Atom:
+    def read(self, here: Session, base: Atom) -> Atom:
         return here.emit(gather, base, *self.indices, axes=self.axes)
 
-    def write(self, here: "Session", base: Atom, value: Atom) -> Atom:
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
         return here.emit(scatter, base, value, *self.indices, axes=self.axes, unique=True)
 
     def type(self, base: Array) -> Array:
@@ -62,10 +62,10 @@ class Reshape:
 
     shape: tuple
 
-    def read(self, here: "Session", base: Atom) -> Atom:
+    def read(self, here: Session, base: Atom) -> Atom:
         return here.emit(reshape, base, shape=self.shape)
 
-    def write(self, here: "Session", base: Atom, value: Atom) -> Atom:
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
         return here.emit(reshape, value, shape=base.type.dims)
 
     def type(self, base: Array) -> Array:
@@ -78,10 +78,10 @@ class Permute:
 
     axes: tuple[int, ...]
 
-    def read(self, here: "Session", base: Atom) -> Atom:
+    def read(self, here: Session, base: Atom) -> Atom:
         return here.emit(permute, base, axes=self.axes)
 
-    def write(self, here: "Session", base: Atom, value: Atom) -> Atom:
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
         return here.emit(permute, value, axes=inverse(self.axes))
 
     def type(self, base: Array) -> Array:
@@ -95,10 +95,10 @@ class Broadcast:
     shape: tuple
     axes: tuple[int, ...]
 
-    def read(self, here: "Session", base: Atom) -> Atom:
+    def read(self, here: Session, base: Atom) -> Atom:
         return here.emit(broadcast, base, shape=self.shape, axes=self.axes)
 
-    def write(self, here: "Session", base: Atom, value: Atom) -> Atom:
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
         raise AssertionError("a broadcast view is read-only")
 
     def type(self, base: Array) -> Array:
