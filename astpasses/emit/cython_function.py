@@ -26,7 +26,6 @@ class FunctionWriter:
     def __init__(self, program: Program, fn: Fn, is_entry: bool):
         self.program, self.fn, self.is_entry = program, fn, is_entry
         self.printer = CythonPrinter()
-        self.types: set[str] = set()
         self.abi: set[str] = set()
         self.routines: dict[str, tuple[str, str]] = {}
         self.lines: list[str] = []
@@ -47,9 +46,7 @@ class FunctionWriter:
         return name
 
     def type(self, dtype: np.dtype) -> str:
-        name = c_name(dtype)
-        self.types.add(name)
-        return name
+        return c_name(dtype)
 
     def pointer(self, buf: Buf) -> str:
         """The type of a pointer to `buf`: restrict, unless it changes places with another."""
@@ -84,7 +81,11 @@ class FunctionWriter:
         declarations = []
         for kind, names in sorted(self.variables.items()):
             star = "*" if kind.endswith("*") else ""     # a star belongs to one name, not to the line
-            declarations.append(f"    cdef {kind.rstrip('*')} {', '.join(star + n for n in names)}")
+            plain = [star + n for n in names if "[" not in n]
+            arrays = [star + n for n in names if "[" in n]
+            for group in (plain, arrays):
+                for first in range(0, len(group), 12):
+                    declarations.append(f"    cdef {kind.rstrip('*')} {', '.join(group[first:first + 12])}")
         return "\n".join([*head, *declarations, *self.lines]) + "\n"
 
     def head(self, fails: bool) -> list[str]:

@@ -4,6 +4,7 @@ In: what the functions use. Out: Cython declarations, with C in verbatim blocks.
 """
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -52,17 +53,18 @@ def _cython_type(name: str) -> str:
     return {"b1": "unsigned char", "f16": "unsigned short", "bf16": "unsigned short"}.get(name, "double")
 
 
-def prelude(types: set[str], helpers: set[str], abi: set[str], constants: Sequence[tuple[str, np.ndarray]],
+def prelude(bodies: Sequence[str], helpers: set[str], abi: set[str], constants: Sequence[tuple[str, np.ndarray]],
             routines: Sequence[str] = (), declarations: Sequence[str] = ()) -> str:
-    """The text before the functions. `routines`: C text of library calls; `declarations`: how Cython sees them."""
+    """The text before the functions `bodies`. `routines`: C text of library calls; `declarations`: how Cython sees
+    them."""
     made = with_needs(helpers)
-    types = types | {"i64"}
-    text = "\n".join([h.c for h in made] + [h.declaration for h in made] + list(routines))
-    types |= {t for t in (*FLOATS, *INTEGERS, *COMPLEX, "b1", "f16", "bf16") if _mentions(text, t)}
+    text = "\n".join([*bodies, *(h.c for h in made), *(h.declaration for h in made), *routines])
+    types = {"i64"} | {c_name(data.dtype) for _, data in constants}
+    types |= {t for t in (*FLOATS, *INTEGERS, *COMPLEX, "b1", "f16", "bf16") if re.search(rf"\b{t}(?:_p)?\b", text)}
     order = [t for t in ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "b1", "c128",
                          "c64") if t in types]
     rows = ['cdef extern from "abi.h" nogil:']
-    rows += ["    ctypedef long long i64 \"int64_t\"" if False else "    ctypedef long long int64_t"]
+    rows.append("    ctypedef long long int64_t")
     rows += ["", "cdef extern from * nogil:", '    """']
     rows += [f"    typedef {c_type(t)} {t};" for t in order]
     rows += [f"    typedef {t}* __restrict__ {t}_p;" for t in order]
@@ -83,11 +85,6 @@ def prelude(types: set[str], helpers: set[str], abi: set[str], constants: Sequen
     rows += ["        " + m for m in members] or ["        pass"]
     rows += ["    " + text for name, text in _FUNCTIONS.items() if name in abi]
     return "\n".join(rows) + "\n"
-
-
-def _mentions(text: str, word: str) -> bool:
-    import re
-    return re.search(rf"\b{word}\b", text) is not None
 
 
 def _elements(data: np.ndarray) -> str:

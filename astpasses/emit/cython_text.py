@@ -10,7 +10,6 @@ In: a scheduled `Program`. Out: `EmittedText(text, sites, ...)`. The text of y =
 """
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 from metaphrase.astpasses.schedule.nest import Fn, Program, Site
@@ -20,8 +19,6 @@ from .cython_prelude import prelude
 
 DIRECTIVES = ("# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, "
               "initializedcheck=False\n")
-
-_CAST = re.compile(r"<([a-z]+\d+)>")      # types that only a conversion mentions
 
 
 @dataclass(frozen=True)
@@ -43,7 +40,6 @@ def emit(program: Program) -> EmittedText:
     for fn in (*program.fns, program.entry):
         writer = FunctionWriter(program, fn, is_entry=fn is program.entry)
         bodies.append(writer.write())
-        types |= writer.types | set(_CAST.findall(bodies[-1]))
         helpers |= writer.printer.helpers
         abi |= writer.abi
         routines.update(writer.routines)

@@ -62,7 +62,7 @@ class CythonPrinter(ExpressionPrinter):
         if name[0] == "u" and name in ("u32", "u64"):
             return f"{value}{'U' if name == 'u32' else 'ULL'}", ATOM
         if value == -2**63:
-            return "(-9223372036854775807 - 1)", ATOM
+            return "(-9223372036854775807LL - 1)", ATOM
         if value == -2**31 and name == "i32":
             return "(-2147483647 - 1)", ATOM
         wide = "LL" if abs(value) >= 2**31 else ""     # without it Cython takes a large one for a Python int
