@@ -166,8 +166,8 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
             return NotImplemented
     left, right = operand(left), operand(right)
     if symbol == "@":
-        from .products import matmul
-        return matmul(left, right)
+        from .calls import call_value
+        return call_value(np.matmul, (left, right), {})
     if weak_type(left) is not None and weak_type(right) is not None:
         return _weak_binary(symbol, left, right)
     if symbol == "**":

@@ -26,7 +26,6 @@ from .sources import CellSource, GlobalSource, Guard, structure
 from .values import Maybe, Poison, Staged
 
 TABLE: dict[Any, Callable] = {}
-UFUNC_METHODS: dict[str, Callable] = {}
 _NATIVE = ("metaphrase.core", "metaphrase.ops", "metaphrase.astpasses", "metaphrase.runtime", "metaphrase.tree",
            "metaphrase._tree", "metaphrase.api", "metaphrase.source", "metaphrase.pipeline", "metaphrase.config")
 _PURE = {"math", "operator", "itertools", "functools", "numpy", "builtins", "cmath", "_operator", "_functools"}
@@ -96,9 +95,6 @@ def _handler(function: Any) -> Callable | None:
     if isinstance(function, np.ufunc):
         from .numpy_calls import ufunc_handler
         return ufunc_handler(function)
-    owner = getattr(function, "__self__", None)
-    if isinstance(owner, np.ufunc) and function.__name__ in UFUNC_METHODS:
-        return functools.partial(UFUNC_METHODS[function.__name__], owner)
     if function in SPELLED and getattr(function, "__module__", "") == "math":
         from .builtin_calls import math_handler
         return math_handler(function)
@@ -259,4 +255,4 @@ def _container_method(here: Session, target: Any, name: str, args: tuple, keywor
     return here.born(made) if name == "copy" else made
 
 
-__all__ = ["TABLE", "UFUNC_METHODS", "handles", "has_staged", "call_value", "call_method"]
+__all__ = ["TABLE", "handles", "has_staged", "call_value", "call_method"]

@@ -169,9 +169,8 @@ class _Place:
         return made
 
     def add(self, value: Any, **ignored: Any) -> StagedArray:
-        from .numpy_picking import add_at
         made = self._copy()
-        add_at(made, self.index, value)
+        call_value(np.add.at, (made, self.index, value), {})
         return made
 
     def _apply(self, function: Callable, value: Any) -> StagedArray:

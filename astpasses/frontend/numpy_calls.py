@@ -1,7 +1,7 @@
-"""NumPy's functions on staged values: the table of handlers, and what all of them share.
+"""NumPy's ufuncs on staged values, and what all calls with `out=` share.
 
-In: the arguments of `np.f(...)`. Out: staged values. Ufuncs that a primitive answers to (`Primitive.spellings`) need no
-entry here. The other handlers stand by theme in `numpy_shapes`, `numpy_reduce`, `numpy_composed`, `creation`, `products`.
+In: the arguments of `np.f(...)`. Out: staged values. A ufunc is answered by the library of `ops`, else by the primitive that
+names it among its spellings: a new primitive needs no entry here.
 """
 from __future__ import annotations
 
@@ -13,27 +13,15 @@ import numpy as np
 from metaphrase.source import UnsupportedError
 
 from .arithmetic import SPELLED, broadcast_dims, dims_of, dtype_of, elementwise, operand, resolve, spread
-from .calls import UFUNC_METHODS, has_staged
+from .calls import call_value, handles, has_staged
 from .library_calls import library_handler
 from .session import session
-from .values import StagedArray
-
-COMPOSED: dict[np.ufunc, Callable] = {}
-
-
-def composed(*functions: np.ufunc) -> Callable:
-    """Register a ufunc written with others."""
-    def register(handler: Callable) -> Callable:
-        for function in functions:
-            COMPOSED[function] = handler
-        return handler
-    return register
+from .values import Number, StagedArray
 
 
 def ufunc_handler(function: np.ufunc) -> Callable:
     """The handler of a ufunc: promotion, broadcasting, `out`, `where` and `dtype`."""
     def handler(*args: Any, out: Any = None, where: Any = True, dtype: Any = None, **keywords: Any) -> Any:
-        here = session()
         if len(args) > function.nin:
             args, out = args[:function.nin], args[function.nin]
         if isinstance(out, tuple):
@@ -44,20 +32,21 @@ def ufunc_handler(function: np.ufunc) -> Callable:
         if dtype is not None:
             from .methods import astype
             values = [astype(v, dtype) if hasattr(v, "dtype") else np.dtype(dtype).type(v) for v in values]
-        if function in COMPOSED:
-            result = COMPOSED[function](*values)
-        elif function in SPELLED:
-            result = elementwise(SPELLED[function], values, resolve(function, [dtype_of(v) for v in values]))
-        elif (rule := library_handler(function)) is not None:
-            result = rule(*values)
-        else:
-            raise UnsupportedError(f"numpy.{function.__name__} has no translation yet", here.span(),
-                                   code="no-translation", remedy="write it with functions that have one")
+        result = _apply(function, values)
         if where is not True:
-            from .numpy_composed import where_
-            result = where_(where, result, out if out is not None else result)
+            result = call_value(np.where, (where, result, out if out is not None else result), {})
         return result if out is None else store_out(out, result)
     return handler
+
+
+def _apply(function: np.ufunc, values: list) -> Any:
+    rule = library_handler(function)
+    if rule is not None:
+        return rule(*values)
+    if function in SPELLED:
+        return elementwise(SPELLED[function], values, resolve(function, [dtype_of(v) for v in values]))
+    raise UnsupportedError(f"numpy.{function.__name__} has no translation yet", session().span(),
+                           code="no-translation", remedy="write it with functions that have one")
 
 
 def store_out(out: Any, result: Any) -> Any:
@@ -74,39 +63,19 @@ def store_out(out: Any, result: Any) -> Any:
     return out
 
 
-def ufunc_reduce(function: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
-                 keepdims: bool = False, **keywords: Any) -> Any:
-    from .numpy_reduce import BY_UFUNC
-    if function not in BY_UFUNC:
-        raise UnsupportedError(f"numpy.{function.__name__}.reduce has no translation yet", session().span(),
-                               code="no-translation", remedy="write the reduction as a loop")
-    return BY_UFUNC[function](array, axis=axis, keepdims=keepdims)
+# --- questions about values -------------------------------------------------------------------------------------
+
+@handles(np.result_type)
+def result_type(*args: Any) -> np.dtype:
+    kinds = [dtype_of(a) if isinstance(a, (StagedArray, Number)) else a for a in args]
+    return np.result_type(*[k(0) if k in (int, float, complex) else k for k in kinds])
 
 
-def ufunc_outer(function: np.ufunc, a: Any, b: Any, **keywords: Any) -> Any:
-    from .calls import call_value
-    a, b = operand(a), operand(b)
-    rank = len(dims_of(b))
-    if rank and len(dims_of(a)):
-        a = a[(..., *[None] * rank)]
-    return call_value(function, (a, b), keywords)
+@handles(np.isscalar)
+def isscalar(value: Any) -> bool:
+    return isinstance(value, Number) or np.isscalar(value)
 
 
-def ufunc_at(function: np.ufunc, array: Any, indices: Any, values: Any = None) -> None:
-    from .numpy_picking import add_at
-    array = operand(array)
-    if function is np.add:
-        add_at(array, indices, operand(values))
-    elif function is np.subtract:
-        add_at(array, indices, -operand(values))
-    else:
-        raise UnsupportedError(f"numpy.{function.__name__}.at has no translation yet", session().span(),
-                               code="no-translation", remedy="use np.add.at, or a loop")
-
-
-def ufunc_accumulate(function: np.ufunc, array: Any, axis: int = 0, **keywords: Any) -> Any:
-    from .numpy_reduce import accumulate
-    return accumulate(function, operand(array), axis)
-
-
-UFUNC_METHODS.update(reduce=ufunc_reduce, outer=ufunc_outer, at=ufunc_at, accumulate=ufunc_accumulate)
+@handles(np.iscomplexobj)
+def iscomplexobj(value: Any) -> bool:
+    return value.dtype.kind == "c" if isinstance(value, (Number, StagedArray)) else np.iscomplexobj(value)

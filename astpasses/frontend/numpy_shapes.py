@@ -1,6 +1,7 @@
-"""Functions that move elements: reshape, transpose, concatenate, split, pad, flip, take, ...
+"""Functions that give views: reshape, transpose, squeeze, broadcast_to, split, flip, ...
 
-In: arrays. Out: views where NumPy gives views, copies where it copies.
+In: arrays. Out: views where NumPy gives views, copies where it copies. Functions that only copy are answered by the
+library of `ops`.
 """
 from __future__ import annotations
 
@@ -9,18 +10,33 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.dims import floordiv, product
-from metaphrase.ops.shape import broadcast
 from metaphrase.ops.shape import reshape as core_reshape
-from metaphrase.ops.structure import concatenate as core_concatenate
-from metaphrase.ops.structure import pad as core_pad
 
 from .arithmetic import broadcast_dims
 from .calls import handles
-from .creation import dims_given
-from .numpy_reduce import as_array, axes_of
+from .creation import array_from, dims_given
 from .session import session
-from .values import Number, StagedArray
+from .values import StagedArray
 from .views import Broadcast, Permute, Reshape, view
+
+
+def as_array(value: Any) -> StagedArray:
+    """Numbers as arrays of rank 0, lists as arrays."""
+    return value if isinstance(value, StagedArray) else array_from(value)
+
+
+def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
+    """`axis` as sorted, non-negative axes."""
+    if axis is None:
+        return tuple(range(rank))
+    out = []
+    for item in axis if isinstance(axis, (tuple, list)) else (axis,):
+        if not -rank <= int(item) < rank:
+            raise np.exceptions.AxisError(int(item), rank)
+        out.append(int(item) % rank)
+    if len(set(out)) != len(out):
+        raise ValueError("duplicate value in 'axis'")
+    return tuple(sorted(out))
 
 
 def is_contiguous(x: StagedArray) -> bool:
@@ -149,69 +165,7 @@ def atleast_2d(*arrays: Any) -> Any:
     return made[0] if len(made) == 1 else made
 
 
-# --- joining and splitting ------------------------------------------------------------------------------------------
-
-def _sequence(arrays: Any) -> list[StagedArray]:
-    from .literals import elements
-    return [as_array(a) for a in elements(session(), arrays)]
-
-
-@handles(np.concatenate)
-def concatenate(arrays: Any, axis: Any = 0, out: Any = None, *, dtype: Any = None, **ignored: Any) -> StagedArray:
-    here, parts = session(), _sequence(arrays)
-    if not parts:
-        raise ValueError("need at least one array to concatenate")
-    if any(p.ndim == 0 for p in parts):
-        raise ValueError("zero-dimensional arrays cannot be concatenated")
-    if axis is None:
-        parts, axis = [ravel(p) for p in parts], 0
-    (at,) = axes_of(axis, parts[0].ndim)
-    kind = np.result_type(*[p.dtype for p in parts]) if dtype is None else np.dtype(dtype)
-    atoms = [here.atom(p, kind) for p in parts]
-    from .arithmetic import equal_size
-    for k, atom in enumerate(atoms):
-        if atom.type.ndim != atoms[0].type.ndim:
-            raise here.shape_error("all the input array dimensions except for the concatenation axis must match "
-                                   f"exactly: {atoms[0].type} and {atom.type}")
-        for d, (have, want) in enumerate(zip(atom.type.dims, atoms[0].type.dims)):
-            if d != at and have != want:
-                if isinstance(have, int) and isinstance(want, int):
-                    raise here.shape_error("all the input array dimensions except for the concatenation axis must "
-                                           f"match exactly: {atoms[0].type} and {atom.type}")
-                atoms[k] = equal_size(here, atoms[k], d, want)
-    made = here.array(atoms[0] if len(atoms) == 1 else here.emit(core_concatenate, *atoms, axis=at))
-    if out is not None:
-        from .numpy_calls import store_out
-        return store_out(out, made)
-    return made
-
-
-@handles(np.stack)
-def stack(arrays: Any, axis: int = 0, out: Any = None, **ignored: Any) -> StagedArray:
-    parts = _sequence(arrays)
-    return concatenate([expand_dims(p, axis) for p in parts], axis, out)
-
-
-@handles(np.vstack)
-def vstack(arrays: Any, **ignored: Any) -> StagedArray:
-    return concatenate([atleast_2d(p) for p in _sequence(arrays)], 0)
-
-
-@handles(np.hstack)
-def hstack(arrays: Any, **ignored: Any) -> StagedArray:
-    parts = [atleast_1d(p) for p in _sequence(arrays)]
-    return concatenate(parts, 0 if parts[0].ndim == 1 else 1)
-
-
-@handles(np.column_stack)
-def column_stack(arrays: Any) -> StagedArray:
-    return concatenate([p if p.ndim > 1 else reshape(p, (-1, 1)) for p in _sequence(arrays)], 1)
-
-
-@handles(np.append)
-def append(a: Any, values: Any, axis: Any = None) -> StagedArray:
-    return concatenate([as_array(a), as_array(values)], axis)
-
+# --- splitting and turning ------------------------------------------------------------------------------------------
 
 @handles(np.split, np.array_split)
 def split(a: Any, sections: Any, axis: int = 0) -> list:
@@ -244,41 +198,6 @@ def vsplit(a: Any, sections: Any) -> list:
     return split(a, sections, 0)
 
 
-# --- repeating, turning, padding ------------------------------------------------------------------------------------
-
-@handles(np.repeat)
-def repeat(a: Any, repeats: Any, axis: Any = None) -> StagedArray:
-    here, x = session(), as_array(a)
-    x = ravel(x) if axis is None else x
-    (at,) = axes_of(0 if axis is None else axis, x.ndim)
-    if isinstance(repeats, StagedArray) and repeats.box.known is not None:
-        repeats = repeats.box.known
-    if isinstance(repeats, (list, tuple, np.ndarray)):
-        positions = np.repeat(np.arange(len(repeats)), repeats)
-        from .numpy_picking import take
-        return take(x, positions, at)
-    count = here.as_dim(repeats)
-    dims = x.type.dims
-    wide = (*dims[:at + 1], count, *dims[at + 1:])
-    axes = (*range(at + 1), *range(at + 2, len(wide)))
-    atom = here.emit(broadcast, x.read(), shape=wide, axes=axes)
-    return here.array(here.emit(core_reshape, atom, shape=(*dims[:at], dims[at] * count, *dims[at + 1:])))
-
-
-@handles(np.tile)
-def tile(a: Any, reps: Any) -> StagedArray:
-    here, x = session(), as_array(a)
-    counts = [here.as_dim(r) for r in (reps if isinstance(reps, (tuple, list)) else (reps,))]
-    rank = max(len(counts), x.ndim)
-    counts = [1] * (rank - len(counts)) + counts
-    dims = (1,) * (rank - x.ndim) + x.type.dims
-    atom = x.read()
-    wide = tuple(d for pair in zip(counts, dims) for d in pair)
-    have = [k for k in range(rank) if k >= rank - x.ndim]
-    atom = here.emit(broadcast, atom, shape=wide, axes=tuple(2 * k + 1 for k in have))
-    return here.array(here.emit(core_reshape, atom, shape=tuple(c * d for c, d in zip(counts, dims))))
-
-
 @handles(np.flip)
 def flip(a: Any, axis: Any = None) -> StagedArray:
     x = as_array(a)
@@ -308,51 +227,6 @@ def rot90(a: Any, k: int = 1, axes: Any = (0, 1)) -> StagedArray:
     return swapaxes(flip(x, j), i, j) if k == 1 else flip(swapaxes(x, i, j), j)
 
 
-@handles(np.roll)
-def roll(a: Any, shift: Any, axis: Any = None) -> StagedArray:
-    x = as_array(a)
-    if axis is None:
-        return reshape(roll(ravel(x), shift, 0), x.shape)
-    if isinstance(axis, (tuple, list)):
-        for each, at in zip(shift if isinstance(shift, (tuple, list)) else [shift] * len(axis), axis):
-            x = roll(x, each, at)
-        return x
-    (at,) = axes_of(axis, x.ndim)
-    n = x.shape[at]
-    if isinstance(n, int) and n == 0:
-        return x
-    lead = (slice(None),) * at
-    if isinstance(shift, Number):
-        from .creation import arange
-        from .numpy_picking import take
-        return take(x, (arange(n) - shift) % n, at)
-    cut = (n - shift % n) % n if isinstance(n, int) else n - shift % n
-    return concatenate([x[(*lead, slice(cut, None))], x[(*lead, slice(None, cut))]], at)
-
-
-@handles(np.pad)
-def pad(a: Any, pad_width: Any, mode: Any = "constant", *, constant_values: Any = 0, **ignored: Any) -> StagedArray:
-    here, x = session(), as_array(a)
-    widths = np.asarray(pad_width) if not isinstance(pad_width, dict) else None
-    if widths is None:
-        raise here.dtype_error("np.pad with a dict is not supported", remedy="give a pair for each axis")
-    widths = np.broadcast_to(widths, (x.ndim, 2)).tolist()
-    if mode == "constant":
-        if isinstance(constant_values, (tuple, list)):
-            raise here.dtype_error("np.pad with several constants is not supported", remedy="pad once for each")
-        atom = here.emit(core_pad, x.read(), here.atom(constant_values, x.dtype), low=tuple(w[0] for w in widths),
-                         high=tuple(w[1] for w in widths), interior=(0,) * x.ndim)
-        return here.array(atom)
-    if mode not in ("edge", "wrap", "reflect", "symmetric") or not all(isinstance(d, int) for d in x.type.dims):
-        raise here.dtype_error(f"np.pad with mode {mode!r} is not supported for this array",
-                               remedy="use mode='constant', or concatenate the borders")
-    from .numpy_picking import take
-    for axis, (low, high) in enumerate(widths):
-        if low or high:
-            x = take(x, np.pad(np.arange(x.type.dims[axis]), (low, high), mode=mode), axis)
-    return x
-
-
 @handles(np.shape)
 def shape(a: Any) -> tuple:
     return as_array(a).shape
@@ -367,19 +241,3 @@ def ndim(a: Any) -> int:
 def size(a: Any, axis: Any = None) -> Any:
     x = as_array(a)
     return session().size(product(x.type.dims) if axis is None else x.type.dims[axis])
-
-
-@handles(np.meshgrid)
-def meshgrid(*arrays: Any, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> list:
-    parts = [ravel(as_array(a)) for a in arrays]
-    order = list(range(len(parts)))
-    if indexing == "xy" and len(parts) > 1:
-        order[0], order[1] = 1, 0
-    shape_ = [None] * len(parts)
-    for k, part in zip(order, parts):
-        shape_[k] = part.shape[0]
-    out = []
-    for k, part in zip(order, parts):
-        lone = reshape(part, tuple(part.shape[0] if j == k else 1 for j in range(len(parts))))
-        out.append(lone if sparse else session().array(broadcast_to(lone, tuple(shape_)).read()))
-    return out

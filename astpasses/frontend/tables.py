@@ -4,9 +4,5 @@ from . import (  # noqa: F401
     creation,
     methods,
     numpy_calls,
-    numpy_composed,
-    numpy_picking,
-    numpy_reduce,
     numpy_shapes,
-    products,
 )
