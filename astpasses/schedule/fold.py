@@ -39,6 +39,7 @@ class _Uses:
     def __init__(self, body: tuple[Stmt, ...]):
         self.reads: Counter = Counter()
         self.writes: Counter = Counter()
+        self.combined: Counter = Counter()
         self.symbol_writes: Counter = Counter()
         self.symbol_reads: Counter = Counter()
         for stmt in walk(body):
@@ -55,6 +56,7 @@ class _Uses:
                 self.writes[stmt.buf] += 1
                 if stmt.monoid:
                     self.reads[stmt.buf] += 1
+                    self.combined[stmt.buf] += 1
             elif isinstance(stmt, Bind):
                 self.symbol_writes[stmt.name] += 1
             elif isinstance(stmt, (Call, Effect, Swap, Grow, SetDims, CallFn)):
@@ -283,9 +285,7 @@ def _without(block: tuple[Stmt, ...], uses: _Uses) -> tuple[Stmt, ...]:
     rows: list[Stmt] = []
     for stmt in block:
         if isinstance(stmt, Store) and stmt.buf.space == "temp" and not stmt.buf.carried:
-            # `s += x` reads s itself; nobody else may.
-            others = uses.reads[stmt.buf] - (1 if stmt.monoid else 0)
-            if uses.reads[stmt.buf] == 0 or stmt.monoid and others == 0 and uses.writes[stmt.buf] == 1:
+            if uses.reads[stmt.buf] == uses.combined[stmt.buf]:     # `s += x` reads s, but only for itself
                 continue
         if isinstance(stmt, Bind) and uses.symbol_reads[stmt.name] == 0:
             continue

@@ -123,6 +123,8 @@ class Block:
     def nest(self, axes: Sequence[Axis], body: Sequence[Stmt], first: Sequence[Stmt] = ()) -> None:
         for stmt in (*first, *body):
             stmt.span = self.span
+        if first and all(a.kind == "par" for a in axes):    # what the reduction runs along has one element
+            body, first = (*first, *body), ()
         if axes:
             self.emit(Nest(tuple(axes), tuple(body), tuple(first)))
         else:

@@ -30,7 +30,6 @@ class _Contents:
     arrays: dict[Buf, None] = field(default_factory=dict)
     written: set[Buf] = field(default_factory=set)
     scalars: dict[Buf, None] = field(default_factory=dict)
-    scalars_read_first: set[Buf] = field(default_factory=set)
     bound: set[str] = field(default_factory=set)
     read: set[str] = field(default_factory=set)
 
@@ -51,9 +50,12 @@ class _Outliner:
     def __init__(self, body: tuple[Stmt, ...]):
         self.fns: dict[str, Fn] = {}
         self.readers: dict[Buf | str, int] = {}
+        self.writers: dict[Buf, int] = {}
         for stmt in walk(body):
             for name in _names_read(stmt):
                 self.readers[name] = self.readers.get(name, 0) + 1
+            if isinstance(stmt, Store):
+                self.writers[stmt.buf] = self.writers.get(stmt.buf, 0) + 1
 
     def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []
@@ -78,7 +80,9 @@ class _Outliner:
         for stmt in inside:
             for name in _names_read(stmt):
                 local_reads[name] = local_reads.get(name, 0) + 1
-        escaping = [b for b in found.scalars if b in found.written and self._reads(b) > _count(local_reads, b)]
+        local_writes = [s.buf for s in inside if isinstance(s, Store)]
+        escaping = [b for b in found.scalars if b in found.written
+                    and (self._reads(b) > _count(local_reads, b) or self.writers[b] > local_writes.count(b))]
         if len(escaping) > 1 or any(self.readers.get(n, 0) > local_reads.get(n, 0) for n in found.bound):
             return None
         own = [b for b in found.arrays if b.space == "temp" and self.readers.get(b, 0) == local_reads.get(b, 0)

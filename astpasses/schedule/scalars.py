@@ -17,7 +17,7 @@ from .nest import Const, E, Index, Op, boolean, constant
 _RING = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b}
 # These are folded only on sizes and loop indices: on numbers that may wrap around, their algebra would not hold.
 _BOUNDED = {"max": dim_max, "min": dim_min}
-_QUOTIENTS = {"floor_divide": floordiv, "mod": mod, "remainder": mod}
+_QUOTIENTS = {"floor_div": floordiv, "mod": mod}
 _ORDER = {"lt", "le", "gt", "ge", "eq", "ne"}
 
 
