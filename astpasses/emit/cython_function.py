@@ -119,6 +119,8 @@ class FunctionWriter:
     def storage(self) -> None:
         """Scratch of known size is taken on entry."""
         room = STACK_BYTES
+        shared: list[tuple[Buf, int]] = []      # those of known size are parts of one piece of scratch
+        offset = 0
         for buf in self.fn.temps:
             name = self.type(buf.dtype)
             if not buf.dims:
@@ -135,8 +137,18 @@ class FunctionWriter:
                 self.variable(name, f"{buf.name}[{max(total, 1)}]")
                 continue
             self.variable(self.pointer(buf), buf.name)
+            if isinstance(total, int):
+                shared.append((buf, offset))
+                offset += (total*buf.dtype.itemsize + 127) // 64 * 64      # never two with the same low address bits
+                continue
             self.line(1, f"{buf.name} = <{self.pointer(buf)}>mp_scratch(c, {self.nbytes(buf)})")
             self.no_memory(1, buf.name)
+        if shared:
+            self.variable("char*", "mp_memory")
+            self.line(1, f"mp_memory = <char*>mp_scratch(c, {offset})")
+            self.no_memory(1, "mp_memory")
+            for buf, start in shared:
+                self.line(1, f"{buf.name} = <{self.pointer(buf)}>" + (f"(mp_memory + {start})" if start else "mp_memory"))
         for buf in self.program.results if self.is_entry else ():
             if buf.dims and buf.dynamic:
                 self.variable(f"{self.type(buf.dtype)}*", buf.name)

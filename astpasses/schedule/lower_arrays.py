@@ -68,7 +68,7 @@ def point(block: Block, let: Let) -> None:
             return WITH_ATTRIBUTES[native.expression](block, operands, attributes, dtype)
         return block.apply(native.expression, *operands, dtype=dtype)
 
-    block.define(let.out, at)
+    block.define(let.out, at, lazy=let.out in block.plan.inlined)
     if isinstance(size, str):
         bind_size(block, let, size)
 

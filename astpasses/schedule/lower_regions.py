@@ -277,10 +277,11 @@ def _writes_directly(made: Plan, body: Function, param: Var, result: int) -> boo
     if root is None or root not in made.position or made.roots.count(root) > 1:
         return False
     family = {v for v, storage in made.storage.items() if storage is param}     # all that live where it does
-    if any(family & bases for bases in made.aliases.values()):
+    if any(family & bases for bases in made.moved.values()):
         return False
     let = body.lets[made.position[root]]
-    uses = [use for v in family for use in made.uses.get(v, ())]
+    readers = family | {v for v in made.inlined if made.aliases[v] & family}
+    uses = [use for v in readers for use in made.uses.get(v, ())]
     if any(use > made.position[root] for use in uses):
         return False
     return isinstance(let.primitive.native, Point) or not any(use == made.position[root] for use in uses)

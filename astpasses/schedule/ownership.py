@@ -12,11 +12,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from metaphrase.core.ir import Function, Let, Var
-from metaphrase.core.native import Gather, Iota, Move, Put, Region
+from metaphrase.core.native import Gather, Iota, Move, Point, Put, Reduce, Region
 
 from .pieces import move_pieces
 
 Root = Var | None
+INLINED_OPERATIONS = 12     # of one expression
 
 
 @dataclass(eq=False)
@@ -33,7 +34,9 @@ class Plan:
     storage: dict[Var, Var] = field(default_factory=dict)
     uses: dict[Var, list[int]] = field(default_factory=dict)
     position: dict[Var, int] = field(default_factory=dict)
-    aliases: dict[Var, frozenset[Var]] = field(default_factory=dict)
+    aliases: dict[Var, frozenset[Var]] = field(default_factory=dict)    # what a lazy value reads
+    moved: dict[Var, frozenset[Var]] = field(default_factory=dict)      # of that, what it reads at other indices
+    inlined: set[Var] = field(default_factory=set)  # elementwise results written into their only reader
     rows: set[Var] = field(default_factory=set)     # results of a loop body that are rows, made in the body
     saved: set[Var] = field(default_factory=set)    # those of them that are copied out as soon as they are made
 
@@ -78,7 +81,7 @@ def plan(function: Function, owned: frozenset[int] = frozenset(), early: frozens
             made.storage[let.outs[out]] = made.storage[let.args[operand]]  # type: ignore[index]
             free.add(let.outs[out])
         made.shares[let] = shares
-        if is_lazy(let):
+        if is_lazy(let) or let.outs and let.outs[0] in made.inlined:
             continue
         for k, out in enumerate(let.outs):
             if out.type.dims and k not in shares:
@@ -92,7 +95,7 @@ def plan(function: Function, owned: frozenset[int] = frozenset(), early: frozens
 
 
 def _survey(made: Plan, early: frozenset[int]) -> None:
-    """Where each Var is used, and which Vars each lazy one reads."""
+    """Where each Var is used, which are lazy, and what these read."""
     function = made.function
     for place, let in enumerate(function.lets):
         for arg in let.args:
@@ -100,18 +103,40 @@ def _survey(made: Plan, early: frozenset[int]) -> None:
                 made.uses.setdefault(arg, []).append(place)
         for out in let.outs:
             made.position[out] = place
-        if is_lazy(let):
-            bases: set[Var] = set()
-            for arg in let.args:
-                if isinstance(arg, Var) and arg.type.dims:
-                    bases |= made.aliases.get(arg, frozenset()) | {arg}
-            made.aliases[let.out] = frozenset(bases)
+    _find_inlined(made)
+    for let in function.lets:
+        if is_lazy(let) or let.outs and let.outs[0] in made.inlined:
+            args = [a for a in let.args if isinstance(a, Var) and a.type.dims]
+            bases = frozenset().union(frozenset(args), *(made.aliases.get(a, frozenset()) for a in args))
+            made.aliases[let.out] = bases
+            made.moved[let.out] = bases if let.out not in made.inlined else frozenset().union(
+                frozenset(), *(made.moved.get(a, frozenset()) for a in args))
     for k, result in enumerate(function.results):
         if isinstance(result, Var) and k in early and result.type.dims and function.results.count(result) == 1:
             if result not in function.params:
                 made.rows.add(result)
         elif isinstance(result, Var) and not (k in early and result in function.params):
             made.uses.setdefault(result, []).append(len(function.lets))
+
+
+def _find_inlined(made: Plan) -> None:
+    """Elementwise results with one reader that reads each element once: they need no storage and no nest."""
+    function = made.function
+    size: dict[Var, int] = {}
+    for let in function.lets:
+        if not isinstance(let.primitive.native, Point) or not let.out.type.dims or let.out in function.results:
+            continue
+        uses = made.uses.get(let.out, [])
+        if len(uses) != 1:
+            continue
+        reader = function.lets[uses[0]]
+        native = reader.primitive.native
+        once = isinstance(native, (Point, Reduce)) or isinstance(native, Put) and reader.args.index(let.out) == 1
+        size[let.out] = 1 + sum(size.get(a, 0) for a in let.args if isinstance(a, Var))
+        if once and size[let.out] <= INLINED_OPERATIONS:
+            made.inlined.add(let.out)
+        else:
+            size[let.out] = 0
 
 
 def _read_after(made: Plan, var: Var, place: int) -> bool:
