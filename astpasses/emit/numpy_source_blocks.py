@@ -71,6 +71,7 @@ class Emitter:
         self.indent = 1
         self.blocks: list[Block] = []
         self.sizes: dict[str, str] = {}  # size symbol -> Python text
+        self.size_reads: set[str] = set()  # names that the texts of sizes read
         self.size_names: dict[str, str] = {}  # size symbol of a parameter -> its name, once it is needed
         self.storage_of: dict[str, tuple[Storage, ...]] = {}
         self.to_numpy: set[str] = set()  # scalar parameters that have to be NumPy scalars
@@ -181,7 +182,6 @@ class Emitter:
                 self.value(let)
             for var in block.dying.get(position, ()):
                 block.pending.pop(var, None)
-        block.position = len(block.function.lets)
 
     def value(self, let: Let) -> None:
         """A Let without effect: its expression waits or gets a name."""
@@ -281,7 +281,7 @@ class Emitter:
     def _protected(self, var: Var) -> frozenset[str]:
         """Names that the operands of the current Let read after the line that gives `var` its name."""
         block = self.block
-        if block.position >= len(block.function.lets):
+        if not 0 <= block.position < len(block.function.lets):
             return frozenset()
         let = block.function.lets[block.position]
         if var not in let.outs or let.primitive.region:
@@ -291,7 +291,7 @@ class Emitter:
 
     def _still_needed(self, old: Var, target: str) -> bool:
         position, lets = self.block.position, self.block.function.lets
-        if self.block.live_after(old) or position < len(lets) and old in lets[position].outs:
+        if target in self.size_reads or self.block.live_after(old) or lets and old in lets[position].outs:
             return True
         return any(
             target in e.reads and (block is not self.block or block.live_after(v))

@@ -193,7 +193,7 @@ def _leave(
             common = Storage(False)
             for position in holders:
                 storages[position].append(common)
-    for position, (k, target) in enumerate(zip(used, targets)):
+    for position, target in enumerate(targets):
         expr = exprs[position]
         for storage in expr.storages:
             storages[position] += borrowed.get(storage, () if storage.owned else (storage,))

@@ -221,6 +221,7 @@ def _as_dim(emitter: Emitter, let: Let) -> None:
         value = replace(value, text=target, level=14, reads=frozenset([target]), operations=0)
         emitter.block.holder[target] = out
     emitter.sizes[symbol] = value.text
+    emitter.size_reads |= value.reads
     emitter.block.env[out] = value
     if value.weak is None:
         emitter.line(f"if {value.text} < 0:")

@@ -19,7 +19,9 @@ from .numpy_source_blocks import Block, Emitter, assign_all
 from .numpy_source_effects import negated
 from .numpy_source_expressions import (
     ATOM,
+    COMPARE,
     INDEX_BITS,
+    NOT,
     Expr,
     Storage,
     name,
@@ -76,23 +78,26 @@ def emit_loop(emitter: Emitter, let: Let) -> None:
         loop.index = emitter.names.fresh(body.params[0].name if body.params[0].name != "_" else "i")
         scope.add(loop.index)
     length = let.attributes["length"]
+    as_while = length is None or condition is not None and counted and not loop.lists
     with emitter.inside(body) as inner:
         rows_in = _bind_parameters(emitter, loop, inner)
-        if length is None:
-            header = _while_header(emitter, loop, condition, needs_index)
-            exit_test = None
-        else:
-            header = for_header(emitter, loop, inner, rows_in, length, needs_index)
+        read_rows = exit_test = None
+        if length is not None:
+            header, read_rows = for_header(emitter, loop, inner, rows_in, length, needs_index)
             exit_test = condition
+        if as_while:
+            header, exit_test = _while_header(emitter, loop, needs_index), None
         with emitter.captured(deeper=1) as lines:
-            if header[1] is not None:
-                header[1](emitter)
+            if as_while:
+                header = _while_test(emitter, loop, header)
+            if read_rows is not None:
+                read_rows(emitter)
             if exit_test is not None:
-                _test(emitter, loop, exit_test)
+                _break_unless(emitter, _condition(emitter, loop, exit_test))
             emitter.run(inner)
-            _finish_iteration(emitter, loop, inner, length is None and needs_index)
+            _finish_iteration(emitter, loop, inner, as_while and needs_index)
     emitter.names.release(scope)
-    emitter.line(header[0], let)
+    emitter.line(header, let)
     emitter.lines += lines or ["    " * (emitter.indent + 1) + "pass"]
     _results(emitter, loop, counted)
 
@@ -148,7 +153,7 @@ def _may_take(emitter: Emitter, loop: Loop, wish: str, dying: Atom | None) -> bo
     value."""
     block = emitter.block
     old = block.holder.get(wish)
-    if old is None or wish in loop.targets or wish in emitter.sizes.values():
+    if old is None or wish in loop.targets or wish in emitter.size_reads:
         return False
     if (
         old in loop.let.args
@@ -207,25 +212,27 @@ def _bind_parameters(emitter: Emitter, loop: Loop, inner: Block) -> list[tuple[V
 # --- headers ---------------------------------------------------------------------------------------------
 
 
-def _while_header(emitter: Emitter, loop: Loop, condition: Function, needs_index: bool) -> tuple:
+def _while_header(emitter: Emitter, loop: Loop, needs_index: bool) -> str:
+    """Set up the counter of a `while`; its header where the number of iterations is bounded too."""
     if needs_index:
         emitter.line(f"{loop.index} = 0")
-    with emitter.captured(deeper=1) as lines:
-        test = _condition(emitter, loop, condition)
-    if not lines:
-        return f"while {test.text}:", None
-    return "while True:", lambda e: _break_unless(e, lines, test)
+    length = loop.let.attributes["length"]
+    return "" if length is None else f"{loop.index} < {emitter.dim_expr(length).at(COMPARE + 1)}"
 
 
-def _break_unless(emitter: Emitter, lines: list[str], test: Expr) -> None:
-    emitter.lines += lines
+def _while_test(emitter: Emitter, loop: Loop, bound: str) -> str:
+    """`while test:`; where the test needs lines of its own, `while True:` and a `break` in the body."""
+    start = len(emitter.lines)
+    test = _condition(emitter, loop, loop.let.attributes["cond"])
+    if len(emitter.lines) == start:
+        return f"while {bound} and {test.at(NOT)}:" if bound else f"while {test.text}:"
+    _break_unless(emitter, test)
+    return f"while {bound or 'True'}:"
+
+
+def _break_unless(emitter: Emitter, test: Expr) -> None:
     emitter.line(f"if {negated(test).text}:")
     emitter.line("    break")
-
-
-def _test(emitter: Emitter, loop: Loop, condition: Function) -> None:
-    test = _condition(emitter, loop, condition)
-    _break_unless(emitter, [], test)
 
 
 def _condition(emitter: Emitter, loop: Loop, condition: Function) -> Expr:
@@ -290,6 +297,7 @@ def _results(emitter: Emitter, loop: Loop, counted: bool) -> None:
     if symbol is not None:
         text = f"len({loop.lists[0].name})" if loop.lists else loop.index
         emitter.sizes[symbol] = text
+        emitter.size_reads.add(loop.lists[0].name if loop.lists else loop.index)
         if counted:
             if not loop.lists:
                 block.names.add(loop.index)

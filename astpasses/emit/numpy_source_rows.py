@@ -76,7 +76,7 @@ def for_header(emitter: Emitter, loop: Loop, inner: Block, rows: list, length, n
             done.add(source.name)
             pattern = _pattern(emitter, inner, source, rows)
             if pattern:
-                sources.append((f"{source.name}[::-1]" if source.backward and needs_index else source.name, pattern))
+                sources.append((source.name, pattern))
                 backward[source.name] = source.backward
         elif param in inner.uses:
             whole = outer_expr(outer, atom)
@@ -92,7 +92,10 @@ def for_header(emitter: Emitter, loop: Loop, inner: Block, rows: list, length, n
     if needs_index:
         span = f"range({emitter.dim(length)})"
         header = f"for {loop.index} in {f'reversed({span})' if reverse else span}:"
-        items = [(f"{target} = {source}[{loop.index}]") for source, target in sources]
+        items = []
+        for source, target in sources:  # a list filled from the end on has its rows in that order
+            place = f"-1 - {loop.index}" if backward.get(source) else loop.index
+            items.append(f"{target} = {source}[{place}]")
 
         def read(e: Emitter) -> None:
             for item in items:

@@ -1,7 +1,7 @@
 """Random programs: straight lines, branches, loops with carries, accumulators and rows, and writes in place.
 
-In: a seed, from hypothesis. Out: the program, its optimized form and both texts give the same bits; no argument is
-written to. A failure prints the seed and the text.
+In: a seed, from hypothesis. Out: the program, its optimized form and both texts give the same bits; no
+argument is written to. A failure prints the seed and the text.
 """
 
 from __future__ import annotations
@@ -44,8 +44,8 @@ NAMES = ("x", "y", "z", "total", "mul", "add", "sub", "w_bar", "E")
 class Maker:
     """Grows a program; `pool` holds the values in scope by type."""
 
-    def __init__(self, seed: int):
-        self.random = random.Random(seed)
+    def __init__(self, seed: int, derivative: bool = False):
+        self.random, self.derivative = random.Random(seed), derivative
 
     def function(self, name: str, params: list, wanted: list[Array], size: int, depth: int) -> Function:
         with Builder(name) as builder:
@@ -129,7 +129,8 @@ class Maker:
         return cond(test, *operands, branches=(no, yes))
 
     def loop(self, pool, depth):
-        pick = lambda most: [self.random.choice(KINDS) for _ in range(self.random.randrange(most + 1))]  # noqa: E731
+        # noqa: E731
+        pick = lambda most: [self.random.choice(KINDS) for _ in range(self.random.randrange(most + 1))]
         consts, carries, rows, outs = pick(2), pick(3), pick(2), pick(2)
         rows = [t for t in rows if t is not M]
         outs = [t for t in outs if t is not M]
@@ -139,7 +140,8 @@ class Maker:
         operands = [self.pick(pool, t) for t in (*consts, *carries)]
         operands += [self.pick(pool, V if t is F else M) for t in rows]
         roles = Roles(len(consts), len(carries), 0, len(rows))
-        if self.random.random() < 0.4 and not (rows and self.random.random() < 0.5):
+        early = self.random.random() < 0.4 and not (rows and self.random.random() < 0.5)
+        if early and not (rows and self.derivative):
             return self.conditional(operands, body, [I, *consts, *carries], roles)
         reverse = self.random.random() < 0.4
         return loop(*operands, body=body, cond=None, length=n, roles=roles, reverse=reverse)
@@ -161,8 +163,8 @@ class Maker:
         return [v for v in outs if v.type.plain in KINDS]
 
 
-def make(seed: int) -> Function:
-    maker = Maker(seed)
+def make(seed: int, derivative: bool = False) -> Function:
+    maker = Maker(seed, derivative)
     wanted = [maker.random.choice(KINDS) for _ in range(maker.random.randrange(1, 4))]
     return maker.function("f", [F, V, M, V], wanted, maker.random.randrange(3, 14), 2)
 
@@ -193,7 +195,7 @@ def gradient(function: Function) -> Function:
 
 
 def assert_agree(seed: int, derivative: bool = False) -> None:
-    function, args = make(seed), arguments(seed)
+    function, args = make(seed, derivative), arguments(seed)
     if derivative:
         args[3] = np.array([0.3, -0.0, 2.0])
         function = gradient(function)
