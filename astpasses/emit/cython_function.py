@@ -6,7 +6,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from metaphrase.astpasses.schedule.expressions import COMPARE, TIMES
+from metaphrase.astpasses.schedule.expressions import COMPARE, INFIX, TIMES
 from metaphrase.astpasses.schedule.nest import (Bind, Buf, Call, CallFn, Check, E, Effect, Fn, For, Grow, If, Load, Op,
                                                 Program, SetDims, Stmt, Store, Swap, While, expressions, loads, walk)
 from metaphrase.core.dims import DimLike, product
@@ -179,7 +179,12 @@ class FunctionWriter:
             self.variable(self.type(stmt.buf.dtype), stmt.buf.name)
         self.type(stmt.buf.dtype)
         if stmt.monoid is None:
-            self.line(depth, f"{target} = {self.expression(stmt.value)}")
+            value = stmt.value
+            if self.updates_itself(stmt):
+                assert isinstance(value, Op)
+                self.line(depth, f"{target} {INFIX[value.name][0]}= {self.expression(value.args[1])}")
+            else:
+                self.line(depth, f"{target} = {self.expression(value)}")
             return
         dtype = stmt.buf.dtype
         if stmt.monoid in _IN_PLACE and dtype.kind in "fiu" and c_name(dtype) not in ("f16", "bf16"):
@@ -193,6 +198,13 @@ class FunctionWriter:
         if stmt.monoid in ("any", "all") and dtype != bool:
             raise KeyError(f"monoid {stmt.monoid} on {dtype}")
         self.line(depth, f"{target} = {self.expression(combined)}")
+
+    def updates_itself(self, stmt: Store) -> bool:
+        """`x = x - y`, to be written `x -= y`."""
+        value = stmt.value
+        return (isinstance(value, Op) and value.name in ("add", "sub", "mul", "div") and self.printer.is_infix(value)
+                and value.args[0] == Load(stmt.buf, stmt.index) and stmt.buf.dtype.itemsize >= 4
+                and stmt.buf.dtype.kind in "fiu")
 
     def stmt_Bind(self, depth: int, stmt: Bind) -> None:
         self.variable("i64", stmt.name)

@@ -12,13 +12,15 @@ Floats are combined in another order than written, which NumPy's own sum does to
 """
 from __future__ import annotations
 
+import numpy as np
+
 from metaphrase.core.dims import DimLike, Sym, floordiv
 from metaphrase.core.types import is_float
 
 from .dependence import pinned
 from .lower_arrays import identity
-from .nest import (Bind, Buf, Call, E, For, Index, Load, Map, Stmt, Store, View, expressions, loads, map_expression, map_statement,
-                   parts, rename_statement, with_parts)
+from .nest import (Bind, Buf, Call, E, For, If, Index, Load, Map, Op, Stmt, Store, View, expressions, loads,
+                   map_expression, map_statement, parts, rename_statement, with_parts)
 from .values import Names
 
 LANES = 32          # of fewer, gcc unrolls the inner loop away before it vectorises
@@ -77,8 +79,7 @@ def _same_place(loop: For, load: Load) -> bool:
 def _rewritten(loop: For, sums: dict[Buf, str], names: Names) -> list[Stmt]:
     lanes = {buf: Buf(names.fresh(buf.name + "_lanes"), buf.dtype, (LANES,)) for buf in sums}
     start, lane, outer, rest = (names.fresh("i") for _ in range(4))
-    rows: list[Stmt] = [For(start, LANES, tuple(Store(lanes[b], (Sym(start),), identity(m, b.dtype))
-                                                for b, m in sums.items()), "par", loop.span)]
+    rows: list[Stmt] = []
     whole: DimLike = floordiv(loop.extent, LANES)
     if not isinstance(whole, int):
         name = names.fresh("blocks")
@@ -86,10 +87,17 @@ def _rewritten(loop: For, sums: dict[Buf, str], names: Names) -> list[Stmt]:
         whole = Sym(name)
     body = tuple(_laned(rename_statement(s, {loop.index: Sym(outer)*LANES + Sym(lane)}), lanes, lane)
                  for s in loop.body)
-    rows.append(For(outer, whole, (For(lane, LANES, body, "par", loop.span),), "red", loop.span))
+    blocks: list[Stmt] = [
+        For(start, LANES, tuple(Store(lanes[b], (Sym(start),), identity(m, b.dtype)) for b, m in sums.items()), "par",
+            loop.span),
+        For(outer, whole, (For(lane, LANES, body, "par", loop.span),), "red", loop.span)]
     for buf, monoid in sums.items():
-        rows.append(Call("lanes", (View(lanes[buf], (0,), (LANES,), (1,)),), (View(buf, ()),), (),
-                         (("monoid", monoid),), loop.span))
+        blocks.append(Call("lanes", (View(lanes[buf], (0,), (LANES,), (1,)),), (View(buf, ()),), (),
+                           (("monoid", monoid),), loop.span))
+    if isinstance(whole, int):
+        rows += blocks
+    else:   # a short loop does without the lanes
+        rows.append(If(Op("gt", (Index(whole), Index(0)), np.dtype(bool)), tuple(blocks), (), loop.span))
     left = loop.extent - whole*LANES
     if left != 0:
         tail = tuple(rename_statement(s, {loop.index: whole*LANES + Sym(rest)}) for s in loop.body)

@@ -49,7 +49,7 @@ cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil:
     while f64_abs(E - e*f64_sin(E) - M) > 1e-12:
         if mp_poll(c, 8):
             return MP_INTERRUPTED
-        E = E - (E - e*f64_sin(E) - M)/(1.0 - e*f64_cos(E))
+        E -= (E - e*f64_sin(E) - M)/(1.0 - e*f64_cos(E))
         trips += 1
     (<f64_p>buffers[2])[0] = E
     return 0

@@ -1,0 +1,40 @@
+"""What a schedule did that its reader should know: array copies inside loops.
+
+In: a Program. Out: one line a copy. A kernel that updates its arrays in place has none.
+
+    copies_in_loops(program) == ["out[i*n + j] = x[i*n + j] (kernel.py:12)"]
+"""
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from .nest import For, Load, Program, Stmt, Store, While, parts
+from .python_loops import PythonPrinter
+
+
+def copies_in_loops(program: Program) -> list[str]:
+    """Whole-array copies (a nest that only moves elements from one array to another) inside a sequential loop."""
+    return [line for fn in (*program.fns, program.entry) for line in _copies(fn.body, False)]
+
+
+def _copies(block: tuple[Stmt, ...], repeated: bool) -> Iterator[str]:
+    for stmt in block:
+        if isinstance(stmt, For) and stmt.kind == "par" and repeated and (copy := _is_copy(stmt)):
+            printer = PythonPrinter()
+            target, source = (printer.place(x)[0] for x in (Load(copy.buf, copy.index), copy.value))  # type: ignore
+            yield f"{target} = {source}" + (f" ({stmt.span})" if stmt.span else "")
+            continue
+        inside = repeated or isinstance(stmt, While) or isinstance(stmt, For) and stmt.kind == "seq"
+        for inner in parts(stmt):
+            yield from _copies(inner, inside)
+
+
+def _is_copy(nest: For) -> Store | None:
+    body = nest.body
+    while len(body) == 1 and isinstance(body[0], For):
+        body = body[0].body
+    if len(body) == 1 and isinstance(body[0], Store):
+        store = body[0]
+        if store.buf.dims and not store.monoid and isinstance(store.value, Load) and store.value.buf.dims:
+            return store
+    return None
