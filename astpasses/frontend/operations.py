@@ -267,7 +267,8 @@ class StagedStager(PlainStager):
             return
         if known is None:
             text, values = assertion_text(message())
-            here.emit(check, truth_atom(here, test), *values, exception="AssertionError", message=text)
+            here.emit(check, truth_atom(here, test), *map(here.atom, values), exception="AssertionError",
+                      message=text)
             return
         text = message()
         error = AssertionError(*([] if text is None else [text]))

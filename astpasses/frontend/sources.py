@@ -10,6 +10,8 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from .joins import same_static
 
 
@@ -104,7 +106,8 @@ class AttributeSource(Source):
 
 @dataclass(eq=False)
 class Guard:
-    """What staging relied on. `kind`: "value" (an immutable value), "object" (identity), "structure" (type and keys)."""
+    """What staging relied on. `kind`: "value" (an immutable value), "object" (identity), "structure" (type and
+    keys), "array" (any array)."""
 
     source: Source
     kind: str
@@ -118,6 +121,8 @@ class Guard:
             return False
         if self.kind == "object":
             return now is self.expected
+        if self.kind == "array":
+            return isinstance(now, np.ndarray)
         if self.kind == "structure":
             return structure(now) == self.expected
         return same_static(now, self.expected)
