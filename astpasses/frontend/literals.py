@@ -74,7 +74,6 @@ def capture_array(here: Session, value: np.ndarray, source: Source) -> StagedArr
     made = StagedArray(Box(here, param, origin=source), writeable=value.flags.writeable)
     made.box.region = here.regions[0]
     here.captures[("captured", source.key())] = (source, param)
-    here.guards.setdefault(source.key(), Guard(source, "array", "an array"))
     here.boxes[("captured", id(value))] = (made, value, source)
     return made
 

@@ -10,8 +10,6 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from .joins import same_static
 
 
@@ -106,8 +104,7 @@ class AttributeSource(Source):
 
 @dataclass(eq=False)
 class Guard:
-    """What staging relied on. `kind`: "value" (an immutable value), "object" (identity), "structure" (type and
-    keys), "array" (any array)."""
+    """What staging relied on. `kind`: "value" (an immutable value), "object" (identity), "structure" (type and keys)."""
 
     source: Source
     kind: str
@@ -121,8 +118,6 @@ class Guard:
             return False
         if self.kind == "object":
             return now is self.expected
-        if self.kind == "array":
-            return isinstance(now, np.ndarray)
         if self.kind == "structure":
             return structure(now) == self.expected
         return same_static(now, self.expected)
