@@ -102,7 +102,11 @@ class Emitter:
     def _remark(self, let: Let | None) -> str:
         """The user's line that a line of derivative code comes from, the first time."""
         span = let.span if let is not None else None
-        if span is None or span.role == "primal" or (span.file, span.line) == self.remark:
+        if let is None or span is None or let.primitive.region or (span.file, span.line) == self.remark:
+            return ""
+        if not any(
+            v.name.endswith({"adjoint": "_bar", "tangent": "_dot"}.get(span.role, "?")) for v in let.outs
+        ):
             return ""
         text = span.text().strip()
         self.remark = (span.file, span.line)

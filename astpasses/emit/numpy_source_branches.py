@@ -26,6 +26,7 @@ from .numpy_source_expressions import (
     strong,
 )
 from .numpy_source_names import wanted_name
+from .numpy_source_ownership import written
 from .numpy_source_spellings import STATEMENTS
 
 TERNARY_WIDTH = 60
@@ -37,8 +38,9 @@ def emit_cond(emitter: Emitter, let: Let) -> None:
     used = [k for k, v in enumerate(let.outs) if v in block.uses]
     if not used and not _has_effect(let):
         return
-    if all(_is_select(b) for b in branches) and len(used) == 1 and _as_expression(emitter, let, used[0]):
-        return
+    if len(used) == 1 and all(_is_select(b) for b in branches) and not _one_passes_on(emitter, let, used[0]):
+        if _as_expression(emitter, let, used[0]):
+            return
     operands = [emitter.named(a) for a in let.args[1:]]
     index = emitter.fitting(None, lambda: emitter.expr(let.args[0]), let.args[:1])
     if len(branches) > 2:
@@ -48,18 +50,19 @@ def emit_cond(emitter: Emitter, let: Let) -> None:
         for k, a in enumerate(let.args[1:])
     ]
     targets = _targets(emitter, let, used, handed)
-    bodies, storages = [], [[] for _ in used]  # type: ignore[var-annotated]
+    bodies: list[list[str]] = []
+    storages: list[list[Storage]] = [[] for _ in used]
+    exclusive = [True for _ in used]
     for branch in branches:
         with emitter.inside(branch) as inner, emitter.captured(deeper=1) as lines:
             borrowed = _bind(emitter, inner, operands, handed)
             emitter.run(inner)
-            _leave(emitter, inner, branch, used, targets, borrowed, storages)
+            _leave(emitter, inner, branch, used, targets, borrowed, storages, exclusive)
         bodies.append(lines)
     _write(emitter, let, index, bodies)
-    for k, target, found in zip(used, targets, storages):
+    for k, target, found, own in zip(used, targets, storages, exclusive):
         var = let.outs[k]
-        kinds = tuple(dict.fromkeys(found))
-        whole = (Storage(True),) if not kinds else (*kinds, Storage(False))
+        whole = (Storage(True),) if own else (*dict.fromkeys(found), Storage(False))
         emitter.hold(var, name(target, var.type, storages=whole if var.type.dims else ()), target)
 
 
@@ -144,31 +147,34 @@ def _bind(emitter: Emitter, inner: Block, operands: Sequence[Expr], handed: Sequ
 def _targets(emitter: Emitter, let: Let, used: Sequence[int], handed: Sequence[bool]) -> list[str]:
     """Names for the results: that of an operand which dies here and which a branch passes on, else a fresh
     one."""
-    block, targets = emitter.block, []
+    targets: list[str] = []
     for k in used:
-        out = let.outs[k]
-        wish = wanted_name(out, let)
-        chosen = None
-        for branch in let.attributes["branches"]:
-            result = branch.results[k]
-            if not isinstance(result, Var) or result not in branch.params:
-                continue
-            atom = let.args[1 + branch.params.index(result)]
-            if not isinstance(atom, Var) or block.live_after(atom):
-                continue
-            expr = emitter.expr(atom)
-            if (
-                expr.is_name
-                and block.holder.get(expr.text) is atom
-                and expr.text not in targets
-                and (wish == atom.name or out.name == let.primitive.name or expr.text == wish)
-            ):
-                chosen = expr.text
-                break
+        passed = [_passed_on(emitter, let, branch, k) for branch in let.attributes["branches"]]
+        chosen = next((p for p in passed if p is not None and p not in targets), None)
         if chosen is not None:
             emitter.flush(frozenset([chosen]))
-        targets.append(chosen or emitter.define(out, let))
+        targets.append(chosen or emitter.define(let.outs[k], let))
     return targets
+
+
+def _passed_on(emitter: Emitter, let: Let, branch: Function, k: int) -> str | None:
+    """The name of the dying operand that a branch gives as result k, as it is or written into."""
+    block, out, result = emitter.block, let.outs[k], branch.results[k]
+    origin = written(branch)[1].get(result, result) if isinstance(result, Var) else None
+    if not isinstance(origin, Var) or origin not in branch.params:
+        return None
+    atom = let.args[1 + branch.params.index(origin)]
+    if not isinstance(atom, Var) or block.live_after(atom) or let.args.count(atom) > 1:
+        return None
+    expr, wish = emitter.expr(atom), wanted_name(out, let)
+    if not expr.is_name or block.holder.get(expr.text) is not atom:
+        return None
+    return expr.text if wish == atom.name or out.name == let.primitive.name or expr.text == wish else None
+
+
+def _one_passes_on(emitter: Emitter, let: Let, k: int) -> bool:
+    """Whether the cond reads best as an `if` without `else`: `if c: s += x`."""
+    return sum(_passed_on(emitter, let, b, k) is not None for b in let.attributes["branches"]) == 1
 
 
 def _leave(
@@ -178,7 +184,8 @@ def _leave(
     used: Sequence[int],
     targets: Sequence[str],
     borrowed: dict,
-    storages: list,
+    storages: list[list[Storage]],
+    exclusive: list[bool],
 ) -> None:
     """The end of a branch: its results go to the names that all branches agree on."""
     raises = any(
@@ -187,6 +194,11 @@ def _leave(
     )
     pairs = []
     exprs = [emitter.expr(branch.results[k]) for k in used]
+    for position, e in enumerate(exprs):
+        alone = not e.storages and e.operations > 0 or len(e.storages) == 1 and e.storages[0].owned
+        shared = any(s in x.storages for x in exprs if x is not e for s in e.storages)
+        if not (raises and e.parts == ("undefined",)):
+            exclusive[position] &= alone and not shared and sum(x is e for x in exprs) == 1
     for storage in {s for e in exprs for s in e.storages if s.owned and s not in borrowed}:
         holders = [position for position, e in enumerate(exprs) if storage in e.storages]
         if len(holders) > 1:  # two results are the same array: neither may be written in place

@@ -17,6 +17,8 @@ from .numpy_source_arrays import gathered, permuted
 from .numpy_source_blocks import Emitter, named
 from .numpy_source_expressions import NOT, Expr, Storage, infix, prefix, strong
 from .numpy_source_indices import index_of
+from .numpy_source_names import DERIVED, named_by_user, wanted_name
+from .numpy_source_ownership import WRITES
 from .numpy_source_spellings import STATEMENTS, typed
 
 
@@ -27,16 +29,32 @@ def target_of(emitter: Emitter, let: Let) -> Expr:
     expr = emitter.expr(atom)
     fresh = isinstance(atom, Var) and not expr.storages and not expr.is_name and expr.operations > 0
     if fresh:
-        expr = emitter.assign(out, expr)
+        expr = emitter.assign(out, expr, _chain_name(emitter, out))
     elif atom not in inputs and (emitter.may_write(atom) or _views_apart(emitter, atom)):
         if not expr.is_name:
             expr = emitter.assign(atom, expr)
         emitter.flush_storage(expr.storages, spare=inputs)
     else:
         copy = Expr(f"{expr.at(14)}.copy()", 14, out.type.plain, None, expr.reads, 1)
-        expr = emitter.assign(out, copy)
+        expr = emitter.assign(out, copy, _chain_name(emitter, out))
     emitter.hold(out, named(expr.text, out, expr), expr.text)
     return expr
+
+
+def _chain_name(emitter: Emitter, out: Var) -> str | None:
+    """A name for an array that is written several times: that of the last state that has one of its own."""
+    block, found, last = emitter.block, None, out
+    for let in block.function.lets[block.position :]:
+        if let.primitive.name in WRITES and (let.out is out or let.args[0] is last):
+            last = let.out
+            if named_by_user(last, let) or DERIVED.search(last.name):
+                found = last
+    if found is None or found is out:
+        return None
+    name = emitter.names.fresh(wanted_name(found, block.makers[found]))
+    block.names.add(name)
+    block.holder[name] = out
+    return name
 
 
 def _views_apart(emitter: Emitter, atom: Atom) -> bool:

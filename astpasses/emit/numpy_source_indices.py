@@ -119,7 +119,9 @@ class Index:
 
 
 def _before_end(position: Any, dim: Any) -> bool:
-    """Whether a position is a fixed number of places before the end of a dim that is not a number."""
+    """Whether a position is a fixed number of places before the end; of a dim that is a number, one place."""
+    if isinstance(dim, int):
+        return isinstance(position, int) and position == dim - 1 and dim > 2
     return (
         not isinstance(dim, int)
         and not isinstance(position, int)

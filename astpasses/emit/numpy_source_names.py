@@ -141,7 +141,7 @@ def noun(operation: str, var: Var) -> str:
         return "mask" if var.type.dims else "test"
     if not var.type.dims and var.type.dtype.kind in "iu" and operation in ("add", "sub", "mul"):
         return "index"
-    if operation == "reshape" and not var.type.dims:
+    if operation in ("reshape", "gather") and not var.type.dims:
         return "value"
     return NOUNS.get(operation, re.sub(r"_$", "", operation))
 

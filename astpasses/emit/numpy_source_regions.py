@@ -145,7 +145,7 @@ def _carry_variables(emitter: Emitter, loop: Loop) -> None:
         loop.targets.append(target)
         block.holder[target] = out
         starting.append((target, strong(expr)))
-    assign_all(emitter, starting, let=let)
+    assign_all(emitter, starting)
 
 
 def _may_take(emitter: Emitter, loop: Loop, wish: str, dying: Atom | None) -> bool:
