@@ -1,16 +1,18 @@
 """Library calls as Cython lines.
 
-In: a `Call` and the function it stands in. Out: lines; the C of the routine goes into the writer's `routines`.
+In: a `Call` and the function it stands in. Out: lines; the C of the routine goes into the writer's
+`routines`.
 
     gemm(a, b, c) on C-contiguous f64   ->   mp_dgemm(c, c'N', c'N', n, m, k, 1.0, b, n, a, k, 0.0, out, n)
 """
+
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaphrase.astpasses.schedule.expressions import PLUS, address
+from metaphrase.astpasses.schedule.expressions import address
 from metaphrase.astpasses.schedule.nest import Call, View
 
 from .spell import c_name
@@ -19,12 +21,12 @@ if TYPE_CHECKING:
     from .cython_function import FunctionWriter
 
 
-def routine_text(writer: "FunctionWriter", stmt: Call) -> list[str]:
+def routine_text(writer: FunctionWriter, stmt: Call) -> list[str]:
     """The lines of one call."""
     return ROUTINES[stmt.routine](writer, stmt)
 
 
-def address_of(writer: "FunctionWriter", view: View) -> str:
+def address_of(writer: FunctionWriter, view: View) -> str:
     """A pointer to the first element of a view."""
     offset = address(view.index, view.buf.dims, writer.printer)
     writer.type(view.buf.dtype)
@@ -34,7 +36,7 @@ def address_of(writer: "FunctionWriter", view: View) -> str:
 _LETTER = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}
 
 
-def _gemm(writer: "FunctionWriter", stmt: Call) -> list[str]:
+def _gemm(writer: FunctionWriter, stmt: Call) -> list[str]:
     """C = A B in row-major order is C' = B' A' in BLAS's column-major order."""
     (a, b), (out,) = stmt.reads, stmt.writes
     (m, k), n = a.extents, b.extents[1]
@@ -51,16 +53,20 @@ def _gemm(writer: "FunctionWriter", stmt: Call) -> list[str]:
     one, zero = ("1.0", "0.0") if name in ("f32", "f64") else (f"{name}_one", f"{name}_zero")
     kind = name if name in ("f32", "f64") else "const void*"
     text = '#include "abi_blas.h"'
-    declaration = (f"void {routine}(mp_ctx* c, char ta, char tb, int m, int n, int k, {kind} alpha, const void* a, "
-                   f"int lda, const void* b, int ldb, {kind} beta, void* out, int ldc)")
+    declaration = (
+        f"void {routine}(mp_ctx* c, char ta, char tb, int m, int n, int k, {kind} alpha, const void* a, "
+        f"int lda, const void* b, int ldb, {kind} beta, void* out, int ldc)"
+    )
     if name in ("c64", "c128"):
         real = "f32" if name == "c64" else "f64"
         text += f"\nstatic const {real} {name}_one[] = {{1, 0}}, {name}_zero[] = {{0, 0}};"
         writer.routines[f"{name}_numbers"] = ("", f"const void* {name}_one\nconst void* {name}_zero")
     writer.routines[routine] = (text, declaration)
-    return [f"{routine}(c, {transposed[0]}, {transposed[1]}, {dim(n)}, {dim(m)}, {dim(k)}, {one}, "
-            f"{address_of(writer, b)}, {leading[0]}, {address_of(writer, a)}, {leading[1]}, {zero}, "
-            f"{address_of(writer, out)}, {dim(out.strides[0])})"]
+    return [
+        f"{routine}(c, {transposed[0]}, {transposed[1]}, {dim(n)}, {dim(m)}, {dim(k)}, {one}, "
+        f"{address_of(writer, b)}, {leading[0]}, {address_of(writer, a)}, {leading[1]}, {zero}, "
+        f"{address_of(writer, out)}, {dim(out.strides[0])})"
+    ]
 
 
 _SORT = """\
@@ -111,7 +117,8 @@ static void T_argsort(const T* x, i64 n, i64 step, i64* order, i64 stride, i64* 
             i64 mid = low + width < n ? low + width : n, high = low + 2*width < n ? low + 2*width : n;
             i64 i = low, j = mid;
             for (i64 k = low; k < high; k++)
-                to[k] = i < mid && (j >= high || !T_ahead(x[from[j]*step], x[from[i]*step])) ? from[i++] : from[j++];
+                to[k] = i < mid && (j >= high || !T_ahead(x[from[j]*step], x[from[i]*step])) ? from[i++] :
+                from[j++];
         }
         i64* other = from; from = to; to = other;
     }
@@ -129,42 +136,55 @@ def _ordered(text: str, dtype: np.dtype) -> str:
     elif name == "bf16":
         before = "bf16_to_f32(a) < bf16_to_f32(b)"
     import re
+
     return re.sub(r"\bT\b", name, text.replace("T_", name + "_").replace("BEFORE", before))
 
 
-def _sort(writer: "FunctionWriter", stmt: Call) -> list[str]:
+def _sort(writer: FunctionWriter, stmt: Call) -> list[str]:
     line, space = stmt.writes
     name = writer.type(line.buf.dtype)
     if name == "bf16":
         writer.printer.helpers.add("bf16_to_f32")
-    writer.routines[f"{name}_sort"] = (_ordered(_SORT, line.buf.dtype),
-                                       f"void {name}_sort({name}* x, i64 n, i64 stride, {name}* space)")
+    writer.routines[f"{name}_sort"] = (
+        _ordered(_SORT, line.buf.dtype),
+        f"void {name}_sort({name}* x, i64 n, i64 stride, {name}* space)",
+    )
     dim = writer.printer.dim
-    return [f"{name}_sort({address_of(writer, line)}, {dim(line.extents[0])}, {dim(line.strides[0])}, "
-            f"{address_of(writer, space)})"]
+    return [
+        f"{name}_sort({address_of(writer, line)}, {dim(line.extents[0])}, {dim(line.strides[0])}, "
+        f"{address_of(writer, space)})"
+    ]
 
 
-def _argsort(writer: "FunctionWriter", stmt: Call) -> list[str]:
+def _argsort(writer: FunctionWriter, stmt: Call) -> list[str]:
     (keys,), (line, space) = stmt.reads, stmt.writes
     name = writer.type(keys.buf.dtype)
     if name == "bf16":
         writer.printer.helpers.add("bf16_to_f32")
     writer.routines[f"{name}_argsort"] = (
         _ordered(_ARGSORT, keys.buf.dtype),
-        f"void {name}_argsort(const {name}* x, i64 n, i64 step, i64* order, i64 stride, i64* space)")
+        f"void {name}_argsort(const {name}* x, i64 n, i64 step, i64* order, i64 stride, i64* space)",
+    )
     dim = writer.printer.dim
-    return [f"{name}_argsort({address_of(writer, keys)}, {dim(keys.extents[0])}, {dim(keys.strides[0])}, "
-            f"{address_of(writer, line)}, {dim(line.strides[0])}, {address_of(writer, space)})"]
+    return [
+        f"{name}_argsort({address_of(writer, keys)}, {dim(keys.extents[0])}, {dim(keys.strides[0])}, "
+        f"{address_of(writer, line)}, {dim(line.strides[0])}, {address_of(writer, space)})"
+    ]
 
 
-def _lanes(writer: "FunctionWriter", stmt: Call) -> list[str]:
+def _lanes(writer: FunctionWriter, stmt: Call) -> list[str]:
     """The lanes of a reduction combined, halves first."""
     lanes, total, monoid = stmt.reads[0].buf, stmt.writes[0].buf, dict(stmt.info)["monoid"]
     name = writer.type(lanes.dtype)
-    combine = {"sum": "a + b", "prod": "a*b", "max": "(a >= b) | (a != a) ? a : b",
-               "min": "(a <= b) | (a != a) ? a : b"}[monoid]
+    combine = {
+        "sum": "a + b",
+        "prod": "a*b",
+        "max": "(a >= b) | (a != a) ? a : b",
+        "min": "(a <= b) | (a != a) ? a : b",
+    }[monoid]
     width, routine = lanes.dims[0], f"{name}_lanes_{monoid}"
-    writer.routines[routine] = (f"""\
+    writer.routines[routine] = (
+        f"""\
 static inline {name} {routine}({name}* lanes) {{
     for (int half = {width}/2; half; half /= 2)
         for (int k = 0; k < half; k++) {{
@@ -172,7 +192,9 @@ static inline {name} {routine}({name}* lanes) {{
             lanes[k] = {combine};
         }}
     return lanes[0];
-}}""", f"{name} {routine}({name}* lanes)")
+}}""",
+        f"{name} {routine}({name}* lanes)",
+    )
     call = f"{routine}({lanes.name})"
     if monoid in ("sum", "prod"):
         return [f"{total.name} {'+=' if monoid == 'sum' else '*='} {call}"]
@@ -181,4 +203,4 @@ static inline {name} {routine}({name}* lanes) {{
 
 ROUTINES = {"lanes": _lanes, "gemm": _gemm, "sort": _sort, "argsort": _argsort}
 
-__all__ = ["routine_text", "address_of", "ROUTINES", "PLUS"]
+__all__ = ["routine_text", "address_of", "ROUTINES"]

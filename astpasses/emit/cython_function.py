@@ -1,14 +1,36 @@
 """One function of a Program as Cython text.
 
-In: a `Fn`. Out: its lines, and what they need from the prelude (types, helpers, ABI members, library routines).
+In: a `Fn`. Out: its lines, and what they need from the prelude (types, helpers, ABI members, library
+routines).
 """
+
 from __future__ import annotations
 
 import numpy as np
 
 from metaphrase.astpasses.schedule.expressions import COMPARE, INFIX, TIMES
-from metaphrase.astpasses.schedule.nest import (Bind, Buf, Call, CallFn, Check, E, Effect, Fn, For, Grow, If, Load, Op,
-                                                Program, SetDims, Stmt, Store, Swap, While, expressions, loads, walk)
+from metaphrase.astpasses.schedule.nest import (
+    Bind,
+    Buf,
+    Call,
+    CallFn,
+    Check,
+    E,
+    Effect,
+    Fn,
+    For,
+    Grow,
+    If,
+    Load,
+    Op,
+    Program,
+    SetDims,
+    Stmt,
+    Store,
+    Swap,
+    While,
+    walk,
+)
 from metaphrase.core.dims import DimLike, product
 from metaphrase.core.types import i64
 
@@ -17,7 +39,7 @@ from .spell import CALL, CythonPrinter, c_name
 
 _COMBINE = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
 _IN_PLACE = {"sum": "+=", "prod": "*="}
-STACK_BYTES = 4096          # an array of known size up to this lives on the C stack
+STACK_BYTES = 4096  # an array of known size up to this lives on the C stack
 
 
 class FunctionWriter:
@@ -29,14 +51,14 @@ class FunctionWriter:
         self.abi: set[str] = set()
         self.routines: dict[str, tuple[str, str]] = {}
         self.lines: list[str] = []
-        self.variables: dict[str, dict[str, None]] = {}      # C type -> names
+        self.variables: dict[str, dict[str, None]] = {}  # C type -> names
         self.swapped = {b for s in walk(fn.body) if isinstance(s, Swap) for b in (s.a, s.b)}
         self.swapped |= {b for s in walk(fn.body) if isinstance(s, Grow) for b in s.bufs}
         self.swapped |= {s.buf for s in walk(fn.body) if isinstance(s, SetDims)}
         self.loops: list[str] = []
         self.capacities: set[str] = set()
 
-    # --- pieces of text ---------------------------------------------------------------------------------------------
+    # --- pieces of text ---------------------------------------------------------------------------
 
     def line(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
@@ -66,7 +88,7 @@ class FunctionWriter:
         dims = [d for d in (buf.dims if dims is None else dims) if d != 1]
         return "*".join([self.printer.dim(d, TIMES) for d in dims] + [str(size)])
 
-    # --- the function -----------------------------------------------------------------------------------------------
+    # --- the function -----------------------------------------------------------------------------
 
     def write(self) -> str:
         body_start = 1
@@ -80,12 +102,12 @@ class FunctionWriter:
         head = self.head(fails)
         declarations = []
         for kind, names in sorted(self.variables.items()):
-            star = "*" if kind.endswith("*") else ""     # a star belongs to one name, not to the line
+            star = "*" if kind.endswith("*") else ""  # a star belongs to one name, not to the line
             plain = [star + n for n in names if "[" not in n]
             arrays = [star + n for n in names if "[" in n]
             for group in (plain, arrays):
                 for first in range(0, len(group), 12):
-                    declarations.append(f"    cdef {kind.rstrip('*')} {', '.join(group[first:first + 12])}")
+                    declarations.append(f"    cdef {kind.rstrip('*')} {', '.join(group[first : first + 12])}")
         return "\n".join([*head, *declarations, *self.lines]) + "\n"
 
     def head(self, fails: bool) -> list[str]:
@@ -97,14 +119,20 @@ class FunctionWriter:
             for k, buf in enumerate((*self.program.params, *self.program.results)):
                 if buf.dims:
                     if (buf.name in self.used_names() or buf in self.swapped) and not (
-                            buf.dynamic and buf.space == "out"):
-                        rows.append(f"    cdef {self.pointer(buf)} {buf.name} = <{self.pointer(buf)}>buffers[{k}]")
+                        buf.dynamic and buf.space == "out"
+                    ):
+                        rows.append(
+                            f"    cdef {self.pointer(buf)} {buf.name} = <{self.pointer(buf)}>buffers[{k}]"
+                        )
                 elif buf.space == "arg" and buf.name in self.used_names():
                     name = self.type(buf.dtype)
                     rows.append(f"    cdef {name} {buf.name} = (<{name}_p>buffers[{k}])[0]")
             return rows
         params = ["mp_ctx* c"] if self.fn.fails else []
-        params += [f"{self.pointer(b)} {b.name}" if b.dims else f"{self.type(b.dtype)} {b.name}" for b in self.fn.bufs]
+        params += [
+            f"{self.pointer(b)} {b.name}" if b.dims else f"{self.type(b.dtype)} {b.name}"
+            for b in self.fn.bufs
+        ]
         params += [f"i64 {n}" for n in self.fn.sizes]
         given = self.fn.result
         kind = "int" if fails else self.type(given.dtype) if given is not None else "void"
@@ -113,13 +141,14 @@ class FunctionWriter:
     def used_names(self) -> set[str]:
         if not hasattr(self, "_used"):
             import re
+
             self._used = set(re.findall(r"[A-Za-z_]\w*", "\n".join(self.lines)))
         return self._used
 
     def storage(self) -> None:
         """Scratch of known size is taken on entry."""
         room = STACK_BYTES
-        shared: list[tuple[Buf, int]] = []      # those of known size are parts of one piece of scratch
+        shared: list[tuple[Buf, int]] = []  # those of known size are parts of one piece of scratch
         offset = 0
         for buf in self.fn.temps:
             name = self.type(buf.dtype)
@@ -139,7 +168,9 @@ class FunctionWriter:
             self.variable(self.pointer(buf), buf.name)
             if isinstance(total, int):
                 shared.append((buf, offset))
-                offset += (total*buf.dtype.itemsize + 127) // 64 * 64      # never two with the same low address bits
+                offset += (
+                    (total * buf.dtype.itemsize + 127) // 64 * 64
+                )  # never two with the same low address bits
                 continue
             self.line(1, f"{buf.name} = <{self.pointer(buf)}>mp_scratch(c, {self.nbytes(buf)})")
             self.no_memory(1, buf.name)
@@ -148,7 +179,11 @@ class FunctionWriter:
             self.line(1, f"mp_memory = <char*>mp_scratch(c, {offset})")
             self.no_memory(1, "mp_memory")
             for buf, start in shared:
-                self.line(1, f"{buf.name} = <{self.pointer(buf)}>" + (f"(mp_memory + {start})" if start else "mp_memory"))
+                self.line(
+                    1,
+                    f"{buf.name} = <{self.pointer(buf)}>"
+                    + (f"(mp_memory + {start})" if start else "mp_memory"),
+                )
         for buf in self.program.results if self.is_entry else ():
             if buf.dims and buf.dynamic:
                 self.variable(f"{self.type(buf.dtype)}*", buf.name)
@@ -165,7 +200,7 @@ class FunctionWriter:
         if len(self.lines) == before:
             self.line(depth, "pass")
 
-    # --- statements -------------------------------------------------------------------------------------------------
+    # --- statements -------------------------------------------------------------------------------
 
     def expression(self, e: E, strength: int = 0) -> str:
         return self.printer.text(e, strength)
@@ -195,16 +230,21 @@ class FunctionWriter:
                 self.line(depth, f"{target} {_IN_PLACE[stmt.monoid]} {self.expression(value)}")
             return
         combined = Op(_COMBINE[stmt.monoid], (Load(stmt.buf, stmt.index), stmt.value), dtype)
-        if stmt.monoid in ("any", "all") and dtype != bool:
+        if stmt.monoid in ("any", "all") and dtype.kind != "b":
             raise KeyError(f"monoid {stmt.monoid} on {dtype}")
         self.line(depth, f"{target} = {self.expression(combined)}")
 
     def updates_itself(self, stmt: Store) -> bool:
         """`x = x - y`, to be written `x -= y`."""
         value = stmt.value
-        return (isinstance(value, Op) and value.name in ("add", "sub", "mul", "div") and self.printer.is_infix(value)
-                and value.args[0] == Load(stmt.buf, stmt.index) and stmt.buf.dtype.itemsize >= 4
-                and stmt.buf.dtype.kind in "fiu")
+        return (
+            isinstance(value, Op)
+            and value.name in ("add", "sub", "mul", "div")
+            and self.printer.is_infix(value)
+            and value.args[0] == Load(stmt.buf, stmt.index)
+            and stmt.buf.dtype.itemsize >= 4
+            and stmt.buf.dtype.kind in "fiu"
+        )
 
     def stmt_Bind(self, depth: int, stmt: Bind) -> None:
         self.variable("i64", stmt.name)
@@ -276,13 +316,13 @@ class FunctionWriter:
     def stmt_Effect(self, depth: int, stmt: Effect) -> None:
         self.use("callback", "MP_RAISED")
         effects = [e for e in walk(self.fn.body) if isinstance(e, Effect)]
-        self.variable("void*", f"mp_args[{max(1, max(2*len(e.reads) for e in effects))}]")
+        self.variable("void*", f"mp_args[{max(1, max(2 * len(e.reads) for e in effects))}]")
         if room := max(sum(len(b.dims) for b in e.reads) for e in effects):
             self.variable("i64", f"mp_dims[{room}]")
         at = 0
         for k, buf in enumerate(stmt.reads):
-            self.line(depth, f"mp_args[{2*k}] = <void*>{buf.name if buf.dims else '&' + buf.name}")
-            self.line(depth, f"mp_args[{2*k + 1}] = {f'<void*>(mp_dims + {at})' if buf.dims else 'NULL'}")
+            self.line(depth, f"mp_args[{2 * k}] = <void*>{buf.name if buf.dims else '&' + buf.name}")
+            self.line(depth, f"mp_args[{2 * k + 1}] = {f'<void*>(mp_dims + {at})' if buf.dims else 'NULL'}")
             for dim in buf.dims:
                 self.line(depth, f"mp_dims[{at}] = {self.printer.dim(dim)}")
                 at += 1
@@ -304,7 +344,9 @@ class FunctionWriter:
 
     def stmt_Grow(self, depth: int, stmt: Grow) -> None:
         first = stmt.bufs[0]
-        if first.space == "stack":      # all stacks of a loop grow together, when the rows there are have been used up
+        if (
+            first.space == "stack"
+        ):  # all stacks of a loop grow together, when the rows there are have been used up
             rows = f"mp_{first.name}_rows"
             self.variables.setdefault("i64", {})[f"{rows} = 0"] = None
             self.line(depth, f"if {rows} < {self.printer.dim(stmt.length, COMPARE + 1)}:")
@@ -312,8 +354,11 @@ class FunctionWriter:
             self.use("grow")
             for buf in stmt.bufs:
                 size = self.nbytes(buf, buf.dims[1:])
-                self.line(depth + 1, f"{buf.name} = <{self.type(buf.dtype)}*>c.grow(c, {buf.name}, "
-                                     f"&mp_{buf.name}_room, {rows}*{size})")
+                self.line(
+                    depth + 1,
+                    f"{buf.name} = <{self.type(buf.dtype)}*>c.grow(c, {buf.name}, "
+                    f"&mp_{buf.name}_room, {rows}*{size})",
+                )
                 self.no_memory(depth + 1, buf.name)
             return
         for buf in stmt.bufs:
@@ -340,7 +385,11 @@ class FunctionWriter:
 
     def stmt_CallFn(self, depth: int, stmt: CallFn) -> None:
         fn = next(f for f in self.program.fns if f.name == stmt.fn)
-        args = (["c"] if fn.fails else []) + [b.name for b in stmt.bufs] + [self.printer.dim(d) for d in stmt.sizes]
+        args = (
+            (["c"] if fn.fails else [])
+            + [b.name for b in stmt.bufs]
+            + [self.printer.dim(d) for d in stmt.sizes]
+        )
         call = f"{stmt.fn}({', '.join(args)})"
         if not stmt.fails:
             self.line(depth, f"{stmt.result.name} = {call}" if stmt.result is not None else call)
@@ -351,4 +400,4 @@ class FunctionWriter:
         self.line(depth + 1, f"return {status}")
 
 
-__all__ = ["FunctionWriter", "COMPARE", "expressions", "loads"]
+__all__ = ["FunctionWriter"]

@@ -1,7 +1,9 @@
-"""The head of an emitted module: the ABI, the element types and the helpers that its functions use, and no others.
+"""The head of an emitted module: the ABI, the element types and the helpers that its functions use, and no
+others.
 
 In: what the functions use. Out: Cython declarations, with C in verbatim blocks.
 """
+
 from __future__ import annotations
 
 import re
@@ -53,16 +55,43 @@ def _cython_type(name: str) -> str:
     return {"b1": "unsigned char", "f16": "unsigned short", "bf16": "unsigned short"}.get(name, "double")
 
 
-def prelude(bodies: Sequence[str], helpers: set[str], abi: set[str], constants: Sequence[tuple[str, np.ndarray]],
-            routines: Sequence[str] = (), declarations: Sequence[str] = ()) -> str:
-    """The text before the functions `bodies`. `routines`: C text of library calls; `declarations`: how Cython sees
-    them."""
+def prelude(
+    bodies: Sequence[str],
+    helpers: set[str],
+    abi: set[str],
+    constants: Sequence[tuple[str, np.ndarray]],
+    routines: Sequence[str] = (),
+    declarations: Sequence[str] = (),
+) -> str:
+    """The text before the functions `bodies`. `routines`: C text of library calls; `declarations`: how
+    Cython sees them."""
     made = with_needs(helpers)
     text = "\n".join([*bodies, *(h.c for h in made), *(h.declaration for h in made), *routines])
     types = {"i64"} | {c_name(data.dtype) for _, data in constants}
-    types |= {t for t in (*FLOATS, *INTEGERS, *COMPLEX, "b1", "f16", "bf16") if re.search(rf"\b{t}(?:_p)?\b", text)}
-    order = [t for t in ("f64", "f32", "f16", "bf16", "i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8", "b1", "c128",
-                         "c64") if t in types]
+    types |= {
+        t for t in (*FLOATS, *INTEGERS, *COMPLEX, "b1", "f16", "bf16") if re.search(rf"\b{t}(?:_p)?\b", text)
+    }
+    order = [
+        t
+        for t in (
+            "f64",
+            "f32",
+            "f16",
+            "bf16",
+            "i64",
+            "i32",
+            "i16",
+            "i8",
+            "u64",
+            "u32",
+            "u16",
+            "u8",
+            "b1",
+            "c128",
+            "c64",
+        )
+        if t in types
+    ]
     rows = ['cdef extern from "abi.h" nogil:']
     rows.append("    ctypedef long long int64_t")
     rows += ["", "cdef extern from * nogil:", '    """']
@@ -96,14 +125,18 @@ def _elements(data: np.ndarray) -> str:
         return ", ".join(_c_float(float(x), "" if name == "f64" else "f") for x in flat)
     if data.dtype.kind == "c":
         suffix = "" if name == "c128" else "f"
-        return ", ".join(f"__builtin_complex({_c_float(float(x.real), suffix)}, {_c_float(float(x.imag), suffix)})"
-                         for x in flat)
+        return ", ".join(
+            f"__builtin_complex({_c_float(float(x.real), suffix)}, {_c_float(float(x.imag), suffix)})"
+            for x in flat
+        )
     if name == "f16":
         return ", ".join(f"(_Float16){_c_float(float(x), '')}" for x in flat)
     if name == "bf16":
         return ", ".join(str(int(x)) for x in flat.view(np.uint16))
     suffix = {"i64": "LL", "u64": "ULL", "u32": "U"}.get(name, "")
-    return ", ".join(f"({int(x) + 1}{suffix} - 1)" if int(x) == -2**63 else f"{int(x)}{suffix}" for x in flat)
+    return ", ".join(
+        f"({int(x) + 1}{suffix} - 1)" if int(x) == -(2**63) else f"{int(x)}{suffix}" for x in flat
+    )
 
 
 def _c_float(value: float, suffix: str) -> str:

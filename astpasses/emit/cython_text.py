@@ -8,17 +8,20 @@ In: a scheduled `Program`. Out: `EmittedText(text, sites, ...)`. The text of y =
         for i in range(n):
             s += f64_sin(x[i])
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from metaphrase.astpasses.schedule.nest import Fn, Program, Site
+from metaphrase.astpasses.schedule.nest import Program, Site
 
 from .cython_function import FunctionWriter
 from .cython_prelude import prelude
 
-DIRECTIVES = ("# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, "
-              "initializedcheck=False\n")
+DIRECTIVES = (
+    "# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, "
+    "initializedcheck=False\n"
+)
 
 
 @dataclass(frozen=True)
@@ -28,7 +31,7 @@ class EmittedText:
     name: str
     text: str
     sites: tuple[Site, ...]
-    uses_blas: bool = False      # the context's table must be filled
+    uses_blas: bool = False  # the context's table must be filled
 
 
 def emit(program: Program) -> EmittedText:
@@ -43,10 +46,16 @@ def emit(program: Program) -> EmittedText:
         helpers |= writer.printer.helpers
         abi |= writer.abi
         routines.update(writer.routines)
-    head = prelude(bodies, helpers, abi, [(b.name, b.data) for b in program.constants],
-                   [c for c, _ in routines.values()], [d for _, d in routines.values()])
+    head = prelude(
+        bodies,
+        helpers,
+        abi,
+        [(b.name, b.data) for b in program.constants],
+        [c for c, _ in routines.values()],
+        [d for _, d in routines.values()],
+    )
     text = DIRECTIVES + head + "\n\n" + "\n\n".join(bodies)
     return EmittedText(program.name, text, program.sites, "blas" in abi)
 
 
-__all__ = ["emit", "EmittedText", "Fn"]
+__all__ = ["emit", "EmittedText"]

@@ -1,11 +1,14 @@
-"""The C that generated Cython leans on: one small inline function for each operation that C or Cython spells otherwise.
+"""The C that generated Cython leans on: one small inline function for each operation that C or Cython spells
+otherwise.
 
-In: a helper's name (`f64_max`). Out: its C text, its Cython declaration, the helpers it needs. NumPy's results are the
-rule: NaN goes through `max`, x // 0 is 0 for integers, shifts by the width or more give 0, products wrap around.
+In: a helper's name (`f64_max`). Out: its C text, its Cython declaration, the helpers it needs. NumPy's
+results are the rule: NaN goes through `max`, x // 0 is 0 for integers, shifts by the width or more give 0,
+products wrap around.
 
     >>> helper("i64_mod").c.splitlines()[0]
     'static inline i64 i64_mod(i64 a, i64 b) {'
 """
+
 from __future__ import annotations
 
 import functools
@@ -13,24 +16,64 @@ import re
 from dataclasses import dataclass
 
 FLOATS = {"f64": ("double", ""), "f32": ("float", "f")}
-INTEGERS = {"i64": ("long long", 64), "i32": ("int", 32), "i16": ("short", 16), "i8": ("signed char", 8),
-            "u64": ("unsigned long long", 64), "u32": ("unsigned int", 32), "u16": ("unsigned short", 16),
-            "u8": ("unsigned char", 8)}
+INTEGERS = {
+    "i64": ("long long", 64),
+    "i32": ("int", 32),
+    "i16": ("short", 16),
+    "i8": ("signed char", 8),
+    "u64": ("unsigned long long", 64),
+    "u32": ("unsigned int", 32),
+    "u16": ("unsigned short", 16),
+    "u8": ("unsigned char", 8),
+}
 COMPLEX = {"c128": "f64", "c64": "f32"}
 HALVES = {"f16": "unsigned short", "bf16": "unsigned short"}
 
-# glibc has vector versions of these: with the attribute gcc uses them in loops. The asm label keeps gcc from taking the
-# name for its builtin and merging sin and cos into one scalar call.
-VECTOR_LIBM = set("sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p cbrt "
-                  "erf erfc pow atan2 hypot".split())
+# glibc has vector versions of these: with the attribute gcc uses them in loops. The asm label keeps gcc from
+# taking the name for its builtin and merging sin and cos into one scalar call.
+VECTOR_LIBM = set(
+    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p cbrt "
+    "erf erfc pow atan2 hypot".split()
+)
 # operation -> C library function
-LIBM = {"sin": "sin", "cos": "cos", "tan": "tan", "arcsin": "asin", "arccos": "acos", "arctan": "atan",
-        "sinh": "sinh", "cosh": "cosh", "tanh": "tanh", "arcsinh": "asinh", "arccosh": "acosh", "arctanh": "atanh",
-        "exp": "exp", "exp2": "exp2", "expm1": "expm1", "log": "log", "log2": "log2", "log10": "log10",
-        "log1p": "log1p", "cbrt": "cbrt", "erf": "erf", "erfc": "erfc", "pow": "pow", "arctan2": "atan2",
-        "hypot": "hypot", "fmod": "fmod", "nextafter": "nextafter"}
-BUILTIN = {"sqrt": "sqrt", "floor": "floor", "ceil": "ceil", "trunc": "trunc", "rint": "rint", "abs": "fabs",
-           "copysign": "copysign"}
+LIBM = {
+    "sin": "sin",
+    "cos": "cos",
+    "tan": "tan",
+    "arcsin": "asin",
+    "arccos": "acos",
+    "arctan": "atan",
+    "sinh": "sinh",
+    "cosh": "cosh",
+    "tanh": "tanh",
+    "arcsinh": "asinh",
+    "arccosh": "acosh",
+    "arctanh": "atanh",
+    "exp": "exp",
+    "exp2": "exp2",
+    "expm1": "expm1",
+    "log": "log",
+    "log2": "log2",
+    "log10": "log10",
+    "log1p": "log1p",
+    "cbrt": "cbrt",
+    "erf": "erf",
+    "erfc": "erfc",
+    "pow": "pow",
+    "arctan2": "atan2",
+    "hypot": "hypot",
+    "fmod": "fmod",
+    "nextafter": "nextafter",
+}
+BUILTIN = {
+    "sqrt": "sqrt",
+    "floor": "floor",
+    "ceil": "ceil",
+    "trunc": "trunc",
+    "rint": "rint",
+    "abs": "fabs",
+    "copysign": "copysign",
+}
 TWO = {"pow", "arctan2", "hypot", "fmod", "nextafter", "copysign"}
 
 
@@ -47,12 +90,19 @@ class Helper:
 def _function(name: str, result: str, params: str, body: str, needs: tuple[str, ...] = ()) -> Helper:
     body = body.strip("\n")
     lines = body.splitlines()
-    text = f"static inline {result} {name}({params}) {{ {body} }}" if len(lines) == 1 else (
-        f"static inline {result} {name}({params}) {{\n" + "\n".join("    " + x.strip() for x in lines) + "\n}")
+    text = (
+        f"static inline {result} {name}({params}) {{ {body} }}"
+        if len(lines) == 1
+        else (
+            f"static inline {result} {name}({params}) {{\n"
+            + "\n".join("    " + x.strip() for x in lines)
+            + "\n}"
+        )
+    )
     return Helper(name, text, f"{result} {name}({params})", needs)
 
 
-@functools.lru_cache(maxsize=None)
+@functools.cache
 def helper(name: str) -> Helper:
     """The helper called `type_operation`."""
     t, operation = name.split("_", 1)
@@ -62,6 +112,7 @@ def helper(name: str) -> Helper:
         made = _integer(name, t, operation)
     elif t in COMPLEX:
         from .helpers_complex import complex_helper
+
         made = complex_helper(name, t, operation)
     elif t == "b1":
         made = {"select": _function(name, "b1", "b1 c, b1 a, b1 b", "return c ? a : b;")}.get(operation)
@@ -95,18 +146,21 @@ def _float(name: str, t: str, operation: str) -> Helper | None:
     if operation in LIBM:
         function = LIBM[operation]
         params = f"{t} x, {t} y" if operation in TWO else f"{t} x"
-        simd = 'MP_SIMD ' if function in VECTOR_LIBM else ""
-        return Helper(name, f'{simd}{t} {name}({params}) __asm__("{function}{suffix}");', f"{t} {name}({params})")
+        simd = "MP_SIMD " if function in VECTOR_LIBM else ""
+        return Helper(
+            name, f'{simd}{t} {name}({params}) __asm__("{function}{suffix}");', f"{t} {name}({params})"
+        )
     if operation in BUILTIN:
         two = operation in TWO
         call = f"__builtin_{BUILTIN[operation]}{suffix}({'x, y' if two else 'x'})"
         return _function(name, t, f"{t} x, {t} y" if two else f"{t} x", f"return {call};")
     if operation in ("special_inf", "special_nan"):
-        text = f"__builtin_{'inf' if operation.endswith('inf') else 'nan'}{suffix}({'' if operation.endswith('inf') else chr(34) * 2})"
+        text = f"__builtin_inf{suffix}()" if operation == "special_inf" else f'__builtin_nan{suffix}("")'
         return _function(name, t, "void", f"return {text};")
     body = _FLOAT_BODIES.get(operation)
     if body is None:
         from .helpers_special import special_helper
+
         return special_helper(name, t, operation)
     result, params, text = body
     text = re.sub(r"\bT\b", t, text.replace("T_", t + "_")).replace("$", suffix)
@@ -125,34 +179,50 @@ _FLOAT_BODIES: dict[str, tuple[str, str, str]] = {
     "isfinite": ("b1", "T x", "return __builtin_fabs$(x) < __builtin_inf$();"),
     "signbit": ("b1", "T x", "return __builtin_signbit(x) != 0;"),
     "bits": ("i64", "T x", "union { T f; i64 i; } v = { x };\nreturn v.i;"),
-    "mod": ("T", "T a, T b", """
+    "mod": (
+        "T",
+        "T a, T b",
+        """
 T m = T_fmod(a, b);
 if (b == 0) return m;
 if (m != 0) return (b < 0) != (m < 0) ? m + b : m;
 return __builtin_copysign$(0, b);
-"""),
-    "floor_div": ("T", "T a, T b", """
+""",
+    ),
+    "floor_div": (
+        "T",
+        "T a, T b",
+        """
 if (b == 0) return a/b;
 T m = T_fmod(a, b), d = (a - m)/b;
 if (m != 0 && (b < 0) != (m < 0)) d -= 1;
 if (d == 0) return __builtin_copysign$(0, a/b);
 T f = __builtin_floor$(d);
 return d - f > (T)0.5 ? f + 1 : f;
-"""),
-    "logaddexp": ("T", "T a, T b", """
+""",
+    ),
+    "logaddexp": (
+        "T",
+        "T a, T b",
+        """
 if (a == b) return a + (T)0.693147180559945309417232121458176568;
 T d = a - b;
 if (d > 0) return a + T_log1p(T_exp(-d));
 if (d <= 0) return b + T_log1p(T_exp(d));
 return d;
-"""),
-    "logaddexp2": ("T", "T a, T b", """
+""",
+    ),
+    "logaddexp2": (
+        "T",
+        "T a, T b",
+        """
 if (a == b) return a + 1;
 T d = a - b;
 if (d > 0) return a + (T)1.442695040888963407359924681001892137*T_log1p(T_exp2(-d));
 if (d <= 0) return b + (T)1.442695040888963407359924681001892137*T_log1p(T_exp2(d));
 return d;
-"""),
+""",
+    ),
 }
 
 
@@ -164,36 +234,57 @@ def _integer(name: str, t: str, operation: str) -> Helper | None:
         "min": ("T a, T b", "return a < b ? a : b;"),
         "abs": ("T x", "return x < 0 ? (T)-x : x;" if signed else "return x;"),
         "sign": ("T x", "return (x > 0) - (x < 0);" if signed else "return x > 0;"),
-        "floor_div": ("T a, T b", """
+        "floor_div": (
+            "T a, T b",
+            """
 if (b == 0) return 0;
 if (b == -1) return (T)-a;
 return a/b - ((a%b != 0) & ((a < 0) != (b < 0)));
-""" if signed else "return b == 0 ? 0 : a/b;"),
-        "mod": ("T a, T b", """
+"""
+            if signed
+            else "return b == 0 ? 0 : a/b;",
+        ),
+        "mod": (
+            "T a, T b",
+            """
 if (b == 0 || b == -1) return 0;
 T m = a%b;
 return (m != 0) & ((m < 0) != (b < 0)) ? m + b : m;
-""" if signed else "return b == 0 ? 0 : a%b;"),
+"""
+            if signed
+            else "return b == 0 ? 0 : a%b;",
+        ),
         "fmod": ("T a, T b", "return b == 0 || b == -1 ? 0 : a%b;" if signed else "return b == 0 ? 0 : a%b;"),
         "shift_left": ("T a, T b", f"return (U)b < {width} ? (T)((U)a << b) : 0;"),
-        "shift_right": ("T a, T b", f"return (U)b < {width} ? a >> b : {'(T)(a < 0 ? -1 : 0)' if signed else '0'};"),
-        "popcount": ("T x", f"return __builtin_popcountll((unsigned long long)({'x < 0 ? -(U)x : (U)x' if signed else 'x'}) & (~0ULL >> {64 - width}));"),
-        "pow": ("T a, T b", ("if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;\n" if signed else "") + """
+        "shift_right": (
+            "T a, T b",
+            f"return (U)b < {width} ? a >> b : {'(T)(a < 0 ? -1 : 0)' if signed else '0'};",
+        ),
+        "popcount": (
+            "T x",
+            f"U size = {'x < 0 ? -(U)x : (U)x' if signed else 'x'};\n"
+            f"return __builtin_popcountll((unsigned long long)size & (~0ULL >> {64 - width}));",
+        ),
+        "pow": (
+            "T a, T b",
+            ("if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;\n" if signed else "")
+            + """
 T r = 1;
 while (b) { if (b & 1) r = (T)((U)r*(U)a); a = (T)((U)a*(U)a); b >>= 1; }
 return r;
-"""),
+""",
+        ),
     }
     bodies["remainder"] = bodies["mod"]
     if operation not in bodies:
         return None
     params, body = bodies[operation]
-    unsigned = "u64" if width == 64 else "u32"     # narrow products are made in 32 bits and cut
+    unsigned = "u64" if width == 64 else "u32"  # narrow products are made in 32 bits and cut
     if not signed:
         body = body.replace("b == 0 || b == -1", "b == 0")
     text = re.sub(r"\bT\b", t, body)
     text = re.sub(r"\bU\b", unsigned if operation == "pow" else "u" + t[1:], text)
-    return _function(name, "i64" if False else t, re.sub(r"\bT\b", t, params), text)
+    return _function(name, t, re.sub(r"\bT\b", t, params), text)
 
 
 def _half(name: str, t: str, operation: str) -> Helper | None:
@@ -207,11 +298,16 @@ def _half(name: str, t: str, operation: str) -> Helper | None:
     if operation == "to_f32":
         return _function(name, "f32", "bf16 x", "union { u32 i; f32 f; } v = { (u32)x << 16 };\nreturn v.f;")
     if operation == "of_f32":
-        return _function(name, "bf16", "f32 x", """
+        return _function(
+            name,
+            "bf16",
+            "f32 x",
+            """
 union { f32 f; u32 i; } v = { x };
 if (x != x) return (bf16)(v.i >> 16 & 0x8000u) | 0x7fc0u;
 return (bf16)((v.i + 0x7fffu + (v.i >> 16 & 1u)) >> 16);
-""")
+""",
+        )
     if operation == "of_f64":
         return _function(name, "bf16", "f64 x", "return bf16_of_f32((f32)x);", ("bf16_of_f32",))
     return None

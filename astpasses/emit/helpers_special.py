@@ -1,7 +1,9 @@
 """Special functions that the C library lacks: erfinv, digamma, polygamma; and lgamma without its global sign.
 
-In: a helper's name. Out: its `Helper`. Computed in double precision for both float types; meanings are SciPy's.
+In: a helper's name. Out: its `Helper`. Computed in double precision for both float types; meanings are
+SciPy's.
 """
+
 from __future__ import annotations
 
 import re
@@ -9,8 +11,17 @@ import re
 from .helpers import Helper, _function
 
 _BODIES: dict[str, tuple[str, str]] = {
-    "lgamma": ("f64 x", "int sign;\nreturn x == -__builtin_inf() ? x : 1/x == __builtin_inf() ? 1/x : f64_lgamma_r(x, &sign);"),
-    "digamma": ("f64 x", """
+    "lgamma": (
+        "f64 x",
+        """
+int sign;
+if (x == -__builtin_inf()) return x;
+return 1/x == __builtin_inf() ? 1/x : f64_lgamma_r(x, &sign);
+""",
+    ),
+    "digamma": (
+        "f64 x",
+        """
 if (x == 0) return __builtin_copysign(__builtin_inf(), -x);
 if (x == -__builtin_inf()) return __builtin_nan("");
 f64 shift = 0;
@@ -27,8 +38,11 @@ f64 tail = z*(8.33333333333333333333e-2 - z*(8.33333333333333333333e-3 - z*(3.96
 - z*(4.16666666666666666667e-3 - z*(7.57575757575757575758e-3 - z*(2.10927960927960927961e-2
 - z*8.33333333333333333333e-2))))));
 return shift + f64_log(x) - 0.5/x - tail;
-"""),
-    "erfinv": ("f64 y", """
+""",
+    ),
+    "erfinv": (
+        "f64 y",
+        """
 if (y != y || y < -1 || y > 1) return __builtin_nan("");
 if (y == 1 || y == -1) return y*__builtin_inf();
 if (__builtin_fabs(y) < 1e-8) return y*0.88622692545275801365;
@@ -68,8 +82,11 @@ if (y > 0.5) step = -(((1 - y) - f64_erfc(x)))/slope;
 else if (y < -0.5) step = ((1 + y) - f64_erfc(-x))/slope;
 else step = (y - f64_erf(x))/slope;
 return slope > 0 ? x + step : x;
-"""),
-    "polygamma": ("f64 order, f64 x", """
+""",
+    ),
+    "polygamma": (
+        "f64 order, f64 x",
+        """
 int n = (int)order;
 f64 s = n + 1, factorial = 1, total = 0;
 for (int k = 2; k <= n; k++) factorial *= k;
@@ -90,20 +107,28 @@ power /= x*x;
 count *= (2*k + 3)*(2*k + 4);
 }
 return (n & 1 ? 1 : -1)*factorial*total;
-"""),
+""",
+    ),
 }
 
 
 def special_helper(name: str, t: str, operation: str) -> Helper | None:
     """The helper of a special function at f64; at f32 by way of f64."""
     if operation == "lgamma_r":
-        return Helper(name, f'f64 {name}(f64 x, int* sign) __asm__("lgamma_r");', f"f64 {name}(f64 x, int* sign)")
+        return Helper(
+            name, f'f64 {name}(f64 x, int* sign) __asm__("lgamma_r");', f"f64 {name}(f64 x, int* sign)"
+        )
     if operation not in _BODIES:
         return None
     params, body = _BODIES[operation]
     if t == "f32":
         args = ", ".join(p.split()[1] for p in params.split(","))
-        return _function(name, "f32", params.replace("f64", "f32"), f"return (f32)f64_{operation}({args});",
-                         (f"f64_{operation}",))
+        return _function(
+            name,
+            "f32",
+            params.replace("f64", "f32"),
+            f"return (f32)f64_{operation}({args});",
+            (f"f64_{operation}",),
+        )
     needs = tuple(sorted(set(re.findall(r"\bf64_\w+", body))))
     return _function(name, "f64", params, body, needs)

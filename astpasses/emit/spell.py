@@ -1,16 +1,25 @@
 """One table: how a scalar operation of a dtype is written in Cython.
 
-In: scalar expressions. Out: text, and the set of helpers it calls. Plain C operators where they mean what NumPy means,
-casts where C would promote a narrow integer, helpers (emit/helpers.py) for everything else.
+In: scalar expressions. Out: text, and the set of helpers it calls. Plain C operators where they mean what
+NumPy means, casts where C would promote a narrow integer, helpers (emit/helpers.py) for everything else.
 
     x[i]*(y[i] + 1.0)        f64_max(x[i], 0.0)        <i8>(a[i] + b[i])
 """
+
 from __future__ import annotations
 
 import numpy as np
 
-from metaphrase.astpasses.schedule.expressions import ATOM, COMPARE, TIMES, UNARY, XOR, ExpressionPrinter, Text, address
-from metaphrase.astpasses.schedule.nest import Const, E, Index, Load, Op
+from metaphrase.astpasses.schedule.expressions import (
+    ATOM,
+    COMPARE,
+    UNARY,
+    XOR,
+    ExpressionPrinter,
+    Text,
+    address,
+)
+from metaphrase.astpasses.schedule.nest import Const, E, Load, Op
 from metaphrase.core.dims import DimLike
 from metaphrase.core.types import dtype_name
 
@@ -20,7 +29,7 @@ _ARITHMETIC = {"add", "sub", "mul"}
 _BITS = {"and", "or", "xor"}
 _COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne"}
 _NARROW = {"i8", "i16", "u8", "u16"}
-CALL = COMPARE - 5      # an argument of a call needs no parentheses
+CALL = COMPARE - 5  # an argument of a call needs no parentheses
 
 
 def c_name(dtype: np.dtype) -> str:
@@ -30,7 +39,8 @@ def c_name(dtype: np.dtype) -> str:
 
 
 class CythonPrinter(ExpressionPrinter):
-    """Expressions of one function. `helpers` collects what they call; `locals_` are array names that are C variables."""
+    """Expressions of one function. `helpers` collects what they call; `locals_` are array names that are C
+    variables."""
 
     def __init__(self) -> None:
         self.helpers: set[str] = set()
@@ -39,7 +49,7 @@ class CythonPrinter(ExpressionPrinter):
         self.helpers.add(name)
         return f"{name}({', '.join(args)})", ATOM
 
-    # --- leaves -----------------------------------------------------------------------------------------------------
+    # --- leaves -----------------------------------------------------------------------------------
 
     def constant(self, e: Const) -> Text:
         return self.literal(e.value)
@@ -61,11 +71,11 @@ class CythonPrinter(ExpressionPrinter):
     def integer_literal(self, value: int, name: str) -> Text:
         if name[0] == "u" and name in ("u32", "u64"):
             return f"{value}{'U' if name == 'u32' else 'ULL'}", ATOM
-        if value == -2**63:
+        if value == -(2**63):
             return "(-9223372036854775807LL - 1)", ATOM
-        if value == -2**31 and name == "i32":
+        if value == -(2**31) and name == "i32":
             return "(-2147483647 - 1)", ATOM
-        wide = "LL" if abs(value) >= 2**31 else ""     # without it Cython takes a large one for a Python int
+        wide = "LL" if abs(value) >= 2**31 else ""  # without it Cython takes a large one for a Python int
         return f"{value}{wide}", ATOM if value >= 0 else UNARY
 
     def float_literal(self, value: float, name: str) -> Text:
@@ -92,10 +102,12 @@ class CythonPrinter(ExpressionPrinter):
         return self.spell_dim(dim)
 
     def dim_function(self, kind: str, operands: tuple[str, ...]) -> str:
-        return self.call({"floordiv": "i64_floor_div", "mod": "i64_mod", "max": "i64_max", "min": "i64_min"}[kind],
-                         *operands)[0]
+        return self.call(
+            {"floordiv": "i64_floor_div", "mod": "i64_mod", "max": "i64_max", "min": "i64_min"}[kind],
+            *operands,
+        )[0]
 
-    # --- operations -------------------------------------------------------------------------------------------------
+    # --- operations -------------------------------------------------------------------------------
 
     def is_infix(self, e: Op) -> bool:
         operand = c_name(e.args[0].dtype)
@@ -124,7 +136,7 @@ class CythonPrinter(ExpressionPrinter):
             return self.half(e, name)
         if e.dtype == bool and e.name == "select":
             return self.call("b1_select", *self.arguments(e))
-        if operand == bool:
+        if operand.kind == "b":
             return self.boolean(e)
         if e.name == "neg" and operand.kind != "c":
             text = f"-{self.text(e.args[0], UNARY + 1)}", UNARY
@@ -142,8 +154,7 @@ class CythonPrinter(ExpressionPrinter):
             return f"{self.text(e.args[0], COMPARE + 1)} < 0", COMPARE
         if operand.kind in "iu" and e.name in ("floor", "ceil", "trunc", "rint"):
             return self.spell(e.args[0])
-        helper = name if e.name == "select" else name
-        return self.call(f"{helper}_{'special_' if False else ''}{e.name}", *self.arguments(e))
+        return self.call(f"{name}_{e.name}", *self.arguments(e))
 
     def arguments(self, e: Op) -> list[str]:
         return [self.text(a, CALL) for a in e.args]
@@ -215,4 +226,4 @@ class CythonPrinter(ExpressionPrinter):
         return f"<{target}>{self.text(x, UNARY + 1)}", UNARY
 
 
-__all__ = ["CythonPrinter", "c_name", "CALL", "TIMES", "Index"]
+__all__ = ["CythonPrinter", "c_name", "CALL"]

@@ -2,9 +2,10 @@
 
 In: statements. Out: `Item` summaries; `conflict(p, n)`; `may_share(p, n, loop)`.
 
-    p: y[i, j] = ...    n: z[i] += y[i, k]      may share the loop over i: y is read where it is written, i by i
-    p: s += y[i]        n: z[i] = y[i] / s      may not: n needs the whole sum
+    p: y[i, j] = ...    n: z[i] += y[i, k]      may share the loop over i: y is read where it is written, i
+    by i p: s += y[i]        n: z[i] = y[i] / s      may not: n needs the whole sum
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable
@@ -13,8 +14,32 @@ from dataclasses import dataclass, field
 from metaphrase.core.dims import Dim, DimLike, substitute, symbols
 from metaphrase.core.facts import Facts
 
-from .nest import (Axis, Bind, Buf, Call, CallFn, Check, E, Effect, For, Grow, Index, Map, Nest, SetDims, Stmt, Store, Swap,
-                   While, expression_symbols, expressions, index_symbols, loads, parts, rename_statement, Sym)
+from .nest import (
+    Axis,
+    Bind,
+    Buf,
+    Call,
+    CallFn,
+    Check,
+    E,
+    Effect,
+    For,
+    Grow,
+    Map,
+    Nest,
+    SetDims,
+    Stmt,
+    Store,
+    Swap,
+    Sym,
+    While,
+    expression_symbols,
+    expressions,
+    index_symbols,
+    loads,
+    parts,
+)
+from .rewrite import rename_statement
 
 
 @dataclass(frozen=True)
@@ -33,17 +58,17 @@ class Item:
 
     axes: tuple[Axis, ...]
     body: tuple[Stmt, ...]
-    first: tuple[Stmt, ...] = ()              # as in Nest
+    first: tuple[Stmt, ...] = ()  # as in Nest
     accesses: list[Access] = field(default_factory=list)
-    reads: frozenset[str] = frozenset()       # integer symbols
+    reads: frozenset[str] = frozenset()  # integer symbols
     binds: frozenset[str] = frozenset()
-    ordered: bool = False                     # checks, effects
+    ordered: bool = False  # checks, effects
     checks: bool = False
-    guarded: bool = False                     # must stay behind earlier checks: its indices are data
+    guarded: bool = False  # must stay behind earlier checks: its indices are data
     is_nest: bool = True
     touched: dict[Buf, list[Access]] = field(default_factory=dict)
 
-    def finish(self) -> "Item":
+    def finish(self) -> Item:
         self.touched = {}
         for access in self.accesses:
             self.touched.setdefault(access.buf, []).append(access)
@@ -174,8 +199,11 @@ def disjoint(a: Access, b: Access, facts: Facts, own: frozenset[str]) -> bool:
 
 
 def _names(item: Item, written: bool) -> frozenset[str]:
-    return frozenset(b.name for b, accesses in item.touched.items()
-                     if not b.dims and (not written or any(a.write for a in accesses)))
+    return frozenset(
+        b.name
+        for b, accesses in item.touched.items()
+        if not b.dims and (not written or any(a.write for a in accesses))
+    )
 
 
 def pinned(entry: object, loop: str, inner: frozenset[str]) -> bool:
@@ -195,7 +223,8 @@ def pinned(entry: object, loop: str, inner: frozenset[str]) -> bool:
 
 
 def may_share(p: Item, n: Item, loop: str, facts: Facts) -> bool:
-    """Whether p and n (both with their axis already called `loop`) may run iteration by iteration, p first."""
+    """Whether p and n (both with their axis already called `loop`) may run iteration by iteration, p
+    first."""
     if p.ordered and n.ordered or p.checks and n.guarded:
         return False
     if p.binds & n.reads or p.reads & n.binds or p.binds & n.binds:
@@ -226,4 +255,4 @@ def renamed(item: Item, axis: str, loop: str) -> Item:
     return summary(axes, body, first, item.is_nest)
 
 
-__all__ = ["Access", "Item", "summarize", "conflict", "may_share", "pinned", "renamed", "Index"]
+__all__ = ["Access", "Item", "summarize", "conflict", "may_share", "pinned", "renamed", "summary"]

@@ -2,6 +2,7 @@
 
 In: a Function. Out: the same without Lets whose native field is `Composite`.
 """
+
 from __future__ import annotations
 
 from metaphrase.core.build import Builder
@@ -41,5 +42,7 @@ def _expand_attribute(value: object) -> object:
 
 
 def _has_composite(function: Function) -> bool:
-    return any(isinstance(let.primitive.native, Composite) or any(map(_has_composite, let.regions()))
-               for let in function.lets)
+    return any(
+        isinstance(let.primitive.native, Composite) or any(map(_has_composite, let.regions()))
+        for let in function.lets
+    )

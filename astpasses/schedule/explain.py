@@ -4,6 +4,7 @@ In: a Program. Out: one line a copy. A kernel that updates its arrays in place h
 
     copies_in_loops(program) == ["out[i*n + j] = x[i*n + j] (kernel.py:12)"]
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -13,7 +14,8 @@ from .python_loops import PythonPrinter
 
 
 def copies_in_loops(program: Program) -> list[str]:
-    """Whole-array copies (a nest that only moves elements from one array to another) inside a sequential loop."""
+    """Whole-array copies (a nest that only moves elements from one array to another) inside a sequential
+    loop."""
     return [line for fn in (*program.fns, program.entry) for line in _copies(fn.body, False)]
 
 
@@ -21,7 +23,8 @@ def _copies(block: tuple[Stmt, ...], repeated: bool) -> Iterator[str]:
     for stmt in block:
         if isinstance(stmt, For) and stmt.kind == "par" and repeated and (copy := _is_copy(stmt)):
             printer = PythonPrinter()
-            target, source = (printer.place(x)[0] for x in (Load(copy.buf, copy.index), copy.value))  # type: ignore
+            target = printer.place(Load(copy.buf, copy.index))[0]
+            source = printer.text(copy.value)
             yield f"{target} = {source}" + (f" ({stmt.span})" if stmt.span else "")
             continue
         inside = repeated or isinstance(stmt, While) or isinstance(stmt, For) and stmt.kind == "seq"

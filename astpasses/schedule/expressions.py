@@ -4,6 +4,7 @@ In: `E` and dims. Out: text. Printers of one target derive from `ExpressionPrint
 
     x[i]*(y[i] + 1.0)
 """
+
 from __future__ import annotations
 
 from metaphrase.core.dims import Dim, DimLike
@@ -13,9 +14,21 @@ from .nest import Const, E, Index, Load, Map, Op
 # How tightly an operator binds; the right operand of an operator of equal strength is put in parentheses,
 # so that the text groups exactly as the expression does.
 ATOM, UNARY, TIMES, PLUS, SHIFT, AND, XOR, OR, COMPARE, CHOICE = 100, 70, 60, 50, 45, 40, 35, 30, 20, 10
-INFIX = {"add": ("+", PLUS), "sub": ("-", PLUS), "mul": ("*", TIMES), "div": ("/", TIMES), "and": ("&", AND),
-         "or": ("|", OR), "xor": ("^", XOR), "lt": ("<", COMPARE), "le": ("<=", COMPARE), "gt": (">", COMPARE),
-         "ge": (">=", COMPARE), "eq": ("==", COMPARE), "ne": ("!=", COMPARE)}
+INFIX = {
+    "add": ("+", PLUS),
+    "sub": ("-", PLUS),
+    "mul": ("*", TIMES),
+    "div": ("/", TIMES),
+    "and": ("&", AND),
+    "or": ("|", OR),
+    "xor": ("^", XOR),
+    "lt": ("<", COMPARE),
+    "le": ("<=", COMPARE),
+    "gt": (">", COMPARE),
+    "ge": (">=", COMPARE),
+    "eq": ("==", COMPARE),
+    "ne": ("!=", COMPARE),
+}
 Text = tuple[str, int]
 
 
@@ -114,8 +127,12 @@ def address(index: Map, dims: tuple[DimLike, ...], printer: ExpressionPrinter) -
         if text[0] == "0":
             text = spelled
         elif spelled[0].startswith("-"):
-            text = f"{group(text, PLUS)} - {spelled[0][1:]}" if " " not in spelled[0] else (
-                f"{group(text, PLUS)} + ({spelled[0]})"), PLUS
+            text = (
+                f"{group(text, PLUS)} - {spelled[0][1:]}"
+                if " " not in spelled[0]
+                else (f"{group(text, PLUS)} + ({spelled[0]})"),
+                PLUS,
+            )
             text = (text[0], PLUS) if isinstance(text[0], str) else text
         else:
             text = f"{group(text, PLUS)} + {group(spelled, PLUS)}", PLUS
@@ -127,9 +144,13 @@ def merge_split_indices(index: list, dims: list) -> tuple[list, list]:
     k = 0
     while k + 1 < len(index):
         high, low, extent = index[k], index[k + 1], dims[k + 1]
-        if isinstance(high, Dim) and isinstance(low, Dim) and (whole := _joined(high, low, extent)) is not None:
-            index[k:k + 2] = [whole]
-            dims[k:k + 2] = [dims[k] * extent]
+        if (
+            isinstance(high, Dim)
+            and isinstance(low, Dim)
+            and (whole := _joined(high, low, extent)) is not None
+        ):
+            index[k : k + 2] = [whole]
+            dims[k : k + 2] = [dims[k] * extent]
             k = max(k - 1, 0)
         else:
             k += 1
@@ -157,4 +178,6 @@ def _only_atom(dim: DimLike):
 
 
 def _only_symbols(dim: DimLike) -> bool:
-    return isinstance(dim, int) or all(atom.kind == "sym" for monomial, _ in dim.terms for atom, _ in monomial)
+    return isinstance(dim, int) or all(
+        atom.kind == "sym" for monomial, _ in dim.terms for atom, _ in monomial
+    )

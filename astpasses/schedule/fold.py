@@ -1,10 +1,12 @@
 """Scalars that are read once move into the expression that reads them; what nobody reads goes away.
 
-In: a fused and shrunk tree. Out: the same with fewer, longer statements, for readers and for the compiler's time.
+In: a fused and shrunk tree. Out: the same with fewer, longer statements, for readers and for the compiler's
+time.
 
     t = x[i]*2.0
     y[i] = t + 1.0       ->      y[i] = x[i]*2.0 + 1.0
 """
+
 from __future__ import annotations
 
 from collections import Counter
@@ -13,11 +15,38 @@ from dataclasses import replace
 from metaphrase.core.dims import symbols
 from metaphrase.core.types import i64
 
-from .nest import (Bind, Buf, Call, CallFn, Check, Const, E, Effect, For, Grow, If, Index, Load, Op, SetDims, Stmt, Store,
-                   Swap, While, expression_symbols, expressions, index_symbols, loads, map_expression, map_statement,
-                   parts, subexpressions, walk, with_parts)
+from .nest import (
+    Bind,
+    Buf,
+    Call,
+    CallFn,
+    Check,
+    Const,
+    E,
+    Effect,
+    For,
+    Grow,
+    If,
+    Index,
+    Load,
+    Op,
+    SetDims,
+    Stmt,
+    Store,
+    Swap,
+    While,
+    expression_symbols,
+    expressions,
+    index_symbols,
+    loads,
+    parts,
+    subexpressions,
+    walk,
+    with_parts,
+)
+from .rewrite import map_expression, map_statement
 
-MAX_NODES = 20      # of an expression on one line
+MAX_NODES = 20  # of an expression on one line
 
 
 def fold(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -47,11 +76,13 @@ class _Uses:
                 for x in subexpressions(e):
                     if isinstance(x, Load):
                         self.reads[x.buf] += 1
-                        self.symbol_reads.update(index_symbols(tuple(i for i in x.index if not isinstance(i, E))))
+                        self.symbol_reads.update(
+                            index_symbols(tuple(i for i in x.index if not isinstance(i, E)))
+                        )
                     elif isinstance(x, Index):
                         self.symbol_reads.update(symbols(x.dim))
             for name in other_symbols(stmt):
-                self.symbol_reads[name] += 2     # not in an expression: it has to stay a symbol
+                self.symbol_reads[name] += 2  # not in an expression: it has to stay a symbol
             if isinstance(stmt, Store):
                 self.writes[stmt.buf] += 1
                 if stmt.monoid:
@@ -69,9 +100,18 @@ class _Uses:
 
     def is_single(self, stmt: Stmt) -> bool:
         if isinstance(stmt, Store):
-            return (stmt.buf.is_scalar and not stmt.monoid and self.writes[stmt.buf] == 1
-                    and self.reads[stmt.buf] == 1 and self.symbol_reads[stmt.buf.name] == 0)
-        return (isinstance(stmt, Bind) and self.symbol_writes[stmt.name] == 1 and self.symbol_reads[stmt.name] == 1)
+            return (
+                stmt.buf.is_scalar
+                and not stmt.monoid
+                and self.writes[stmt.buf] == 1
+                and self.reads[stmt.buf] == 1
+                and self.symbol_reads[stmt.buf.name] == 0
+            )
+        return (
+            isinstance(stmt, Bind)
+            and self.symbol_writes[stmt.name] == 1
+            and self.symbol_reads[stmt.name] == 1
+        )
 
 
 def other_symbols(stmt: Stmt) -> frozenset[str]:
@@ -118,11 +158,13 @@ def touched(stmt: Stmt) -> tuple[Buf, ...]:
     return ()
 
 
-# --- moving into the reader -----------------------------------------------------------------------------------------
+# --- moving into the reader -----------------------------------------------------------------------
+
 
 def _block(block: tuple[Stmt, ...], uses: _Uses) -> tuple[Stmt, ...]:
-    rows: list[Stmt | None] = [with_parts(s, tuple(_block(b, uses) for b in parts(s))) if parts(s) else s
-                               for s in block]
+    rows: list[Stmt | None] = [
+        with_parts(s, tuple(_block(b, uses) for b in parts(s))) if parts(s) else s for s in block
+    ]
     for k, stmt in enumerate(rows):
         if stmt is not None and uses.is_single(stmt):
             assert isinstance(stmt, (Store, Bind))
@@ -179,37 +221,48 @@ def _reader(rows: list[Stmt | None], k: int, stmt: Store | Bind) -> int | None:
             if bufs & set(touched(inner)):
                 return None
             if isinstance(inner, Check) and any(b.dims for b in bufs):
-                return None     # the element read may exist only because the check holds... or not: leave it
+                return None  # the element read may exist only because the check holds... or not: leave it
     return None
 
 
 def _mentions(e: E, stmt: Stmt) -> bool:
     if isinstance(stmt, Store):
         return any(load.buf is stmt.buf for load in loads(e))
-    return isinstance(stmt, Bind) and any(isinstance(x, Index) and stmt.name in symbols(x.dim)
-                                          for x in subexpressions(e))
+    return isinstance(stmt, Bind) and any(
+        isinstance(x, Index) and stmt.name in symbols(x.dim) for x in subexpressions(e)
+    )
 
 
 def _substituted(e: E, stmt: Store | Bind) -> E:
     if isinstance(stmt, Store):
+
         def put(x: E) -> E | None:
             if isinstance(x, Load) and x.buf is stmt.buf:
                 return stmt.value
-            if isinstance(x, Op) and x.name == "add" and x.dtype.kind in "fiu" and x.args[1] == Load(stmt.buf):
-                if isinstance(stmt.value, Op) and stmt.value.name == "neg":     # a + -b is a - b, to the last bit
+            if (
+                isinstance(x, Op)
+                and x.name == "add"
+                and x.dtype.kind in "fiu"
+                and x.args[1] == Load(stmt.buf)
+            ):
+                if (
+                    isinstance(stmt.value, Op) and stmt.value.name == "neg"
+                ):  # a + -b is a - b, to the last bit
                     return Op("sub", (_substituted(x.args[0], stmt), stmt.value.args[0]), x.dtype)
             return None
+
         return map_expression(e, put)
 
     def change(x: E) -> E | None:
         if isinstance(x, Index) and not isinstance(x.dim, int) and x.dim.is_sym and x.dim.name == stmt.name:
             return stmt.value
         return None
+
     return map_expression(e, change)
 
 
 def _put_in(reader: Stmt, stmt: Store | Bind) -> Stmt:
-    if isinstance(reader, If):   # the blocks inside do not read it: it is read once, here
+    if isinstance(reader, If):  # the blocks inside do not read it: it is read once, here
         return replace(reader, condition=_substituted(reader.condition, stmt))
     if isinstance(stmt, Bind) and not all(_alone(e, stmt.name) for e in expressions(reader)):
         return _keep_both(reader, stmt)
@@ -218,8 +271,10 @@ def _put_in(reader: Stmt, stmt: Store | Bind) -> Stmt:
 
 def _alone(e: E, name: str) -> bool:
     """Whether the symbol stands by itself wherever it is read, so that any expression can take its place."""
-    return all(not isinstance(x, Index) or name not in symbols(x.dim) or x.dim.is_sym  # type: ignore[union-attr]
-               for x in subexpressions(e))
+    return all(
+        not isinstance(x, Index) or name not in symbols(x.dim) or x.dim.is_sym  # type: ignore[union-attr]
+        for x in subexpressions(e)
+    )
 
 
 class _Pair(If):
@@ -228,6 +283,7 @@ class _Pair(If):
 
 def _keep_both(reader: Stmt, stmt: Stmt) -> Stmt:
     from .nest import boolean
+
     return _Pair(boolean(True), (stmt, reader))
 
 
@@ -235,7 +291,8 @@ def _size(e: E) -> int:
     return sum(1 for x in subexpressions(e) if isinstance(x, (Op, Load, Index)))
 
 
-# --- copies and dead stores -----------------------------------------------------------------------------------------
+# --- copies and dead stores -----------------------------------------------------------------------
+
 
 def _forward_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """`a = b` where both are scalar variables written once: read b."""
@@ -244,9 +301,12 @@ def _forward_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     for stmt in walk(body):
         if isinstance(stmt, Store) and stmt.buf.is_scalar and uses.writes[stmt.buf] == 1 and not stmt.monoid:
             value = stmt.value
-            if isinstance(value, Const) or (isinstance(value, Load) and value.buf.is_scalar
-                                            and uses.writes[value.buf] == 1
-                                            and uses.symbol_reads[stmt.buf.name] == 0):
+            if isinstance(value, Const) or (
+                isinstance(value, Load)
+                and value.buf.is_scalar
+                and uses.writes[value.buf] == 1
+                and uses.symbol_reads[stmt.buf.name] == 0
+            ):
                 source[stmt.buf] = value
     if not source:
         return body
@@ -258,7 +318,9 @@ def _forward_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
                 return x
         return None
 
-    return tuple(map_statement(s, lambda e: map_expression(e, change), lambda buf, index: (buf, index)) for s in body)
+    return tuple(
+        map_statement(s, lambda e: map_expression(e, change), lambda buf, index: (buf, index)) for s in body
+    )
 
 
 def _drop_unread(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -285,7 +347,7 @@ def _without(block: tuple[Stmt, ...], uses: _Uses) -> tuple[Stmt, ...]:
     rows: list[Stmt] = []
     for stmt in block:
         if isinstance(stmt, Store) and stmt.buf.space == "temp" and not stmt.buf.carried:
-            if uses.reads[stmt.buf] == uses.combined[stmt.buf]:     # `s += x` reads s, but only for itself
+            if uses.reads[stmt.buf] == uses.combined[stmt.buf]:  # `s += x` reads s, but only for itself
                 continue
         if isinstance(stmt, Bind) and uses.symbol_reads[stmt.name] == 0:
             continue

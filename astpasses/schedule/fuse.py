@@ -1,15 +1,17 @@
-"""Fusion: nests that can run iteration by iteration share loops, recursively, from the outermost loop inwards.
+"""Fusion: nests that can run iteration by iteration share loops, recursively, from the outermost loop
+inwards.
 
-In: a block whose nests are perfect. Out: the same program as a tree of For loops. `enabled=False` gives every nest
-its own loops and changes nothing else.
+In: a block whose nests are perfect. Out: the same program as a tree of For loops. `enabled=False` gives
+every nest its own loops and changes nothing else.
 
     for i: y[i] = sin(x[i])      ->      for i:
     for i: s += y[i]                         y[i] = sin(x[i])
                                              s += y[i]            (then shrink makes y a scalar)
 
-The order of items is a list schedule: an item joins a group at or after the last group that it must follow, so no
-cycle can arise.
+The order of items is a list schedule: an item joins a group at or after the last group that it must follow,
+so no cycle can arise.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
@@ -20,7 +22,7 @@ from metaphrase.core.facts import Facts
 from .dependence import Item, conflict, may_share, pinned, renamed, summarize, summary
 from .nest import Axis, For, If, Stmt, Store, parts, with_parts
 
-MAX_ARRAYS = 16     # arrays in one loop: more streams than this and the caches and prefetchers lose track
+MAX_ARRAYS = 16  # arrays in one loop: more streams than this and the caches and prefetchers lose track
 
 
 @dataclass(eq=False)
@@ -35,8 +37,12 @@ class Group:
 
 def fuse_block(block: tuple[Stmt, ...], facts: Facts, enabled: bool = True) -> tuple[Stmt, ...]:
     """Fuse a block and every block inside it."""
-    inside = tuple(with_parts(s, tuple(fuse_block(b, facts, enabled) for b in parts(s)))
-                   if parts(s) and not _is_nest(s) else s for s in block)
+    inside = tuple(
+        with_parts(s, tuple(fuse_block(b, facts, enabled) for b in parts(s)))
+        if parts(s) and not _is_nest(s)
+        else s
+        for s in block
+    )
     return _fuse([summarize(s) for s in inside], facts, enabled)
 
 
@@ -67,7 +73,8 @@ def _fuse(items: list[Item], facts: Facts, enabled: bool) -> tuple[Stmt, ...]:
 
 
 def _begun(item: Item, axis: Axis) -> tuple[list[Group], Item]:
-    """The item without its `first`, which becomes a nest of its own, if `axis` is one that it must precede."""
+    """The item without its `first`, which becomes a nest of its own, if `axis` is one that it must
+    precede."""
     if axis.kind == "par" or not item.first:
         return [], item
     rest = tuple(a for a in item.axes if a.kind == "par")
@@ -107,8 +114,9 @@ def _best_group(groups: list[Group], item: Item, facts: Facts) -> tuple[Group, I
             joined = renamed(item, axis.name, group.loop)
             gain = _gain(group, joined, axis.kind)
             if gain > 0 and (best is None or gain > best[0]):
-                if all(may_share(member, joined, group.loop, facts) for member in group.members) and _may_begin(
-                        group, joined, axis, facts):
+                if all(
+                    may_share(member, joined, group.loop, facts) for member in group.members
+                ) and _may_begin(group, joined, axis, facts):
                     best = gain, group, joined, Axis(group.loop, axis.extent, axis.kind)
     return best[1:] if best else None
 
@@ -122,7 +130,8 @@ def _may_begin(group: Group, item: Item, axis: Axis, facts: Facts) -> bool:
 
 
 def _gain(group: Group, item: Item, kind: str) -> int:
-    """Arrays that both touch, those that one makes for the other counted double; 0 where sharing would hurt."""
+    """Arrays that both touch, those that one makes for the other counted double; 0 where sharing would
+    hurt."""
     loop = group.loop
     assert loop is not None
     inner = frozenset(a.name for a in item.axes if a.name != loop)
@@ -142,9 +151,12 @@ def _gain(group: Group, item: Item, kind: str) -> int:
                 gain += 2 if flows else 1
     if len([b for b in arrays if b.dims]) > MAX_ARRAYS:
         return 0
-    if not made and not inner and _straight(item, kind) != all(
-            _straight(m, k) for m in group.members for k in group.kinds):
-        return 0   # a loop that can be vectorised stays free of one that can't
+    if (
+        not made
+        and not inner
+        and _straight(item, kind) != all(_straight(m, k) for m in group.members for k in group.kinds)
+    ):
+        return 0  # a loop that can be vectorised stays free of one that can't
     return gain
 
 
@@ -153,8 +165,9 @@ def _straight(item: Item, kind: str) -> bool:
 
 
 def _walks_across(item: Item, loop: str, inner: frozenset[str]) -> bool:
-    """Whether with `loop` outermost the inner loops would stride through memory although `loop` itself is the one
-    that runs along it."""
+    """Whether with `loop` outermost the inner loops would stride through memory although `loop` itself is
+    the one that runs along it."""
+
     def last(index: tuple) -> frozenset[str]:
         entry = index[-1] if index else 0
         return symbols(entry) if not hasattr(entry, "dtype") else frozenset()  # type: ignore[arg-type]

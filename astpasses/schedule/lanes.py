@@ -8,8 +8,10 @@ In: the final tree. Out: leaf loops that combine floats into variables, cut into
                                        s += sum of s_lanes
                                        for i in range(n%32): s += ...
 
-Floats are combined in another order than written, which NumPy's own sum does too; the error is smaller than a plain loop's.
+Floats are combined in another order than written, which NumPy's own sum does too; the error is smaller than
+a plain loop's.
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -19,12 +21,30 @@ from metaphrase.core.types import is_float
 
 from .dependence import pinned
 from .lower_arrays import identity
-from .nest import (Bind, Buf, Call, E, For, If, Index, Load, Map, Op, Stmt, Store, View, expressions, loads,
-                   map_expression, map_statement, parts, rename_statement, with_parts)
+from .nest import (
+    Bind,
+    Buf,
+    Call,
+    E,
+    For,
+    If,
+    Index,
+    Load,
+    Map,
+    Op,
+    Stmt,
+    Store,
+    View,
+    expressions,
+    loads,
+    parts,
+    with_parts,
+)
+from .rewrite import map_expression, map_statement, rename_statement
 from .values import Names
 
-LANES = 32          # of fewer, gcc unrolls the inner loop away before it vectorises
-SHORTEST = 64       # a loop of a known length below this is left alone
+LANES = 32  # of fewer, gcc unrolls the inner loop away before it vectorises
+SHORTEST = 64  # a loop of a known length below this is left alone
 MONOIDS = ("sum", "prod", "max", "min")
 
 
@@ -54,7 +74,12 @@ def _combined(loop: For) -> dict[Buf, str]:
             if not any(pinned(i, loop.index, frozenset()) for i in stmt.index):
                 return {}
         elif stmt.monoid:
-            if stmt.buf in sums or stmt.buf in made or stmt.monoid not in MONOIDS or not is_float(stmt.buf.dtype):
+            if (
+                stmt.buf in sums
+                or stmt.buf in made
+                or stmt.monoid not in MONOIDS
+                or not is_float(stmt.buf.dtype)
+            ):
                 return {}
             sums[stmt.buf] = stmt.monoid
         else:
@@ -65,7 +90,7 @@ def _combined(loop: For) -> dict[Buf, str]:
         for e in expressions(stmt):
             for load in loads(e):
                 if load.buf in sums or (load.buf in written and not load.buf.dims and load.buf not in ready):
-                    return {}     # a value that one iteration hands to the next
+                    return {}  # a value that one iteration hands to the next
                 if load.buf.dims and load.buf in written and not _same_place(loop, load):
                     return {}
         ready.add(stmt.buf)  # type: ignore[attr-defined]
@@ -85,22 +110,38 @@ def _rewritten(loop: For, sums: dict[Buf, str], names: Names) -> list[Stmt]:
         name = names.fresh("blocks")
         rows.append(Bind(name, Index(whole), loop.span))
         whole = Sym(name)
-    body = tuple(_laned(rename_statement(s, {loop.index: Sym(outer)*LANES + Sym(lane)}), lanes, lane)
-                 for s in loop.body)
+    body = tuple(
+        _laned(rename_statement(s, {loop.index: Sym(outer) * LANES + Sym(lane)}), lanes, lane)
+        for s in loop.body
+    )
     blocks: list[Stmt] = [
-        For(start, LANES, tuple(Store(lanes[b], (Sym(start),), identity(m, b.dtype)) for b, m in sums.items()), "par",
-            loop.span),
-        For(outer, whole, (For(lane, LANES, body, "par", loop.span),), "red", loop.span)]
+        For(
+            start,
+            LANES,
+            tuple(Store(lanes[b], (Sym(start),), identity(m, b.dtype)) for b, m in sums.items()),
+            "par",
+            loop.span,
+        ),
+        For(outer, whole, (For(lane, LANES, body, "par", loop.span),), "red", loop.span),
+    ]
     for buf, monoid in sums.items():
-        blocks.append(Call("lanes", (View(lanes[buf], (0,), (LANES,), (1,)),), (View(buf, ()),), (),
-                           (("monoid", monoid),), loop.span))
+        blocks.append(
+            Call(
+                "lanes",
+                (View(lanes[buf], (0,), (LANES,), (1,)),),
+                (View(buf, ()),),
+                (),
+                (("monoid", monoid),),
+                loop.span,
+            )
+        )
     if isinstance(whole, int):
         rows += blocks
-    else:   # a short loop does without the lanes
+    else:  # a short loop does without the lanes
         rows.append(If(Op("gt", (Index(whole), Index(0)), np.dtype(bool)), tuple(blocks), (), loop.span))
-    left = loop.extent - whole*LANES
+    left = loop.extent - whole * LANES
     if left != 0:
-        tail = tuple(rename_statement(s, {loop.index: whole*LANES + Sym(rest)}) for s in loop.body)
+        tail = tuple(rename_statement(s, {loop.index: whole * LANES + Sym(rest)}) for s in loop.body)
         rows.append(For(rest, left, tail, "red", loop.span))
     return rows
 
@@ -110,6 +151,8 @@ def _laned(stmt: Stmt, lanes: dict[Buf, Buf], lane: str) -> Stmt:
         return (lanes[buf], (Sym(lane),)) if buf in lanes else (buf, index)
 
     def expression(e: E) -> E:
-        return map_expression(e, lambda x: Load(*place(x.buf, x.index)) if isinstance(x, Load) and x.buf in lanes
-                              else None)
+        return map_expression(
+            e, lambda x: Load(*place(x.buf, x.index)) if isinstance(x, Load) and x.buf in lanes else None
+        )
+
     return map_statement(stmt, expression, place)

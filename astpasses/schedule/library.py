@@ -1,15 +1,16 @@
 """Lowering of library primitives: products through BLAS or as nests, sorting.
 
-In: a Let whose native field is `Lib`. Out: Calls, with the loops around them, or the nest of the same meaning.
+In: a Let whose native field is `Lib`. Out: Calls, with the loops around them, or the nest of the same
+meaning.
 
     c = dot_general(a, b, contract=((1,), (0,)))   ->   gemm(a, b, c)                   for matrices
-                                                  ->   Nest(i, k, j: c[i, j] += a[i, k]*b[k, j])   for small ones
+                                                  ->   Nest(i, k, j: c[i, j] += a[i, k]*b[k, j])   for small
+                                                  ones
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-
-import numpy as np
 
 from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols
 from metaphrase.core.ir import Let
@@ -17,10 +18,10 @@ from metaphrase.core.native import Lib
 
 from .lower import Block, rule
 from .lower_arrays import _accumulator, _finish, identity
-from .nest import Axis, Call, For, Index, Load, Op, Stmt, Store, Sym, View, constant
+from .nest import Axis, Call, For, Load, Stmt, Store, Sym, View
 from .values import Indices, Place, Value, stored
 
-SMALL_PRODUCT = 24**3       # multiplications up to which a nest beats the call of gemm
+SMALL_PRODUCT = 24**3  # multiplications up to which a nest beats the call of gemm
 BLAS_DTYPES = ("f4", "f8", "c8", "c16")
 
 
@@ -32,7 +33,8 @@ def library(block: Block, let: Let) -> None:
     LIBRARY[name](block, let)
 
 
-# --- views of stored arrays -----------------------------------------------------------------------------------------
+# --- views of stored arrays -----------------------------------------------------------------------
+
 
 def strided(block: Block, value: Value) -> View | None:
     """`value` as a part of one Buf with one stride a dim, if it is one."""
@@ -83,7 +85,8 @@ def collapse(extents: Sequence[DimLike], strides: Sequence[DimLike]) -> tuple[Di
     return product(e for e, _ in pairs), pairs[-1][1]
 
 
-# --- products -------------------------------------------------------------------------------------------------------
+# --- products -------------------------------------------------------------------------------------
+
 
 def _dot_general(block: Block, let: Let) -> None:
     a, b = block.args(let)
@@ -109,23 +112,30 @@ def _product_nest(block: Block, let: Let, a: Value, b: Value, a_axes: tuple, b_a
     summed, sum_index = block.axes([a.dims[d] for d in a_sum], "red")
     a_index: list[DimLike] = [0] * len(a.dims)
     b_index: list[DimLike] = [0] * len(b.dims)
-    for index, places, targets in ((a_index, (a_sum, a_common, a_free), (sum_index, common_index, row_index)),
-                                   (b_index, (b_sum, b_common, b_free), (sum_index, common_index, column_index))):
+    for index, places, targets in (
+        (a_index, (a_sum, a_common, a_free), (sum_index, common_index, row_index)),
+        (b_index, (b_sum, b_common, b_free), (sum_index, common_index, column_index)),
+    ):
         for axes, at in zip(places, targets):
             for d, i in zip(axes, at):
                 index[d] = i
     dtype = out.type.dtype
     factors = (a.at(tuple(a_index)), b.at(tuple(b_index)))
-    value = block.apply("and" if dtype == bool else "mul", *factors, dtype=dtype)
+    value = block.apply("and" if dtype.kind == "b" else "mul", *factors, dtype=dtype)
     place = _accumulator(block, out)
     spot = (*place.prefix, *common_index, *row_index, *column_index)
-    order = [*common, *rows, *summed, *columns] if _runs_along(factors[1], columns) else [
-        *common, *rows, *columns, *summed]
+    order = (
+        [*common, *rows, *summed, *columns]
+        if _runs_along(factors[1], columns)
+        else [*common, *rows, *columns, *summed]
+    )
     if not summed:
         block.nest(order, [Store(place.buf, spot, value)])
     else:
-        monoid = "any" if dtype == bool else "sum"
-        block.nest(order, [Store(place.buf, spot, value, monoid)], [Store(place.buf, spot, identity(monoid, dtype))])
+        monoid = "any" if dtype.kind == "b" else "sum"
+        block.nest(
+            order, [Store(place.buf, spot, value, monoid)], [Store(place.buf, spot, identity(monoid, dtype))]
+        )
     _finish(block, out, place)
 
 
@@ -143,8 +153,10 @@ def _product_call(block: Block, let: Let, a: Value, b: Value, a_axes: tuple, b_a
     right = _matrix(block, b, b_common, b_sum, b_free)
     place = block.place_for(let.out)
     loops, index = block.axes([a.dims[d] for d in a_common])
-    (m, k), n = left.extents[-2:], right.extents[-1]
-    reads = tuple(View(v.buf, _shifted(v, index, block), v.extents[-2:], v.strides[-2:]) for v in (left, right))
+    m, n = left.extents[-2], right.extents[-1]
+    reads = tuple(
+        View(v.buf, _shifted(v, index, block), v.extents[-2:], v.strides[-2:]) for v in (left, right)
+    )
     start: Indices = (*place.prefix, *index, *(0 for _ in range(len(place.dims) - len(index))))
     write = View(place.buf, start, (m, n), (n, 1))
     stmt: Stmt = Call("gemm", reads, (write,), (), (("dtype", a.dtype),))
@@ -156,14 +168,17 @@ def _product_call(block: Block, let: Let, a: Value, b: Value, a_axes: tuple, b_a
 
 
 def _shifted(view: View, index: Indices, block: Block) -> tuple:
-    """The start of matrix `index` of a stack: an offset in the first dim would not do, so the last entry takes it."""
+    """The start of matrix `index` of a stack: an offset in the first dim would not do, so the last entry
+    takes it."""
     offset: DimLike = 0
     for i, stride in zip(index, view.strides):
         offset = offset + i * stride
     return (*view.index[:-1], view.index[-1] + offset)  # type: ignore[operator]
 
 
-def _matrix(block: Block, x: Value, common: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> View:
+def _matrix(
+    block: Block, x: Value, common: Sequence[int], rows: Sequence[int], columns: Sequence[int]
+) -> View:
     """x as a stack of matrices (common..., rows, columns) that BLAS can read: as it lies, or copied."""
     view = strided(block, x)
     if view is not None:
@@ -172,8 +187,14 @@ def _matrix(block: Block, x: Value, common: Sequence[int], rows: Sequence[int], 
             return made
     order = (*common, *rows, *columns)
     inverse = {d: k for k, d in enumerate(order)}
-    packed = materialized(block, Value(x.dtype, tuple(x.dims[d] for d in order),
-                                       lambda index: x.at(tuple(index[inverse[d]] for d in range(len(order))))))
+    packed = materialized(
+        block,
+        Value(
+            x.dtype,
+            tuple(x.dims[d] for d in order),
+            lambda index: x.at(tuple(index[inverse[d]] for d in range(len(order)))),
+        ),
+    )
     assert (view := strided(block, packed)) is not None
     c, r = len(common), len(rows)
     made = _as_matrix(block, view, range(c), range(c, c + r), range(c + r, len(order)))
@@ -181,10 +202,13 @@ def _matrix(block: Block, x: Value, common: Sequence[int], rows: Sequence[int], 
     return made
 
 
-def _as_matrix(block: Block, view: View, common: Sequence[int], rows: Sequence[int],
-               columns: Sequence[int]) -> View | None:
+def _as_matrix(
+    block: Block, view: View, common: Sequence[int], rows: Sequence[int], columns: Sequence[int]
+) -> View | None:
     facts = block.shared.facts
-    parts = [collapse([view.extents[d] for d in axes], [view.strides[d] for d in axes]) for axes in (rows, columns)]
+    parts = [
+        collapse([view.extents[d] for d in axes], [view.strides[d] for d in axes]) for axes in (rows, columns)
+    ]
     if parts[0] is None or parts[1] is None:
         return None
     (m, row_stride), (n, column_stride) = parts
@@ -201,11 +225,16 @@ def _as_matrix(block: Block, view: View, common: Sequence[int], rows: Sequence[i
     if not fits:
         return None
     lead = [d for d in common]
-    return View(view.buf, view.index, (*(view.extents[d] for d in lead), m, n),
-                (*(view.strides[d] for d in lead), row_stride, column_stride))
+    return View(
+        view.buf,
+        view.index,
+        (*(view.extents[d] for d in lead), m, n),
+        (*(view.strides[d] for d in lead), row_stride, column_stride),
+    )
 
 
-# --- order ----------------------------------------------------------------------------------------------------------
+# --- order ----------------------------------------------------------------------------------------
+
 
 def _sort(block: Block, let: Let) -> None:
     (x,), axis = block.args(let), block.attributes(let)["axis"]
@@ -234,13 +263,19 @@ def _argsort(block: Block, let: Let) -> None:
     block.values[let.out] = stored(place)
 
 
-def _along(block: Block, let: Let, axis: int, place: Place, routine: str,
-           reads: Callable[[Indices], tuple[View, ...]]) -> None:
+def _along(
+    block: Block,
+    let: Let,
+    axis: int,
+    place: Place,
+    routine: str,
+    reads: Callable[[Indices], tuple[View, ...]],
+) -> None:
     """Loops over the other dims around a call on each line along `axis`."""
     dims = place.dims
     loops, rest = block.axes([d for k, d in enumerate(dims) if k != axis])
     index = (*rest[:axis], 0, *rest[axis:])
-    stride = product(dims[axis + 1:])
+    stride = product(dims[axis + 1 :])
     space = block.temp("space", place.buf.dtype, (dims[axis],))
     line = View(place.buf, (*place.prefix, *index), (dims[axis],), (stride,))
     work = View(space.buf, (0,), (dims[axis],), (1,))
@@ -252,6 +287,9 @@ def _along(block: Block, let: Let, axis: int, place: Place, routine: str,
 
 
 LIBRARY: dict[str, Callable[[Block, Let], None]] = {
-    "dot_general": _dot_general, "sort": _sort, "argsort": _argsort}
+    "dot_general": _dot_general,
+    "sort": _sort,
+    "argsort": _argsort,
+}
 
-__all__ = ["LIBRARY", "strided", "materialized", "np", "Index", "Op", "constant"]
+__all__ = ["LIBRARY", "strided", "materialized"]

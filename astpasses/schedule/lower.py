@@ -1,12 +1,15 @@
 """Core to nests: each Let becomes a perfect nest, or nothing at all when its result is only read through.
 
-In: a core Function (composites expanded). Out: a `Program` whose entry body is a list of Nests, loops and calls.
+In: a core Function (composites expanded). Out: a `Program` whose entry body is a list of Nests, loops and
+calls.
 
     y = sin(x); s = reduce_sum(y, axes=(0,))
     ->  Nest(i: y[i] = sin(x[i]));  s = 0;  Nest(i: s += y[i])
 
-Rules for the native fields are in lower_arrays.py, for regions in lower_regions.py, for libraries in library.py.
+Rules for the native fields are in lower_arrays.py, for regions in lower_regions.py, for libraries in
+library.py.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -23,7 +26,7 @@ from metaphrase.core.types import Array, i64
 from metaphrase.source import Span
 
 from . import scalars
-from .nest import (Axis, Bind, Buf, Const, E, Fn, Index, Load, Nest, Program, SetDims, Site, Stmt, Store, local)
+from .nest import Axis, Bind, Buf, Const, E, Fn, Index, Load, Nest, Program, SetDims, Site, Stmt, Store, local
 from .ownership import Plan, is_lazy, plan
 from .values import Indices, Names, Place, Value, scalar, stored
 
@@ -33,9 +36,11 @@ RULES: dict[type, Rule] = {}
 
 def rule(native: type) -> Callable[[Rule], Rule]:
     """Register the lowering of one kind of native field."""
+
     def register(function: Rule) -> Rule:
         RULES[native] = function
         return function
+
     return register
 
 
@@ -48,15 +53,31 @@ class Lowering:
         self.sites: list[Site] = []
         self.constants: dict[ConstantArray, Buf] = {}
 
-    def site(self, kind: str, exception: str, message: str, span: Span | None, operands: Sequence[Value] = ()) -> int:
-        self.sites.append(Site(kind, exception, message, span, tuple(v.dtype for v in operands),
-                               tuple(len(v.dims) for v in operands)))
+    def site(
+        self, kind: str, exception: str, message: str, span: Span | None, operands: Sequence[Value] = ()
+    ) -> int:
+        self.sites.append(
+            Site(
+                kind,
+                exception,
+                message,
+                span,
+                tuple(v.dtype for v in operands),
+                tuple(len(v.dims) for v in operands),
+            )
+        )
         return len(self.sites) - 1
 
     def constant(self, value: ConstantArray) -> Buf:
         if value not in self.constants:
-            self.constants[value] = Buf(self.names.fresh("table"), value.value.dtype, value.value.shape, "const",
-                                        len(self.constants), value.value)
+            self.constants[value] = Buf(
+                self.names.fresh("table"),
+                value.value.dtype,
+                value.value.shape,
+                "const",
+                len(self.constants),
+                value.value,
+            )
         return self.constants[value]
 
     def symbol(self, base: str, low: DimLike | None = None, high: DimLike | None = None) -> str:
@@ -74,18 +95,23 @@ class Block:
         self.statements: list[Stmt] = []
         self.values: dict[Var, Value] = {}
         self.wanted: dict[Var, Place] = {}
-        self.saves: dict[Var, Place] = {}       # rows to be copied out as soon as they are made
+        self.saves: dict[Var, Place] = {}  # rows to be copied out as soon as they are made
         self.span: Span | None = None
 
-    # --- reading core -----------------------------------------------------------------------------------------------
+    # --- reading core -----------------------------------------------------------------------------
 
     def dims(self, dims: Sequence[DimLike]) -> Indices:
         return tuple(substitute(d, self.sizes) for d in dims)
 
     def attributes(self, let: Let) -> dict[str, Any]:
-        """The attributes with this program's size symbols (regions are left alone: they are lowered with ours)."""
-        return {k: v if isinstance(v, Function) or isinstance(v, tuple) and any(isinstance(f, Function) for f in v)
-                else substitute_attribute(v, self.sizes) for k, v in let.attributes.items()}
+        """The attributes with this program's size symbols (regions are left alone: they are lowered with
+        ours)."""
+        return {
+            k: v
+            if isinstance(v, Function) or isinstance(v, tuple) and any(isinstance(f, Function) for f in v)
+            else substitute_attribute(v, self.sizes)
+            for k, v in let.attributes.items()
+        }
 
     def types(self, let: Let) -> tuple[Array, ...]:
         return tuple(Array(a.type.dtype, self.dims(a.type.dims)) for a in let.args)
@@ -98,7 +124,7 @@ class Block:
     def args(self, let: Let) -> list[Value]:
         return [self.value(a) for a in let.args]
 
-    # --- writing nests ----------------------------------------------------------------------------------------------
+    # --- writing nests ----------------------------------------------------------------------------
 
     def emit(self, stmt: Stmt) -> None:
         stmt.span = self.span
@@ -123,7 +149,7 @@ class Block:
     def nest(self, axes: Sequence[Axis], body: Sequence[Stmt], first: Sequence[Stmt] = ()) -> None:
         for stmt in (*first, *body):
             stmt.span = self.span
-        if first and all(a.kind == "par" for a in axes):    # what the reduction runs along has one element
+        if first and all(a.kind == "par" for a in axes):  # what the reduction runs along has one element
             body, first = (*first, *body), ()
         if axes:
             self.emit(Nest(tuple(axes), tuple(body), tuple(first)))
@@ -158,12 +184,18 @@ class Block:
         return wanted or self.temp(out.name, out.type.dtype, self.dims(out.type.dims))
 
     def define(self, out: Var, at: Callable[[Indices], E], lazy: bool = False) -> None:
-        """`out[index] = at(index)`: stored by a nest, or (lazy) read through; a scalar goes into a variable."""
+        """`out[index] = at(index)`: stored by a nest, or (lazy) read through; a scalar goes into a
+        variable."""
         dims = self.dims(out.type.dims)
         if not dims:
             e = at(())
-            simple = (isinstance(e, Const) or isinstance(e, Index) and scalars.is_small(e.dim)
-                      or isinstance(e, Load) and not e.buf.dims)
+            simple = (
+                isinstance(e, Const)
+                or isinstance(e, Index)
+                and scalars.is_small(e.dim)
+                or isinstance(e, Load)
+                and not e.buf.dims
+            )
             self.values[out] = scalar(e if simple else self.local(out.name, e))
         elif lazy and out not in self.plan.kept:
             self.values[out] = Value(out.type.dtype, dims, at)
@@ -172,7 +204,7 @@ class Block:
             self.fill(place, at)
             self.values[out] = stored(place)
 
-    # --- lowering ---------------------------------------------------------------------------------------------------
+    # --- lowering ---------------------------------------------------------------------------------
 
     def run(self, function: Function) -> None:
         for let in function.lets:
@@ -186,7 +218,8 @@ class Block:
                     self.copy(self.saves[out], self.values[out])
 
     def want(self, results: Sequence[Atom], places: dict[int, Place]) -> None:
-        """Ask that result k be made in places[k], where it has storage of its own that is made in this block."""
+        """Ask that result k be made in places[k], where it has storage of its own that is made in this
+        block."""
         for k, place in places.items():
             root = self.plan.roots[k]
             if root is not None and root in self.plan.position and root not in self.wanted:
@@ -235,14 +268,29 @@ def lower(function: Function) -> Program:
             block.emit(SetDims(buf))
         block.copy(Place(buf), value)
     constants = tuple(shared.constants.values())
-    entry = Fn("entry", (*params, *results, *constants), tuple(s.name for s in renamed.values()),  # type: ignore
-               tuple(block.statements))
-    return Program(function.name, tuple(params), tuple(results), constants, entry.sizes, entry, (),
-                   tuple(shared.sites), shared.facts, shared.names)
+    entry = Fn(
+        "entry",
+        (*params, *results, *constants),
+        tuple(s.name for s in renamed.values()),  # type: ignore
+        tuple(block.statements),
+    )
+    return Program(
+        function.name,
+        tuple(params),
+        tuple(results),
+        constants,
+        entry.sizes,
+        entry,
+        (),
+        tuple(shared.sites),
+        shared.facts,
+        shared.names,
+    )
 
 
 def size_symbols(function: Function) -> tuple[str, ...]:
-    """The signature's size symbols, in order of first appearance in the parameter types: the entry's `sizes`."""
+    """The signature's size symbols, in order of first appearance in the parameter types: the entry's
+    `sizes`."""
     found: dict[str, None] = {}
     for param in function.params:
         for dim in param.type.dims:

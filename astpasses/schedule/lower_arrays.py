@@ -2,8 +2,10 @@
 
 In: a Let in a Block. Out: its nests, or a Value that reads through its operands.
 
-    y = slice_add(x, v, k, 0; step=(1, 1))    ->   Nest(i, j: x[k + i, j] += v[i, j])     where x may be overwritten
+    y = slice_add(x, v, k, 0; step=(1, 1))    ->   Nest(i, j: x[k + i, j] += v[i, j])     where x may be
+    overwritten
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -17,7 +19,24 @@ from metaphrase.core.types import i64, is_float
 
 from . import scalars
 from .lower import Block, rule
-from .nest import (Axis, Bind, Check, Const, E, Effect, If, Index, Load, Op, Stmt, Store, Sym, boolean, constant, local)
+from .nest import (
+    Axis,
+    Bind,
+    Check,
+    Const,
+    E,
+    Effect,
+    If,
+    Index,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Sym,
+    boolean,
+    constant,
+    local,
+)
 from .ownership import is_lazy
 from .pieces import move_pieces
 from .values import Indices, Place, Value, scalar, stored
@@ -51,7 +70,9 @@ def _integer_pow(block: Block, operands: list[E], attributes: dict, dtype: np.dt
 WITH_ATTRIBUTES = {
     "integer_pow": _integer_pow,
     "polygamma": lambda block, operands, attributes, dtype: Op(
-        "polygamma", (constant(attributes["order"], dtype), *operands), dtype)}
+        "polygamma", (constant(attributes["order"], dtype), *operands), dtype
+    ),
+}
 
 
 @rule(Point)
@@ -93,7 +114,9 @@ def counting(block: Block, let: Let) -> None:
     dims, dtype = block.dims(out.type.dims), out.type.dtype
     if native.expression == "undefined":
         zero = constant(0, dtype)
-        block.values[out] = Value(dtype, dims, lambda index: Index(0) if dtype == i64 else zero, undefined=True)
+        block.values[out] = Value(
+            dtype, dims, lambda index: Index(0) if dtype == i64 else zero, undefined=True
+        )
         return
     if native.expression == "constant":
         block.values[out] = _constant(block, attributes["value"])
@@ -148,9 +171,18 @@ def _restrict(block: Block, guard: tuple, axes: list[Axis]) -> tuple[dict[str, D
     conditions = []
     facts = block.shared.facts
     for low, expression, high in guard:
-        axis = next((a for a in axes if a.name not in values and isinstance(expression - Sym(a.name), int)
-                     or a.name not in values and a.name not in symbols(expression - Sym(a.name))
-                     and not (symbols(expression - Sym(a.name)) & {b.name for b in axes})), None)
+        axis = next(
+            (
+                a
+                for a in axes
+                if a.name not in values
+                and isinstance(expression - Sym(a.name), int)
+                or a.name not in values
+                and a.name not in symbols(expression - Sym(a.name))
+                and not (symbols(expression - Sym(a.name)) & {b.name for b in axes})
+            ),
+            None,
+        )
         if axis is None:
             conditions.append(_guard_condition(block, low, expression, high))
             continue
@@ -168,12 +200,18 @@ def _guard_condition(block: Block, low: DimLike, expression: DimLike, high: DimL
     def condition(values: dict[str, DimLike]) -> E:
         e = Index(substitute(expression, values))
         bool_ = np.dtype(bool)
-        return block.apply("and", block.apply("le", Index(low), e, dtype=bool_),
-                           block.apply("lt", e, Index(high), dtype=bool_), dtype=bool_)
+        return block.apply(
+            "and",
+            block.apply("le", Index(low), e, dtype=bool_),
+            block.apply("lt", e, Index(high), dtype=bool_),
+            dtype=bool_,
+        )
+
     return condition
 
 
-# --- reductions and scans -------------------------------------------------------------------------------------------
+# --- reductions and scans -------------------------------------------------------------------------
+
 
 def identity(monoid: str, dtype: np.dtype) -> E:
     """The value that changes nothing when it is combined."""
@@ -181,7 +219,7 @@ def identity(monoid: str, dtype: np.dtype) -> E:
         return _number(0, dtype)
     if monoid in ("prod", "all"):
         return _number(1, dtype)
-    if dtype == bool:
+    if dtype.kind == "b":
         return boolean(monoid in ("min", "argmin"))
     largest = monoid in ("min", "argmin")
     if dtype.kind in "iu":
@@ -205,19 +243,24 @@ def reduce(block: Block, let: Let) -> None:
     out = let.out
     kept = [k for k in range(len(x.dims)) if k not in axes]
     if not axes or all(x.dims[k] == 1 for k in axes):
+
         def same(index: Indices) -> E:
             full: list[DimLike] = [0] * len(x.dims)
             for k, i in zip(kept, index):
                 full[k] = i
             return block.apply("convert", x.at(tuple(full)), dtype=out.type.dtype)
+
         block.define(out, same)
         return
     place = _accumulator(block, out)
     loops, index = _reduction_axes(block, x.dims, axes)
     spot = (*place.prefix, *(index[k] for k in kept))
     value = block.apply("convert", x.at(index), dtype=out.type.dtype)
-    block.nest(loops, [Store(place.buf, spot, value, monoid)],
-               [Store(place.buf, spot, identity(monoid, out.type.dtype))])
+    block.nest(
+        loops,
+        [Store(place.buf, spot, value, monoid)],
+        [Store(place.buf, spot, identity(monoid, out.type.dtype))],
+    )
     _finish(block, out, place)
 
 
@@ -229,14 +272,18 @@ def _accumulator(block: Block, out: Any) -> Place:
 
 def _finish(block: Block, out: Any, place: Place) -> None:
     value = stored(place)
-    if not place.dims and out.type.dtype == i64:  # integers are symbols, so that sizes and indices may name them
+    if (
+        not place.dims and out.type.dtype == i64
+    ):  # integers are symbols, so that sizes and indices may name them
         name = block.shared.symbol(out.name)
         block.emit(Bind(name, value.scalar))
         value = Value(i64, (), lambda index: Index(Sym(name)))
     block.values[out] = value
 
 
-def _reduction_axes(block: Block, dims: Indices, reduced: tuple, kind: str = "red") -> tuple[list[Axis], Indices]:
+def _reduction_axes(
+    block: Block, dims: Indices, reduced: tuple, kind: str = "red"
+) -> tuple[list[Axis], Indices]:
     loops, index = block.axes(dims)
     chosen = {index[k].name for k in reduced if not isinstance(index[k], int)}  # type: ignore[union-attr]
     return [Axis(a.name, a.extent, kind if a.name in chosen else "par") for a in loops], index
@@ -246,26 +293,36 @@ def _extreme_position(block: Block, let: Let, x: Value, axis: int, monoid: str) 
     """argmax, argmin: the first extreme, or the first NaN."""
     out, dims = let.out, tuple(d for k, d in enumerate(x.dims) if k != axis)
     place = _accumulator(block, out)
-    best = Place(Buf_like(block, "best", x.dtype, dims))
+    best = block.temp("best", x.dtype, dims)
     loops, index = _reduction_axes(block, x.dims, (axis,), "seq")
     spot = tuple(i for k, i in enumerate(index) if k != axis)
     found, so_far, bool_ = x.at(index), best.load(spot), np.dtype(bool)
     candidate = local(block.shared.names.fresh("x"), x.dtype)
     better = Op("gt" if monoid == "argmax" else "lt", (Load(candidate), so_far), bool_)
     if is_float(x.dtype) or x.dtype.kind == "c":
-        nan = Op("and", (Op("isnan", (Load(candidate),), bool_), Op("not", (Op("isnan", (so_far,), bool_),), bool_)),
-                 bool_)
+        nan = Op(
+            "and",
+            (Op("isnan", (Load(candidate),), bool_), Op("not", (Op("isnan", (so_far,), bool_),), bool_)),
+            bool_,
+        )
         better = Op("or", (better, nan), bool_)
-    change = (Store(best.buf, (*best.prefix, *spot), Load(candidate)),
-              Store(place.buf, (*place.prefix, *spot), block.apply("convert", Index(index[axis]), dtype=out.type.dtype)))
-    block.nest(loops, [Store(candidate, (), found), If(better, change)],
-               [Store(change[0].buf, change[0].index, identity(monoid, x.dtype)),
-                Store(change[1].buf, change[1].index, _number(0, out.type.dtype))])
+    change = (
+        Store(best.buf, (*best.prefix, *spot), Load(candidate)),
+        Store(
+            place.buf,
+            (*place.prefix, *spot),
+            block.apply("convert", Index(index[axis]), dtype=out.type.dtype),
+        ),
+    )
+    block.nest(
+        loops,
+        [Store(candidate, (), found), If(better, change)],
+        [
+            Store(change[0].buf, change[0].index, identity(monoid, x.dtype)),
+            Store(change[1].buf, change[1].index, _number(0, out.type.dtype)),
+        ],
+    )
     _finish(block, out, place)
-
-
-def Buf_like(block: Block, name: str, dtype: np.dtype, dims: Indices) -> Any:
-    return block.temp(name, dtype, dims).buf
 
 
 _COMBINE = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
@@ -277,17 +334,21 @@ def scan(block: Block, let: Let) -> None:
     attributes = block.attributes(let)
     axis, reverse = attributes["axis"], attributes.get("reverse", False)
     place = block.place_for(out)
-    total = Place(Buf_like(block, out.name, out.type.dtype, tuple(d for k, d in enumerate(x.dims) if k != axis)))
+    total = block.temp(out.name, out.type.dtype, tuple(d for k, d in enumerate(x.dims) if k != axis))
     loops, index = _reduction_axes(block, x.dims, (axis,), "seq")
     rest = tuple(i for k, i in enumerate(index) if k != axis)
-    here = index[:axis] + ((x.dims[axis] - 1 - index[axis]) if reverse else index[axis],) + index[axis + 1:]
+    here = index[:axis] + ((x.dims[axis] - 1 - index[axis]) if reverse else index[axis],) + index[axis + 1 :]
     value = block.apply("convert", x.at(here), dtype=out.type.dtype)
-    block.nest(loops, [Store(total.buf, rest, value, monoid), Store(place.buf, (*place.prefix, *here), total.load(rest))],
-               [Store(total.buf, rest, identity(monoid, out.type.dtype))])
+    block.nest(
+        loops,
+        [Store(total.buf, rest, value, monoid), Store(place.buf, (*place.prefix, *here), total.load(rest))],
+        [Store(total.buf, rest, identity(monoid, out.type.dtype))],
+    )
     block.values[out] = stored(place)
 
 
-# --- parts of arrays ------------------------------------------------------------------------------------------------
+# --- parts of arrays ------------------------------------------------------------------------------
+
 
 def start_dims(block: Block, starts: list[Value]) -> list[DimLike]:
     """Scalar i64 operands as dims: every integer in a block is a symbol or known."""
@@ -306,17 +367,21 @@ def gather(block: Block, let: Let) -> None:
     attributes = block.attributes(let)
     if let.primitive.native.kind == "slice":
         first, step = start_dims(block, rest), attributes["step"]
-        block.define(let.out, lambda index: x.at(tuple(s + k * i for s, k, i in zip(first, step, index))), lazy=True)
+        block.define(
+            let.out, lambda index: x.at(tuple(s + k * i for s, k, i in zip(first, step, index))), lazy=True
+        )
         return
     axes = attributes["axes"]
     if not rest[0].dims:
         picked = start_dims(block, rest)
-        block.define(let.out, lambda index: x.at(_scatter_index(len(x.dims), axes, picked, index)), lazy=is_lazy(let))
+        block.define(
+            let.out, lambda index: x.at(_scatter_index(len(x.dims), axes, picked, index)), lazy=is_lazy(let)
+        )
         return
     place = block.place_for(let.out)
     loops, index = block.axes(place.dims)
-    binds, picked = _bound_indices(block, rest, index[:len(rest[0].dims)])
-    source = x.at(_scatter_index(len(x.dims), axes, picked, index[len(rest[0].dims):]))
+    binds, picked = _bound_indices(block, rest, index[: len(rest[0].dims)])
+    source = x.at(_scatter_index(len(x.dims), axes, picked, index[len(rest[0].dims) :]))
     block.nest(loops, [*binds, Store(place.buf, (*place.prefix, *index), source)])
     block.values[let.out] = stored(place)
 
@@ -364,7 +429,9 @@ def put(block: Block, let: Let) -> None:
     block.values[let.out] = stored(place)
 
 
-def _scatter(block: Block, place: Place, v: Value, indices: list[Value], attributes: dict, native: Put) -> None:
+def _scatter(
+    block: Block, place: Place, v: Value, indices: list[Value], attributes: dict, native: Put
+) -> None:
     rank = len(indices[0].dims)
     unique = attributes.get("unique", native.unique) or not rank
     loops, index = block.axes(v.dims)
@@ -379,7 +446,8 @@ def _scatter(block: Block, place: Place, v: Value, indices: list[Value], attribu
     block.nest(loops, [*binds, Store(place.buf, (*place.prefix, *target), v.at(index), native.monoid)])
 
 
-# --- effects --------------------------------------------------------------------------------------------------------
+# --- effects --------------------------------------------------------------------------------------
+
 
 @rule(EffectCall)
 def effect(block: Block, let: Let) -> None:
@@ -389,7 +457,9 @@ def effect(block: Block, let: Let) -> None:
         return
     if kind in ("raise", "raise_"):
         site = block.shared.site("raise", attributes["exception"], attributes["message"], let.span, args)
-        block.emit(Check(boolean(False), site, tuple(a.at(()) for a in args[:MAX_CHECK_VALUES] if not a.dims)))
+        block.emit(
+            Check(boolean(False), site, tuple(a.at(()) for a in args[:MAX_CHECK_VALUES] if not a.dims))
+        )
         return
     bufs = []
     for arg in args:

@@ -2,10 +2,11 @@
 
 In: a Let in a Block, with the plan that says which storages are taken over. Out: the statements.
 
-A carried array has one storage for the whole loop. What the body makes of it ends up there in one of three ways:
-it was updated in place; or it is computed straight into it, because nothing reads the old value any more; or it is
-computed into a second storage and the two change places (`Swap`: pointers, no copy).
+A carried array has one storage for the whole loop. What the body makes of it ends up there in one of three
+ways: it was updated in place; or it is computed straight into it, because nothing reads the old value any
+more; or it is computed into a second storage and the two change places (`Swap`: pointers, no copy).
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -14,11 +15,11 @@ from dataclasses import dataclass
 from metaphrase.core.dims import DimLike, Sym
 from metaphrase.core.ir import Function, Let, Var
 from metaphrase.core.native import Point, Region
-from metaphrase.core.types import Array, i64
+from metaphrase.core.types import i64
 
 from . import scalars
 from .lower import Block, rule
-from .nest import (Bind, Buf, E, For, Grow, If, Index, Load, Op, Stmt, Store, Swap, While, boolean, local)
+from .nest import Bind, Buf, E, For, Grow, If, Index, Load, Op, Stmt, Store, Swap, While, boolean, local
 from .ownership import Plan
 from .values import Place, Value, scalar, stored
 
@@ -45,7 +46,8 @@ def bind_known(block: Block, var: Var, value: Value) -> None:
             block.sizes[known.name] = dim
 
 
-# --- call -----------------------------------------------------------------------------------------------------------
+# --- call -----------------------------------------------------------------------------------------
+
 
 def _call(block: Block, let: Let) -> None:
     function: Function = let.attributes["function"]
@@ -67,7 +69,8 @@ def _store(block: Block, out: Var, value: Value) -> Value:
     return stored(place)
 
 
-# --- cond -----------------------------------------------------------------------------------------------------------
+# --- cond -----------------------------------------------------------------------------------------
+
 
 def _cond(block: Block, let: Let) -> None:
     index, *args = block.args(let)
@@ -76,16 +79,21 @@ def _cond(block: Block, let: Let) -> None:
     targets: list[Buf | str | Place] = []
     for k, out in enumerate(let.outs):
         if not out.type.dims:
-            targets.append(block.shared.symbol(out.name) if out.type.dtype == i64
-                           else local(block.shared.names.fresh(out.name), out.type.dtype))
+            targets.append(
+                block.shared.symbol(out.name)
+                if out.type.dtype == i64
+                else local(block.shared.names.fresh(out.name), out.type.dtype)
+            )
         elif k in shares:
             place = args[shares[k] - 1].place
             assert place is not None
             targets.append(place)
         else:
             targets.append(block.place_for(out))
-    sides = [_branch(block, block.plan.regions[let, number], branch, args, targets)
-             for number, branch in enumerate(branches)]
+    sides = [
+        _branch(block, block.plan.regions[let, number], branch, args, targets)
+        for number, branch in enumerate(branches)
+    ]
     if len(branches) == 1:
         block.statements.extend(sides[0])
     elif let.args[0].type.dtype == bool:
@@ -107,13 +115,16 @@ def _target_value(target: Buf | str | Place) -> Value:
     return stored(target if isinstance(target, Place) else Place(target))
 
 
-def _branch(block: Block, made: Plan, branch: Function, args: list[Value],
-            targets: list[Buf | str | Place]) -> tuple[Stmt, ...]:
+def _branch(
+    block: Block, made: Plan, branch: Function, args: list[Value], targets: list[Buf | str | Place]
+) -> tuple[Stmt, ...]:
     inner = inner_block(block, made, branch.params, args)
     # A target that is the storage of an operand may still be read here: only new storage is wanted directly.
     operands = [a.place.buf for a in args if a.place is not None]
-    inner.want(branch.results, {k: t for k, t in enumerate(targets)
-                                if isinstance(t, Place) and t.buf not in operands})
+    inner.want(
+        branch.results,
+        {k: t for k, t in enumerate(targets) if isinstance(t, Place) and t.buf not in operands},
+    )
     inner.run(branch)
     finish(inner, [inner.value(r) for r in branch.results], targets)
     return tuple(inner.statements)
@@ -121,11 +132,14 @@ def _branch(block: Block, made: Plan, branch: Function, args: list[Value],
 
 def finish(inner: Block, values: list[Value], targets: Sequence[Buf | str | Place]) -> None:
     """All targets take their values at once: what a later copy still reads is saved first."""
-    arrays = [(v, t) for v, t in zip(values, targets)
-              if isinstance(t, Place) and not v.undefined and not _same_place(v.place, t)]
+    arrays = [
+        (v, t)
+        for v, t in zip(values, targets)
+        if isinstance(t, Place) and not v.undefined and not _same_place(v.place, t)
+    ]
     written = {t.buf for _, t in arrays}  # type: ignore[union-attr]
     saved = []
-    for number, (value, target) in enumerate(arrays):
+    for value, target in arrays:
         if len(arrays) > 1 and reads_any(inner, value, written) or reads_any(inner, value, {target.buf}):  # type: ignore
             place = inner.temp("saved", value.dtype, value.dims)
             inner.fill(place, value.at)
@@ -143,6 +157,7 @@ def _same_place(a: Place | None, b: Place) -> bool:
 def reads_any(block: Block, value: Value, bufs: set[Buf]) -> bool:
     """Whether an element of `value` reads one of `bufs`."""
     from .nest import loads
+
     _, index = block.axes(tuple(2 if d == 1 else d for d in value.dims))
     return any(load.buf in bufs for load in loads(value.at(index)))
 
@@ -150,6 +165,7 @@ def reads_any(block: Block, value: Value, bufs: set[Buf]) -> bool:
 def assign_scalars(block: Block, moves: list[tuple[E, Buf | str]]) -> None:
     """Scalars take their new values at once; one that another still reads is kept in a variable first."""
     from .nest import expression_symbols, loads
+
     left = [(e, t) for e, t in moves if not _is_target(e, t)]
 
     def reads(e: E, target: Buf | str) -> bool:
@@ -175,7 +191,8 @@ def _is_target(e: E, target: Buf | str) -> bool:
 
 
 def _replace(e: E, target: Buf | str, new: E) -> E:
-    from .nest import map_expression, rename_expression
+    from .rewrite import map_expression, rename_expression
+
     if isinstance(target, str):
         dim = scalars.as_dim(new)
         assert dim is not None
@@ -183,7 +200,8 @@ def _replace(e: E, target: Buf | str, new: E) -> E:
     return map_expression(e, lambda x: new if x == Load(target) else None)
 
 
-# --- loop -----------------------------------------------------------------------------------------------------------
+# --- loop -----------------------------------------------------------------------------------------
+
 
 @dataclass(eq=False)
 class Carried:
@@ -207,24 +225,31 @@ def _loop(block: Block, let: Let) -> None:
     outs = let.outs[ahead:]
     targets = [_state_target(block, let, ahead + k, value, made, roles) for k, value in enumerate(state)]
 
-    counter = block.shared.symbol("i" if cond is None else "trips", 0, None if cond is not None else length - 1)
+    counter = block.shared.symbol(
+        "i" if cond is None else "trips", 0, None if cond is not None else length - 1
+    )
     here: DimLike = length - 1 - Sym(counter) if attributes.get("reverse") else Sym(counter)
-    row_targets = [_row_target(block, out, here, cond is not None, counter) for out in outs[len(state):]]
+    row_targets = [_row_target(block, out, here, cond is not None, counter) for out in outs[len(state) :]]
 
     held = [_target_value(t.place if isinstance(t, Carried) else t) for t in targets]
     slices = [Value(r.dtype, r.dims[1:], lambda index, r=r: r.at((here, *index))) for r in rows]
     index_value = scalar(Index(here))
-    statements = _body(block, made, body, [index_value, *consts, *held, *slices], targets, row_targets, counter)
+    statements = _body(
+        block, made, body, [index_value, *consts, *held, *slices], targets, row_targets, counter
+    )
 
     if cond is None:
         kind = "par" if attributes.get("parallel") and not roles.accumulators else "seq"
         if length != 0:
             block.emit(For(counter, length, statements, kind))
     else:
-        test = inner_block(block, block.plan.regions[let, 1], cond.params,
-                           [index_value, *consts, *held[:roles.carries]])
+        test = inner_block(
+            block, block.plan.regions[let, 1], cond.params, [index_value, *consts, *held[: roles.carries]]
+        )
         test.run(cond)
-        block.emit(While(counter, tuple(test.statements), test.value(cond.results[0]).scalar, statements, length))
+        block.emit(
+            While(counter, tuple(test.statements), test.value(cond.results[0]).scalar, statements, length)
+        )
         block.sizes[attributes["size"]] = Sym(counter)
         block.values[let.outs[0]] = scalar(Index(Sym(counter)))
     for out, target in zip(outs, targets):
@@ -234,11 +259,13 @@ def _loop(block: Block, let: Let) -> None:
             block.copy(wanted, value)
             value = stored(wanted)
         block.values[out] = value
-    for out, place in zip(outs[len(state):], row_targets):
+    for out, place in zip(outs[len(state) :], row_targets):
         block.values[out] = stored(Place(place.buf, place.prefix[:-1]))
 
 
-def _state_target(block: Block, let: Let, k: int, value: Value, made: Plan, roles: object) -> Buf | str | Carried:
+def _state_target(
+    block: Block, let: Let, k: int, value: Value, made: Plan, roles: object
+) -> Buf | str | Carried:
     """The variable or storage of a carry or accumulator, holding its first value."""
     out = let.outs[k]
     body: Function = let.attributes["body"]
@@ -271,12 +298,12 @@ def _state_target(block: Block, let: Let, k: int, value: Value, made: Plan, role
 
 
 def _writes_directly(made: Plan, body: Function, param: Var, result: int) -> bool:
-    """Whether the carry's new value may be computed right where the old one is: an elementwise operation that is the
-    last to read it, and nothing reads it from other places."""
+    """Whether the carry's new value may be computed right where the old one is: an elementwise operation
+    that is the last to read it, and nothing reads it from other places."""
     root = made.roots[result]
     if root is None or root not in made.position or made.roots.count(root) > 1:
         return False
-    family = {v for v, storage in made.storage.items() if storage is param}     # all that live where it does
+    family = {v for v, storage in made.storage.items() if storage is param}  # all that live where it does
     if any(family & bases for bases in made.moved.values()):
         return False
     let = body.lets[made.position[root]]
@@ -298,8 +325,15 @@ def _row_target(block: Block, out: Var, here: DimLike, grows: bool, counter: str
     return Place(buf, (here,))
 
 
-def _body(block: Block, made: Plan, body: Function, values: list[Value], targets: list, row_targets: list[Place],
-          counter: str) -> tuple[Stmt, ...]:
+def _body(
+    block: Block,
+    made: Plan,
+    body: Function,
+    values: list[Value],
+    targets: list,
+    row_targets: list[Place],
+    counter: str,
+) -> tuple[Stmt, ...]:
     inner = inner_block(block, made, body.params, values)
     state = len(targets)
     stacks = tuple(place.buf for place in row_targets if place.buf.space == "stack")
@@ -341,7 +375,9 @@ def _store_row(inner: Block, value: Value, place: Place) -> None:
         inner.copy(place, value)
 
 
-def _ask(inner: Block, made: Plan, body: Function, targets: list, row_targets: list[Place], done: set[int]) -> None:
+def _ask(
+    inner: Block, made: Plan, body: Function, targets: list, row_targets: list[Place], done: set[int]
+) -> None:
     """Where the body's results should be made."""
     state = len(targets)
     places: dict[int, Place] = {}
@@ -366,25 +402,33 @@ def _update(inner: Block, made: Plan, body: Function, targets: list) -> None:
             continue
         source = value.place.buf if value.place is not None else None
         if source in held and value.place is not None and not value.place.prefix and held[source] != k:
-            pending[k] = target      # another carry's storage
+            pending[k] = target  # another carry's storage
             continue
         if target.other is None:
             target.other = inner.temp("next", value.dtype, target.place.dims)
         inner.copy(target.other, value)
-    swaps = _exchange(inner, pending, {k: held[values[k].place.buf] for k in pending}, dict(arrays))  # type: ignore
+    sources = {k: held[place.buf] for k in pending if (place := values[k].place) is not None}
+    swaps = _exchange(inner, pending, sources, dict(arrays))
     for k, target in arrays:
         if target.other is not None and k not in pending and not _same_place(values[k].place, target.place):
             swaps.append((target, target.other.buf))
     for target, buf in swaps:
         inner.emit(Swap(target.place.buf, buf))
-    assign_scalars(inner, [(inner.value(body.results[k]).scalar, t) for k, t in enumerate(targets)
-                           if not isinstance(t, Carried)])
+    assign_scalars(
+        inner,
+        [
+            (inner.value(body.results[k]).scalar, t)
+            for k, t in enumerate(targets)
+            if not isinstance(t, Carried)
+        ],
+    )
 
 
-def _exchange(inner: Block, pending: dict[int, Carried], source: dict[int, int],
-              carried: dict[int, Carried]) -> list[tuple[Carried, Buf]]:
-    """Carries that take each other's arrays: swaps around a cycle; else a copy into a second storage, made before any
-    swap."""
+def _exchange(
+    inner: Block, pending: dict[int, Carried], source: dict[int, int], carried: dict[int, Carried]
+) -> list[tuple[Carried, Buf]]:
+    """Carries that take each other's arrays: swaps around a cycle; else a copy into a second storage, made
+    before any swap."""
     swaps: list[tuple[Carried, Buf]] = []
     left = set(pending)
     while left:
@@ -404,6 +448,3 @@ def _exchange(inner: Block, pending: dict[int, Carried], source: dict[int, int],
             swaps.append((target, target.other.buf))
             left.discard(k)
     return swaps
-
-
-__all__ = ["finish", "Array"]

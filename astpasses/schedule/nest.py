@@ -1,6 +1,8 @@
-"""The loop-nest language: what native code is made from. It prints as Python loops (python_loops.py) and runs.
+"""The loop-nest language: what native code is made from. It prints as Python loops (python_loops.py) and
+runs.
 
-In: nothing. Out: `Buf`, statements (`Store Bind Nest For While If Call Check Effect Swap Grow SetDims`), `Fn`, `Program`.
+In: nothing. Out: `Buf`, statements (`Store Bind Nest For While If Call Check Effect Swap Grow SetDims`),
+`Fn`, `Program`.
 
 An index is a dim expression over symbols: loop indices, sizes, integers bound by `Bind`. A whole row sum:
 
@@ -8,15 +10,16 @@ An index is a dim expression over symbols: loop indices, sizes, integers bound b
                  For("j", m, (Store(s, (), Load(x, (i, j)), monoid="sum"),)),
                  Store(y, (i,), Load(s, ()))))
 """
+
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, Union
+from typing import Any
 
 import numpy as np
 
-from metaphrase.core.dims import Dim, DimLike, Sym, substitute, symbols
+from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.facts import Facts
 from metaphrase.core.native import Const, E, Op, constant, operation
 from metaphrase.core.types import Array, i64
@@ -26,17 +29,25 @@ from metaphrase.source import Span
 class Buf:
     """One storage, C-contiguous. Rank 0 and not a parameter: a scalar variable.
 
-    `space` says where it lives: "arg" (parameter `position`), "out" (result `position`), "const" (`data`), "temp"
-    (placed later), "stack" (grows along dim 0 while it is written).
+    `space` says where it lives: "arg" (parameter `position`), "out" (result `position`), "const" (`data`),
+    "temp" (placed later), "stack" (grows along dim 0 while it is written).
     """
 
     __slots__ = ("name", "dtype", "dims", "space", "position", "data", "dynamic", "carried")
 
-    def __init__(self, name: str, dtype: np.dtype, dims: tuple[DimLike, ...], space: str = "temp",
-                 position: int | None = None, data: Any = None, dynamic: bool = False):
+    def __init__(
+        self,
+        name: str,
+        dtype: np.dtype,
+        dims: tuple[DimLike, ...],
+        space: str = "temp",
+        position: int | None = None,
+        data: Any = None,
+        dynamic: bool = False,
+    ):
         self.name, self.dtype, self.dims, self.space = name, np.dtype(dtype), tuple(dims), space
         self.position, self.data, self.dynamic = position, data, dynamic
-        self.carried = False     # holds its value from one iteration of a loop to the next
+        self.carried = False  # holds its value from one iteration of a loop to the next
 
     @property
     def is_scalar(self) -> bool:
@@ -47,7 +58,7 @@ class Buf:
         return f"{self.name}: {Array(self.dtype, self.dims)}"
 
 
-IndexEntry = Union[DimLike, E]     # an E is a gathered index: nothing is known of its value
+IndexEntry = DimLike | E  # an E is a gathered index: nothing is known of its value
 Map = tuple[IndexEntry, ...]
 
 
@@ -135,7 +146,8 @@ class For(Stmt):
 
 @dataclass(eq=False)
 class While(Stmt):
-    """`counter = 0; loop: run `before`; stop unless `condition` (and counter < limit); run `body`; counter += 1`.
+    """`counter = 0; loop: run `before`; stop unless `condition` (and counter < limit); run `body`; counter
+    += 1`.
 
     After the loop the symbol `counter` is the number of iterations run.
     """
@@ -160,7 +172,8 @@ class If(Stmt):
 
 @dataclass(frozen=True)
 class View:
-    """A strided part of a Buf handed to a library: the element at `index`, and per dim (extent, element stride)."""
+    """A strided part of a Buf handed to a library: the element at `index`, and per dim (extent, element
+    stride)."""
 
     buf: Buf
     index: Map
@@ -170,7 +183,8 @@ class View:
 
 @dataclass(eq=False)
 class Call(Stmt):
-    """A library routine: `routine(*reads, *writes, *numbers)`. Which views it reads and writes is all the scheduler asks."""
+    """A library routine: `routine(*reads, *writes, *numbers)`. Which views it reads and writes is all the
+    scheduler asks."""
 
     routine: str
     reads: tuple[View, ...]
@@ -210,7 +224,8 @@ class Swap(Stmt):
 
 @dataclass(eq=False)
 class Grow(Stmt):
-    """Make sure that each of `bufs` (space "stack", or a temp whose size is only known here) holds `length` rows."""
+    """Make sure that each of `bufs` (space "stack", or a temp whose size is only known here) holds `length`
+    rows."""
 
     bufs: tuple[Buf, ...]
     length: DimLike
@@ -227,7 +242,8 @@ class SetDims(Stmt):
 
 @dataclass(eq=False)
 class CallFn(Stmt):
-    """Call an outlined Fn with Bufs and sizes in its parameter order; `result` takes the scalar it gives back."""
+    """Call an outlined Fn with Bufs and sizes in its parameter order; `result` takes the scalar it gives
+    back."""
 
     fn: str
     bufs: tuple[Buf, ...]
@@ -246,7 +262,7 @@ class Site:
     exception: str
     message: str
     span: Span | None
-    dtypes: tuple[np.dtype, ...] = ()      # of the values shown, or of an effect's operands
+    dtypes: tuple[np.dtype, ...] = ()  # of the values shown, or of an effect's operands
     ranks: tuple[int, ...] = ()
 
 
@@ -260,7 +276,7 @@ class Fn:
     body: tuple[Stmt, ...]
     temps: tuple[Buf, ...] = ()
     fails: bool = False
-    result: Buf | None = None       # the scalar it returns
+    result: Buf | None = None  # the scalar it returns
 
 
 @dataclass(eq=False)
@@ -276,7 +292,7 @@ class Program:
     fns: tuple[Fn, ...] = ()
     sites: tuple[Site, ...] = ()
     facts: Facts = field(default_factory=Facts)
-    names: Any = None            # gives fresh names to later passes
+    names: Any = None  # gives fresh names to later passes
 
 
 def local(name: str, dtype: np.dtype) -> Buf:
@@ -372,79 +388,46 @@ def expression_symbols(e: E) -> frozenset[str]:
     return found
 
 
-def map_expression(e: E, change: Callable[[E], E | None]) -> E:
-    """Rebuild `e` top down: where `change` returns an expression, that stands instead."""
-    new = change(e)
-    if new is not None:
-        return new
-    if isinstance(e, Op):
-        args = tuple(map_expression(a, change) for a in e.args)
-        return e if all(a is b for a, b in zip(args, e.args)) else Op(e.name, args, e.dtype)
-    if isinstance(e, Load) and any(isinstance(i, E) for i in e.index):
-        return Load(e.buf, tuple(map_expression(i, change) if isinstance(i, E) else i for i in e.index))
-    return e
-
-
-def rename_index(index: Map, values: dict[str, DimLike]) -> Map:
-    return tuple(rename_expression(i, values) if isinstance(i, E) else substitute(i, values) for i in index)
-
-
-def rename_expression(e: E, values: dict[str, DimLike]) -> E:
-    """Put dims in the place of symbols."""
-    def change(x: E) -> E | None:
-        if isinstance(x, Index):
-            return Index(substitute(x.dim, values))
-        if isinstance(x, Load):
-            return Load(x.buf, rename_index(x.index, values))
-        return None
-    return map_expression(e, change) if values else e
-
-
-def map_statement(stmt: Stmt, expression: Callable[[E], E], index: Callable[[Buf, Map], tuple[Buf, Map]],
-                  dim: Callable[[DimLike], DimLike] = lambda d: d) -> Stmt:
-    """Rebuild a statement and the blocks in it: every expression read, every place written, every extent."""
-    def view(v: View) -> View:
-        buf, place = index(v.buf, v.index)
-        return View(buf, place, tuple(map(dim, v.extents)), tuple(map(dim, v.strides)))
-
-    blocks = tuple(tuple(map_statement(s, expression, index, dim) for s in block) for block in parts(stmt))
-    stmt = with_parts(stmt, blocks)
-    if isinstance(stmt, Store):
-        buf, place = index(stmt.buf, stmt.index)
-        return replace(stmt, buf=buf, index=place, value=expression(stmt.value))
-    if isinstance(stmt, Bind):
-        return replace(stmt, value=expression(stmt.value))
-    if isinstance(stmt, Nest):
-        return replace(stmt, axes=tuple(replace(a, extent=dim(a.extent)) for a in stmt.axes))
-    if isinstance(stmt, For):
-        return replace(stmt, extent=dim(stmt.extent))
-    if isinstance(stmt, While):
-        return replace(stmt, condition=expression(stmt.condition),
-                       limit=None if stmt.limit is None else dim(stmt.limit))
-    if isinstance(stmt, If):
-        return replace(stmt, condition=expression(stmt.condition))
-    if isinstance(stmt, Check):
-        return replace(stmt, ok=expression(stmt.ok), values=tuple(map(expression, stmt.values)))
-    if isinstance(stmt, Call):
-        return replace(stmt, reads=tuple(map(view, stmt.reads)), writes=tuple(map(view, stmt.writes)),
-                       numbers=tuple(map(expression, stmt.numbers)))
-    if isinstance(stmt, Grow):
-        return replace(stmt, length=dim(stmt.length))
-    if isinstance(stmt, CallFn):
-        return replace(stmt, sizes=tuple(map(dim, stmt.sizes)))
-    return stmt
-
-
-def rename_statement(stmt: Stmt, values: dict[str, DimLike]) -> Stmt:
-    """Put dims in the place of symbols throughout a statement."""
-    if not values:
-        return stmt
-    return map_statement(stmt, lambda e: rename_expression(e, values),
-                         lambda buf, index: (buf, rename_index(index, values)), lambda d: substitute(d, values))
-
-
-__all__ = ["Buf", "Load", "Index", "Store", "Bind", "Axis", "Nest", "For", "While", "If", "View", "Call", "Check",
-           "Effect", "Swap", "Grow", "SetDims", "CallFn", "Site", "Fn", "Program", "E", "Op", "Const", "constant",
-           "operation", "Sym", "Dim", "DimLike", "Map", "Stmt", "local", "boolean", "parts", "with_parts", "walk",
-           "expressions", "subexpressions", "loads", "index_symbols", "expression_symbols", "map_expression",
-           "rename_index", "rename_expression", "map_statement", "rename_statement"]
+__all__ = [
+    "Buf",
+    "Load",
+    "Index",
+    "Store",
+    "Bind",
+    "Axis",
+    "Nest",
+    "For",
+    "While",
+    "If",
+    "View",
+    "Call",
+    "Check",
+    "Effect",
+    "Swap",
+    "Grow",
+    "SetDims",
+    "CallFn",
+    "Site",
+    "Fn",
+    "Program",
+    "E",
+    "Op",
+    "Const",
+    "constant",
+    "operation",
+    "Sym",
+    "Dim",
+    "DimLike",
+    "Map",
+    "Stmt",
+    "local",
+    "boolean",
+    "parts",
+    "with_parts",
+    "walk",
+    "expressions",
+    "subexpressions",
+    "loads",
+    "index_symbols",
+    "expression_symbols",
+]

@@ -1,12 +1,15 @@
 """Large programs in pieces: each nest becomes a function of its own, and equal nests become one function.
 
-In: the final tree of a program. Out: Fns with canonical parameter names, and the tree with calls in their places.
+In: the final tree of a program. Out: Fns with canonical parameter names, and the tree with calls in their
+places.
 
     for i in range(n): w[i] = w[i] - lr*dw[i]        ->   nest_0(w, dw, n, lr)
     for i in range(m): b[i] = b[i] - lr*db[i]        ->   nest_0(b, db, m, lr)
 
-A C compiler's time grows faster than a function's length; programs of a few loops stay whole, which reads better.
+A C compiler's time grows faster than a function's length; programs of a few loops stay whole, which reads
+better.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
@@ -15,11 +18,35 @@ from metaphrase.core.dims import Sym, product, substitute, symbols
 from metaphrase.core.types import i64
 
 from .fold import other_symbols, touched
-from .nest import (Bind, Buf, Call, CallFn, Check, E, Effect, Fn, For, Grow, Load, Map, SetDims, Stmt, Store, Swap, While,
-                   expression_symbols, expressions, loads, local, map_expression, map_statement, parts, rename_statement,
-                   walk, with_parts)
+from .nest import (
+    Bind,
+    Buf,
+    Call,
+    CallFn,
+    Check,
+    E,
+    Effect,
+    Fn,
+    For,
+    Grow,
+    Load,
+    Map,
+    SetDims,
+    Stmt,
+    Store,
+    Swap,
+    While,
+    expression_symbols,
+    expressions,
+    loads,
+    local,
+    parts,
+    walk,
+    with_parts,
+)
+from .rewrite import map_expression, map_statement, rename_statement
 
-WHOLE = 12              # a program of up to this many innermost loops stays one function
+WHOLE = 12  # a program of up to this many innermost loops stays one function
 STACK_BYTES = 4096
 
 
@@ -81,12 +108,19 @@ class _Outliner:
             for name in _names_read(stmt):
                 local_reads[name] = local_reads.get(name, 0) + 1
         local_writes = [s.buf for s in inside if isinstance(s, Store)]
-        escaping = [b for b in found.scalars if b in found.written
-                    and (self._reads(b) > _count(local_reads, b) or self.writers[b] > local_writes.count(b))]
+        escaping = [
+            b
+            for b in found.scalars
+            if b in found.written
+            and (self._reads(b) > _count(local_reads, b) or self.writers[b] > local_writes.count(b))
+        ]
         if len(escaping) > 1 or any(self.readers.get(n, 0) > local_reads.get(n, 0) for n in found.bound):
             return None
-        own = [b for b in found.arrays if b.space == "temp" and self.readers.get(b, 0) == local_reads.get(b, 0)
-               and _fits_stack(b)]
+        own = [
+            b
+            for b in found.arrays
+            if b.space == "temp" and self.readers.get(b, 0) == local_reads.get(b, 0) and _fits_stack(b)
+        ]
         arrays = [b for b in found.arrays if b not in own and b.space != "const"]
         if not arrays:
             return None
@@ -98,14 +132,29 @@ class _Outliner:
             sizes = sorted(set(sizes) | _dims_symbols(buf))
         result = escaping[0] if escaping else None
         fn = self.function(nest, found, arrays, own, scalars, sizes, result)
-        return CallFn(fn.name, (*arrays, *scalars), tuple(Sym(s) for s in sizes), False,
-                      frozenset(b for b in arrays if b in found.written), result, nest.span)
+        return CallFn(
+            fn.name,
+            (*arrays, *scalars),
+            tuple(Sym(s) for s in sizes),
+            False,
+            frozenset(b for b in arrays if b in found.written),
+            result,
+            nest.span,
+        )
 
     def _reads(self, buf: Buf) -> int:
         return self.readers.get(buf, 0) + (self.readers.get(buf.name, 0) if buf.dtype == i64 else 0)
 
-    def function(self, nest: For, found: _Contents, arrays: list[Buf], own: list[Buf], scalars: list[Buf],
-                 sizes: list[str], result: Buf | None) -> Fn:
+    def function(
+        self,
+        nest: For,
+        found: _Contents,
+        arrays: list[Buf],
+        own: list[Buf],
+        scalars: list[Buf],
+        sizes: list[str],
+        result: Buf | None,
+    ) -> Fn:
         """The Fn of a nest under canonical names; the same one for equal nests."""
         values = {s: Sym(f"n{k}") for k, s in enumerate(sizes)}
         indices: dict[str, str] = {}
@@ -133,13 +182,21 @@ class _Outliner:
             return bufs.get(buf, buf), index
 
         def expression(e: E) -> E:
-            return map_expression(e, lambda x: Load(bufs[x.buf], x.index) if isinstance(x, Load) and x.buf in bufs
-                                  else None)
+            return map_expression(
+                e, lambda x: Load(bufs[x.buf], x.index) if isinstance(x, Load) and x.buf in bufs else None
+            )
 
         body = _headed(map_statement(rename_statement(nest, values), expression, place), indices)
         params = tuple(bufs[b] for b in (*arrays, *scalars))
-        fn = Fn("", params, tuple(f"n{k}" for k in range(len(sizes))), (body,), (), False,
-                bufs[result] if result is not None else None)
+        fn = Fn(
+            "",
+            params,
+            tuple(f"n{k}" for k in range(len(sizes))),
+            (body,),
+            (),
+            False,
+            bufs[result] if result is not None else None,
+        )
         key = _key(fn)
         if key not in self.fns:
             self.fns[key] = replace(fn, name=f"nest_{len(self.fns)}")
@@ -158,11 +215,19 @@ def _headed(stmt: Stmt, names: dict[str, str]) -> Stmt:
 
 def _key(fn: Fn) -> str:
     from .python_loops import function_text
+
     types = [f"{b.name}:{b.dtype}:{b.dims}" for b in fn.bufs]
     places = [f"{s.buf.name}:{s.buf.dtype}:{s.buf.dims}" for s in walk(fn.body) if isinstance(s, Store)]
     kinds = [s.kind for s in walk(fn.body) if isinstance(s, For)]
-    tables = sorted({load.buf.name for s in walk(fn.body) for e in expressions(s) for load in loads(e)
-                     if load.buf.space == "const"})
+    tables = sorted(
+        {
+            load.buf.name
+            for s in walk(fn.body)
+            for e in expressions(s)
+            for load in loads(e)
+            if load.buf.space == "const"
+        }
+    )
     return "\n".join([function_text(fn), *types, *places, *kinds, *tables, str(fn.result and fn.result.name)])
 
 
@@ -200,7 +265,7 @@ def _count(reads: dict, buf: Buf) -> int:
 
 def _fits_stack(buf: Buf) -> bool:
     total = product(buf.dims)
-    return isinstance(total, int) and total*buf.dtype.itemsize <= STACK_BYTES
+    return isinstance(total, int) and total * buf.dtype.itemsize <= STACK_BYTES
 
 
 def _dims_symbols(buf: Buf) -> frozenset[str]:

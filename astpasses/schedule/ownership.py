@@ -1,12 +1,18 @@
-"""Who may overwrite what: which operand's storage the result of a Let takes over, decided before anything is lowered.
+"""Who may overwrite what: which operand's storage the result of a Let takes over, decided before anything is
+lowered.
 
-In: a Function and the positions of the parameters it owns. Out: `Plan`s, one a Function and one a region in it.
+In: a Function and the positions of the parameters it owns. Out: `Plan`s, one a Function and one a region in
+it.
 
-    x1 = slice_update(x, v, i, step=(1,))     # x owned and not read again: x1 lives where x did, v is stored there
-                                              # else x1 is a copy; views of x that are read later are copied instead
+    x1 = slice_update(x, v, i, step=(1,))     # x owned and not read again: x1 lives where x did, v is stored
+    there
+                                              # else x1 is a copy; views of x that are read later are copied
+                                              # instead
 
-A result that shares the storage of an operand is written down as `shares[let][result position] = operand position`.
+A result that shares the storage of an operand is written down as `shares[let][result position] = operand
+position`.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass, field
@@ -17,28 +23,29 @@ from metaphrase.core.native import Gather, Iota, Move, Point, Put, Reduce, Regio
 from .pieces import move_pieces
 
 Root = Var | None
-INLINED_OPERATIONS = 12     # of one expression
+INLINED_OPERATIONS = 12  # of one expression
 
 
 @dataclass(eq=False)
 class Plan:
-    """`shares`: see above. `kept`: lazy values to be stored after all. `roots`: the Var whose storage each result is
-    in (a parameter or a result of a Let; None when it has no storage of its own). `regions`: plans of inner Functions.
+    """`shares`: see above. `kept`: lazy values to be stored after all. `roots`: the Var whose storage each
+    result is in (a parameter or a result of a Let; None when it has no storage of its own). `regions`: plans
+    of inner Functions.
     """
 
     function: Function
     shares: dict[Let, dict[int, int]] = field(default_factory=dict)
     kept: set[Var] = field(default_factory=set)
     roots: tuple[Root, ...] = ()
-    regions: dict[tuple[Let, int], "Plan"] = field(default_factory=dict)
+    regions: dict[tuple[Let, int], Plan] = field(default_factory=dict)
     storage: dict[Var, Var] = field(default_factory=dict)
     uses: dict[Var, list[int]] = field(default_factory=dict)
     position: dict[Var, int] = field(default_factory=dict)
-    aliases: dict[Var, frozenset[Var]] = field(default_factory=dict)    # what a lazy value reads
-    moved: dict[Var, frozenset[Var]] = field(default_factory=dict)      # of that, what it reads at other indices
+    aliases: dict[Var, frozenset[Var]] = field(default_factory=dict)  # what a lazy value reads
+    moved: dict[Var, frozenset[Var]] = field(default_factory=dict)  # of that, what it reads at other indices
     inlined: set[Var] = field(default_factory=set)  # elementwise results written into their only reader
-    rows: set[Var] = field(default_factory=set)     # results of a loop body that are rows, made in the body
-    saved: set[Var] = field(default_factory=set)    # those of them that are copied out as soon as they are made
+    rows: set[Var] = field(default_factory=set)  # results of a loop body that are rows, made in the body
+    saved: set[Var] = field(default_factory=set)  # those of them that are copied out as soon as they are made
 
     def root(self, var: object) -> Root:
         """The Var whose storage `var` lives in."""
@@ -46,7 +53,8 @@ class Plan:
 
 
 def is_lazy(let: Let) -> bool:
-    """Whether the result of `let` is read through its operands and gets no storage: views, counting, constants."""
+    """Whether the result of `let` is read through its operands and gets no storage: views, counting,
+    constants."""
     if len(let.outs) != 1 or not let.out.type.dims:
         return False
     native = let.primitive.native
@@ -60,10 +68,12 @@ def is_lazy(let: Let) -> bool:
     return False
 
 
-def plan(function: Function, owned: frozenset[int] = frozenset(), early: frozenset[int] = frozenset()) -> Plan:
-    """Decide for `function`, whose parameters in `owned` may be overwritten. Results in `early` are rows: they are copied
-    out when they are made if something overwrites them later (parameters: before the body runs), and so keep nothing
-    alive."""
+def plan(
+    function: Function, owned: frozenset[int] = frozenset(), early: frozenset[int] = frozenset()
+) -> Plan:
+    """Decide for `function`, whose parameters in `owned` may be overwritten. Results in `early` are rows:
+    they are copied out when they are made if something overwrites them later (parameters: before the body
+    runs), and so keep nothing alive."""
     made = Plan(function)
     _survey(made, early)
     free: set[Var] = {p for k, p in enumerate(function.params) if k in owned and p.type.dims}
@@ -109,10 +119,18 @@ def _survey(made: Plan, early: frozenset[int]) -> None:
             args = [a for a in let.args if isinstance(a, Var) and a.type.dims]
             bases = frozenset().union(frozenset(args), *(made.aliases.get(a, frozenset()) for a in args))
             made.aliases[let.out] = bases
-            made.moved[let.out] = bases if let.out not in made.inlined else frozenset().union(
-                frozenset(), *(made.moved.get(a, frozenset()) for a in args))
+            made.moved[let.out] = (
+                bases
+                if let.out not in made.inlined
+                else frozenset().union(frozenset(), *(made.moved.get(a, frozenset()) for a in args))
+            )
     for k, result in enumerate(function.results):
-        if isinstance(result, Var) and k in early and result.type.dims and function.results.count(result) == 1:
+        if (
+            isinstance(result, Var)
+            and k in early
+            and result.type.dims
+            and function.results.count(result) == 1
+        ):
             if result not in function.params:
                 made.rows.add(result)
         elif isinstance(result, Var) and not (k in early and result in function.params):
@@ -124,14 +142,20 @@ def _find_inlined(made: Plan) -> None:
     function = made.function
     size: dict[Var, int] = {}
     for let in function.lets:
-        if not isinstance(let.primitive.native, Point) or not let.out.type.dims or let.out in function.results:
+        if (
+            not isinstance(let.primitive.native, Point)
+            or not let.out.type.dims
+            or let.out in function.results
+        ):
             continue
         uses = made.uses.get(let.out, [])
         if len(uses) != 1:
             continue
         reader = function.lets[uses[0]]
         native = reader.primitive.native
-        once = isinstance(native, (Point, Reduce)) or isinstance(native, Put) and reader.args.index(let.out) == 1
+        once = (
+            isinstance(native, (Point, Reduce)) or isinstance(native, Put) and reader.args.index(let.out) == 1
+        )
         size[let.out] = 1 + sum(size.get(a, 0) for a in let.args if isinstance(a, Var))
         if once and size[let.out] <= INLINED_OPERATIONS:
             made.inlined.add(let.out)
@@ -145,13 +169,19 @@ def _read_after(made: Plan, var: Var, place: int) -> bool:
 
 def _alive_views(made: Plan, var: Var, let: Let, place: int) -> list[Var]:
     """Views of `var` made so far that `let` itself or something after it reads."""
-    return [view for view, bases in made.aliases.items()
-            if var in bases and view not in made.kept and made.position[view] < place
-            and (view in let.args or _read_after(made, view, place))]
+    return [
+        view
+        for view, bases in made.aliases.items()
+        if var in bases
+        and view not in made.kept
+        and made.position[view] < place
+        and (view in let.args or _read_after(made, view, place))
+    ]
 
 
 def _may_take(made: Plan, let: Let, place: int, operand: int, free: set[Var]) -> bool:
-    """Whether `let` may overwrite its operand; then views of it that are still needed are stored where they stand."""
+    """Whether `let` may overwrite its operand; then views of it that are still needed are stored where they
+    stand."""
     if not _could_take(made, let, place, operand, free):
         return False
     x = let.args[operand]
@@ -164,8 +194,13 @@ def _may_take(made: Plan, let: Let, place: int, operand: int, free: set[Var]) ->
 
 def _could_take(made: Plan, let: Let, place: int, operand: int, free: set[Var]) -> bool:
     x = let.args[operand]
-    return (isinstance(x, Var) and bool(x.type.dims) and x in free and not _read_after(made, x, place)
-            and let.args.count(x) == 1)
+    return (
+        isinstance(x, Var)
+        and bool(x.type.dims)
+        and x in free
+        and not _read_after(made, x, place)
+        and let.args.count(x) == 1
+    )
 
 
 def _region(made: Plan, let: Let, place: int, free: set[Var], kind: str) -> dict[int, int]:
@@ -182,7 +217,11 @@ def _region(made: Plan, let: Let, place: int, free: set[Var], kind: str) -> dict
             if root is None or root not in inner.function.params or not out.type.dims:
                 continue
             operand = inner.function.params.index(root) + first
-            if operand in takeable and operand not in shares.values() and let.args[operand].type.dims == out.type.dims:
+            if (
+                operand in takeable
+                and operand not in shares.values()
+                and let.args[operand].type.dims == out.type.dims
+            ):
                 shares[k] = operand
                 break
     taken = {k for k in takeable if k in shares.values() or any(_writes(p, k - first) for p in plans)}
@@ -198,8 +237,11 @@ def _region(made: Plan, let: Let, place: int, free: set[Var], kind: str) -> dict
 def _writes(inner: Plan, position: int) -> bool:
     """Whether a region writes into the storage of its parameter."""
     param = inner.function.params[position]
-    return any(inner.root(let.args[operand]) is param
-               for let, shares in inner.shares.items() for operand in shares.values())
+    return any(
+        inner.root(let.args[operand]) is param
+        for let, shares in inner.shares.items()
+        for operand in shares.values()
+    )
 
 
 def _loop(made: Plan, let: Let, place: int, free: set[Var]) -> dict[int, int]:

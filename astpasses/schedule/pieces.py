@@ -2,6 +2,7 @@
 
 In: a Let whose native field is a Move, and the index asked for. Out: Pieces (operand, index there, guard).
 """
+
 from __future__ import annotations
 
 from metaphrase.core.dims import DimLike, Sym
@@ -9,8 +10,12 @@ from metaphrase.core.ir import Let
 from metaphrase.core.native import Move, Piece
 
 
-def move_pieces(let: Let, index: tuple[DimLike, ...] | None = None, attributes: dict | None = None,
-                types: tuple | None = None) -> tuple[Piece, ...]:
+def move_pieces(
+    let: Let,
+    index: tuple[DimLike, ...] | None = None,
+    attributes: dict | None = None,
+    types: tuple | None = None,
+) -> tuple[Piece, ...]:
     """The Pieces of `let` at `index` (by default at symbols of no meaning, to see how many there are)."""
     native = let.primitive.native
     assert isinstance(native, Move)

@@ -1,27 +1,48 @@
 """Where storage comes from, and which element of an array a loop can keep in a variable.
 
-In: the final tree of a function. Out: its temporaries; `Grow` where a size is known only on the way; promoted elements.
+In: the final tree of a function. Out: its temporaries; `Grow` where a size is known only on the way;
+promoted elements.
 
     for j: y[i] += x[i, j]      ->      total = y[i]
                                         for j: total += x[i, j]
                                         y[i] = total
 """
+
 from __future__ import annotations
 
 from dataclasses import replace
 
 from metaphrase.core.dims import symbols
 
-from .fold import other_symbols, touched
-from .nest import (Bind, Buf, E, For, Grow, Load, Map, Stmt, Store, While, expressions, index_symbols, loads, local,
-                   map_expression, map_statement, parts, walk, with_parts)
+from .fold import touched
+from .nest import (
+    Bind,
+    Buf,
+    E,
+    For,
+    Grow,
+    Load,
+    Map,
+    Stmt,
+    Store,
+    While,
+    expressions,
+    index_symbols,
+    loads,
+    local,
+    parts,
+    walk,
+    with_parts,
+)
+from .rewrite import map_expression, map_statement
 from .values import Names
 
+# --- elements kept in variables -------------------------------------------------------------------
 
-# --- elements kept in variables -------------------------------------------------------------------------------------
 
 def promote(block: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
-    """An element that a loop combines into, and that does not move with the loop, is kept in a variable meanwhile."""
+    """An element that a loop combines into, and that does not move with the loop, is kept in a variable
+    meanwhile."""
     rows: list[Stmt] = []
     for stmt in block:
         if parts(stmt):
@@ -46,7 +67,11 @@ def _load_or_take(rows: list[Stmt], first: Store) -> None:
         if isinstance(stmt, Store) and stmt.buf is load.buf and stmt.index == load.index and not stmt.monoid:
             rows[k] = replace(stmt, buf=first.buf, index=())
             return
-        if not isinstance(stmt, Store) or stmt.buf is load.buf or any(x.buf is load.buf for x in loads(stmt.value)):
+        if (
+            not isinstance(stmt, Store)
+            or stmt.buf is load.buf
+            or any(x.buf is load.buf for x in loads(stmt.value))
+        ):
             break
     rows.append(first)
 
@@ -99,7 +124,8 @@ def _with_variable(loop: For, buf: Buf, kept: Buf) -> For:
     return made
 
 
-# --- storage --------------------------------------------------------------------------------------------------------
+# --- storage --------------------------------------------------------------------------------------
+
 
 def temporaries(body: tuple[Stmt, ...]) -> tuple[Buf, ...]:
     """The storages a body uses that it does not get from its caller, in order of appearance."""
@@ -140,7 +166,7 @@ def _grow_in(block: tuple[Stmt, ...], buf: Buf, unknown: frozenset[str]) -> tupl
         for k, inner in enumerate(blocks):
             if any(_touches(s, buf) for s in inner):
                 blocks[k] = _grow_in(inner, buf, unknown)
-        return (*block[:first], with_parts(stmt, tuple(blocks)), *block[first + 1:])
+        return (*block[:first], with_parts(stmt, tuple(blocks)), *block[first + 1 :])
     return (*block[:first], Grow((buf,), buf.dims[0]), *block[first:])
 
 
@@ -156,4 +182,4 @@ def _bound_inside(stmt: Stmt) -> frozenset[str]:
     return frozenset(found)
 
 
-__all__ = ["promote", "temporaries", "make_room", "other_symbols"]
+__all__ = ["promote", "temporaries", "make_room"]

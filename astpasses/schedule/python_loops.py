@@ -8,6 +8,7 @@ In: a `Program`. Out: its text, and `run(program, *arrays)`. Example of the text
             s = s + np.sin(x[i])
         return s
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -19,8 +20,30 @@ from metaphrase.core.types import dtype_name
 
 from . import python_scalars
 from .expressions import ATOM, CHOICE, COMPARE, UNARY, ExpressionPrinter, Text
-from .nest import (Bind, Buf, Call, CallFn, Check, Const, E, Effect, Fn, For, Grow, If, Load, Nest, Op, Program, SetDims,
-                   Stmt, Store, Swap, While, walk)
+from .nest import (
+    Bind,
+    Buf,
+    Call,
+    CallFn,
+    Check,
+    Const,
+    E,
+    Effect,
+    Fn,
+    For,
+    Grow,
+    If,
+    Load,
+    Nest,
+    Op,
+    Program,
+    SetDims,
+    Stmt,
+    Store,
+    Swap,
+    While,
+    walk,
+)
 
 _COMBINE = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
 
@@ -42,7 +65,8 @@ class PythonPrinter(ExpressionPrinter):
             return str(bool(e.value)), ATOM
         if e.value.dtype.kind == "c":
             return f"{name}(complex({e.value.real!r}, {e.value.imag!r}))".replace("np.float64", "").replace(
-                "np.float32", ""), ATOM
+                "np.float32", ""
+            ), ATOM
         value = int(e.value) if e.value.dtype.kind in "iu" else float(e.value)
         return f"{name}({value!r})", ATOM
 
@@ -64,7 +88,9 @@ class PythonPrinter(ExpressionPrinter):
             return f"~{self.text(e.args[0], UNARY)}", UNARY
         if e.name == "select":
             c, a, b = e.args
-            return (f"{self.text(a, CHOICE + 1)} if {self.text(c, CHOICE + 1)} else {self.text(b, CHOICE + 1)}"), CHOICE
+            return (
+                f"{self.text(a, CHOICE + 1)} if {self.text(c, CHOICE + 1)} else {self.text(b, CHOICE + 1)}"
+            ), CHOICE
         args = ", ".join(self.text(a, COMPARE - 5) for a in e.args)
         if e.name == "convert":
             return f"convert({args}, {dtype_name(e.dtype)})", ATOM
@@ -88,8 +114,12 @@ class _Text:
     def function(self, fn: Fn, entry: bool) -> None:
         program = self.program
         if entry:
-            names = [b.name for b in program.params] + [b.name for b in program.constants] + list(program.sizes)
-            self.line(0, f"def {program.name if program.name.isidentifier() else 'program'}({', '.join(names)}):")
+            names = (
+                [b.name for b in program.params] + [b.name for b in program.constants] + list(program.sizes)
+            )
+            self.line(
+                0, f"def {program.name if program.name.isidentifier() else 'program'}({', '.join(names)}):"
+            )
             for buf in program.results:
                 if buf.dims and not buf.dynamic:
                     self.allocate(1, buf)
@@ -106,7 +136,10 @@ class _Text:
         if fn.result is not None:
             self.line(1, f"return {fn.result.name}")
         if entry:
-            self.line(1, f"return ({', '.join(b.name for b in program.results)},)" if program.results else "return ()")
+            self.line(
+                1,
+                f"return ({', '.join(b.name for b in program.results)},)" if program.results else "return ()",
+            )
 
     def allocate(self, depth: int, buf: Buf) -> None:
         dims = ", ".join(self.printer.dim(d) for d in buf.dims)
@@ -228,12 +261,17 @@ def run(program: Program, *arrays: Any, effect: Any = None) -> tuple:
     """Run the loops stage on arrays (parameters in order). Raises `Failed` at a failing site."""
     from metaphrase.core.evaluate import bind_argument
     from metaphrase.core.types import Array
-    namespace: dict[str, Any] = dict(python_scalars.NAMESPACE, Failed=Failed, effect=effect or (lambda *a: None))
+
+    namespace: dict[str, Any] = dict(
+        python_scalars.NAMESPACE, Failed=Failed, effect=effect or (lambda *a: None)
+    )
     source = text(program)
     exec(compile(source, f"<loops of {program.name}>", "exec"), namespace)
     function = namespace[program.name if program.name.isidentifier() else "program"]
     sizes: dict[str, int] = {}
-    values = [bind_argument(Array(b.dtype, b.dims), a, sizes) for b, a in zip(program.params, arrays, strict=True)]
+    values = [
+        bind_argument(Array(b.dtype, b.dims), a, sizes) for b, a in zip(program.params, arrays, strict=True)
+    ]
     values = [np.array(v) if np.ndim(v) else np.asarray(v)[()] for v in values]
     constants = [b.data for b in program.constants]
     with np.errstate(all="ignore"):

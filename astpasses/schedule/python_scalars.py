@@ -1,7 +1,9 @@
-"""What the words in the Python loops mean: scalar operations with NumPy's results, one NumPy scalar at a time.
+"""What the words in the Python loops mean: scalar operations with NumPy's results, one NumPy scalar at a
+time.
 
 In: NumPy scalars. Out: NumPy scalars of the same dtype. `NAMESPACE` is what generated Python loops run in.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -36,7 +38,7 @@ def grow(buf: np.ndarray | None, dims: tuple, dtype: Any) -> np.ndarray:
         return buf
     made = empty((max(2 * int(dims[0]), 4), *dims[1:]), dtype)
     if buf is not None and buf.shape[1:] == made.shape[1:]:
-        made[:buf.shape[0]] = buf
+        made[: buf.shape[0]] = buf
     return made
 
 
@@ -44,9 +46,10 @@ def view(buf: np.ndarray, start: tuple, extents: tuple, strides: tuple) -> np.nd
     """The strided part of a C-contiguous buffer that a library call works on."""
     buf = np.ascontiguousarray(buf) if not buf.flags.c_contiguous else buf
     offset = sum(int(i) * s for i, s in zip(start, buf.strides))
-    flat = buf.reshape(-1)[offset // buf.itemsize:] if buf.size else buf.reshape(-1)
-    return np.lib.stride_tricks.as_strided(flat, tuple(map(int, extents)),
-                                           tuple(int(s) * buf.itemsize for s in strides))
+    flat = buf.reshape(-1)[offset // buf.itemsize :] if buf.size else buf.reshape(-1)
+    return np.lib.stride_tricks.as_strided(
+        flat, tuple(map(int, extents)), tuple(int(s) * buf.itemsize for s in strides)
+    )
 
 
 def convert(x: Any, dtype: Any) -> Any:
@@ -59,6 +62,7 @@ def _scalar(name: str) -> Any:
     def operation(*args: Any) -> Any:
         # As arrays of one element: NumPy has short cuts for scalars that differ (-inf to the power 0.5).
         return numpy(*(np.asarray(a).reshape(1) for a in args))[0]
+
     return operation
 
 
@@ -99,14 +103,27 @@ def argsort(keys: np.ndarray, line: np.ndarray, space: np.ndarray) -> None:
 
 
 _OPERATIONS = _Namespace(
-    gemm=gemm, lanes=lanes, sort=sort, argsort=argsort, inf=np.inf, nan=np.nan,
+    gemm=gemm,
+    lanes=lanes,
+    sort=sort,
+    argsort=argsort,
+    inf=np.inf,
+    nan=np.nan,
     polygamma=lambda order, x: REGISTRY["polygamma"].numpy(x, order=int(order)),
-    isnan=np.isnan, isinf=np.isinf, isfinite=np.isfinite, signbit=np.signbit,
+    isnan=np.isnan,
+    isinf=np.isinf,
+    isfinite=np.isfinite,
+    signbit=np.signbit,
     max=lambda a, b: max(a, b) if isinstance(a, int) and isinstance(b, int) else np.maximum(a, b),
-    min=lambda a, b: min(a, b) if isinstance(a, int) and isinstance(b, int) else np.minimum(a, b))
+    min=lambda a, b: min(a, b) if isinstance(a, int) and isinstance(b, int) else np.minimum(a, b),
+)
 
 NAMESPACE: dict[str, Any] = {
-    "np": np, "empty": empty, "grow": grow, "view": view, "convert": convert,
+    "np": np,
+    "empty": empty,
+    "grow": grow,
+    "view": view,
+    "convert": convert,
     **{name: _Element(dtype) for name, dtype in SHORT.items()},
     "__builtins__": _Builtins(range=range, True_=True, KeyError=KeyError),
 }

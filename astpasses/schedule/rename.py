@@ -2,16 +2,29 @@
 
 In: a tree in which every loop index has a name of its own. Out: the same with names reused from loop to loop.
 """
+
 from __future__ import annotations
 
 from dataclasses import replace
 
 from metaphrase.core.dims import Sym, substitute
 
-from .nest import Bind, For, Program, Stmt, While, parts, rename_statement, walk, with_parts
 from .fold import other_symbols, touched
-from .nest import expression_symbols, expressions, loads
+from .nest import (
+    Bind,
+    For,
+    Program,
+    Stmt,
+    While,
+    expression_symbols,
+    expressions,
+    loads,
+    parts,
+    walk,
+    with_parts,
+)
 from .place import temporaries
+from .rewrite import rename_statement
 
 LETTERS = tuple("ijkl") + tuple(f"i{n}" for n in range(4, 40))
 

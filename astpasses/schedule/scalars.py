@@ -1,21 +1,24 @@
-"""Building scalar expressions: integer arithmetic on sizes and indices is done now, as dims; constants are folded.
+"""Building scalar expressions: integer arithmetic on sizes and indices is done now, as dims; constants are
+folded.
 
 In: operation names and expressions. Out: an expression; comparisons that the facts decide become constants.
 
     apply(facts, "add", (Index(i), Const(1)), i64) == Index(i + 1)
 """
+
 from __future__ import annotations
 
 import numpy as np
 
-from metaphrase.core.dims import Dim, DimLike, dim_max, dim_min, floordiv, mod, symbols
+from metaphrase.core.dims import DimLike, dim_max, dim_min, floordiv, mod, symbols
 from metaphrase.core.facts import Facts
 from metaphrase.core.types import i64
 
 from .nest import Const, E, Index, Op, boolean, constant
 
 _RING = {"add": lambda a, b: a + b, "sub": lambda a, b: a - b, "mul": lambda a, b: a * b}
-# These are folded only on sizes and loop indices: on numbers that may wrap around, their algebra would not hold.
+# These are folded only on sizes and loop indices: on numbers that may wrap around, their algebra would not
+# hold.
 _BOUNDED = {"max": dim_max, "min": dim_min}
 _QUOTIENTS = {"floor_div": floordiv, "mod": mod}
 _ORDER = {"lt", "le", "gt", "ge", "eq", "ne"}
@@ -32,12 +35,16 @@ def as_dim(e: E) -> DimLike | None:
 
 def is_small(dim: DimLike) -> bool:
     """Few terms of low degree: worth carrying on as a polynomial."""
-    return isinstance(dim, int) or (len(dim.terms) <= 6 and all(sum(p for _, p in m) <= 3 for m, _ in dim.terms))
+    return isinstance(dim, int) or (
+        len(dim.terms) <= 6 and all(sum(p for _, p in m) <= 3 for m, _ in dim.terms)
+    )
 
 
 def is_size(facts: Facts, dim: DimLike) -> bool:
     """A short sum of sizes and loop indices that is not negative: as good a size as a symbol."""
-    return not isinstance(dim, int) and len(dim.terms) <= 3 and _bounded(facts, dim) and facts.nonnegative(dim)
+    return (
+        not isinstance(dim, int) and len(dim.terms) <= 3 and _bounded(facts, dim) and facts.nonnegative(dim)
+    )
 
 
 def apply(facts: Facts, name: str, args: tuple[E, ...], dtype: np.dtype) -> E:
@@ -51,9 +58,9 @@ def apply(facts: Facts, name: str, args: tuple[E, ...], dtype: np.dtype) -> E:
         folded = _integer(facts, name, dims, dtype)  # type: ignore[arg-type]
         if folded is not None:
             return folded
-    if name in ("and", "or") and dtype == bool:
+    if name in ("and", "or") and dtype.kind == "b":
         return _logic(name, args[0], args[1])
-    if name == "not" and isinstance(args[0], Const) and dtype == bool:
+    if name == "not" and isinstance(args[0], Const) and dtype.kind == "b":
         return boolean(not args[0].value)
     if name == "select" and isinstance(args[0], Const):
         return args[1] if args[0].value else args[2]
@@ -78,13 +85,18 @@ def _integer(facts: Facts, name: str, dims: tuple[DimLike, ...], dtype: np.dtype
         result = -dims[0]
     elif name in _BOUNDED and all(_bounded(facts, d) for d in dims):
         result = facts.simplify(_BOUNDED[name](*dims))
-    elif name in _QUOTIENTS and all(_bounded(facts, d) for d in dims) and isinstance(dims[1], int) and dims[1] > 0:
+    elif (
+        name in _QUOTIENTS
+        and all(_bounded(facts, d) for d in dims)
+        and isinstance(dims[1], int)
+        and dims[1] > 0
+    ):
         result = facts.simplify(_QUOTIENTS[name](*dims))
     elif name in _ORDER and all(_bounded(facts, d) for d in dims):
         return _decide(facts, name, *dims)
     else:
         return None
-    if isinstance(result, int) and not -2**63 <= result < 2**63:
+    if isinstance(result, int) and not -(2**63) <= result < 2**63:
         return None
     return Index(result) if is_small(result) and _coefficients_fit(result) else None
 
@@ -117,4 +129,4 @@ def _logic(name: str, a: E, b: E) -> E:
     return Op(name, (a, b), np.dtype(bool))
 
 
-__all__ = ["apply", "as_dim", "is_small", "Dim"]
+__all__ = ["apply", "as_dim", "is_size", "is_small"]

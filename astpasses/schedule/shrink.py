@@ -6,13 +6,31 @@ In: the fused tree. Out: the same with temporaries shrunk; those of rank 0 becom
         y[i] = sin(x[i])    ->        y = sin(x[i])
         s += y[i]                     s += y
 """
+
 from __future__ import annotations
 
 from metaphrase.core.dims import symbols
 
 from .dependence import pinned
-from .nest import (Buf, Call, CallFn, E, Effect, For, Grow, Load, Map, SetDims, Stmt, Store, Swap, expressions, loads,
-                   map_expression, map_statement, walk)
+from .nest import (
+    Buf,
+    Call,
+    CallFn,
+    E,
+    Effect,
+    For,
+    Grow,
+    Load,
+    Map,
+    SetDims,
+    Stmt,
+    Store,
+    Swap,
+    expressions,
+    loads,
+    walk,
+)
+from .rewrite import map_expression, map_statement
 
 
 def shrink(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -57,6 +75,7 @@ def shrink(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     def expression(e: E) -> E:
         def change(x: E) -> E | None:
             return Load(*place(x.buf, x.index)) if isinstance(x, Load) and x.buf in smaller else None
+
         return map_expression(e, change)
 
     return tuple(map_statement(s, expression, place) for s in body)
@@ -67,7 +86,7 @@ def _droppable(entries: list, loops: set[str]) -> bool:
     if any(e != first for e in entries[1:]):
         return False
     if isinstance(first, int):
-        return True     # one slice, known when the program is made
+        return True  # one slice, known when the program is made
     if isinstance(first, E):
         return False
     return any(pinned(first, loop, frozenset()) for loop in symbols(first) & loops)

@@ -1,8 +1,9 @@
 """The loops stage: core in, a scheduled Program out.
 
-    schedule(f)               lower, fuse, shrink, fold, promote, place
-    schedule(f, fuse=False)   the same without fusion: the standing oracle (METAPHRASE_FUSE=0)
+schedule(f)               lower, fuse, shrink, fold, promote, place
+schedule(f, fuse=False)   the same without fusion: the standing oracle (METAPHRASE_FUSE=0)
 """
+
 from __future__ import annotations
 
 from dataclasses import replace

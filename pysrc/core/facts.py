@@ -1,6 +1,7 @@
 """What is known of size symbols and loop indices, and the one prover that uses it.
 
-In: ranges of symbols. Out: answers to `a <= b`, `a == b`, and dims simplified by them. False means "not shown".
+In: ranges of symbols. Out: answers to `a <= b`, `a == b`, and dims simplified by them. False means "not
+shown".
 
 >>> from metaphrase.core.dims import Sym
 >>> n, i = Sym("n"), Sym("i")
@@ -8,6 +9,7 @@ In: ranges of symbols. Out: answers to `a <= b`, `a == b`, and dims simplified b
 >>> facts.less(i, n), facts.less_equal(i + 1, n), facts.less(i + 1, n), facts.simplify((i + 3 * n) // n)
 (True, True, False, 3)
 """
+
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -25,16 +27,17 @@ class Facts:
         self.ranges: dict[str, Range] = dict(ranges or {})
         self.order = {name: k for k, name in enumerate(self.ranges)}
 
-    def bounded(self, name: str, low: DimLike | None, high: DimLike | None) -> "Facts":
+    def bounded(self, name: str, low: DimLike | None, high: DimLike | None) -> Facts:
         """low <= name <= high; None where nothing is known."""
         return Facts({**{k: v for k, v in self.ranges.items() if k != name}, name: (low, high)})
 
     def learn(self, name: str, low: DimLike | None, high: DimLike | None) -> None:
-        """Add low <= name <= high to these facts; for whoever builds up facts about names that are all different."""
+        """Add low <= name <= high to these facts; for whoever builds up facts about names that are all
+        different."""
         self.ranges[name] = (low, high)
         self.order.setdefault(name, len(self.order))
 
-    def index(self, name: str, extent: DimLike) -> "Facts":
+    def index(self, name: str, extent: DimLike) -> Facts:
         """0 <= name < extent."""
         return self.bounded(name, 0, extent - 1)
 
@@ -51,7 +54,9 @@ class Facts:
         """Whether dim >= 0 can be shown, by putting bounds in the place of symbols."""
         if isinstance(dim, int):
             return dim >= 0
-        if all(c >= 0 and all(self._low_zero(atom, depth) for atom, _ in monomial) for monomial, c in dim.terms):
+        if all(
+            c >= 0 and all(self._low_zero(atom, depth) for atom, _ in monomial) for monomial, c in dim.terms
+        ):
             return True
         if depth == 0:
             return False
@@ -77,8 +82,9 @@ class Facts:
     def _low_zero(self, atom: Atom, depth: int) -> bool:
         if atom.kind == "sym":
             low = self.ranges.get(atom.name, (0, None))[0]
-            return low is not None and (isinstance(low, int) and low >= 0
-                                        or depth > 0 and self.nonnegative(low, depth - 1))
+            return low is not None and (
+                isinstance(low, int) and low >= 0 or depth > 0 and self.nonnegative(low, depth - 1)
+            )
         if atom.kind == "mod":
             return True
         a, b = atom.operands
@@ -143,8 +149,11 @@ def divide(a: DimLike, b: DimLike) -> tuple[DimLike, DimLike]:
         quotient: DimLike = 0
         rest: DimLike = 0
         for monomial, coefficient in a.terms:
-            whole, left = (coefficient // b, coefficient % b) if not monomial else (
-                (coefficient // b, 0) if coefficient % b == 0 else (0, coefficient))
+            whole, left = (
+                (coefficient // b, coefficient % b)
+                if not monomial
+                else ((coefficient // b, 0) if coefficient % b == 0 else (0, coefficient))
+            )
             quotient = quotient + Dim(((monomial, 1),)) * whole if monomial else quotient + whole
             rest = rest + Dim(((monomial, 1),)) * left if monomial else rest + left
         return quotient, rest
@@ -155,10 +164,14 @@ def divide(a: DimLike, b: DimLike) -> tuple[DimLike, DimLike]:
     for monomial, coefficient in terms_of(a):
         powers = dict(monomial)
         if coefficient % scale == 0 and all(powers.get(atom, 0) >= power for atom, power in divisor.items()):
-            left_over = tuple((atom, power - divisor.get(atom, 0)) for atom, power in monomial
-                              if power > divisor.get(atom, 0))
-            quotient = quotient + (Dim(((left_over, 1),)) * (coefficient // scale) if left_over
-                                   else coefficient // scale)
+            left_over = tuple(
+                (atom, power - divisor.get(atom, 0))
+                for atom, power in monomial
+                if power > divisor.get(atom, 0)
+            )
+            quotient = quotient + (
+                Dim(((left_over, 1),)) * (coefficient // scale) if left_over else coefficient // scale
+            )
         else:
             rest = rest + (Dim(((monomial, 1),)) * coefficient if monomial else coefficient)
     return quotient, rest

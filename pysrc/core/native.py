@@ -5,6 +5,7 @@ In: a declaration's `native=` field. Out: data that `schedule/lower.py` turns in
     sin.native == Point("sin")                          # out[i] = sin(x[i])
     relu.native == Point(lambda x: E.select(...))       # a composite of scalar operations
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -22,54 +23,54 @@ class E:
 
     dtype: np.dtype
 
-    def __add__(self, other: Any) -> "E":
+    def __add__(self, other: Any) -> E:
         return operation("add", self, other)
 
-    def __radd__(self, other: Any) -> "E":
+    def __radd__(self, other: Any) -> E:
         return operation("add", constant_like(other, self), self)
 
-    def __sub__(self, other: Any) -> "E":
+    def __sub__(self, other: Any) -> E:
         return operation("sub", self, other)
 
-    def __rsub__(self, other: Any) -> "E":
+    def __rsub__(self, other: Any) -> E:
         return operation("sub", constant_like(other, self), self)
 
-    def __mul__(self, other: Any) -> "E":
+    def __mul__(self, other: Any) -> E:
         return operation("mul", self, other)
 
-    def __rmul__(self, other: Any) -> "E":
+    def __rmul__(self, other: Any) -> E:
         return operation("mul", constant_like(other, self), self)
 
-    def __truediv__(self, other: Any) -> "E":
+    def __truediv__(self, other: Any) -> E:
         return operation("div", self, other)
 
-    def __rtruediv__(self, other: Any) -> "E":
+    def __rtruediv__(self, other: Any) -> E:
         return operation("div", constant_like(other, self), self)
 
-    def __neg__(self) -> "E":
+    def __neg__(self) -> E:
         return operation("neg", self)
 
-    def __lt__(self, other: Any) -> "E":
+    def __lt__(self, other: Any) -> E:
         return operation("lt", self, other)
 
-    def __le__(self, other: Any) -> "E":
+    def __le__(self, other: Any) -> E:
         return operation("le", self, other)
 
-    def __gt__(self, other: Any) -> "E":
+    def __gt__(self, other: Any) -> E:
         return operation("gt", self, other)
 
-    def __ge__(self, other: Any) -> "E":
+    def __ge__(self, other: Any) -> E:
         return operation("ge", self, other)
 
-    def equals(self, other: Any) -> "E":
+    def equals(self, other: Any) -> E:
         return operation("eq", self, other)
 
     @staticmethod
-    def operation(name: str, *operands: Any, dtype: Any = None) -> "E":
+    def operation(name: str, *operands: Any, dtype: Any = None) -> E:
         return operation(name, *operands, dtype=dtype)
 
     @staticmethod
-    def select(condition: "E", a: Any, b: Any) -> "E":
+    def select(condition: E, a: Any, b: Any) -> E:
         """`a` where `condition`, else `b`; both are evaluated."""
         return operation("select", condition, a, b)
 
@@ -85,8 +86,11 @@ class Const(E):
         return self.value.dtype
 
     def __eq__(self, other: object) -> bool:
-        return (isinstance(other, Const) and self.value.dtype == other.value.dtype
-                and self.value.tobytes() == other.value.tobytes())
+        return (
+            isinstance(other, Const)
+            and self.value.dtype == other.value.dtype
+            and self.value.tobytes() == other.value.tobytes()
+        )
 
     def __hash__(self) -> int:
         return hash((self.value.dtype, self.value.tobytes()))

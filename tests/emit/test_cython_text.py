@@ -1,4 +1,6 @@
-"""The emitted Cython: complete, readable, free of what Cython would turn into Python calls, exact in its literals."""
+"""The emitted Cython: complete, readable, free of what Cython would turn into Python calls, exact in its
+literals."""
+
 from __future__ import annotations
 
 import re
@@ -31,10 +33,14 @@ def kepler():
 
     def solve(e, M):
         params = [("i", I), ("e", F), ("M", F), ("E", F)]
-        body = trace("newton", lambda i, e, M, E: sub(E, div(residual(e, M, E), sub(literal(1.0), mul(e, cos(E))))),
-                     params)
+        body = trace(
+            "newton",
+            lambda i, e, M, E: sub(E, div(residual(e, M, E), sub(literal(1.0), mul(e, cos(E))))),
+            params,
+        )
         test = trace("going", lambda i, e, M, E: gt(abs_(residual(e, M, E)), literal(1e-12)), params)
         return loop(e, M, M, body=body, cond=test, length=None, roles=Roles(2, 1, 0, 0), size="T")[1]
+
     return trace("kepler", solve, [("e", F), ("M", F)])
 
 
@@ -58,7 +64,7 @@ cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil:
 
 def test_kepler_reads_like_kepler():
     text = emit(schedule(kepler())).text
-    assert text[text.index("cdef int entry"):] == ENTRY
+    assert text[text.index("cdef int entry") :] == ENTRY
 
 
 def test_the_same_program_gives_the_same_text():
@@ -67,19 +73,20 @@ def test_the_same_program_gives_the_same_text():
 
 def test_functions_need_nothing_of_cython_at_run_time():
     c = cython_translate.translate(emit(schedule(kepler())).text)
-    body = c[c.index("Code section: module_code"):]
-    body = body[:body.index("Code section:", 30)]
+    body = c[c.index("Code section: module_code") :]
+    body = body[: body.index("Code section:", 30)]
     assert not re.findall(r"__Pyx_\w+\(", body)
 
 
 def test_a_users_names_do_not_clash():
     def rule(register, c, buffers, f64_max, mp_poll):
         return add(add(register, c), mul(add(buffers, f64_max), mp_poll))
+
     names = ("register", "c", "buffers", "f64_max", "mp_poll")
     function = trace("clash", rule, [(name, F) for name in names])
     library = cython_build.build(emit(schedule(function)).text, name="clash")
-    got, = dispatch.run_entry(library.address, [np.float64(v) for v in (1, 2, 3, 4, 5)], [(f64, ())])
-    assert got == 1 + 2 + (3 + 4)*5
+    (got,) = dispatch.run_entry(library.address, [np.float64(v) for v in (1, 2, 3, 4, 5)], [(f64, ())])
+    assert got == 1 + 2 + (3 + 4) * 5
 
 
 def literal_values():
@@ -97,6 +104,7 @@ def literal_values():
 def test_literals_are_exact():
     """Every dtype's numbers, stored by a native program, come back bit for bit."""
     from metaphrase.astpasses.schedule.nest import Buf, Fn, Program, Store
+
     values = list(literal_values())
     outs = tuple(Buf(f"y{k}", v.dtype, (1,), "out", k) for k, v in enumerate(values))
     body = tuple(Store(out, (0,), Const(v)) for out, v in zip(outs, values))
@@ -112,7 +120,7 @@ def test_literals_are_exact():
 
 def test_narrow_integers_wrap():
     a = Load(local("a", np.dtype("int8")))
-    assert CythonPrinter().text(a + a*constant(2, np.int8)) == "<i8>(a + <i8>(a*2))"
+    assert CythonPrinter().text(a + a * constant(2, np.int8)) == "<i8>(a + <i8>(a*2))"
 
 
 def test_logic_on_bools_stays_in_bits():
@@ -121,8 +129,11 @@ def test_logic_on_bools_stays_in_bits():
     assert CythonPrinter().text(Op("and", (p, q), np.dtype(bool))) == "p & (p ^ 1)"
 
 
-@pytest.mark.parametrize("name", [f"{t}_{op}" for t in FLOATS for op in ("max", "mod", "floor_div", "logaddexp")]
-                         + [f"{t}_{op}" for t in INTEGERS for op in ("floor_div", "pow", "shift_left")])
+@pytest.mark.parametrize(
+    "name",
+    [f"{t}_{op}" for t in FLOATS for op in ("max", "mod", "floor_div", "logaddexp")]
+    + [f"{t}_{op}" for t in INTEGERS for op in ("floor_div", "pow", "shift_left")],
+)
 def test_helpers_come_after_what_they_need(name):
     seen: set[str] = set()
     for made in with_needs({name}):

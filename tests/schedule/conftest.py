@@ -1,4 +1,5 @@
 """Tests of this folder import their helper `differential` by name."""
+
 import sys
 from pathlib import Path
 

@@ -1,7 +1,9 @@
-"""Running one core Function four ways: by NumPy's rules, as Python loops (fused and not), natively (fused and not).
+"""Running one core Function four ways: by NumPy's rules, as Python loops (fused and not), natively (fused
+and not).
 
 In: a Function and arrays. Out: nothing; an AssertionError says which way differs from `evaluate`.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -40,8 +42,9 @@ def run_native(function: Function, program: Program, arrays: tuple) -> list[np.n
         types.append((result.type.dtype, dims if all(isinstance(d, int) for d in dims) else len(dims)))
     values = [np.asarray(a, p.type.dtype) for a, p in zip(arrays, function.params)]
     sites = [CallbackSite(lambda *operands: None, tuple(zip(s.dtypes, s.ranks))) for s in program.sites]
-    return dispatch.run_entry(library.address, values, types, [sizes[n] for n in size_symbols(function)],
-                              callbacks=sites)
+    return dispatch.run_entry(
+        library.address, values, types, [sizes[n] for n in size_symbols(function)], callbacks=sites
+    )
 
 
 def run_program(program: Program, arrays: list, results: list, sizes: list) -> list[np.ndarray]:
@@ -62,10 +65,19 @@ def close(got: Any, want: Any, ulps: int) -> bool:
         got, want = got.astype(np.float32), want.astype(np.float32)
         return bool(np.allclose(got, want, rtol=2e-2, atol=1e-2, equal_nan=True))
     eps = np.finfo(want.dtype).eps
-    scale = np.nanmax(np.abs(np.where(np.isfinite(want), want, 0)), initial=0) if want.dtype.kind == "c" else 0
+    scale = (
+        np.nanmax(np.abs(np.where(np.isfinite(want), want, 0)), initial=0) if want.dtype.kind == "c" else 0
+    )
     with np.errstate(all="ignore"):
-        return bool(np.allclose(got, want, rtol=ulps*eps, atol=ulps*eps*scale*0.5 + np.finfo(want.dtype).tiny,
-                                equal_nan=True))
+        return bool(
+            np.allclose(
+                got,
+                want,
+                rtol=ulps * eps,
+                atol=ulps * eps * scale * 0.5 + np.finfo(want.dtype).tiny,
+                equal_nan=True,
+            )
+        )
 
 
 def check(function: Function, *arrays: Any, ulps: int = 8, native: bool = True, loops: bool = True) -> None:
@@ -75,12 +87,13 @@ def check(function: Function, *arrays: Any, ulps: int = 8, native: bool = True, 
         program = schedule(function, fuse=fuse)
         ways = {}
         if loops:
-            ways["loops"] = lambda: python_loops.run(program, *arrays)
+            ways["loops"] = python_loops.run(program, *arrays)
         if native:
-            ways["native"] = lambda: run_native(function, program, arrays)
-        for name, run in ways.items():
-            got = run()
+            ways["native"] = run_native(function, program, arrays)
+        for name, got in ways.items():
             for k, (g, w) in enumerate(zip(got, want, strict=True)):
                 assert close(g, w, ulps), (
-                    f"{function.name}: result {k} of the {name} stage (fuse={fuse}) is\n{g!r}\nnot\n{w!r}\n\n{function}\n"
-                    f"{python_loops.text(program)}")
+                    f"{function.name}: result {k} of the {name} stage (fuse={fuse}) is\n{g!r}\nnot\n{w!r}\n\n"
+                    f"{function}\n"
+                    f"{python_loops.text(program)}"
+                )

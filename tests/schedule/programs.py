@@ -2,6 +2,7 @@
 
 In: nothing. Out: `PROGRAMS`: name -> (Function, argument tuples).
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -34,6 +35,7 @@ def program(params: list, *arguments: tuple) -> Any:
     def register(rule: Any) -> Any:
         PROGRAMS[rule.__name__] = trace(rule.__name__, rule, params), list(arguments)
         return rule
+
     return register
 
 
@@ -45,8 +47,11 @@ def one(value: float = 1.0) -> Any:
 def kepler(e, M):
     def residual(e, M, E):
         return sub(sub(E, mul(e, sin(E))), M)
+
     params = [("i", I), ("e", F), ("M", F), ("E", F)]
-    body = trace("newton", lambda i, e, M, E: sub(E, div(residual(e, M, E), sub(one(), mul(e, cos(E))))), params)
+    body = trace(
+        "newton", lambda i, e, M, E: sub(E, div(residual(e, M, E), sub(one(), mul(e, cos(E))))), params
+    )
     test = trace("going", lambda i, e, M, E: gt(abs_(residual(e, M, E)), one(1e-12)), params)
     trips, E = loop(e, M, M, body=body, cond=test, length=None, roles=Roles(2, 1, 0, 0), size="T")
     return E, trips
@@ -64,7 +69,10 @@ def layernorm(x, scale):
     count = convert(dim_value(dim=m), dtype=f64)
 
     def mean(v):
-        return broadcast(div(reduce_sum(v, axes=(1,)), broadcast(count, shape=(n,), axes=())), shape=(n, m), axes=(0,))
+        return broadcast(
+            div(reduce_sum(v, axes=(1,)), broadcast(count, shape=(n,), axes=())), shape=(n, m), axes=(0,)
+        )
+
     centred = sub(x, mean(x))
     return mul(div(centred, mean(mul(centred, centred))), broadcast(scale, shape=(n, m), axes=(1,)))
 
@@ -84,17 +92,22 @@ def running(x):
 
 @program([("x", V)], (random.normal(size=7),))
 def running_backwards(x):
-    body = trace("step", lambda i, s, row: (add(mul(s, one(0.5)), row), mul(s, convert(i, dtype=f64))),
-                 [("i", I), ("s", F), ("row", F)])
+    body = trace(
+        "step",
+        lambda i, s, row: (add(mul(s, one(0.5)), row), mul(s, convert(i, dtype=f64))),
+        [("i", I), ("s", F), ("row", F)],
+    )
     return loop(one(0.5), x, body=body, cond=None, length=n, roles=Roles(0, 1, 0, 1), reverse=True)
 
 
 @program([("x", V)], (random.normal(size=7),), (random.normal(size=1),))
 def squares_in_place(x):
     """n stores into one array: nothing is copied in the loop."""
+
     def step(i, x, y):
         v = gather(x, i, axes=(0,))
         return slice_update(y, reshape(mul(v, v), shape=(1,)), i, step=(1,))
+
     body = trace("step", step, [("i", I), ("x", V), ("y", V)])
     return loop(x, zeros(V), body=body, cond=None, length=n, roles=Roles(1, 1, 0, 0))
 
@@ -108,6 +121,7 @@ def jacobi(u, steps):
         left, right = (slice(u, literal(k, i64), shape=(n - 2,), step=(1,)) for k in (0, 2))
         inside = mul(add(left, right), broadcast(one(0.5), shape=(n - 2,), axes=()))
         return slice_update(u, inside, literal(1, i64), step=(1,))
+
     body = trace("step", step, [("i", I), ("u", V)])
     assert T.type == Size(Sym("S"))
     return loop(u, body=body, cond=None, length=Sym("S"), roles=Roles(0, 1, 0, 0))
@@ -127,6 +141,7 @@ def leapfrog(u, v):
 
     def step(i, dt, u, v):
         return add(u, mul(dt, v)), sub(v, mul(dt, u))
+
     body = trace("step", step, [("i", I), ("dt", V), ("u", V), ("v", V)])
     return loop(dt, u, v, body=body, cond=None, length=5, roles=Roles(1, 2, 0, 0))
 
@@ -134,10 +149,12 @@ def leapfrog(u, v):
 @program([("u", V)], (random.normal(size=6),))
 def shift_around(u):
     """A new value that reads the old one elsewhere: two storages that change places."""
+
     def step(i, u):
         first = slice(u, literal(0, i64), shape=(1,), step=(1,))
         flipped = slice(u, dim_value(dim=n - 1), shape=(n,), step=(-1,))
         return add(flipped, broadcast(reshape(first, shape=()), shape=(n,), axes=()))
+
     body = trace("step", step, [("i", I), ("u", V)])
     return loop(u, body=body, cond=None, length=4, roles=Roles(0, 1, 0, 0))
 
@@ -159,22 +176,35 @@ def branches(x):
     return cond(gt(x, one(0.0)), x, branches=(no, yes))
 
 
-@program([("k", I), ("x", V)], (np.int64(0), np.ones(3)), (np.int64(1), np.ones(3)), (np.int64(2), np.ones(3)))
+@program(
+    [("k", I), ("x", V)], (np.int64(0), np.ones(3)), (np.int64(1), np.ones(3)), (np.int64(2), np.ones(3))
+)
 def switch_arrays(k, x):
-    bodies = tuple(trace(f"case_{c}", lambda x, c=c: (mul(x, broadcast(one(c), shape=(n,), axes=())) if c else x,),
-                         [("x", V)]) for c in range(3))
+    bodies = tuple(
+        trace(
+            f"case_{c}",
+            lambda x, c=c: (mul(x, broadcast(one(c), shape=(n,), axes=())) if c else x,),
+            [("x", V)],
+        )
+        for c in range(3)
+    )
     return cond(k, x, branches=bodies)
 
 
 @program([("x", V)], (np.array([1.0, -2.0, 3.0, -4.0]),))
 def update_in_branch(x):
     """Only one branch stores: the other leaves the array where it is."""
+
     def step(i, x, y):
         v = gather(x, i, axes=(0,))
-        store = trace("store", lambda i, v, y: slice_update(y, reshape(v, shape=(1,)), i, step=(1,)),
-                      [("i", I), ("v", F), ("y", V)])
+        store = trace(
+            "store",
+            lambda i, v, y: slice_update(y, reshape(v, shape=(1,)), i, step=(1,)),
+            [("i", I), ("v", F), ("y", V)],
+        )
         leave = trace("leave", lambda i, v, y: y, [("i", I), ("v", F), ("y", V)])
         return cond(gt(v, one(0.0)), i, v, y, branches=(leave, store))
+
     body = trace("step", step, [("i", I), ("x", V), ("y", V)])
     return loop(x, zeros(V), body=body, cond=None, length=n, roles=Roles(1, 1, 0, 0))
 
@@ -210,9 +240,10 @@ def scatter_gradient(x, k):
     return scatter_add(zeros(V), mul(picked, picked), k, axes=(0,))
 
 
-@program([("a", Array(f64, (n, n)))], (random.normal(size=(4, 4)) + 4*np.eye(4),))
+@program([("a", Array(f64, (n, n)))], (random.normal(size=(4, 4)) + 4 * np.eye(4),))
 def lu(a):
     """Elimination with slices: rows below k less their multiple of row k."""
+
     def step(k, a):
         below = as_dim(sub(dim_value(dim=n - 1), k), size="B")
         B = below.type.value
@@ -223,15 +254,20 @@ def lu(a):
         column = div(column, broadcast(pivot, shape=(B, 1), axes=()))
         a = slice_update(a, column, k1, k, step=(1, 1))
         row = slice(a, k, k1, shape=(1, B), step=(1, 1))
-        product = mul(broadcast(reshape(column, shape=(B,)), shape=(B, B), axes=(0,)),
-                      broadcast(reshape(row, shape=(B,)), shape=(B, B), axes=(1,)))
+        product = mul(
+            broadcast(reshape(column, shape=(B,)), shape=(B, B), axes=(0,)),
+            broadcast(reshape(row, shape=(B,)), shape=(B, B), axes=(1,)),
+        )
         return slice_add(a, neg(product), k1, k1, step=(1, 1))
+
     body = trace("step", step, [("k", I), ("a", Array(f64, (n, n)))])
     return loop(a, body=body, cond=None, length=n, roles=Roles(0, 1, 0, 0))
 
 
-@program([("w", Array(f64, (n, m))), ("x", Array(f64, (40, n))), ("b", Array(f64, (m,)))],
-         (random.normal(size=(30, 50)), random.normal(size=(40, 30)), random.normal(size=50)))
+@program(
+    [("w", Array(f64, (n, m))), ("x", Array(f64, (40, n))), ("b", Array(f64, (m,)))],
+    (random.normal(size=(30, 50)), random.normal(size=(40, 30)), random.normal(size=50)),
+)
 def dense(w, x, b):
     h = dot_general(x, w, contract=((1,), (0,)), batch=((), ()))
     h = max_(add(h, broadcast(b, shape=(40, m), axes=(1,))), broadcast(one(0.0), shape=(40, m), axes=()))
@@ -242,16 +278,18 @@ def dense(w, x, b):
 @program([("x", V), ("y", V)], (random.normal(size=6), random.normal(size=6)))
 def accumulate_over_rows(x, y):
     """An accumulator: array and scalar, added to in the body."""
+
     def step(i, x, total, acc, row):
         return add(total, mul(row, row)), slice_add(acc, reshape(row, shape=(1,)), i, step=(1,))
+
     body = trace("step", step, [("i", I), ("x", V), ("total", F), ("acc", V), ("row", F)])
     return loop(x, one(0.0), zeros(V), y, body=body, cond=None, length=n, roles=Roles(1, 0, 2, 1))
 
 
 @program([("x", M)], (random.normal(size=(3, 4)),), (np.ones((1, 1)),))
 def moves(x):
-    flat = reshape(x, shape=(n*m,))
-    back = reshape(permute(x, axes=(1, 0)), shape=(n*m,))
+    flat = reshape(x, shape=(n * m,))
+    back = reshape(permute(x, axes=(1, 0)), shape=(n * m,))
     return add(flat, back), reshape(flat, shape=(n, m)), permute(mul(x, x), axes=(1, 0))
 
 
@@ -264,8 +302,10 @@ def guarded(x):
     return add(x, x)
 
 
-@program([("x", Array(f32, (n,))), ("keep", Array(bool_, (n,)))],
-         (random.normal(size=5).astype("f4"), np.array([True, False, True, True, False])))
+@program(
+    [("x", Array(f32, (n,))), ("keep", Array(bool_, (n,)))],
+    (random.normal(size=5).astype("f4"), np.array([True, False, True, True, False])),
+)
 def masked(x, keep):
     return select(keep, mul(x, x), neg(x)), reduce_sum(convert(keep, dtype=i64), axes=(0,)), and_(keep, keep)
 
@@ -283,12 +323,14 @@ def collatz(n0):
     """Integers as carries: quotient, product, branch."""
     from metaphrase.ops.arithmetic import floor_div, mod
     from metaphrase.ops.compare import eq, ne
+
     two, three, unit = (literal(k, i64) for k in (2, 3, 1))
 
     def step(i, v):
         half = trace("half", lambda v: floor_div(v, two), [("v", I)])
         grow = trace("grow", lambda v: add(mul(three, v), unit), [("v", I)])
         return cond(eq(mod(v, two), literal(0, i64)), v, branches=(grow, half))
+
     body = trace("step", step, [("i", I), ("v", I)])
     test = trace("test", lambda i, v: ne(v, unit), [("i", I), ("v", I)])
     return loop(n0, body=body, cond=test, length=None, roles=Roles(0, 1, 0, 0), size="T")

@@ -1,4 +1,6 @@
-"""What the transformations make of the programs runs natively too: derivatives forward and backward, batches."""
+"""What the transformations make of the programs runs natively too: derivatives forward and backward,
+batches."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -10,8 +12,8 @@ from metaphrase.astpasses.optimize import optimize
 from metaphrase.astpasses.transforms.batch import batch
 from metaphrase.astpasses.transforms.jvp import jvp
 from metaphrase.astpasses.transforms.reverse import vjp
-from metaphrase.core.types import has_tangent
 from metaphrase.core.evaluate import evaluate
+from metaphrase.core.types import has_tangent
 
 # Those of integers alone have no derivative.
 DIFFERENTIABLE = [n for n in PROGRAMS if n not in ("collatz", "counted")]
@@ -45,6 +47,7 @@ def test_backward(name):
     arrays = arguments[0]
     bars = [like(v) for v in evaluate(function, *arrays)]
     from metaphrase.astpasses.transforms.reverse import out_nonzero
+
     bars = [b for b, used in zip(bars, out_nonzero(function, marks)) if used]
     check(made, *arrays, *bars, ulps=256)
 
@@ -53,9 +56,11 @@ def test_backward(name):
 @pytest.mark.parametrize("name", [n for n in PROGRAMS if n not in ("counted", "doubling", "doubling_rows")])
 def test_batched(name):
     function, arguments = PROGRAMS[name]
-    made = batch(function, 3, [True]*len(function.params))[0]
+    made = batch(function, 3, [True] * len(function.params))[0]
     made = optimize(made, before_transform=False)
     arrays = arguments[0]
-    stacked = [np.stack([a, a, a]) if np.asarray(a).dtype.kind in "ib" else np.stack([a, like(a)*0.1 + a, a])
-               for a in map(np.asarray, arrays)]
+    stacked = [
+        np.stack([a, a, a]) if np.asarray(a).dtype.kind in "ib" else np.stack([a, like(a) * 0.1 + a, a])
+        for a in map(np.asarray, arrays)
+    ]
     check(made, *stacked, ulps=64)

@@ -1,12 +1,30 @@
-"""The nest language by hand: programs written in it print as Python loops that run, and as Cython that runs."""
+"""The nest language by hand: programs written in it print as Python loops that run, and as Cython that
+runs."""
+
 from __future__ import annotations
 
 import numpy as np
 from differential import run_program
 
 from metaphrase.astpasses.schedule import python_loops
-from metaphrase.astpasses.schedule.nest import (Bind, Buf, Fn, For, Grow, If, Index, Load, Op, Program, SetDims, Store,
-                                                While, constant, local, operation)
+from metaphrase.astpasses.schedule.nest import (
+    Bind,
+    Buf,
+    Fn,
+    For,
+    Grow,
+    If,
+    Index,
+    Load,
+    Op,
+    Program,
+    SetDims,
+    Store,
+    While,
+    constant,
+    local,
+    operation,
+)
 from metaphrase.core.dims import Sym
 from metaphrase.core.types import f64, i64
 
@@ -22,13 +40,19 @@ def softmax_program():
     y = Buf("y", f64, (n, m), "out", 0)
     top, total = local("top", f64), local("total", f64)
     e = operation("exp", Load(x, (i, j)) - Load(top))
-    body = (For("i", n, (
-        Store(top, (), constant(-np.inf, f64)),
-        For("j", m, (Store(top, (), Load(x, (i, j)), "max"),)),
-        Store(total, (), constant(0.0, f64)),
-        For("j", m, (Store(y, (i, j), e), Store(total, (), Load(y, (i, j)), "sum"))),
-        For("j", m, (Store(y, (i, j), Load(y, (i, j)) / Load(total)),)),
-    )),)
+    body = (
+        For(
+            "i",
+            n,
+            (
+                Store(top, (), constant(-np.inf, f64)),
+                For("j", m, (Store(top, (), Load(x, (i, j)), "max"),)),
+                Store(total, (), constant(0.0, f64)),
+                For("j", m, (Store(y, (i, j), e), Store(total, (), Load(y, (i, j)), "sum"))),
+                For("j", m, (Store(y, (i, j), Load(y, (i, j)) / Load(total)),)),
+            ),
+        ),
+    )
     return program("softmax", (x,), (y,), ("n", "m"), body, (top, total))
 
 
@@ -38,7 +62,7 @@ def test_softmax():
     want /= want.sum(1)[:, None]
     made = softmax_program()
     assert "for j in range(m):" in python_loops.text(made)
-    for got, in (python_loops.run(made, x), run_program(made, [x], [((4, 5), f64)], [4, 5])):
+    for (got,) in (python_loops.run(made, x), run_program(made, [x], [((4, 5), f64)], [4, 5])):
         np.testing.assert_allclose(got, want, rtol=1e-14)
 
 
@@ -46,19 +70,25 @@ def kepler_program():
     e, M = (Buf(name, f64, (), "arg", k) for k, name in enumerate("eM"))
     out, trips = Buf("out", f64, (), "out", 0), Buf("trips_out", i64, (), "out", 1)
     E = local("E", f64)
-    residual = Load(E) - Load(e)*operation("sin", Load(E)) - Load(M)
-    slope = 1.0 - Load(e)*operation("cos", Load(E))
-    body = (Store(E, (), Load(M)),
-            While("T", (), operation("abs", residual) > 1e-12, (Store(E, (), Load(E) - residual/slope),)),
-            Store(out, (), Load(E)), Store(trips, (), Index(Sym("T"))))
+    residual = Load(E) - Load(e) * operation("sin", Load(E)) - Load(M)
+    slope = 1.0 - Load(e) * operation("cos", Load(E))
+    body = (
+        Store(E, (), Load(M)),
+        While("T", (), operation("abs", residual) > 1e-12, (Store(E, (), Load(E) - residual / slope),)),
+        Store(out, (), Load(E)),
+        Store(trips, (), Index(Sym("T"))),
+    )
     return program("kepler", (e, M), (out, trips), (), body, (E,))
 
 
 def test_kepler_while():
     made = kepler_program()
-    loops, native = python_loops.run(made, 0.3, 1.0), run_program(made, [0.3, 1.0], [((), f64), ((), i64)], [])
+    loops, native = (
+        python_loops.run(made, 0.3, 1.0),
+        run_program(made, [0.3, 1.0], [((), f64), ((), i64)], []),
+    )
     E = float(loops[0])
-    assert abs(E - 0.3*np.sin(E) - 1.0) < 1e-12
+    assert abs(E - 0.3 * np.sin(E) - 1.0) < 1e-12
     assert loops[1] == native[1] > 0
     np.testing.assert_allclose(native[0], E, rtol=1e-15)
 
@@ -70,33 +100,49 @@ def growing_program():
     stack = Buf("stack", f64, (T,), "stack", dynamic=True)
     out = Buf("out", f64, (T,), "out", 0, dynamic=True)
     power = local("power", f64)
-    body = (Store(power, (), Load(x)),
-            While("T", (), Load(power) < Load(limit), (
-                Grow((stack,), T + 1), Store(stack, (T,), Load(power)), Store(power, (), Load(power)*Load(x)))),
-            SetDims(out),
-            For("i", T, (Store(out, (i,), Load(stack, (i,))),)))
+    body = (
+        Store(power, (), Load(x)),
+        While(
+            "T",
+            (),
+            Load(power) < Load(limit),
+            (Grow((stack,), T + 1), Store(stack, (T,), Load(power)), Store(power, (), Load(power) * Load(x))),
+        ),
+        SetDims(out),
+        For("i", T, (Store(out, (i,), Load(stack, (i,))),)),
+    )
     return program("powers", (x, limit), (out,), (), body, (power, stack))
 
 
 def test_growing_stack():
     made = growing_program()
-    want = 1.5**np.arange(1, 40)
+    want = 1.5 ** np.arange(1, 40)
     want = want[want < 1e5]
-    for got, in (python_loops.run(made, 1.5, 1e5), run_program(made, [1.5, 1e5], [(1, f64)], [])):
+    for (got,) in (python_loops.run(made, 1.5, 1e5), run_program(made, [1.5, 1e5], [(1, f64)], [])):
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
 def test_branches_and_integer_symbols():
     x = Buf("x", f64, (n,), "arg", 0)
     y = Buf("y", f64, (n,), "out", 0)
-    body = (For("i", n, (
-        Bind("k", Index(n - 1 - i)),
-        If(Load(x, (Sym("k"),)) > 0.0, (Store(y, (i,), Load(x, (Sym("k"),))),),
-           (Store(y, (i,), constant(-0.0, f64)),)))),)
+    body = (
+        For(
+            "i",
+            n,
+            (
+                Bind("k", Index(n - 1 - i)),
+                If(
+                    Load(x, (Sym("k"),)) > 0.0,
+                    (Store(y, (i,), Load(x, (Sym("k"),))),),
+                    (Store(y, (i,), constant(-0.0, f64)),),
+                ),
+            ),
+        ),
+    )
     made = program("positives", (x,), (y,), ("n",), body)
     values = np.array([1.0, -2.0, np.nan, np.inf])
     want = np.array([np.inf, -0.0, -0.0, 1.0])
-    for got, in (python_loops.run(made, values), run_program(made, [values], [((4,), f64)], [4])):
+    for (got,) in (python_loops.run(made, values), run_program(made, [values], [((4,), f64)], [4])):
         assert got.tobytes() == want.tobytes()
 
 
@@ -105,7 +151,7 @@ def test_expressions_print_with_the_grouping_they_have():
     printer = python_loops.PythonPrinter()
     assert printer.text(a - (b - c)) == "a - (b - c)"
     assert printer.text((a - b) - c) == "a - b - c"
-    assert printer.text(a*(b + c)/c) == "a*(b + c)/c"
-    assert printer.text(a/(b*c)) == "a/(b*c)"
+    assert printer.text(a * (b + c) / c) == "a*(b + c)/c"
+    assert printer.text(a / (b * c)) == "a/(b*c)"
     assert printer.text(-(a + b)) == "-(a + b)"
     assert printer.text(Op("select", (a < b, a, b), f64)) == "a if a < b else b"

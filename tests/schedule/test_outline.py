@@ -1,4 +1,5 @@
 """Outlined programs: the same results, and equal nests are one function."""
+
 from __future__ import annotations
 
 import numpy as np

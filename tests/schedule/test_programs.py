@@ -1,4 +1,5 @@
 """Programs with regions and updates: evaluate = Python loops = native, fused and unfused."""
+
 from __future__ import annotations
 
 import pytest

@@ -1,4 +1,6 @@
-"""Random programs: whatever is composed with whatever, every way of running it agrees. The seed is in the test's name."""
+"""Random programs: whatever is composed with whatever, every way of running it agrees. The seed is in the
+test's name."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -30,7 +32,11 @@ class Composer:
         self.random, self.values = np.random.default_rng(seed), list(values)
 
     def pick(self, rank=None, dims=None):
-        fit = [v for v in self.values if (rank is None or v.type.ndim == rank) and (dims is None or v.type.dims == dims)]
+        fit = [
+            v
+            for v in self.values
+            if (rank is None or v.type.ndim == rank) and (dims is None or v.type.dims == dims)
+        ]
         # Late values more often: chains are what fusion works on.
         return fit[max(self.random.integers(len(fit)), self.random.integers(len(fit)))] if fit else None
 
@@ -38,9 +44,25 @@ class Composer:
         return int(self.random.integers(high))
 
     def step(self, depth: int) -> None:
-        choices = [self.unary, self.binary, self.binary, self.reduce, self.spread, self.turn, self.flatten, self.cut,
-                   self.write, self.write, self.join, self.frame, self.choose, self.running, self.product, self.take,
-                   self.place]
+        choices = [
+            self.unary,
+            self.binary,
+            self.binary,
+            self.reduce,
+            self.spread,
+            self.turn,
+            self.flatten,
+            self.cut,
+            self.write,
+            self.write,
+            self.join,
+            self.frame,
+            self.choose,
+            self.running,
+            self.product,
+            self.take,
+            self.place,
+        ]
         if depth:
             choices += [self.loop, self.loop, self.branch]
         made = choices[self.integer(len(choices))](depth)
@@ -62,6 +84,7 @@ class Composer:
         if self.integer(6) == 0:
             first = argmax(x, axes=(axes[0],))
             from metaphrase.ops.shape import convert
+
             return convert(first, dtype=f64)
         return (reduce_sum, reduce_max)[self.integer(2)](x, axes=axes)
 
@@ -74,23 +97,27 @@ class Composer:
 
     def turn(self, depth):
         x = self.pick()
-        return permute(x, axes=tuple(int(k) for k in self.random.permutation(x.type.ndim))) if x.type.ndim else None
+        return (
+            permute(x, axes=tuple(int(k) for k in self.random.permutation(x.type.ndim)))
+            if x.type.ndim
+            else None
+        )
 
     def flatten(self, depth):
         x = self.pick()
         dims = x.type.dims
         if x.type.ndim < 2:
             return reshape(x, shape=(*dims, 1))
-        return reshape(x, shape=(dims[0]*dims[1], *dims[2:]))
+        return reshape(x, shape=(dims[0] * dims[1], *dims[2:]))
 
     def region(self, dims):
         starts, shape, steps = [], [], []
         for d in dims:
             length = 1 + self.integer(d)
-            step = 1 + self.integer((d - 1)//(length - 1)) if length > 1 and d > length else 1
-            first = self.integer(d - (length - 1)*step)
+            step = 1 + self.integer((d - 1) // (length - 1)) if length > 1 and d > length else 1
+            first = self.integer(d - (length - 1) * step)
             if self.integer(4) == 0:
-                first, step = first + (length - 1)*step, -step
+                first, step = first + (length - 1) * step, -step
             starts.append(literal(first, i64)), shape.append(length), steps.append(step)
         return starts, tuple(shape), tuple(steps)
 
@@ -112,7 +139,11 @@ class Composer:
 
     def join(self, depth):
         x = self.pick()
-        return concatenate(x, self.pick(dims=x.type.dims), axis=self.integer(x.type.ndim)) if x.type.ndim else None
+        return (
+            concatenate(x, self.pick(dims=x.type.dims), axis=self.integer(x.type.ndim))
+            if x.type.ndim
+            else None
+        )
 
     def frame(self, depth):
         x = self.pick()
@@ -126,7 +157,9 @@ class Composer:
 
     def running(self, depth):
         x = self.pick()
-        return cumsum(x, axis=self.integer(x.type.ndim), reverse=bool(self.integer(2))) if x.type.ndim else None
+        return (
+            cumsum(x, axis=self.integer(x.type.ndim), reverse=bool(self.integer(2))) if x.type.ndim else None
+        )
 
     def product(self, depth):
         a = self.pick(rank=2)
@@ -151,8 +184,11 @@ class Composer:
             return None
         d = x.type.dims[0]
         from metaphrase.ops.arithmetic import floor_div
+
         half = floor_div(iota(length=d, dtype=i64), broadcast(literal(2, i64), shape=(d,), axes=()))
-        return scatter_add(zeros(x.type) if self.integer(2) else x, self.pick(dims=x.type.dims), half, axes=(0,))
+        return scatter_add(
+            zeros(x.type) if self.integer(2) else x, self.pick(dims=x.type.dims), half, axes=(0,)
+        )
 
     def body(self, name, params, results, depth):
         """A region of its own over `params`, giving values of the types of `results`."""
@@ -172,14 +208,23 @@ class Composer:
         types = [c.type for c in carry]
         step = self.body("step", [I, const.type, *types], [const.type, *types][1:], depth)
         step = _aligned(step, types)
-        outs = loop(const, *carry, body=step, cond=None, length=self.integer(4), roles=Roles(1, len(carry), 0, 0),
-                    reverse=bool(self.integer(2)))
+        outs = loop(
+            const,
+            *carry,
+            body=step,
+            cond=None,
+            length=self.integer(4),
+            roles=Roles(1, len(carry), 0, 0),
+            reverse=bool(self.integer(2)),
+        )
         self.values += outs
         return None
 
     def branch(self, depth):
         a, b = self.pick(), self.pick()
-        sides = tuple(_aligned(self.body(f"side{k}", [a.type, b.type], [b.type], depth), [b.type]) for k in range(2))
+        sides = tuple(
+            _aligned(self.body(f"side{k}", [a.type, b.type], [b.type], depth), [b.type]) for k in range(2)
+        )
         test = self.pick(rank=0)
         test = literal(0.1) if test is None else test
         return cond(lt(test, literal(0.2)), a, b, branches=sides)[0]
@@ -198,7 +243,7 @@ def compose(seed: int, depth: int = 2, steps: int = 9) -> tuple[Function, list]:
         composer = Composer(seed, params)
         for _ in range(steps):
             composer.step(depth)
-        made = composer.values[len(params):]
+        made = composer.values[len(params) :]
         results = [composer.pick() for _ in range(3)] + made[-1:]
         function = builder.function(results)
     return function, [random.normal(size=d) for d in dims]

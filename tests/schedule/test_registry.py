@@ -1,4 +1,5 @@
 """Every primitive with samples: evaluate = Python loops = native, fused and unfused."""
+
 from __future__ import annotations
 
 import numpy as np
@@ -24,8 +25,11 @@ def test_primitive(name):
     primitive = REGISTRY[name]
     for sample in SAMPLES[name]:
         args = tuple(np.asarray(a)[()] for a in sample.args)
-        function = trace(f"try_{name}", lambda *xs: primitive(*xs, **sample.attributes),
-                         [(f"x{k}", type_of(a)) for k, a in enumerate(args)])
+        function = trace(
+            f"try_{name}",
+            lambda *xs, attributes=sample.attributes: primitive(*xs, **attributes),
+            [(f"x{k}", type_of(a)) for k, a in enumerate(args)],
+        )
         check(function, *args, ulps=16)
 
 

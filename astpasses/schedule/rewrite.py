@@ -1,0 +1,124 @@
+"""Rebuilding statements and expressions: the tools that passes over the nest language share.
+
+In: a tree and what is to change in it. Out: a new tree; statements are never changed in place.
+
+    rename_statement(nest, {"i": Sym("k") + 1})
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+
+from metaphrase.core.dims import substitute
+
+from .nest import (
+    Bind,
+    Buf,
+    Call,
+    CallFn,
+    Check,
+    DimLike,
+    E,
+    For,
+    Grow,
+    If,
+    Index,
+    Load,
+    Map,
+    Nest,
+    Op,
+    Stmt,
+    Store,
+    View,
+    While,
+    parts,
+    with_parts,
+)
+
+
+def map_expression(e: E, change: Callable[[E], E | None]) -> E:
+    """Rebuild `e` top down: where `change` returns an expression, that stands instead."""
+    new = change(e)
+    if new is not None:
+        return new
+    if isinstance(e, Op):
+        args = tuple(map_expression(a, change) for a in e.args)
+        return e if all(a is b for a, b in zip(args, e.args)) else Op(e.name, args, e.dtype)
+    if isinstance(e, Load) and any(isinstance(i, E) for i in e.index):
+        return Load(e.buf, tuple(map_expression(i, change) if isinstance(i, E) else i for i in e.index))
+    return e
+
+
+def rename_index(index: Map, values: dict[str, DimLike]) -> Map:
+    return tuple(rename_expression(i, values) if isinstance(i, E) else substitute(i, values) for i in index)
+
+
+def rename_expression(e: E, values: dict[str, DimLike]) -> E:
+    """Put dims in the place of symbols."""
+
+    def change(x: E) -> E | None:
+        if isinstance(x, Index):
+            return Index(substitute(x.dim, values))
+        if isinstance(x, Load):
+            return Load(x.buf, rename_index(x.index, values))
+        return None
+
+    return map_expression(e, change) if values else e
+
+
+def map_statement(
+    stmt: Stmt,
+    expression: Callable[[E], E],
+    index: Callable[[Buf, Map], tuple[Buf, Map]],
+    dim: Callable[[DimLike], DimLike] = lambda d: d,
+) -> Stmt:
+    """Rebuild a statement and the blocks in it: every expression read, every place written, every extent."""
+
+    def view(v: View) -> View:
+        buf, place = index(v.buf, v.index)
+        return View(buf, place, tuple(map(dim, v.extents)), tuple(map(dim, v.strides)))
+
+    blocks = tuple(tuple(map_statement(s, expression, index, dim) for s in block) for block in parts(stmt))
+    stmt = with_parts(stmt, blocks)
+    if isinstance(stmt, Store):
+        buf, place = index(stmt.buf, stmt.index)
+        return replace(stmt, buf=buf, index=place, value=expression(stmt.value))
+    if isinstance(stmt, Bind):
+        return replace(stmt, value=expression(stmt.value))
+    if isinstance(stmt, Nest):
+        return replace(stmt, axes=tuple(replace(a, extent=dim(a.extent)) for a in stmt.axes))
+    if isinstance(stmt, For):
+        return replace(stmt, extent=dim(stmt.extent))
+    if isinstance(stmt, While):
+        return replace(
+            stmt, condition=expression(stmt.condition), limit=None if stmt.limit is None else dim(stmt.limit)
+        )
+    if isinstance(stmt, If):
+        return replace(stmt, condition=expression(stmt.condition))
+    if isinstance(stmt, Check):
+        return replace(stmt, ok=expression(stmt.ok), values=tuple(map(expression, stmt.values)))
+    if isinstance(stmt, Call):
+        return replace(
+            stmt,
+            reads=tuple(map(view, stmt.reads)),
+            writes=tuple(map(view, stmt.writes)),
+            numbers=tuple(map(expression, stmt.numbers)),
+        )
+    if isinstance(stmt, Grow):
+        return replace(stmt, length=dim(stmt.length))
+    if isinstance(stmt, CallFn):
+        return replace(stmt, sizes=tuple(map(dim, stmt.sizes)))
+    return stmt
+
+
+def rename_statement(stmt: Stmt, values: dict[str, DimLike]) -> Stmt:
+    """Put dims in the place of symbols throughout a statement."""
+    if not values:
+        return stmt
+    return map_statement(
+        stmt,
+        lambda e: rename_expression(e, values),
+        lambda buf, index: (buf, rename_index(index, values)),
+        lambda d: substitute(d, values),
+    )
