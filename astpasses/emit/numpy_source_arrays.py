@@ -10,6 +10,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from metaphrase.core.dims import product
 from metaphrase.core.ir import Let, Var
 from metaphrase.core.types import Array
 
@@ -321,7 +322,13 @@ def _reduce(emitter: Emitter, let: Let) -> Expr:
         return made
     dims = tuple(1 if k in axes else d for k, d in enumerate(let.args[0].type.dims))
     kept = call(f"np.{kind}", [x], out.with_dims(dims), ", ".join([*more, "keepdims=True"]))
-    return replace(made, kept=kept)
+    parts = None
+    if kind == "sum" and x.type.dtype in (np.float32, np.float64):
+        count = product(let.args[0].type.dims[k] for k in axes)
+        mean = call("np.mean", [x], out, ", ".join(more))
+        mean_kept = call("np.mean", [x], out.with_dims(dims), ", ".join([*more, "keepdims=True"]))
+        parts = ("sum", count, replace(mean, kept=mean_kept))
+    return replace(made, kept=kept, parts=parts)
 
 
 @spelled("cumsum", "cumprod", "cummax", "cummin")

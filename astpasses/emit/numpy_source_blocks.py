@@ -97,7 +97,7 @@ class Emitter:
             row = f"{row}  {remark}"
         elif remark:
             self.lines.append("    " * self.indent + remark)
-        self.lines.append(row)
+        self.lines += wrapped(row)
 
     def _remark(self, let: Let | None) -> str:
         """The user's line that a line of derivative code comes from, the first time."""
@@ -344,6 +344,45 @@ class Constants:
         if key not in self.found:
             self.found[key] = (self.names.fresh(wish.upper() if wish != "constant" else "TABLE"), value)
         return self.found[key][0]
+
+
+def wrapped(row: str, limit: int = 110) -> list[str]:
+    """A line as it is, or broken behind its first bracket that closes at its end, as a formatter does."""
+    if len(row) <= limit or '"' in row or "#" in row:
+        return [row]
+    indent = row[: len(row) - len(row.lstrip())]
+    for start, character in enumerate(row):
+        if character not in "([{":
+            continue
+        end = _closing(row, start)
+        if end is not None and row[end + 1 :] in ("", ":", ")", "):"):
+            inside = row[start + 1 : end]
+            tail = indent + row[end:]
+            if len(indent) + 4 + len(inside) <= limit:
+                return [row[: start + 1], f"{indent}    {inside}", tail]
+            pieces = [f"{indent}    {piece}," for piece in _split(inside)]
+            return [row[: start + 1], *(line for p in pieces for line in wrapped(p, limit)), tail]
+    return [row]
+
+
+def _closing(row: str, start: int) -> int | None:
+    depth = 0
+    for place in range(start, len(row)):
+        depth += (row[place] in "([{") - (row[place] in ")]}")
+        if depth == 0:
+            return place
+    return None
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that stand in no bracket."""
+    pieces, depth, start = [], 0, 0
+    for place, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            pieces.append(text[start:place].strip())
+            start = place + 1
+    return [*pieces, text[start:].strip()]
 
 
 def named(target: str, var: Var, expr: Expr) -> Expr:

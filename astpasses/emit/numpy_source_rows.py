@@ -15,7 +15,7 @@ from metaphrase.core.ir import Atom, Function, Let, Roles, Var, attribute_symbol
 from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import Array
 
-from .numpy_source_blocks import Block, Emitter
+from .numpy_source_blocks import WIDTH, Block, Emitter
 from .numpy_source_expressions import ATOM, Expr, Storage, dtype_text, literal, name, strong, suffix
 from .numpy_source_names import wanted_name
 
@@ -89,6 +89,11 @@ def for_header(emitter: Emitter, loop: Loop, inner: Block, rows: list, length, n
             inner.names.add(target)
             sources.append((whole.text, target))
             _bind_row(inner, param, target)
+    if needs_index and len(sources) == 1 and not reverse and not backward.get(sources[0][0]):
+        source, target = sources[0]
+        if loop.let.attributes["cond"] is None:
+            target = f"({target})" if "," in target else target
+            return f"for {loop.index}, {target} in enumerate({source}):", None
     if needs_index:
         span = f"range({emitter.dim(length)})"
         header = f"for {loop.index} in {f'reversed({span})' if reverse else span}:"
@@ -218,6 +223,13 @@ def store_rows(emitter: Emitter, loop: Loop, inner: Block) -> None:
         emitter.line(f"{target}[{loop.index}] = {emitter.expr(by_var[var]).text}")
     for rows_list in loop.lists:
         items = []
+        while sum(len(emitter.expr(by_var[v]).text) for v in rows_list.vars) > WIDTH:
+            waiting = [by_var[v] for v in rows_list.vars if by_var[v] in inner.pending]
+            waiting = [a for a in waiting if emitter.expr(a).operations and not emitter.expr(a).is_name]
+            if not waiting:
+                break
+            longest = max(waiting, key=lambda a: len(emitter.expr(a).text))
+            emitter.assign(longest, emitter.expr(longest))
         for var in rows_list.vars:
             expr = strong(emitter.expr(by_var[var]))
             if var.type.ndim > 1 and any(s in shared for s in expr.storages):

@@ -139,6 +139,8 @@ def _infix(emitter: Emitter, let: Let) -> Expr:
     a, b = operands(emitter, let)
     name, type_ = let.primitive.name, let.args[0].type
     operator = INFIX[name]
+    if name == "div" and (mean := _mean(emitter, let)) is not None:
+        return mean
     if name in ("add", "sub") and b.parts is not None and b.parts[0] == "neg":
         operator, b = {"+": "-", "-": "+"}[operator], b.parts[1]
     if name in ("and_", "or_") and type_.dtype == bool and not type_.dims:
@@ -146,6 +148,22 @@ def _infix(emitter: Emitter, let: Let) -> Expr:
     if type_.dtype.kind == "u" and not type_.dims and name in ("add", "sub", "mul"):
         emitter.wrap_around = True
     return _mark_python(emitter, let, [a, b], infix(operator, a, b, let.out.type))
+
+
+def _mean(emitter: Emitter, let: Let) -> Expr | None:
+    """`np.mean` for a sum divided by the number of what it sums, which is what np.mean computes."""
+    total, count = emitter.expr(let.args[0]), let.args[1]
+    if total.parts is None or total.parts[0] != "sum" or let.out.type.dtype not in (np.float32, np.float64):
+        return None
+    wanted = total.parts[1]
+    while isinstance(count, Var):
+        maker = emitter.block.makers.get(count)
+        if maker is None or maker.primitive.name not in ("broadcast", "convert", "dim_value"):
+            return None
+        if maker.primitive.name == "dim_value":
+            return replace(total.parts[2]) if maker.attributes["dim"] == wanted else None
+        count = maker.args[0]
+    return replace(total.parts[2]) if isinstance(wanted, int) and count.value == wanted else None
 
 
 @spelled("neg")

@@ -60,11 +60,19 @@ class Rewriter:
         self.changed = False
         self.sums: set[Var] = set()  # accumulators of loops and what was added to them: these stay sums
 
-    def function(self, function: Function, known: dict[Var, Atom] | None = None) -> Function:
+    def function(
+        self, function: Function, known: dict[Var, Atom] | None = None, uniform: dict[Var, Let] | None = None
+    ) -> Function:
         """A Function of its own scope; `known` gives parameters that are known to be literals or other
         parameters."""
         outer = self.lets, self.makers, self.env, self.changed
         self.lets, self.makers, self.env, self.changed = [], {}, dict(known or {}), False
+        for param, let in (uniform or {}).items():
+            copy = Let(
+                (Var(param.name, param.type.plain),), let.primitive, let.args, let.attributes, let.span
+            )
+            self.add(copy)
+            self.env[param] = copy.out
         for let in function.lets:
             self.let(let)
         results = tuple(self.atom(r) for r in function.results)
@@ -106,9 +114,12 @@ class Rewriter:
         self.follow_sums(let, args)
         for key, value in let.attributes.items():
             if isinstance(value, Function):
-                new[key] = self.function(value, self.known_params(let, key, value, args))
+                new[key] = self.function(value, self.known_params(let, value, args))
             elif isinstance(value, tuple) and value and isinstance(value[0], Function):
-                functions = tuple(self.function(f, _literals(f.params, args[1:])) for f in value)
+                functions = tuple(
+                    self.function(f, _literals(f.params, args[1:]), self.uniform_params(f, args[1:]))
+                    for f in value
+                )
                 new[key] = value if all(a is b for a, b in zip(functions, value)) else functions
         return let.attributes if all(new[k] is v for k, v in let.attributes.items()) else new
 
@@ -123,7 +134,16 @@ class Rewriter:
                 p for b in let.attributes["branches"] for p, a in zip(b.params, args[1:]) if a in self.sums
             )
 
-    def known_params(self, let: Let, key: str, function: Function, args: tuple) -> dict[Var, Atom]:
+    def uniform_params(self, function: Function, args: tuple) -> dict[Var, Let]:
+        """Parameters of a branch that are one literal everywhere: made inside, where rules can see them."""
+        makers = {p: self.maker(a, "broadcast") for p, a in zip(function.params, args)}
+        found = {p: m for p, m in makers.items() if m is not None and isinstance(m.args[0], Literal)}
+        if not found:
+            return {}
+        used = {a for let in function.lets for a in let.args} | set(function.results)
+        return {p: m for p, m in found.items() if p in used}
+
+    def known_params(self, let: Let, function: Function, args: tuple) -> dict[Var, Atom]:
         if let.primitive.name == "loop":
             roles: Roles = let.attributes["roles"]
             return _literals(function.params[1 : 1 + roles.consts], args[: roles.consts])

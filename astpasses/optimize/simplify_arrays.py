@@ -26,6 +26,8 @@ def broadcast_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tupl
     (x,), shape, axes = args, attributes["shape"], attributes["axes"]
     if x.type.dims == tuple(shape):
         return x
+    if all(d == 1 for k, d in enumerate(shape) if k not in axes) and x.type.dims:
+        return rewriter.make(reshape, x, shape=shape)  # keepdims
     inner = rewriter.maker(x, "broadcast")
     if inner is not None:
         through = tuple(axes[a] for a in inner.attributes["axes"])
