@@ -209,7 +209,7 @@ def choose(test: Any, then: Callable, otherwise: Callable) -> Any:
         return side
 
     branch(test, assign(then), assign(otherwise), lambda: tuple(held), lambda state: held.__setitem__(0, state[0]),
-           ("chosen",))
+           (session().place()[1] or "chosen",))
     made = held[0]
     hint = session().place()[1]
     atom = made._atom if isinstance(made, Number) else made.box.atom if isinstance(made, StagedArray) else None

@@ -149,7 +149,7 @@ def _enter(here: Session, function: types.FunctionType, made: types.FunctionType
     if depth > DEEPEST and here.tests:
         from .demand import roots_of
         roots = set().union(*(roots_of(here, test) for test in here.tests))
-        raise NeedConcrete(roots, f"how deep '{function.__name__}' calls itself", here.span(),
+        raise NeedConcrete(roots, f"the depth to which '{function.__name__}' calls itself", here.span(),
                            "write the recursion as a loop")
     here.path.append((function.__code__, here.span()))
     try:

@@ -308,6 +308,7 @@ class _Function:
         return state
 
     def do_If(self, node: gast.If) -> list:
+        head = _place(node.test)
         test = self.visit(node.test)
         body = [*node.body, *node.orelse]
         state = self.state_of(node, body)
@@ -317,8 +318,8 @@ class _Function:
         made = self.region(then, [], node.body, state, node, before)
         made += self.region(otherwise, [], node.orelse or statements("pass", node), state, node, before)
         functions, getter, setter = self.state_functions(state, node)
-        call = expression(f"{self.stager}.if_(test, {then}, {otherwise}, {getter}, {setter}, label)", node,
-                          test=test, label=_labels(state, node))
+        names = [name(n, head) for n in (then, otherwise, getter, setter)]
+        call = self.expressions.call("if_", head, test, *names, _labels(state, head))
         self.bound |= both & set(state)
         return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
 
@@ -338,15 +339,19 @@ class _Function:
         state = self.state_of(node, node.body)
         test, body = self.names.fresh("test"), self.names.fresh("body")
         before = set(self.bound)
+        head = _place(node.test)
         tested = self.visit(node.test)
         made = statements(f"def {test}(): return tested", node.test, tested=tested)
         made += self.region(body, [], node.body, state, node, before)
         functions, getter, setter = self.state_functions(state, node)
-        call = expression(f"{self.stager}.while_({test}, {body}, {getter}, {setter}, label)", node,
-                          label=_labels(state, node))
+        names = [name(n, head) for n in (test, body, getter, setter)]
+        call = self.expressions.call("while_", head, *names, _labels(state, head))
         return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
 
     def do_For(self, node: gast.For) -> list:
+        head = _place(node.target)
+        head.end_lineno, head.end_col_offset = node.iter.end_lineno, node.iter.end_col_offset
+        self.hint(head, node.target.id)
         iterable = self.visit(node.iter)
         stop, rest = "", node.body
         if isinstance(rest[-1], gast.If) and isinstance(rest[-1].body[0], gast.Break):
@@ -363,9 +368,15 @@ class _Function:
         if stop:
             made += statements(f"def {stop}(): return stopped", node, stopped=self.visit(stopped))
         functions, getter, setter = self.state_functions(state, node)
-        call = expression(f"{self.stager}.for_(iterable, {body}, {getter}, {setter}, label, {stop or None})", node,
-                          iterable=iterable, label=_labels(state, node))
+        names = [name(n, head) for n in (body, getter, setter)]
+        last = name(stop, head) if stop else constant(None, head)
+        call = self.expressions.call("for_", head, iterable, *names, _labels(state, head), last)
         return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
+
+
+def _place(node: gast.AST) -> gast.AST:
+    """A node that only stands where `node` stands."""
+    return gast.copy_location(gast.Pass(), node)
 
 
 def _labels(state: list[str], at: gast.AST) -> gast.Tuple:

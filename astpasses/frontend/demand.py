@@ -32,7 +32,7 @@ def truth_value(value: Staged) -> bool:
         facts = session().facts
         if facts.less(0, value.dim):
             return True
-    return need_concrete(value, "a truth value that Python itself needs", bool)
+    return need_concrete(value, "a truth value in Python code that is not translated", bool)
 
 
 def length(value: StagedArray) -> int:

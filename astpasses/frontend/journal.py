@@ -4,8 +4,9 @@ In: a place that is about to be written. Out: `Location`s that read and write it
 """
 from __future__ import annotations
 
+import abc
 import types
-from collections.abc import Hashable
+from collections.abc import Callable, Hashable
 from typing import Any
 
 from .plain import Undefined
@@ -14,21 +15,19 @@ from .values import Box
 MISSING = Undefined(None)
 
 
-class Location:
+class Location(abc.ABC):
     """A place: a box's content, an item, an attribute, a closure cell."""
 
     owner: Any
+    span: Any = None
 
     def key(self) -> Hashable:
-        raise NotImplementedError  # every kind of place below has its own
 
     def read(self) -> Any:
         """What is there, or MISSING."""
-        raise NotImplementedError  # every kind of place below has its own
 
     def write(self, value: Any) -> None:
         """Put a value there (MISSING removes the place) without making a note."""
-        raise NotImplementedError  # every kind of place below has its own
 
 
 class BoxLocation(Location):
@@ -143,10 +142,13 @@ class StructureLocation(Location):
 class Journal:
     """Notes of (location, what was there before), in order."""
 
-    def __init__(self) -> None:
+    def __init__(self, place: Callable[[], Any]) -> None:
+        self.place = place
         self.notes: list[tuple[Location, Any]] = []
 
     def note(self, location: Location) -> None:
+        if location.span is None and not isinstance(location, BoxLocation):
+            location.span = self.place()
         self.notes.append((location, location.read()))
 
     def mark(self) -> int:

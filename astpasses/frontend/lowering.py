@@ -21,6 +21,14 @@ OPERATORS = {gast.Add: "+", gast.Sub: "-", gast.Mult: "*", gast.Div: "/", gast.F
              gast.LShift: "<<", gast.RShift: ">>"}
 
 
+def point(node: gast.AST, at: gast.AST) -> None:
+    """Place `node` at the first character of `at`: were it over several lines, Python would report the last of them."""
+    for child in gast.walk(node):
+        if "lineno" in child._attributes:
+            child.lineno = child.end_lineno = at.lineno
+            child.col_offset, child.end_col_offset = at.col_offset, at.col_offset + 1
+
+
 class Lowering(gast.NodeTransformer):
     """`load(identifier, node)` gives the text-level replacement of a variable that is read, or None."""
 
@@ -31,6 +39,7 @@ class Lowering(gast.NodeTransformer):
 
     def call(self, operation: str, at: gast.AST, *args: gast.AST, keywords: tuple = ()) -> gast.Call:
         function = gast.Attribute(name(self.stager, at), operation, gast.Load())
+        point(function, at)
         return locate([gast.Call(function, list(args), list(keywords))], at)[0]
 
     def lazy(self, value: gast.expr) -> gast.Lambda:

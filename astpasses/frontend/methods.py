@@ -12,6 +12,7 @@ import numpy as np
 
 from metaphrase.core.dims import product
 from metaphrase.ops.shape import convert
+from metaphrase.source import SourceError
 
 from .calls import call_value
 from .session import session
@@ -20,6 +21,10 @@ from .values import Number, StagedArray
 FUNCTIONS: dict[str, Callable] = {name: getattr(np, name) for name in (
     "sum mean prod max min argmax argmin any all var std cumsum cumprod dot reshape transpose ravel squeeze swapaxes "
     "clip conj conjugate repeat take diagonal trace argsort searchsorted nonzero ptp round choose copy").split()}
+
+
+class NoAttribute(SourceError, AttributeError):
+    """An attribute that arrays do not have while they are staged."""
 
 
 def attribute(value: Any, name: str) -> Any:
@@ -33,7 +38,8 @@ def attribute(value: Any, name: str) -> Any:
     function = FUNCTIONS.get(name)
     if function is None:
         kind = "numpy.ndarray" if isinstance(value, StagedArray) else "number"
-        raise AttributeError(f"'{kind}' object has no attribute {name!r} that metaphrase translates")
+        raise NoAttribute(f"'{kind}' object has no attribute {name!r} that metaphrase translates", session().span(),
+                          code="no-attribute", remedy="use a NumPy function that does the same")
     if name in ("reshape", "transpose"):
         return functools.partial(_spread_arguments, function, value)
     return lambda *args, **keywords: call_value(function, (value, *args), keywords)

@@ -79,13 +79,13 @@ class Collector:
             elif isinstance(location, CellLocation | AttributeLocation):
                 if not self.here.is_fresh(location.owner, 0) and self.outlives(location):
                     raise UnsupportedError(
-                        f"the function changes {location.describe()}, which outlives the call", self.here.span(),
+                        f"the function changes {location.describe()}, which outlives the call", location.span,
                         code="outer-write", remedy="return the new value instead")
             elif id(location.owner) in self.containers:
                 out.append(self.container_write(location))
             elif id(location.owner) in self.here.roots:
                 raise UnsupportedError(
-                    f"the function changes {location.describe()} that it was not given", self.here.span(),
+                    f"the function changes {location.describe()} that it was not given", location.span,
                     code="outer-write", remedy="pass it as an argument, or return the new value")
         return out
 

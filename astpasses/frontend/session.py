@@ -70,7 +70,7 @@ class Session:
     """See the head of this file."""
 
     def __init__(self, name: str, decisions: Decisions):
-        self.decisions, self.journal, self.facts = decisions, Journal(), Facts()
+        self.decisions, self.journal, self.facts = decisions, Journal(self.span), Facts()
         self.regions = [Region(name, 0)]
         self.captures: dict[Any, tuple[Any, Var]] = {}
         self.boxes: dict[Any, Any] = {}

@@ -20,7 +20,7 @@ import numpy as np
 from metaphrase import tree_util
 from metaphrase.core.ir import Var
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
-from metaphrase.source import UnsupportedError
+from metaphrase.source import SourceError, Span, UnsupportedError
 
 from . import tables  # noqa: F401  (registers the handlers)
 from .arithmetic import WEAK
@@ -79,9 +79,18 @@ class _Staging:
             except BranchRaised as raised:
                 here.journal.undo(0)
                 raise raised.exception from None
+            except SourceError as error:
+                here.journal.undo(0)
+                error.span = error.span or self.definition()
+                raise
             except BaseException:
                 here.journal.undo(0)
                 raise
+
+    def definition(self) -> Span | None:
+        """Where the function is defined, for errors that have no better place."""
+        code = getattr(self.function, "__code__", None)
+        return Span(code.co_filename, code.co_firstlineno) if code is not None else None
 
     def _run(self) -> Staged:
         here = self.here

@@ -49,23 +49,23 @@ class Staged:
 
     def __index__(self) -> int:
         from .demand import need_concrete
-        return need_concrete(self, "an integer that Python itself needs", int)
+        return need_concrete(self, "the value of an integer (an index, a size, a count)", int)
 
     def __int__(self) -> int:
         from .demand import need_concrete
-        return need_concrete(self, "a Python int", int)
+        return need_concrete(self, "the value of an int", int)
 
     def __float__(self) -> float:
         from .demand import need_concrete
-        return need_concrete(self, "a Python float", float)
+        return need_concrete(self, "the value of a float", float)
 
     def __complex__(self) -> complex:
         from .demand import need_concrete
-        return need_concrete(self, "a Python complex", complex)
+        return need_concrete(self, "the value of a complex number", complex)
 
     def __array__(self, *args: Any, **keywords: Any) -> Any:
         from .demand import need_concrete
-        return need_concrete(self, "a NumPy array of known value", np.ndarray)
+        return need_concrete(self, "the values of an array", np.ndarray)
 
     def __format__(self, spec: str) -> str:
         from .demand import need_concrete
@@ -239,7 +239,66 @@ for _name, _symbol in BINARY.items():
     setattr(StagedArray, f"__i{_name}__", _inplace(_symbol))
 
 
-class Maybe:
+class Unsettled:
+    """A value whose use is a question first: operators, truth, items and attributes settle it."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def _settled(self) -> Any:
+        from .operations import settled
+        return settled(self)
+
+    def __bool__(self) -> bool:
+        return bool(self._settled())
+
+    def __iter__(self) -> Iterator:
+        return iter(self._settled())
+
+    def __len__(self) -> int:
+        return len(self._settled())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._settled()[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._settled()[index] = value
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self._settled()(*args, **keywords)
+
+    def __neg__(self) -> Any:
+        return -self._settled()
+
+    def __abs__(self) -> Any:
+        return abs(self._settled())
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
+        from .operations import settled
+        return getattr(ufunc, method)(*map(settled, args), **keywords)
+
+
+def _of_settled(name: str) -> tuple:
+    import operator
+    operation = getattr(operator, f"__{name}__")
+
+    def forward(self: Unsettled, other: Any) -> Any:
+        return operation(self._settled(), other)
+
+    def backward(self: Unsettled, other: Any) -> Any:
+        return operation(other, self._settled())
+    return forward, backward
+
+
+for _name in (*BINARY, *COMPARE):
+    _forward, _backward = _of_settled(_name)
+    setattr(Unsettled, f"__{_name}__", _forward)
+    if _name in BINARY:
+        setattr(Unsettled, f"__r{_name}__", _backward)
+Unsettled.__hash__ = None  # type: ignore[assignment]
+
+
+class Maybe(Unsettled):
     """`missing` is what the variable is where `flag` is false: an `Undefined`, or None."""
 
     __slots__ = ("flag", "value", "missing")
@@ -248,7 +307,7 @@ class Maybe:
         self.flag, self.value, self.missing = flag, value, missing
 
 
-class Poison:
+class Poison(Unsettled):
     """Two paths left values that have no common form."""
 
     __slots__ = ("reason", "span")

@@ -1,0 +1,10 @@
+"""Branches that leave arrays of different shapes."""
+import numpy as np
+
+
+def function(x, t):
+    y = x[1:] if t > 0 else x
+    return y.sum()
+
+
+CASE = (function, (np.ones(3), 1.0))
