@@ -21,13 +21,21 @@ class Location(abc.ABC):
     owner: Any
     span: Any = None
 
+    @abc.abstractmethod
     def key(self) -> Hashable:
+        """Equal for equal places."""
 
+    @abc.abstractmethod
     def read(self) -> Any:
         """What is there, or MISSING."""
 
+    @abc.abstractmethod
     def write(self, value: Any) -> None:
         """Put a value there (MISSING removes the place) without making a note."""
+
+    @abc.abstractmethod
+    def describe(self) -> str:
+        """The place in a few words, for messages."""
 
 
 class BoxLocation(Location):
