@@ -1,7 +1,10 @@
-"""Operators on staged values: NumPy's promotion for arrays and NumPy scalars, Python's rules for Python numbers.
+"""Operators on staged values: NumPy's promotion for arrays and NumPy scalars, Python's rules for Python
+numbers.
 
-In: two operands, at least one staged. Out: a staged value; broadcasting and conversion are operations of the program.
+In: two operands, at least one staged. Out: a staged value; broadcasting and conversion are operations of
+the program.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -26,14 +29,35 @@ from .session import Session, session
 from .values import Number, Staged, StagedArray
 
 UFUNCS: dict[str, np.ufunc] = {
-    "+": np.add, "-": np.subtract, "*": np.multiply, "/": np.true_divide, "//": np.floor_divide, "%": np.remainder,
-    "**": np.power, "&": np.bitwise_and, "|": np.bitwise_or, "^": np.bitwise_xor, "<<": np.left_shift,
-    ">>": np.right_shift, "<": np.less, "<=": np.less_equal, ">": np.greater, ">=": np.greater_equal,
-    "==": np.equal, "!=": np.not_equal}
-SPELLED: dict[Callable, Primitive] = {s: p for p in REGISTRY.values() if isinstance(p.native, Point)
-                                      for s in p.spellings}
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.true_divide,
+    "//": np.floor_divide,
+    "%": np.remainder,
+    "**": np.power,
+    "&": np.bitwise_and,
+    "|": np.bitwise_or,
+    "^": np.bitwise_xor,
+    "<<": np.left_shift,
+    ">>": np.right_shift,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+}
+SPELLED: dict[Callable, Primitive] = {
+    s: p for p in REGISTRY.values() if isinstance(p.native, Point) for s in p.spellings
+}
 COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
-WEAK = {bool: np.dtype(bool), int: np.dtype("int64"), float: np.dtype("float64"), complex: np.dtype("complex128")}
+WEAK = {
+    bool: np.dtype(bool),
+    int: np.dtype("int64"),
+    float: np.dtype("float64"),
+    complex: np.dtype("complex128"),
+}
 _RANK = [bool, int, float, complex]
 
 
@@ -63,6 +87,7 @@ def operand(value: Any) -> Any:
     """Lists and concrete arrays as staged arrays; all else as it is."""
     if isinstance(value, (list, tuple)):
         from .creation import array_from
+
         return array_from(value)
     return session().lift(value) if isinstance(value, np.ndarray) else value
 
@@ -71,7 +96,8 @@ def dims_of(value: Any) -> tuple:
     return value.type.dims if isinstance(value, StagedArray) else ()
 
 
-# --- broadcasting ---------------------------------------------------------------------------------------------------
+# --- broadcasting ---
+
 
 def broadcast_dims(shapes: Sequence[tuple]) -> tuple:
     """NumPy's broadcast of shapes; sizes that can't be compared are checked at run time."""
@@ -87,8 +113,10 @@ def broadcast_dims(shapes: Sequence[tuple]) -> tuple:
         for dim in wide:
             if dim != known and isinstance(dim, int) and isinstance(known, int):
                 shown = " ".join(str(tuple(s)).replace(" ", "") for s in shapes)
-                raise session().shape_error(f"operands could not be broadcast together with shapes {shown}",
-                                            remedy="make the sizes equal, or 1")
+                raise session().shape_error(
+                    f"operands could not be broadcast together with shapes {shown}",
+                    remedy="make the sizes equal, or 1",
+                )
         out.append(known)
     return tuple(out)
 
@@ -114,32 +142,49 @@ def equal_size(here: Session, atom: Atom, axis: int, dim: DimLike) -> Atom:
     """Say that a size is `dim`: by proof, else by a check when the program runs."""
     from metaphrase.ops.compare import eq
     from metaphrase.ops.indexing import slice as core_slice
+
     have = atom.type.dims[axis]
     if not here.facts.equal(have, dim):
         a, b = here.dim_atom(have), here.dim_atom(dim)
-        here.emit(check, here.emit(eq, a, b), a, b, exception="ValueError",
-                  message="operands could not be broadcast together: sizes {} and {}")
+        here.emit(
+            check,
+            here.emit(eq, a, b),
+            a,
+            b,
+            exception="ValueError",
+            message="operands could not be broadcast together: sizes {} and {}",
+        )
     dims = tuple(dim if k == axis else d for k, d in enumerate(atom.type.dims))
     zeros = [literal(0)] * len(dims)
     return here.emit(core_slice, atom, *zeros, shape=dims, step=(1,) * len(dims))
 
 
-# --- NumPy's elementwise functions ----------------------------------------------------------------------------------
+# --- NumPy's elementwise functions ---
+
 
 def resolve(ufunc: np.ufunc, dtypes: Sequence[Any]) -> tuple:
     """Input dtypes by NumPy's own resolution, weak numbers as Python types."""
     if all(isinstance(d, type) for d in dtypes):
         dtypes = [WEAK[d] for d in dtypes]
     try:
-        return ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))[:ufunc.nin]
+        return ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))[: ufunc.nin]
     except TypeError:
         shown = ", ".join(d.__name__ if isinstance(d, type) else str(d) for d in dtypes)
-        raise session().dtype_error(f"{ufunc.__name__} does not take operands of type {shown}",
-                                    remedy="convert the operands with .astype(...)") from None
+        raise session().dtype_error(
+            f"{ufunc.__name__} does not take operands of type {shown}",
+            remedy="convert the operands with .astype(...)",
+        ) from None
 
 
-def elementwise(primitive: Primitive, values: Sequence[Any], dtypes: Sequence[Any], *,
-                python: type | None = None, always_array: bool = False, **attributes: Any) -> Any:
+def elementwise(
+    primitive: Primitive,
+    values: Sequence[Any],
+    dtypes: Sequence[Any],
+    *,
+    python: type | None = None,
+    always_array: bool = False,
+    **attributes: Any,
+) -> Any:
     """Convert, broadcast and bind."""
     here = session()
     dims = broadcast_dims([dims_of(v) for v in values])
@@ -155,7 +200,8 @@ def ufunc(function: np.ufunc, values: Sequence[Any]) -> Any:
     return elementwise(primitive, values, resolve(function, [dtype_of(v) for v in values]))
 
 
-# --- Python's operators ---------------------------------------------------------------------------------------------
+# --- Python's operators ---
+
 
 def binary(symbol: str, left: Any, right: Any) -> Any:
     """`left symbol right`."""
@@ -167,6 +213,7 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
     left, right = operand(left), operand(right)
     if symbol == "@":
         from .calls import call_value
+
         return call_value(np.matmul, (left, right), {})
     if weak_type(left) is not None and weak_type(right) is not None:
         return _weak_binary(symbol, left, right)
@@ -186,7 +233,7 @@ def _special_power(base: Any, exponent: Any) -> Any:
         return elementwise(sqrt, [base], [kind])
     if isinstance(exponent, float) and not (exponent.is_integer() and is_inexact(kind)):
         return None
-    if kind == bool or abs(exponent) > 64 or (exponent < 0 and not is_inexact(kind)):
+    if kind.kind == "b" or abs(exponent) > 64 or (exponent < 0 and not is_inexact(kind)):
         return None
     return elementwise(integer_pow, [base], [kind], exponent=int(exponent))
 
@@ -285,8 +332,13 @@ def _check_divisor(here: Session, divisor: Any, kind: type, symbol: str) -> None
     """Python numbers divided by zero raise."""
     if not isinstance(divisor, Number):
         if not divisor:
-            raise ZeroDivisionError({"/": "division by zero", "//": "integer division or modulo by zero",
-                                     "%": "integer modulo by zero"}[symbol])
+            raise ZeroDivisionError(
+                {
+                    "/": "division by zero",
+                    "//": "integer division or modulo by zero",
+                    "%": "integer modulo by zero",
+                }[symbol]
+            )
         return
     if divisor.dim is not None and (here.facts.less(0, divisor.dim) or here.facts.less(divisor.dim, 0)):
         return
@@ -343,9 +395,12 @@ def inplace(symbol: str, target: StagedArray, value: Any) -> StagedArray:
     if dims_of(result) != target.type.dims:
         merged = broadcast_dims([dims_of(result), target.type.dims])
         if merged != target.type.dims:
-            raise here.shape_error(f"non-broadcastable output operand with shape {target.type.dims} doesn't match the "
-                                   f"broadcast shape {merged}")
+            raise here.shape_error(
+                f"non-broadcastable output operand with shape {target.type.dims} doesn't match the "
+                f"broadcast shape {merged}"
+            )
     from .indexing import write_view
+
     write_view(target, spread(here, here.atom(result, target.dtype), target.type.dims))
     return target
 
@@ -355,13 +410,16 @@ def check_castable(here: Session, result: Any, target: StagedArray, symbol: str)
     have = dtype_of(result)
     have = WEAK[have] if isinstance(have, type) else have
     if not np.can_cast(have, target.dtype, "same_kind"):
-        raise here.dtype_error(f"Cannot cast output of '{symbol}=' from {have} to {target.dtype}",
-                               remedy=f"make the array {have} first, or write x = x {symbol} ...")
+        raise here.dtype_error(
+            f"Cannot cast output of '{symbol}=' from {have} to {target.dtype}",
+            remedy=f"make the array {have} first, or write x = x {symbol} ...",
+        )
 
 
 def round_python(value: Staged, digits: int | None) -> Any:
     """`round(x)`: an int for Python numbers; halves to even."""
     from .calls import call_value
+
     if isinstance(value, Number) and value.python is int:
         return value
     out = call_value(np.round, (value, digits or 0), {})
@@ -381,5 +439,3 @@ def clamp(here: Session, low: DimLike, dim: DimLike, high: DimLike) -> DimLike:
     if facts.less_equal(high, dim):
         return high
     return dim if facts.less_equal(dim, high) else dim_min(dim, high)
-
-

@@ -1,7 +1,9 @@
-"""Branches on staged values: both sides are staged, and what they leave different is joined by one `cond` Let.
+"""Branches on staged values: both sides are staged, and what they leave different is joined by one `cond`
+Let.
 
 In: a staged test, two functions, the state they share. Out: the state after the branch.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
@@ -34,8 +36,10 @@ def truth_atom(here: Session, value: Any) -> Atom:
     """`bool(value)` as a bool atom."""
     if isinstance(value, StagedArray):
         if any(d != 1 for d in value.type.dims):
-            raise here.dtype_error("The truth value of an array with more than one element is ambiguous",
-                                   remedy="use a.any() or a.all()")
+            raise here.dtype_error(
+                "The truth value of an array with more than one element is ambiguous",
+                remedy="use a.any() or a.all()",
+            )
         atom = value.read()
         atom = here.emit(reshape, atom, shape=()) if atom.type.dims else atom
     else:
@@ -75,13 +79,19 @@ def run_side(here: Session, name: str, side: Callable, get: Callable, entry: lis
                 end.raised = raised
             end.values = list(get())
             for location in here.journal.since(mark):
-                outer = (location.owner.region in here.regions[:depth] if isinstance(location, BoxLocation)
-                         else not here.is_fresh(location.owner, depth))
+                outer = (
+                    location.owner.region in here.regions[:depth]
+                    if isinstance(location, BoxLocation)
+                    else not here.is_fresh(location.owner, depth)
+                )
                 if not outer:
                     continue
                 if isinstance(location, StructureLocation) and end.raised is None:
-                    raise TrialOver(f"{location.describe()} changes in a branch on a staged value", here.span(),
-                                    "give the container one length on every path")
+                    raise TrialOver(
+                        f"{location.describe()} changes in a branch on a staged value",
+                        here.span(),
+                        "give the container one length on every path",
+                    )
                 end.written[location.key()] = (location, location.read())
     finally:
         here.journal.undo(mark)
@@ -89,8 +99,9 @@ def run_side(here: Session, name: str, side: Callable, get: Callable, entry: lis
     return end
 
 
-def branch(test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable,
-           names: tuple[str, ...]) -> None:
+def branch(
+    test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable, names: tuple[str, ...]
+) -> None:
     """`if test: then() else: otherwise()` for a staged test."""
     here = session()
     test = truth_atom(here, test)
@@ -114,7 +125,11 @@ def branch(test: Any, then: Callable, otherwise: Callable, get: Callable, set_: 
     places = _places(first, second)
     place_makers = []
     for location, a, b in places:
-        maker = merger.content(a, b) if isinstance(location, BoxLocation) else merger.merge(a, b, location.describe())
+        maker = (
+            merger.content(a, b)
+            if isinstance(location, BoxLocation)
+            else merger.merge(a, b, location.describe())
+        )
         place_makers.append(maker)
     outs = _emit(here, test, first, second, merger)
     after = []
@@ -156,21 +171,28 @@ def _emit(here: Session, test: Atom, first: End, second: End, merger: Merger) ->
     for side, end in enumerate((first, second)):
         with _as_it_was(end), here.inside(end.region), assuming(here, test, side == 0):
             atoms.append([task() for task in merger.tasks[side]])
-    effects = any(let.primitive.effect or any(True for _ in let.regions())
-                  for end in (first, second) for let in end.region.builder.lets)
+    effects = any(
+        let.primitive.effect or any(True for _ in let.regions())
+        for end in (first, second)
+        for let in end.region.builder.lets
+    )
     if not merger.tasks[0] and not effects:
         return ()
     free = free_variables(first.region, [], atoms[0])
     free += [v for v in free_variables(second.region, [], atoms[1]) if v not in free]
-    functions = tuple(close(end.region, end.region.builder.name, free, results)
-                      for end, results in ((second, atoms[1]), (first, atoms[0])))
+    functions = tuple(
+        close(end.region, end.region.builder.name, free, results)
+        for end, results in ((second, atoms[1]), (first, atoms[0]))
+    )
     outs = here.emit(cond, test, *free, branches=functions)
     for out, name in zip(outs, merger.names):
         out.name = name
     return outs
 
 
-def _one_raises(here: Session, test: Atom, first: End, second: End, then: Callable, otherwise: Callable) -> None:
+def _one_raises(
+    here: Session, test: Atom, first: End, second: End, then: Callable, otherwise: Callable
+) -> None:
     """A side that raises is a check before the other, which goes on as if there were no branch."""
     if first.raised is not None:
         emit_raise(here, here.emit(not_, test), first.raised)
@@ -186,15 +208,22 @@ def _one_raises(here: Session, test: Atom, first: End, second: End, then: Callab
 def emit_raise(here: Session, ok: Atom, raised: BranchRaised) -> None:
     """A check that raises what user code raised, unless `ok`."""
     from .literals import assertion_text
+
     exception = raised.exception
-    text, values = assertion_text(exception.args[0] if len(exception.args) == 1 else
-                                  ", ".join(map(str, exception.args)))
+    text, values = assertion_text(
+        exception.args[0] if len(exception.args) == 1 else ", ".join(map(str, exception.args))
+    )
     builder = here.region.builder
-    builder.bind(check, (ok, *map(here.atom, values)), {"exception": type(exception).__name__, "message": text},
-                 span=raised.span)
+    builder.bind(
+        check,
+        (ok, *map(here.atom, values)),
+        {"exception": type(exception).__name__, "message": text},
+        span=raised.span,
+    )
 
 
-# --- lazy operators -------------------------------------------------------------------------------------------------
+# --- lazy operators ---
+
 
 def choose(test: Any, then: Callable, otherwise: Callable) -> Any:
     """`then() if test else otherwise()`."""
@@ -206,13 +235,22 @@ def choose(test: Any, then: Callable, otherwise: Callable) -> Any:
     def assign(function: Callable) -> Callable:
         def side() -> None:
             held[0] = function()
+
         return side
 
-    branch(test, assign(then), assign(otherwise), lambda: tuple(held), lambda state: held.__setitem__(0, state[0]),
-           (session().place()[1] or "chosen",))
+    branch(
+        test,
+        assign(then),
+        assign(otherwise),
+        lambda: tuple(held),
+        lambda state: held.__setitem__(0, state[0]),
+        (session().place()[1] or "chosen",),
+    )
     made = held[0]
     hint = session().place()[1]
-    atom = made._atom if isinstance(made, Number) else made.box.atom if isinstance(made, StagedArray) else None
+    atom = (
+        made._atom if isinstance(made, Number) else made.box.atom if isinstance(made, StagedArray) else None
+    )
     if hint and atom is not None and not isinstance(atom, Literal) and atom.name == "chosen":
         atom.name = hint
     return made
@@ -233,6 +271,7 @@ def lazily(symbol: str, first: Any, rest: Callable) -> Any:
     def second() -> Any:
         held[:] = [rest()]
         return held[0]
+
     sides = (second, lambda: first) if symbol == "and" else (lambda: first, second)
     made = choose(Number(here, test, bool), *sides)
     if held and isinstance(made, Number) and isinstance(held[0], Number):
@@ -253,9 +292,14 @@ def _eagerly(here: Session, symbol: str, first: Any, test: Atom, rest: Callable)
             return None
         second = held[0]
         plain = isinstance(second, (bool, np.bool_)) or isinstance(second, Number) and second.dtype == bool
-        harmless = plain and here.journal.mark() == mark and all(
-            isinstance(let.primitive.native, Point) and not let.out.type.dims and not let.primitive.effect
-            for let in region.builder.lets)
+        harmless = (
+            plain
+            and here.journal.mark() == mark
+            and all(
+                isinstance(let.primitive.native, Point) and not let.out.type.dims and not let.primitive.effect
+                for let in region.builder.lets
+            )
+        )
     if not harmless or not (isinstance(first, Number) and first.dtype == bool):
         here.journal.undo(mark)
         return None

@@ -1,7 +1,9 @@
 """Builtins and `math` on staged values, by Python's rules.
 
-In: the arguments of `len`, `range`, `isinstance`, `sum`, `max`, `int`, `math.sqrt`, ... Out: what Python would give.
+In: the arguments of `len`, `range`, `isinstance`, `sum`, `max`, `int`, `math.sqrt`, ... Out: what Python
+would give.
 """
+
 from __future__ import annotations
 
 import builtins
@@ -28,8 +30,11 @@ from .text import Text
 from .values import Number, Staged, StagedArray
 
 _DOMAIN: dict[Any, tuple[Any, str]] = {
-    math.sqrt: (ge, "math domain error"), math.log: (gt, "math domain error"), math.log2: (gt, "math domain error"),
-    math.log10: (gt, "math domain error")}
+    math.sqrt: (ge, "math domain error"),
+    math.log: (gt, "math domain error"),
+    math.log2: (gt, "math domain error"),
+    math.log10: (gt, "math domain error"),
+}
 
 
 def python_scalar(value: Any) -> Any:
@@ -56,7 +61,10 @@ def math_handler(function: Callable) -> Callable:
             atom = here.atom(values[0], np.dtype("float64"))
             here.emit(check, here.emit(test, atom, literal(0.0)), exception="ValueError", message=message)
         out_bool = function in (math.isnan, math.isinf, math.isfinite)
-        return elementwise(primitive, values, [np.dtype("float64")] * len(values), python=bool if out_bool else float)
+        return elementwise(
+            primitive, values, [np.dtype("float64")] * len(values), python=bool if out_bool else float
+        )
+
     return handler
 
 
@@ -119,17 +127,22 @@ def radians(x: Any) -> Any:
 def hypot(*args: Any) -> Any:
     if not has_staged(args):
         return math.hypot(*args)
-    return elementwise(SPELLED[np.hypot], [python_scalar(a) for a in args], [np.dtype("float64")] * 2, python=float)
+    return elementwise(
+        SPELLED[np.hypot], [python_scalar(a) for a in args], [np.dtype("float64")] * 2, python=float
+    )
 
 
 @handles(math.fmod)
 def fmod(x: Any, y: Any) -> Any:
     if not has_staged((x, y)):
         return math.fmod(x, y)
-    return elementwise(SPELLED[np.fmod], [python_scalar(x), python_scalar(y)], [np.dtype("float64")] * 2, python=float)
+    return elementwise(
+        SPELLED[np.fmod], [python_scalar(x), python_scalar(y)], [np.dtype("float64")] * 2, python=float
+    )
 
 
-# --- numbers --------------------------------------------------------------------------------------------------------
+# --- numbers ---
+
 
 @handles(float)
 def float_(x: Any = 0.0) -> Any:
@@ -162,6 +175,7 @@ def bool_(x: Any = False) -> Any:
     if known is not None:
         return known
     from .branches import truth_atom
+
     here = session()
     return here.wrap(truth_atom(here, x), bool)
 
@@ -178,7 +192,7 @@ def round_(x: Any, digits: Any = None) -> Any:
 
 @handles(pow)
 def pow_(x: Any, y: Any, modulus: Any = None) -> Any:
-    return x ** y if modulus is None else x ** y % modulus
+    return x**y if modulus is None else x**y % modulus
 
 
 @handles(divmod)
@@ -186,7 +200,8 @@ def divmod_(x: Any, y: Any) -> Any:
     return x // y, x % y
 
 
-# --- containers -----------------------------------------------------------------------------------------------------
+# --- containers ---
+
 
 @handles(len)
 def len_(x: Any) -> Any:
@@ -210,6 +225,7 @@ def range_(*bounds: Any) -> Any:
 def enumerate_(iterable: Any, start: Any = 0) -> Any:
     here = session()
     from .iteration import ranged
+
     source = ranged(here, iterable)
     if source is None:
         return enumerate(elements(here, iterable), start)
@@ -225,14 +241,19 @@ def _combined(source: Ranged, make: Callable) -> Ranged:
 def zip_(*iterables: Any, strict: bool = False) -> Any:
     here = session()
     from .iteration import ranged
+
     sources = [ranged(here, i) for i in iterables]
-    if not sources or any(s is None for s in sources) or not any(isinstance(i, Staged | Ranged) for i in iterables):
+    if (
+        not sources
+        or any(s is None for s in sources)
+        or not any(isinstance(i, Staged | Ranged) for i in iterables)
+    ):
         return zip(*(elements(here, i) for i in iterables), strict=strict)
     length = functools.reduce(dim_min, [s.length for s in sources])
     if not all(s.length == length or here.facts.equal(s.length, length) for s in sources) or any(
-            s.length != length for s in sources):
-        sources = [Ranged(length, lambda k, rows, i=i: i[k] if isinstance(i, StagedArray) else s.item(k, rows))
-                   for s, i in zip(sources, iterables)]
+        s.length != length for s in sources
+    ):
+        sources = [Ranged(length, lambda k, rows, s=s.by_view or s: s.item(k, rows)) for s in sources]
     return _zipped(length, sources)
 
 
@@ -242,9 +263,10 @@ def _zipped(length: Any, sources: list[Ranged]) -> Ranged:
     def item(k: Any, rows: list) -> tuple:
         out, at = [], 0
         for source, count in zip(sources, counts):
-            out.append(source.item(k, rows[at:at + count]))
+            out.append(source.item(k, rows[at : at + count]))
             at += count
         return tuple(out)
+
     view = _zipped(length, [s.by_view or s for s in sources]) if any(s.by_view for s in sources) else None
     return Ranged(length, item, [r for s in sources for r in s.rows], view)
 
@@ -279,6 +301,7 @@ def dict_(*args: Any, **keywords: Any) -> Any:
     here = session()
     if args and isinstance(args[0], dict):
         from .literals import load_item
+
         return here.born({**{k: load_item(here, args[0], k) for k in args[0]}, **keywords})
     return here.born(dict(*args, **keywords))
 
@@ -312,7 +335,9 @@ def map_(function: Callable, *iterables: Any) -> Any:
 
 @handles(functools.reduce)
 def reduce_(function: Callable, iterable: Any, *initial: Any) -> Any:
-    return functools.reduce(lambda a, b: call_value(function, (a, b), {}), elements(session(), iterable), *initial)
+    return functools.reduce(
+        lambda a, b: call_value(function, (a, b), {}), elements(session(), iterable), *initial
+    )
 
 
 @handles(sorted)
@@ -331,6 +356,7 @@ def all_(iterable: Any) -> Any:
         return bool_(iterable.all())
     out: Any = True
     from .branches import lazily
+
     for item in elements(session(), iterable):
         out = lazily("and", out, lambda item=item: bool_(item))
     return out
@@ -342,6 +368,7 @@ def any_(iterable: Any) -> Any:
         return bool_(iterable.any())
     out: Any = False
     from .branches import lazily
+
     for item in elements(session(), iterable):
         out = lazily("or", out, lambda item=item: bool_(item))
     return out
@@ -361,6 +388,7 @@ def _extreme(python: Callable, larger: bool) -> Callable:
         for item in items[1:]:
             best = _pick(best, item, key, larger)
         return best
+
     return handler
 
 
@@ -379,8 +407,7 @@ handles(builtins.max)(maximum)
 handles(builtins.min)(minimum)
 
 
-# --- types and attributes -------------------------------------------------------------------------------------------
-
+# --- types and attributes ---
 
 
 @handles(isinstance)
@@ -391,8 +418,12 @@ def isinstance_(value: Any, kinds: Any) -> bool:
     if isinstance(value, Number):
         seen = value.python or value.dtype.type
     options = kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", (kinds,))
-    return any(isinstance_(value, k) if isinstance(k, tuple) else isinstance(k, type) and issubclass(seen, k)
-               or isinstance(value, k) for k in options)
+    return any(
+        isinstance_(value, k)
+        if isinstance(k, tuple)
+        else isinstance(k, type) and issubclass(seen, k) or isinstance(value, k)
+        for k in options
+    )
 
 
 @handles(type)
@@ -415,6 +446,7 @@ def getattr_(target: Any, name: str, *default: Any) -> Any:
 @handles(setattr)
 def setattr_(target: Any, name: str, value: Any) -> None:
     from .journal import AttributeLocation
+
     session().journal.note(AttributeLocation(target, name))
     setattr(target, name, value)
 
@@ -438,8 +470,10 @@ def id_(value: Any) -> int:
 def print__(*args: Any, sep: Any = None, end: Any = None, **keywords: Any) -> None:
     here = session()
     if keywords or end not in (None, "\n"):
-        raise here.dtype_error("print with `end`, `file` or `flush` is not supported while staged",
-                               remedy="print whole lines to standard output")
+        raise here.dtype_error(
+            "print with `end`, `file` or `flush` is not supported while staged",
+            remedy="print whole lines to standard output",
+        )
     pieces, values = [], []
     for arg in args:
         if isinstance(arg, Text):
@@ -451,5 +485,3 @@ def print__(*args: Any, sep: Any = None, end: Any = None, **keywords: Any) -> No
         else:
             pieces.append(str(arg).replace("{", "{{").replace("}", "}}"))
     here.emit(print_, *(here.atom(v) for v in values), template=(" " if sep is None else sep).join(pieces))
-
-

@@ -1,8 +1,10 @@
 """Calls in staged code, matched by the identity of what is called.
 
-In: a callable and its arguments, staged or not. Out: its result: by a handler of the table (NumPy, math, builtins), by a
-primitive that answers to it, by staging it (user functions, methods, partials, classes), or by Python.
+In: a callable and its arguments, staged or not. Out: its result: by a handler of the table (NumPy, math,
+builtins), by a primitive that answers to it, by staging it (user functions, methods, partials, classes), or
+by Python.
 """
+
 from __future__ import annotations
 
 import functools
@@ -26,21 +28,45 @@ from .sources import CellSource, GlobalSource, Guard, structure
 from .values import Maybe, Poison, Staged
 
 TABLE: dict[Any, Callable] = {}
-_NATIVE = ("metaphrase.core", "metaphrase.ops", "metaphrase.astpasses", "metaphrase.runtime", "metaphrase.tree",
-           "metaphrase._tree", "metaphrase.api", "metaphrase.source", "metaphrase.pipeline", "metaphrase.config")
-_PURE = {"math", "operator", "itertools", "functools", "numpy", "builtins", "cmath", "_operator", "_functools"}
-_CHANGES = {list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
-            dict: {"update", "setdefault", "pop", "popitem", "clear"},
-            set: {"add", "discard", "remove", "pop", "clear", "update"}}
+_NATIVE = (
+    "metaphrase.core",
+    "metaphrase.ops",
+    "metaphrase.astpasses",
+    "metaphrase.runtime",
+    "metaphrase.tree",
+    "metaphrase._tree",
+    "metaphrase.api",
+    "metaphrase.source",
+    "metaphrase.pipeline",
+    "metaphrase.config",
+)
+_PURE = {
+    "math",
+    "operator",
+    "itertools",
+    "functools",
+    "numpy",
+    "builtins",
+    "cmath",
+    "_operator",
+    "_functools",
+}
+_CHANGES = {
+    list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
+    dict: {"update", "setdefault", "pop", "popitem", "clear"},
+    set: {"add", "discard", "remove", "pop", "clear", "update"},
+}
 DEEPEST = 64
 
 
 def handles(*functions: Any) -> Callable:
     """Register a handler: called with the arguments of the call, in place of these callables."""
+
     def register(handler: Callable) -> Callable:
         for function in functions:
             TABLE[function] = handler
         return handler
+
     return register
 
 
@@ -62,12 +88,14 @@ def call_value(function: Any, args: tuple, keywords: dict) -> Any:
     here = session()
     if any(isinstance(a, (Maybe, Poison)) for a in args):
         from .operations import settled
+
         args = tuple(map(settled, args))
     handler = _handler(function)
     if handler is not None:
         return handler(*args, **keywords)
     if hasattr(type(function), "__metaphrase_stage__"):
         from .nested import call_transformed
+
         return call_transformed(here, function, args, keywords)
     if isinstance(function, Primitive):
         return _bind(here, function, args, keywords)
@@ -92,13 +120,17 @@ def _handler(function: Any) -> Callable | None:
     if found is not None:
         return found
     from .arithmetic import SPELLED
+
     if isinstance(function, np.ufunc):
         from .numpy_calls import ufunc_handler
+
         return ufunc_handler(function)
     if function in SPELLED and getattr(function, "__module__", "") == "math":
         from .builtin_calls import math_handler
+
         return math_handler(function)
     from .library_calls import library_handler
+
     return library_handler(function)
 
 
@@ -113,15 +145,20 @@ def _bind(here: Session, primitive: Primitive, args: tuple, keywords: dict) -> A
     return here.wrap(outs, python if python is not None and outs.type.dtype == args[0].dtype else None)
 
 
-# --- Python functions -----------------------------------------------------------------------------------------------
+# --- Python functions ---
+
 
 def _call_function(here: Session, function: types.FunctionType, args: tuple, keywords: dict) -> Any:
     module = function.__module__ or ""
     if is_converted(function.__code__):
         return _enter(here, function, function, args, keywords)
-    if module.startswith("metaphrase.api"):          # transformations stage the functions that they are given
+    if module.startswith("metaphrase.api"):  # transformations stage the functions that they are given
         return function(*args, **keywords)
-    if _is_native(module) or function.__code__.co_flags & 0x2A0 or function.__code__.co_filename == "<string>":
+    if (
+        _is_native(module)
+        or function.__code__.co_flags & 0x2A0
+        or function.__code__.co_filename == "<string>"
+    ):
         return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
     if module.split(".")[0] in ("numpy", "scipy") and not module.startswith("metaphrase"):
         return _call_other(here, function, args, keywords)
@@ -139,18 +176,25 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
                 source = GlobalSource(outer.globals, name) if cell is None else CellSource(cell, name)
                 here.guards.setdefault(source.key(), Guard(source, "object", outer.value(name)))
     from .operations import StagedStager
+
     return _enter(here, function, converted(function, StagedStager(outer)), args, keywords)
 
 
-def _enter(here: Session, function: types.FunctionType, made: types.FunctionType, args: tuple,
-           keywords: dict) -> Any:
+def _enter(
+    here: Session, function: types.FunctionType, made: types.FunctionType, args: tuple, keywords: dict
+) -> Any:
     """Run converted code, noting the call path; endless recursion on a staged test ends here."""
     depth = sum(1 for entry in here.path if entry[0] is function.__code__)
     if depth > DEEPEST and here.tests:
         from .demand import roots_of
+
         roots = set().union(*(roots_of(here, test) for test in here.tests))
-        raise NeedConcrete(roots, f"the depth to which '{function.__name__}' calls itself", here.span(),
-                           "write the recursion as a loop")
+        raise NeedConcrete(
+            roots,
+            f"the depth to which '{function.__name__}' calls itself",
+            here.span(),
+            "write the recursion as a loop",
+        )
     here.path.append((function.__code__, here.span()))
     try:
         return made(*args, **keywords)
@@ -165,12 +209,16 @@ def _is_native(module: str) -> bool:
 def _hosted(value: Any) -> Any:
     """A function handed to code that is not converted: called back, it is."""
     if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)) and not is_converted(
-            getattr(value, "__code__", None)):
+        getattr(value, "__code__", None)
+    ):
         module = getattr(value, "__module__", "") or ""
         if _is_native(module):
             return value
-        return functools.wraps(value)(lambda *args, **keywords: call_value(value, args, keywords)) if hasattr(
-            value, "__name__") else lambda *args, **keywords: call_value(value, args, keywords)
+        return (
+            functools.wraps(value)(lambda *args, **keywords: call_value(value, args, keywords))
+            if hasattr(value, "__name__")
+            else lambda *args, **keywords: call_value(value, args, keywords)
+        )
     return value
 
 
@@ -179,8 +227,11 @@ def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
     init = cls.__init__
     if issubclass(cls, np.generic):
         from .creation import cast_scalar
+
         return cast_scalar(cls, *args, **keywords)
-    written = isinstance(init, types.FunctionType) and not _is_native(init.__module__ or "") and type(cls) is type
+    written = (
+        isinstance(init, types.FunctionType) and not _is_native(init.__module__ or "") and type(cls) is type
+    )
     if written and init.__code__.co_filename != "<string>" and cls.__new__ is object.__new__:
         made = here.born(object.__new__(cls))
         _call_function(here, init, (made, *args), keywords)
@@ -190,30 +241,43 @@ def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
 
 def _call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
     """Callables written in C, and objects with `__call__`."""
-    method = getattr(type(function), "__call__", None)
+    method = getattr(type(function), "__call__", None)  # noqa: B004
     if isinstance(method, types.FunctionType):
         return call_value(method, (function, *args), keywords)
     name = getattr(function, "__name__", None) or type(function).__name__
-    module = getattr(function, "__module__", None) or getattr(getattr(function, "__self__", None), "__name__", "")
+    module = getattr(function, "__module__", None) or getattr(
+        getattr(function, "__self__", None), "__name__", ""
+    )
     owner = getattr(function, "__self__", None)
-    if isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType)) and owner is not None and not isinstance(
-            owner, types.ModuleType):
+    if (
+        isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType))
+        and owner is not None
+        and not isinstance(owner, types.ModuleType)
+    ):
         return call_method(owner, name, args, keywords)
     top = str(module).split(".")[0]
     if has_staged(args) or has_staged(keywords):
         if top in ("numpy", "scipy", "math", "cmath"):
-            raise UnsupportedError(f"{module}.{name} has no translation yet" if module else
-                                   f"{name} has no translation yet", here.span(), code="no-translation",
-                                   remedy="write it with functions that have one, or compute it outside")
+            raise UnsupportedError(
+                f"{module}.{name} has no translation yet" if module else f"{name} has no translation yet",
+                here.span(),
+                code="no-translation",
+                remedy="write it with functions that have one, or compute it outside",
+            )
         if top not in _PURE and here.in_region():
-            raise UnsupportedError(f"{name} is not Python, and can't be translated", here.span(),
-                                   code="no-translation", remedy="compute it outside of the staged function")
+            raise UnsupportedError(
+                f"{name} is not Python, and can't be translated",
+                here.span(),
+                code="no-translation",
+                remedy="compute it outside of the staged function",
+            )
     elif here.in_region() and top not in _PURE:
         raise TrialOver(f"{name} may have effects that can't be undone", here.span())
     return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
 
 
-# --- methods --------------------------------------------------------------------------------------------------------
+# --- methods ---
+
 
 def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
     """`target.name(*args, **keywords)`."""
@@ -228,8 +292,10 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
                 here.journal.note(StructureLocation(target))
                 return getattr(target, name)(*map(_hosted, args), **keywords)
             return _container_method(here, target, name, args, keywords)
-    if isinstance(target, (str, bytes, tuple, frozenset, int, float, complex, range)) and type(
-            target).__module__ == "builtins":
+    if (
+        isinstance(target, (str, bytes, tuple, frozenset, int, float, complex, range))
+        and type(target).__module__ == "builtins"
+    ):
         return getattr(target, name)(*args, **keywords)
     if type(target).__module__ == "numpy" and isinstance(target, np.generic):
         return getattr(target, name)(*args, **keywords)

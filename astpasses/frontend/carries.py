@@ -1,7 +1,7 @@
 """What a rolled loop carries, found by staging its body until nothing changes.
 
-In: values at the loop's entry, and what the body made of them. Out: a `Plan` by path (a variable, an item, an array's
-content; and paths into containers), which only ever widens.
+In: values at the loop's entry, and what the body made of them. Out: a `Plan` by path (a variable, an item,
+an array's content; and paths into containers), which only ever widens.
 
     held     the same Python value or the very same array object after each iteration
     number   a scalar of a type; Python numbers are carried as soon as the loop is tried
@@ -11,6 +11,7 @@ content; and paths into containers), which only ever widens.
     unset    the same for names of our own, which are never read before they are bound: no flag
     tree     a container that the body replaces by another of the same structure
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -67,7 +68,7 @@ class Pass:
         self.by_path: dict[Path, Carry] = {}
         self.changed = False
 
-    # --- entering -----------------------------------------------------------------------------------------------
+    # --- entering ---
 
     def enter(self, path: Path, entry: Any) -> Any:
         """The value inside the body for a value at the loop's entry."""
@@ -77,8 +78,11 @@ class Pass:
         if spec.kind == "held":
             return entry
         if spec.kind == "number":
-            initial = (lambda: literal(0, spec.dtype)) if isinstance(entry, Undefined) else (
-                lambda: self.here.atom(entry, spec.dtype))
+            initial = (
+                (lambda: literal(0, spec.dtype))
+                if isinstance(entry, Undefined)
+                else (lambda: self.here.atom(entry, spec.dtype))
+            )
             made = self.number(path, spec, initial)
             self.by_path[path].entry = entry
             return made
@@ -96,7 +100,9 @@ class Pass:
             dtype, python = joined_number([entry])
             return Spec("number", dtype, python=python, low=isinstance(entry, int) and entry >= 0)
         if isinstance(entry, Maybe):
-            return Spec("maybe" if entry.missing is None or entry.missing.label else "unset", template=entry.value)
+            return Spec(
+                "maybe" if entry.missing is None or entry.missing.label else "unset", template=entry.value
+            )
         found = container(entry)
         if found is not None and isinstance(entry, tuple):
             return Spec("tree")
@@ -128,9 +134,14 @@ class Pass:
         here, flag = self.here, None
         if spec.kind == "maybe":
             first = entry.flag if isinstance(entry, Maybe) else False
-            flag = Number(here, self.carry((*path, "bound"), Array(np.dtype(bool)),
-                                           lambda: here.atom(first, np.dtype(bool))), bool)
-        inside = self.template((*path, "value"), present, entry.value if isinstance(entry, Maybe) else missing)
+            flag = Number(
+                here,
+                self.carry((*path, "bound"), Array(np.dtype(bool)), lambda: here.atom(first, np.dtype(bool))),
+                bool,
+            )
+        inside = self.template(
+            (*path, "value"), present, entry.value if isinstance(entry, Maybe) else missing
+        )
         return inside if flag is None else Maybe(flag, inside, missing)
 
     def template(self, path: Path, shape: Any, entry: Any) -> Any:
@@ -140,8 +151,9 @@ class Pass:
         if found is not None:
             kind, children, metadata = found
             entries = given[1] if given is not None else [entry] * len(children)
-            return kind.unflatten(metadata, [self.template((*path, k), c, e)
-                                             for k, (c, e) in enumerate(zip(children, entries))])
+            return kind.unflatten(
+                metadata, [self.template((*path, k), c, e) for k, (c, e) in enumerate(zip(children, entries))]
+            )
         if isinstance(shape, StagedArray):
             spec = self.plan.setdefault(path, Spec("array", shape.dtype, shape.type.dims))
             return self.array(path, spec, lambda: self.first(spec, entry))
@@ -157,7 +169,7 @@ class Pass:
             return self.here.emit(core_undefined, dtype=spec.dtype, shape=spec.dims)
         return self.here.atom(entry, spec.dtype)
 
-    # --- leaving ------------------------------------------------------------------------------------------------
+    # --- leaving ---
 
     def leave(self, path: Path, entry: Any, inside: Any, out: Any) -> None:
         """Compare what the body made with the plan: take its atoms, or widen the plan."""
@@ -173,7 +185,12 @@ class Pass:
             self.leave_array(path, spec, out)
         elif spec.kind == "tree":
             found, was = container(out), container(inside)
-            if found is None or found[0] is not was[0] or not _equal(found[2], was[2]) or len(found[1]) != len(was[1]):
+            if (
+                found is None
+                or found[0] is not was[0]
+                or not _equal(found[2], was[2])
+                or len(found[1]) != len(was[1])
+            ):
                 raise self.mismatch(path, entry, out)
             entries = container(entry)
             for k, (e, i, o) in enumerate(zip(entries[1], was[1], found[1])):
@@ -199,8 +216,12 @@ class Pass:
             raise self.mismatch(path, entry, out)
 
     def mismatch(self, path: Path, entry: Any, out: Any) -> TrialOver:
-        return TrialOver(f"'{self.label(path)}' is {describe(entry)} before the loop and {describe(out)} after an "
-                         "iteration", self.here.span(), "give it one type from the start")
+        return TrialOver(
+            f"'{self.label(path)}' is {describe(entry)} before the loop and {describe(out)} after an "
+            "iteration",
+            self.here.span(),
+            "give it one type from the start",
+        )
 
     def leave_number(self, path: Path, spec: Spec, entry: Any, inside: Any, out: Any) -> None:
         if isinstance(out, StagedArray) and out.ndim == 0:
@@ -223,8 +244,12 @@ class Pass:
 
     def leave_array(self, path: Path, spec: Spec, out: Any) -> None:
         if not isinstance(out, StagedArray) or out.type.dims != spec.dims:
-            raise TrialOver(f"'{self.label(path)}' is an array {Array(spec.dtype, spec.dims)} and becomes "
-                            f"{describe(out)}", self.here.span(), "keep one shape, or use another name")
+            raise TrialOver(
+                f"'{self.label(path)}' is an array {Array(spec.dtype, spec.dims)} and becomes "
+                f"{describe(out)}",
+                self.here.span(),
+                "keep one shape, or use another name",
+            )
         dtype = np.result_type(spec.dtype, out.dtype)
         if dtype != spec.dtype:
             spec.dtype, self.changed = dtype, True
@@ -262,7 +287,7 @@ class Pass:
         else:
             self.leave_number(path, self.plan[path], inside, inside, out)
 
-    # --- after the loop -----------------------------------------------------------------------------------------
+    # --- after the loop ---
 
     def after(self, inside: Any, results: dict[Var, Any]) -> Any:
         """The value after the loop: parameters replaced by the loop's results (or by values that stayed)."""

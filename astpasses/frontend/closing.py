@@ -2,6 +2,7 @@
 
 In: a region, its own parameters, its results. Out: the free variables in order of use, then the Function.
 """
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -27,15 +28,24 @@ def free_variables(region: Region, params: Sequence[Var], results: Sequence[Atom
     return list(found)
 
 
-def close(region: Region, name: str, params: Sequence[Var], results: Sequence[Atom],
-          renamed: Mapping[Var, Atom] | None = None) -> Function:
+def close(
+    region: Region,
+    name: str,
+    params: Sequence[Var],
+    results: Sequence[Atom],
+    renamed: Mapping[Var, Atom] | None = None,
+) -> Function:
     """The region as a Function of copies of `params`; `renamed` replaces variables first."""
     fresh: dict[Var, Atom] = {p: Var(p.name, p.type.plain) for p in params}
     env: dict[Any, Atom] = dict(fresh)
     for old, new in (renamed or {}).items():
         env[old] = fresh.get(new, new) if isinstance(new, Var) else new
-    lets = tidy_names([Let(let.outs, let.primitive, tuple(env.get(a, a) for a in let.args), let.attributes, let.span)
-                       for let in region.builder.lets])
+    lets = tidy_names(
+        [
+            Let(let.outs, let.primitive, tuple(env.get(a, a) for a in let.args), let.attributes, let.span)
+            for let in region.builder.lets
+        ]
+    )
     return Function(name, tuple(fresh[p] for p in params), tuple(lets), tuple(env.get(r, r) for r in results))
 
 

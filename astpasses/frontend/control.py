@@ -1,7 +1,8 @@
-"""Normal form -> control stage: `if`, `while` and `for` become calls of a stager that carry their state explicitly.
+"""Normal form -> control stage: `if`, `while` and `for` become calls of a stager that carry their state
+explicitly.
 
-In: a gast function in normal form. Out: `Control(node, stager, hints)`. With the stager of `plain.py` the text runs on
-NumPy; with that of `stage.py` it runs on staged values. Places stay the user's.
+In: a gast function in normal form. Out: `Control(node, stager, hints)`. With the stager of `plain.py` the
+text runs on NumPy; with that of `stage.py` it runs on staged values. Places stay the user's.
 
     while E > tol:          def test(): return E > tol
         E = E / 2           def body():
@@ -13,6 +14,7 @@ NumPy; with that of `stage.py` it runs on staged values. Places stay the user's.
                                 (E,) = state
                             stager.while_(test, body, get_state, set_state, ('E',))
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -49,9 +51,15 @@ class _Owner:
     unbound: list[str] = field(default_factory=list)
 
 
-def control(node: gast.FunctionDef, invented: frozenset[str], *, plain: Callable[[str], bool],
-            is_module: Callable[[str], bool]) -> Control:
-    """Convert a copy of `node`. `plain(name)`: whether an outer name is read as it is (a function, a class, ...).
+def control(
+    node: gast.FunctionDef,
+    invented: frozenset[str],
+    *,
+    plain: Callable[[str], bool],
+    is_module: Callable[[str], bool],
+) -> Control:
+    """Convert a copy of `node`. `plain(name)`: whether an outer name is read as it is (a function, a class,
+    ...).
 
     `invented`: names that normal form made; they are never read before they are bound.
     """
@@ -66,8 +74,17 @@ def control(node: gast.FunctionDef, invented: frozenset[str], *, plain: Callable
 class _Function:
     """Converts one function; nested functions get their own, with the names of this one around them."""
 
-    def __init__(self, node: gast.FunctionDef, names: Names, stager: str, hints: dict, around: set[str],
-                 plain: Callable[[str], bool], is_module: Callable[[str], bool], invented: frozenset[str]):
+    def __init__(
+        self,
+        node: gast.FunctionDef,
+        names: Names,
+        stager: str,
+        hints: dict,
+        around: set[str],
+        plain: Callable[[str], bool],
+        is_module: Callable[[str], bool],
+        invented: frozenset[str],
+    ):
         self.node, self.names, self.stager, self.hints, self.invented = node, names, stager, hints, invented
         self.plain, self.is_module = plain, is_module
         self.outer = declared(node.body, gast.Nonlocal)
@@ -82,7 +99,7 @@ class _Function:
         first = self.params[0] if node.args.args or node.args.posonlyargs else None
         self.expressions = Lowering(stager, self.load, lambda n: n not in self.around and is_module(n), first)
 
-    # --- names --------------------------------------------------------------------------------------------------
+    # --- names ---
 
     def load(self, identifier: str, node: gast.Name) -> gast.AST | None:
         """A variable that is read: checked if it may be unbound, captured if it comes from outside."""
@@ -106,23 +123,40 @@ class _Function:
                 return
 
     def starts(self, owner: _Owner, at: gast.AST) -> list:
-        return [s for n in owner.unbound for s in statements(
-            f"{n} = {self.stager}.undefined(label)", at,
-            label=constant(None if n in self.invented else n, at))]
+        return [
+            s
+            for n in owner.unbound
+            for s in statements(
+                f"{n} = {self.stager}.undefined(label)",
+                at,
+                label=constant(None if n in self.invented else n, at),
+            )
+        ]
 
-    # --- function and blocks ------------------------------------------------------------------------------------
+    # --- function and blocks ---
 
     def convert(self) -> gast.FunctionDef:
         node = self.node
         node.decorator_list = list(node.decorator_list)
         body, docs = node.body, []
-        if isinstance(body[0], gast.Expr) and isinstance(body[0].value, gast.Constant) and isinstance(
-                body[0].value.value, str):
+        if (
+            isinstance(body[0], gast.Expr)
+            and isinstance(body[0].value, gast.Constant)
+            and isinstance(body[0].value.value, str)
+        ):
             docs, body = body[:1], body[1:]
         outer = [s for s in body if isinstance(s, gast.Nonlocal)]
         made = self.block([s for s in body if not isinstance(s, gast.Nonlocal)])
-        setters = [s for identifier, setter in self.setters.items() for s in statements(
-            "def setter(value):\n nonlocal target\n target = value", node.body[0], setter=setter, target=identifier)]
+        setters = [
+            s
+            for identifier, setter in self.setters.items()
+            for s in statements(
+                "def setter(value):\n nonlocal target\n target = value",
+                node.body[0],
+                setter=setter,
+                target=identifier,
+            )
+        ]
         for made_setter, identifier in zip(setters, self.setters):
             made_setter.body[0].names = [identifier]
         node.body = docs + outer + self.starts(self.owners[0], node.body[0]) + setters + made
@@ -155,10 +189,12 @@ class _Function:
                 setattr(node, fieldname, self.visit(value))
         return [node]
 
-    # --- assignment ---------------------------------------------------------------------------------------------
+    # --- assignment ---
 
     def hint(self, node: gast.AST, identifier: str) -> None:
-        self.hints.setdefault((node.lineno, node.col_offset, node.end_lineno, node.end_col_offset), identifier)
+        self.hints.setdefault(
+            (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset), identifier
+        )
 
     def do_Assign(self, node: gast.Assign) -> list:
         (target,) = node.targets
@@ -177,12 +213,14 @@ class _Function:
 
     def store(self, target: gast.expr, value: gast.expr, at: gast.AST) -> list:
         if isinstance(target, gast.Subscript):
-            call = self.expressions.call("store_item", at, value, self.visit(target.value),
-                                         self.expressions.index(target.slice))
+            call = self.expressions.call(
+                "store_item", at, value, self.visit(target.value), self.expressions.index(target.slice)
+            )
             return [gast.copy_location(gast.Expr(call), at)]
         if isinstance(target, gast.Attribute):
-            call = self.expressions.call("store_attribute", at, value, self.visit(target.value),
-                                         constant(target.attr, target))
+            call = self.expressions.call(
+                "store_attribute", at, value, self.visit(target.value), constant(target.attr, target)
+            )
             return [gast.copy_location(gast.Expr(call), at)]
         if isinstance(target, gast.Name) and target.id in self.outer:
             setter = self.setters.setdefault(target.id, "") or self.names.fresh(f"set_{target.id}")
@@ -203,28 +241,42 @@ class _Function:
             return self.store(target, self.expressions.call("inplace", node, symbol, read, value), node)
         value = self.expressions.lazy(self.visit(node.value))
         if isinstance(target, gast.Subscript):
-            call = self.expressions.call("update_item", node, self.visit(target.value),
-                                         self.expressions.index(target.slice), symbol, value)
+            call = self.expressions.call(
+                "update_item",
+                node,
+                self.visit(target.value),
+                self.expressions.index(target.slice),
+                symbol,
+                value,
+            )
         else:
-            call = self.expressions.call("update_attribute", node, self.visit(target.value),
-                                         constant(target.attr, target), symbol, value)
+            call = self.expressions.call(
+                "update_attribute",
+                node,
+                self.visit(target.value),
+                constant(target.attr, target),
+                symbol,
+                value,
+            )
         return [gast.copy_location(gast.Expr(call), node)]
 
     def do_Delete(self, node: gast.Delete) -> list:
         out = []
         for target in node.targets:
             if isinstance(target, gast.Subscript):
-                call = self.expressions.call("delete_item", node, self.visit(target.value),
-                                             self.expressions.index(target.slice))
+                call = self.expressions.call(
+                    "delete_item", node, self.visit(target.value), self.expressions.index(target.slice)
+                )
                 out.append(gast.copy_location(gast.Expr(call), node))
             elif isinstance(target, gast.Name):
                 self.bound.discard(target.id)
                 self.maybe.add(target.id)
-                out += statements(f"{target.id} = {self.stager}.undefined(label)", node,
-                                  label=constant(target.id, node))
+                out += statements(
+                    f"{target.id} = {self.stager}.undefined(label)", node, label=constant(target.id, node)
+                )
         return out
 
-    # --- assert, raise, with, try, def --------------------------------------------------------------------------
+    # --- assert, raise, with, try, def ---
 
     def do_Assert(self, node: gast.Assert) -> list:
         message = self.expressions.lazy(self.visit(node.msg) if node.msg else constant(None, node))
@@ -263,17 +315,19 @@ class _Function:
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
         node.args.kw_defaults = [d and self.visit(d) for d in node.args.kw_defaults]
-        inner = _Function(node, self.names, self.stager, self.hints, self.around, self.plain, self.is_module,
-                          self.invented)
+        inner = _Function(
+            node, self.names, self.stager, self.hints, self.around, self.plain, self.is_module, self.invented
+        )
         return [inner.convert()]
 
     def do_ClassDef(self, node: gast.ClassDef) -> list:
         return [node]
 
-    # --- regions ------------------------------------------------------------------------------------------------
+    # --- regions ---
 
-    def region(self, label: str, params: list[str], body: list, state: list[str], at: gast.AST,
-               before: set[str]) -> list:
+    def region(
+        self, label: str, params: list[str], body: list, state: list[str], at: gast.AST, before: set[str]
+    ) -> list:
         """A function of no (or one) argument that runs `body` on the state around it."""
         owner = _Owner(set(bound_names(body)) - set(state) - self.outer)
         kept, self.bound = self.bound, set(before)

@@ -1,10 +1,11 @@
 """Function -> the same function at the control stage, compiled with the user's file and lines.
 
-In: a Python function. Out: a function over the same globals and the same closure cells, whose `stager` is the one given.
-Conversion is remembered by code object.
+In: a Python function. Out: a function over the same globals and the same closure cells, whose `stager` is
+the one given. Conversion is remembered by code object.
 
     converted(period, stager)(0.3, 1.0) == period(0.3, 1.0)      # with plain.stager
 """
+
 from __future__ import annotations
 
 import builtins
@@ -25,7 +26,8 @@ _PLAIN = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType,
 
 @dataclass(frozen=True)
 class Converted:
-    """A code object at the control stage. `outer` names the module-level and closure names it reads as they are."""
+    """A code object at the control stage. `outer` names the module-level and closure names it reads as they
+    are."""
 
     code: types.CodeType
     control: Control
@@ -106,7 +108,9 @@ def converted(function: types.FunctionType, stager: Any) -> types.FunctionType:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
     cells[entry.control.stager] = types.CellType(stager)
     closure = tuple(cells[name] for name in entry.code.co_freevars)
-    made = types.FunctionType(entry.code, function.__globals__, function.__name__, function.__defaults__, closure)
+    made = types.FunctionType(
+        entry.code, function.__globals__, function.__name__, function.__defaults__, closure
+    )
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__ = function.__qualname__
     return made
@@ -131,7 +135,9 @@ def _convert(form: Normal, function: types.FunctionType, outer: Outer) -> Conver
 def _compile(made: Control, function: types.FunctionType, form: Normal) -> types.CodeType:
     inner = copy_of(made.node)
     inner.args.defaults = [locate([gast.Constant(None, None)], inner)[0] for _ in inner.args.defaults]
-    inner.args.kw_defaults = [d and locate([gast.Constant(None, None)], inner)[0] for d in inner.args.kw_defaults]
+    inner.args.kw_defaults = [
+        d and locate([gast.Constant(None, None)], inner)[0] for d in inner.args.kw_defaults
+    ]
     params = ", ".join([made.stager, *(n for n in function.__code__.co_freevars)])
     own = "" if inner.name in function.__code__.co_freevars else f" global {inner.name}\n"
     (factory,) = statements(f"def factory({params}):\n{own} inner", inner, inner=[inner])

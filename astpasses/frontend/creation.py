@@ -1,8 +1,10 @@
-"""Arrays from values: `np.array`, `np.asarray`, nested lists with staged numbers, and casts like `np.float32(x)`.
+"""Arrays from values: `np.array`, `np.asarray`, nested lists with staged numbers, and casts like
+`np.float32(x)`.
 
-In: nested lists, scalars, arrays, shapes with staged sizes. Out: new staged arrays. `np.zeros`, `np.arange` and their like are
-answered by the library of `ops`.
+In: nested lists, scalars, arrays, shapes with staged sizes. Out: new staged arrays. `np.zeros`, `np.arange`
+and their like are answered by the library of `ops`.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -48,7 +50,8 @@ def dims_given(here: Session, shape: Any) -> tuple:
     return dims
 
 
-# --- from values ----------------------------------------------------------------------------------------------------
+# --- from values ---
+
 
 def array_from(value: Any, dtype: Any = None) -> StagedArray:
     """A new array from a number, a nested list, or an array (which is copied)."""
@@ -58,14 +61,19 @@ def array_from(value: Any, dtype: Any = None) -> StagedArray:
         kinds = [dtype_of(v) if is_number(v) else p.dtype for v, p in zip(value, parts)]
         if dtype is None:
             weak = [k for k in kinds if isinstance(k, type)]
-            dtype = joined_number([k(0) for k in weak])[0] if len(weak) == len(kinds) else np.result_type(
-                *[k(0) if isinstance(k, type) else k for k in kinds])
+            dtype = (
+                joined_number([k(0) for k in weak])[0]
+                if len(weak) == len(kinds)
+                else np.result_type(*[k(0) if isinstance(k, type) else k for k in kinds])
+            )
         dims = parts[0].type.dims
         for part in parts:
-            if part.ndim != len(dims) or any(a != b and isinstance(a, int) and isinstance(b, int)
-                                             for a, b in zip(part.type.dims, dims)):
-                raise ValueError("setting an array element with a sequence. The requested array has an inhomogeneous "
-                                 "shape")
+            if part.ndim != len(dims) or any(
+                a != b and isinstance(a, int) and isinstance(b, int) for a, b in zip(part.type.dims, dims)
+            ):
+                raise ValueError(
+                    "setting an array element with a sequence. The requested array has an inhomogeneous shape"
+                )
         rows = [here.emit(reshape, here.atom(p, dtype), shape=(1, *dims)) for p in parts]
         return here.array(rows[0] if len(rows) == 1 else here.emit(concatenate, *rows, axis=0))
     if isinstance(value, (StagedArray, Number)):
@@ -76,8 +84,9 @@ def array_from(value: Any, dtype: Any = None) -> StagedArray:
 
 
 @handles(np.array)
-def array(value: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0,
-          **ignored: Any) -> StagedArray:
+def array(
+    value: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0, **ignored: Any
+) -> StagedArray:
     if copy is not True and isinstance(value, StagedArray):
         return asarray(value, dtype)
     made = array_from(value, dtype)

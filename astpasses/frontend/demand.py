@@ -1,7 +1,9 @@
 """Where Python needs a value that is only known at run time.
 
-In: a staged value. Out: `NeedConcrete`, carrying the roots of the value: which arguments and loops it came from.
+In: a staged value. Out: `NeedConcrete`, carrying the roots of the value: which arguments and loops it came
+from.
 """
+
 from __future__ import annotations
 
 from typing import Any

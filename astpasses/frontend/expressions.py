@@ -1,12 +1,13 @@
 """Expressions and assignment targets in their simple forms.
 
-In: statements whose jumps are lowered. Out: no chained comparison, no `:=`, one target an assignment, tuple targets
-whose leaves are names, no annotations. The order in which a person's code is evaluated stays.
+In: statements whose jumps are lowered. Out: no chained comparison, no `:=`, one target an assignment, tuple
+targets whose leaves are names, no annotations. The order in which a person's code is evaluated stays.
 
     a < f(x) < c        (lambda left, right: left < right and right < c)(a, f(x))
     x[i], y = pair      first, second = pair; x[i] = first; y = second
     while (n := g()):   n = g(); going = n; while going: ...; n = g(); going = n
 """
+
 from __future__ import annotations
 
 import gast
@@ -18,7 +19,8 @@ SIMPLE = (gast.Name, gast.Constant)
 
 
 def simplify(body: list, names: Names) -> list:
-    """Apply every rewrite of this file to the statements of one function body (nested functions are left alone)."""
+    """Apply every rewrite of this file to the statements of one function body (nested functions are left
+    alone)."""
     return _Simplify(names).block(body)
 
 
@@ -44,7 +46,10 @@ class _Chains(gast.NodeTransformer):
         self.generic_visit(node)
         if len(node.ops) == 1:
             return node
-        middle, rest = node.comparators[0], gast.Compare(node.comparators[0], node.ops[1:], node.comparators[1:])
+        middle, rest = (
+            node.comparators[0],
+            gast.Compare(node.comparators[0], node.ops[1:], node.comparators[1:]),
+        )
         rest = gast.copy_location(rest, node)
         rest.col_offset, rest.lineno = middle.col_offset, middle.lineno
         first = gast.copy_location(gast.Compare(node.left, node.ops[:1], [middle]), node)
@@ -60,8 +65,14 @@ class _Chains(gast.NodeTransformer):
         left, right = self.names.fresh("left"), self.names.fresh("right")
         start, first.left, first.comparators = node.left, name(left, node.left), [name(right, middle)]
         rest.left = name(right, middle)
-        return expression(f"(lambda {left}, {right}: first and rest)(start, middle)", node,
-                          first=first, rest=self.visit(rest), start=start, middle=middle)
+        return expression(
+            f"(lambda {left}, {right}: first and rest)(start, middle)",
+            node,
+            first=first,
+            rest=self.visit(rest),
+            start=start,
+            middle=middle,
+        )
 
 
 class _Simplify:
@@ -112,14 +123,18 @@ class _Simplify:
             return [], node
         if isinstance(node, gast.NamedExpr):
             before, value = self.linear(node.value)
-            return before + statements(f"{node.target.id} = value", node, value=value), name(node.target.id, node)
+            return before + statements(f"{node.target.id} = value", node, value=value), name(
+                node.target.id, node
+            )
         if isinstance(node, gast.BoolOp):
             kept = self.names.fresh("truth")
             before, value = self.linear(node.values[0])
             before += statements(f"{kept} = value", node.values[0], value=value)
             rest = node.values[1:]
             if rest:
-                following = rest[0] if len(rest) == 1 else gast.copy_location(gast.BoolOp(node.op, rest), rest[0])
+                following = (
+                    rest[0] if len(rest) == 1 else gast.copy_location(gast.BoolOp(node.op, rest), rest[0])
+                )
                 inner, value = self.linear(following)
                 inner += statements(f"{kept} = value", following, value=value)
                 test = f"if {kept}: inner" if isinstance(node.op, gast.And) else f"if not {kept}: inner"
@@ -132,7 +147,9 @@ class _Simplify:
             then += statements(f"{kept} = value", node.body, value=value)
             otherwise, value = self.linear(node.orelse)
             otherwise += statements(f"{kept} = value", node.orelse, value=value)
-            before += statements("if test:\n then\nelse:\n otherwise", node, test=test, then=then, otherwise=otherwise)
+            before += statements(
+                "if test:\n then\nelse:\n otherwise", node, test=test, then=then, otherwise=otherwise
+            )
             return before, name(kept, node)
         return self.operands(node)
 
@@ -143,11 +160,13 @@ class _Simplify:
             if isinstance(value, (gast.expr, gast.keyword)):
                 places.append((node, field, None))
             elif isinstance(value, list):
-                places += [(node, field, k) for k, v in enumerate(value) if isinstance(v, (gast.expr, gast.keyword))]
+                places += [
+                    (node, field, k) for k, v in enumerate(value) if isinstance(v, (gast.expr, gast.keyword))
+                ]
         found = [self.at(place) for place in places]
         last = max(k for k, value in enumerate(found) if has_walrus(value))
         before: list = []
-        for k, place in enumerate(places[:last + 1]):
+        for k, place in enumerate(places[: last + 1]):
             value = found[k].value if isinstance(found[k], (gast.keyword, gast.Starred)) else found[k]
             inner, plain = self.linear(value)
             before += inner
@@ -186,7 +205,7 @@ class _Simplify:
             node.target = name(item, node.target, store=True)
             return [node]
         if isinstance(node, gast.With):
-            for k, item in enumerate(node.items):
+            for item in node.items:
                 if item.optional_vars is not None and not isinstance(item.optional_vars, gast.Name):
                     entered = self.names.fresh("entered")
                     node.body = self.unpack(item.optional_vars, name(entered, node), node) + node.body

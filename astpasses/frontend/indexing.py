@@ -1,7 +1,9 @@
-"""`x[index]` and `x[index] = value` on staged arrays, with NumPy's meaning: views for basic indices, copies else.
+"""`x[index]` and `x[index] = value` on staged arrays, with NumPy's meaning: views for basic indices, copies
+else.
 
 In: an array and an index. Out: a view, a scalar or a copy; writes replace the content of the box.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -49,11 +51,17 @@ def parse(array: StagedArray, index: Any) -> Parsed:
     here = session()
     items = list(index) if isinstance(index, tuple) else [index]
     items = [_entry(here, i) for i in items]
-    used = sum(i.ndim if isinstance(i, StagedArray) and i.dtype == bool else 1
-               for i in items if i is not None and i is not Ellipsis)
+    used = sum(
+        i.ndim if isinstance(i, StagedArray) and i.dtype == bool else 1
+        for i in items
+        if i is not None and i is not Ellipsis
+    )
     if used > array.ndim:
-        raise OutOfBounds(f"too many indices for array: array is {array.ndim}-dimensional, but {used} were indexed",
-                          here.span(), code="index")
+        raise OutOfBounds(
+            f"too many indices for array: array is {array.ndim}-dimensional, but {used} were indexed",
+            here.span(),
+            code="index",
+        )
     if sum(i is Ellipsis for i in items) > 1:
         raise OutOfBounds("an index can only have a single ellipsis ('...')", here.span(), code="index")
     if Ellipsis not in [i if i is Ellipsis else 0 for i in items]:
@@ -67,6 +75,7 @@ def parse(array: StagedArray, index: Any) -> Parsed:
             new_axes.append(len(entries))
         elif isinstance(item, StagedArray) and item.dtype == bool:
             from .masks import positions
+
             entries += positions(here, array, item, len(entries))
         else:
             entries.append(item)
@@ -82,24 +91,35 @@ def _entry(here: Session, item: Any) -> Any:
         return int(item)
     if isinstance(item, Number):
         if item.dtype.kind not in "iu":
-            raise OutOfBounds("only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
-                              f"boolean arrays are valid indices, not a {item.dtype} scalar", here.span(), code="index")
+            raise OutOfBounds(
+                "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
+                f"boolean arrays are valid indices, not a {item.dtype} scalar",
+                here.span(),
+                code="index",
+            )
         return item
     array = operand(item)
     if not isinstance(array, StagedArray) or array.dtype.kind not in "iub":
-        raise OutOfBounds(f"arrays used as indices must be of integer (or boolean) type, not {item!r}", here.span(),
-                          code="index")
+        raise OutOfBounds(
+            f"arrays used as indices must be of integer (or boolean) type, not {item!r}",
+            here.span(),
+            code="index",
+        )
     return here.wrap(array.read()) if array.ndim == 0 else array
 
 
-# --- basic indices --------------------------------------------------------------------------------------------------
+# --- basic indices ---
+
 
 def position(here: Session, index: Any, dim: DimLike, axis: int) -> Atom:
-    """An integer index as an atom in 0 .. dim - 1: wrapped if it may be negative, checked unless it is known to fit."""
+    """An integer index as an atom in 0 .. dim - 1: wrapped if it may be negative, checked unless it is
+    known to fit."""
     known = index if isinstance(index, int) else index.dim
     facts = here.facts
     if isinstance(index, int) and isinstance(dim, int) and not -dim <= index < dim:
-        raise OutOfBounds(f"index {index} is out of bounds for axis {axis} with size {dim}", here.span(), code="index")
+        raise OutOfBounds(
+            f"index {index} is out of bounds for axis {axis} with size {dim}", here.span(), code="index"
+        )
     if isinstance(index, int) and index < 0:
         if not facts.less_equal(-index, dim):
             _check_bounds(here, here.dim_atom(dim + index), dim, axis, literal(index))
@@ -121,16 +141,23 @@ def position(here: Session, index: Any, dim: DimLike, axis: int) -> Atom:
     return wrapped
 
 
-def _check_bounds(here: Session, atom: Atom, dim: DimLike, axis: int, shown: Atom, low: bool = True,
-                  high: bool = True) -> None:
+def _check_bounds(
+    here: Session, atom: Atom, dim: DimLike, axis: int, shown: Atom, low: bool = True, high: bool = True
+) -> None:
     tests = []
     if low:
         tests.append(here.emit(ge, atom, literal(0)))
     if high:
         tests.append(here.emit(lt, atom, here.dim_atom(dim)))
     ok = tests[0] if len(tests) == 1 else here.emit(and_, *tests)
-    here.emit(check, ok, shown, here.dim_atom(dim), exception="IndexError",
-              message=f"index {{}} is out of bounds for axis {axis} with size {{}}")
+    here.emit(
+        check,
+        ok,
+        shown,
+        here.dim_atom(dim),
+        exception="IndexError",
+        message=f"index {{}} is out of bounds for axis {axis} with size {{}}",
+    )
 
 
 def basic(array: StagedArray, parsed: Parsed) -> StagedArray:
@@ -141,7 +168,9 @@ def basic(array: StagedArray, parsed: Parsed) -> StagedArray:
     cut = [k for k, e in enumerate(entries) if isinstance(e, slice) and e != slice(None)]
     out = array
     if not cut and integers:
-        out = view(out, Pick(tuple(position(here, entries[k], dims[k], k) for k in integers), tuple(integers)))
+        out = view(
+            out, Pick(tuple(position(here, entries[k], dims[k], k) for k in integers), tuple(integers))
+        )
         left = [k for k in range(len(dims)) if k not in integers]
     elif cut:
         starts: list[Atom] = []
@@ -178,12 +207,16 @@ def get_item(array: StagedArray, index: Any) -> Any:
     if parsed.advanced:
         return _get_advanced(array, parsed)
     out = basic(array, parsed)
-    scalar = out.ndim == 0 and not isinstance(index, type(Ellipsis)) and not (
-        isinstance(index, tuple) and (Ellipsis in [i for i in index if i is Ellipsis]))
+    scalar = (
+        out.ndim == 0
+        and not isinstance(index, type(Ellipsis))
+        and not (isinstance(index, tuple) and (Ellipsis in [i for i in index if i is Ellipsis]))
+    )
     return session().wrap(out.read()) if scalar else out
 
 
-# --- integer arrays -------------------------------------------------------------------------------------------------
+# --- integer arrays ---
+
 
 @dataclass
 class Advanced:
@@ -219,8 +252,9 @@ def _positions(here: Session, index: Any, dim: DimLike, axis: int) -> Atom:
     if known is not None and known.size and isinstance(dim, int):
         if not (-dim <= known.min() and known.max() < dim):
             bad = int(known.min() if known.min() < -dim else known.max())
-            raise OutOfBounds(f"index {bad} is out of bounds for axis {axis} with size {dim}", here.span(),
-                              code="index")
+            raise OutOfBounds(
+                f"index {bad} is out of bounds for axis {axis} with size {dim}", here.span(), code="index"
+            )
         if known.min() >= 0:
             return here.atom(index, np.dtype("int64"))
     atom = here.atom(index, np.dtype("int64"))
@@ -228,8 +262,14 @@ def _positions(here: Session, index: Any, dim: DimLike, axis: int) -> Atom:
     size, zero = spread(here, here.dim_atom(dim), dims), spread(here, literal(0), dims)
     wrapped = here.emit(select, here.emit(lt, atom, zero), here.emit(add, atom, size), atom)
     ok = here.emit(and_, here.emit(ge, wrapped, zero), here.emit(lt, wrapped, size))
-    here.emit(check, ok, atom, size, exception="IndexError",
-              message=f"index {{}} is out of bounds for axis {axis} with size {{}}")
+    here.emit(
+        check,
+        ok,
+        atom,
+        size,
+        exception="IndexError",
+        message=f"index {{}} is out of bounds for axis {axis} with size {{}}",
+    )
     return wrapped
 
 
@@ -239,7 +279,9 @@ def _get_advanced(array: StagedArray, parsed: Parsed) -> StagedArray:
     out = here.emit(gather, plan.base.read(), *plan.indices, axes=plan.axes)
     out = _moved(here, out, len(plan.dims), plan.target)
     if plan.new_axes:
-        raise here.dtype_error("a new axis beside an index array is not supported", remedy="index in two steps")
+        raise here.dtype_error(
+            "a new axis beside an index array is not supported", remedy="index in two steps"
+        )
     return here.wrap(out)
 
 
@@ -248,17 +290,22 @@ def _moved(here: Session, atom: Atom, count: int, target: int) -> Atom:
     if target == 0 or count == 0:
         return atom
     rank = atom.type.ndim
-    return here.emit(permute, atom, axes=(*range(count, count + target), *range(count), *range(count + target, rank)))
+    return here.emit(
+        permute, atom, axes=(*range(count, count + target), *range(count), *range(count + target, rank))
+    )
 
 
 def _moved_back(here: Session, atom: Atom, count: int, target: int) -> Atom:
     if target == 0 or count == 0:
         return atom
     rank = atom.type.ndim
-    return here.emit(permute, atom, axes=(*range(target, target + count), *range(target), *range(target + count, rank)))
+    return here.emit(
+        permute, atom, axes=(*range(target, target + count), *range(target), *range(target + count, rank))
+    )
 
 
-# --- writing --------------------------------------------------------------------------------------------------------
+# --- writing ---
+
 
 def set_item(array: StagedArray, index: Any, value: Any) -> None:
     """`array[index] = value`."""
@@ -267,6 +314,7 @@ def set_item(array: StagedArray, index: Any, value: Any) -> None:
     mask = operand(index) if isinstance(index, (np.ndarray, StagedArray)) else None
     if isinstance(mask, StagedArray) and mask.dtype == bool and mask.ndim > 0:
         from .masks import store_mask
+
         store_mask(here, array, mask, value)
         return
     parsed = parse(array, index)
@@ -274,7 +322,7 @@ def set_item(array: StagedArray, index: Any, value: Any) -> None:
         plan = _advanced(array, parsed)
         base = plan.base.read()
         rest = tuple(d for k, d in enumerate(plan.base.type.dims) if k not in plan.axes)
-        shape = (*rest[:plan.target], *plan.dims, *rest[plan.target:])
+        shape = (*rest[: plan.target], *plan.dims, *rest[plan.target :])
         atom = _fit(here, value, shape, array.dtype)
         atom = _moved_back(here, atom, len(plan.dims), plan.target)
         write_view(plan.base, here.emit(scatter, base, atom, *plan.indices, axes=plan.axes))
@@ -298,7 +346,8 @@ def _fit(here: Session, value: Any, shape: Sequence[DimLike], dtype: np.dtype) -
         atom = here.emit(reshape, atom, shape=dims)
     fits = len(dims) <= len(shape) and all(
         d == 1 or d == s or not (isinstance(d, int) and isinstance(s, int))
-        for d, s in zip(reversed(dims), reversed(shape)))
+        for d, s in zip(reversed(dims), reversed(shape))
+    )
     if not fits:
         raise here.shape_error(f"could not broadcast input array from shape {dims} into shape {shape}")
     return spread(here, atom, shape)
@@ -308,8 +357,10 @@ def write_view(target: StagedArray, value: Atom) -> None:
     """Put a new value into a view; everything that shares its box sees it."""
     here = session()
     if target.session is not here:
-        raise here.dtype_error("a function under grad, vmap or a nested jit stores into an array from outside it",
-                               remedy="return the new value, or copy the array inside the function first")
+        raise here.dtype_error(
+            "a function under grad, vmap or a nested jit stores into an array from outside it",
+            remedy="return the new value, or copy the array inside the function first",
+        )
     if not target.writeable:
         raise ValueError("assignment destination is read-only")
     box = target.box

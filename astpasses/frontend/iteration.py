@@ -1,8 +1,9 @@
 """`for` and `while` at staging: which loops are rolled, which run in Python, and what they run over.
 
-In: an iterable or a test, the body, the state. Out: one `loop` Let where rolling works; else the body, staged as often as
-the loop runs, which is logged with the reason.
+In: an iterable or a test, the body, the state. Out: one `loop` Let where rolling works; else the body,
+staged as often as the loop runs, which is logged with the reason.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -32,7 +33,8 @@ LIMIT = 4096
 
 @dataclass
 class Ranged:
-    """`range(start, stop, step)` with staged bounds, and what iterates like it: `length` items made by `item(k)`."""
+    """`range(start, stop, step)` with staged bounds, and what iterates like it: `length` items made by
+    `item(k)`."""
 
     length: DimLike
     item: Callable[[Any, list], Any]
@@ -42,6 +44,7 @@ class Ranged:
     def __iter__(self) -> Iterator:
         if not isinstance(self.length, int):
             from .demand import need_concrete
+
             need_concrete(session().size(self.length), "the number of items", int)
         return (self.item(k, [r[k] for r in self.rows]) for k in range(self.length))
 
@@ -49,6 +52,7 @@ class Ranged:
         if isinstance(self.length, int):
             return self.length
         from .demand import need_concrete
+
         return need_concrete(session().size(self.length), "the number of items", int)
 
 
@@ -56,15 +60,20 @@ def staged_range(here: Session, *bounds: Any) -> Any:
     """`range(...)`: Python's own when the bounds are known."""
     bounds = tuple(here.wrap(b.read()) if isinstance(b, StagedArray) and b.ndim == 0 else b for b in bounds)
     for bound in bounds:
-        if not isinstance(bound, (int, np.integer)) and not (isinstance(bound, Number) and bound.dtype.kind in "iu"):
-            raise TypeError(f"'{getattr(bound, 'dtype', type(bound).__name__)}' object cannot be interpreted as an "
-                            "integer")
+        if not isinstance(bound, (int, np.integer)) and not (
+            isinstance(bound, Number) and bound.dtype.kind in "iu"
+        ):
+            raise TypeError(
+                f"'{getattr(bound, 'dtype', type(bound).__name__)}' object cannot be interpreted as an "
+                "integer"
+            )
     if not any(isinstance(b, Number) for b in bounds):
         return range(*map(int, bounds))
     start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
     step = bounds[2] if len(bounds) > 2 else 1
     if isinstance(step, Number):
         from .demand import need_concrete
+
         step = need_concrete(step, "the step of a range", int)
     length = _count(here, start, stop, int(step))
     return Ranged(length, lambda k, rows: start + step * k)
@@ -116,10 +125,12 @@ def iterate_array(array: StagedArray) -> Iterator:
     return iter([array[k] for k in range(len(array))])
 
 
-# --- for ------------------------------------------------------------------------------------------------------------
+# --- for ---
 
-def run_for(iterable: Any, body: Callable, get: Callable, set_: Callable, names: tuple,
-            stop: Callable | None) -> None:
+
+def run_for(
+    iterable: Any, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
+) -> None:
     """`for element in iterable: body(element); if stop(): break`."""
     here = session()
     span, target = here.place()
@@ -135,8 +146,9 @@ def run_for(iterable: Any, body: Callable, get: Callable, set_: Callable, names:
             current = source
             if attempt and isinstance(source.length, int):
                 current, peeled = _without_first(source), 1
-                if not _python_iterations(here, [source.item(0, [r[0] for r in source.rows])], body, get, set_, names,
-                                          stop, site):
+                if not _python_iterations(
+                    here, [source.item(0, [r[0] for r in source.rows])], body, get, set_, names, stop, site
+                ):
                     return
             try:
                 _roll_for(here, site, current, body, get, set_, names, stop, target or "i", span)
@@ -174,13 +186,24 @@ def _without_first(source: Ranged) -> Ranged:
     return Ranged(source.length - 1, lambda k, given: source.item(k + 1, given), rows, view)
 
 
-def _roll_for(here: Session, site: tuple, source: Ranged, body: Callable, get: Callable, set_: Callable, names: tuple,
-              stop: Callable | None, target: str, span: Any) -> None:
+def _roll_for(
+    here: Session,
+    site: tuple,
+    source: Ranged,
+    body: Callable,
+    get: Callable,
+    set_: Callable,
+    names: tuple,
+    stop: Callable | None,
+    target: str,
+    span: Any,
+) -> None:
     from .operations import negated
 
     def attempt(ranged_: Ranged) -> None:
         def step(index: Number, rows: list) -> None:
             body(ranged_.item(index, rows))
+
         header = None if stop is None else lambda: negated(stop())
         roll(here, Loop(site, names, get, set_, step, header, ranged_.length, ranged_.rows, target, span))
 
@@ -192,8 +215,16 @@ def _roll_for(here: Session, site: tuple, source: Ranged, body: Callable, get: C
         attempt(source.by_view)
 
 
-def _python_iterations(here: Session, elements: Any, body: Callable, get: Callable, set_: Callable, names: tuple,
-                       stop: Callable | None, site: tuple) -> bool:
+def _python_iterations(
+    here: Session,
+    elements: Any,
+    body: Callable,
+    get: Callable,
+    set_: Callable,
+    names: tuple,
+    stop: Callable | None,
+    site: tuple,
+) -> bool:
     """Run the loop in Python; whether it was not stopped."""
     here.unrolling.append(2)
     try:
@@ -216,10 +247,12 @@ def _python_iterations(here: Session, elements: Any, body: Callable, get: Callab
 
 def _python_iterable(here: Session, iterable: Any) -> Any:
     from .literals import elements
+
     return iter(elements(here, iterable))
 
 
-# --- while ----------------------------------------------------------------------------------------------------------
+# --- while ---
+
 
 def run_while(test: Callable, body: Callable, get: Callable, set_: Callable, names: tuple) -> None:
     """`while test(): body()`."""
@@ -260,9 +293,11 @@ def run_while(test: Callable, body: Callable, get: Callable, set_: Callable, nam
         here.unrolling.pop()
 
 
-def _peel_while(here: Session, loop: Loop, test: Callable, body: Callable, get: Callable, set_: Callable,
-                names: tuple) -> bool:
+def _peel_while(
+    here: Session, loop: Loop, test: Callable, body: Callable, get: Callable, set_: Callable, names: tuple
+) -> bool:
     """`if test(): body(); while ...`: the first iteration apart from the rest."""
+
     def first_then_rest() -> None:
         body()
         roll(here, loop)
@@ -282,14 +317,22 @@ def _peel_while(here: Session, loop: Loop, test: Callable, body: Callable, get: 
 def not_rolled(here: Session, over: TrialOver | None, kind: str) -> BaseException:
     """The error for a loop that must be rolled and can't be."""
     if over is None:
-        return UnsupportedError(f"this `{kind}` runs more than {LIMIT} times in Python while it is translated",
-                                here.span(), code="loop", remedy="let its test depend on array values")
+        return UnsupportedError(
+            f"this `{kind}` runs more than {LIMIT} times in Python while it is translated",
+            here.span(),
+            code="loop",
+            remedy="let its test depend on array values",
+        )
     cause = over.__cause__
     from metaphrase.source import SourceError
+
     if isinstance(cause, SourceError):
         return cause
     notes = (("the reason stands here", over.span),) if over.span and over.span != here.span() else ()
-    return UnsupportedError(f"this `{kind}` loop can't be translated: {over.reason}", here.span(), code="loop",
-                            remedy=over.remedy or "keep what the loop changes of one type", notes=notes)
-
-
+    return UnsupportedError(
+        f"this `{kind}` loop can't be translated: {over.reason}",
+        here.span(),
+        code="loop",
+        remedy=over.remedy or "keep what the loop changes of one type",
+        notes=notes,
+    )

@@ -1,8 +1,9 @@
 """How values of two paths become one: shared by branches and loops.
 
-In: Python and staged values. Out: the type of a joined number, whether two Python values are the same, and a short
-description of a value for messages.
+In: Python and staged values. Out: the type of a joined number, whether two Python values are the same, and
+a short description of a value for messages.
 """
+
 from __future__ import annotations
 
 from typing import Any

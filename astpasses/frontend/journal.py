@@ -1,7 +1,9 @@
 """Writes to objects, remembered so that they can be undone, found, and joined.
 
-In: a place that is about to be written. Out: `Location`s that read and write it, and a journal that rolls back.
+In: a place that is about to be written. Out: `Location`s that read and write it, and a journal that rolls
+back.
 """
+
 from __future__ import annotations
 
 import abc

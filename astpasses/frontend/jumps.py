@@ -1,7 +1,7 @@
 """`break`, `continue` and `return` become flags; a loop's `else` becomes a branch after it.
 
-In: a function body with any jumps. Out: one `return` at the end, `while` loops that test their flags first, `for` loops
-whose only jump is a last statement `if flag: break`. Code is moved, never copied.
+In: a function body with any jumps. Out: one `return` at the end, `while` loops that test their flags first,
+`for` loops whose only jump is a last statement `if flag: break`. Code is moved, never copied.
 
     for x in xs:                    stopped = False
         if x > 3: break             for x in xs:
@@ -9,6 +9,7 @@ whose only jump is a last statement `if flag: break`. Code is moved, never copie
                                         else: total += x
                                         if stopped: break
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -43,8 +44,9 @@ def _contains(nodes: list, kinds: tuple) -> bool:
             inner = tuple(k for k in kinds if k is gast.Return)
             if (inner and _contains(node.body, inner)) or _contains(node.orelse, kinds):
                 return True
-        elif _contains([c for c in gast.iter_child_nodes(node) if isinstance(c, (gast.stmt, gast.ExceptHandler))],
-                       kinds):
+        elif _contains(
+            [c for c in gast.iter_child_nodes(node) if isinstance(c, (gast.stmt, gast.ExceptHandler))], kinds
+        ):
             return True
     return False
 
@@ -85,7 +87,8 @@ class _Jumps:
     def function(self, body: list) -> list:
         last = body[-1]
         if not _contains(body[:-1], (gast.Return,)) and (
-                isinstance(last, gast.Return) or not _contains([last], (gast.Return,))):
+            isinstance(last, gast.Return) or not _contains([last], (gast.Return,))
+        ):
             tail = [last] if isinstance(last, gast.Return) else []
             lowered, _ = self.block(body[:-1] if tail else body, None)
             return self.without_dead_flags(lowered, tail) + tail
@@ -104,7 +107,7 @@ class _Jumps:
         """The lowered statements, and the flags that may be set at their end."""
         out: list = []
         for position, node in enumerate(body):
-            rest = body[position + 1:]
+            rest = body[position + 1 :]
             if isinstance(node, gast.Return):
                 if self.result:
                     value = node.value or constant(None, node)
@@ -114,8 +117,9 @@ class _Jumps:
                 assert loop is not None
                 flag = loop.stopped if isinstance(node, gast.Break) else loop.skipped
                 return out + statements(f"{flag} = True", node), [flag]
-            if not _contains([node], JUMPS) and not isinstance(node, (gast.If, gast.For, gast.While, gast.With,
-                                                                     gast.Try)):
+            if not _contains([node], JUMPS) and not isinstance(
+                node, (gast.If, gast.For, gast.While, gast.With, gast.Try)
+            ):
                 out.append(node)
                 continue
             if isinstance(node, gast.If):
@@ -162,8 +166,11 @@ class _Jumps:
             return [node], _union(flags, more)
         return None
 
-    def loop(self, node: gast.For | gast.While, rest: list, outer: _Loop | None) -> tuple[list, list[str], list]:
-        """The loop with its flags; which of them matter outside; and what follows, the loop's `else` included."""
+    def loop(
+        self, node: gast.For | gast.While, rest: list, outer: _Loop | None
+    ) -> tuple[list, list[str], list]:
+        """The loop with its flags; which of them matter outside; and what follows, the loop's `else`
+        included."""
         breaks, skips = _contains(node.body, (gast.Break,)), _contains(node.body, (gast.Continue,))
         loop = _Loop(self.flag("stopped") if breaks else "", self.flag("skipped") if skips else "")
         forever = _forever(node)
@@ -174,7 +181,9 @@ class _Jumps:
         made = statements(f"{loop.stopped} = False", node) if breaks else []
         if exits and isinstance(node, gast.While):
             test = none_of(exits, node.test)
-            node.test = test if forever else expression("flags and test", node.test, flags=test, test=node.test)
+            node.test = (
+                test if forever else expression("flags and test", node.test, flags=test, test=node.test)
+            )
         elif exits:
             node.body += statements(f"if {' or '.join(exits)}: break", node.body[-1])
         otherwise, node.orelse = node.orelse, []
@@ -182,8 +191,12 @@ class _Jumps:
         if forever and not breaks:
             rest = []
         if otherwise and breaks:
-            rest = statements("if test: body", otherwise[0], test=none_of([loop.stopped], otherwise[0]),
-                              body=otherwise) + rest
+            rest = (
+                statements(
+                    "if test: body", otherwise[0], test=none_of([loop.stopped], otherwise[0]), body=otherwise
+                )
+                + rest
+            )
         elif otherwise:
             rest = otherwise + rest
         return [*made, node], leaving, rest
@@ -227,5 +240,3 @@ class _Jumps:
 
 def _union(first: list[str], second: list[str]) -> list[str]:
     return [*first, *(flag for flag in second if flag not in first)]
-
-

@@ -1,7 +1,9 @@
 """What a test says about sizes and indices: inside `if i < n:` an index check against n is not needed.
 
-In: comparisons of integers whose symbolic expressions are known. Out: while a side is staged, facts that hold there.
+In: comparisons of integers whose symbolic expressions are known. Out: while a side is staged, facts that
+hold there.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator
@@ -19,7 +21,8 @@ Known = tuple[tuple[DimLike, ...], tuple[DimLike, ...]]
 
 
 def relate(here: Session, atom: Atom, symbol: str, a: DimLike | None, b: DimLike | None) -> None:
-    """Remember that `atom` is `a symbol b`: which expressions are not negative where it holds, and where it does not."""
+    """Remember that `atom` is `a symbol b`: which expressions are not negative where it holds, and where it
+    does not."""
     if a is None or b is None:
         return
     if symbol in (">", ">="):

@@ -5,6 +5,7 @@ those.
 
     library_handler(np.mean)(x, axis=0)      # emits the primitives of a mean; LIBRARY[np.mean] says which
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,12 +22,38 @@ from .session import Session, session
 from .values import Number, StagedArray
 
 # Functions that make an array object whatever its rank: it may be written into afterwards.
-MAKERS = frozenset((
-    np.array, np.asarray, np.ascontiguousarray, np.asanyarray, np.asfortranarray, np.copy, np.full, np.zeros,
-    np.ones, np.empty, np.full_like, np.zeros_like, np.ones_like, np.empty_like, np.arange, np.linspace,
-    np.logspace,
-    np.geomspace, np.eye, np.identity, np.tri, np.meshgrid, np.indices, np.vander, np.reshape, np.squeeze,
-    np.broadcast_to, np.where))
+MAKERS = frozenset(
+    (
+        np.array,
+        np.asarray,
+        np.ascontiguousarray,
+        np.asanyarray,
+        np.asfortranarray,
+        np.copy,
+        np.full,
+        np.zeros,
+        np.ones,
+        np.empty,
+        np.full_like,
+        np.zeros_like,
+        np.ones_like,
+        np.empty_like,
+        np.arange,
+        np.linspace,
+        np.logspace,
+        np.geomspace,
+        np.eye,
+        np.identity,
+        np.tri,
+        np.meshgrid,
+        np.indices,
+        np.vander,
+        np.reshape,
+        np.squeeze,
+        np.broadcast_to,
+        np.where,
+    )
+)
 _FEW = 64
 
 
@@ -41,6 +68,7 @@ def library_handler(function: Any) -> Callable | None:
 
 def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     from .calls import has_staged
+
     if not has_staged((args, keywords)) and function not in MAKERS:
         return function(*args, **keywords)
     here = session()
@@ -51,15 +79,18 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     if out is None:
         return result
     from .numpy_calls import store_out
+
     return store_out(out[0] if isinstance(out, tuple) and len(out) == 1 else out, result)
 
 
 def _update(function: Any, target: Any, args: tuple, keywords: dict) -> None:
     """NumPy's functions that write into their first operand."""
     from .calls import has_staged
+
     if not isinstance(target, StagedArray) and not has_staged((args, keywords)):
         return function(target, *args, **keywords)
     from .indexing import write_view
+
     here = session()
     target = here.lift(target) if isinstance(target, np.ndarray) else target
     new = _run(here, UPDATES[function], (target, *args), keywords, True)

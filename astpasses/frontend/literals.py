@@ -1,7 +1,9 @@
 """Values that were there before the call: captured arrays become hidden arguments, Python values are guarded.
 
-In: what a global, a closure cell, an attribute or an item holds. Out: what user code sees of it while it is staged.
+In: what a global, a closure cell, an attribute or an item holds. Out: what user code sees of it while it is
+staged.
 """
+
 from __future__ import annotations
 
 import types
@@ -35,6 +37,7 @@ def lift_outer(here: Session, outer: Outer, value: Any, name: str) -> Any:
     """A name that a function takes from outside."""
     if isinstance(value, (Staged, Undefined, Maybe, Poison)):
         from .operations import settled
+
         return settled(value)
     cell = outer.cells.get(name)
     source: Source = GlobalSource(outer.globals, name) if cell is None else CellSource(cell, name)
@@ -98,7 +101,11 @@ def load_attribute(here: Session, target: Any, name: str) -> Any:
     if isinstance(target, (Staged, types.ModuleType, type)) or isinstance(value, Staged):
         return value
     source = source_of(here, target)
-    if source is None or name not in getattr(target, "__dict__", ()) and not hasattr(type(target), "__slots__"):
+    if (
+        source is None
+        or name not in getattr(target, "__dict__", ())
+        and not hasattr(type(target), "__slots__")
+    ):
         return here.lift(value) if isinstance(value, np.ndarray) else value
     return lift(here, value, AttributeSource(source, name))
 
@@ -109,9 +116,11 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
         container = here.lift(container)
     if isinstance(container, Number):
         from .indexing import get_item
+
         return get_item(here.array(here.atom(container)), index)
     if isinstance(container, dict) and isinstance(index, Staged):
         from .demand import need_concrete
+
         index = need_concrete(index, "the key of a dict", int if index.dtype.kind in "iu" else float)
     value = container[index]
     if isinstance(container, StagedArray) or isinstance(value, Staged):

@@ -1,8 +1,10 @@
-"""Rolling a loop: its body is staged once (a few times, until what it carries is known) and becomes one `loop` Let.
+"""Rolling a loop: its body is staged once (a few times, until what it carries is known) and becomes one
+`loop` Let.
 
-In: a `Loop`: functions for its test and its body, its state, its length. Out: the state after the loop; or `TrialOver`
-with everything undone, and the caller runs the loop in Python.
+In: a `Loop`: functions for its test and its body, its state, its length. Out: the state after the loop; or
+`TrialOver` with everything undone, and the caller runs the loop in Python.
 """
+
 from __future__ import annotations
 
 import sys
@@ -38,7 +40,8 @@ class PeelFirst(TrialOver):
 
 @dataclass
 class Loop:
-    """`step(index, rows)` runs the body once; `header()` is asked before an iteration, None if there is no test."""
+    """`step(index, rows)` runs the body once; `header()` is asked before an iteration, None if there is no
+    test."""
 
     site: tuple
     names: tuple[str, ...]
@@ -87,13 +90,16 @@ def _verdict(error: BaseException, here: Session) -> BaseException:
     if isinstance(error, TrialOver):
         return error
     if isinstance(error, NeedConcrete):
-        return TrialOver(f"{error.why} is needed, and it changes from one iteration to the next", error.span,
-                         error.remedy)
+        return TrialOver(
+            f"{error.why} is needed, and it changes from one iteration to the next", error.span, error.remedy
+        )
     if isinstance(error, BranchRaised):
         return TrialOver("an iteration always raises", error.span)
     if isinstance(error, SourceError):
         return TrialOver(error.message, error.span, error.remedy)
-    if isinstance(error, (StagerSignal, KeyboardInterrupt, AssertionError)) or not isinstance(error, Exception):
+    if isinstance(error, (StagerSignal, KeyboardInterrupt, AssertionError)) or not isinstance(
+        error, Exception
+    ):
         return error
     return TrialOver(f"{type(error).__name__}: {error}", here.span())
 
@@ -113,8 +119,9 @@ def _fixpoint(here: Session, loop: Loop, entry: list, plan: dict, labels: list, 
     raise TrialOver("what the loop carries does not settle", loop.span)
 
 
-def _pass(here: Session, loop: Loop, entry: list, plan: dict, heap: list[Location], labels: list,
-          mark: int) -> _Staged | None:
+def _pass(
+    here: Session, loop: Loop, entry: list, plan: dict, heap: list[Location], labels: list, mark: int
+) -> _Staged | None:
     """Stage test and body once; None if the test is false whatever the state."""
     known = {loc.key(): k for k, loc in enumerate(heap)}
 
@@ -122,7 +129,11 @@ def _pass(here: Session, loop: Loop, entry: list, plan: dict, heap: list[Locatio
         if path[0] == "heap":
             owner = heap[path[1]].owner if path[1] < len(heap) else None
             return getattr(getattr(owner, "atom", None), "name", "item")
-        return path[0] if all(isinstance(p, int) for p in path[1:]) or path[-1] == "value" else f"{path[0]}_bound"
+        return (
+            path[0]
+            if all(isinstance(p, int) for p in path[1:]) or path[-1] == "value"
+            else f"{path[0]}_bound"
+        )
 
     body, test = Region("body", mark), Region("test", mark)
     work = Pass(here, plan, label)
@@ -153,9 +164,12 @@ def _pass(here: Session, loop: Loop, entry: list, plan: dict, heap: list[Locatio
                 condition = None
             else:
                 from .branches import truth_atom
+
                 condition = truth_atom(here, condition)
         if [loc for loc in here.journal.since(after_entry) if _outer(here, loc, depth)]:
-            raise TrialOver("the loop's test writes to an array or object", loop.span, "write before the test")
+            raise TrialOver(
+                "the loop's test writes to an array or object", loop.span, "write before the test"
+            )
     with here.inside(body):
         values = [here.wrap(v) if not v.type.dims else StagedArray(Box(here, v)) for v in rows]
         with assuming(here, condition, True):
@@ -168,8 +182,11 @@ def _pass(here: Session, loop: Loop, entry: list, plan: dict, heap: list[Locatio
             if not _outer(here, loc, depth):
                 continue
             if isinstance(loc, StructureLocation):
-                raise TrialOver(f"{loc.describe()} changes in the loop", loop.span,
-                                "make an array before the loop and store into it")
+                raise TrialOver(
+                    f"{loc.describe()} changes in the loop",
+                    loop.span,
+                    "make an array before the loop and store into it",
+                )
             if loc.key() not in known:
                 known[loc.key()] = len(heap)
                 heap.append(loc)
@@ -239,8 +256,11 @@ def _finish(here: Session, loop: Loop, entry: list, staged: _Staged) -> None:
     own = [staged.index, *params, *staged.rows]
     free = free_variables(staged.body, own, finals)
     if staged.condition is not None:
-        free += [v for v in free_variables(staged.test, [staged.index, *params], [staged.condition])
-                 if v not in free]
+        free += [
+            v
+            for v in free_variables(staged.test, [staged.index, *params], [staged.condition])
+            if v not in free
+        ]
     consts: list[Var] = []
     for var in free:
         outer = renamed.get(var, var)
@@ -251,8 +271,9 @@ def _finish(here: Session, loop: Loop, entry: list, staged: _Staged) -> None:
     if staged.condition is not None:
         condition = close(staged.test, "test", [staged.index, *consts, *params], [staged.condition], renamed)
         size = fresh_symbol("trips")
-    attributes: dict[str, Any] = dict(body=body, cond=condition, length=loop.length,
-                                      roles=Roles(len(consts), len(params), 0, len(rows)))
+    attributes: dict[str, Any] = dict(
+        body=body, cond=condition, length=loop.length, roles=Roles(len(consts), len(params), 0, len(rows))
+    )
     if size is not None:
         attributes["size"] = size
     outs = here.emit(core_loop, *consts, *initial, *rows, **attributes)
@@ -264,8 +285,17 @@ def _finish(here: Session, loop: Loop, entry: list, staged: _Staged) -> None:
     _place_results(here, loop, entry, staged, carries, outs, kept, trips, seen)
 
 
-def _place_results(here: Session, loop: Loop, entry: list, staged: _Staged, carries: list[Carry], outs: Any,
-                   kept: dict, trips: Atom | None, seen: dict[int, Any]) -> None:
+def _place_results(
+    here: Session,
+    loop: Loop,
+    entry: list,
+    staged: _Staged,
+    carries: list[Carry],
+    outs: Any,
+    kept: dict,
+    trips: Atom | None,
+    seen: dict[int, Any],
+) -> None:
     results: dict[Var, Any] = dict(kept)
     for carry, out in zip(carries, outs):
         out.name = carry.param.name
@@ -276,8 +306,11 @@ def _place_results(here: Session, loop: Loop, entry: list, staged: _Staged, carr
     for k, candidate in seen.items():
         if isinstance(final[k], StagedArray) and final[k].box is not entry[k].box:
             zero = _ran_never(here, loop, trips)
-            final[k].box.phi = (Phi([(zero, candidate, candidate.version)]) if zero is not None
-                                and _always_new(here, staged, k) else UnknownAlias(candidate, loop.names[k], loop.span))
+            final[k].box.phi = (
+                Phi([(zero, candidate, candidate.version)])
+                if zero is not None and _always_new(here, staged, k)
+                else UnknownAlias(candidate, loop.names[k], loop.span)
+            )
             if zero is False:
                 final[k].box.phi = None
     loop.set(tuple(final))
@@ -304,16 +337,24 @@ def _always_new(here: Session, staged: _Staged, k: int) -> bool:
     """Whether an iteration always binds the name to an array made in it."""
     out = staged.outside[k]
     entered = {id(v.box) for v in staged.inside if isinstance(v, StagedArray)}
-    return isinstance(out, StagedArray) and id(out.box) not in entered and out.box.phi is None and (
-        out.box.region not in here.regions)
+    return (
+        isinstance(out, StagedArray)
+        and id(out.box) not in entered
+        and out.box.phi is None
+        and (out.box.region not in here.regions)
+    )
 
 
 def _check_aliases(here: Session, loop: Loop, entry: list, staged: _Staged) -> dict[int, Box]:
-    """Names whose arrays are carried by content must not share what the body writes. Returns the boxes (by position)
+    """Names whose arrays are carried by content must not share what the body writes. Returns the boxes (by
+    position)
     that user code can still see from elsewhere."""
     plan = staged.work.plan
-    places = [k for k, name in enumerate(loop.names) if plan[(name,)].kind == "array"
-              and isinstance(entry[k], StagedArray)]
+    places = [
+        k
+        for k, name in enumerate(loop.names)
+        if plan[(name,)].kind == "array" and isinstance(entry[k], StagedArray)
+    ]
     if not places:
         return {}
     boxes = [entry[k].box for k in places]
@@ -324,8 +365,9 @@ def _check_aliases(here: Session, loop: Loop, entry: list, staged: _Staged) -> d
             raise TrialOver("two names share one array that the loop writes to", loop.span)
         for k, out in zip(places, outs):
             if out.region in here.regions:
-                raise TrialOver(f"'{loop.names[k]}' becomes an array from outside the loop, and is written to",
-                                loop.span)
+                raise TrialOver(
+                    f"'{loop.names[k]}' becomes an array from outside the loop, and is written to", loop.span
+                )
     loop.set((None,) * len(entry))
     try:
         seen = {k: entry[k].box for k in places if _seen_elsewhere(entry, k)}
@@ -333,8 +375,11 @@ def _check_aliases(here: Session, loop: Loop, entry: list, staged: _Staged) -> d
         loop.set(tuple(entry))
     for k in written:
         if k in seen or entry[k].chain:
-            raise PeelFirst(f"'{loop.names[k]}' is written to and bound to another array in one loop", loop.span,
-                            "copy the array before the loop")
+            raise PeelFirst(
+                f"'{loop.names[k]}' is written to and bound to another array in one loop",
+                loop.span,
+                "copy the array before the loop",
+            )
     return seen
 
 
@@ -343,7 +388,8 @@ def _seen_elsewhere(entry: list, k: int) -> bool:
     value = entry[k]
     if value.box.origin is not None or len([h for h in value.box.handles if h() is not None]) > 1:
         return True
-    # The list of entries, the closure that makes the first value, this variable and the argument of getrefcount.
+    # The list of entries, the closure that makes the first value, this variable and the argument of
+    # getrefcount.
     return sys.getrefcount(value) > 4 + _references_here(entry, k)
 
 

@@ -5,6 +5,7 @@ In: expressions in normal form. Out: the same with calls, loads and lazy operato
     np.sin(x)[1:]        stager.item(stager.call(np.sin, x), stager.slice(1, None))
     a and f(b)           stager.and_(a, lambda: stager.call(f, b))
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,13 +17,26 @@ from .parsing import argument_names
 from .scopes import bound_names
 from .templates import constant, expression, locate, name
 
-OPERATORS = {gast.Add: "+", gast.Sub: "-", gast.Mult: "*", gast.Div: "/", gast.FloorDiv: "//", gast.Mod: "%",
-             gast.Pow: "**", gast.MatMult: "@", gast.BitAnd: "&", gast.BitOr: "|", gast.BitXor: "^",
-             gast.LShift: "<<", gast.RShift: ">>"}
+OPERATORS = {
+    gast.Add: "+",
+    gast.Sub: "-",
+    gast.Mult: "*",
+    gast.Div: "/",
+    gast.FloorDiv: "//",
+    gast.Mod: "%",
+    gast.Pow: "**",
+    gast.MatMult: "@",
+    gast.BitAnd: "&",
+    gast.BitOr: "|",
+    gast.BitXor: "^",
+    gast.LShift: "<<",
+    gast.RShift: ">>",
+}
 
 
 def point(node: gast.AST, at: gast.AST) -> None:
-    """Place `node` at the first character of `at`: were it over several lines, Python would report the last of them."""
+    """Place `node` at the first character of `at`: were it over several lines, Python would report the last
+    of them."""
     for child in gast.walk(node):
         if "lineno" in child._attributes:
             child.lineno = child.end_lineno = at.lineno
@@ -32,9 +46,19 @@ def point(node: gast.AST, at: gast.AST) -> None:
 class Lowering(gast.NodeTransformer):
     """`load(identifier, node)` gives the text-level replacement of a variable that is read, or None."""
 
-    def __init__(self, stager: str, load: Callable[[str, gast.Name], Any], is_module: Callable[[str], bool],
-                 first_parameter: str | None):
-        self.stager, self.load, self.is_module, self.first_parameter = stager, load, is_module, first_parameter
+    def __init__(
+        self,
+        stager: str,
+        load: Callable[[str, gast.Name], Any],
+        is_module: Callable[[str], bool],
+        first_parameter: str | None,
+    ):
+        self.stager, self.load, self.is_module, self.first_parameter = (
+            stager,
+            load,
+            is_module,
+            first_parameter,
+        )
         self.hidden: list[set[str]] = []
 
     def call(self, operation: str, at: gast.AST, *args: gast.AST, keywords: tuple = ()) -> gast.Call:
@@ -62,7 +86,9 @@ class Lowering(gast.NodeTransformer):
         keywords = [self.visit(k) for k in node.keywords]
         if isinstance(node.func, gast.Attribute) and not self.module_path(node.func):
             target = self.visit(node.func.value)
-            return self.call("method", node, target, constant(node.func.attr, node.func), *args, keywords=keywords)
+            return self.call(
+                "method", node, target, constant(node.func.attr, node.func), *args, keywords=keywords
+            )
         return self.call("call", node, self.visit(node.func), *args, keywords=keywords)
 
     def module_path(self, node: gast.expr) -> bool:
@@ -84,7 +110,9 @@ class Lowering(gast.NodeTransformer):
     def index(self, node: gast.expr) -> gast.expr:
         """An index, slices as `stager.slice(...)`."""
         if isinstance(node, gast.Slice):
-            parts = [self.visit(p) if p else constant(None, node) for p in (node.lower, node.upper, node.step)]
+            parts = [
+                self.visit(p) if p else constant(None, node) for p in (node.lower, node.upper, node.step)
+            ]
             while len(parts) > 2 and node.step is None:
                 parts.pop()
             return self.call("slice", node, *parts)

@@ -1,8 +1,9 @@
 """Boolean masks as indices.
 
-In: an array and a bool array. Out: for reading, the positions of the true elements (their number is a new size); for
-writing, an elementwise choice.
+In: an array and a bool array. Out: for reading, the positions of the true elements (their number is a new
+size); for writing, an elementwise choice.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -30,7 +31,7 @@ _i64 = np.dtype("int64")
 def positions(here: Session, array: StagedArray, mask: StagedArray, axis: int) -> list[StagedArray]:
     """Index arrays of the true elements, one for each dim of the mask."""
     dims = mask.type.dims
-    want = array.type.dims[axis:axis + len(dims)]
+    want = array.type.dims[axis : axis + len(dims)]
     if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(dims, want)):
         raise IndexError(f"boolean index did not match indexed array: sizes {want} and {dims}")
     atom = here.emit(reshape, mask.read(), shape=(product(dims),)) if len(dims) != 1 else mask.read()
@@ -41,7 +42,7 @@ def positions(here: Session, array: StagedArray, mask: StagedArray, axis: int) -
     flat = here.emit(core_slice, order, literal(0), shape=(count,), step=(1,))
     out, rest = [], StagedArray(Box(here, flat))
     for k in range(len(dims)):
-        below = here.size(product(dims[k + 1:]))
+        below = here.size(product(dims[k + 1 :]))
         index = rest // below if k < len(dims) - 1 else rest
         out.append(StagedArray(Box(here, here.atom(index, _i64), origin="positions")))
         if k < len(dims) - 1:
@@ -59,6 +60,7 @@ def nonzero(here: Session, array: StagedArray) -> tuple:
 def update_mask(array: StagedArray, index: Any, symbol: str, value: Callable[[], Any]) -> bool:
     """`array[mask] op= value` without picking, where `value` is a scalar. False where that does not apply."""
     from .arithmetic import binary, is_number, operand
+
     mask = operand(index) if isinstance(index, (np.ndarray, StagedArray)) else None
     if not isinstance(mask, StagedArray) or mask.dtype != bool or mask.ndim == 0:
         return False
@@ -67,6 +69,7 @@ def update_mask(array: StagedArray, index: Any, symbol: str, value: Callable[[],
     if is_number(given):
         new = binary(symbol, array, given)
         from .arithmetic import check_castable
+
         check_castable(here, new, array, symbol)
         store_mask(here, array, mask, _Whole(here, new, array))
         return True
@@ -84,6 +87,7 @@ class _Whole:
 def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any) -> None:
     """`array[mask] = value`."""
     from .indexing import write_view
+
     dims = array.type.dims
     if any(isinstance(a, int) and isinstance(b, int) and a != b for a, b in zip(mask.type.dims, dims)):
         raise IndexError(f"boolean index did not match indexed array: sizes {dims} and {mask.type.dims}")
@@ -92,22 +96,27 @@ def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any)
         write_view(array, here.emit(select, test, value.atom, array.read()))
         return
     atom = here.atom(value, array.dtype)
-    rest = dims[mask.ndim:]
+    rest = dims[mask.ndim :]
     if atom.type.ndim > len(rest):
         ranks = here.emit(convert, mask.read(), dtype=_i64)
         if mask.ndim != 1:
             ranks = here.emit(reshape, ranks, shape=(product(mask.type.dims),))
-        ranks = here.emit(sub, here.emit(cumsum, ranks, axis=0, reverse=False),
-                          here.emit(broadcast, literal(1), shape=ranks.type.dims, axes=()))
+        ranks = here.emit(
+            sub,
+            here.emit(cumsum, ranks, axis=0, reverse=False),
+            here.emit(broadcast, literal(1), shape=ranks.type.dims, axes=()),
+        )
         ranks = here.emit(max_, ranks, here.emit(broadcast, literal(0), shape=ranks.type.dims, axes=()))
         if atom.type.dims[0] == 1:
             from .arithmetic import spread
+
             new = spread(here, here.emit(reshape, atom, shape=atom.type.dims[1:]), dims)
         else:
             new = here.emit(gather, atom, ranks, axes=(0,))
             new = here.emit(reshape, new, shape=dims) if new.type.dims != dims else new
     else:
         from .arithmetic import spread
+
         new = spread(here, atom, dims)
     write_view(array, here.emit(select, test, new, array.read()))
 

@@ -1,8 +1,9 @@
 """Two values of one variable, one from each side of a branch, as one value after it.
 
-In: pairs of values. Out: for each a function from the results of the `cond` to the joined value; and the tasks that make
-the operands of the `cond`, to be run in each side's region.
+In: pairs of values. Out: for each a function from the results of the `cond` to the joined value; and the
+tasks that make the operands of the `cond`, to be run in each side's region.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -53,7 +54,11 @@ class Merger:
             return lambda outs: a
         if isinstance(a, Poison) or isinstance(b, Poison):
             return lambda outs: a if isinstance(a, Poison) else b
-        if isinstance(a, (Undefined, Maybe)) or isinstance(b, (Undefined, Maybe)) or (a is None) != (b is None):
+        if (
+            isinstance(a, (Undefined, Maybe))
+            or isinstance(b, (Undefined, Maybe))
+            or (a is None) != (b is None)
+        ):
             return self.partial(a, b, name)
         if isinstance(a, StagedArray) and isinstance(b, StagedArray) and (a.ndim or b.ndim):
             return self.arrays(a, b, name)
@@ -62,7 +67,13 @@ class Merger:
                 return self.arrays(a, b, name)
             return self.numbers(a, b, name)
         found, other = container(a), container(b)
-        if found and other and found[0] is other[0] and len(found[1]) == len(other[1]) and _equal(found[2], other[2]):
+        if (
+            found
+            and other
+            and found[0] is other[0]
+            and len(found[1]) == len(other[1])
+            and _equal(found[2], other[2])
+        ):
             makers = [self.merge(x, y, name) for x, y in zip(found[1], other[1])]
             kind, _, metadata = found
             return lambda outs: self.here.born(kind.unflatten(metadata, [m(outs) for m in makers]))
@@ -94,6 +105,7 @@ class Merger:
             made = StagedArray(Box(here, outs[k]))
             made.box.phi = self.phi(a, b, name)
             return made
+
         return make
 
     def phi(self, a: StagedArray, b: StagedArray, name: str) -> Any:
@@ -110,13 +122,17 @@ class Merger:
 
     def partial(self, a: Any, b: Any, name: str) -> Maker:
         """A variable that one side has not bound (or left None)."""
-        here = self.here
-        missing = next(v.missing if isinstance(v, Maybe) else v for v in (a, b)
-                        if v is None or isinstance(v, (Undefined, Maybe)))
+        missing = next(
+            v.missing if isinstance(v, Maybe) else v
+            for v in (a, b)
+            if v is None or isinstance(v, (Undefined, Maybe))
+        )
         if isinstance(a, Undefined) and isinstance(b, Undefined):
             return lambda outs: a
-        values = [None if v is None or isinstance(v, Undefined) else v.value if isinstance(v, Maybe) else v
-                  for v in (a, b)]
+        values = [
+            None if v is None or isinstance(v, Undefined) else v.value if isinstance(v, Maybe) else v
+            for v in (a, b)
+        ]
         shape = values[0] if values[0] is not None else values[1]
         filled = [self.filler(shape) if v is None else v for v in values]
         if any(v is None for v in filled):
@@ -124,7 +140,9 @@ class Merger:
         inner = self.merge(filled[0], filled[1], name)
         if isinstance(missing, Undefined) and missing.label is None:
             return inner
-        flags = [v.flag if isinstance(v, Maybe) else not (v is None or isinstance(v, Undefined)) for v in (a, b)]
+        flags = [
+            v.flag if isinstance(v, Maybe) else not (v is None or isinstance(v, Undefined)) for v in (a, b)
+        ]
         flag = self.merge(flags[0], flags[1], f"{name}_bound")
         return lambda outs: Maybe(flag(outs), inner(outs), missing)
 
@@ -150,6 +168,7 @@ class _Filler(StagedArray):
 
     def __init__(self, dtype: np.dtype, dims: tuple, here: Session):
         from metaphrase.core.types import Array
+
         held = Box.__new__(Box)
         held.session, held.origin, held.phi, held.handles, held.known = here, None, None, [], None
         held.atom, held.version, held.region, held.label = None, 0, None, ()

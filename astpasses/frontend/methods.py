@@ -2,6 +2,7 @@
 
 In: a staged value and a name. Out: the attribute, or a function bound to the value.
 """
+
 from __future__ import annotations
 
 import functools
@@ -18,9 +19,14 @@ from .calls import call_value
 from .session import session
 from .values import Number, StagedArray
 
-FUNCTIONS: dict[str, Callable] = {name: getattr(np, name) for name in (
-    "sum mean prod max min argmax argmin any all var std cumsum cumprod dot reshape transpose ravel squeeze swapaxes "
-    "clip conj conjugate repeat take diagonal trace argsort searchsorted nonzero ptp round choose copy").split()}
+FUNCTIONS: dict[str, Callable] = {
+    name: getattr(np, name)
+    for name in (
+        "sum mean prod max min argmax argmin any all var std cumsum cumprod dot reshape transpose ravel "
+        "squeeze swapaxes clip conj conjugate repeat take diagonal trace argsort searchsorted nonzero ptp round "
+        "choose copy"
+    ).split()
+}
 
 
 class NoAttribute(SourceError, AttributeError):
@@ -38,8 +44,12 @@ def attribute(value: Any, name: str) -> Any:
     function = FUNCTIONS.get(name)
     if function is None:
         kind = "numpy.ndarray" if isinstance(value, StagedArray) else "number"
-        raise NoAttribute(f"'{kind}' object has no attribute {name!r} that metaphrase translates", session().span(),
-                          code="no-attribute", remedy="use a NumPy function that does the same")
+        raise NoAttribute(
+            f"'{kind}' object has no attribute {name!r} that metaphrase translates",
+            session().span(),
+            code="no-attribute",
+            remedy="use a NumPy function that does the same",
+        )
     if name in ("reshape", "transpose"):
         return functools.partial(_spread_arguments, function, value)
     return lambda *args, **keywords: call_value(function, (value, *args), keywords)
@@ -52,7 +62,8 @@ def _spread_arguments(function: Callable, value: Any, *args: Any, **keywords: An
     return call_value(function, (value, *args), keywords)
 
 
-# --- properties -----------------------------------------------------------------------------------------------------
+# --- properties ---
+
 
 def _transposed(value: Any) -> Any:
     return call_value(np.transpose, (value,), {}) if isinstance(value, StagedArray) else value
@@ -63,11 +74,18 @@ def _size(value: Any) -> Any:
 
 
 PROPERTIES: dict[str, Callable] = {
-    "T": _transposed, "mT": lambda x: call_value(np.swapaxes, (x, -1, -2), {}),
-    "real": lambda x: call_value(np.real, (x,), {}), "imag": lambda x: call_value(np.imag, (x,), {}),
-    "size": _size, "itemsize": lambda x: x.dtype.itemsize, "nbytes": lambda x: _size(x) * x.dtype.itemsize,
-    "flat": lambda x: call_value(np.ravel, (x,), {}), "base": lambda x: None,
-    "flags": lambda x: _Flags(x), "at": lambda x: _At(x)}
+    "T": _transposed,
+    "mT": lambda x: call_value(np.swapaxes, (x, -1, -2), {}),
+    "real": lambda x: call_value(np.real, (x,), {}),
+    "imag": lambda x: call_value(np.imag, (x,), {}),
+    "size": _size,
+    "itemsize": lambda x: x.dtype.itemsize,
+    "nbytes": lambda x: _size(x) * x.dtype.itemsize,
+    "flat": lambda x: call_value(np.ravel, (x,), {}),
+    "base": lambda x: None,
+    "flags": lambda x: _Flags(x),
+    "at": lambda x: _At(x),
+}
 
 
 class _Flags:
@@ -78,11 +96,13 @@ class _Flags:
         self.c_contiguous = not array.chain
 
 
-# --- methods --------------------------------------------------------------------------------------------------------
+# --- methods ---
+
 
 def astype(value: Any, dtype: Any, *args: Any, **ignored: Any) -> Any:
     """`x.astype(dtype)`: a converted copy."""
     from .creation import dtype_given
+
     here, kind = session(), dtype_given(dtype)
     atom = here.atom(value)
     made = here.emit(convert, atom, dtype=kind) if atom.type.dtype != kind else atom
@@ -91,6 +111,7 @@ def astype(value: Any, dtype: Any, *args: Any, **ignored: Any) -> Any:
 
 def flatten(value: StagedArray, order: str = "C") -> StagedArray:
     from .numpy_shapes import flatten as flat
+
     return flat(value, order)
 
 
@@ -134,8 +155,16 @@ def view(value: StagedArray, *args: Any) -> StagedArray:
 
 
 METHODS: dict[str, Callable] = {
-    "astype": astype, "flatten": flatten, "item": item, "tolist": tolist, "fill": fill, "sort": sort,
-    "is_integer": is_integer, "block_until_ready": block_until_ready, "view": view}
+    "astype": astype,
+    "flatten": flatten,
+    "item": item,
+    "tolist": tolist,
+    "fill": fill,
+    "sort": sort,
+    "is_integer": is_integer,
+    "block_until_ready": block_until_ready,
+    "view": view,
+}
 
 
 def store_attribute(target: StagedArray, name: str, value: Any) -> None:
@@ -143,11 +172,14 @@ def store_attribute(target: StagedArray, name: str, value: Any) -> None:
     if name == "flat":
         target[...] = call_value(np.broadcast_to, (value, target.shape), {})
         return
-    raise session().dtype_error(f"assignment to the attribute {name!r} of an array is not supported",
-                                remedy="use x.reshape(...) for another shape")
+    raise session().dtype_error(
+        f"assignment to the attribute {name!r} of an array is not supported",
+        remedy="use x.reshape(...) for another shape",
+    )
 
 
-# --- x.at[i].set(v) -------------------------------------------------------------------------------------------------
+# --- x.at[i].set(v) ---
+
 
 class _At:
     """`x.at[index]`, as JAX has it: `set add multiply ...` give a new array."""

@@ -1,8 +1,10 @@
 """Transformations called in staged code: `grad(f)(x)`, `vmap(f)(xs)`, a jitted function.
 
-In: an object whose type has `__metaphrase_stage__(args, kwargs) -> Staged` and the staged arguments. Out: its result. The
-function it holds is staged at once in a session of its own; what it takes from the outer staging comes back as captures.
+In: an object whose type has `__metaphrase_stage__(args, kwargs) -> Staged` and the staged arguments. Out:
+its result. The function it holds is staged at once in a session of its own; what it takes from the outer
+staging comes back as captures.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -26,6 +28,7 @@ def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) 
     for capture in found.captures:
         if isinstance(capture, Source):
             from .literals import capture_array
+
             capture = capture_array(here, capture.read(), capture)
         operands.append(here.atom(capture))
     operands += [here.atom(leaves[k]) for k in found.dynamic]
@@ -38,15 +41,19 @@ def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) 
 
 def _fit(here: Session, atom: Any, type_: Array) -> Any:
     from metaphrase.ops.shape import convert
+
     return atom if atom.type.dtype == type_.dtype else here.emit(convert, atom, dtype=type_.dtype)
 
 
 def _result(here: Session, found: Any, outs: tuple, leaves: list) -> Any:
     from .indexing import write_view
+
     for write in found.writes:
         if write.kind != "argument":
-            raise here.dtype_error("a transformed function changes an object that it was not given",
-                                   remedy="return the new value instead")
+            raise here.dtype_error(
+                "a transformed function changes an object that it was not given",
+                remedy="return the new value instead",
+            )
         write_view(leaves[write.target], outs[write.index])
     made = []
     for output in found.outputs:

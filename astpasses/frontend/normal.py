@@ -14,11 +14,13 @@ In: a function. Out: `Normal(node, source, names)`; `text()` prints it, and the 
                                             return result
 
 The grammar that holds afterwards, in this function and those nested in it:
-  statement  = target `=` e | name op`=` e | name `[` e `]` op`=` e | `if` e: block `else`: block | `while` e: block
-             | `for` name `in` e: block [`if` flags: `break`] | def | with | try | assert | raise | del | import | pass | e
+  statement  = target `=` e | target op`=` e | `if` e: block `else`: block | `while` e: block
+             | `for` name `in` e: block [`if` flags: `break`]
+             | def | with | try | assert | raise | del | import | pass | e
   body       = statements [`return` e]
   expression : no chained comparison, no `:=` outside comprehensions
 """
+
 from __future__ import annotations
 
 import functools
@@ -74,7 +76,13 @@ def _as_def(node: gast.Lambda) -> list:
 def normalise(node: gast.FunctionDef, names: Names) -> gast.FunctionDef:
     """Bring one function, and those nested in it, into normal form, in place."""
     node.returns = None
-    for arg in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]:
+    for arg in [
+        *node.args.posonlyargs,
+        *node.args.args,
+        *node.args.kwonlyargs,
+        node.args.vararg,
+        node.args.kwarg,
+    ]:
         if arg is not None:
             arg.annotation = None
     lowered = lower_jumps(node.body, names)
@@ -86,18 +94,22 @@ def normalise(node: gast.FunctionDef, names: Names) -> gast.FunctionDef:
 
 
 def _nested(body: list) -> list[gast.FunctionDef]:
-    """Functions defined directly in this body, at any depth of statements; methods of classes stay as they are."""
+    """Functions defined directly in this body, at any depth of statements; methods of classes stay as they
+    are."""
     found = []
     for node in body:
         if isinstance(node, gast.FunctionDef):
             found.append(node)
         elif not isinstance(node, gast.ClassDef):
-            found += _nested([c for c in gast.iter_child_nodes(node) if isinstance(c, (gast.stmt, gast.ExceptHandler))])
+            found += _nested(
+                [c for c in gast.iter_child_nodes(node) if isinstance(c, (gast.stmt, gast.ExceptHandler))]
+            )
     return found
 
 
 def check_grammar(node: gast.FunctionDef) -> None:
     """The promises of the normal form; a failure here is a fault of this package."""
+
     def visit(statement: gast.AST, last_in_for: bool) -> None:
         assert not isinstance(statement, (gast.Continue, gast.AnnAssign)), statement
         assert not (isinstance(statement, (gast.For, gast.While)) and statement.orelse), "loop else"

@@ -1,8 +1,9 @@
 """NumPy's ufuncs on staged values, and what all calls with `out=` share.
 
-In: the arguments of `np.f(...)`. Out: staged values. A ufunc is answered by the library of `ops`, else by the primitive that
-names it among its spellings: a new primitive needs no entry here.
+In: the arguments of `np.f(...)`. Out: staged values. A ufunc is answered by the library of `ops`, else by
+the primitive that names it among its spellings: a new primitive needs no entry here.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -21,9 +22,10 @@ from .values import Number, StagedArray
 
 def ufunc_handler(function: np.ufunc) -> Callable:
     """The handler of a ufunc: promotion, broadcasting, `out`, `where` and `dtype`."""
+
     def handler(*args: Any, out: Any = None, where: Any = True, dtype: Any = None, **keywords: Any) -> Any:
         if len(args) > function.nin:
-            args, out = args[:function.nin], args[function.nin]
+            args, out = args[: function.nin], args[function.nin]
         if isinstance(out, tuple):
             out = out[0] if len(out) == 1 else out
         if not has_staged((args, out, where)) and not any(isinstance(a, (np.ndarray, list)) for a in args):
@@ -31,11 +33,13 @@ def ufunc_handler(function: np.ufunc) -> Callable:
         values = [operand(a) for a in args]
         if dtype is not None:
             from .methods import astype
+
             values = [astype(v, dtype) if hasattr(v, "dtype") else np.dtype(dtype).type(v) for v in values]
         result = _apply(function, values)
         if where is not True:
             result = call_value(np.where, (where, result, out if out is not None else result), {})
         return result if out is None else store_out(out, result)
+
     return handler
 
 
@@ -45,8 +49,12 @@ def _apply(function: np.ufunc, values: list) -> Any:
         return rule(*values)
     if function in SPELLED:
         return elementwise(SPELLED[function], values, resolve(function, [dtype_of(v) for v in values]))
-    raise UnsupportedError(f"numpy.{function.__name__} has no translation yet", session().span(),
-                           code="no-translation", remedy="write it with functions that have one")
+    raise UnsupportedError(
+        f"numpy.{function.__name__} has no translation yet",
+        session().span(),
+        code="no-translation",
+        remedy="write it with functions that have one",
+    )
 
 
 def store_out(out: Any, result: Any) -> Any:
@@ -54,6 +62,7 @@ def store_out(out: Any, result: Any) -> Any:
     here = session()
     out = operand(out)
     from .indexing import write_view
+
     if not isinstance(out, StagedArray):
         raise TypeError("return arrays must be of ArrayType")
     dims = broadcast_dims([dims_of(result), out.type.dims])
@@ -63,7 +72,8 @@ def store_out(out: Any, result: Any) -> Any:
     return out
 
 
-# --- questions about values -------------------------------------------------------------------------------------
+# --- questions about values ---
+
 
 @handles(np.result_type)
 def result_type(*args: Any) -> np.dtype:

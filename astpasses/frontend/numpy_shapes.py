@@ -1,8 +1,9 @@
 """Functions that give views: reshape, transpose, squeeze, broadcast_to, split, flip, ...
 
-In: arrays. Out: views where NumPy gives views, copies where it copies. Functions that only copy are answered by the
-library of `ops`.
+In: arrays. Out: views where NumPy gives views, copies where it copies. Functions that only copy are
+answered by the library of `ops`.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -49,7 +50,9 @@ def is_contiguous(x: StagedArray) -> bool:
 
 
 @handles(np.reshape)
-def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> StagedArray:
+def reshape(
+    a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None
+) -> StagedArray:
     here, x = session(), as_array(a)
     shape = newshape if shape is None else shape
     given = list(shape) if isinstance(shape, (tuple, list)) else [shape]
@@ -114,8 +117,11 @@ def moveaxis(a: Any, source: Any, destination: Any) -> StagedArray:
 @handles(np.squeeze)
 def squeeze(a: Any, axis: Any = None) -> StagedArray:
     x = as_array(a)
-    gone = [k for k, d in enumerate(x.type.dims) if isinstance(d, int) and d == 1] if axis is None else axes_of(
-        axis, x.ndim)
+    gone = (
+        [k for k, d in enumerate(x.type.dims) if isinstance(d, int) and d == 1]
+        if axis is None
+        else axes_of(axis, x.ndim)
+    )
     if any(x.type.dims[k] != 1 for k in gone):
         raise ValueError("cannot select an axis to squeeze out which has size not equal to one")
     return view(x, Reshape(tuple(d for k, d in enumerate(x.type.dims) if k not in gone)))
@@ -136,7 +142,9 @@ def broadcast_to(a: Any, shape: Any, subok: bool = False) -> StagedArray:
     here, x = session(), as_array(a)
     dims = dims_given(here, shape)
     if broadcast_dims([x.type.dims, dims]) != dims:
-        raise here.shape_error(f"operands could not be broadcast together with remapped shapes: {x.type.dims} and {dims}")
+        raise here.shape_error(
+            f"operands could not be broadcast together with remapped shapes: {x.type.dims} and {dims}"
+        )
     if x.type.dims == dims:
         return StagedArray(x.box, x.chain, x.type, False)
     offset = len(dims) - x.ndim
@@ -165,7 +173,8 @@ def atleast_2d(*arrays: Any) -> Any:
     return made[0] if len(made) == 1 else made
 
 
-# --- splitting and turning ------------------------------------------------------------------------------------------
+# --- splitting and turning ---
+
 
 @handles(np.split, np.array_split)
 def split(a: Any, sections: Any, axis: int = 0) -> list:
@@ -176,6 +185,7 @@ def split(a: Any, sections: Any, axis: int = 0) -> list:
         total = x.type.dims[at]
         if not isinstance(total, int):
             from .demand import need_concrete
+
             total = need_concrete(here.size(total), "the size of the array that is split", int)
         if total % sections:
             each, extra = divmod(total, sections)

@@ -1,8 +1,10 @@
 """The stager that converted code calls: each operation of the control stage on staged values.
 
-In: what user code holds, staged or not. Out: the same by Python's rules for Python values, and Lets for staged ones.
-Outside of any staging the operations are those of `plain.py`, so converted functions still run on NumPy.
+In: what user code holds, staged or not. Out: the same by Python's rules for Python values, and Lets for
+staged ones. Outside of any staging the operations are those of `plain.py`, so converted functions still run
+on NumPy.
 """
+
 from __future__ import annotations
 
 import operator
@@ -38,8 +40,14 @@ def _settle(value: Any) -> Any:
     here = session()
     if isinstance(value, Poison):
         from metaphrase.source import UnsupportedError
-        raise UnsupportedError(value.reason, here.span(), code="join", remedy="give it one type on every path",
-                               notes=(("the paths meet here", value.span),))
+
+        raise UnsupportedError(
+            value.reason,
+            here.span(),
+            code="join",
+            remedy="give it one type on every path",
+            notes=(("the paths meet here", value.span),),
+        )
     if isinstance(value, Undefined):
         if here.in_region():
             raise BranchRaised(value.error(), here.span())
@@ -71,7 +79,7 @@ class StagedStager(PlainStager):
     def __init__(self, outer: Outer):
         self.outer = outer
 
-    # --- names --------------------------------------------------------------------------------------------------
+    # --- names ---
 
     def use(self, value: Any) -> Any:
         return settled(value) if current_session() else super().use(value)
@@ -101,24 +109,29 @@ class StagedStager(PlainStager):
             dim = value.type.dims[0] if value.ndim else None
             if isinstance(dim, int) and dim != count:
                 word = "too many" if dim > count else "not enough"
-                raise ValueError(f"{word} values to unpack (expected {count})" if dim > count else
-                                 f"{word} values to unpack (expected {count}, got {dim})")
+                raise ValueError(
+                    f"{word} values to unpack (expected {count})"
+                    if dim > count
+                    else f"{word} values to unpack (expected {count}, got {dim})"
+                )
             if dim is not None and not isinstance(dim, int):
                 return tuple(value[k] for k in range(count))
         return value
 
-    # --- calls and loads ----------------------------------------------------------------------------------------
+    # --- calls and loads ---
 
     def call(self, function: Callable, /, *args: Any, **keywords: Any) -> Any:
         if current_session() is None:
             return function(*args, **keywords)
         from .calls import call_value
+
         return call_value(settled(function), args, keywords)
 
     def method(self, target: Any, name: str, /, *args: Any, **keywords: Any) -> Any:
         if current_session() is None:
             return getattr(target, name)(*args, **keywords)
         from .calls import call_method
+
         return call_method(settled(target), name, args, keywords)
 
     def attribute(self, target: Any, name: str) -> Any:
@@ -127,6 +140,7 @@ class StagedStager(PlainStager):
             return getattr(target, name)
         target = settled(target)
         from .literals import load_attribute
+
         return settled(load_attribute(here, target, name))
 
     def item(self, container: Any, index: Any) -> Any:
@@ -134,9 +148,10 @@ class StagedStager(PlainStager):
         if here is None:
             return container[index]
         from .literals import load_item
+
         return settled(load_item(here, settled(container), settled(index)))
 
-    # --- stores -------------------------------------------------------------------------------------------------
+    # --- stores ---
 
     def store_item(self, value: Any, container: Any, index: Any) -> None:
         here = current_session()
@@ -152,8 +167,13 @@ class StagedStager(PlainStager):
         if isinstance(index, Number):
             index = operator.index(index)
         if isinstance(container, (list, dict)):
-            fits = isinstance(container, dict) and index in container or isinstance(container, list) and isinstance(
-                index, int) and -len(container) <= index < len(container)
+            fits = (
+                isinstance(container, dict)
+                and index in container
+                or isinstance(container, list)
+                and isinstance(index, int)
+                and -len(container) <= index < len(container)
+            )
             if isinstance(container, list) and isinstance(index, int) and index < 0:
                 index += len(container)
             here.journal.note(ItemLocation(container, index) if fits else StructureLocation(container))
@@ -172,6 +192,7 @@ class StagedStager(PlainStager):
         if here is not None:
             if isinstance(target, StagedArray) and name in ("real", "imag", "flat", "shape", "T"):
                 from .methods import store_attribute
+
                 store_attribute(target, name, value)
                 return
             here.journal.note(AttributeLocation(target, name))
@@ -191,6 +212,7 @@ class StagedStager(PlainStager):
         container, index = settled(container), settled(index)
         if isinstance(container, StagedArray):
             from .masks import update_mask
+
             if update_mask(container, index, symbol, value):
                 return
         old = self.item(container, index)
@@ -206,7 +228,7 @@ class StagedStager(PlainStager):
             here.journal.note(StructureLocation(old))
         return INPLACE[symbol](old, value)
 
-    # --- truth --------------------------------------------------------------------------------------------------
+    # --- truth ---
 
     def and_(self, first: Any, *rest: Callable[[], Any]) -> Any:
         if current_session() is None:
@@ -246,8 +268,9 @@ class StagedStager(PlainStager):
         if current_session() is None:
             return value in container
         value, container = settled(value), settled(container)
-        if isinstance(container, (tuple, list)) and (isinstance(value, Staged) or any(
-                isinstance(c, Staged) for c in container)):
+        if isinstance(container, (tuple, list)) and (
+            isinstance(value, Staged) or any(isinstance(c, Staged) for c in container)
+        ):
             return self.or_(False, *[lambda c=c: value == c for c in container])
         if isinstance(container, StagedArray):
             return (container == value).any()
@@ -267,8 +290,13 @@ class StagedStager(PlainStager):
             return
         if known is None:
             text, values = assertion_text(message())
-            here.emit(check, truth_atom(here, test), *map(here.atom, values), exception="AssertionError",
-                      message=text)
+            here.emit(
+                check,
+                truth_atom(here, test),
+                *map(here.atom, values),
+                exception="AssertionError",
+                message=text,
+            )
             return
         text = message()
         error = AssertionError(*([] if text is None else [text]))
@@ -296,12 +324,15 @@ class StagedStager(PlainStager):
 
     def unknown_effect(self, what: str) -> None:
         from .signals import TrialOver
+
         here = session()
         raise TrialOver(f"{what} can't be undone, should the loop or branch be staged again", here.span())
 
-    # --- regions ------------------------------------------------------------------------------------------------
+    # --- regions ---
 
-    def if_(self, test: Any, then: Callable, otherwise: Callable, get: Callable, set: Callable, names: tuple) -> None:
+    def if_(
+        self, test: Any, then: Callable, otherwise: Callable, get: Callable, set: Callable, names: tuple
+    ) -> None:
         if current_session() is None:
             (then if test else otherwise)()
             return
@@ -317,12 +348,21 @@ class StagedStager(PlainStager):
             super().while_(test, body, get, set, names)
             return
         from .iteration import run_while
+
         run_while(test, body, get, set, names)
 
-    def for_(self, iterable: Any, body: Callable, get: Callable, set: Callable, names: tuple,
-             stop: Callable | None = None) -> None:
+    def for_(
+        self,
+        iterable: Any,
+        body: Callable,
+        get: Callable,
+        set: Callable,
+        names: tuple,
+        stop: Callable | None = None,
+    ) -> None:
         if current_session() is None:
             super().for_(iterable, body, get, set, names, stop)
             return
         from .iteration import run_for
+
         run_for(settled(iterable), body, get, set, names, stop)

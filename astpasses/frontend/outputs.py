@@ -2,6 +2,7 @@
 
 In: the user's result and the journal. Out: results of the Function, and how they become the user's values.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -48,15 +49,25 @@ class Collector:
 
     def output(self, leaf: Any) -> Output:
         from .operations import settled
+
         if isinstance(leaf, Maybe) and leaf.missing is None:
-            raise UnsupportedError("the function returns None on some paths and a value on others",
-                                   self.here.span(), code="join", remedy="return a value on every path")
+            raise UnsupportedError(
+                "the function returns None on some paths and a value on others",
+                self.here.span(),
+                code="join",
+                remedy="return a value on every path",
+            )
         leaf = settled(leaf)
         if isinstance(leaf, np.ndarray):
             leaf = self.here.lift(leaf)
         if not isinstance(leaf, Staged):
             return Output("static", value=leaf)
-        if isinstance(leaf, StagedArray) and leaf.session is self.here and not leaf.chain and leaf.box.phi is None:
+        if (
+            isinstance(leaf, StagedArray)
+            and leaf.session is self.here
+            and not leaf.chain
+            and leaf.box.phi is None
+        ):
             origin = leaf.box.origin
             if isinstance(origin, tuple) and origin[0] == "argument":
                 return Output("argument", origin[1])
@@ -79,14 +90,20 @@ class Collector:
             elif isinstance(location, CellLocation | AttributeLocation):
                 if not self.here.is_fresh(location.owner, 0) and self.outlives(location):
                     raise UnsupportedError(
-                        f"the function changes {location.describe()}, which outlives the call", location.span,
-                        code="outer-write", remedy="return the new value instead")
+                        f"the function changes {location.describe()}, which outlives the call",
+                        location.span,
+                        code="outer-write",
+                        remedy="return the new value instead",
+                    )
             elif id(location.owner) in self.containers:
                 out.append(self.container_write(location))
             elif id(location.owner) in self.here.roots:
                 raise UnsupportedError(
-                    f"the function changes {location.describe()} that it was not given", location.span,
-                    code="outer-write", remedy="pass it as an argument, or return the new value")
+                    f"the function changes {location.describe()} that it was not given",
+                    location.span,
+                    code="outer-write",
+                    remedy="pass it as an argument, or return the new value",
+                )
         return out
 
     def outlives(self, location: Any) -> bool:
@@ -99,8 +116,11 @@ class Collector:
         box = location.owner
         self.here.refresh(box)
         origin = box.origin
-        first = next(old for where, old in self.here.journal.notes
-                     if isinstance(where, BoxLocation) and where.owner is box)
+        first = next(
+            old
+            for where, old in self.here.journal.notes
+            if isinstance(where, BoxLocation) and where.owner is box
+        )
         if box.atom is first or origin is None or isinstance(origin, str):
             return None
         index = self.add(box.atom).index

@@ -1,10 +1,12 @@
 """From a function object to its gast node, found by place in the whole parsed file.
 
-In: a Python function or lambda. Out: `Source(node, file, class_name)`; `NoSource` when there is none or it is ambiguous.
+In: a Python function or lambda. Out: `Source(node, file, class_name)`; `NoSource` when there is none or it
+is ambiguous.
 
-The file is parsed as it stands, never dedented, so lines and columns are the user's. Text comes through `linecache`,
-which also knows notebook cells and the REPL.
+The file is parsed as it stands, never dedented, so lines and columns are the user's. Text comes through
+`linecache`, which also knows notebook cells and the REPL.
 """
+
 from __future__ import annotations
 
 import ast
@@ -57,7 +59,7 @@ def _characters(tree: ast.AST, lines: list[str]) -> None:
     for node in ast.walk(tree):
         for line, column in (("lineno", "col_offset"), ("end_lineno", "end_col_offset")):
             if getattr(node, line, None) is not None:
-                text = lines[getattr(node, line) - 1].encode()[:getattr(node, column)]
+                text = lines[getattr(node, line) - 1].encode()[: getattr(node, column)]
                 setattr(node, column, len(text.decode(errors="replace")))
 
 
@@ -104,7 +106,9 @@ def unmangled(code: types.CodeType, node: Definition) -> list[str]:
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
     names = list(code.co_varnames[:count])
     spelled = argument_names(node.args)
-    return [s if n.endswith(s) and s.startswith("__") else n for n, s in zip(names, spelled)] + names[len(spelled):]
+    return [s if n.endswith(s) and s.startswith("__") else n for n, s in zip(names, spelled)] + names[
+        len(spelled) :
+    ]
 
 
 def argument_names(args: gast.arguments) -> list[str]:
@@ -117,8 +121,13 @@ def _same_place(node: Definition, code: types.CodeType) -> bool:
     """Whether the instructions of `code` lie within `node`'s body, and reach both of its ends."""
     places = [p for p in code.co_positions() if None not in p and p[0] > 0 and p[2] >= 0]
     body = node.body if isinstance(node, gast.Lambda) else node.body[-1]
-    inside = [p for p in places if (p[0], p[2]) >= (body.lineno, body.col_offset)
-              and (p[1], p[3]) <= (body.end_lineno, body.end_col_offset)]
+    inside = [
+        p
+        for p in places
+        if (p[0], p[2]) >= (body.lineno, body.col_offset)
+        and (p[1], p[3]) <= (body.end_lineno, body.end_col_offset)
+    ]
     ends = {(p[1], p[3]) for p in inside}
     return (body.end_lineno, body.end_col_offset) in ends and min(
-        ((p[0], p[2]) for p in inside), default=None) == (body.lineno, body.col_offset)
+        ((p[0], p[2]) for p in inside), default=None
+    ) == (body.lineno, body.col_offset)

@@ -1,8 +1,9 @@
 """An array that may be one of several: which one is known when the program runs.
 
-In: candidates, each with the staged flag that it is the one. Out: writes to the array reach the candidate, writes to the
-candidate reach the array.
+In: candidates, each with the staged flag that it is the one. Out: writes to the array reach the candidate,
+writes to the candidate reach the array.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -35,6 +36,7 @@ class Phi:
     def written(self, here: Any, box: Box) -> None:
         """Hand a write on to the candidate that it is."""
         from .indexing import write_box
+
         for k, (flag, candidate, _) in enumerate(self.choices):
             if candidate.alive():
                 write_box(here, candidate, _choose(here, flag, box.atom, candidate.atom))
@@ -42,16 +44,20 @@ class Phi:
 
 
 class UnknownAlias:
-    """The array may be `candidate`, and no flag says so: writing to either while both are in use is refused."""
+    """The array may be `candidate`, and no flag says so: writing to either while both are in use is
+    refused."""
 
     def __init__(self, candidate: Box, name: str, span: Span | None):
         self.candidate, self.version, self.name, self.span = candidate, candidate.version, name, span
 
     def refuse(self, here: Any) -> UnsupportedError:
         return UnsupportedError(
-            f"'{self.name}' may or may not share memory with an array that is written to", here.span(),
-            remedy="copy one of them: x = x.copy()", code="alias",
-            notes=(("it depends on how this loop runs", self.span),))
+            f"'{self.name}' may or may not share memory with an array that is written to",
+            here.span(),
+            remedy="copy one of them: x = x.copy()",
+            code="alias",
+            notes=(("it depends on how this loop runs", self.span),),
+        )
 
     def refresh(self, here: Any, box: Box) -> None:
         if self.candidate.version != self.version and self.candidate.alive():

@@ -4,6 +4,7 @@ In: what the control stage's text calls. Out: what Python itself would do.
 
     from metaphrase.astpasses.frontend.plain import stager
 """
+
 from __future__ import annotations
 
 import operator
@@ -12,9 +13,20 @@ from contextlib import contextmanager
 from typing import Any
 
 INPLACE: dict[str, Callable[[Any, Any], Any]] = {
-    "+": operator.iadd, "-": operator.isub, "*": operator.imul, "/": operator.itruediv, "//": operator.ifloordiv,
-    "%": operator.imod, "**": operator.ipow, "@": operator.imatmul, "&": operator.iand, "|": operator.ior,
-    "^": operator.ixor, "<<": operator.ilshift, ">>": operator.irshift}
+    "+": operator.iadd,
+    "-": operator.isub,
+    "*": operator.imul,
+    "/": operator.itruediv,
+    "//": operator.ifloordiv,
+    "%": operator.imod,
+    "**": operator.ipow,
+    "@": operator.imatmul,
+    "&": operator.iand,
+    "|": operator.ior,
+    "^": operator.ixor,
+    "<<": operator.ilshift,
+    ">>": operator.irshift,
+}
 
 
 class Undefined:
@@ -29,7 +41,9 @@ class Undefined:
         return f"<{self.label or 'nothing'}: not bound>"
 
     def error(self) -> UnboundLocalError:
-        return UnboundLocalError(f"cannot access local variable '{self.label}' where it is not associated with a value")
+        return UnboundLocalError(
+            f"cannot access local variable '{self.label}' where it is not associated with a value"
+        )
 
 
 class PlainStager:
@@ -142,15 +156,24 @@ class PlainStager:
     def attempt(self) -> Iterator[None]:
         yield
 
-    def if_(self, test: Any, then: Callable, otherwise: Callable, get: Callable, set: Callable, names: tuple) -> None:
+    def if_(
+        self, test: Any, then: Callable, otherwise: Callable, get: Callable, set: Callable, names: tuple
+    ) -> None:
         (then if test else otherwise)()
 
     def while_(self, test: Callable, body: Callable, get: Callable, set: Callable, names: tuple) -> None:
         while test():
             body()
 
-    def for_(self, iterable: Any, body: Callable, get: Callable, set: Callable, names: tuple,
-             stop: Callable | None = None) -> None:
+    def for_(
+        self,
+        iterable: Any,
+        body: Callable,
+        get: Callable,
+        set: Callable,
+        names: tuple,
+        stop: Callable | None = None,
+    ) -> None:
         for element in iterable:
             body(element)
             if stop is not None and stop():

@@ -1,7 +1,9 @@
 """Constructs that are refused by their look, collected over a function and reported together.
 
-In: a gast function and its file. Out: a list of `UnsupportedError`s, each with a place, one cause, one remedy, a code.
+In: a gast function and its file. Out: a list of `UnsupportedError`s, each with a place, one cause, one
+remedy, a code.
 """
+
 from __future__ import annotations
 
 import gast
@@ -13,19 +15,33 @@ STATEMENTS: dict[type, tuple[str, str, str]] = {
     gast.Await: ("async-function", "`await` can't be translated", "call a plain function"),
     gast.AsyncFor: ("async-function", "`async for` can't be translated", "write a plain `for`"),
     gast.AsyncWith: ("async-function", "`async with` can't be translated", "write a plain `with`"),
-    gast.Global: ("global-write", "a function that assigns a global variable can't be translated",
-                  "return the new value and let the caller assign it"),
+    gast.Global: (
+        "global-write",
+        "a function that assigns a global variable can't be translated",
+        "return the new value and let the caller assign it",
+    ),
     gast.Match: ("match", "`match` is not supported", "write the cases as `if`/`elif` tests"),
     gast.Yield: ("generator", "a generator can't be translated", "return a list or an array of the values"),
-    gast.YieldFrom: ("generator", "a generator can't be translated", "return a list or an array of the values"),
+    gast.YieldFrom: (
+        "generator",
+        "a generator can't be translated",
+        "return a list or an array of the values",
+    ),
     gast.ImportFrom: ("", "", ""),
 }
 NAMES: dict[str, tuple[str, str, str]] = {
-    "locals": ("frame-access", "`locals()` reads names that the translation keeps elsewhere", "build the dict by hand"),
+    "locals": (
+        "frame-access",
+        "`locals()` reads names that the translation keeps elsewhere",
+        "build the dict by hand",
+    ),
     "eval": ("eval", "`eval` runs text that can't be translated", "write the expression as code"),
     "exec": ("eval", "`exec` runs text that can't be translated", "write the statements as code"),
-    "vars": ("frame-access", "`vars()` reads names that the translation keeps elsewhere",
-             "name the attributes that are meant"),
+    "vars": (
+        "frame-access",
+        "`vars()` reads names that the translation keeps elsewhere",
+        "name the attributes that are meant",
+    ),
 }
 
 
@@ -55,7 +71,9 @@ class _Visitor(gast.NodeVisitor):
         self.found: list[SourceError] = []
 
     def refuse(self, node: gast.AST, code: str, message: str, remedy: str) -> None:
-        self.found.append(UnsupportedError(message, span_of(node, self.file, self.function), remedy=remedy, code=code))
+        self.found.append(
+            UnsupportedError(message, span_of(node, self.file, self.function), remedy=remedy, code=code)
+        )
 
     def visit(self, node: gast.AST) -> None:
         entry = STATEMENTS.get(type(node))
@@ -65,7 +83,9 @@ class _Visitor(gast.NodeVisitor):
 
     def visit_ImportFrom(self, node: gast.ImportFrom) -> None:
         if any(alias.name == "*" for alias in node.names):
-            self.refuse(node, "import-star", "`import *` hides which names it binds", "import the names that are used")
+            self.refuse(
+                node, "import-star", "`import *` hides which names it binds", "import the names that are used"
+            )
 
     def visit_Call(self, node: gast.Call) -> None:
         if isinstance(node.func, gast.Name) and node.func.id in NAMES and not node.args:
@@ -78,19 +98,29 @@ class _Visitor(gast.NodeVisitor):
         for statement in node.finalbody:
             for child in gast.walk(statement):
                 if isinstance(child, (gast.Return, gast.Break, gast.Continue)):
-                    self.refuse(child, "jump-in-finally", "a jump out of `finally` can't be translated",
-                                "move it after the `try` statement")
+                    self.refuse(
+                        child,
+                        "jump-in-finally",
+                        "a jump out of `finally` can't be translated",
+                        "move it after the `try` statement",
+                    )
         self.generic_visit(node)
 
     def visit_Delete(self, node: gast.Delete) -> None:
         for target in node.targets:
             if isinstance(target, gast.Attribute):
-                self.refuse(target, "delete-attribute", "`del` of an attribute is not supported", "set it to None")
+                self.refuse(
+                    target, "delete-attribute", "`del` of an attribute is not supported", "set it to None"
+                )
         self.generic_visit(node)
 
     def visit_Lambda(self, node: gast.Lambda) -> None:
         for child in gast.walk(node.body):
             if isinstance(child, gast.NamedExpr):
-                self.refuse(child, "walrus-in-lambda", "`:=` inside a lambda is not supported",
-                            "write the lambda as a `def`")
+                self.refuse(
+                    child,
+                    "walrus-in-lambda",
+                    "`:=` inside a lambda is not supported",
+                    "write the lambda as a `def`",
+                )
         self.generic_visit(node)

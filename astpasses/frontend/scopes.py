@@ -1,8 +1,9 @@
 """Which names a piece of normal form binds, reads, closes over, and which are live where.
 
-In: gast statements. Out: sets of names; `Liveness` also leaves `live_out` (and, on loops and branches, `live_in`) on
-the statements it visits, as tables keyed by node.
+In: gast statements. Out: sets of names; `Liveness` also leaves `live_out` (and, on loops and branches,
+`live_in`) on the statements it visits, as tables keyed by node.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
@@ -75,8 +76,13 @@ def declared(body: Iterable[gast.AST], kind: type) -> set[str]:
 
 
 def declared_anywhere(body: Iterable[gast.AST]) -> set[str]:
-    return {name for root in body for node in gast.walk(root) if isinstance(node, gast.Nonlocal)
-            for name in node.names}
+    return {
+        name
+        for root in body
+        for node in gast.walk(root)
+        if isinstance(node, gast.Nonlocal)
+        for name in node.names
+    }
 
 
 def closed_over(body: Iterable[gast.AST]) -> set[str]:

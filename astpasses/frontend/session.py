@@ -1,8 +1,10 @@
 """One staging under way: the regions that are open, what was captured, where we are in the user's source.
 
-In: operations on staged values. Out: Lets in the builder of the innermost region, stamped with the user's place and
-named by the user's names. Sessions nest: a transformation called in staged code stages its function in a new one.
+In: operations on staged values. Out: Lets in the builder of the innermost region, stamped with the user's
+place and named by the user's names. Sessions nest: a transformation called in staged code stages its
+function in a new one.
 """
+
 from __future__ import annotations
 
 import logging
@@ -48,7 +50,8 @@ def session() -> Session:
 
 @dataclass
 class Decisions:
-    """What restarts have settled: arguments pinned to their values, and verdicts on loops by place and call path."""
+    """What restarts have settled: arguments pinned to their values, and verdicts on loops by place and call
+    path."""
 
     pinned: set[int] = field(default_factory=set)
     unrolled: dict[tuple, str] = field(default_factory=dict)
@@ -57,7 +60,8 @@ class Decisions:
 
 
 class Region:
-    """A builder that is being filled. `fresh`: mutable Python objects made inside. `symbols`: sizes bound inside."""
+    """A builder that is being filled. `fresh`: mutable Python objects made inside. `symbols`: sizes bound
+    inside."""
 
     def __init__(self, name: str, mark: int):
         self.builder, self.mark = Builder(name), mark
@@ -86,7 +90,7 @@ class Session:
         self.outer_cells: list[types.CellType] = []
         self.relations: dict[Any, tuple] = {}
 
-    # --- the stack of sessions and regions ----------------------------------------------------------------------
+    # --- the stack of sessions and regions ---
 
     def __enter__(self) -> Session:
         if not hasattr(_threads, "sessions"):
@@ -126,12 +130,13 @@ class Session:
         return thing
 
     def label(self, box: Box) -> tuple:
-        """A key for the box last made at a place of the program, the same each time a loop body is staged again."""
+        """A key for the box last made at a place of the program, the same each time a loop body is staged
+        again."""
         label = (self.span(), tuple(self.path))
         self.newest[label] = box
         return label
 
-    # --- places -------------------------------------------------------------------------------------------------
+    # --- places ---
 
     def place(self) -> tuple[Span | None, str | None]:
         """Where the user's program is, and the name that the value being made will have."""
@@ -152,7 +157,7 @@ class Session:
     def span(self) -> Span | None:
         return self.place()[0]
 
-    # --- recording ----------------------------------------------------------------------------------------------
+    # --- recording ---
 
     def emit(self, primitive: Primitive, *args: Any, **attributes: Any) -> Any:
         """Bind one Let in the innermost region; a Var, or a tuple of them."""
@@ -200,13 +205,14 @@ class Session:
             atom.name = hint
         return StagedArray(Box(self, atom))
 
-    # --- values to atoms ----------------------------------------------------------------------------------------
+    # --- values to atoms ---
 
     def atom(self, value: Any, dtype: Any = None) -> Atom:
         """The core value of a staged or concrete value, converted to `dtype` if given."""
         found = self._atom(value, dtype)
         if dtype is not None and found.type.dtype != dtype:
             from metaphrase.ops.shape import convert
+
             if isinstance(found, Literal):
                 return Literal(found.value.astype(dtype))
             return self.emit(convert, found, dtype=np.dtype(dtype))
@@ -228,6 +234,7 @@ class Session:
             return self.lift(value).read()
         if isinstance(value, (list, tuple)):
             from .creation import array_from
+
             return array_from(value).read()
         raise self.dtype_error(f"a {type(value).__name__} is not a number or an array")
 
@@ -242,7 +249,9 @@ class Session:
             raise self.dtype_error(str(error)) from None
         atom = literal(value[()]) if value.ndim == 0 else None
         if atom is None:
-            (atom,) = self.regions[0].builder.bind(constant, (), {"value": ConstantArray(value)}, span=self.span())
+            (atom,) = self.regions[0].builder.bind(
+                constant, (), {"value": ConstantArray(value)}, span=self.span()
+            )
         box = Box(self, atom)
         box.known = value
         made = StagedArray(box)
@@ -288,7 +297,7 @@ class Session:
         for dim in type_.dims:
             self.regions[0].symbols |= symbols(dim)
 
-    # --- sizes --------------------------------------------------------------------------------------------------
+    # --- sizes ---
 
     def size(self, dim: DimLike) -> Any:
         """A dim as user code sees it: a Python int, or a staged int that knows its dim."""

@@ -1,7 +1,10 @@
-"""How the parts of the stager speak to each other. None of these is an `Exception`: user code can't swallow them.
+"""How the parts of the stager speak to each other. None of these is an `Exception`: user code can't swallow
+them.
 
-In: what was met. Out: who catches it: a trial (`TrialOver`), the staging loop (`Restart`), the caller (`SourceError`).
+In: what was met. Out: who catches it: a trial (`TrialOver`), the staging loop (`Restart`), the caller
+(`SourceError`).
 """
+
 from __future__ import annotations
 
 from metaphrase.source import Span
@@ -12,7 +15,8 @@ class StagerSignal(BaseException):
 
 
 class NeedConcrete(StagerSignal):
-    """Python asked for the value of something that is only known when the program runs. `roots`: where it comes from."""
+    """Python asked for the value of something that is only known when the program runs. `roots`: where it
+    comes from."""
 
     def __init__(self, roots: set[tuple], why: str, span: Span | None, remedy: str = ""):
         super().__init__(why)
@@ -20,7 +24,8 @@ class NeedConcrete(StagerSignal):
 
 
 class TrialOver(StagerSignal):
-    """A trial can't go on; what it did is undone. `reason` goes into the log, or into the error of last resort."""
+    """A trial can't go on; what it did is undone. `reason` goes into the log, or into the error of last
+    resort."""
 
     def __init__(self, reason: str, span: Span | None = None, remedy: str = ""):
         super().__init__(reason)

@@ -1,8 +1,9 @@
 """`a:b:s` against a dim: Python's clamping, with bounds that may be staged.
 
-In: a slice and a dim. Out: (start atom, length, step). A length whose bounds are staged is a new size, unless the
-difference of the bounds is known: x[i:i + 3] has 3 elements.
+In: a slice and a dim. Out: (start atom, length, step). A length whose bounds are staged is a new size,
+unless the difference of the bounds is known: x[i:i + 3] has 3 elements.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -25,6 +26,7 @@ def resolve_slice(here: Session, index: slice, dim: DimLike) -> tuple[Atom, DimL
     step = 1 if index.step is None else index.step
     if not isinstance(step, (int, np.integer)):
         from .demand import need_concrete
+
         step = need_concrete(step, "the step of a slice", int)
     step = int(step)
     if step == 0:
@@ -37,6 +39,7 @@ def resolve_slice(here: Session, index: slice, dim: DimLike) -> tuple[Atom, DimL
         if start is None and stop is None and step == -1:
             return here.dim_atom(dim - 1), dim, -1
         from .demand import need_concrete
+
         bad = next((b for b in (start, stop) if isinstance(b, Number)), None) or here.size(dim)
         need_concrete(bad, "a bound of a slice that runs backwards", int)
     low, low_value = _position(here, start, dim, 0)

@@ -1,8 +1,9 @@
 """How to read a captured value again: from a global, a closure cell, an item or attribute of another source.
 
-In: where a value was found while staging. Out: `read()` gives what stands there now; `Guard.holds()` says whether that is
-what staging relied on.
+In: where a value was found while staging. Out: `read()` gives what stands there now; `Guard.holds()` says
+whether that is what staging relied on.
 """
+
 from __future__ import annotations
 
 import types
@@ -30,6 +31,7 @@ class GlobalSource(Source):
 
     def read(self) -> Any:
         import builtins
+
         return self.globals[self.name] if self.name in self.globals else getattr(builtins, self.name)
 
     def key(self) -> Hashable:
@@ -104,7 +106,8 @@ class AttributeSource(Source):
 
 @dataclass(eq=False)
 class Guard:
-    """What staging relied on. `kind`: "value" (an immutable value), "object" (identity), "structure" (type and keys)."""
+    """What staging relied on. `kind`: "value" (an immutable value), "object" (identity), "structure" (type
+    and keys)."""
 
     source: Source
     kind: str
@@ -123,7 +126,9 @@ class Guard:
         return same_static(now, self.expected)
 
     def __str__(self) -> str:
-        return f"{self.source} is {self.expected!r}" if self.kind == "value" else f"{self.source} is what it was"
+        return (
+            f"{self.source} is {self.expected!r}" if self.kind == "value" else f"{self.source} is what it was"
+        )
 
 
 def structure(value: Any) -> Any:

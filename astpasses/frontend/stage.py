@@ -1,4 +1,5 @@
-"""Staging by execution: a Python function, converted, is run with abstract arrays; what it does is a core program.
+"""Staging by execution: a Python function, converted, is run with abstract arrays; what it does is a core
+program.
 
 In: a function, arguments (arrays, numbers, types of arrays, or any static Python values). Out: `Staged`.
 
@@ -9,6 +10,7 @@ In: a function, arguments (arrays, numbers, types of arrays, or any static Pytho
 
 Where staging turns out to need the value of a number, that argument is pinned to it and staging begins again.
 """
+
 from __future__ import annotations
 
 import inspect
@@ -35,8 +37,13 @@ from .values import Box, Number, StagedArray
 _RESTARTS = 64
 
 
-def stage(function: Callable, args: Sequence[Any] = (), kwargs: Mapping[str, Any] | None = None, *,
-          static: Collection[int | str] = ()) -> Staged:
+def stage(
+    function: Callable,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    static: Collection[int | str] = (),
+) -> Staged:
     """Stage a call of `function`. `static`: positions and names of arguments that are taken as they are."""
     decisions = Decisions()
     for _ in range(_RESTARTS):
@@ -44,14 +51,19 @@ def stage(function: Callable, args: Sequence[Any] = (), kwargs: Mapping[str, Any
             return _Staging(function, tuple(args), dict(kwargs or {}), frozenset(static), decisions).run()
         except Restart:
             continue
-    raise UnsupportedError("staging does not settle: too many arguments are needed as Python values",
-                           code="restarts", remedy="mark the arguments static")
+    raise UnsupportedError(
+        "staging does not settle: too many arguments are needed as Python values",
+        code="restarts",
+        remedy="mark the arguments static",
+    )
 
 
 class _Staging:
     """One attempt, under the decisions of earlier ones."""
 
-    def __init__(self, function: Callable, args: tuple, kwargs: dict, static: frozenset, decisions: Decisions):
+    def __init__(
+        self, function: Callable, args: tuple, kwargs: dict, static: frozenset, decisions: Decisions
+    ):
         self.function, self.args, self.kwargs, self.static = function, args, kwargs, static
         self.decisions = decisions
         self.here = Session(_name(function), decisions)
@@ -108,17 +120,31 @@ class _Staging:
         params = [param for _, param in captures] + self.params
         function = close(here.regions[0], here.regions[0].builder.name, params, collector.results)
         here.journal.undo(0)
-        return Staged(function, tuple(source for source, _ in captures), self.in_tree, out_tree,
-                      tuple(here.guards.values()), tuple(writes), tuple(outputs), tuple(self.dynamic),
-                      tuple(self.fixed), tuple(self.weak), tuple(sorted(self.decisions.pinned)))
+        return Staged(
+            function,
+            tuple(source for source, _ in captures),
+            self.in_tree,
+            out_tree,
+            tuple(here.guards.values()),
+            tuple(writes),
+            tuple(outputs),
+            tuple(self.dynamic),
+            tuple(self.fixed),
+            tuple(self.weak),
+            tuple(sorted(self.decisions.pinned)),
+        )
 
-    # --- arguments ----------------------------------------------------------------------------------------------
+    # --- arguments ---
 
     def arguments(self) -> list[Any]:
         names = self.leaf_names()
         frozen = self.static_leaves()
-        return [self.fix(k, leaf) if k in frozen or k in self.decisions.pinned else self.argument(k, leaf, names[k])
-                for k, leaf in enumerate(self.leaves)]
+        return [
+            self.fix(k, leaf)
+            if k in frozen or k in self.decisions.pinned
+            else self.argument(k, leaf, names[k])
+            for k, leaf in enumerate(self.leaves)
+        ]
 
     def fix(self, k: int, leaf: Any) -> Any:
         self.fixed.append((k, leaf))
@@ -179,24 +205,33 @@ class _Staging:
             here.origins[param] = ("argument", k)
         return Number(here, param, python)
 
-    # --- pinning ------------------------------------------------------------------------------------------------
+    # --- pinning ---
 
     def pin(self, need: NeedConcrete) -> BaseException:
-        """Restart with the needed numbers pinned and their loops unrolled; or the error when that can't help."""
+        """Restart with the needed numbers pinned and their loops unrolled; or the error when that can't
+        help."""
         arguments = {root[1] for root in need.roots if root[0] == "argument"}
         loops = {root[1] for root in need.roots if root[0] == "loop"} - set(self.decisions.unrolled)
         known = all(isinstance(self.leaves[k], (int, float, complex)) for k in arguments)
         hopeless = any(root[0] in ("array", "size", "carry") for root in need.roots) or not known
         if hopeless or not (arguments or loops):
             return UnsupportedError(
-                f"the program needs {need.why} here, which is only known when it runs", need.span,
-                remedy=need.remedy or "make the argument static, or compute with array operations", code="concrete")
+                f"the program needs {need.why} here, which is only known when it runs",
+                need.span,
+                remedy=need.remedy or "make the argument static, or compute with array operations",
+                code="concrete",
+            )
         for k in arguments:
             self.decisions.pinned.add(k)
-            log.info("%s: argument leaf %d is pinned to %r: %s is needed", need.span, k, self.leaves[k], need.why)
+            log.info(
+                "%s: argument leaf %d is pinned to %r: %s is needed", need.span, k, self.leaves[k], need.why
+            )
         if len(self.decisions.pinned) > 8:
-            log.warning("%s: %d arguments are pinned to their values; each new value is staged anew",
-                        need.span, len(self.decisions.pinned))
+            log.warning(
+                "%s: %d arguments are pinned to their values; each new value is staged anew",
+                need.span,
+                len(self.decisions.pinned),
+            )
         for site in loops:
             self.decisions.unrolled[site] = need.why
         return Restart()
@@ -220,14 +255,21 @@ def _type_of_leaf(leaf: Any) -> tuple[Array, type | None] | None:
             dtype_name(leaf.dtype)
         except (CoreTypeError, TypeError):
             return None
-        weak = {"i": int, "f": float, "c": complex}.get(np.dtype(leaf.dtype).kind) if getattr(
-            leaf, "weak_type", False) else None
+        weak = (
+            {"i": int, "f": float, "c": complex}.get(np.dtype(leaf.dtype).kind)
+            if getattr(leaf, "weak_type", False)
+            else None
+        )
         return Array(np.dtype(leaf.dtype), tuple(leaf.shape)), weak
     return None
 
 
 def _name(function: Any) -> str:
-    name = getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", None) or "function"
+    name = (
+        getattr(function, "__name__", None)
+        or getattr(getattr(function, "func", None), "__name__", None)
+        or "function"
+    )
     return name if name.isidentifier() else "function"
 
 

@@ -1,13 +1,15 @@
 """What staging gives: a closed Function, and how its parameters and results relate to the user's values.
 
-    Staged.function   params = captures, then dynamic leaves of the arguments; results = result leaves, then written leaves
-    Staged.captures   one a capture: a `Source` to read the array from at each call; in a nested staging the staged value
-                      of the outer one
-    Staged.dynamic    numbers of the leaves of (args, kwargs) that are parameters, in order
-    Staged.static     (leaf number, value) of the others: part of the signature
-    Staged.outputs    one an output leaf: how to get it back
-    Staged.writes     what the program stores into objects that existed before the call
+Staged.function   params = captures, then dynamic leaves of the arguments; results = result leaves, then
+written leaves Staged.captures   one a capture: a `Source` to read the array from at each call; in a nested
+staging the staged value
+                  of the outer one
+Staged.dynamic    numbers of the leaves of (args, kwargs) that are parameters, in order
+Staged.static     (leaf number, value) of the others: part of the signature
+Staged.outputs    one an output leaf: how to get it back
+Staged.writes     what the program stores into objects that existed before the call
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -24,9 +26,9 @@ from .sources import Guard
 class Output:
     """One leaf of the result.
 
-    `kind`: "result" (`index` counts among the Function's results; `python` is the type of a Python number), "static"
-    (`value` itself), "argument" (the object given as leaf number `index`), "capture" (the object that capture number
-    `index` reads).
+    `kind`: "result" (`index` counts among the Function's results; `python` is the type of a Python number),
+    "static" (`value` itself), "argument" (the object given as leaf number `index`), "capture" (the object
+    that capture number `index` reads).
     """
 
     kind: str
@@ -39,9 +41,10 @@ class Output:
 class Write:
     """A store to replay after the call.
 
-    `kind`: "argument" (array leaf `target`), "capture" (array of capture `target`): its content becomes result `index`.
-    "item": `target` is the path of keys to a container in (args, kwargs) and `key` the item; "structure": the whole
-    container at that path. Their new value is `tree` unflattened with `outputs`.
+    `kind`: "argument" (array leaf `target`), "capture" (array of capture `target`): its content becomes
+    result `index`. "item": `target` is the path of keys to a container in (args, kwargs) and `key` the
+    item; "structure": the whole container at that path. Their new value is `tree` unflattened with
+    `outputs`.
     """
 
     kind: str
@@ -77,14 +80,18 @@ class Staged:
             raise TypeError(f"arguments have the structure {tree}, staging saw {self.in_tree}")
         return self.capture_values() + [leaves[k] for k in self.dynamic]
 
-    def result(self, values: Sequence[Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None) -> Any:
+    def result(
+        self, values: Sequence[Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
+    ) -> Any:
         """The user's result from the Function's results; writes are replayed into the arguments first."""
         leaves = tree_util.tree_leaves((tuple(args), dict(kwargs or {})))
         for write in self.writes:
             self._replay(write, values, leaves, (tuple(args), dict(kwargs or {})))
         return self._tree(self.out_tree, self.outputs, values, leaves)
 
-    def _tree(self, tree: Any, outputs: Sequence[Output], values: Sequence[Any], leaves: Sequence[Any]) -> Any:
+    def _tree(
+        self, tree: Any, outputs: Sequence[Output], values: Sequence[Any], leaves: Sequence[Any]
+    ) -> Any:
         made = []
         for output in outputs:
             if output.kind == "result":
@@ -107,8 +114,11 @@ class Staged:
             return
         container = arguments
         for key in write.target:
-            container = getattr(container, key.name) if hasattr(key, "name") else container[
-                key.key if hasattr(key, "key") else key.idx]
+            container = (
+                getattr(container, key.name)
+                if hasattr(key, "name")
+                else container[key.key if hasattr(key, "key") else key.idx]
+            )
         new = self._tree(write.tree, write.outputs, values, leaves)
         if write.kind == "item":
             container[write.key] = new

@@ -1,4 +1,5 @@
 """Every table of handlers, loaded once: importing this module registers them all."""
+
 from . import (  # noqa: F401
     builtin_calls,
     creation,

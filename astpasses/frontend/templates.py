@@ -5,6 +5,7 @@ Out: a list of statements (or one expression), located at the node they replace.
 
     statements("if not flag: rest", at=node, flag="stopped", rest=[...])
 """
+
 from __future__ import annotations
 
 import ast
@@ -93,7 +94,9 @@ def copy_of(node: Any) -> Any:
         return [copy_of(x) for x in node]
     if not isinstance(node, gast.AST):
         return node
-    new = type(node)(**{field: copy_of(getattr(node, field)) for field in node._fields if hasattr(node, field)})
+    new = type(node)(
+        **{field: copy_of(getattr(node, field)) for field in node._fields if hasattr(node, field)}
+    )
     for attribute in LOCATION:
         if hasattr(node, attribute):
             setattr(new, attribute, getattr(node, attribute))

@@ -2,6 +2,7 @@
 
 In: an f-string's parts. Out: a `Text`, which messages of `raise`, `assert` and `print` take apart again.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -17,11 +18,13 @@ class Text(str):
 def staged_text(template: str, values: tuple) -> Any:
     """`template.format(*values)`, put off for the values that are staged scalars."""
     from .values import Number, Staged, StagedArray
+
     if not any(isinstance(v, Staged) for v in values):
         return template.format(*values)
     pieces: list[str] = []
     shown: list[Any] = []
     import string
+
     at = iter(values)
     for literal, field, spec, conversion in string.Formatter().parse(template):
         pieces.append(literal.replace("{", "{{").replace("}", "}}"))

@@ -1,13 +1,16 @@
 """Staged values: what user code holds in the place of numbers and arrays while it is staged.
 
-In: atoms of the core program. Out: objects on which Python's operators, methods and iteration record operations.
+In: atoms of the core program. Out: objects on which Python's operators, methods and iteration record
+operations.
 
-`Number`       a scalar, immutable. `python` is its Python type (weak: bool, int, float, complex) or None for a NumPy
+`Number`       a scalar, immutable. `python` is its Python type (weak: bool, int, float, complex) or None
+for a NumPy
                scalar. `dim`, for integers: the symbolic expression it equals, over sizes and loop indices.
 `StagedArray`  a NumPy array: a view (chain of steps) of a `Box`, which holds the current value.
 `Maybe`        a value that only some paths have bound, with the staged flag that says so.
 `Poison`       two values that could not be joined; using it is the error.
 """
+
 from __future__ import annotations
 
 import weakref
@@ -23,13 +26,27 @@ from metaphrase.core.types import Array
 if TYPE_CHECKING:
     from .session import Session
 
-BINARY = {"add": "+", "sub": "-", "mul": "*", "truediv": "/", "floordiv": "//", "mod": "%", "pow": "**", "matmul": "@",
-          "and": "&", "or": "|", "xor": "^", "lshift": "<<", "rshift": ">>"}
+BINARY = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "matmul": "@",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "lshift": "<<",
+    "rshift": ">>",
+}
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
 class Staged:
-    """What numbers and arrays share. Operators, and NumPy's own dispatch as a net behind the table of calls."""
+    """What numbers and arrays share. Operators, and NumPy's own dispatch as a net behind the table of
+    calls."""
 
     __slots__ = ()
     session: Session
@@ -37,54 +54,67 @@ class Staged:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
         from .calls import call_value
+
         return call_value(ufunc if method == "__call__" else getattr(ufunc, method), args, keywords)
 
     def __array_function__(self, function: Any, types: Any, args: tuple, keywords: dict) -> Any:
         from .calls import call_value
+
         return call_value(function, args, keywords)
 
     def __bool__(self) -> bool:
         from .demand import truth_value
+
         return truth_value(self)
 
     def __index__(self) -> int:
         from .demand import need_concrete
+
         return need_concrete(self, "the value of an integer (an index, a size, a count)", int)
 
     def __int__(self) -> int:
         from .demand import need_concrete
+
         return need_concrete(self, "the value of an int", int)
 
     def __float__(self) -> float:
         from .demand import need_concrete
+
         return need_concrete(self, "the value of a float", float)
 
     def __complex__(self) -> complex:
         from .demand import need_concrete
+
         return need_concrete(self, "the value of a complex number", complex)
 
     def __array__(self, *args: Any, **keywords: Any) -> Any:
         from .demand import need_concrete
+
         return need_concrete(self, "the values of an array", np.ndarray)
 
     def __format__(self, spec: str) -> str:
         from .demand import need_concrete
+
         return need_concrete(self, "the text of a value", str)
 
     def __neg__(self) -> Any:
         from .arithmetic import unary
+
         return unary("neg", self)
 
     def __pos__(self) -> Any:
         from .arithmetic import unary
+
         return unary("pos", self)
 
     def __abs__(self) -> Any:
         from .arithmetic import unary
+
         return unary("abs", self)
 
     def __invert__(self) -> Any:
         from .arithmetic import unary
+
         return unary("invert", self)
 
     def __divmod__(self, other: Any) -> Any:
@@ -95,17 +125,21 @@ class Staged:
 
     def __round__(self, digits: int | None = None) -> Any:
         from .arithmetic import round_python
+
         return round_python(self, digits)
 
 
 def _binary(symbol: str) -> tuple:
     def forward(self: Staged, other: Any) -> Any:
         from .arithmetic import binary
+
         return binary(symbol, self, other)
 
     def backward(self: Staged, other: Any) -> Any:
         from .arithmetic import binary
+
         return binary(symbol, other, self)
+
     return forward, backward
 
 
@@ -150,6 +184,7 @@ class Number(Staged):
         if name.startswith("__"):
             raise AttributeError(name)
         from .methods import attribute
+
         return attribute(self, name)
 
 
@@ -201,18 +236,22 @@ class StagedArray(Staged):
 
     def __len__(self) -> int:
         from .demand import length
+
         return length(self)
 
     def __iter__(self) -> Iterator:
         from .iteration import iterate_array
+
         return iterate_array(self)
 
     def __getitem__(self, index: Any) -> Any:
         from .indexing import get_item
+
         return get_item(self, index)
 
     def __setitem__(self, index: Any, value: Any) -> None:
         from .indexing import set_item
+
         set_item(self, index, value)
 
     def __contains__(self, value: Any) -> Any:
@@ -225,13 +264,16 @@ class StagedArray(Staged):
         if name.startswith("__"):
             raise AttributeError(name)
         from .methods import attribute
+
         return attribute(self, name)
 
 
 def _inplace(symbol: str) -> Any:
     def operation(self: StagedArray, other: Any) -> StagedArray:
         from .arithmetic import inplace
+
         return inplace(symbol, self, other)
+
     return operation
 
 
@@ -247,6 +289,7 @@ class Unsettled:
 
     def _settled(self) -> Any:
         from .operations import settled
+
         return settled(self)
 
     def __bool__(self) -> bool:
@@ -275,11 +318,13 @@ class Unsettled:
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
         from .operations import settled
+
         return getattr(ufunc, method)(*map(settled, args), **keywords)
 
 
 def _of_settled(name: str) -> tuple:
     import operator
+
     operation = getattr(operator, f"__{name}__")
 
     def forward(self: Unsettled, other: Any) -> Any:
@@ -287,6 +332,7 @@ def _of_settled(name: str) -> tuple:
 
     def backward(self: Unsettled, other: Any) -> Any:
         return operation(other, self._settled())
+
     return forward, backward
 
 

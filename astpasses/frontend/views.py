@@ -1,8 +1,10 @@
-"""Steps from an array to a view of it. Each reads the view out of the base, and puts a new view back into the base.
+"""Steps from an array to a view of it. Each reads the view out of the base, and puts a new view back into
+the base.
 
-In: the base's atom. Out: the view's atom; or the base with the view replaced. Indices are in bounds: whoever makes the
-step has checked them.
+In: the base's atom. Out: the view's atom; or the base with the view replaced. Indices are in bounds:
+whoever makes the step has checked them.
 """
+
 from __future__ import annotations
 
 from dataclasses import dataclass

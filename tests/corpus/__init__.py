@@ -4,10 +4,13 @@ A theme is a module of module-level functions in plain Python and NumPy, decorat
 
     CASES = [(function, args), ...]        # args: a tuple; arrays in it are copied before each call
 
-A function may stand in it several times. In: nothing. Out: `cases()`, all (name, function, args), named `theme.function` with a number if repeated.
+A function may stand in it several times. In: nothing. Out: `cases()`, all (name, function, args), named
+`theme.function` with a number if repeated.
 
-A new construct is one function here; a bug is a function here first. `rejected/` holds constructs that are refused.
+A new construct is one function here; a bug is a function here first. `rejected/` holds constructs that are
+refused.
 """
+
 from __future__ import annotations
 
 import copy
@@ -17,8 +20,21 @@ from typing import Any
 
 import numpy as np
 
-THEMES = ("branches", "whiles", "fors", "returns", "stores", "closures", "trees", "scalars", "shapes", "reductions",
-          "indexing", "kernels", "objects")
+THEMES = (
+    "branches",
+    "whiles",
+    "fors",
+    "returns",
+    "stores",
+    "closures",
+    "trees",
+    "scalars",
+    "shapes",
+    "reductions",
+    "indexing",
+    "kernels",
+    "objects",
+)
 
 
 def cases(*themes: str) -> Iterator[tuple[str, Callable, tuple]]:
@@ -46,8 +62,11 @@ def alike(a: Any, b: Any, tolerance: float = 1e-12) -> bool:
         x, y = np.asarray(a), np.asarray(b)
         if x.dtype != y.dtype or x.shape != y.shape:
             return False
-        return bool(np.allclose(x, y, tolerance, tolerance, equal_nan=True)) if x.dtype.kind in "fc" else bool(
-            np.array_equal(x, y))
+        return (
+            bool(np.allclose(x, y, tolerance, tolerance, equal_nan=True))
+            if x.dtype.kind in "fc"
+            else bool(np.array_equal(x, y))
+        )
     if hasattr(a, "__dict__"):
         return type(a) is type(b) and alike(vars(a), vars(b), tolerance)
     return bool(a == b)

@@ -1,4 +1,5 @@
 """Branches on values: if, elif, else, ternaries, `and`/`or`/`not`, chained comparisons."""
+
 import numpy as np
 
 
@@ -23,7 +24,7 @@ def ternary(x, y):
 
 
 def nested_ternary(x):
-    return 1.0 if x > 2 else 2.0 * x if x > 1 else x ** 2
+    return 1.0 if x > 2 else 2.0 * x if x > 1 else x**2
 
 
 def both(x, y):
@@ -165,14 +166,47 @@ def clamp(x, low, high):
 
 _A = np.array([1.0, -2.0, 3.0])
 CASES = [
-    (absolute, (2.0,)), (absolute, (-2.0,)), (three_ways, (2.0,)), (three_ways, (0.5,)), (three_ways, (-1.0,)),
-    (ternary, (2.0, 1.0)), (ternary, (1.0, 2.0)), (nested_ternary, (3.0,)), (nested_ternary, (1.5,)),
-    (nested_ternary, (0.5,)), (both, (1.0, 2.0)), (both, (-1.0, 2.0)), (both, (0.0, 2.0)), (between, (0.5,)),
-    (between, (1.5,)), (between, (7.0,)), (lazy_guard, (_A, 0)), (lazy_guard, (_A, 5)), (not_positive, (-1.0,)),
-    (only_then, (3.0,)), (branch_on_array, (_A,)), (branch_on_array, (-_A,)), (branch_in_place, (_A,)),
-    (branch_in_place, (-_A,)), (two_names, (1.0,)), (two_names, (-1.0,)), (static_flag, (1.0, True)),
-    (static_flag, (1.0, False)), (relu, (_A,)), (leaky, (-2.0,)), (deep, (1.0, -1.0)), (deep, (3.0, -1.0)),
-    (and_or_values, (1.0, -1.0)), (same_in_both, (-4.0,)), (int_or_float, (2.0,)), (int_or_float, (-2.0,)),
-    (truth_of_number, (2.0, 3)), (truth_of_number, (0.0, 0)), (any_all, (_A,)), (any_all, (_A - 9,)),
-    (early_default, (1.0,)), (clamp, (5.0, 0.0, 1.0)), (clamp, (0.5, 0.0, 1.0)),
+    (absolute, (2.0,)),
+    (absolute, (-2.0,)),
+    (three_ways, (2.0,)),
+    (three_ways, (0.5,)),
+    (three_ways, (-1.0,)),
+    (ternary, (2.0, 1.0)),
+    (ternary, (1.0, 2.0)),
+    (nested_ternary, (3.0,)),
+    (nested_ternary, (1.5,)),
+    (nested_ternary, (0.5,)),
+    (both, (1.0, 2.0)),
+    (both, (-1.0, 2.0)),
+    (both, (0.0, 2.0)),
+    (between, (0.5,)),
+    (between, (1.5,)),
+    (between, (7.0,)),
+    (lazy_guard, (_A, 0)),
+    (lazy_guard, (_A, 5)),
+    (not_positive, (-1.0,)),
+    (only_then, (3.0,)),
+    (branch_on_array, (_A,)),
+    (branch_on_array, (-_A,)),
+    (branch_in_place, (_A,)),
+    (branch_in_place, (-_A,)),
+    (two_names, (1.0,)),
+    (two_names, (-1.0,)),
+    (static_flag, (1.0, True)),
+    (static_flag, (1.0, False)),
+    (relu, (_A,)),
+    (leaky, (-2.0,)),
+    (deep, (1.0, -1.0)),
+    (deep, (3.0, -1.0)),
+    (and_or_values, (1.0, -1.0)),
+    (same_in_both, (-4.0,)),
+    (int_or_float, (2.0,)),
+    (int_or_float, (-2.0,)),
+    (truth_of_number, (2.0, 3)),
+    (truth_of_number, (0.0, 0)),
+    (any_all, (_A,)),
+    (any_all, (_A - 9,)),
+    (early_default, (1.0,)),
+    (clamp, (5.0, 0.0, 1.0)),
+    (clamp, (0.5, 0.0, 1.0)),
 ]

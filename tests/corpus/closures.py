@@ -1,4 +1,5 @@
 """Calls of functions, lambdas, closures, methods; captured arrays and Python values."""
+
 import functools
 import operator
 
@@ -36,6 +37,7 @@ def uses_table(x):
 def inner_function(x):
     def scaled(y):
         return y * x
+
     return scaled(2.0) + scaled(x)
 
 
@@ -45,6 +47,7 @@ def inner_with_loop(x):
         for _ in range(n):
             out = out * y
         return out
+
     return power(x, 5) + power(2 * x, 10)
 
 
@@ -94,7 +97,7 @@ def made_function(x):
 
 def partials(x):
     add = functools.partial(operator.add, 2.0)
-    power = functools.partial(lambda b, e: b ** e, e=3)
+    power = functools.partial(lambda b, e: b**e, e=3)
     return add(x) * power(x)
 
 
@@ -129,6 +132,7 @@ def defaults(x, scale=2.0, *, shift=1.0):
 def star_arguments(x):
     def f(a, *rest, k=1, **more):
         return a + sum(rest) * k + more["z"]
+
     return f(x, x, x, k=3, z=x)
 
 
@@ -141,6 +145,7 @@ def closure_over_array(x):
 
     def dot(v):
         return (w * v).sum()
+
     return dot(x) + dot(w)
 
 
@@ -163,10 +168,29 @@ def integral_of_gaussian(a):
 
 _X = np.array([1.0, -2.0, 3.0])
 CASES = [
-    (call_helper, (2.0,)), (call_branchy, (2.0,)), (uses_global, (_X,)), (uses_table, (_X,)), (inner_function, (2.0,)),
-    (inner_with_loop, (1.1,)), (lambdas, (0.5,)), (lambdas, (2.5,)), (counter, (6,)), (accumulate_in_cell, (_X,)),
-    (higher_order, (square, 3.0)), (higher_order, (branchy_helper, -3.0)), (made_function, (4.0,)), (partials, (2.0,)),
-    (recursion, (1.0, 5)), (map_filter_reduce, (2.0,)), (comprehension, (2.0,)), (generator_sum, (2.0,)),
-    (dict_comprehension, (2.0,)), (defaults, (3.0,)), (star_arguments, (2.0,)), (keyword_call, (2.0,)),
-    (closure_over_array, (_X,)), (sort_by_key, (2.0,)), (integral_of_gaussian, (1.5,)),
+    (call_helper, (2.0,)),
+    (call_branchy, (2.0,)),
+    (uses_global, (_X,)),
+    (uses_table, (_X,)),
+    (inner_function, (2.0,)),
+    (inner_with_loop, (1.1,)),
+    (lambdas, (0.5,)),
+    (lambdas, (2.5,)),
+    (counter, (6,)),
+    (accumulate_in_cell, (_X,)),
+    (higher_order, (square, 3.0)),
+    (higher_order, (branchy_helper, -3.0)),
+    (made_function, (4.0,)),
+    (partials, (2.0,)),
+    (recursion, (1.0, 5)),
+    (map_filter_reduce, (2.0,)),
+    (comprehension, (2.0,)),
+    (generator_sum, (2.0,)),
+    (dict_comprehension, (2.0,)),
+    (defaults, (3.0,)),
+    (star_arguments, (2.0,)),
+    (keyword_call, (2.0,)),
+    (closure_over_array, (_X,)),
+    (sort_by_key, (2.0,)),
+    (integral_of_gaussian, (1.5,)),
 ]

@@ -1,4 +1,5 @@
 """Loops over ranges and arrays."""
+
 import numpy as np
 
 
@@ -170,7 +171,7 @@ def reversed_sum(x):
 
 def index_after(x):
     i = -1
-    for i in range(len(x)):
+    for i in range(len(x)):  # noqa: B007
         pass
     return i
 
@@ -206,10 +207,34 @@ def swap(x, n):
 _X = np.array([1.0, -2.0, 3.0, 4.0, 5.0, -6.0])
 _M = np.arange(12.0).reshape(3, 4) - 3
 CASES = [
-    (total, (10, 1.5)), (total, (1, 1.5)), (factorial, (6,)), (horner, (_X, 0.5)), (backwards, (_X,)), (stepped, (_X,)),
-    (with_break, (_X, 4.0)), (with_continue, (_X,)), (find, (_X, 4.0)), (find, (_X, 7.0)), (for_else, (_X, 4.0)),
-    (for_else, (_X, 9.0)), (rows_of_matrix, (_M,)), (write_rows, (_M,)), (enumerated, (_X,)), (zipped, (_X, _X + 1)),
-    (triangle, (7,)), (three_deep, (_M,)), (fibonacci, (20,)), (last_value, (_X,)), (list_of_arrays, (_X,)),
-    (small_unrolled, (1.0,)), (build_list, (_X,)), (running_max, (_X,)), (reversed_sum, (_X,)), (index_after, (_X,)),
-    (int_array_total, (np.arange(7),)), (nested_break, (_M,)), (swap, (_X, 5)), (swap, (_X, 4)),
+    (total, (10, 1.5)),
+    (total, (1, 1.5)),
+    (factorial, (6,)),
+    (horner, (_X, 0.5)),
+    (backwards, (_X,)),
+    (stepped, (_X,)),
+    (with_break, (_X, 4.0)),
+    (with_continue, (_X,)),
+    (find, (_X, 4.0)),
+    (find, (_X, 7.0)),
+    (for_else, (_X, 4.0)),
+    (for_else, (_X, 9.0)),
+    (rows_of_matrix, (_M,)),
+    (write_rows, (_M,)),
+    (enumerated, (_X,)),
+    (zipped, (_X, _X + 1)),
+    (triangle, (7,)),
+    (three_deep, (_M,)),
+    (fibonacci, (20,)),
+    (last_value, (_X,)),
+    (list_of_arrays, (_X,)),
+    (small_unrolled, (1.0,)),
+    (build_list, (_X,)),
+    (running_max, (_X,)),
+    (reversed_sum, (_X,)),
+    (index_after, (_X,)),
+    (int_array_total, (np.arange(7),)),
+    (nested_break, (_M,)),
+    (swap, (_X, 5)),
+    (swap, (_X, 4)),
 ]

@@ -1,4 +1,5 @@
 """Reading parts of arrays."""
+
 import numpy as np
 
 
@@ -19,13 +20,13 @@ def out_of_range(x, i):
 
 
 def staged_slices(x, i):
-    return x[i:].sum(), x[:i].sum(), x[i:i + 2], x[-i:].sum()
+    return x[i:].sum(), x[:i].sum(), x[i : i + 2], x[-i:].sum()
 
 
 def windows(x):
     s = 0.0
     for i in range(len(x) - 2):
-        w = x[i:i + 3]
+        w = x[i : i + 3]
         s += w.max() * w.mean()
     return s
 
@@ -33,7 +34,7 @@ def windows(x):
 def growing(x):
     s = 0.0
     for i in range(len(x)):
-        s += x[:i + 1].sum() * x[i:].sum()
+        s += x[: i + 1].sum() * x[i:].sum()
     return s
 
 
@@ -86,8 +87,23 @@ _M = np.arange(12.0).reshape(3, 4)
 _X = np.array([3.0, 1.0, -4.0, 1.5])
 _K = np.array([0, 2, 1])
 CASES = [
-    (basic, (_M,)), (staged_index, (_M, 1)), (negative_staged, (_X, 2)), (negative_staged, (_X, -3)),
-    (out_of_range, (_X, 7)), (out_of_range, (_X, -4)), (staged_slices, (_X, 1)), (windows, (_X,)), (growing, (_X,)),
-    (integer_arrays, (_M, _K)), (masks, (_X,)), (wheres, (_X, -_X)), (takes, (_M, _K)), (gather_loop, (_X, _K)),
-    (pick_labels, (_M, _K)), (neighbours, (_X,)), (swap_elements, (_X,)), (clips, (_X,)), (diffs, (_X,)),
+    (basic, (_M,)),
+    (staged_index, (_M, 1)),
+    (negative_staged, (_X, 2)),
+    (negative_staged, (_X, -3)),
+    (out_of_range, (_X, 7)),
+    (out_of_range, (_X, -4)),
+    (staged_slices, (_X, 1)),
+    (windows, (_X,)),
+    (growing, (_X,)),
+    (integer_arrays, (_M, _K)),
+    (masks, (_X,)),
+    (wheres, (_X, -_X)),
+    (takes, (_M, _K)),
+    (gather_loop, (_X, _K)),
+    (pick_labels, (_M, _K)),
+    (neighbours, (_X,)),
+    (swap_elements, (_X,)),
+    (clips, (_X,)),
+    (diffs, (_X,)),
 ]

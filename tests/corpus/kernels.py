@@ -1,4 +1,5 @@
 """Numerical kernels as people write them with NumPy."""
+
 import numpy as np
 
 
@@ -88,6 +89,7 @@ def euler(f0, steps, h):
 def runge_kutta(y, t, h, steps):
     def f(t, y):
         return np.array([y[1], -y[0] + 0.1 * np.sin(t)])
+
     for _ in range(steps):
         k1 = f(t, y)
         k2 = f(t + h / 2, y + h / 2 * k1)
@@ -131,7 +133,7 @@ def longest_common(a, b):
 def nbody(place, speed, mass, steps):
     for _ in range(steps):
         gap = place[None] - place[:, None]
-        distance = np.sqrt((gap ** 2).sum(-1) + 0.01)
+        distance = np.sqrt((gap**2).sum(-1) + 0.01)
         force = (mass[None, :, None] * gap / distance[..., None] ** 3).sum(1)
         speed = speed + 0.01 * force
         place = place + 0.01 * speed
@@ -145,7 +147,7 @@ def adam(x, steps):
         g = 2 * (x - 3)
         m = 0.9 * m + 0.1 * g
         v = 0.999 * v + 0.001 * g * g
-        x = x - 0.1 * (m / (1 - 0.9 ** t)) / (np.sqrt(v / (1 - 0.999 ** t)) + 1e-8)
+        x = x - 0.1 * (m / (1 - 0.9**t)) / (np.sqrt(v / (1 - 0.999**t)) + 1e-8)
     return x
 
 
@@ -194,7 +196,7 @@ def conjugate_gradient(a, b):
 def convolve(x, w):
     out = np.zeros(len(x) - len(w) + 1)
     for i in range(len(out)):
-        out[i] = (x[i:i + len(w)] * w).sum()
+        out[i] = (x[i : i + len(w)] * w).sum()
     return out
 
 
@@ -204,11 +206,24 @@ _SPD = _B @ _B.T + 4 * np.eye(4)
 _G = _R.normal(size=(6, 6))
 _X = _R.normal(size=7)
 CASES = [
-    (cholesky, (_SPD,)), (cholesky_in_place, (_SPD,)), (lu, (_SPD,)), (forward_substitution, (np.tril(_SPD), _SPD[0])),
-    (jacobi, (_G, _G.copy(), 3)), (seidel, (_G, 2)), (floyd, (np.abs(_G),)), (gram_schmidt, (_B,)),
-    (euler, (1.0, 10, 0.1)), (runge_kutta, (np.array([1.0, 0.0]), 0.0, 0.1, 8)), (heat, (_X, 6)),
-    (mandelbrot, (_X, _X[::-1].copy(), 7)), (longest_common, (np.array([1, 2, 3, 4, 2]), np.array([2, 4, 1, 2]))),
-    (nbody, (_R.normal(size=(3, 2)), np.zeros((3, 2)), np.ones(3), 5)), (adam, (_X, 9)), (insertion_sort, (_X,)),
-    (attention, (_B, _B + 1, _B)), (recurrent, (_B, _B, _R.normal(size=(6, 4)))),
-    (conjugate_gradient, (_SPD, _SPD[1])), (convolve, (_X, np.array([1.0, -2.0, 1.0]))),
+    (cholesky, (_SPD,)),
+    (cholesky_in_place, (_SPD,)),
+    (lu, (_SPD,)),
+    (forward_substitution, (np.tril(_SPD), _SPD[0])),
+    (jacobi, (_G, _G.copy(), 3)),
+    (seidel, (_G, 2)),
+    (floyd, (np.abs(_G),)),
+    (gram_schmidt, (_B,)),
+    (euler, (1.0, 10, 0.1)),
+    (runge_kutta, (np.array([1.0, 0.0]), 0.0, 0.1, 8)),
+    (heat, (_X, 6)),
+    (mandelbrot, (_X, _X[::-1].copy(), 7)),
+    (longest_common, (np.array([1, 2, 3, 4, 2]), np.array([2, 4, 1, 2]))),
+    (nbody, (_R.normal(size=(3, 2)), np.zeros((3, 2)), np.ones(3), 5)),
+    (adam, (_X, 9)),
+    (insertion_sort, (_X,)),
+    (attention, (_B, _B + 1, _B)),
+    (recurrent, (_B, _B, _R.normal(size=(6, 4)))),
+    (conjugate_gradient, (_SPD, _SPD[1])),
+    (convolve, (_X, np.array([1.0, -2.0, 1.0]))),
 ]

@@ -1,4 +1,5 @@
 """Classes, methods, properties, context managers, strings and configuration: computed while staging."""
+
 import dataclasses
 import enum
 
@@ -183,9 +184,24 @@ def local_class_free(x):
 
 _X = np.array([1.0, 2.0, -0.5])
 CASES = [
-    (method_of_global, (_X,)), (method_of_global, (-_X,)), (callable_object, (_X,)), (inherited, (_X,)),
-    (object_in_function, (2.0,)), (class_method, (2.0,)), (object_in_loop, (_X,)), (with_config, (2.0,)),
-    (with_statement, (1.0,)), (with_statement, (3.0,)), (operators_of_user, (2.0,)), (strings, (2.0,)),
-    (dispatch, (3.0, "square")), (dispatch, (3.0, "double")), (try_except, (2.0, "a")), (try_except, (2.0, "b")),
-    (set_and_sorted, (2.0,)), (attribute_in_branch, (1.0,)), (attribute_in_branch, (-1.0,)), (local_class_free, (2.0,)),
+    (method_of_global, (_X,)),
+    (method_of_global, (-_X,)),
+    (callable_object, (_X,)),
+    (inherited, (_X,)),
+    (object_in_function, (2.0,)),
+    (class_method, (2.0,)),
+    (object_in_loop, (_X,)),
+    (with_config, (2.0,)),
+    (with_statement, (1.0,)),
+    (with_statement, (3.0,)),
+    (operators_of_user, (2.0,)),
+    (strings, (2.0,)),
+    (dispatch, (3.0, "square")),
+    (dispatch, (3.0, "double")),
+    (try_except, (2.0, "a")),
+    (try_except, (2.0, "b")),
+    (set_and_sorted, (2.0,)),
+    (attribute_in_branch, (1.0,)),
+    (attribute_in_branch, (-1.0,)),
+    (local_class_free, (2.0,)),
 ]

@@ -1,4 +1,5 @@
 """Reductions and products."""
+
 import numpy as np
 
 
@@ -35,8 +36,14 @@ def stacks(t):
 
 
 def einsums(a, x):
-    return (np.einsum("ij,j->i", a, x), np.einsum("ij,kj->ik", a, a), np.einsum("ij->ji", a), np.einsum("ij->", a),
-            np.einsum("i,j->ij", x, x), np.einsum("ij,ij->i", a, a))
+    return (
+        np.einsum("ij,j->i", a, x),
+        np.einsum("ij,kj->ik", a, a),
+        np.einsum("ij->ji", a),
+        np.einsum("ij->", a),
+        np.einsum("i,j->ij", x, x),
+        np.einsum("ij,ij->i", a, a),
+    )
 
 
 def softmax(x):
@@ -79,8 +86,21 @@ _M = np.array([[1.0, 5.0, -2.0, 3.0], [4.0, 0.5, 2.0, 8.0], [7.0, 1.0, 3.0, -1.0
 _X = np.array([3.0, 1.0, 4.0, 1.5])
 _T = np.arange(24.0).reshape(2, 3, 4)
 CASES = [
-    (sums, (_M,)), (means, (_M,)), (extremes, (_M,)), (products, (_M,)), (logical, (_M,)), (int_sums, (np.arange(5),)),
-    (matrix_products, (_M, _X)), (stacks, (_T,)), (einsums, (_M, _X)), (softmax, (_M,)), (log_sum_exp, (_X,)),
-    (layer_norm, (_M,)), (norms, (_M, _X)), (sorting, (_X,)), (builtin_reductions, (_X,)),
-    (f32_reductions, (_X.astype(np.float32),)), (ufunc_methods, (_X,)),
+    (sums, (_M,)),
+    (means, (_M,)),
+    (extremes, (_M,)),
+    (products, (_M,)),
+    (logical, (_M,)),
+    (int_sums, (np.arange(5),)),
+    (matrix_products, (_M, _X)),
+    (stacks, (_T,)),
+    (einsums, (_M, _X)),
+    (softmax, (_M,)),
+    (log_sum_exp, (_X,)),
+    (layer_norm, (_M,)),
+    (norms, (_M, _X)),
+    (sorting, (_X,)),
+    (builtin_reductions, (_X,)),
+    (f32_reductions, (_X.astype(np.float32),)),
+    (ufunc_methods, (_X,)),
 ]

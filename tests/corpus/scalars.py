@@ -1,4 +1,5 @@
 """Numbers: Python's rules for Python numbers, NumPy's for NumPy scalars, promotion."""
+
 import math
 
 import numpy as np
@@ -9,7 +10,7 @@ def int_arithmetic(a, b):
 
 
 def float_arithmetic(a, b):
-    return a + b, a - b, a * b, a // b, a % b, a / b, a ** b, -a
+    return a + b, a - b, a * b, a // b, a % b, a / b, a**b, -a
 
 
 def negative_floor(a, b):
@@ -17,7 +18,7 @@ def negative_floor(a, b):
 
 
 def powers(x, n):
-    return x ** 2, x ** 3, x ** 0.5, 2 ** n, x ** -1, x ** n
+    return x**2, x**3, x**0.5, 2**n, x**-1, x**n
 
 
 def bits(a, b):
@@ -50,12 +51,29 @@ def int_types(k):
 
 
 def math_functions(x):
-    return (math.sin(x) + math.cos(x), math.sqrt(x), math.exp(x), math.log(x), math.atan2(x, 2.0), math.floor(x),
-            math.ceil(x), math.hypot(x, 1.0), math.pi * x, math.log10(x), math.tanh(x))
+    return (
+        math.sin(x) + math.cos(x),
+        math.sqrt(x),
+        math.exp(x),
+        math.log(x),
+        math.atan2(x, 2.0),
+        math.floor(x),
+        math.ceil(x),
+        math.hypot(x, 1.0),
+        math.pi * x,
+        math.log10(x),
+        math.tanh(x),
+    )
 
 
 def numpy_functions(x):
-    return np.sqrt(x) + np.exp(-x) * np.log1p(x), np.floor(x), np.sign(x), np.maximum(x, 2.0), np.arctan2(x, 1)
+    return (
+        np.sqrt(x) + np.exp(-x) * np.log1p(x),
+        np.floor(x),
+        np.sign(x),
+        np.maximum(x, 2.0),
+        np.arctan2(x, 1),
+    )
 
 
 def division_by_zero(a, b):
@@ -136,15 +154,40 @@ def rounding(x):
 
 _X = np.array([1.25, -2.5, 3.75])
 CASES = [
-    (int_arithmetic, (17, 5)), (int_arithmetic, (-17, 5)), (float_arithmetic, (7.5, 2.0)), (negative_floor, (7, 3)),
-    (negative_floor, (7.5, 2.0)), (powers, (2.5, 3)), (bits, (12, 10)), (comparisons, (1, 2)), (comparisons, (2.0, 2)),
-    (conversions, (2.75,)), (weak_with_f32, (np.array([1, 2], np.float32),)), (weak_with_f32, (np.float32(3),)),
-    (f32_scalar, (1.5,)), (mixed_promotion, (np.array([1, 2, 3]), np.array([0.5, 1.0, 2.0], np.float32))),
-    (int_types, (np.array([1, 2, 3]),)), (math_functions, (1.7,)), (numpy_functions, (1.7,)),
-    (division_by_zero, (1.0, 2.0)), (division_by_zero, (1.0, 0.0)), (domain_error, (4.0,)), (domain_error, (-4.0,)),
-    (complex_numbers, (1.0 + 0.5j,)), (numpy_scalar_methods, (_X,)), (min_max, (3.0, 1.0, 2.0)),
-    (bool_logic, (1.0, -1.0)), (is_checks, (1.0,)), (is_checks, (1.0, 2.0)), (membership, (2.0,)),
-    (membership, (4.0,)), (type_checks, (1.0, 2)), (number_as_size, (4,)), (number_as_index, (_X, 1)),
-    (list_index, (2.0, 1)), (integer_power_loop, (1.5, 11)), (special_values, (np.array([1.0, np.nan, -np.inf, -0.0]),)),
+    (int_arithmetic, (17, 5)),
+    (int_arithmetic, (-17, 5)),
+    (float_arithmetic, (7.5, 2.0)),
+    (negative_floor, (7, 3)),
+    (negative_floor, (7.5, 2.0)),
+    (powers, (2.5, 3)),
+    (bits, (12, 10)),
+    (comparisons, (1, 2)),
+    (comparisons, (2.0, 2)),
+    (conversions, (2.75,)),
+    (weak_with_f32, (np.array([1, 2], np.float32),)),
+    (weak_with_f32, (np.float32(3),)),
+    (f32_scalar, (1.5,)),
+    (mixed_promotion, (np.array([1, 2, 3]), np.array([0.5, 1.0, 2.0], np.float32))),
+    (int_types, (np.array([1, 2, 3]),)),
+    (math_functions, (1.7,)),
+    (numpy_functions, (1.7,)),
+    (division_by_zero, (1.0, 2.0)),
+    (division_by_zero, (1.0, 0.0)),
+    (domain_error, (4.0,)),
+    (domain_error, (-4.0,)),
+    (complex_numbers, (1.0 + 0.5j,)),
+    (numpy_scalar_methods, (_X,)),
+    (min_max, (3.0, 1.0, 2.0)),
+    (bool_logic, (1.0, -1.0)),
+    (is_checks, (1.0,)),
+    (is_checks, (1.0, 2.0)),
+    (membership, (2.0,)),
+    (membership, (4.0,)),
+    (type_checks, (1.0, 2)),
+    (number_as_size, (4,)),
+    (number_as_index, (_X, 1)),
+    (list_index, (2.0, 1)),
+    (integer_power_loop, (1.5, 11)),
+    (special_values, (np.array([1.0, np.nan, -np.inf, -0.0]),)),
     (rounding, (np.array([1.255, -2.5, 3.5]),)),
 ]

@@ -1,4 +1,5 @@
 """Shapes: reshape, transpose, broadcasting, joining, splitting, creation."""
+
 import numpy as np
 
 
@@ -19,8 +20,13 @@ def broadcasting(a, x):
 
 
 def joining(a):
-    return (np.concatenate([a, a]), np.concatenate((a, a), axis=1), np.stack([a, a], axis=1), np.vstack([a, a]),
-            np.hstack([a, a]))
+    return (
+        np.concatenate([a, a]),
+        np.concatenate((a, a), axis=1),
+        np.stack([a, a], axis=1),
+        np.vstack([a, a]),
+        np.hstack([a, a]),
+    )
 
 
 def splitting(a):
@@ -41,8 +47,18 @@ def flipping(a):
 
 
 def creation():
-    return (np.zeros(3), np.ones((2, 2), dtype=np.int64), np.full(2, 7.5), np.eye(3), np.arange(5), np.arange(1, 4),
-            np.arange(0, 1, 0.25), np.linspace(0, 1, 5), np.array([1, 2, 3]), np.array([[1.0, 2], [3, 4]]))
+    return (
+        np.zeros(3),
+        np.ones((2, 2), dtype=np.int64),
+        np.full(2, 7.5),
+        np.eye(3),
+        np.arange(5),
+        np.arange(1, 4),
+        np.arange(0, 1, 0.25),
+        np.linspace(0, 1, 5),
+        np.array([1, 2, 3]),
+        np.array([[1.0, 2], [3, 4]]),
+    )
 
 
 def creation_like(a):
@@ -89,8 +105,23 @@ _M = np.arange(12.0).reshape(3, 4)
 _S = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0], [7.0, 8.0, 10.0]])
 _X = np.array([1.0, 2.0, 3.0, 4.0])
 CASES = [
-    (reshapes, (_M,)), (transposes, (_M,)), (axes_in_and_out, (_M,)), (broadcasting, (_M, _X)), (joining, (_M,)),
-    (splitting, (_M,)), (padding, (_M,)), (repeating, (_X,)), (flipping, (_M,)), (creation, ()), (creation_like, (_M,)),
-    (array_of_staged, (1.0, 2.0)), (shape_arithmetic, (_M,)), (diagonals, (_S,)), (meshes, (_X,)),
-    (one_hot, (np.array([0, 2, 3]),)), (attributes, (_M,)), (zero_size, (_X,)), (rank_zero, ()),
+    (reshapes, (_M,)),
+    (transposes, (_M,)),
+    (axes_in_and_out, (_M,)),
+    (broadcasting, (_M, _X)),
+    (joining, (_M,)),
+    (splitting, (_M,)),
+    (padding, (_M,)),
+    (repeating, (_X,)),
+    (flipping, (_M,)),
+    (creation, ()),
+    (creation_like, (_M,)),
+    (array_of_staged, (1.0, 2.0)),
+    (shape_arithmetic, (_M,)),
+    (diagonals, (_S,)),
+    (meshes, (_X,)),
+    (one_hot, (np.array([0, 2, 3]),)),
+    (attributes, (_M,)),
+    (zero_size, (_X,)),
+    (rank_zero, ()),
 ]

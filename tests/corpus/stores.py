@@ -1,4 +1,5 @@
 """Writing to arrays: elements, slices, views, masks, aliases."""
+
 import numpy as np
 
 
@@ -201,7 +202,7 @@ def sieve(n):
     prime[:2] = False
     for i in range(2, 6):
         if prime[i]:
-            prime[i * i::i] = False
+            prime[i * i :: i] = False
     return prime.sum() + n
 
 
@@ -209,12 +210,34 @@ _X = np.array([1.0, -2.0, 3.0, 4.0])
 _M = np.arange(12.0).reshape(3, 4)
 _K = np.array([1, 3, 3, 0, 1])
 CASES = [
-    (set_elements, (2.0,)), (set_slices, (_X,)), (through_view, (_X,)), (through_transpose, (_M,)),
-    (through_reshape, (_X,)), (alias, (_X,)), (view_sees_write, (_X,)), (fill_loop, (2, 3.0)), (prefix_sums, (_X,)),
-    (histogram, (_K,)), (mask_store, (_X,)), (mask_store_array, (_X,)), (argument_written, (_X,)),
-    (argument_written_in_loop, (_M + 1,)), (store_in_branch, (_X[:3], 1.0)), (store_in_branch, (_X[:3], -1.0)),
-    (integer_indices, (_X,)), (add_at, (_K, np.arange(5.0))), (in_place_operators, (_X,)), (int_stays_int, (_K,)),
-    (rebinding_is_no_write, (_X,)), (views_of_views, (_M,)), (fill_diagonal, (_M,)), (two_arrays_in_loop, (_X,)),
-    (phi, (_X, 1.0)), (phi, (_X, -1.0)), (write_after_branch, (_X, 1.0)), (write_after_branch, (_X, -1.0)),
-    (out_argument, (_X,)), (sieve, (1,)),
+    (set_elements, (2.0,)),
+    (set_slices, (_X,)),
+    (through_view, (_X,)),
+    (through_transpose, (_M,)),
+    (through_reshape, (_X,)),
+    (alias, (_X,)),
+    (view_sees_write, (_X,)),
+    (fill_loop, (2, 3.0)),
+    (prefix_sums, (_X,)),
+    (histogram, (_K,)),
+    (mask_store, (_X,)),
+    (mask_store_array, (_X,)),
+    (argument_written, (_X,)),
+    (argument_written_in_loop, (_M + 1,)),
+    (store_in_branch, (_X[:3], 1.0)),
+    (store_in_branch, (_X[:3], -1.0)),
+    (integer_indices, (_X,)),
+    (add_at, (_K, np.arange(5.0))),
+    (in_place_operators, (_X,)),
+    (int_stays_int, (_K,)),
+    (rebinding_is_no_write, (_X,)),
+    (views_of_views, (_M,)),
+    (fill_diagonal, (_M,)),
+    (two_arrays_in_loop, (_X,)),
+    (phi, (_X, 1.0)),
+    (phi, (_X, -1.0)),
+    (write_after_branch, (_X, 1.0)),
+    (write_after_branch, (_X, -1.0)),
+    (out_argument, (_X,)),
+    (sieve, (1,)),
 ]

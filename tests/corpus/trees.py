@@ -1,4 +1,5 @@
 """Pytrees in and out: dicts, lists, tuples, NamedTuples, registered dataclasses."""
+
 import dataclasses
 from typing import NamedTuple
 
@@ -83,7 +84,7 @@ def list_store(x):
 
 def list_state_in_loop(x):
     s = [0.0, 1.0]
-    for i in range(10):
+    for _ in range(10):
         s[0] = s[0] + s[1] * x
         s[1] = s[1] * 0.9
     return s
@@ -126,11 +127,25 @@ _P = {"w": _W, "b": np.array([0.1, -0.2])}
 _X = np.array([1.0, 2.0, 3.0])
 _S = State(np.zeros(2), np.array([1.0, 2.0]), 0)
 CASES = [
-    (linear, (_P, _X)), (two_layers, ([{"w": np.eye(3), "b": _X}, {"w": np.ones((3, 3)), "b": _X * 0}], _X)),
-    (mse, (_P, _X, np.array([0.0, 1.0]))), (update, (_P, _P, 0.1)), (tree_map, (_P,)), (advance, (_S, 0.5)),
-    (simulate, (_S, 10)), (replace_field, (_S,)), (move, (Particle(2.0, _X), 1.0)),
-    (heavier, (Particle(2.0, _X), Particle(3.0, -_X))), (swap_pair, ((1.0, _X),)),
-    (dict_in_loop, ({"a": 1.0, "b": 2.0}, 8)), (list_store, (1.0,)), (list_state_in_loop, (0.5,)),
-    (dict_branch, (1.0, True)), (dict_branch, (-1.0, False)), (none_inside, (1.0,)), (none_inside, (1.0, 2.0)),
-    (nested_unpacking, (((1.0, 2.0), [3.0, 4.0, 5.0]),)), (momentum, (_P, _P, _P)), (mutated_dict, ({"a": _X},)),
+    (linear, (_P, _X)),
+    (two_layers, ([{"w": np.eye(3), "b": _X}, {"w": np.ones((3, 3)), "b": _X * 0}], _X)),
+    (mse, (_P, _X, np.array([0.0, 1.0]))),
+    (update, (_P, _P, 0.1)),
+    (tree_map, (_P,)),
+    (advance, (_S, 0.5)),
+    (simulate, (_S, 10)),
+    (replace_field, (_S,)),
+    (move, (Particle(2.0, _X), 1.0)),
+    (heavier, (Particle(2.0, _X), Particle(3.0, -_X))),
+    (swap_pair, ((1.0, _X),)),
+    (dict_in_loop, ({"a": 1.0, "b": 2.0}, 8)),
+    (list_store, (1.0,)),
+    (list_state_in_loop, (0.5,)),
+    (dict_branch, (1.0, True)),
+    (dict_branch, (-1.0, False)),
+    (none_inside, (1.0,)),
+    (none_inside, (1.0, 2.0)),
+    (nested_unpacking, (((1.0, 2.0), [3.0, 4.0, 5.0]),)),
+    (momentum, (_P, _P, _P)),
+    (mutated_dict, ({"a": _X},)),
 ]

@@ -1,4 +1,5 @@
 """Loops of unknown length."""
+
 import math
 
 import numpy as np
@@ -169,10 +170,29 @@ def power_iteration(a):
 
 _A = np.array([3.0, 1.0, 8.0, 2.0])
 CASES = [
-    (period, (0.3, 1.0)), (period, (0.9, 0.1)), (collatz, (7,)), (collatz, (1,)), (newton_sqrt, (2.0,)), (gcd, (48, 18)),
-    (gcd, (7, 0)), (break_out, (1.0,)), (skip_odd, (9,)), (return_inside, (1.0,)), (return_inside, (1e-30,)),
-    (while_else, (1.0,)), (while_else, (15.0,)), (nested, (6,)), (array_state, (_A,)), (in_place_state, (_A,)),
-    (escape, (-0.5, 0.3)), (escape, (1.0, 1.0)), (walrus, (9.0,)), (static_count, (1.0,)), (zero_trips, (3.0,)),
-    (bisect, (0.0, 3.0)), (first_above, (_A, 3.0)), (first_above, (_A, 30.0)),
+    (period, (0.3, 1.0)),
+    (period, (0.9, 0.1)),
+    (collatz, (7,)),
+    (collatz, (1,)),
+    (newton_sqrt, (2.0,)),
+    (gcd, (48, 18)),
+    (gcd, (7, 0)),
+    (break_out, (1.0,)),
+    (skip_odd, (9,)),
+    (return_inside, (1.0,)),
+    (return_inside, (1e-30,)),
+    (while_else, (1.0,)),
+    (while_else, (15.0,)),
+    (nested, (6,)),
+    (array_state, (_A,)),
+    (in_place_state, (_A,)),
+    (escape, (-0.5, 0.3)),
+    (escape, (1.0, 1.0)),
+    (walrus, (9.0,)),
+    (static_count, (1.0,)),
+    (zero_trips, (3.0,)),
+    (bisect, (0.0, 3.0)),
+    (first_above, (_A, 3.0)),
+    (first_above, (_A, 30.0)),
     (power_iteration, (np.array([[2.0, 1.0], [1.0, 3.0]]),)),
 ]

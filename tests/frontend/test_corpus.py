@@ -1,4 +1,6 @@
-"""Every corpus function: Python = control stage on NumPy = evaluated core program; and the program reads back."""
+"""Every corpus function: Python = control stage on NumPy = evaluated core program; and the program reads
+back."""
+
 from __future__ import annotations
 
 import copy
@@ -27,7 +29,14 @@ def outcome(function, args):
     with np.errstate(all="ignore"):
         try:
             return function(*args), args
-        except (ArithmeticError, ValueError, IndexError, AssertionError, UnboundLocalError, TypeError) as error:
+        except (
+            ArithmeticError,
+            ValueError,
+            IndexError,
+            AssertionError,
+            UnboundLocalError,
+            TypeError,
+        ) as error:
             return type(error).__name__, None
 
 

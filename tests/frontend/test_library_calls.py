@@ -1,4 +1,5 @@
 """User code that calls what only the library of ops knows: staged, it computes what NumPy computes."""
+
 import numpy as np
 import pytest
 
@@ -56,6 +57,7 @@ def test_staged_calls(case):
 def test_an_error_of_the_library_names_the_users_line():
     def wrong(x):
         return np.kron(x, np.linalg.norm(x, axis=5))
+
     with pytest.raises(ShapeError, match="axis 5 is out of bounds") as caught:
         stage(wrong, (X,))
     assert caught.value.span.file == __file__ and "axis=5" in str(caught.value)

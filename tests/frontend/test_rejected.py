@@ -1,4 +1,6 @@
-"""Bad constructs are refused with a text that names the place, shows the line, and says one cause and one remedy."""
+"""Bad constructs are refused with a text that names the place, shows the line, and says one cause and one
+remedy."""
+
 from __future__ import annotations
 
 import importlib

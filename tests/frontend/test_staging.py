@@ -1,4 +1,6 @@
-"""What staging promises beside results: captures, guards, pinning, sizes, no trace of trials, names and places."""
+"""What staging promises beside results: captures, guards, pinning, sizes, no trace of trials, names and
+places."""
+
 from __future__ import annotations
 
 import linecache
@@ -31,7 +33,7 @@ def count(function) -> int:
     return sum(1 + sum(count(r) for r in let.regions()) for let in function.lets)
 
 
-# --- captures and guards --------------------------------------------------------------------------------------------
+# --- captures and guards ---
 
 TABLE = {"w": np.array([1.0, 2.0])}
 RATE = 2.0
@@ -76,6 +78,7 @@ def test_closure_values_are_guarded():
 
     def scaled(x):
         return x * k
+
     staged = stage(scaled, (3.0,))
     assert all(g.holds() for g in staged.guards)
     k = 5.0
@@ -90,6 +93,7 @@ def test_iterated_container_is_guarded_by_its_length():
         for w in layers:
             x = x + (w * x).sum()
         return x
+
     staged = stage(total, (1.0,))
     assert len(staged.captures) == 2 and all(g.holds() for g in staged.guards)
     layers.append(np.ones(2))
@@ -102,14 +106,17 @@ def test_one_array_under_two_names_is_one_argument():
 
     def f(x):
         return a * x + holder["a"]
+
     assert len(stage(f, (2.0,)).captures) == 1
 
 
-# --- static, pinned, sizes ------------------------------------------------------------------------------------------
+# --- static, pinned, sizes ---
+
 
 def test_list_index_pins_the_argument(caplog):
     def pick(x, k):
         return [x, x * 2, x * 3][k]
+
     with caplog.at_level(logging.INFO, "metaphrase"):
         staged = stage(pick, (2.0, 1))
     assert staged.pinned == (1,) and "pinned" in caplog.text
@@ -119,6 +126,7 @@ def test_list_index_pins_the_argument(caplog):
 def test_bools_and_strings_are_static():
     def f(x, training, name):
         return x * 2 if training and name == "a" else x
+
     staged = stage(f, (2.0, True, "a"))
     assert [k for k, _ in staged.static] == [1, 2] and len(staged.function.params) == 1
 
@@ -126,12 +134,14 @@ def test_bools_and_strings_are_static():
 def test_static_arguments_by_position_and_name():
     def f(x, n, *, m=1):
         return np.ones(n).sum() * x + m
+
     assert len(stage(f, (2.0, 3), {"m": 4}, static=(1, "m")).function.params) == 1
 
 
 def test_a_number_as_a_size_is_a_symbol():
     def f(n, x):
         return np.zeros(n) + x
+
     staged = stage(f, (4, 1.0))
     (result,) = staged.function.result_types
     assert staged.pinned == () and not isinstance(result.dims[0], int)
@@ -145,6 +155,7 @@ def test_symbolic_shapes():
         for i in range(rows):
             total[i] = a[i] @ x + columns
         return total / len(x)
+
     staged = stage(f, (Array(f64, (N, M)), Array(f64, (M,))))
     check(staged.function)
     for n, m in ((3, 4), (5, 2), (1, 1), (0, 3)):
@@ -153,10 +164,20 @@ def test_symbolic_shapes():
     assert "check" not in show(staged.function)
 
 
-@pytest.mark.parametrize("function", [
-    lambda x: x[1:] - x[:-1], lambda x: x[::-1] * x, lambda x: x[-1] + x[0], lambda x: x.mean() + x.shape[0],
-    lambda x: x.reshape(-1, 1) @ x.reshape(1, -1), lambda x: np.concatenate([x, x])[2:], lambda x: x[len(x) // 2],
-    lambda x: np.stack([x, 2 * x]).T, lambda x: x[x > 0].sum()])
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x[1:] - x[:-1],
+        lambda x: x[::-1] * x,
+        lambda x: x[-1] + x[0],
+        lambda x: x.mean() + x.shape[0],
+        lambda x: x.reshape(-1, 1) @ x.reshape(1, -1),
+        lambda x: np.concatenate([x, x])[2:],
+        lambda x: x[len(x) // 2],
+        lambda x: np.stack([x, 2 * x]).T,
+        lambda x: x[x > 0].sum(),
+    ],
+)
 def test_symbolic_vector(function):
     staged = stage(function, (Array(f64, (N,)),))
     check(staged.function)
@@ -170,7 +191,8 @@ def test_boolean_mask_has_a_size_of_its_own():
     assert evaluate(staged.function, np.array([1.0, -1.0, 2.0, -3.0]))[0].tolist() == [1.0, 2.0]
 
 
-# --- loops ----------------------------------------------------------------------------------------------------------
+# --- loops ---
+
 
 def many(x, n):
     for i in range(n):
@@ -205,6 +227,7 @@ def test_deep_nests_are_staged_a_few_times_only():
 
     def noted():
         return None
+
     traced = types.FunctionType(noted.__code__, globals())
     assert traced() is None
     stage(nest, (np.zeros((9, 9)),))
@@ -217,6 +240,7 @@ def test_unrolling_is_logged_with_its_reason(caplog):
         for k in range(6):
             out.append(x * k)
         return out[-1]
+
     with caplog.at_level(logging.INFO, "metaphrase"):
         assert run(f, 2.0) == 10.0
     assert "unrolled" in caplog.text and "length of a list" in caplog.text
@@ -234,11 +258,13 @@ def test_a_trial_given_up_leaves_no_trace():
             log.items.append(k)
             names["last"] = str(k)
         return x * log.total
+
     seen, names = Log(), {"last": "none"}
 
     def call(x):
         local = Log()
         return f(x, local, {}), len(local.items), local.total
+
     assert run(call, 2.0) == (12.0, 6, 6)
     assert seen.items == [] and names == {"last": "none"}
 
@@ -252,11 +278,14 @@ def test_staging_undoes_writes_to_the_users_objects():
         d["n"] = d["n"] + 1
         d["new"] = x
         return d["a"].sum()
+
     staged = stage(f, (d, 3.0))
     assert values[0] == 1.0 and d.keys() == {"a", "n"} and d["a"] is values
     args = ({"a": values.copy(), "n": 1}, 3.0)
     result = staged.result(evaluate(staged.function, *staged.arguments(args)), args)
-    assert result == 5.0 and args[0]["a"].tolist() == [3.0, 2.0] and args[0]["n"] == 2 and args[0]["new"] == 3.0
+    assert (
+        result == 5.0 and args[0]["a"].tolist() == [3.0, 2.0] and args[0]["n"] == 2 and args[0]["new"] == 3.0
+    )
 
 
 def test_python_while_on_static_values_runs_in_python():
@@ -266,6 +295,7 @@ def test_python_while_on_static_values_runs_in_python():
         while stack:
             total += stack.pop()
         return x * total
+
     assert run(f, 2.0) == 12.0
 
 
@@ -275,11 +305,13 @@ def test_state_of_a_loop_keeps_its_python_type():
         while k * k < n:
             k += 1
         return k
+
     staged = stage(f, (10,))
     assert staged.outputs[0].python is int and run(f, 10) == 4 and type(run(f, 10)) is int
 
 
-# --- nested stagings ------------------------------------------------------------------------------------------------
+# --- nested stagings ---
+
 
 class Inlined:
     """A transformation that transforms nothing."""
@@ -296,11 +328,13 @@ def test_a_transformed_function_takes_outer_values_as_captures():
         scale = x.sum()
         inner = Inlined(lambda v: v * w + scale if v.sum() > 0 else v - scale)
         return inner(x) + inner(-x)
+
     x, w = np.array([1.0, 2.0]), np.array([3.0, 4.0])
 
     def plain(x, w):
         scale = x.sum()
         return (x * w + scale) + (-x - scale)
+
     np.testing.assert_allclose(run(f, x, w), plain(x, w))
 
 
@@ -311,12 +345,15 @@ def test_a_store_into_a_captured_array_is_refused():
         def inner(v):
             y[0] = v
             return v
+
         return Inlined(inner)(x) + y[0]
+
     with pytest.raises(Exception, match="stores into an array from outside"):
         stage(f, (1.0,))
 
 
-# --- names, places, sources -----------------------------------------------------------------------------------------
+# --- names, places, sources ---
+
 
 def named(first, second):
     product = first * second
@@ -332,7 +369,7 @@ def test_variables_have_the_users_names_and_places():
     start = named.__code__.co_firstlineno
     assert [let.span.line - start for let in lets] == [1, 2, 3]
     assert all(let.span.file == __file__ for let in lets)
-    assert lets[0].span.text()[lets[0].span.column:lets[0].span.end_column] == "first * second"
+    assert lets[0].span.text()[lets[0].span.column : lets[0].span.end_column] == "first * second"
 
 
 def test_pytree_leaves_are_named_by_path():
@@ -344,10 +381,14 @@ def test_exceptions_show_the_users_line():
     def broken(x):
         y = x * 2
         return y.no_such_thing
+
     with pytest.raises(AttributeError) as caught:
         stage(broken, (1.0,))
-    lines = [f.lineno - broken.__code__.co_firstlineno for f in traceback.extract_tb(caught.value.__traceback__)
-             if f.filename == __file__]
+    lines = [
+        f.lineno - broken.__code__.co_firstlineno
+        for f in traceback.extract_tb(caught.value.__traceback__)
+        if f.filename == __file__
+    ]
     assert 2 in lines
 
 
@@ -378,12 +419,14 @@ def test_a_function_without_source_still_runs():
     np.testing.assert_allclose(run(scope["plain"], np.ones(3)), np.sin(1.0) * 2 + 1)
 
 
-# --- run-time checks ------------------------------------------------------------------------------------------------
+# --- run-time checks ---
+
 
 def test_checks_raise_at_run_time_not_at_staging():
     def f(x, k):
         assert x > 0, f"x is {x:.1f}"
         return np.arange(3.0)[k] / x
+
     staged = stage(f, (1.0, Array(i64)))
     with pytest.raises(AssertionError, match="x is -1.0"):
         evaluate(staged.function, -1.0, 0)
@@ -396,6 +439,7 @@ def test_printing_is_an_effect_of_the_program(capsys):
     def f(x):
         print("x is", x, f"half {x / 2:.2f}")
         return x
+
     staged = stage(f, (3.0,))
     assert capsys.readouterr().out == ""
     evaluate(staged.function, 3.0)
@@ -409,5 +453,6 @@ def test_read_only_arguments_are_not_written():
     def f(x):
         x[0] = 2
         return x
+
     with pytest.raises(ValueError, match="read-only"):
         stage(f, (x,))
