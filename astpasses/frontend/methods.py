@@ -23,8 +23,8 @@ FUNCTIONS: dict[str, Callable] = {
     name: getattr(np, name)
     for name in (
         "sum mean prod max min argmax argmin any all var std cumsum cumprod dot reshape transpose ravel "
-        "squeeze swapaxes clip conj conjugate repeat take diagonal trace argsort searchsorted nonzero ptp round "
-        "choose copy"
+        "squeeze swapaxes clip conj conjugate repeat take diagonal trace argsort searchsorted nonzero ptp "
+        "round choose copy"
     ).split()
 }
 
