@@ -5,16 +5,14 @@ In: a finished Function, how its parameters lie in the arguments and its results
 of a module whose last function has the user's signature and which imports NumPy only. Example, `loss({"w":
 ...}, x)`:
 
-    def loss_flat(w, x): ...
-
     def loss(params, x):
-        return loss_flat(params['w'], x)
+        w = params['w']
+        return np.sum(w * x)
 """
 from __future__ import annotations
 
 import ast
 import collections
-import keyword
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -22,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from .astpasses.emit.numpy_source import Signature
 from .astpasses.emit.numpy_source_spellings import array_text
 from .core.ir import Function
 from .pipeline import numpy_text
@@ -59,7 +58,6 @@ def python_source(function: Function, name: str, arguments: Sequence[Argument], 
     `out`; a path stands for the argument itself."""
     if _is_flat(arguments, captures, out, slots, len(function.results)):
         return numpy_text(function, name)
-    flat_name = f"{name}_flat"
     module = _Module()
     constants = [module.constant(p.name, v) for p, v in zip(function.params, captures)]
     inputs: dict[int, str] = {}
@@ -68,21 +66,19 @@ def python_source(function: Function, name: str, arguments: Sequence[Argument], 
             if not isinstance(leaf, Fixed):
                 inputs[leaf] = argument.name + path
     given = constants + [inputs[k] for k in range(len(captures), len(function.params))]
-    call = f"{flat_name}({', '.join(given)})"
-    rows = [f"def {name}({_header(arguments)}):"]
-    names = _result_names(function, {a.name for a in arguments})
-    texts = [names[s.index] if isinstance(s, Slot) else _fixed(s) if isinstance(s, Fixed) else _path_text(s)
-             for s in slots]
-    if len(function.results) == 1 and out.is_leaf() and isinstance(slots[0], Slot):
-        rows.append(f"    return {call}")
-    else:
-        if names:
-            rows.append(f"    {', '.join(names)} = {call}")
-        rows.append(f"    return {module.tree(out, iter(texts))}")
-    flat = numpy_text(function, flat_name).rstrip("\n")
-    head, body = _split_imports(flat)
-    pieces = ["\n".join([*module.imports, *head]), *(["\n".join(module.rows)] if module.rows else [])]
-    return "\n\n".join(pieces) + "\n\n\n" + body + "\n\n\n" + "\n".join(rows) + "\n"
+
+    def output(results: Sequence[str]) -> str:
+        texts = [
+            results[s.index] if isinstance(s, Slot) else _fixed(s) if isinstance(s, Fixed) else _path_text(s)
+            for s in slots
+        ]
+        return module.tree(out, iter(texts))
+
+    output([f"result_{k}" for k in range(len(function.results))])  # to learn what the module has to define
+    returned = [str(s[0]) for s in slots if not isinstance(s, (Slot, Fixed))]
+    signature = Signature(parameters=_header(arguments), inputs=tuple(given), output=output,
+                          imports=tuple(module.imports), rows=tuple(module.rows), keep=tuple(returned))
+    return numpy_text(function, name, signature)
 
 
 def _is_flat(arguments: Sequence[Argument], captures: Sequence[Any], out: PyTreeDef, slots: Sequence[Any],
@@ -95,7 +91,7 @@ def _is_flat(arguments: Sequence[Argument], captures: Sequence[Any], out: PyTree
     return plain and in_order and shape
 
 
-def _header(arguments: Sequence[Argument]) -> str:
+def _header(arguments: Sequence[Argument]) -> tuple[str, ...]:
     """Parameters; those that staging fixed have their value as the default, where defaults may stand."""
     texts: list[str] = []
     defaults_allowed = True
@@ -104,7 +100,7 @@ def _header(arguments: Sequence[Argument]) -> str:
         text = _fixed(argument.leaves[0]) if fixed and defaults_allowed else None
         defaults_allowed = text is not None
         texts.append(argument.name if text is None else f"{argument.name}={text}")
-    return ", ".join(reversed(texts))
+    return tuple(reversed(texts))
 
 
 def _paths(argument: Argument) -> list[str]:
@@ -129,19 +125,6 @@ def _path_text(path: KeyPath) -> str:
     return f"{first}{keystr(tuple(rest))}"
 
 
-def _result_names(function: Function, taken: set[str]) -> list[str]:
-    names: list[str] = []
-    for k, result in enumerate(function.results):
-        base = getattr(result, "name", "result")
-        base = base if base.isidentifier() and not keyword.iskeyword(base) else f"result_{k}"
-        wanted, count = base, 0
-        while wanted in names or wanted in taken:
-            count += 1
-            wanted = f"{base}_{count}"
-        names.append(wanted)
-    return names
-
-
 def _fixed(fixed: Fixed) -> str:
     """A Python value as text; None stands for one that has no text (a function, a class)."""
     value = fixed.value
@@ -153,12 +136,6 @@ def _fixed(fixed: Fixed) -> str:
         return repr(value) if ast.literal_eval(repr(value)) == value else "None"
     except (ValueError, SyntaxError, TypeError):
         return "None"
-
-
-def _split_imports(text: str) -> tuple[list[str], str]:
-    lines = text.splitlines()
-    count = next(k for k, line in enumerate(lines) if not line.startswith(("import ", "from ")))
-    return lines[:count], "\n".join(lines[count:]).strip("\n")
 
 
 class _Module:

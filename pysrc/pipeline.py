@@ -21,7 +21,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from .astpasses.emit.cython_text import EmittedText, emit
-from .astpasses.emit.numpy_source import numpy_source
+from .astpasses.emit.numpy_source import Signature, numpy_source
 from .astpasses.optimize import optimize
 from .astpasses.schedule.nest import Program
 from .astpasses.schedule.stage import schedule
@@ -176,9 +176,9 @@ def finished(function: Function) -> Function:
     return run("transformed", optimize, function, before_transform=False)
 
 
-def numpy_text(function: Function, name: str | None = None) -> str:
+def numpy_text(function: Function, name: str | None = None, signature: Signature | None = None) -> str:
     """The NumPy stage of a finished program."""
-    return run("numpy", numpy_source, function, name=name)
+    return run("numpy", numpy_source, function, name=name, signature=signature)
 
 
 def loops(function: Function) -> Program:

@@ -48,7 +48,8 @@ class Signature:
 
     `parameters`: the header, defaults included. `inputs`: for each parameter of the program the Python text
     that reads it: a parameter, `params['w']`, a name in `rows`. `output`: the text to return, from those of
-    the results. `imports`, `rows`: further lines at the top of the module.
+    the results. `imports`, `rows`: further lines at the top of the module. `keep`: parameters that `output`
+    reads as well.
 
         Signature(("params", "x"), ("params['w']", "x"), lambda texts: f"{{'w': {texts[0]}}}")
     """
@@ -58,6 +59,7 @@ class Signature:
     output: Callable[[Sequence[str]], str]
     imports: tuple[str, ...] = ()
     rows: tuple[str, ...] = ()
+    keep: tuple[str, ...] = ()
 
 
 def numpy_source(function: Function, *, name: str | None = None, signature: Signature | None = None) -> str:
@@ -91,7 +93,7 @@ def _header(
     names.taken |= {t for t in signature.inputs if t.isidentifier()}
     params, rows = [], []
     for param, text in zip(function.params, signature.inputs, strict=True):
-        params.append(text if text.isidentifier() else names.fresh(param.name))
+        params.append(text if text.isidentifier() else names.leaf(param.name, text))
         if not text.isidentifier():
             rows.append((params[-1], text))
     lines: list[str] = []
@@ -107,12 +109,12 @@ def _header(
 def _bind_parameters(
     block: Block, function: Function, params: list[str], emitter: Emitter, signature: Signature | None
 ) -> None:
-    fixed = set() if signature is None else {r.split(" = ")[0] for r in signature.rows}
+    fixed = set() if signature is None else {*signature.keep, *(r.split(" = ")[0] for r in signature.rows)}
     for param, text in zip(function.params, params):
         storages = (Storage(False),) if param.type.dims else ()
         python = not param.type.dims and param.type.dtype in (np.float64, np.int64, np.complex128)
         block.env[param] = name_expr(text, param.type, storages=storages, maybe_python=python)
-        if text not in fixed:  # a constant of the module is not assigned to
+        if text not in fixed:  # these are not assigned to
             block.holder[text] = param
         emitter.storage_of[text] = storages
         for storage in storages:

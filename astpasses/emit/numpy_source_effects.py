@@ -117,6 +117,8 @@ def _written(emitter: Emitter, let: Let, operator: str) -> None:
     index = index_of(emitter, target, let.args[2:], let.args[1].type.dims, let.attributes["step"])
     assert len(starts) == len(index.starts)
     place = index.text(emitter, drop) or "..."
+    if operator == "+=" and v.parts is not None and v.parts[0] == "neg":
+        operator, v = "-=", v.parts[1]
     emitter.line(f"{target.text}[{place}] {operator} {v.text}", let)
 
 

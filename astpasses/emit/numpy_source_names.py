@@ -86,9 +86,23 @@ class Names:
 
     def __init__(self, taken: frozenset[str] | set[str] = frozenset()):
         self.taken = set(taken)
+        self.shorter: dict[str, str] = {}  # leaves of containers by the name of their key alone
+
+    def leaf(self, wish: str, text: str) -> str:
+        """A name for what `text` reads: `w` for `params['w']`, and `w_bar` for its `params_w_bar`."""
+        key = re.search(r"(?:\[['\"]|\.)(\w+)(?:['\"]\])?$", text)
+        short = identifier(key[1]) if key is not None and key[1].isidentifier() else wish
+        name = self.fresh(short)
+        if name != wish:
+            self.shorter[wish] = name
+        return name
 
     def fresh(self, base: str) -> str:
         base = identifier(base)
+        for long, short in self.shorter.items():
+            if base == long or base.startswith(f"{long}_"):
+                base = short + base[len(long) :]
+                break
         if base in RESERVED:
             base += "_"
         name, count = base, 0

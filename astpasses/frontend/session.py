@@ -22,7 +22,7 @@ from metaphrase.core.build import Builder, literal
 from metaphrase.core.dims import DimLike, Sym, fresh_symbol, symbols
 from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Atom, ConstantArray, Literal, Var
-from metaphrase.core.primitive import Primitive
+from metaphrase.core.primitive import REGISTRY, Primitive
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
 from metaphrase.ops.arrays import as_dim, constant, dim_value
 from metaphrase.source import DTypeError, ShapeError, SourceError, Span
@@ -191,7 +191,7 @@ class Session:
         """What user code sees of a core value."""
         if isinstance(atom, Var):
             hint = self.place()[1]
-            if hint:
+            if hint and atom.name in REGISTRY:  # what a loop or branch leaves is named already
                 atom.name = hint
         if atom.type.dims:
             return StagedArray(Box(self, atom))
@@ -201,7 +201,7 @@ class Session:
 
     def array(self, atom: Atom) -> StagedArray:
         """A new array object (of rank 0, too) that holds `atom`."""
-        if isinstance(atom, Var) and (hint := self.place()[1]):
+        if isinstance(atom, Var) and (hint := self.place()[1]) and atom.name in REGISTRY:
             atom.name = hint
         return StagedArray(Box(self, atom))
 

@@ -47,6 +47,9 @@ def transpose(function: Function, linear: Sequence[bool], results: Sequence[bool
                 for p, marked in zip(linear_params, accumulators) if marked}
         bars = backward(builder, function, set(linear_params), given, accs)
         found = [bars.get(p) for p in linear_params]
+        for param, bar in zip(linear_params, found):
+            if isinstance(bar, Var) and bar not in builder.params:
+                bar.name = f"{_base(param)}_bar"
         return builder.function([b for b in found if b is not None]), [b is not None for b in found]
 
 
