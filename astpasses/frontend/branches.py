@@ -71,6 +71,7 @@ def run_side(here: Session, name: str, side: Callable, get: Callable, entry: lis
     """Stage one side in a region of its own, then put everything back."""
     mark, depth = here.journal.mark(), len(here.regions)
     end = End(Region(name, mark))
+    fresh: list[tuple[Location, Any]] = []
     try:
         with here.inside(end.region):
             try:
@@ -85,6 +86,7 @@ def run_side(here: Session, name: str, side: Callable, get: Callable, entry: lis
                     else not here.is_fresh(location.owner, depth)
                 )
                 if not outer:
+                    fresh.append((location, location.read()))
                     continue
                 if isinstance(location, StructureLocation) and end.raised is None:
                     raise TrialOver(
@@ -96,6 +98,8 @@ def run_side(here: Session, name: str, side: Callable, get: Callable, entry: lis
     finally:
         here.journal.undo(mark)
         set_(tuple(entry))
+    for location, value in fresh:  # what this side made itself keeps what it holds
+        location.write(value)
     return end
 
 

@@ -21,7 +21,8 @@ from metaphrase.source import UnsupportedError
 
 from .arithmetic import dim_of
 from .branches import branch, static_truth
-from .loops import Loop, PeelFirst, RowsWritten, roll
+from .loop_aliases import PeelFirst
+from .loops import Loop, RowsWritten, roll
 from .session import Session, log, session
 from .signals import TrialOver
 from .values import Number, StagedArray

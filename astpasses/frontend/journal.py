@@ -22,6 +22,7 @@ class Location(abc.ABC):
 
     owner: Any
     span: Any = None
+    internal = False
 
     @abc.abstractmethod
     def key(self) -> Hashable:
@@ -174,5 +175,7 @@ class Journal:
         """The places written since `mark`, each once, in the order of their first writing."""
         found: dict[Hashable, Location] = {}
         for location, _ in self.notes[mark:]:
+            if location.internal:
+                continue
             found.setdefault(location.key(), location)
         return list(found.values())

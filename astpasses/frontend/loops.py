@@ -7,18 +7,15 @@ In: a `Loop`: functions for its test and its body, its state, its length. Out: t
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike, Sym, fresh_symbol
 from metaphrase.core.ir import Atom, Roles, Var
 from metaphrase.core.types import Array, i64
-from metaphrase.ops.compare import eq
 from metaphrase.ops.regions import loop as core_loop
 from metaphrase.source import SourceError, Span
 
@@ -26,16 +23,12 @@ from .carries import Carry, Pass, Path
 from .closing import close, free_variables
 from .journal import BoxLocation, Location, StructureLocation
 from .knowledge import assuming
-from .phi import Phi, UnknownAlias
+from .loop_aliases import check_aliases, link_results
 from .session import Region, Session
 from .signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
 from .values import Box, Number, StagedArray
 
 _PASSES = 24
-
-
-class PeelFirst(TrialOver):
-    """The first iteration writes to an array that others can see and rebinds its name: it is run apart."""
 
 
 @dataclass
@@ -56,7 +49,7 @@ class Loop:
 
 
 @dataclass
-class _Staged:
+class StagedBody:
     """The outcome of a pass that changed nothing."""
 
     work: Pass
@@ -104,7 +97,9 @@ def _verdict(error: BaseException, here: Session) -> BaseException:
     return TrialOver(f"{type(error).__name__}: {error}", here.span())
 
 
-def _fixpoint(here: Session, loop: Loop, entry: list, plan: dict, labels: list, mark: int) -> _Staged | None:
+def _fixpoint(
+    here: Session, loop: Loop, entry: list, plan: dict, labels: list, mark: int
+) -> StagedBody | None:
     heap: list[Location] = []
     for label in labels:
         box = here.newest.get(label)
@@ -121,7 +116,7 @@ def _fixpoint(here: Session, loop: Loop, entry: list, plan: dict, labels: list, 
 
 def _pass(
     here: Session, loop: Loop, entry: list, plan: dict, heap: list[Location], labels: list, mark: int
-) -> _Staged | None:
+) -> StagedBody | None:
     """Stage test and body once; None if the test is false whatever the state."""
     known = {loc.key(): k for k, loc in enumerate(heap)}
 
@@ -204,7 +199,7 @@ def _pass(
                 raise RowsWritten("the loop writes to the array it runs over", loop.span)
     here.journal.undo(mark)
     loop.set(tuple(entry))
-    return _Staged(work, body, test, inside, outside, triples, index, rows, condition, dirty)
+    return StagedBody(work, body, test, inside, outside, triples, index, rows, condition, dirty)
 
 
 class RowsWritten(TrialOver):
@@ -238,10 +233,10 @@ def _index(here: Session, loop: Loop) -> tuple[Var, Number]:
     return index, Number(here, index, int, Sym(name))
 
 
-def _finish(here: Session, loop: Loop, entry: list, staged: _Staged) -> None:
+def _finish(here: Session, loop: Loop, entry: list, staged: StagedBody) -> None:
     """Close the regions and bind the Let; put the state after the loop in place."""
     work = staged.work
-    seen = _check_aliases(here, loop, entry, staged)
+    seen = check_aliases(here, loop, entry, staged)
     carries = [c for c in work.carries if c.final is not c.param]
     kept: dict[Var, Any] = {}
     renamed: dict[Var, Atom] = {}
@@ -289,7 +284,7 @@ def _place_results(
     here: Session,
     loop: Loop,
     entry: list,
-    staged: _Staged,
+    staged: StagedBody,
     carries: list[Carry],
     outs: Any,
     kept: dict,
@@ -303,16 +298,6 @@ def _place_results(
         if isinstance(carry.entry, (int, float)):
             here.origins[out] = ("loop", loop.site)
     final = [staged.work.after(value, results) for value in staged.inside]
-    for k, candidate in seen.items():
-        if isinstance(final[k], StagedArray) and final[k].box is not entry[k].box:
-            zero = _ran_never(here, loop, trips)
-            final[k].box.phi = (
-                Phi([(zero, candidate, candidate.version)])
-                if zero is not None and _always_new(here, staged, k)
-                else UnknownAlias(candidate, loop.names[k], loop.span)
-            )
-            if zero is False:
-                final[k].box.phi = None
     loop.set(tuple(final))
     for loc, made, _ in staged.heap:
         here.journal.note(loc)
@@ -320,78 +305,6 @@ def _place_results(
             loc.write(results[made])
         else:
             loc.write(staged.work.after(made, results))
+    link_results(here, loop, entry, staged, final, trips, seen)
     staged.work.carries.clear()
     staged.work.by_path.clear()
-
-
-def _ran_never(here: Session, loop: Loop, trips: Atom | None) -> Any:
-    """Whether no iteration ran: False, or a bool atom."""
-    if trips is not None:
-        return here.emit(eq, trips, literal(0))
-    if isinstance(loop.length, int):
-        return loop.length == 0
-    return False if here.facts.less(0, loop.length) else here.emit(eq, here.dim_atom(loop.length), literal(0))
-
-
-def _always_new(here: Session, staged: _Staged, k: int) -> bool:
-    """Whether an iteration always binds the name to an array made in it."""
-    out = staged.outside[k]
-    entered = {id(v.box) for v in staged.inside if isinstance(v, StagedArray)}
-    return (
-        isinstance(out, StagedArray)
-        and id(out.box) not in entered
-        and out.box.phi is None
-        and (out.box.region not in here.regions)
-    )
-
-
-def _check_aliases(here: Session, loop: Loop, entry: list, staged: _Staged) -> dict[int, Box]:
-    """Names whose arrays are carried by content must not share what the body writes. Returns the boxes (by
-    position)
-    that user code can still see from elsewhere."""
-    plan = staged.work.plan
-    places = [
-        k
-        for k, name in enumerate(loop.names)
-        if plan[(name,)].kind == "array" and isinstance(entry[k], StagedArray)
-    ]
-    if not places:
-        return {}
-    boxes = [entry[k].box for k in places]
-    written = [k for k in places if id(staged.inside[k].box) in staged.dirty]
-    outs = [staged.outside[k].box for k in places]
-    if written:
-        if len(set(map(id, boxes))) < len(boxes) or len(set(map(id, outs))) < len(outs):
-            raise TrialOver("two names share one array that the loop writes to", loop.span)
-        for k, out in zip(places, outs):
-            if out.region in here.regions:
-                raise TrialOver(
-                    f"'{loop.names[k]}' becomes an array from outside the loop, and is written to", loop.span
-                )
-    loop.set((None,) * len(entry))
-    try:
-        seen = {k: entry[k].box for k in places if _seen_elsewhere(entry, k)}
-    finally:
-        loop.set(tuple(entry))
-    for k in written:
-        if k in seen or entry[k].chain:
-            raise PeelFirst(
-                f"'{loop.names[k]}' is written to and bound to another array in one loop",
-                loop.span,
-                "copy the array before the loop",
-            )
-    return seen
-
-
-def _seen_elsewhere(entry: list, k: int) -> bool:
-    """Whether anything but the loop's own state holds the array."""
-    value = entry[k]
-    if value.box.origin is not None or len([h for h in value.box.handles if h() is not None]) > 1:
-        return True
-    # The list of entries, the closure that makes the first value, this variable and the argument of
-    # getrefcount.
-    return sys.getrefcount(value) > 4 + _references_here(entry, k)
-
-
-def _references_here(entry: list, k: int) -> int:
-    return sum(1 for j, other in enumerate(entry) if j != k and other is entry[k])

@@ -18,7 +18,7 @@ from metaphrase.ops.compare import not_
 from .arithmetic import is_number
 from .carries import _equal
 from .joins import container, describe, joined_number, same_static
-from .phi import Phi, UnknownAlias
+from .phi import Phi, UnknownAlias, candidates_of
 from .plain import Undefined
 from .session import Session
 from .values import Box, Maybe, Poison, StagedArray
@@ -110,14 +110,18 @@ class Merger:
 
     def phi(self, a: StagedArray, b: StagedArray, name: str) -> Any:
         """Older arrays that the joined one may be."""
-        here, choices = self.here, []
+        here, choices, unknown = self.here, [], []
         for array, flagged in ((a, True), (b, False)):
+            older = [box for box in candidates_of(array.box) if box.region in here.regions]
             if array.box.region not in here.regions:
-                continue
-            if array.chain or array.box.phi is not None:
-                return UnknownAlias(array.box, name, here.span())
-            flag = self.test if flagged else here.emit(not_, self.test)
-            choices.append((flag, array.box, array.box.version))
+                unknown += older
+            elif array.chain or older:
+                unknown += [array.box, *older]
+            else:
+                flag = self.test if flagged else here.emit(not_, self.test)
+                choices.append((flag, array.box, array.box.atom))
+        if unknown:
+            return UnknownAlias([*unknown, *(box for _, box, _ in choices)], name, here.span())
         return Phi(choices) if choices else None
 
     def partial(self, a: Any, b: Any, name: str) -> Maker:

@@ -1,37 +1,44 @@
 """An array that may be one of several: which one is known when the program runs.
 
 In: candidates, each with the staged flag that it is the one. Out: writes to the array reach the candidate,
-writes to the candidate reach the array.
+writes to the candidate reach the array. What was last the same is told by the content's atom: writes that are
+undone and done again do not count.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from metaphrase.core.ir import Atom, Literal
-from metaphrase.ops.compare import not_, select
+from metaphrase.core.ir import Atom
+from metaphrase.ops.compare import select
 from metaphrase.ops.shape import broadcast
 from metaphrase.source import Span, UnsupportedError
 
-from .journal import BoxLocation
+from .journal import BoxLocation, Location
 from .values import Box
 
 
 class Phi:
-    """`choices`: (flag, box, the box's version when they were last the same)."""
+    """`choices`: (flag: a bool atom or True, box, the box's atom when they were last the same)."""
 
-    def __init__(self, choices: list[tuple[Any, Box, int]]):
+    def __init__(self, choices: list[tuple[Any, Box, Any]]):
         self.choices = choices
+
+    @property
+    def boxes(self) -> list[Box]:
+        return [box for _, box, _ in self.choices]
 
     def refresh(self, here: Any, box: Box) -> None:
         """Take over what was written to a candidate since."""
-        for k, (flag, candidate, version) in enumerate(self.choices):
-            if candidate.version == version or not candidate.alive():
+        for k, (flag, candidate, same) in enumerate(self.choices):
+            here.refresh(candidate)
+            if candidate.atom is same or not candidate.alive():
                 continue
             here.journal.note(BoxLocation(box))
             box.atom = _choose(here, flag, candidate.atom, box.atom)
             box.version += 1
-            self.choices[k] = (flag, candidate, candidate.version)
+            here.journal.note(PhiLocation(self))
+            self.choices[k] = (flag, candidate, candidate.atom)
 
     def written(self, here: Any, box: Box) -> None:
         """Hand a write on to the candidate that it is."""
@@ -40,15 +47,38 @@ class Phi:
         for k, (flag, candidate, _) in enumerate(self.choices):
             if candidate.alive():
                 write_box(here, candidate, _choose(here, flag, box.atom, candidate.atom))
-                self.choices[k] = (flag, candidate, candidate.version)
+                here.journal.note(PhiLocation(self))
+                self.choices[k] = (flag, candidate, candidate.atom)
+
+
+class PhiLocation(Location):
+    """What a phi last saw, so that an undone trial is undone here too. It is no place of the user's."""
+
+    internal = True
+
+    def __init__(self, phi: Phi):
+        self.phi = self.owner = phi
+
+    def key(self) -> tuple:
+        return ("phi", id(self.phi))
+
+    def read(self) -> Any:
+        return list(self.phi.choices)
+
+    def write(self, value: Any) -> None:
+        self.phi.choices = list(value)
+
+    def describe(self) -> str:
+        return "an array that is one of several"
 
 
 class UnknownAlias:
-    """The array may be `candidate`, and no flag says so: writing to either while both are in use is
+    """The array may be one of `boxes`, and no flag says so: writing to either while both are in use is
     refused."""
 
-    def __init__(self, candidate: Box, name: str, span: Span | None):
-        self.candidate, self.version, self.name, self.span = candidate, candidate.version, name, span
+    def __init__(self, boxes: list[Box], name: str, span: Span | None):
+        self.boxes, self.name, self.span = boxes, name, span
+        self.same = [box.atom for box in boxes]
 
     def refuse(self, here: Any) -> UnsupportedError:
         return UnsupportedError(
@@ -56,26 +86,27 @@ class UnknownAlias:
             here.span(),
             remedy="copy one of them: x = x.copy()",
             code="alias",
-            notes=(("it depends on how this loop runs", self.span),),
+            notes=(("it depends on how this runs", self.span),),
         )
 
     def refresh(self, here: Any, box: Box) -> None:
-        if self.candidate.version != self.version and self.candidate.alive():
+        if any(b.atom is not same and b.alive() for b, same in zip(self.boxes, self.same)):
             raise self.refuse(here)
 
     def written(self, here: Any, box: Box) -> None:
-        if self.candidate.alive():
+        if any(b.alive() for b in self.boxes):
             raise self.refuse(here)
 
 
+def candidates_of(box: Box) -> list[Box]:
+    """The older arrays that a box may be."""
+    return [] if box.phi is None else list(box.phi.boxes)
+
+
 def _choose(here: Any, flag: Any, then: Atom, otherwise: Atom) -> Atom:
+    if flag is True:
+        return then
     dims = then.type.dims
-    if isinstance(flag, Literal):
-        return then if flag.value else otherwise
     if dims:
         flag = here.emit(broadcast, flag, shape=dims, axes=())
     return here.emit(select, flag, then, otherwise)
-
-
-def negate(here: Any, flag: Atom) -> Atom:
-    return here.emit(not_, flag)

@@ -16,6 +16,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+import numpy as np
+
 from metaphrase import tree_util
 from metaphrase.core.ir import Function
 
@@ -85,6 +87,8 @@ class Staged:
     ) -> Any:
         """The user's result from the Function's results; writes are replayed into the arguments first."""
         leaves = tree_util.tree_leaves((tuple(args), dict(kwargs or {})))
+        # Results share memory neither with arguments nor with each other, whatever the program returns.
+        values = [np.array(v) if isinstance(v, np.ndarray) else v for v in values]
         for write in self.writes:
             self._replay(write, values, leaves, (tuple(args), dict(kwargs or {})))
         return self._tree(self.out_tree, self.outputs, values, leaves)
