@@ -139,6 +139,8 @@ def _infix(emitter: Emitter, let: Let) -> Expr:
     a, b = operands(emitter, let)
     name, type_ = let.primitive.name, let.args[0].type
     operator = INFIX[name]
+    if name == "add" and type_.dtype.kind in "iu" and isinstance(let.args[0], Literal):
+        a, b = b, a  # i + 1, not 1 + i
     if name == "div" and (mean := _mean(emitter, let)) is not None:
         return mean
     if name in ("add", "sub") and b.parts is not None and b.parts[0] == "neg":

@@ -82,7 +82,24 @@ def add_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> 
             return rewriter.make(sub, a, y)
         if (x := negated(rewriter, a)) is not None:
             return rewriter.make(sub, b, x)
-    return size_arithmetic(rewriter, args, lambda x, y: x + y)
+    return size_arithmetic(rewriter, args, lambda x, y: x + y) or constants_joined(rewriter, a, b, 1)
+
+
+def constants_joined(rewriter: Rewriter, a: Atom, b: Atom, sign: int) -> Any:
+    """(x + 1) - 1 is x, (x + 1) + 2 is x + 3: integers wrap around, so this is exact."""
+    if isinstance(a, Literal) and not isinstance(b, Literal) and sign == 1:
+        a, b = b, a
+    if not isinstance(b, Literal) or b.type.dtype != np.int64:
+        return None
+    for name, inner_sign in (("add", 1), ("sub", -1)):
+        let = rewriter.maker(a, name)
+        if let is not None and isinstance(let.args[1], Literal):
+            total = inner_sign * int(let.args[1].value) + sign * int(b.value)
+            if total == 0:
+                return let.args[0]
+            if abs(total) < 2**62:
+                return rewriter.make(add if total > 0 else sub, let.args[0], Literal(np.int64(abs(total))))
+    return None
 
 
 @rule("sub")
@@ -102,7 +119,7 @@ def sub_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> 
         is_number(first, -0.0) and is_float(first.dtype) or types[0].dtype.kind == "i" and first == 0
     ):
         return rewriter.make(neg, b)
-    return size_arithmetic(rewriter, args, lambda x, y: x - y)
+    return size_arithmetic(rewriter, args, lambda x, y: x - y) or constants_joined(rewriter, a, b, -1)
 
 
 @rule("mul")

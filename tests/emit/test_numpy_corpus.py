@@ -1,0 +1,145 @@
+"""The NumPy source of every corpus function and of its derivative: the evaluator's results, bit for bit, and
+again in a process that can import NumPy and nothing of ours.
+
+In: the corpus. Out: texts, run here and there; an exception counts as a result.
+"""
+
+from __future__ import annotations
+
+import pickle
+import re
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from corpus import cases, fresh
+
+from metaphrase.astpasses.emit.numpy_source import compile_numpy, numpy_source
+from metaphrase.astpasses.frontend.stage import stage
+from metaphrase.astpasses.optimize import optimize
+from metaphrase.astpasses.transforms.reverse import vjp
+from metaphrase.core.build import Builder
+from metaphrase.core.check import check
+from metaphrase.core.evaluate import evaluate
+from metaphrase.core.ir import Function
+from metaphrase.core.types import has_tangent, type_symbols
+from metaphrase.ops.families import like
+from metaphrase.source import SourceError
+
+CASES = {name: (function, args) for name, function, args in cases()}
+FAULTS = (ArithmeticError, ValueError, IndexError, AssertionError, UnboundLocalError, TypeError)
+
+
+def gradient(function: Function) -> Function:
+    """Cotangents of all inexact parameters, for ones as the cotangents of all results."""
+    backward = vjp(function, [has_tangent(p.type) for p in function.params])
+    with Builder(f"grad_{function.name}") as builder:
+        params = [builder.parameter(p.name, p.type) for p in function.params]
+        ones = [like(p.type, 1) for p in backward.params[len(params) :]]
+        return builder.function(builder.replay(backward, [*params, *ones])[len(function.results) :])
+
+
+def outcome(run, args: list) -> list | str:
+    try:
+        with np.errstate(all="ignore"):
+            return run(args)
+    except FAULTS as error:
+        return type(error).__name__
+
+
+def same_bits(a, b, text: str = "") -> bool:
+    """Equal dtypes, shapes and bits. NumPy's `**` of scalars is the C library's, its np.power is not
+    always."""
+    loose = re.search(r"\*\* (?!2\b)|einsum", text) is not None
+    if isinstance(a, str) or isinstance(b, str):
+        return isinstance(a, str) and a == b
+    pairs = [(np.asarray(x), np.asarray(y)) for x, y in zip(a, b, strict=True)]
+    return all(x.dtype == y.dtype and x.shape == y.shape and _equal(x, y, loose) for x, y in pairs)
+
+
+def _equal(x: np.ndarray, y: np.ndarray, loose: bool) -> bool:
+    """The same numbers; complex and `loose` ones up to the last few bits."""
+    if x.dtype.kind == "b" or x.dtype.kind in "iu":
+        return np.array_equal(x, y)
+    if x.dtype.kind == "c" or loose:
+        return np.allclose(x, y, rtol=1e-13, atol=1e-13, equal_nan=True)
+    return np.array_equal(x, y, equal_nan=True)
+
+
+def programs(name: str) -> dict[str, tuple[Function, list]]:
+    """The core program of a case and of its derivative, with flat arguments."""
+    function, args = CASES[name]
+    given = fresh(args)
+    staged = stage(function, given)
+    flat = [np.array(a)[()] for a in staged.arguments(fresh(args))]
+    found = {name: (optimize(staged.function, before_transform=False), flat)}
+    sizes = {s for p in staged.function.params for s in type_symbols(p.type)}
+    results = [r.type for r in staged.function.results if has_tangent(r.type)]
+    known = all(type_symbols(t) <= sizes for t in results)  # a size made inside has no cotangent of ones
+    if results and known and any(has_tangent(p.type) for p in staged.function.params):
+        try:
+            derivative = gradient(optimize(staged.function, before_transform=True))
+        except SourceError:  # a refusal that the transformations' own tests cover
+            return found
+        found[f"grad {name}"] = (optimize(derivative, before_transform=False), flat)
+    return found
+
+
+def listed(value, count: int) -> list:
+    return [] if count == 0 else [value] if count == 1 else list(value)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_text_gives_what_the_program_gives(name):
+    for title, (function, args) in programs(name).items():
+        check(function)
+        text = numpy_source(function)
+        want = outcome(lambda a, f=function: evaluate(f, *a), [np.copy(a)[()] for a in args])
+        run = compile_numpy(text)
+        count = len(function.results)
+        given = [np.copy(a)[()] for a in args]
+        got = outcome(lambda a, r=run, n=count: listed(r(*a), n), given)
+        assert same_bits(want, got, text), f"{title}\n{function}\n{text}\nwant {want}\ngot {got}"
+        assert all(
+            np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc") for a, b in zip(args, given)
+        ), f"{title} writes to an argument\n{text}"
+        assert text == numpy_source(function), title
+
+
+RUNNER = """
+import pickle, sys
+sys.modules["metaphrase"] = None
+import numpy as np
+found = {}
+for name, (text, last, args) in pickle.load(sys.stdin.buffer).items():
+    module = {"__name__": "saved"}
+    try:
+        with np.errstate(all="ignore"):
+            exec(compile(text, name, "exec"), module)
+            found[name] = module[last](*args)
+    except (ArithmeticError, ValueError, IndexError, AssertionError, UnboundLocalError, TypeError) as error:
+        found[name] = type(error).__name__
+sys.stdout.buffer.write(b"RESULT" + pickle.dumps(found))
+"""
+
+
+def test_saved_texts_run_without_us():
+    given, wanted = {}, {}
+    for name in CASES:
+        for title, (function, args) in programs(name).items():
+            given[title] = (numpy_source(function, name="saved"), "saved", args)
+            wanted[title] = outcome(lambda a, f=function: evaluate(f, *a), args), len(function.results)
+    run = subprocess.run(
+        [sys.executable, "-I", "-c", RUNNER], input=pickle.dumps(given), capture_output=True, timeout=300
+    )
+    assert run.returncode == 0, run.stderr.decode()
+    found = pickle.loads(run.stdout.split(b"RESULT", 1)[1])
+    for title, (want, count) in wanted.items():
+        got = (
+            found[title]
+            if isinstance(found[title], str) and isinstance(want, str)
+            else listed(found[title], count)
+        )
+        assert same_bits(want, got, given[title][0]), f"{title}\n{given[title][0]}\n{want}\n{got}"
+    assert len(found) > len(CASES)
