@@ -143,6 +143,7 @@ def branch(
         here.journal.note(location)
         location.write(value)
     set_(tuple(maker(outs) for maker in makers))
+    merger.link_twins()
 
 
 def _places(first: End, second: End) -> list[tuple[Location, Any, Any]]:
@@ -174,7 +175,9 @@ def _emit(here: Session, test: Atom, first: End, second: End, merger: Merger) ->
     atoms = []
     for side, end in enumerate((first, second)):
         with _as_it_was(end), here.inside(end.region), assuming(here, test, side == 0):
+            mark = here.journal.mark()
             atoms.append([task() for task in merger.tasks[side]])
+            here.journal.undo(mark)
     effects = any(
         let.primitive.effect or any(True for _ in let.regions())
         for end in (first, second)

@@ -142,7 +142,6 @@ def run_for(
     if source is not None and source.length == 0:
         return
     if source is not None and _worth_rolling(here, site, source.length):
-        mark = here.journal.mark()
         for attempt in (0, 1):
             current = source
             if attempt and isinstance(source.length, int):
@@ -156,7 +155,6 @@ def run_for(
                 return
             except PeelFirst as over:
                 reason = over
-                here.journal.undo(mark) if attempt else None
             except TrialOver as over:
                 reason = over
                 break

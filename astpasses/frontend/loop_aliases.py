@@ -14,7 +14,7 @@ from metaphrase.core.build import literal
 from metaphrase.core.ir import Atom
 from metaphrase.ops.compare import eq, ne
 
-from .phi import Phi, UnknownAlias, candidates_of
+from .phi import Phi, UnknownAlias, bind, candidates_of
 from .session import Session
 from .signals import TrialOver
 from .values import Box, Maybe, StagedArray
@@ -122,9 +122,9 @@ def link_results(
         unknown += [_array(final[j]).box for j in twins]
         unknown = [b for b in unknown if b is not box]
         if unknown:
-            box.phi = UnknownAlias(unknown + [b for _, b, _ in known], loop.names[k], loop.span)
+            bind(box, UnknownAlias(unknown + [b for _, b, _ in known], loop.names[k], loop.span))
         elif known:
-            box.phi = Phi(known)
+            bind(box, Phi(known))
 
 
 def _ran_never(here: Session, loop: Loop, trips: Atom | None) -> Any:

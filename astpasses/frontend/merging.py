@@ -18,7 +18,7 @@ from metaphrase.ops.compare import not_
 from .arithmetic import is_number
 from .carries import _equal
 from .joins import container, describe, joined_number, same_static
-from .phi import Phi, UnknownAlias, candidates_of
+from .phi import Phi, UnknownAlias, bind, candidates_of
 from .plain import Undefined
 from .session import Session
 from .values import Box, Maybe, Poison, StagedArray
@@ -33,6 +33,8 @@ class Merger:
         self.here, self.test = here, test
         self.tasks: tuple[list, list] = ([], [])
         self.names: list[str] = []
+        self.made: list[tuple[Box, Box, StagedArray, str]] = []
+        self.makers: dict[tuple[int, int], Maker] = {}
 
     def add(self, first: Callable[[], Atom], second: Callable[[], Atom], name: str) -> int:
         self.tasks[0].append(first)
@@ -98,15 +100,30 @@ class Merger:
         here = self.here
         if a.type.dims != b.type.dims:
             return self.poison(a, b, name)
+        if (id(a), id(b)) in self.makers:
+            return self.makers[id(a), id(b)]
         dtype = np.result_type(a.dtype, b.dtype)
         k = self.add(lambda: here.atom(a, dtype), lambda: here.atom(b, dtype), name)
+        held: list[StagedArray] = []
 
         def make(outs: tuple) -> StagedArray:
-            made = StagedArray(Box(here, outs[k]))
-            made.box.phi = self.phi(a, b, name)
-            return made
+            if not held:
+                held.append(StagedArray(Box(here, outs[k])))
+                bind(held[0].box, self.phi(a, b, name))
+                self.made.append((a.box, b.box, held[0], name))
+            return held[0]
 
+        self.makers[id(a), id(b)] = make
         return make
+
+    def link_twins(self) -> None:
+        """Two names that share an array on one side only may share it afterwards."""
+        for k, (a, b, one, name) in enumerate(self.made):
+            for c, d, two, _ in self.made[:k]:
+                if one is not two and (a is c or b is d):
+                    for this, other in ((one.box, two.box), (two.box, one.box)):
+                        boxes = [other, *candidates_of(this)]
+                        bind(this, UnknownAlias(boxes, name, self.here.span()))
 
     def phi(self, a: StagedArray, b: StagedArray, name: str) -> Any:
         """Older arrays that the joined one may be."""

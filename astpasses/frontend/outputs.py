@@ -114,14 +114,16 @@ class Collector:
 
     def box_write(self, location: BoxLocation) -> Write | None:
         box = location.owner
-        self.here.refresh(box)
         origin = box.origin
+        if origin is None or isinstance(origin, str):
+            return None
+        self.here.refresh(box)
         first = next(
             old
             for where, old in self.here.journal.notes
             if isinstance(where, BoxLocation) and where.owner is box
         )
-        if box.atom is first or origin is None or isinstance(origin, str):
+        if box.atom is first:
             return None
         index = self.add(box.atom).index
         if isinstance(origin, tuple):

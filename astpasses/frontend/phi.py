@@ -7,6 +7,7 @@ undone and done again do not count.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any
 
 from metaphrase.core.ir import Atom
@@ -32,7 +33,7 @@ class Phi:
         """Take over what was written to a candidate since."""
         for k, (flag, candidate, same) in enumerate(self.choices):
             here.refresh(candidate)
-            if candidate.atom is same or not candidate.alive():
+            if candidate.atom is same:
                 continue
             here.journal.note(BoxLocation(box))
             box.atom = _choose(here, flag, candidate.atom, box.atom)
@@ -45,7 +46,7 @@ class Phi:
         from .indexing import write_box
 
         for k, (flag, candidate, _) in enumerate(self.choices):
-            if candidate.alive():
+            if candidate.alive(box):
                 write_box(here, candidate, _choose(here, flag, box.atom, candidate.atom))
                 here.journal.note(PhiLocation(self))
                 self.choices[k] = (flag, candidate, candidate.atom)
@@ -90,12 +91,19 @@ class UnknownAlias:
         )
 
     def refresh(self, here: Any, box: Box) -> None:
-        if any(b.atom is not same and b.alive() for b, same in zip(self.boxes, self.same)):
+        if any(b.atom is not same for b, same in zip(self.boxes, self.same)):
             raise self.refuse(here)
 
     def written(self, here: Any, box: Box) -> None:
-        if any(b.alive() for b in self.boxes):
+        if any(b.alive(box) for b in self.boxes):
             raise self.refuse(here)
+
+
+def bind(box: Box, phi: Any) -> None:
+    """Say what a box may be, and tell those boxes."""
+    box.phi = phi
+    for candidate in phi.boxes if phi is not None else ():
+        candidate.dependents.append(weakref.ref(box))
 
 
 def candidates_of(box: Box) -> list[Box]:

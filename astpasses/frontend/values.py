@@ -191,20 +191,26 @@ class Number(Staged):
 class Box:
     """A place that holds an array. `origin` says where it comes from when it existed before the call."""
 
-    __slots__ = ("session", "atom", "version", "origin", "phi", "known", "handles", "label", "region")
+    __slots__ = ("session", "atom", "version", "origin", "phi", "known", "handles", "label", "region",
+                 "dependents", "__weakref__")
 
     def __init__(self, session: Session, atom: Atom, origin: Any = None):
         self.session, self.atom, self.version, self.origin = session, atom, 0, origin
         self.phi: Any = None
         self.known: np.ndarray | None = None
         self.handles: list[weakref.ref] = []
+        self.dependents: list[weakref.ref] = []
         self.region = session.region
         self.label = session.label(self)
 
-    def alive(self) -> bool:
-        """Whether user code can still reach it: it came from outside, or some array object views it."""
+    def alive(self, asking: Box | None = None) -> bool:
+        """Whether user code can still reach it: it came from outside, some array object views it, or (apart
+        from `asking`) an array that may be this one is alive."""
         self.handles = [h for h in self.handles if h() is not None]
-        return self.origin is not None or bool(self.handles)
+        if self.origin is not None or self.handles:
+            return True
+        others = [box for d in self.dependents if (box := d()) is not None and box is not asking]
+        return any(box.alive() for box in others)
 
 
 class StagedArray(Staged):
