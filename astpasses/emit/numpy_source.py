@@ -116,9 +116,9 @@ def _bind_parameters(
         block.env[param] = name_expr(text, param.type, storages=storages, maybe_python=python)
         if text not in fixed:  # these are not assigned to
             block.holder[text] = param
-        emitter.storage_of[text] = storages
+        emitter.keep_track(text, storages)
         for storage in storages:
-            storage.members.append((block, param))
+            storage.add(block, param)
         if not param.type.dims and not python and param.type.dtype != bool:
             emitter.to_numpy.add(text)
 

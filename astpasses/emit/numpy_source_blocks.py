@@ -42,6 +42,9 @@ class Block:
         self.names: set[str] = set()
         self.holder: dict[str, Var] = {}
         self.carried: dict[Var, str] = {}  # what a name will hold in the next iteration
+        self.chains: dict[Var, Var | None] | None = (
+            None  # for writes in place, the last state that has a name
+        )
         self.only_rows: set[Var] = set()  # results of loops that only other loops go through,
         self.row_lists: dict[Var, Any] = {}  # and the lists they are kept in
         for position, let in enumerate(function.lets):
@@ -237,7 +240,7 @@ class Emitter:
     def wait(self, var: Var, expr: Expr) -> None:
         self.block.env[var] = self.block.pending[var] = expr
         for storage in expr.storages:
-            storage.members.append((self.block, var))
+            storage.add(self.block, var)
 
     def hold(self, var: Var, expr: Expr, target: str) -> None:
         """Record that the Python variable `target` now is `var`."""
@@ -245,9 +248,15 @@ class Emitter:
         block.env[var] = expr
         block.pending.pop(var, None)
         block.holder[target] = var
-        self.storage_of[target] = expr.storages
+        self.keep_track(target, expr.storages)
         for storage in expr.storages:
-            storage.members.append((block, var))
+            storage.add(block, var)
+
+    def keep_track(self, target: str, storages: tuple[Storage, ...]) -> None:
+        """The Python variable `target` holds an array in these storages now."""
+        self.storage_of[target] = storages
+        for storage in storages:
+            storage.names.add(target)
 
     def assign(self, var: Var, expr: Expr, target: str | None = None) -> Expr:
         """`target = expr`; from here on `var` is that name."""
@@ -319,7 +328,7 @@ class Emitter:
 
     def flush_storage(self, storages: Sequence[Storage], spare: Sequence[Var] = ()) -> None:
         """The same, for what reads an array that is about to be written."""
-        touched = {n for n, s in self.storage_of.items() if any(x in storages for x in s)}
+        touched = {n for s in storages for n in s.names if s in self.storage_of.get(n, ())}
         self.flush(touched, spare)
 
     def may_write(self, atom: Atom, times: int = 1) -> bool:
@@ -328,7 +337,7 @@ class Emitter:
         if not isinstance(atom, Var) or len(expr.storages) != 1 or not expr.storages[0].owned:
             return False
         storage = expr.storages[0]
-        if storage.members and storage.members[0][0] is not self.block:
+        if storage.block not in (None, self.block):
             return False  # made in an outer region and not handed over
         return not any(block.live_after(v) for block, v in storage.members)
 

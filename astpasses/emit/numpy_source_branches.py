@@ -135,12 +135,12 @@ def _bind(emitter: Emitter, inner: Block, operands: Sequence[Expr], handed: Sequ
             storage = Storage(mine)
             borrowed[storage] = expr.storages
             storages = (storage,)
-            storage.members.append((inner, param))
+            storage.add(inner, param)
         inner.env[param] = replace(expr, storages=storages)
         if mine and expr.is_name:
             emitter.flush_storage(expr.storages)
             inner.holder[expr.text] = param
-            emitter.storage_of[expr.text] = storages
+            emitter.keep_track(expr.text, storages)
     return borrowed
 
 

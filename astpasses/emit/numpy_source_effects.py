@@ -14,7 +14,7 @@ from dataclasses import replace
 from metaphrase.core.ir import Atom, Let, Literal, Var
 
 from .numpy_source_arrays import gathered, permuted
-from .numpy_source_blocks import Emitter, named
+from .numpy_source_blocks import Block, Emitter, named
 from .numpy_source_expressions import NOT, Expr, Storage, infix, prefix, strong
 from .numpy_source_indices import index_of
 from .numpy_source_names import DERIVED, named_by_user, wanted_name
@@ -36,25 +36,47 @@ def target_of(emitter: Emitter, let: Let) -> Expr:
         emitter.flush_storage(expr.storages, spare=inputs)
     else:
         copy = Expr(f"{expr.at(14)}.copy()", 14, out.type.plain, None, expr.reads, 1)
-        expr = emitter.assign(out, copy, _chain_name(emitter, out))
+        expr = emitter.assign(out, copy, _chain_name(emitter, out) or _same_name(emitter, let, expr))
     emitter.hold(out, named(expr.text, out, expr), expr.text)
     return expr
 
 
 def _chain_name(emitter: Emitter, out: Var) -> str | None:
     """A name for an array that is written several times: that of the last state that has one of its own."""
-    block, found, last = emitter.block, None, out
-    for let in block.function.lets[block.position :]:
-        if let.primitive.name in WRITES and (let.out is out or let.args[0] is last):
-            last = let.out
-            if named_by_user(last, let) or DERIVED.search(last.name):
-                found = last
+    block = emitter.block
+    if block.chains is None:
+        block.chains = _chains(block)
+    found = block.chains.get(out)
     if found is None or found is out:
         return None
     name = emitter.names.fresh(wanted_name(found, block.makers[found]))
     block.names.add(name)
     block.holder[name] = out
     return name
+
+
+def _same_name(emitter: Emitter, let: Let, expr: Expr) -> str | None:
+    """`x = x.copy()` for a write into an array whose name nobody reads later, when the result has no name."""
+    block, atom = emitter.block, let.args[0]
+    if not isinstance(atom, Var) or not expr.is_name or block.holder.get(expr.text) is not atom:
+        return None
+    if named_by_user(let.out, let) or emitter._still_needed(atom, expr.text):
+        return None
+    block.holder[expr.text] = let.out
+    return expr.text
+
+
+def _chains(block: Block) -> dict[Var, Var | None]:
+    """For the result of each write, the last state of its array that has a name of its own."""
+    named_after: dict[Var, Var | None] = {}
+    found: dict[Var, Var | None] = {}
+    for let in reversed(block.function.lets):
+        if let.primitive.name in WRITES:
+            own = named_by_user(let.out, let) or DERIVED.search(let.out.name)
+            found[let.out] = named_after.get(let.out) or (let.out if own else None)
+            if isinstance(let.args[0], Var):
+                named_after.setdefault(let.args[0], found[let.out])
+    return found
 
 
 def _views_apart(emitter: Emitter, atom: Atom) -> bool:
@@ -68,7 +90,7 @@ def _views_apart(emitter: Emitter, atom: Atom) -> bool:
     ):
         return False
     members = expr.storages[0].members
-    if members[0][0] is not block or any(b is not block for b, v in members if b.live_after(v)):
+    if expr.storages[0].block is not block or any(b is not block for b, v in members if b.live_after(v)):
         return False
     live = list(dict.fromkeys(v for b, v in members if b.live_after(v)))
     if not all(

@@ -49,11 +49,21 @@ class Storage:
     """The memory of an array. `owned`: made by this code and known by no one else, so it may be written in
     place."""
 
-    __slots__ = ("owned", "members")
+    __slots__ = ("owned", "members", "block", "names")
 
     def __init__(self, owned: bool):
         self.owned = owned
-        self.members: list[Any] = []
+        self.members: list[Any] = []  # (block, Var) of values that are this memory or a view of it
+        self.block: Any = None  # the region that made it
+        self.names: set[str] = set()  # Python variables that have held it
+
+    def add(self, block: Any, var: Any) -> None:
+        """One more value in this memory; those that nobody reads any more are forgotten."""
+        if self.block is None:
+            self.block = block
+        if len(self.members) > 8:
+            self.members = [(b, v) for b, v in self.members if b.live_after(v)]
+        self.members.append((block, var))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

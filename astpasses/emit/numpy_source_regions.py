@@ -201,8 +201,8 @@ def _bind_parameters(emitter: Emitter, loop: Loop, inner: Block) -> list[tuple[V
         inner.env[param] = made
         inner.carried[loop.body.results[k]] = target
         inner.holder[target] = param
-        storage.members.append((inner, param))
-        emitter.storage_of[target] = made.storages
+        storage.add(inner, param)
+        emitter.keep_track(target, made.storages)
     found = []
     for param, atom in zip(rows, loop.rows):
         found.append((param, atom))

@@ -25,10 +25,15 @@ def reuse(function: Function) -> Function:
     changed = any(a is not b for a, b in zip(lets, function.lets))
     lasting = {r for r in function.results if isinstance(r, Var)}
     if any(let.primitive.name in WRITES for let in lets):
+        readers: dict[Var, int] = {}
+        for let in lets:
+            for atom in set(let.args):
+                readers[atom] = readers.get(atom, 0) + 1  # type: ignore[index, arg-type]
         position = 0
         while position < len(lets):
             let = lets[position]
-            if let.primitive.name in WRITES and isinstance(let.args[0], Var) and let.args[0] not in lasting:
+            array = let.args[0] if let.primitive.name in WRITES else None
+            if isinstance(array, Var) and array not in lasting and readers[array] > 1:
                 moved = _readers(lets, position)
                 if moved:
                     first = [lets[q] for q in moved]

@@ -220,3 +220,32 @@ def test_module_constants_are_not_assigned_to():
     signature = Signature(("x",), ("table", "x"), lambda t: t[0], rows=("table = np.array([1.0, 2.0])",))
     run = compile_numpy(numpy_source(function, signature=signature))
     assert np.array_equal(run(np.array([3.0, 4.0])), [9.0, 32.0])
+
+
+def test_the_time_to_write_a_program_grows_with_its_length():
+    """Unrolled stores: four times the program takes about four times as long, not sixteen."""
+    import time
+
+    from metaphrase.ops.arithmetic import add
+    from metaphrase.ops.elementary import sin
+
+    n = Sym("n")
+
+    def unrolled(count: int) -> Function:
+        def body(x, s):
+            for k in range(count):
+                s = add(mul(s, _module.element(x, literal(k))), sin(s))
+                x = _module.put(x, s, literal(k))
+            return x, s
+
+        return trace("unrolled", body, [("x", Array(f64, (n,))), ("s", Array(f64))])
+
+    def seconds(count: int) -> float:
+        function = unrolled(count)
+        start = time.process_time()
+        text = numpy_source(optimize(function, before_transform=False))
+        assert text.count("\n") >= 2 * count
+        return time.process_time() - start
+
+    seconds(50)
+    assert seconds(1200) < 10 * seconds(300) + 0.05
