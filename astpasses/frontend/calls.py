@@ -57,6 +57,7 @@ _CHANGES = {
     set: {"add", "discard", "remove", "pop", "clear", "update"},
 }
 DEEPEST = 64
+_UNSTEADY = {"random", "_random", "time", "datetime", "secrets", "uuid"}
 
 
 def handles(*functions: Any) -> Callable:
@@ -254,8 +255,12 @@ def _call_other(here: Session, function: Any, args: tuple, keywords: dict) -> An
         and owner is not None
         and not isinstance(owner, types.ModuleType)
     ):
-        return call_method(owner, name, args, keywords)
+        return _call_bound(here, function, owner, name, args, keywords)
     top = str(module).split(".")[0]
+    if top in _UNSTEADY or str(module).startswith("numpy.random") or (
+        type(owner).__module__.startswith("numpy.random")
+    ):
+        raise _unsteady(here, f"{top}.{name}")
     if has_staged(args) or has_staged(keywords):
         if top in ("numpy", "scipy", "math", "cmath"):
             raise UnsupportedError(
@@ -274,6 +279,29 @@ def _call_other(here: Session, function: Any, args: tuple, keywords: dict) -> An
     elif here.in_region() and top not in _PURE:
         raise TrialOver(f"{name} may have effects that can't be undone", here.span())
     return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
+
+
+def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple, keywords: dict) -> Any:
+    """A method written in C, held apart from its object."""
+    if isinstance(owner, (*_CHANGES, np.ndarray)):
+        return call_method(owner, name, args, keywords)
+    kind = type(owner)
+    if kind.__module__.startswith("numpy.random") or kind.__module__ in _UNSTEADY:
+        raise _unsteady(here, f"{kind.__name__}.{name}")
+    steady = (str, bytes, int, float, complex, tuple, frozenset, range, np.generic, type)
+    if not isinstance(owner, steady) and here.in_region():
+        raise TrialOver(f"{name} of a {kind.__name__} may have effects that can't be undone", here.span())
+    return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
+
+
+def _unsteady(here: Session, name: str) -> UnsupportedError:
+    """Functions that give another value at each call: translated once, they would be frozen in silence."""
+    return UnsupportedError(
+        f"{name} gives another value at each call, and the program would keep the first",
+        here.span(),
+        code="unsteady",
+        remedy="pass the value as an argument; draw with metaphrase.random and a key",
+    )
 
 
 # --- methods ---

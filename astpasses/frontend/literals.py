@@ -97,6 +97,11 @@ def load_attribute(here: Session, target: Any, name: str) -> Any:
     """`target.name`."""
     if isinstance(target, np.ndarray):
         target = here.lift(target)
+    computed = getattr(type(target), name, None)
+    if isinstance(computed, property) and isinstance(computed.fget, types.FunctionType):
+        from .calls import call_value
+
+        return call_value(computed.fget, (target,), {})
     value = getattr(target, name)
     if isinstance(target, (Staged, types.ModuleType, type)) or isinstance(value, Staged):
         return value
@@ -122,6 +127,11 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
         from .demand import need_concrete
 
         index = need_concrete(index, "the key of a dict", int if index.dtype.kind in "iu" else float)
+    written = getattr(type(container), "__getitem__", None)
+    if isinstance(written, types.FunctionType) and not isinstance(container, Staged):
+        from .calls import call_value
+
+        return call_value(written, (container, index), {})
     value = container[index]
     if isinstance(container, StagedArray) or isinstance(value, Staged):
         return value

@@ -55,6 +55,8 @@ def check_aliases(here: Session, loop: Loop, entry: list, staged: StagedBody) ->
     inside = {k: _array(staged.inside[k]).box for k in places}
     outside = {k: _array(staged.outside[k]).box for k in places}
     written = [k for k in places if id(inside[k]) in dirty]
+    for j in written:  # what is bound to a written name now is written to in the next iteration
+        written += [k for k in places if outside[j] is inside[k] and k not in written]
     shared = len(set(map(id, entered.values()))) < len(entered)
     merged = len(set(map(id, outside.values()))) < len(outside)
     if written and (shared or merged):
@@ -84,7 +86,9 @@ def check_aliases(here: Session, loop: Loop, entry: list, staged: StagedBody) ->
 def _seen_elsewhere(entry: list, k: int) -> bool:
     """Whether anything but the loop's own state holds the array."""
     value = entry[k]
-    if value.box.origin is not None or len([h for h in value.box.handles if h() is not None]) > 1:
+    if value.box.origin is not None or value.box.phi is not None:
+        return True
+    if len([h for h in value.box.handles if h() is not None]) > 1:
         return True
     # The list of entries, the closure that makes the first value, this variable, getrefcount's argument.
     return sys.getrefcount(value) > 4 + sum(j != k and other is value for j, other in enumerate(entry))

@@ -306,9 +306,12 @@ class StagedStager(PlainStager):
         here = current_session()
         if isinstance(exception, type):
             exception = exception()
-        if here is not None and here.in_region() and not here.attempts:
-            raise BranchRaised(exception, here.span())
-        return exception
+        if here is None or not here.in_region():
+            return exception
+        if here.attempts and len(here.regions) == here.attempts[-1]:
+            return exception
+        here.refuse_in_attempt("a `raise` under a test on staged values")
+        raise BranchRaised(exception, here.span())
 
     @contextmanager
     def attempt(self) -> Iterator[None]:
@@ -316,11 +319,11 @@ class StagedStager(PlainStager):
         if here is None:
             yield
             return
-        here.attempts += 1
+        here.attempts.append(len(here.regions))
         try:
             yield
         finally:
-            here.attempts -= 1
+            here.attempts.pop()
 
     def unknown_effect(self, what: str) -> None:
         from .signals import TrialOver

@@ -47,6 +47,7 @@ class Phi:
 
         for k, (flag, candidate, _) in enumerate(self.choices):
             if candidate.alive(box):
+                here.refresh(candidate)
                 write_box(here, candidate, _choose(here, flag, box.atom, candidate.atom))
                 here.journal.note(PhiLocation(self))
                 self.choices[k] = (flag, candidate, candidate.atom)

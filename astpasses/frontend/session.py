@@ -25,7 +25,7 @@ from metaphrase.core.ir import Atom, ConstantArray, Literal, Var
 from metaphrase.core.primitive import REGISTRY, Primitive
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
 from metaphrase.ops.arrays import as_dim, constant, dim_value
-from metaphrase.source import DTypeError, ShapeError, SourceError, Span
+from metaphrase.source import DTypeError, ShapeError, SourceError, Span, UnsupportedError
 
 from .convert import hints_of, is_converted
 from .journal import Journal
@@ -83,7 +83,7 @@ class Session:
         self.origins: dict[Var, tuple] = {}
         self.path: list[tuple] = []
         self.newest: dict[tuple, Box] = {}
-        self.attempts = 0
+        self.attempts: list[int] = []
         self.unrolling: list[int] = []
         self.entered_guards: set[Any] = set()
         self.tests: list[Any] = []
@@ -162,12 +162,21 @@ class Session:
     def emit(self, primitive: Primitive, *args: Any, **attributes: Any) -> Any:
         """Bind one Let in the innermost region; a Var, or a tuple of them."""
         span = self.span()
+        if primitive.effect == "failing" and self.attempts:
+            self.refuse_in_attempt("an operation that can fail when the program runs")
         atoms = tuple(a if isinstance(a, (Var, Literal)) else literal(a) for a in args)
         try:
             outs = self.region.builder.bind(primitive, atoms, attributes, span=span)
         except CoreTypeError as error:
             raise self.shape_error(str(error), span) from None
         return outs if primitive.multiple else outs[0]
+
+    def refuse_in_attempt(self, what: str) -> None:
+        """`try: ... except:` can't catch what fails when the program runs."""
+        if self.attempts:
+            raise Refusal(UnsupportedError(
+                f"{what} stands in `try` with `except`", self.span(), code="try",
+                remedy="test for the case with `if` instead of catching the exception"))
 
     @contextmanager
     def stamped(self) -> Iterator[None]:

@@ -205,12 +205,13 @@ class Box:
 
     def alive(self, asking: Box | None = None) -> bool:
         """Whether user code can still reach it: it came from outside, some array object views it, or (apart
-        from `asking`) an array that may be this one is alive."""
+        from `asking`) an array that may be this one, or that this one may be, is alive."""
         self.handles = [h for h in self.handles if h() is not None]
         if self.origin is not None or self.handles:
             return True
         others = [box for d in self.dependents if (box := d()) is not None and box is not asking]
-        return any(box.alive() for box in others)
+        others += [box for box in (self.phi.boxes if self.phi is not None else ()) if box is not asking]
+        return any(box.alive(self) for box in others)
 
 
 class StagedArray(Staged):
