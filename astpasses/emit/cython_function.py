@@ -56,7 +56,6 @@ class FunctionWriter:
         self.swapped |= {b for s in walk(fn.body) if isinstance(s, Grow) for b in s.bufs}
         self.swapped |= {s.buf for s in walk(fn.body) if isinstance(s, SetDims)}
         self.loops: list[str] = []
-        self.capacities: set[str] = set()
 
     # --- pieces of text ---------------------------------------------------------------------------
 

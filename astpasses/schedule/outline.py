@@ -47,6 +47,7 @@ from .nest import (
 from .rewrite import map_expression, map_statement, rename_statement
 
 WHOLE = 12  # a program of up to this many innermost loops stays one function
+TINY = 64
 STACK_BYTES = 4096
 
 
@@ -70,7 +71,15 @@ def outline(body: tuple[Stmt, ...], enabled: bool = True) -> tuple[tuple[Stmt, .
 
 
 def _is_leaf(stmt: Stmt) -> bool:
-    return isinstance(stmt, For) and not any(isinstance(s, For) for s in walk(stmt.body))
+    return (
+        isinstance(stmt, For) and not any(isinstance(s, For) for s in walk(stmt.body)) and not _is_tiny(stmt)
+    )
+
+
+def _is_tiny(nest: For) -> bool:
+    """Less work than a call is worth."""
+    extents = [s.extent for s in walk((nest,)) if isinstance(s, For)]
+    return all(isinstance(e, int) for e in extents) and product(extents) <= TINY  # type: ignore[operator]
 
 
 class _Outliner:
@@ -100,7 +109,7 @@ class _Outliner:
         inside = list(walk((nest,)))
         if any(isinstance(s, (Check, Effect, Grow, SetDims, Swap, Call, CallFn, While)) for s in inside):
             return None
-        if nest.kind == "seq" and not _is_leaf(nest):
+        if nest.kind == "seq" and not _is_leaf(nest) or _is_tiny(nest):
             return None
         found = _contents(nest, inside)
         local_reads: dict[Buf | str, int] = {}

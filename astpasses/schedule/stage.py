@@ -17,6 +17,7 @@ from .expand import expand
 from .fold import fold
 from .fuse import fuse_block
 from .lanes import in_lanes
+from .lockstep import lockstep
 from .lower import lower
 from .nest import Fn, Program
 from .outline import outline
@@ -36,6 +37,8 @@ def schedule(function: Function, *, fuse: bool = True) -> Program:
     body = fold(body)
     body = promote(body, program.names)
     body = fold(body)
+    if fuse:
+        body = lockstep(body, program.names)
     body, fns = outline(body)
     body = in_lanes(body, program.names)
     known = frozenset().union(frozenset(), *(symbols(d) for p in program.params for d in p.dims))

@@ -134,7 +134,8 @@ class Point:
     """One scalar operation an element; all operands have the result's dims.
 
     `expression` is the name of a scalar operation (`"sin"`), or a function of scalar expressions `E`
-    (and the primitive's attributes) that builds one from such operations. It is applied at the result's dtype.
+    (and the primitive's attributes) that builds one from such operations. It is applied at the result's
+    dtype.
     """
 
     expression: str | Callable[..., Any]
@@ -144,9 +145,8 @@ class Point:
 class Piece:
     """Where one region of a Move's result comes from: operand number and the index to read there.
 
-    `index` has one entry a dim of the operand: a dim expression over the result's index symbols, or `("load", k)`:
-    the value of operand k at the whole of its own index (a gather; see Move). `guard` lists (lo, expression, hi)
-    ranges, lo <= expression < hi, outside which the piece does not apply.
+    `index` has one entry a dim of the operand: a dim expression over the result's index symbols.
+    `guard` lists (lo, expression, hi) ranges, lo <= expression < hi, outside which the piece does not apply.
     """
 
     operand: int
@@ -158,8 +158,8 @@ class Piece:
 class Move:
     """The result is its operands' elements in other places.
 
-    `pieces(index, types, **attributes)` takes the result's index symbols (Dims), the operand types, and returns
-    Pieces; the first whose guard holds gives the element.
+    `pieces(index, types, **attributes)` takes the result's index symbols (Dims), the operand types, and
+    returns Pieces; the first whose guard holds gives the element.
     """
 
     pieces: Callable[..., tuple[Piece, ...]]
@@ -167,7 +167,8 @@ class Move:
 
 @dataclass(frozen=True)
 class Iota:
-    """The result is a function of its own index: `expression(index, **attributes)` gives a dim or a scalar expression."""
+    """The result is a function of its own index: `expression(index, **attributes)` gives a dim or a scalar
+    expression."""
 
     expression: Callable[..., Any] | str
 
@@ -190,8 +191,8 @@ class Scan:
 class Put:
     """Write a part of operand 0: at indices (operands of a gather-like map), assigning or combining.
 
-    `kind` is "slice" (static starts and strides), "dynamic_slice" (staged starts), "scatter" (integer arrays).
-    `monoid` None assigns; "sum" adds. `unique` promises that no index occurs twice.
+    `kind` is "slice" (static starts and strides), "dynamic_slice" (staged starts), "scatter" (integer
+    arrays). `monoid` None assigns; "sum" adds. `unique` promises that no index occurs twice.
     """
 
     kind: str
