@@ -14,7 +14,7 @@ from metaphrase.core.build import literal
 from metaphrase.core.ir import Atom
 from metaphrase.ops.compare import eq, ne
 
-from .phi import Phi, UnknownAlias, bind, candidates_of
+from .phi import Phi, UnknownAlias, bind, candidates_of, family
 from .session import Session
 from .signals import TrialOver
 from .values import Box, Maybe, StagedArray
@@ -74,7 +74,8 @@ def check_aliases(here: Session, loop: Loop, entry: list, staged: StagedBody) ->
     finally:
         loop.set(tuple(entry))
     for k, box in entered.items():
-        if k in written and (k in seen or entry[k].chain) or id(box) in dirty:
+        reached = any(id(b) in dirty for b in family(box))
+        if k in written and (k in seen or entry[k].chain) or reached:
             raise PeelFirst(
                 f"'{loop.names[k]}' is written to and bound to another array in one loop",
                 span,
@@ -119,16 +120,34 @@ def link_results(
             known += [(flag, out, out.atom)] if not _array(staged.outside[k]).chain else []
             unknown += [out] if _array(staged.outside[k]).chain else []
         elif id(out) in inside:
-            unknown += [seen[j] for j in (inside[id(out)], k) if j in seen]
+            unknown += _passed_on(here, staged, inside, seen, k)
         if k in seen and seen[k] not in unknown and never is not False:
             known.append((never, seen[k], seen[k].atom))
-        twins = [j for j in places if j != k and _array(staged.outside[j]).box is out]
+        mine = {id(b) for b in family(out) if b.region not in here.regions}
+        twins = [
+            j
+            for j in places
+            if j != k and any(id(b) in mine for b in family(_array(staged.outside[j]).box))
+        ]
         unknown += [_array(final[j]).box for j in twins]
         unknown = [b for b in unknown if b is not box]
         if unknown:
             bind(box, UnknownAlias(unknown + [b for _, b, _ in known], loop.names[k], loop.span))
         elif known:
             bind(box, Phi(known))
+
+
+def _passed_on(here: Session, staged: StagedBody, inside: dict, seen: dict[int, Box], k: int) -> list[Box]:
+    """What a name may be that takes over another name's array: all that the names before it may have been."""
+    found: list[Box] = []
+    names: list[int] = []
+    while k not in names:
+        names.append(k)
+        out = _array(staged.outside[k]).box
+        found += [seen[k]] if k in seen else []
+        found += [b for b in (out, *candidates_of(out)) if b.region in here.regions]
+        k = inside.get(id(out), k)
+    return found
 
 
 def _ran_never(here: Session, loop: Loop, trips: Atom | None) -> Any:

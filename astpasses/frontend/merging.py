@@ -18,7 +18,7 @@ from metaphrase.ops.compare import not_
 from .arithmetic import is_number
 from .carries import _equal
 from .joins import container, describe, joined_number, same_static
-from .phi import Phi, UnknownAlias, bind, candidates_of
+from .phi import Phi, UnknownAlias, bind, candidates_of, family
 from .plain import Undefined
 from .session import Session
 from .values import Box, Maybe, Poison, StagedArray
@@ -116,11 +116,16 @@ class Merger:
         self.makers[id(a), id(b)] = make
         return make
 
+    def share(self, one: Box, two: Box) -> bool:
+        """Whether two arrays of one side are, or may be, one that this side made."""
+        others = family(two)
+        return one is two or any(b in others and b.region not in self.here.regions for b in family(one))
+
     def link_twins(self) -> None:
         """Two names that share an array on one side only may share it afterwards."""
         for k, (a, b, one, name) in enumerate(self.made):
             for c, d, two, _ in self.made[:k]:
-                if one is not two and (a is c or b is d):
+                if one is not two and (self.share(a, c) or self.share(b, d)):
                     for this, other in ((one.box, two.box), (two.box, one.box)):
                         boxes = [other, *candidates_of(this)]
                         bind(this, UnknownAlias(boxes, name, self.here.span()))

@@ -112,6 +112,14 @@ def candidates_of(box: Box) -> list[Box]:
     return [] if box.phi is None else list(box.phi.boxes)
 
 
+def family(box: Box) -> list[Box]:
+    """The box and all that it may be, through any number of steps."""
+    found = [box]
+    for member in found:
+        found += [b for b in candidates_of(member) if b not in found]
+    return found
+
+
 def _choose(here: Any, flag: Any, then: Atom, otherwise: Atom) -> Atom:
     if flag is True:
         return then

@@ -206,12 +206,17 @@ class Box:
     def alive(self, asking: Box | None = None) -> bool:
         """Whether user code can still reach it: it came from outside, some array object views it, or (apart
         from `asking`) an array that may be this one, or that this one may be, is alive."""
-        self.handles = [h for h in self.handles if h() is not None]
-        if self.origin is not None or self.handles:
-            return True
-        others = [box for d in self.dependents if (box := d()) is not None and box is not asking]
-        others += [box for box in (self.phi.boxes if self.phi is not None else ()) if box is not asking]
-        return any(box.alive(self) for box in others)
+        reached, todo = {id(asking), id(self)}, [self]
+        while todo:
+            box = todo.pop()
+            box.handles = [h for h in box.handles if h() is not None]
+            if box.origin is not None or box.handles:
+                return True
+            near = [other for d in box.dependents if (other := d()) is not None]
+            near += box.phi.boxes if box.phi is not None else []
+            todo += [other for other in near if id(other) not in reached]
+            reached.update(map(id, near))
+        return False
 
 
 class StagedArray(Staged):
