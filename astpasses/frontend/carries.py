@@ -109,6 +109,12 @@ class Pass:
         return Spec("held")
 
     def carry(self, path: Path, type_: Array, initial: Callable[[], Atom]) -> Var:
+        if not all(map(self.here.is_bound, type_.dims)):
+            raise TrialOver(
+                f"'{self.label(path)}' has a size that is only known inside the loop",
+                self.here.span(),
+                "give it one size before the loop",
+            )
         made = Carry(path, Var(self.label(path), type_), initial)
         self.carries.append(made)
         self.by_path[path] = made

@@ -98,7 +98,7 @@ class Merger:
 
     def arrays(self, a: StagedArray, b: StagedArray, name: str) -> Maker:
         here = self.here
-        if a.type.dims != b.type.dims:
+        if a.type.dims != b.type.dims or not all(map(here.is_bound, a.type.dims)):
             return self.poison(a, b, name)
         if (id(a), id(b)) in self.makers:
             return self.makers[id(a), id(b)]
