@@ -42,6 +42,7 @@ class Block:
         self.names: set[str] = set()
         self.holder: dict[str, Var] = {}
         self.carried: dict[Var, str] = {}  # what a name will hold in the next iteration
+        self.dims: dict[Var, DimLike] = {}  # numbers that are sizes
         self.chains: dict[Var, Var | None] | None = (
             None  # for writes in place, the last state that has a name
         )
@@ -113,6 +114,8 @@ class Emitter:
             return ""
         text = span.text().strip()
         self.remark = (span.file, span.line)
+        if len(text) > 90:
+            text = text[:87] + "..."
         return f"# {span.role} of: {text}" if text else f"# {span.role} of line {span.line}"
 
     @contextmanager
@@ -150,7 +153,7 @@ class Emitter:
         if isinstance(dim, int):
             return literal(np.int64(dim))
         texts = {s: Sym(self.size(s)) for s in symbols(dim)}
-        text = str(substitute(dim, texts))
+        text = str(_positive_first(substitute(dim, texts)))
         text = text if text.isidentifier() else ast.unparse(ast.parse(text, mode="eval"))
         simple = isinstance(dim, Dim) and (dim.is_sym or text.isidentifier())
         return Expr(text, ATOM if simple else SUM, Array(i64), weak=40, operations=0 if simple else 1)
@@ -392,6 +395,19 @@ def _split(text: str) -> list[str]:
             pieces.append(text[start:place].strip())
             start = place + 1
     return [*pieces, text[start:].strip()]
+
+
+def _positive_first(dim: DimLike) -> str:
+    """`4 - j`, not `-j + 4`."""
+    if not isinstance(dim, Dim):
+        return str(dim)
+    terms = sorted(dim.terms, key=lambda term: term[1] < 0)
+    text = ""
+    for monomial, count in terms:
+        one = str(Dim(((monomial, abs(count)),))) if monomial else str(abs(count))
+        sign = (" - " if text else "-") if count < 0 else " + " if text else ""
+        text += sign + one
+    return text
 
 
 def named(target: str, var: Var, expr: Expr) -> Expr:

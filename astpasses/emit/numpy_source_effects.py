@@ -11,6 +11,7 @@ import string
 from collections.abc import Sequence
 from dataclasses import replace
 
+from metaphrase.core.dims import Sym
 from metaphrase.core.ir import Atom, Let, Literal, Var
 
 from .numpy_source_arrays import gathered, permuted
@@ -263,6 +264,8 @@ def _as_dim(emitter: Emitter, let: Let) -> None:
         value = replace(value, text=target, level=14, reads=frozenset([target]), operations=0)
         emitter.block.holder[target] = out
     emitter.sizes[symbol] = value.text
+    if isinstance(let.args[0], Var):
+        emitter.block.dims[let.args[0]] = Sym(symbol)
     emitter.size_reads |= value.reads
     emitter.block.env[out] = value
     if value.weak is None and not _not_negative(emitter, let.args[0]):

@@ -138,7 +138,11 @@ def index_of(
     emitter: Emitter, base: Expr, starts: Sequence[Atom], shape: Sequence[DimLike], step: Sequence[int]
 ) -> Index:
     return Index(
-        base, tuple(emitter.expr(s) for s in starts), tuple(map(known_dim, starts)), tuple(shape), tuple(step)
+        base,
+        tuple(emitter.expr(s) for s in starts),
+        tuple(known_dim(emitter, s) for s in starts),
+        tuple(shape),
+        tuple(step),
     )
 
 

@@ -157,6 +157,8 @@ def noun(operation: str, var: Var) -> str:
         return "index"
     if operation in ("reshape", "gather") and not var.type.dims:
         return "value"
+    if operation == "reshape":
+        return "part"
     return NOUNS.get(operation, re.sub(r"_$", "", operation))
 
 

@@ -122,7 +122,8 @@ def _mark_python(emitter: Emitter, let: Let, exprs: list[Expr], out: Expr) -> Ex
     """Follow scalar arguments that may be Python numbers as far as Python computes as NumPy does."""
     if let.out.type.dims or not all(e.maybe_python or e.weak is not None for e in exprs):
         return out
-    if let.primitive.name in PYTHON_DIFFERS or let.args[0].type.dtype.kind in "iu":
+    by_number = let.primitive.name == "div" and isinstance(let.args[1], Literal) and let.args[1].value != 0
+    if let.primitive.name in PYTHON_DIFFERS and not by_number or let.args[0].type.dtype.kind in "iu":
         emitter.numpy_scalars(*exprs)
         return out
     return replace(out, maybe_python=any(e.maybe_python for e in exprs))
@@ -412,11 +413,20 @@ def _dim_value(emitter: Emitter, let: Let) -> Expr:
     return emitter.dim_expr(let.attributes["dim"])
 
 
-def known_dim(atom: Any) -> Any:
+def known_dim(emitter: Emitter, atom: Any, depth: int = 4) -> Any:
     """The dim an i64 operand is known to be, or None."""
     if isinstance(atom, Literal):
         return int(atom.value)
-    return atom.type.value if isinstance(atom, Var) else None
+    if atom.type.value is not None:
+        return atom.type.value
+    block = emitter.block
+    if atom in block.dims or depth == 0:
+        return block.dims.get(atom)
+    let = block.makers.get(atom)
+    if let is None or let.primitive.name not in ("add", "sub"):
+        return None
+    a, b = (known_dim(emitter, x, depth - 1) for x in let.args)
+    return None if a is None or b is None else a + b if let.primitive.name == "add" else a - b
 
 
 __all__ = [

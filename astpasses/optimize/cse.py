@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from metaphrase.core.ir import Atom, Function, Let, Roles, Var
+from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var
 
 from .rebuild import map_regions, replaced
 
@@ -28,13 +28,16 @@ def cse(function: Function) -> Function:
 
 def _cse(function: Function, env: dict[Var, Atom]) -> Function:
     seen: dict[tuple, tuple[Var, ...]] = {}
+    fills: dict[Var, tuple] = {}  # arrays of one literal are equal by value, though each stays its own
     lets: list[Let] = []
     changed = bool(env)
     for old in function.lets:
         let = map_regions(
             replaced(old, env), lambda region, given: _cse(region, _equal_params(region, given))
         )
-        key = _key(let)
+        if let.primitive.name == "broadcast" and isinstance(let.args[0], Literal):
+            fills[let.out] = (let.args[0], let.out.type.dims)
+        key = _key(let, fills)
         found = seen.get(key) if key is not None else None
         if found is not None and all(a.type == b.type for a, b in zip(found, let.outs)):
             env.update(zip(let.outs, found))
@@ -52,15 +55,15 @@ def _cse(function: Function, env: dict[Var, Atom]) -> Function:
     return Function(function.name, function.params, tuple(lets), results)
 
 
-def _key(let: Let) -> tuple | None:
+def _key(let: Let, fills: dict[Var, tuple]) -> tuple | None:
     """What makes two operations the same; None for those that may not be shared."""
     if let.primitive.effect is not None or let.primitive.region or let.own_symbols():
         return None
     if let.primitive.name in ("broadcast", "undefined") and not any(isinstance(a, Var) for a in let.args):
         return None  # costs nothing, and each may be written into
-    args: Any = let.args
+    args: Any = tuple(fills.get(a, a) if isinstance(a, Var) else a for a in let.args)
     if let.primitive.name in COMMUTES:  # bit for bit, but for the payload of a NaN
-        args = frozenset([(a, let.args.count(a)) for a in let.args])
+        args = frozenset([(a, args.count(a)) for a in args])
     return let.primitive, args, tuple(sorted(let.attributes.items(), key=lambda item: item[0]))
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from metaphrase.core.check import check
 from metaphrase.core.ir import Function
 
-from . import branches, cse, dead, hoist, inline, open_gradients, reuse, rows, simplify, zero_sums
+from . import branches, cse, dead, hoist, inline, open_gradients, reuse, rows, simplify, sizes, zero_sums
 
 ROUNDS = 8
 
@@ -32,6 +32,7 @@ class Pass:
 
 PASSES: tuple[Pass, ...] = (
     Pass("inline", inline.inline, inline.pre_ad_safe, "first: the other passes do not look through calls"),
+    Pass("sizes", sizes.sizes, sizes.pre_ad_safe, "equal shapes have to look equal for all that follows"),
     Pass(
         "open_gradients",
         open_gradients.open_gradients,

@@ -219,6 +219,35 @@ def _with_bool(rewriter: Rewriter, args: tuple, types: tuple, neutral: bool) -> 
     return None
 
 
+COMPARISONS = {
+    "eq": lambda difference: difference == 0,
+    "ne": lambda difference: difference != 0,
+    "lt": lambda difference: difference < 0,
+    "le": lambda difference: difference <= 0,
+    "gt": lambda difference: difference > 0,
+    "ge": lambda difference: difference >= 0,
+}
+
+
+def _comparison(holds: Any) -> Any:
+    """Sizes whose difference is a number, and an integer beside itself."""
+
+    def compare(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
+        a, b = args
+        if types[0].dims or a.type.dtype.kind not in "iub":
+            return None
+        difference: Any = 0 if a is b else None
+        if difference is None and (dims := dims_of(args)) is not None:
+            difference = dims[0] - dims[1]
+        return Literal(np.bool_(holds(difference))) if isinstance(difference, int) else None
+
+    return compare
+
+
+for _name, _holds in COMPARISONS.items():
+    rule(_name)(_comparison(_holds))
+
+
 @rule("select")
 def select_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
     c, a, b = args
