@@ -155,6 +155,8 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
         return _enter(here, function, function, args, keywords)
     if module.startswith("metaphrase.api"):  # transformations stage the functions that they are given
         return function(*args, **keywords)
+    if function.__code__.co_flags & 0x2A0 and not here.path:
+        converted_code(function)  # a generator or coroutine as the function that is staged: refused there
     if (
         _is_native(module)
         or function.__code__.co_flags & 0x2A0

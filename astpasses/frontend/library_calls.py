@@ -55,6 +55,11 @@ MAKERS = frozenset(
     )
 )
 _FEW = 64
+_REMEDIES = {
+    "axis": "give the axis as a Python int that the array has",
+    "product": "transpose or reshape one of the operands so that the sizes agree",
+    "": "compare the shapes and dtypes of the arguments with what the function takes",
+}
 
 
 def library_handler(function: Any) -> Callable | None:
@@ -108,6 +113,7 @@ def _run(here: Session, rule: Callable, args: tuple, keywords: dict, makes: bool
     except SourceError as error:
         if error.span is None:
             error.span = here.span()
+        error.remedy = error.remedy or _REMEDIES.get(error.code, _REMEDIES[""])
         raise
     for let in builder.lets[before:]:  # sizes that the library bound, as `nonzero` does
         here.region.symbols |= let.own_symbols()
