@@ -67,7 +67,7 @@ def leaf_axes(structure: PyTreeDef, in_axes: Any, span: Span | None) -> list[int
         in_axes = tuple(in_axes)
     if isinstance(in_axes, tuple) and len(in_axes) != count:
         raise _axes_error(
-            f"in_axes={in_axes!r} has {len(in_axes)} entries, and the function was called with {count} "
+            f"in_axes={in_axes!r} has {len(in_axes)} entr{'y' if len(in_axes) == 1 else 'ies'}, and the function was called with {count} "
             f"positional argument{'' if count == 1 else 's'}",
             span,
             "give one entry an argument, or one int for all",
@@ -134,7 +134,7 @@ def batched_program(
     names: Sequence[str] = (),
 ) -> Program:
     """The program of the whole batch. `specs`: of the batched leaves."""
-    refuse_writes(program, "vmap")
+    refuse_writes(program, "vmap", names)
     program = output_atoms(program)
     function = cleaned(program.function)
     results_axes = _spread(out_axes, program.out, "out_axes", "the output", span)
@@ -171,7 +171,7 @@ def batched_program(
 
 def _pinned(program: Program, leaf: Fixed, span: Span | None) -> SourceError:
     return SourceError(
-        f"vmap of {program.name}, which needs the value of a batched argument when it is translated",
+        f"vmap of {program.title}, which needs the value of a batched argument when it is translated",
         span,
         code="vmap-static",
         remedy="an axis, a list index or a Python size can't differ by lane: pass it with in_axes None",

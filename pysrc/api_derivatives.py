@@ -39,19 +39,19 @@ Argnums = int | tuple[int, ...]
 TUPLE = tree_structure((0, 0))
 
 
-def refuse_writes(program: Program, transformation: str) -> None:
+def refuse_writes(program: Program, transformation: str, names: Sequence[str] = ()) -> None:
     """A derivative or a batch of a function that changes its arguments has no meaning here."""
     if not program.writes:
         return
     write = program.writes[0]
     what = (
-        leaf_labels(program.structure)[write.target]
+        leaf_labels(program.structure, names)[write.target]
         if write.kind == "argument"
         else f"the captured array {program.captures[write.target]}"
         if write.kind == "capture"
         else "a container it is given"
     )
-    raise UnsupportedError(f"{transformation} of {program.name}, which writes to {what}",
+    raise UnsupportedError(f"{transformation} of {program.title}, which writes to {what}",
                            program.place, code="transformed-write",
                            remedy="write to a copy (`x = x.copy()`) and return it")
 
@@ -123,7 +123,7 @@ def _loss_first(program: Program, has_aux: bool, what: str, span: Span | None, h
         children = out.children() if out.node_data() and out.node_data()[0] is tuple else []  # type: ignore[index]
         if len(children) != 2:
             raise SourceError(
-                f"{what} with has_aux=True of {program.name}, which does not return a pair",
+                f"{what} with has_aux=True of {program.title}, which does not return a pair",
                 span,
                 code="grad-aux",
                 remedy="return (loss, aux), or leave out has_aux",
@@ -134,7 +134,7 @@ def _loss_first(program: Program, has_aux: bool, what: str, span: Span | None, h
         aux, aux_slots = None, []
     if not out.is_leaf():
         raise SourceError(
-            f"{what} of {program.name}, which returns {_describe(out)}, not a scalar",
+            f"{what} of {program.title}, which returns {_describe(out)}, not a scalar",
             _result_place(program, span),
             code="grad-scalar",
             remedy="return the loss alone, or the pair (loss, aux) with has_aux=True",
@@ -147,7 +147,7 @@ def _loss_first(program: Program, has_aux: bool, what: str, span: Span | None, h
     elif isinstance(slot, Fixed):
         if not isinstance(slot.value, (int, float, complex)):
             raise DTypeError(
-                f"{what} of {program.name}, which returns {slot.value!r}",
+                f"{what} of {program.title}, which returns {slot.value!r}",
                 span,
                 code="grad-dtype",
                 remedy="return a number",
@@ -158,14 +158,14 @@ def _loss_first(program: Program, has_aux: bool, what: str, span: Span | None, h
     place = program.result_span(slot.index) if slot.index < len(function.results) else None
     if type_.dims:
         raise ShapeError(
-            f"{what} of {program.name}, which returns an array {type_}, not a scalar",
+            f"{what} of {program.title}, which returns an array {type_}, not a scalar",
             place or span,
             code="grad-scalar",
             remedy="reduce it (`.sum()` or `.mean()`), or use jacrev for the derivative of each element",
         )
     if holomorphic and type_.dtype.kind != "c" or not holomorphic and not is_float(type_.dtype):
         raise DTypeError(
-            f"{what} of {program.name}, which returns {type_.plain}",
+            f"{what} of {program.title}, which returns {type_.plain}",
             place or span,
             code="grad-dtype",
             remedy="return a float" if not holomorphic else "return a complex value",
@@ -210,7 +210,7 @@ def gradient_program(
     names: Sequence[str],
 ) -> Program:
     """grad (`value` False) or value_and_grad."""
-    refuse_writes(program, what)
+    refuse_writes(program, what, names)
     count = len(program.structure.children()[0].children())
     positions, single = check_argnums(argnums, count, what, span)
     wrt = differentiated(program, positions, what, span, holomorphic=holomorphic, names=names)
@@ -285,7 +285,7 @@ def split_aux(
         return program.out, None
     children = program.out.children()
     if program.out.node_data() is None or program.out.node_data()[0] is not tuple or len(children) != 2:
-        raise SourceError(f"{what} with has_aux=True of {program.name}, which does not return a pair", span,
+        raise SourceError(f"{what} with has_aux=True of {program.title}, which does not return a pair", span,
                           code="grad-aux", remedy="return (output, aux), or leave out has_aux")
     return children[0], children[1]
 
@@ -313,7 +313,7 @@ def jacobian_program(
     names: Sequence[str],
 ) -> Program:
     """jacfwd or jacrev: for each output leaf, for each input leaf, the derivative."""
-    refuse_writes(program, what)
+    refuse_writes(program, what, names)
     count = len(program.structure.children()[0].children())
     positions, single = check_argnums(argnums, count, what, span)
     wrt = differentiated(program, positions, what, span, holomorphic=holomorphic, names=names)
@@ -327,7 +327,7 @@ def jacobian_program(
         type_ = function.results[slot.index].type if isinstance(slot, Slot) else None
         if type_ is None or not has_tangent(type_):
             raise DTypeError(
-                f"{what} of {program.name}, which returns {slot.value if type_ is None else type_}",
+                f"{what} of {program.title}, which returns {slot.value if type_ is None else type_}",
                 program.result_span(slot.index) if type_ is not None else span,
                 code="grad-dtype",
                 remedy="return floats, and other values as aux with has_aux=True",

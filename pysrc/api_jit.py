@@ -24,6 +24,7 @@ from .api_arguments import Call, Spec, take_apart
 from .api_entry import callbacks_of, leaf_of, output_of, result_of, site_table, tree_of, work_of
 from .api_execute import Specialisation, finish, numpy_specialisation
 from .api_program import Fixed, Program, Same, Slot, caller_span, name_of
+from .api_tracebacks import user_frames
 from .api_transforms import Transformed, program_of
 from .config import config
 from .core.types import type_symbols
@@ -117,7 +118,8 @@ class Jit(Transformed):
         if staging.under_way():
             return staging.call_inside(self.dispatcher, args, kwargs)
         call = take_apart(args, kwargs, self.static)
-        return self._memo.find(call).run(call)
+        with user_frames():
+            return self._memo.find(call).run(call)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.dispatcher(*args, **kwargs)

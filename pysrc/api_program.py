@@ -48,6 +48,11 @@ class Program:
     origin: Any = None                 # the front end's Staged, for programs that write
     place: Span | None = None          # where the user's function is defined
 
+    @property
+    def title(self) -> str:
+        """What messages call the function."""
+        return "the function" if self.name == "function" else self.name
+
     def with_function(self, function: Function, **changes: Any) -> Program:
         return replace(self, function=function, **changes)
 

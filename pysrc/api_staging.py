@@ -88,7 +88,7 @@ def _opened(tree: Any) -> Any:
 
 
 def program_of_staged(staged: Staged, structure: PyTreeDef, specs: Sequence[Spec], name: str,
-                      place: Span | None) -> Program:
+                      defined: Span | None) -> Program:
     """The front end numbers leaves of what it was given; static containers count there as several leaves."""
     count = len(staged.captures)
     place = {leaf: count + k for k, leaf in enumerate(staged.dynamic)}
@@ -116,7 +116,7 @@ def program_of_staged(staged: Staged, structure: PyTreeDef, specs: Sequence[Spec
         elif result.type.dims:
             forms[output.index] = "array"
     return Program(staged.function, staged.captures, structure, tuple(leaves), staged.out_tree, tuple(slots),
-                   tuple(forms), staged.guards, staged.writes, name, staged, place)
+                   tuple(forms), staged.guards, staged.writes, name, staged, defined)
 
 
 def _width(spec: Spec) -> int:

@@ -28,6 +28,7 @@ from .api_derivatives import (
 from .api_execute import Memo, Specialisation, call_numpy, numpy_specialisation
 from .api_linear import LinearFunction, linear_program
 from .api_program import Fixed, Program, Slot, caller_span, leaf_labels, name_of
+from .api_tracebacks import user_frames
 from .core.types import has_tangent
 from .source import DTypeError, ShapeError, SourceError, Span
 from .tree_util import PyTreeDef, treedef_tuple
@@ -58,7 +59,7 @@ class Transformed:
     def __init__(self, fun: Callable[..., Any], span: Span | None = None):
         if not callable(fun):
             raise DTypeError(
-                f"{self.kind} of a {type(fun).__name__}, which is not a function",
+                f"{self.kind} of {fun!r}, which is not a function",
                 span or caller_span(),
                 code="not-a-function",
                 remedy=f"pass a function, as in {self.kind}(f)",
@@ -72,7 +73,8 @@ class Transformed:
         if staging.under_way():
             return staging.call_inside(self, args, kwargs)
         call = take_apart(args, kwargs)
-        return self._memo.find(call).run(call)
+        with user_frames():
+            return self._memo.find(call).run(call)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)

@@ -1,0 +1,50 @@
+"""Tracebacks that show the user's frames only.
+
+In: an exception on its way out of this package. Out: the same exception; frames of this package are left out of its
+traceback, unless the fault is in this package. Example: `with user_frames(): ...` around what a public function does.
+"""
+from __future__ import annotations
+
+import contextlib
+import os
+import types
+from collections.abc import Iterator
+
+from .core.check import CheckError
+from .source import SourceError
+
+PACKAGE = __name__.partition(".")[0]
+
+
+def _ours(frame: types.FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE
+
+
+@contextlib.contextmanager
+def user_frames() -> Iterator[None]:
+    """METAPHRASE_FULL_TRACEBACK=1 keeps every frame."""
+    try:
+        yield
+    except Exception as error:
+        if os.environ.get("METAPHRASE_FULL_TRACEBACK", "0") in ("", "0"):
+            shorten(error)
+        raise
+
+
+def shorten(error: BaseException) -> None:
+    """Leave out this package's frames, where the error is the user's: a SourceError, or one raised in their code."""
+    frames = []
+    trace = error.__traceback__
+    while trace is not None:
+        frames.append(trace)
+        trace = trace.tb_next
+    theirs = [t for t in frames if not _ours(t.tb_frame)]
+    at_fault = frames and not _ours(frames[-1].tb_frame)
+    if isinstance(error, CheckError) or not theirs or not (isinstance(error, SourceError) or at_fault):
+        return
+    chain: types.TracebackType | None = None
+    for trace in reversed(theirs):
+        chain = types.TracebackType(chain, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+    error.__traceback__ = chain
+    if isinstance(error, SourceError):
+        error.__suppress_context__ = True
