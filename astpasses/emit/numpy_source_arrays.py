@@ -371,6 +371,8 @@ def _dot(emitter: Emitter, let: Let) -> Expr:
     free_a = tuple(k for k in range(a.type.ndim) if k not in ca and k not in ba)
     free_b = tuple(k for k in range(b.type.ndim) if k not in cb and k not in bb)
     type_ = let.out.type
+    if not a.type.dims or not b.type.dims:
+        return infix("*", a, b, type_)
     if len(ca) == 1 and (len(free_a) == len(free_b) == 1 or not ba and len(free_a) <= 1 and len(free_b) <= 1):
         left = _ordered(a, (*ba, *free_a, *ca))
         right = _ordered(b, (*bb, *cb, *free_b))

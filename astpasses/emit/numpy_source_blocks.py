@@ -342,7 +342,7 @@ class Emitter:
         storage = expr.storages[0]
         if storage.block not in (None, self.block):
             return False  # made in an outer region and not handed over
-        return not any(block.live_after(v) for block, v in storage.members)
+        return not storage.live()
 
 
 class Constants:

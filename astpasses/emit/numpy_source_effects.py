@@ -90,10 +90,10 @@ def _views_apart(emitter: Emitter, atom: Atom) -> bool:
         or not expr.storages[0].owned
     ):
         return False
-    members = expr.storages[0].members
-    if expr.storages[0].block is not block or any(b is not block for b, v in members if b.live_after(v)):
+    members = expr.storages[0].live()
+    if expr.storages[0].block is not block or any(b is not block for b, _ in members):
         return False
-    live = list(dict.fromkeys(v for b, v in members if b.live_after(v)))
+    live = list(dict.fromkeys(v for _, v in members))
     if not all(
         block.env[v].storages == expr.storages
         and v in block.makers
@@ -103,9 +103,27 @@ def _views_apart(emitter: Emitter, atom: Atom) -> bool:
         return False
     for v in live:
         view = block.env[v]
+        if view.is_name and _copied_at_once(emitter, view.text):
+            emitter.hold(v, replace(view, storages=(Storage(True),)), view.text)
+            continue
         copy = replace(view, text=f"{view.at(14)}.copy()", level=14, storages=(), parts=None, narrow=None)
         emitter.assign(v, copy, view.text if v in block.holder.values() and view.is_name else None)
     return True
+
+
+def _copied_at_once(emitter: Emitter, target: str) -> bool:
+    """Turn the line `target = x[i:]` just written into `target = x[i:].copy()`."""
+    start = f"{'    ' * emitter.indent}{target} = "
+    for k in range(len(emitter.lines) - 1, -1, -1):
+        row = emitter.lines[k]
+        if row.startswith(start):
+            if not row.endswith("]") or "#" in row:
+                return False
+            emitter.lines[k] = f"{row}.copy()"
+            return True
+        if target in row:
+            return False
+    return False
 
 
 def _value(emitter: Emitter, let: Let) -> tuple[Expr, tuple[int, ...]]:

@@ -62,8 +62,16 @@ class Storage:
         if self.block is None:
             self.block = block
         if len(self.members) > 8:
-            self.members = [(b, v) for b, v in self.members if b.live_after(v)]
+            self.members = self.live()
         self.members.append((block, var))
+
+    def live(self) -> list[Any]:
+        """The values in this memory that are read later."""
+        return [
+            (b, v)
+            for b, v in self.members
+            if b.live_after(v) and (v not in b.env or self in b.env[v].storages)
+        ]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
