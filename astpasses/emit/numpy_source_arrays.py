@@ -226,10 +226,11 @@ def gathered(x: Expr, indices: list[Expr], axes: tuple, dims: tuple) -> tuple[Ex
 def _concatenate(emitter: Emitter, let: Let) -> Expr:
     xs, axis = [emitter.expr(a) for a in let.args], let.attributes["axis"]
     text = f"[{', '.join(x.text for x in xs)}]" + (f", axis={axis}" if axis else "")
-    scalars = [x.narrow for x in xs]
-    if axis == 0 and all(s is not None and not s.type.dims for s in scalars):
-        one = all(s.weak is not None for s in scalars)
-        values = [strong(s) if one and k == 0 else s for k, s in enumerate(scalars)]
+    scalars = [x.narrow for x in xs if x.narrow is not None]
+    whole = len(scalars) == len(xs)
+    if axis == 0 and whole and not any(s.type.dims for s in scalars):
+        usual = let.out.type.dtype in (np.float64, np.int64, np.bool_, np.complex128)
+        values = [s if usual else strong(s) for s in scalars]
         return Expr(
             f"np.array([{', '.join(s.text for s in values)}])",
             ATOM,
@@ -238,9 +239,8 @@ def _concatenate(emitter: Emitter, let: Let) -> Expr:
             reads_of(xs),
             operations_of(scalars) + 1,
         )
-    if all(
-        s is not None
-        and s.type.ndim + 1 == x.type.ndim
+    if whole and all(
+        s.type.ndim + 1 == x.type.ndim
         and x.type.dims[axis] == 1
         and s.type.dims
         and x.type.dims == (*s.type.dims[:axis], 1, *s.type.dims[axis:])

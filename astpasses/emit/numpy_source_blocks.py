@@ -69,7 +69,7 @@ class Block:
 class Emitter:
     """Writes the body of one Python function."""
 
-    def __init__(self, names: Names, spell: Callable[[Emitter, Let], Expr | None]):
+    def __init__(self, names: Names, spell: Callable[[Emitter, Let], Expr]):
         self.names, self.spell = names, spell
         self.lines: list[str] = []
         self.indent = 1

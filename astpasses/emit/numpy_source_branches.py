@@ -166,10 +166,11 @@ def _passed_on(emitter: Emitter, let: Let, branch: Function, k: int) -> str | No
     atom = let.args[1 + branch.params.index(origin)]
     if not isinstance(atom, Var) or block.live_after(atom) or let.args.count(atom) > 1:
         return None
-    expr, wish = emitter.expr(atom), wanted_name(out, let)
+    expr, wish, own = emitter.expr(atom), wanted_name(out, let), atom.name
     if not expr.is_name or block.holder.get(expr.text) is not atom:
         return None
-    return expr.text if wish == atom.name or out.name == let.primitive.name or expr.text == wish else None
+    fits = wish == own or out.name == let.primitive.name or expr.text == wish
+    return expr.text if fits else None
 
 
 def _one_passes_on(emitter: Emitter, let: Let, k: int) -> bool:

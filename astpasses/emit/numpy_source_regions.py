@@ -48,11 +48,15 @@ def emit_loop(emitter: Emitter, let: Let) -> None:
     outs = list(let.outs)
     trips = outs.pop(0) if let.attributes["cond"] is not None else None
     count = roles.carries + roles.accumulators
+    consts, carries, accumulators, rows = roles.parts(let.args)
     loop = Loop(
         let,
         roles,
         body,
-        *roles.parts(let.args),
+        consts,
+        carries,
+        accumulators,
+        rows,
         trips,
         tuple(outs[:count]),
         tuple(outs[count:]),
@@ -255,7 +259,8 @@ def _finish_iteration(emitter: Emitter, loop: Loop, inner: Block, count: bool) -
     results = list(loop.body.results)
     kept = results[: len(loop.kept)]
     store_rows(emitter, loop, inner)
-    pairs, seen = [], []
+    pairs: list[tuple[str, Expr]] = []
+    seen: list[Storage] = []
     borrowed_by_others = [
         s for k, atom in enumerate(kept) if not loop.owned[k] for s in emitter.expr(atom).storages
     ]

@@ -93,7 +93,7 @@ def ufunc_name(name: str) -> str | None:
     """The NumPy function an elementwise primitive is, from its declaration."""
     for candidate in REGISTRY[name].spellings:
         if isinstance(candidate, np.ufunc) and getattr(np, candidate.__name__, None) is candidate:
-            return f"np.{candidate.__name__}"
+            return f"np.{candidate.__name__}"  # type: ignore[union-attr]
     return None
 
 

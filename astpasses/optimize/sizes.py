@@ -56,10 +56,9 @@ class _Sizes:
         if name == "as_dim":
             let = self.bound(let)
         elif name in ("add", "mul") and not let.out.type.dims:
-            dims = [self.dim(a) for a in let.args]
-            if None not in dims and all(_not_negative(d) for d in dims):
-                # type: ignore
-                self.known[let.out] = dims[0] + dims[1] if name == "add" else dims[0] * dims[1]
+            a, b = (self.dim(atom) for atom in let.args)
+            if a is not None and b is not None and _not_negative(a) and _not_negative(b):
+                self.known[let.out] = a + b if name == "add" else a * b
         self.changed |= let is not old
         return let
 

@@ -249,3 +249,17 @@ def test_the_time_to_write_a_program_grows_with_its_length():
 
     seconds(50)
     assert seconds(1200) < 10 * seconds(300) + 0.05
+
+
+def test_scalars_put_together_keep_a_narrow_dtype():
+    """np.array([f32 scalar, 0.5]) would be f64."""
+    from metaphrase.core.types import f32
+    from metaphrase.ops.shape import reshape
+    from metaphrase.ops.structure import concatenate
+
+    def body(x):
+        return concatenate(reshape(x, shape=(1,)), reshape(literal(0.5, f32), shape=(1,)), axis=0)
+
+    function = trace("pair", body, [("x", Array(f32))])
+    got = compile_numpy(numpy_source(function))(np.float32(0.1))
+    assert got.dtype == np.float32 and np.array_equal(got, np.array([0.1, 0.5], np.float32))
