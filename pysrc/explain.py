@@ -1,0 +1,117 @@
+"""What a function became, in words: types, captured values, guards, loops, copies, kernels, time of each stage.
+
+In: a function (or a transformed one) and arguments or stand-ins for them. Out: a report. Example:
+
+    print(explain(lu, ShapeDtypeStruct((Sym("n"), Sym("n")), float)))
+"""
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+from . import api_staging as staging
+from .api_arguments import take_apart
+from .api_program import Fixed, Program, Slot, leaf_labels, name_of
+from .api_transforms import parameter_names, program_of
+from .astpasses.schedule import nest
+from .core.ir import Function
+from .pipeline import cython, finished, loops, recording
+
+
+def explain(fun: Any, *args: Any, **kwargs: Any) -> str:
+    """The report."""
+    jitted = getattr(fun, "jitted", None)
+    call = take_apart(args, kwargs, jitted.static if jitted else ())
+    with recording(name_of(fun)) as record:
+        program = program_of(fun, call.structure, call.specs)
+        function = finished(program.function)
+        scheduled = loops(function)
+        cython(scheduled)
+    rows = [f"{program.name}"]
+    rows += _arguments(program, parameter_names(fun))
+    rows += _outputs(program)
+    rows += _section("captured", [f"{c}: {p.type}" for c, p in zip(program.captures, program.function.params)])
+    rows += _section("relied on", [str(guard) for guard in program.guards])
+    counts = Counter(_operations(function))
+    rows.append("operations: " + ", ".join(f"{count} {name}" for name, count in counts.most_common()))
+    rows += _nests(scheduled)
+    rows.append("time: " + record.report())
+    return "\n".join(rows)
+
+
+def _section(title: str, lines: list[str]) -> list[str]:
+    return [f"{title}:"] + [f"  {line}" for line in lines] if lines else []
+
+
+def _arguments(program: Program, names: list[str]) -> list[str]:
+    lines = []
+    for label, leaf in zip(leaf_labels(program.structure, names), program.leaves):
+        if isinstance(leaf, Fixed):
+            lines.append(f"{label}: {leaf.value!r}, fixed")
+        else:
+            lines.append(f"{label}: {program.function.params[leaf].type}")
+    return _section("arguments", lines)
+
+
+def _outputs(program: Program) -> list[str]:
+    lines = []
+    for slot in program.slots:
+        if isinstance(slot, Slot):
+            lines.append(repr(program.function.results[slot.index].type.plain))
+        elif isinstance(slot, Fixed):
+            lines.append(f"{slot.value!r}, fixed")
+        elif isinstance(slot, staging.Captured):
+            lines.append("a captured array itself")
+        else:
+            lines.append("an argument itself")
+    return _section("output", lines)
+
+
+def _operations(function: Function) -> list[str]:
+    """Names of all operations, those in regions included."""
+    names = []
+    for let in function.lets:
+        names.append(let.primitive.name)
+        for region in let.regions():
+            names += _operations(region)
+    return names
+
+
+def _nests(program: nest.Program) -> list[str]:
+    """Loops and their depth, temporaries, and array copies inside loops."""
+    kinds: Counter[str] = Counter()
+    copies: list[str] = []
+    depth = 0
+
+    def visit(statements: Any, inside: int) -> None:
+        nonlocal depth
+        depth = max(depth, inside)
+        for stmt in statements:
+            kinds[type(stmt).__name__] += 1
+            loop = isinstance(stmt, (nest.For, nest.While))
+            if inside and isinstance(stmt, nest.For) and _is_copy(stmt):
+                copies.append(f"a copy inside a loop, for {stmt.span}" if stmt.span else "a copy inside a loop")
+            for part in nest.parts(stmt):
+                visit(part, inside + loop)
+
+    for fn in (*program.fns, program.entry):
+        visit(fn.body, 0)
+    temporaries = [repr(buf) for fn in (*program.fns, program.entry) for buf in fn.temps if buf.dims]
+    rows = [f"loops: {kinds['For']} for, {kinds['While']} while, {depth} deep; {kinds['Call']} library calls"]
+    rows += _section("temporary arrays", temporaries)
+    rows += _section("copies", copies)
+    return rows
+
+
+def _is_copy(stmt: nest.For) -> bool:
+    """A loop that does nothing but move elements from one array to another, in the same place."""
+    if len(stmt.body) != 1:
+        return False
+    (inner,) = stmt.body
+    if isinstance(inner, nest.For):
+        return _is_copy(inner)
+    return (isinstance(inner, nest.Store) and inner.monoid is None and isinstance(inner.value, nest.Load)
+            and inner.value.index == inner.index and inner.value.buf is not inner.buf and bool(inner.index))
+
+
+__all__ = ["explain"]

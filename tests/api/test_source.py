@@ -1,0 +1,134 @@
+"""The text of stages: it runs, where NumPy stage needs NumPy only, and has the user's parameters."""
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections import OrderedDict
+from typing import NamedTuple
+
+import numpy as np
+import pytest
+
+import metaphrase as mp
+from metaphrase import tree
+from metaphrase.source import SourceError
+
+# Blocks every import but NumPy's (and what NumPy itself imports), then runs the file given and prints a call.
+RUNNER = '''
+import sys, numpy as np
+class Only:
+    def find_spec(self, name, path=None, target=None):
+        if name.split(".")[0] in ("metaphrase", "scipy", "gast", "jax"):
+            raise ImportError("not here: " + name)
+sys.meta_path.insert(0, Only())
+namespace = {"__name__": "saved"}
+exec(open(sys.argv[1]).read(), namespace)
+print(repr(eval(sys.argv[2], namespace)))
+'''
+
+
+class Pair(NamedTuple):
+    a: object
+    b: object
+
+
+WEIGHTS = np.array([1.0, 2.0, 3.0])
+
+
+def period(e, M):
+    E = M
+    while abs(E - e * np.sin(E) - M) > 1e-12:
+        E -= (E - e * np.sin(E) - M) / (1 - e * np.cos(E))
+    return E
+
+
+def mse(params, x, y):
+    return np.mean((x @ params["w"] + params["b"] - y) ** 2)
+
+
+def captures(x):
+    return np.sum(x * WEIGHTS)
+
+
+def containers(pair, flag, items):
+    if flag:
+        return Pair(pair.a + items[0], OrderedDict(z=items[1], y=pair.b)), None, "done"
+    return pair, None, "not"
+
+
+CALLS = {
+    "loop": (lambda: period, (0.3, 1.0), "(0.3, 1.0)"),
+    "derivative of a loop": (lambda: mp.grad(period), (0.3, 1.0), "(0.3, 1.0)"),
+    "second derivative": (lambda: mp.grad(mp.grad(period)), (0.3, 1.0), "(0.3, 1.0)"),
+    "lanes": (lambda: mp.vmap(mp.grad(period), (0, None)), (np.array([0.1, 0.8]), 1.0), "(np.array([0.1, 0.8]), 1.0)"),
+    "tree": (lambda: mp.value_and_grad(mse), ({"w": np.ones(2), "b": 1.0}, np.eye(2), np.ones(2)),
+             "({'w': np.ones(2), 'b': 1.0}, np.eye(2), np.ones(2))"),
+    "captured": (lambda: mp.grad(captures), (np.ones(3),), "(np.ones(3),)"),
+    "forward": (lambda: mp.jacfwd(lambda x: x * x), (np.arange(3.0),), "(np.arange(3.0),)"),
+}
+
+
+def run_alone(tmp_path, text, name, arguments):
+    path = tmp_path / "saved.py"
+    path.write_text(text)
+    out = subprocess.run([sys.executable, "-c", RUNNER, str(path), f"{name}(*{arguments})"], capture_output=True,
+                         text=True)
+    assert out.returncode == 0, out.stderr
+    return out.stdout
+
+
+@pytest.mark.parametrize("case", CALLS)
+def test_numpy_source_runs_where_only_numpy_is(case, tmp_path):
+    make, args, arguments = CALLS[case]
+    function = make()
+    text = mp.source(function, *args)
+    last = [line[4:line.index("(")] for line in text.splitlines() if line.startswith("def ")][-1]
+    printed = run_alone(tmp_path, text, last, arguments)
+    want = function(*args)
+    got = eval(printed.replace("np.float64", "float"), {"array": np.array, "np": np})
+    assert tree.structure(got) == tree.structure(want)
+    for a, b in zip(tree.leaves(got), tree.leaves(want)):
+        np.testing.assert_allclose(a, b, rtol=1e-6)
+
+
+@pytest.mark.parametrize("stage", ["normal", "control"])
+def test_normal_and_control_are_modules_that_run(stage):
+    namespace = {"__name__": "saved"}
+    exec(mp.source(period, 0.3, 1.0, stage=stage), namespace)
+    assert namespace["period"](0.3, 1.0) == period(0.3, 1.0)
+
+
+def test_containers_keep_their_form(tmp_path):
+    text = mp.source(containers, Pair(1.0, 2.0), True, [3.0, 4.0])
+    assert "def containers(pair, flag, items):" in text and "Pair = namedtuple('Pair', ['a', 'b'])" in text
+    printed = run_alone(tmp_path, text, "containers", "(Pair(1.0, 2.0), True, [3.0, 4.0])")
+    assert "Pair(a=" in printed and "OrderedDict" in printed and "'done'" in printed
+
+
+def test_every_stage_has_text():
+    assert mp.stages() == ("source", "normal", "control", "core", "transformed", "numpy", "loops", "cython")
+    for stage in mp.stages():
+        assert "period" in mp.source(period, 0.3, 1.0, stage=stage) or stage == "cython"
+    with pytest.raises(SourceError, match="there is no stage 'c'"):
+        mp.source(period, 0.3, 1.0, stage="c")
+
+
+def test_core_reads_back():
+    from metaphrase.core.read import read
+    for stage in ("core", "transformed"):
+        text = mp.source(mp.grad(period), 0.3, 1.0, stage=stage)
+        again = str(read(text))                       # without the remarks, which name the user's lines
+        assert [line.split("  #")[0].rstrip() for line in text.splitlines()] == [
+            line.split("  #")[0].rstrip() for line in again.splitlines()]
+
+
+def test_made_twice_it_is_the_same():
+    for stage in mp.stages():
+        assert mp.source(mp.grad(period), 0.3, 1.0, stage=stage) == mp.source(mp.grad(period), 0.3, 1.0, stage=stage)
+
+
+def test_explain_names_arguments_and_loops():
+    from metaphrase.explain import explain
+    report = explain(captures, np.ones(3))
+    assert "x: f64[3]" in report and "WEIGHTS: f64[3]" in report and "1 reduce_sum" in report
+    assert "1 while" in explain(period, 0.3, 1.0)

@@ -1,0 +1,127 @@
+"""The command: every subcommand, its output, its exit status, its errors."""
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from metaphrase.cli.main import main
+from metaphrase.pipeline import STAGES
+
+PROGRAM = '''import numpy as np
+
+
+def period(e, M):
+    E = M
+    while abs(E - e * np.sin(E) - M) > 1e-12:
+        E -= (E - e * np.sin(E) - M) / (1 - e * np.cos(E))
+    return E
+
+
+def loss(params, x):
+    return np.sum((x @ params["w"]) ** 2)
+
+
+def broken(x):
+    return x @ x[:2]
+
+
+NUMBER = 3
+'''
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "orbit.py"
+    path.write_text(PROGRAM)
+    return str(path)
+
+
+def run(capsys, *arguments):
+    status = main(arguments)
+    out = capsys.readouterr()
+    return status, out.out, out.err
+
+
+@pytest.mark.parametrize("stage", [stage.name for stage in STAGES])
+def test_show_prints_every_stage(capsys, file, stage):
+    status, out, err = run(capsys, "show", f"{file}:period", "--args", "f64, f64", "--stage", stage)
+    assert status == 0 and not err and ("def" in out)
+
+
+def test_show_applies_transformations_in_order(capsys, file):
+    status, out, _ = run(capsys, "show", f"{file}:period", "--args", "f64[n], f64", "--grad", "--vmap", "0,None")
+    assert status == 0
+    namespace = {}
+    exec(out, namespace)
+    last = [line[4:line.index("(")] for line in out.splitlines() if line.startswith("def ")][-1]
+    got = namespace[last](np.array([0.1, 0.5]), 1.0)
+    E = np.array([1.0885977523978936, 1.4987011335178484])
+    np.testing.assert_allclose(got, np.sin(E) / (1 - np.array([0.1, 0.5]) * np.cos(E)), rtol=1e-6)
+
+
+def test_show_takes_trees_and_symbolic_sizes(capsys, file):
+    status, out, _ = run(capsys, "show", f"{file}:loss", "--args", "{'w': f64[n]}, f64[m, n]", "--grad", "--stage", "core")
+    assert status == 0 and "f64[m, n]" in out
+
+
+def test_check_reports_every_stage(capsys, file):
+    status, out, _ = run(capsys, "check", f"{file}:period", "--args", "f64, f64")
+    assert status == 0 and [line.split()[0] for line in out.splitlines()] == [stage.name for stage in STAGES]
+
+
+def test_explain(capsys, file):
+    status, out, _ = run(capsys, "explain", f"{file}:period", "--args", "f64, f64")
+    assert status == 0 and "loops: 0 for, 1 while" in out and "e: f64" in out
+
+
+def test_build_compiles_into_the_cache(capsys, file, tmp_path):
+    directory = tmp_path / "built"
+    status, out, _ = run(capsys, "build", f"{file}:period", "--args", "f64, f64", "--output", str(directory))
+    assert status == 0 and (directory / "period.so").exists() and "noexcept nogil" in (directory / "period.pyx").read_text()
+    status, out, _ = run(capsys, "build", f"{file}:period", "--args", "f64, f64")
+    assert status == 0 and "period: " in out
+
+
+def test_cache_shows_and_clears(capsys, file, monkeypatch, tmp_path):
+    monkeypatch.setenv("METAPHRASE_CACHE_DIR", str(tmp_path / "cache"))
+    assert run(capsys, "cache", "clear")[1].startswith("removed 0 compiled programs")
+    status, out, _ = run(capsys, "cache")
+    assert status == 0 and "programs   0" in out
+
+
+def test_doctor(capsys):
+    status, out, _ = run(capsys, "doctor")
+    assert status == 0 and "native code" in out and "FAILED" not in out
+
+
+def test_doctor_says_what_is_missing(capsys, monkeypatch):
+    monkeypatch.setenv("METAPHRASE_CC", "no-such-compiler")
+    status, out, _ = run(capsys, "doctor")
+    assert status == 1 and "FAILED  C compiler" in out
+
+
+@pytest.mark.parametrize("arguments, status, message", [
+    (["show", "{file}:perod", "--args", "f64"], 2, "defines no perod; it defines broken, loss, period"),
+    (["show", "{file}", "--args", "f64"], 2, "is not of the form FILE.py:FUNCTION"),
+    (["show", "period"], 2, "is not of the form FILE.py:FUNCTION"),
+    (["show", "nowhere.py:f"], 2, "there is no file nowhere.py"),
+    (["show", "no_such_module_here:f"], 2, "can't be imported"),
+    (["show", "{file}:NUMBER"], 2, "is a int, not a function"),
+    (["show", "{file}:period", "--args", "f64, g64"], 2, "g64 is not a dtype"),
+    (["show", "{file}:period", "--args", "f64, f64", "--vmap", "first"], 2, "--vmap takes axes"),
+    (["show", "{file}:broken", "--args", "f64[3]"], 1, "orbit.py:16:"),
+])
+def test_errors(capsys, file, arguments, status, message):
+    got, _, err = run(capsys, *(a.format(file=file) for a in arguments))
+    assert got == status and message in err and "Traceback" not in err
+
+
+def test_the_command_is_installed(file):
+    command = Path(sys.executable).with_name("metaphrase")
+    arguments = [str(command)] if command.exists() else [sys.executable, "-m", "metaphrase.cli.main"]
+    out = subprocess.run([*arguments, "show", f"{file}:period", "--args", "f64, f64"], capture_output=True, text=True)
+    assert out.returncode == 0 and "def period(e, M):" in out.stdout
