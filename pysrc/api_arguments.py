@@ -20,6 +20,7 @@ from .api_types import ShapeDtypeStruct
 from .astpasses.frontend.values import Number, Staged, StagedArray
 from .core.dims import DimLike, Sym
 from .core.types import NAMES, Array
+from .source import DTypeError
 
 Dims = tuple[DimLike, ...]
 
@@ -144,9 +145,20 @@ def take_apart(args: tuple, kwargs: dict, static: Sequence[int | str] = ()) -> C
         if type(leaf) is _Opaque:
             leaves[k] = leaf = leaf.value
             specs.append(Spec(Form.STATIC, value=leaf))
-        else:
-            specs.append(spec_of(leaf))
+            continue
+        if isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray:
+            leaves[k] = leaf = _plain_array(leaf)
+        specs.append(spec_of(leaf))
     return Call(leaves, structure, specs, (structure, tuple(s.key() for s in specs)), *given)
+
+
+def _plain_array(leaf: np.ndarray) -> np.ndarray:
+    """The array that a memory map and its like are; a masked array means more than its data."""
+    if isinstance(leaf, np.ma.MaskedArray):
+        from .api_program import caller_span
+        raise DTypeError("a masked array can't be translated", caller_span(), code="dtype",
+                         remedy="pass its data and its mask as two arrays")
+    return np.asarray(leaf)
 
 
 class _Opaque:

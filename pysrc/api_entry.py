@@ -21,6 +21,7 @@ from .runtime import entry as abi
 from .runtime.errors import Site, SiteTable
 from .tree_util import PyTreeDef
 
+LONG = 1_000_000            # nanoseconds: of programs with loops, whose work the sizes do not tell
 RELEASE_PER_ELEMENT = 2     # nanoseconds of work a loop iteration is taken for, when nothing better is known
 
 
@@ -117,21 +118,15 @@ def _printer(site: Any) -> abi.CallbackSite:
     return abi.CallbackSite(show, tuple(zip(site.dtypes, ranks)))
 
 
-def work_of(function: Function) -> DimLike:
-    """A guess at the nanoseconds of a call, from the sizes: what decides whether the GIL is released."""
-    if any(let.primitive.name in ("loop", "cond", "call", "dot_general") for let in function.lets):
-        return 1_000_000
+def work_of(function: Function, known: frozenset[str]) -> DimLike:
+    """A guess at the nanoseconds of a call, from the `known` sizes: what decides whether the GIL is released."""
+    if any(let.primitive.name in ("loop", "cond", "call", "dot_general", "sort", "argsort") for let in function.lets):
+        return LONG
     total: DimLike = 0
-    seen: set[Any] = set()
-    for type_ in (*function.param_types, *function.result_types):
-        if type_.dims and type_.dims not in seen and all(_simple(d) for d in type_.dims):
-            seen.add(type_.dims)
-            total = total + product(type_.dims) * (RELEASE_PER_ELEMENT + len(function.lets) // 2)
+    for dims in {type_.dims for type_ in (*function.param_types, *function.result_types)}:
+        if all(isinstance(d, int) or symbols(d) <= known for d in dims):
+            total = total + product(dims) * (RELEASE_PER_ELEMENT + len(function.lets) // 2)
     return total
-
-
-def _simple(dim: DimLike) -> bool:
-    return isinstance(dim, int) or dim.is_sym
 
 
 __all__ = ["leaf_of", "tree_of", "output_of", "result_of", "site_table", "callbacks_of", "work_of"]

@@ -38,6 +38,7 @@ from .tree_util import PyTreeDef
 
 log = logging.getLogger("metaphrase")
 _warned_of_no_compiler = False
+config.listen("disable_jit", dispatch.disable)
 
 
 @dataclass(frozen=True)
@@ -240,7 +241,7 @@ class Compiled:
             callbacks=callbacks_of(self.sites),
             uses_blas=self.uses_blas,
             name=self.name,
-            work=work_of(self.function),
+            work=work_of(self.function, known),
             keep=(self.library, table, self.program),
         )
 

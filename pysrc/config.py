@@ -38,8 +38,6 @@ class Setting:
     parse: Callable[[str], Any]
     scope: str
     doc: str
-    apply: Callable[[Any], Any] | None = None
-
     @property
     def variable(self) -> str:
         return f"METAPHRASE_{self.name.upper()}"
@@ -55,13 +53,8 @@ class Setting:
             raise ValueError(f"{self.variable}: {error}") from None
 
 
-def _bypass(value: bool) -> None:
-    from .runtime import dispatch
-    dispatch.disable(value)
-
-
 SETTINGS = {setting.name: setting for setting in (
-    Setting("disable_jit", False, _boolean, "process", "run jitted functions as plain Python", _bypass),
+    Setting("disable_jit", False, _boolean, "process", "run jitted functions as plain Python"),
     Setting("native", True, _boolean, "thread", "compile to native code; False runs the NumPy stage"),
     Setting("fuse", True, _boolean, "thread", "merge loop nests; False gives one nest an operation"),
     Setting("fastmath", False, _boolean, "thread", "let the C compiler reorder and assume no NaN or Inf"),
@@ -86,9 +79,7 @@ class Config:
     def __init__(self) -> None:
         object.__setattr__(self, "_values", {name: setting.read() for name, setting in SETTINGS.items()})
         object.__setattr__(self, "_local", threading.local())
-        for setting in SETTINGS.values():
-            if setting.apply is not None and setting.read() != setting.default:
-                setting.apply(setting.read())
+        object.__setattr__(self, "_listeners", {})
 
     def _overrides(self) -> dict[str, Any]:
         return self._local.__dict__.setdefault("values", {})
@@ -114,11 +105,19 @@ class Config:
         if type(value) is not type(setting.default):
             raise TypeError(f"config.{name} is a {type(setting.default).__name__}, not {value!r}")
         if setting.scope == "process":
-            if setting.apply is not None:
-                setting.apply(value)
             os.environ[setting.variable] = str(int(value)) if isinstance(value, bool) else str(value)
+            self._tell(name)
         else:
             where[name] = value
+
+    def listen(self, name: str, listener: Callable[[Any], Any]) -> None:
+        """Call `listener(value)` now and whenever a setting of process scope is assigned."""
+        self._listeners[name] = listener
+        listener(getattr(self, name))
+
+    def _tell(self, name: str) -> None:
+        if name in self._listeners:
+            self._listeners[name](getattr(self, name))
 
     def update(self, name: str, value: Any) -> None:
         """Assign by name; takes JAX's spelling `jax_disable_jit`, and `jax_enable_x64`, which is always
@@ -151,8 +150,7 @@ class Config:
                     os.environ.pop(SETTINGS[name].variable, None)
                 else:
                     os.environ[SETTINGS[name].variable] = text
-                if SETTINGS[name].apply is not None:
-                    SETTINGS[name].apply(SETTINGS[name].read())
+                self._tell(name)
 
     def __dir__(self) -> list[str]:
         return [*SETTINGS, "update"]

@@ -6,7 +6,7 @@ NumPy, so it runs at once and is staged, batched and compiled like any user's co
 
 >>> key = PRNGKey(0)
 >>> np.round(uniform(key, (3,)), 4)
-array([0.4144, 0.4585, 0.0239])
+array([0.4185, 0.2163, 0.9653])
 >>> split(key)[0]
 array([1797259609, 2579123966], dtype=uint32)
 """

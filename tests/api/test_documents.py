@@ -1,0 +1,53 @@
+"""The documents say what the code does: every error code is explained, README's commands and programs run."""
+from __future__ import annotations
+
+import re
+import runpy
+import shlex
+from pathlib import Path
+
+import pytest
+
+from metaphrase.cli.main import main
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def codes() -> set[str]:
+    """Every code that an error may have, from the text of the sources."""
+    found = set()
+    for folder in ("pysrc", "astpasses"):
+        for path in (ROOT / folder).rglob("*.py"):
+            found |= set(re.findall(r'\bcode="([a-z0-9-]+)"', path.read_text()))
+    return found
+
+
+def test_every_error_code_is_explained():
+    explained = set(re.findall(r"`([a-z0-9-]+)`", (ROOT / "docs" / "errors.md").read_text()))
+    assert codes() - explained == set()
+
+
+def test_readme_program_runs(capsys, tmp_path):
+    program = re.search(r"```python\n(.*?)```", README, re.S).group(1)
+    path = tmp_path / "readme.py"
+    path.write_text(program)
+    namespace = runpy.run_path(str(path))
+    assert abs(namespace["slope"] - 1.048008) < 1e-6 and namespace["slopes"].shape == (1000,)
+    assert "while" in capsys.readouterr().out
+
+
+COMMANDS = [line.split("#")[0].strip() for line in README.splitlines() if line.startswith("metaphrase ")]
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_readme_commands_run(command, monkeypatch, capsys):
+    monkeypatch.chdir(ROOT)
+    assert main(shlex.split(command)[1:]) == 0
+    assert capsys.readouterr().out.strip()
+
+
+def test_readme_names_files_that_exist():
+    for name in re.findall(r"\]\(([\w/.]+)\)", README):
+        assert (ROOT / name).exists(), name
+    assert len(COMMANDS) >= 4
