@@ -40,9 +40,9 @@ def main():
     solve = mp.jit(mp.vmap(period.py_func, (0, None)))
     E = solve(es, M)
     differences = (solve(es + h, M) - solve(es - h, M)) / (2 * h)
-    # From E - e sin E = M: dE/de = sin E / (1 - e cos E). The loop's own derivative lags one Newton step behind
-    # the solution it returns: its last step squares the error of E but not that of dE/de. Near e = 0, where one
-    # step is nearly enough, the two differ most.
+    # From E - e sin E = M: dE/de = sin E / (1 - e cos E). The loop's own derivative lags one Newton step
+    # behind the solution it returns: its last step squares the error of E but not that of dE/de. Near e = 0,
+    # where one step is nearly enough, the two differ most.
     implicit = np.sin(E) / (1 - es * np.cos(E))
     lag = np.abs(slopes - implicit)
     print(f"largest difference from finite differences {np.abs(slopes - differences).max():.1e}, "

@@ -67,8 +67,8 @@ def leaf_axes(structure: PyTreeDef, in_axes: Any, span: Span | None) -> list[int
         in_axes = tuple(in_axes)
     if isinstance(in_axes, tuple) and len(in_axes) != count:
         raise _axes_error(
-            f"in_axes={in_axes!r} has {len(in_axes)} entr{'y' if len(in_axes) == 1 else 'ies'}, and the function was called with {count} "
-            f"positional argument{'' if count == 1 else 's'}",
+            f"in_axes={in_axes!r} has {len(in_axes)} entr{'y' if len(in_axes) == 1 else 'ies'}, and the "
+            f"function was called with {count} positional argument{'' if count == 1 else 's'}",
             span,
             "give one entry an argument, or one int for all",
         )

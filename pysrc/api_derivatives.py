@@ -86,8 +86,11 @@ def differentiated(program: Program, positions: Sequence[int], what: str, span: 
         leaf = program.leaves[k]
         if isinstance(leaf, Fixed):
             raise DTypeError(
-                f"{what} with respect to {labels[k]}, which is {leaf.value!r}, a constant of the program", span,
-                code="grad-static", remedy="differentiate only arrays and floats; choose arguments by argnums")
+                f"{what} with respect to {labels[k]}, which is {leaf.value!r}, a constant of the program",
+                span,
+                code="grad-static",
+                remedy="differentiate only arrays and floats; choose arguments by argnums",
+            )
         type_ = program.function.params[leaf].type
         if holomorphic and type_.dtype.kind != "c":
             raise DTypeError(
@@ -99,8 +102,11 @@ def differentiated(program: Program, positions: Sequence[int], what: str, span: 
                 remedy="if the function is holomorphic, say holomorphic=True; else use vjp")
         if not has_tangent(type_):
             raise DTypeError(
-                f"{what} with respect to {labels[k]}, which is not a float ({type_})", span, code="grad-dtype",
-                remedy="pass a float (2.0, not 2), or convert by astype(float)")
+                f"{what} with respect to {labels[k]}, which is not a float ({type_})",
+                span,
+                code="grad-dtype",
+                remedy="pass a float (2.0, not 2), or convert by astype(float)",
+            )
         found.append(leaf)
     return found
 

@@ -74,7 +74,9 @@ def _same(a: Any, b: Any) -> bool:
 class Memo:
     """The specialisations of one callable, by key; made by `make`, newest first."""
 
-    def __init__(self, name: str, make: Callable[[Call, list[Spec]], Specialisation], names: Sequence[str] = ()):
+    def __init__(
+        self, name: str, make: Callable[[Call, list[Spec]], Specialisation], names: Sequence[str] = ()
+    ):
         self.name, self.make, self.names = name, make, names
         self.table: dict[tuple, list[Specialisation]] = {}
         self.lock = threading.RLock()

@@ -286,10 +286,19 @@ class Compiled:
             e for e, leaf in zip(self.leaf_entries, self.program.leaves) if not isinstance(leaf, Fixed)
         ]
         output = output_of(self.program.out, iter([self._slot(s, parameters) for s in self.program.slots]))
-        writes = tuple(abi.Write(w.index, self.leaf_entries[w.target] if w.kind == "argument" else parameters[w.target])
-                       for w in self.program.writes)
-        return abi.Entry(roots=tuple(roots), parameters=tuple(parameters), output=output, guards=guards, writes=writes,
-                         comparisons=comparisons, **self._common())
+        writes = tuple(
+            abi.Write(w.index, self.leaf_entries[w.target] if w.kind == "argument" else parameters[w.target])
+            for w in self.program.writes
+        )
+        return abi.Entry(
+            roots=tuple(roots),
+            parameters=tuple(parameters),
+            output=output,
+            guards=guards,
+            writes=writes,
+            comparisons=comparisons,
+            **self._common(),
+        )
 
     def _argument(self, which: int | str, structure: PyTreeDef, leaves: Iterator[Any], jit: Jit) -> Any:
         return next(leaves) if which in jit.static else tree_of(structure, leaves)

@@ -194,4 +194,5 @@ class _Module:
         if any(isinstance(key, (FlattenedIndexKey, SequenceKey)) for key in keys):
             return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
         self.need("from types import SimpleNamespace")
-        return f"SimpleNamespace({', '.join(f'{str(key).lstrip(chr(46))}={part}' for key, part in zip(keys, parts))})"
+        fields = [f"{str(key).removeprefix('.')}={part}" for key, part in zip(keys, parts)]
+        return f"SimpleNamespace({', '.join(fields)})"

@@ -1,7 +1,8 @@
 """Tracebacks that show the user's frames only.
 
-In: an exception on its way out of this package. Out: the same exception; frames of this package are left out of its
-traceback, unless the fault is in this package. Example: `with user_frames(): ...` around what a public function does.
+In: an exception on its way out of this package. Out: the same exception; frames of this package are left out
+of its traceback, unless the fault is in this package. Example: `with user_frames(): ...` around what a public
+function does.
 """
 from __future__ import annotations
 
@@ -32,7 +33,8 @@ def user_frames() -> Iterator[None]:
 
 
 def shorten(error: BaseException) -> None:
-    """Leave out this package's frames, where the error is the user's: a SourceError, or one raised in their code."""
+    """Leave out this package's frames, where the error is the user's: a SourceError, or one raised in their
+    code."""
     frames = []
     trace = error.__traceback__
     while trace is not None:

@@ -1,4 +1,5 @@
-"""What a function became, in words: types, captured values, guards, loops, copies, kernels, time of each stage.
+"""What a function became, in words: types, captured values, guards, loops, copies, kernels, time of each
+stage.
 
 In: a function (or a transformed one) and arguments or stand-ins for them. Out: a report. Example:
 
@@ -30,7 +31,9 @@ def explain(fun: Any, *args: Any, **kwargs: Any) -> str:
     rows = [f"{program.name}"]
     rows += _arguments(program, parameter_names(fun))
     rows += _outputs(program)
-    rows += _section("captured", [f"{c}: {p.type}" for c, p in zip(program.captures, program.function.params)])
+    rows += _section(
+        "captured", [f"{c}: {p.type}" for c, p in zip(program.captures, program.function.params)]
+    )
     rows += _section("relied on", [str(guard) for guard in program.guards])
     counts = Counter(_operations(function))
     rows.append("operations: " + ", ".join(f"{count} {name}" for name, count in counts.most_common()))
@@ -90,7 +93,9 @@ def _nests(program: nest.Program) -> list[str]:
             kinds[type(stmt).__name__] += 1
             loop = isinstance(stmt, (nest.For, nest.While))
             if inside and isinstance(stmt, nest.For) and _is_copy(stmt):
-                copies.append(f"a copy inside a loop, for {stmt.span}" if stmt.span else "a copy inside a loop")
+                copies.append(
+                    f"a copy inside a loop, for {stmt.span}" if stmt.span else "a copy inside a loop"
+                )
             for part in nest.parts(stmt):
                 visit(part, inside + loop)
 

@@ -27,7 +27,7 @@ class Span:
     role: str = "primal"
     function: str = ""
 
-    def with_role(self, role: str) -> "Span":
+    def with_role(self, role: str) -> Span:
         return replace(self, role=role)
 
     def text(self) -> str:

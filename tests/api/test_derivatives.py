@@ -1,4 +1,5 @@
-"""grad, value_and_grad, jvp, vjp, linearize, Jacobians: values against calculus and differences, on pytrees."""
+"""grad, value_and_grad, jvp, vjp, linearize, Jacobians: values against calculus and differences, on
+pytrees."""
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -119,7 +120,9 @@ def test_gradients_have_the_dtype_and_structure_of_the_argument():
 
 def test_jvp():
     out, dot = mp.jvp(lambda x, y: (x * y, {"s": np.sin(x)}), (2.0, 3.0), (1.0, 0.5))
-    assert out == (6.0, {"s": np.sin(2.0)}) and np.isclose(dot[0], 4.0) and np.isclose(dot[1]["s"], np.cos(2.0))
+    assert (
+        out == (6.0, {"s": np.sin(2.0)}) and np.isclose(dot[0], 4.0) and np.isclose(dot[1]["s"], np.cos(2.0))
+    )
     out, dot, aux = mp.jvp(lambda x: (x * x, x + 1), (3.0,), (1.0,), has_aux=True)
     assert (out, dot, aux) == (9.0, 6.0, 4.0)
     out, dot = mp.jvp(lambda x, n: (x * n, n), (2.0, 3), (1.0, 0))

@@ -19,7 +19,7 @@ def shown(program) -> str:
         program()
     except Exception as error:
         text = f"{type(error).__name__}: {error}\n"
-        if not isinstance(error, SourceError):        # an error of Python's own: the traceback shows the place
+        if not isinstance(error, SourceError):  # an error of Python's own: the traceback shows the place
             text = "".join(traceback.format_tb(error.__traceback__)[-1:]) + text
         return re.sub(r"/[^\s:]*/(?=[\w<>]+\.py)", "", text)
     return "no error\n"

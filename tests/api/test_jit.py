@@ -1,4 +1,5 @@
-"""jit: what leads to a new program and what does not; captures, writes, static values; what a jitted function offers."""
+"""jit: what leads to a new program and what does not; captures, writes, static values; what a jitted function
+offers."""
 from __future__ import annotations
 
 import inspect
@@ -101,7 +102,12 @@ def test_trees_in_and_out():
 
     x = np.arange(2.0)
     out = f(Pair(1.0, x), {"x": x})
-    assert isinstance(out["pair"], Pair) and out["pair"].b == 2.0 and out["none"] is None and out["word"] == "kept"
+    assert (
+        isinstance(out["pair"], Pair)
+        and out["pair"].b == 2.0
+        and out["none"] is None
+        and out["word"] == "kept"
+    )
     assert out["same"] is x
     np.testing.assert_array_equal(out["pair"].a, x)
 
@@ -235,6 +241,9 @@ def test_nested_transformations_inside_staged_code():
 
 
 def test_eval_shape():
-    out = mp.eval_shape(lambda p, x: {"y": x @ p["w"], "n": 3}, {"w": mp.ShapeDtypeStruct((3, 2), np.float32)},
-                        np.ones((5, 3), np.float32))
+    out = mp.eval_shape(
+        lambda p, x: {"y": x @ p["w"], "n": 3},
+        {"w": mp.ShapeDtypeStruct((3, 2), np.float32)},
+        np.ones((5, 3), np.float32),
+    )
     assert out == {"y": mp.ShapeDtypeStruct((5, 2), np.float32), "n": 3}

@@ -11,8 +11,8 @@ from metaphrase.core.dims import Sym
 from metaphrase.core.evaluate import evaluate
 from metaphrase.core.types import Array
 from metaphrase.ops.arithmetic import mul
-from metaphrase.ops.elementary import sin
 from metaphrase.ops.compare import lt
+from metaphrase.ops.elementary import sin
 from metaphrase.ops.reduce import reduce_sum
 
 F64, N, B = np.dtype(np.float64), Sym("n"), Sym("b")

@@ -60,9 +60,16 @@ CALLS = {
     "loop": (lambda: period, (0.3, 1.0), "(0.3, 1.0)"),
     "derivative of a loop": (lambda: mp.grad(period), (0.3, 1.0), "(0.3, 1.0)"),
     "second derivative": (lambda: mp.grad(mp.grad(period)), (0.3, 1.0), "(0.3, 1.0)"),
-    "lanes": (lambda: mp.vmap(mp.grad(period), (0, None)), (np.array([0.1, 0.8]), 1.0), "(np.array([0.1, 0.8]), 1.0)"),
-    "tree": (lambda: mp.value_and_grad(mse), ({"w": np.ones(2), "b": 1.0}, np.eye(2), np.ones(2)),
-             "({'w': np.ones(2), 'b': 1.0}, np.eye(2), np.ones(2))"),
+    "lanes": (
+        lambda: mp.vmap(mp.grad(period), (0, None)),
+        (np.array([0.1, 0.8]), 1.0),
+        "(np.array([0.1, 0.8]), 1.0)",
+    ),
+    "tree": (
+        lambda: mp.value_and_grad(mse),
+        ({"w": np.ones(2), "b": 1.0}, np.eye(2), np.ones(2)),
+        "({'w': np.ones(2), 'b': 1.0}, np.eye(2), np.ones(2))",
+    ),
     "captured": (lambda: mp.grad(captures), (np.ones(3),), "(np.ones(3),)"),
     "forward": (lambda: mp.jacfwd(lambda x: x * x), (np.arange(3.0),), "(np.arange(3.0),)"),
 }
@@ -71,8 +78,9 @@ CALLS = {
 def run_alone(tmp_path, text, name, arguments):
     path = tmp_path / "saved.py"
     path.write_text(text)
-    out = subprocess.run([sys.executable, "-c", RUNNER, str(path), f"{name}(*{arguments})"], capture_output=True,
-                         text=True)
+    out = subprocess.run(
+        [sys.executable, "-c", RUNNER, str(path), f"{name}(*{arguments})"], capture_output=True, text=True
+    )
     assert out.returncode == 0, out.stderr
     return out.stdout
 
@@ -124,7 +132,9 @@ def test_core_reads_back():
 
 def test_made_twice_it_is_the_same():
     for stage in mp.stages():
-        assert mp.source(mp.grad(period), 0.3, 1.0, stage=stage) == mp.source(mp.grad(period), 0.3, 1.0, stage=stage)
+        assert mp.source(mp.grad(period), 0.3, 1.0, stage=stage) == mp.source(
+            mp.grad(period), 0.3, 1.0, stage=stage
+        )
 
 
 def test_explain_names_arguments_and_loops():

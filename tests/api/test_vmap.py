@@ -35,7 +35,9 @@ def compiled(request):
 
 def test_equals_a_loop(compiled):
     x = RNG.normal(size=(5, 3))
-    np.testing.assert_allclose(compiled(mp.vmap(lambda v: v / np.sqrt(v @ v)))(x), x / np.linalg.norm(x, axis=1)[:, None])
+    np.testing.assert_allclose(
+        compiled(mp.vmap(lambda v: v / np.sqrt(v @ v)))(x), x / np.linalg.norm(x, axis=1)[:, None]
+    )
 
 
 def test_axes(compiled):

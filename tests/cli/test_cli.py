@@ -53,7 +53,9 @@ def test_show_prints_every_stage(capsys, file, stage):
 
 
 def test_show_applies_transformations_in_order(capsys, file):
-    status, out, _ = run(capsys, "show", f"{file}:period", "--args", "f64[n], f64", "--grad", "--vmap", "0,None")
+    status, out, _ = run(
+        capsys, "show", f"{file}:period", "--args", "f64[n], f64", "--grad", "--vmap", "0,None"
+    )
     assert status == 0
     namespace = {}
     exec(out, namespace)
@@ -64,7 +66,9 @@ def test_show_applies_transformations_in_order(capsys, file):
 
 
 def test_show_takes_trees_and_symbolic_sizes(capsys, file):
-    status, out, _ = run(capsys, "show", f"{file}:loss", "--args", "{'w': f64[n]}, f64[m, n]", "--grad", "--stage", "core")
+    status, out, _ = run(
+        capsys, "show", f"{file}:loss", "--args", "{'w': f64[n]}, f64[m, n]", "--grad", "--stage", "core"
+    )
     assert status == 0 and "f64[m, n]" in out
 
 
@@ -81,7 +85,11 @@ def test_explain(capsys, file):
 def test_build_compiles_into_the_cache(capsys, file, tmp_path):
     directory = tmp_path / "built"
     status, out, _ = run(capsys, "build", f"{file}:period", "--args", "f64, f64", "--output", str(directory))
-    assert status == 0 and (directory / "period.so").exists() and "noexcept nogil" in (directory / "period.pyx").read_text()
+    assert (
+        status == 0
+        and (directory / "period.so").exists()
+        and "noexcept nogil" in (directory / "period.pyx").read_text()
+    )
     status, out, _ = run(capsys, "build", f"{file}:period", "--args", "f64, f64")
     assert status == 0 and "period: " in out
 
@@ -123,5 +131,7 @@ def test_errors(capsys, file, arguments, status, message):
 def test_the_command_is_installed(file):
     command = Path(sys.executable).with_name("metaphrase")
     arguments = [str(command)] if command.exists() else [sys.executable, "-m", "metaphrase.cli.main"]
-    out = subprocess.run([*arguments, "show", f"{file}:period", "--args", "f64, f64"], capture_output=True, text=True)
+    out = subprocess.run(
+        [*arguments, "show", f"{file}:period", "--args", "f64, f64"], capture_output=True, text=True
+    )
     assert out.returncode == 0 and "def period(e, M):" in out.stdout
