@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from metaphrase.core.build import Builder
+from metaphrase.core.build import Builder, fresh_copy
 from metaphrase.core.ir import Atom, Function, Let, Roles, Var
 from metaphrase.core.native import Iota, Move
 from metaphrase.core.types import type_symbols
@@ -29,6 +29,7 @@ from metaphrase.ops.regions import loop as loop_primitive
 from metaphrase.ops.regions import loop_trips
 
 from .common import inline, select_marked, variables, without_effects
+from .marks import cond_marks, loop_marks
 
 CHEAP = {"neg", "add", "sub", "mul", "select", "eq", "ne", "lt", "le", "gt", "ge", "and_", "or_", "not_", "xor", "convert",
          "max", "min", "abs", "sign", "square", "as_dim"}
@@ -45,26 +46,6 @@ class Split:
     linear: Function
     results_known: list[bool]
     residuals: tuple[Var, ...]
-
-
-def known_results(function: Function, known: Sequence[bool]) -> list[bool]:
-    """Which results can be computed from the known parameters alone."""
-    unknown = {p for p, k in zip(function.params, known, strict=True) if not k}
-    for let in function.lets:
-        if any(a in unknown for a in variables(let.args)):
-            marks = _region_marks(let, unknown)
-            unknown.update(v for v, k in zip(let.outs, marks) if not k)
-    return [not (isinstance(r, Var) and r in unknown) for r in function.results]
-
-
-def _region_marks(let: Let, unknown: set[Var]) -> list[bool]:
-    """Which results of a Let with an unknown operand are known all the same."""
-    marks = [a not in unknown for a in let.args]
-    if let.primitive.name == "loop":
-        return _loop_marks(let, marks)[1]
-    if let.primitive.name == "cond":
-        return _cond_marks(let, marks)
-    return [False] * len(let.outs)
 
 
 def split(function: Function, known: Sequence[bool], *, inner: bool = False,
@@ -219,7 +200,7 @@ class _Splitter:
         roles: Roles = attributes["roles"]
         body: Function = attributes["body"]
         condition: Function | None = attributes["cond"]
-        operands, outs_known = _loop_marks(let, [a not in self.unknown for a in let.args])
+        operands, outs_known = loop_marks(let, [a not in self.unknown for a in let.args])
         part = split(body, [True, *operands], inner=True, results_known=outs_known[condition is not None:])
         arg_of = dict(zip(body.params[1:], let.args))
         consts, carries, accumulators, rows = roles.parts(body.params[1:])
@@ -254,7 +235,7 @@ class _Splitter:
                          *unknown[3])
         if not index_used:
             linear_params = (Var("i", body.params[0].type), *linear_params[1:])
-        linear_body = Function(part.linear.name, linear_params, part.linear.lets, part.linear.results)
+        linear_body = fresh_copy(Function(part.linear.name, linear_params, part.linear.lets, part.linear.results))
         linear_attributes = {**attributes, "body": linear_body, "cond": None, "length": trips, "roles": Roles(
             len(invariant) + len(unknown[0]), len(unknown[1]), len(unknown[2]),
             len(row_residuals) + len(stacked) + len(unknown[3]))}
@@ -269,7 +250,7 @@ class _Splitter:
     def _cond(self, let: Let) -> None:
         branches: tuple[Function, ...] = let.attributes["branches"]
         operands = [a not in self.unknown for a in let.args[1:]]
-        outs_known = _cond_marks(let, [True, *operands])
+        outs_known = cond_marks(let, [True, *operands])
         parts = [split(b, operands, inner=True, results_known=outs_known) for b in branches]
         slots, passed, places = _share_slots(branches, parts)
 
@@ -295,8 +276,8 @@ class _Splitter:
             slot_vars = [place.get(k) or Var("unused", t) for k, t in enumerate(slots)]
             through = [branch.params[k] for k in passed]
             unknown = [p for p, k in zip(branch.params, operands) if not k]
-            linear_branches.append(Function(part.linear.name, (*slot_vars, *through, *unknown), part.linear.lets,
-                                            part.linear.results))
+            linear_branches.append(fresh_copy(Function(
+                part.linear.name, (*slot_vars, *through, *unknown), part.linear.lets, part.linear.results)))
         linear_args = (let.args[0], *stacks, *(let.args[1 + k] for k in passed),
                        *(a for a, k in zip(let.args[1:], operands) if not k))
         linear_outs = tuple(v for v, k in zip(let.outs, outs_known) if not k)
@@ -321,26 +302,3 @@ def _share_slots(branches: Sequence[Function], parts: Sequence[Split]) -> tuple[
             place[free[0]] = residual
         places.append(place)
     return slots, sorted(passed), places
-
-
-def _loop_marks(let: Let, marks: Sequence[bool]) -> tuple[list[bool], list[bool]]:
-    """Known operands (carries joined to a fixpoint) and known results of a loop."""
-    roles: Roles = let.attributes["roles"]
-    body, condition = let.attributes["body"], let.attributes["cond"]
-    consts, carries, accumulators, rows = (list(m) for m in roles.parts(marks))
-    state = carries + accumulators
-    while True:
-        out = known_results(body, [True, *consts, *state, *rows])
-        new = [a and b for a, b in zip(state, out)]
-        if new == state:
-            break
-        state = new
-    outs = [*state, *out[len(state):]]
-    return [*consts, *state, *rows], [*([True] if condition is not None else []), *outs]
-
-
-def _cond_marks(let: Let, marks: Sequence[bool]) -> list[bool]:
-    out = [True] * len(let.outs)
-    for branch in let.attributes["branches"]:
-        out = [a and b for a, b in zip(out, known_results(branch, marks[1:]))]
-    return out
