@@ -97,14 +97,14 @@ def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> L
     marks = [False] * part.residuals + [True] * len(targets)
     back, found = transpose(linear, marks)
     with Builder(f"pullback_{function.name}") as builder:
-        given = [builder.parameter(_name(r, "residual"), r.type.plain) for r in residuals]
+        given = [builder.parameter(_name(r, "residual"), r.type) for r in residuals]
         bars = [
             builder.parameter(_name(r, "result") + "_bar", r.type.plain) for r in _pick(function.results, has)
         ]
         got = iter(builder.replay(back, [*given, *_pick(bars, nonzero)]))
         pullback = builder.function([next(got) if f else zeros(p.type.plain) for p, f in zip(targets, found)])
     with Builder(f"pushforward_{function.name}") as builder:
-        given = [builder.parameter(_name(r, "residual"), r.type.plain) for r in residuals]
+        given = [builder.parameter(_name(r, "residual"), r.type) for r in residuals]
         dots = [builder.parameter(f"{p.name}_dot", p.type.plain) for p in targets]
         got = iter(builder.replay(linear, [*given, *dots]))
         pushforward = builder.function([next(got) if m else zeros(r.type.plain)

@@ -168,6 +168,10 @@ def _prologue(emitter: Emitter, function: Function, params: list[str]) -> list[s
                 rows.append(f"    {left[d]} = {f'len({text})' if axis == 0 else f'{text}.shape[{axis}]'}")
         for d in wanted:
             left.pop(d, None)
+    for param, text in zip(function.params, params):
+        value = param.type.value
+        if isinstance(value, Dim) and value.is_sym and value.name in left:
+            rows.append(f"    {left.pop(value.name)} = int({text})")
     assert not left, f"sizes {sorted(left)} are not bare dims of a parameter"
     scalars = [(p, t) for p, t in zip(function.params, params) if t in emitter.to_numpy and not p.type.dims]
     rows += [f"    {t} = {dtype_text(p.type.dtype)}({t})" for p, t in scalars]

@@ -61,7 +61,7 @@ class _Batcher:
                 elif not any(self.marks(item)):
                     self._copy(item)
                 elif self._parts_lanes(item):
-                    group, before, after = convex_group(item, list(todo))  # type: ignore[arg-type]
+                    group, before, after = convex_group(item, list(todo))
                     todo = deque([*before, group, *after])
                 else:
                     self._rule(item)

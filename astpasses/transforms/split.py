@@ -19,11 +19,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from metaphrase.core.build import Builder, fresh_copy
+from metaphrase.core.build import Builder, fresh_copy, literal
+from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom, Function, Let, Roles, Var
 from metaphrase.core.native import Iota, Move
-from metaphrase.core.types import type_symbols
+from metaphrase.core.types import i64, type_symbols
 from metaphrase.ops.arrays import undefined
+from metaphrase.ops.indexing import slice as slice_primitive
 from metaphrase.ops.regions import cond as cond_primitive
 from metaphrase.ops.regions import loop as loop_primitive
 from metaphrase.ops.regions import loop_trips
@@ -207,7 +209,8 @@ class _Splitter:
         marks = roles.parts(operands)
 
         invariant = [r for r in part.residuals if r in consts]
-        row_residuals = [r for r in part.residuals if r in rows]
+        # with a condition the linear loop runs `trips` times: rows of `length` are stacked anew, or cut
+        row_residuals = [r for r in part.residuals if r in rows and condition is None]
         index_used = body.params[0] in part.residuals
         stacked = [r for r in part.residuals if r not in invariant and r not in row_residuals and r != body.params[0]]
         count = len(part.known.results) - len(part.residuals)
@@ -240,12 +243,21 @@ class _Splitter:
             len(invariant) + len(unknown[0]), len(unknown[1]), len(unknown[2]),
             len(row_residuals) + len(stacked) + len(unknown[3]))}
         linear_attributes.pop("size", None)
+        unknown_rows = [arg_of[v] for v in unknown[3]]
+        if condition is not None:
+            unknown_rows = [self._cut(row, trips) for row in unknown_rows]
         linear_args = (*(arg_of[v] for v in (*invariant, *unknown[0], *unknown[1], *unknown[2], *row_residuals)),
-                       *stacks, *(arg_of[v] for v in unknown[3]))
-        if condition is not None and row_residuals:
-            raise AssertionError("rows into a loop with a condition have no trip count of their own")
+                       *stacks, *unknown_rows)
         linear_outs = tuple(v for v, k in zip(let.outs, outs_known) if not k)
         self._linear(Let(linear_outs, loop_primitive, linear_args, linear_attributes, let.span))
+
+    def _cut(self, row: Atom, trips: DimLike | None) -> Var:
+        """The first `trips` rows of an unknown operand, on the linear side."""
+        starts = (literal(0, i64),) * row.type.ndim
+        (out,) = self.linear_builder.bind(slice_primitive, (row, *starts), {
+            "shape": (trips, *row.type.dims[1:]), "step": (1,) * row.type.ndim}, [getattr(row, "name", "rows")])
+        self._linear(self.linear_builder.lets.pop())
+        return out
 
     def _cond(self, let: Let) -> None:
         branches: tuple[Function, ...] = let.attributes["branches"]

@@ -70,6 +70,8 @@ def bind_argument(type_: Array, arg: Any, sizes: dict[str, int]) -> Any:
     for want, have in zip(type_.dims, value.shape):
         if (known := substitute(want, sizes)) != have and isinstance(known, int):
             raise TypeError(f"expected {type_} with {want} = {known}, got shape {list(value.shape)}")
+    if isinstance(type_.value, Dim) and type_.value.is_sym:
+        sizes.setdefault(type_.value.name, int(value))
     return value[()] if value.ndim == 0 else value
 
 
