@@ -1,4 +1,4 @@
-"""Small calls beside the peers that are installed: first call and median call, one run, outputs compared first.
+"""Small calls beside the peers that are installed: first call and median call, in one run.
 
 In: nothing. Out: a table. A peer that is not installed is left out, and named.
 """
