@@ -7,6 +7,8 @@ In: `E` and dims. Out: text. Printers of one target derive from `ExpressionPrint
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from metaphrase.core.dims import Dim, DimLike
 
 from .nest import Const, E, Index, Load, Map, Op
@@ -37,29 +39,29 @@ def group(text: Text, strength: int) -> str:
     return text[0] if text[1] >= strength else f"({text[0]})"
 
 
-class ExpressionPrinter:
+class ExpressionPrinter(ABC):
     """Spells E; subclasses say how constants, places, functions and indices look."""
 
-    def constant(self, e: Const) -> Text:
-        raise NotImplementedError
+    @abstractmethod
+    def constant(self, e: Const) -> Text: ...
 
-    def place(self, e: Load) -> Text:
-        raise NotImplementedError
+    @abstractmethod
+    def place(self, e: Load) -> Text: ...
 
+    @abstractmethod
     def index_value(self, dim: DimLike) -> Text:
         """A dim as an i64 value."""
-        raise NotImplementedError
 
+    @abstractmethod
     def function(self, e: Op) -> Text:
         """An operation that is not a plain operator."""
-        raise NotImplementedError
 
-    def is_infix(self, e: Op) -> bool:
-        raise NotImplementedError
+    @abstractmethod
+    def is_infix(self, e: Op) -> bool: ...
 
+    @abstractmethod
     def dim_function(self, kind: str, operands: tuple[str, ...]) -> str:
         """floordiv, mod, max, min of dims."""
-        raise NotImplementedError
 
     def text(self, e: E, strength: int = 0) -> str:
         """The expression, fit to stand where something binds with `strength`."""

@@ -29,7 +29,7 @@ BLAS_DTYPES = ("f4", "f8", "c8", "c16")
 def library(block: Block, let: Let) -> None:
     name = let.primitive.native.name
     if name not in LIBRARY:
-        raise NotImplementedError(f"{let.primitive.name}: no library routine called {name!r}")
+        raise AssertionError(f"{let.primitive.name}: no library routine called {name!r}")
     LIBRARY[name](block, let)
 
 

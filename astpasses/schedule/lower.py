@@ -211,7 +211,7 @@ class Block:
             self.span = let.span
             native = let.primitive.native
             if type(native) not in RULES:
-                raise NotImplementedError(f"{let.primitive.name}: no lowering for {native}")
+                raise AssertionError(f"{let.primitive.name}: no lowering for {native}")
             RULES[type(native)](self, let)
             for out in let.outs:
                 if out in self.saves:
