@@ -23,8 +23,8 @@ import numpy as np
 
 import metaphrase as mp
 from metaphrase import pipeline
-from metaphrase.api_arguments import take_apart
-from metaphrase.api_transforms import program_of
+from metaphrase.api.arguments import take_apart
+from metaphrase.api.transforms import program_of
 
 HELPERS = '''
 def limited(x, low, high):

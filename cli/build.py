@@ -20,7 +20,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from .. import api
+    from ..api import public as api
     function, arguments = target_of(options)
     compiled = api.jit(function).lower(*arguments).compile()  # type: ignore[attr-defined]
     library = compiled.library

@@ -21,7 +21,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from .. import api
+    from ..api import public as api
     function, arguments = target_of(options)
     rows = []
     for stage in STAGES:

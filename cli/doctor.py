@@ -59,7 +59,7 @@ def _threads() -> str:
 def _native() -> str:
     import numpy as np
 
-    from ..api import jit
+    from ..api.public import jit
     from ..config import config
     with config(native=True, disable_jit=False):
         half: Any = jit(_halved)

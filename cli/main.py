@@ -10,7 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
-from ..api_types import ArgumentsError
+from ..api.types import ArgumentsError
 from ..source import SourceError
 from . import build as build_command
 from . import cache, check, doctor, explain, show

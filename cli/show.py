@@ -23,7 +23,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from .. import api
+    from ..api import public as api
     function, arguments = target_of(options)
     code(api.source(function, *arguments, stage=options.stage))
     return 0

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from ..api_types import parse_arguments
+from ..api.types import parse_arguments
 
 
 class TargetError(ValueError):
@@ -92,7 +92,7 @@ def axes(text: str) -> Any:
 
 def target_of(options: argparse.Namespace) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """The function, transformed as asked, and stand-ins for its arguments."""
-    from .. import api
+    from ..api import public as api
     function, arguments = load(options.target), parse_arguments(options.args)
     _fits(options.target, function, arguments)
     for kind, value in options.transformations or []:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray as Array
 
-from .api import (
+from .api.public import (
     ShapeDtypeStruct,
     config,
     disable_jit,

@@ -111,7 +111,7 @@ def _store(ys: Any, i: Any, y: Any) -> None:
 
 def _no_rows(f: Callable, init: Any, xs: Any) -> Any:
     """Empty ys of the right types, for a scan of no steps."""
-    from .api import eval_shape
+    from .api.public import eval_shape
     row = tree.map(lambda x: np.zeros(x.shape[1:], x.dtype), xs)
     _, y = eval_shape(f, init, row)
     return tree.map(lambda t: np.empty((0, *t.shape), t.dtype), y)

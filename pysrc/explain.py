@@ -10,9 +10,9 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from .api_arguments import take_apart
-from .api_program import Captured, Fixed, Program, Slot, leaf_labels, name_of
-from .api_transforms import parameter_names, program_of
+from .api.arguments import take_apart
+from .api.program import Captured, Fixed, Program, Slot, leaf_labels, name_of
+from .api.transforms import parameter_names, program_of
 from .astpasses.schedule import nest
 from .astpasses.schedule.explain import copies_in_loops
 from .core.ir import Function

@@ -15,10 +15,10 @@ from typing import Any
 
 import numpy as np
 
-from ..astpasses.frontend import tables  # noqa: F401  (registers the handlers)
-from ..astpasses.frontend.arithmetic import SPELLED
-from ..astpasses.frontend.calls import TABLE
-from ..astpasses.frontend.methods import FUNCTIONS, METHODS, PROPERTIES, REFUSED
+from ..astpasses.frontend.calls import tables  # noqa: F401  (registers the handlers)
+from ..astpasses.frontend.calls.call import TABLE
+from ..astpasses.frontend.calls.methods import FUNCTIONS, METHODS, PROPERTIES, REFUSED
+from ..astpasses.frontend.operators.arithmetic import SPELLED
 from ..core.primitive import Zero
 from ..ops.library import LIBRARY, UPDATES
 

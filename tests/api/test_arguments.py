@@ -4,8 +4,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metaphrase.api_arguments import Form, generalise, size_name, spec_of, take_apart
-from metaphrase.api_types import ArgumentsError, ShapeDtypeStruct, parse_arguments
+from metaphrase.api.arguments import Form, generalise, size_name, spec_of, take_apart
+from metaphrase.api.types import ArgumentsError, ShapeDtypeStruct, parse_arguments
 from metaphrase.core.dims import Sym
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from metaphrase.astpasses.frontend.refusals import NAMES, STATEMENTS
+from metaphrase.astpasses.frontend.rewrite.refusals import NAMES, STATEMENTS
 from metaphrase.cli.main import main
 
 ROOT = Path(__file__).parents[2]

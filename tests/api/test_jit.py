@@ -220,9 +220,9 @@ def test_programs_are_built_as_kernels():
 
 
 def test_the_numpy_stage_runs_without_a_compiler(monkeypatch, caplog):
-    from metaphrase import api_jit
+    from metaphrase.api import jit as module
     monkeypatch.setenv("METAPHRASE_CC", "no-such-compiler")
-    monkeypatch.setattr(api_jit, "_warned_of_no_compiler", False)
+    monkeypatch.setattr(module, "_warned_of_no_compiler", False)
     with caplog.at_level(logging.WARNING, "metaphrase"):
         assert mp.jit(lambda x: x * 2)(3.0) == 6.0
         assert mp.jit(lambda x: x * 3)(3.0) == 9.0

@@ -12,7 +12,7 @@ import pytest
 
 import metaphrase as mp
 from metaphrase import tree_util
-from metaphrase.api_memory import ReadOnlyError
+from metaphrase.api.memory import ReadOnlyError
 from metaphrase.source import UnsupportedError
 
 NATIVE = pytest.mark.parametrize("native", [True, False], ids=["native", "numpy"])

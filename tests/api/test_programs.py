@@ -4,7 +4,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from metaphrase import api_programs as programs
+from metaphrase.api import programs as programs
 from metaphrase.core.build import trace
 from metaphrase.core.check import check
 from metaphrase.core.dims import Sym

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 from corpus import alike, fresh, outcome
 
-from metaphrase.astpasses.frontend.stage import stage
+from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.cli import support
 from metaphrase.cli.main import main
 from metaphrase.core.evaluate import evaluate

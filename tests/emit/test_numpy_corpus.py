@@ -16,7 +16,7 @@ import pytest
 from corpus import cases, fresh
 
 from metaphrase.astpasses.emit.numpy_source import compile_numpy, numpy_source
-from metaphrase.astpasses.frontend.stage import stage
+from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.astpasses.optimize import optimize
 from metaphrase.astpasses.transforms.reverse import vjp
 from metaphrase.core.build import Builder

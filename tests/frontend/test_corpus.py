@@ -9,10 +9,10 @@ import types
 import pytest
 from corpus import alike, cases, fresh, outcome
 
-from metaphrase.astpasses.frontend.convert import control_stage, converted
-from metaphrase.astpasses.frontend.normal import normal
-from metaphrase.astpasses.frontend.plain import stager
-from metaphrase.astpasses.frontend.stage import stage
+from metaphrase.astpasses.frontend.rewrite.convert import control_stage, converted
+from metaphrase.astpasses.frontend.rewrite.normal import normal
+from metaphrase.astpasses.frontend.rewrite.plain import stager
+from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.core.check import check
 from metaphrase.core.evaluate import evaluate
 from metaphrase.core.read import read

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from metaphrase.astpasses.frontend.library_calls import library_handler
-from metaphrase.astpasses.frontend.stage import stage
+from metaphrase.astpasses.frontend.calls.library_calls import library_handler
+from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.core.evaluate import evaluate
 from metaphrase.source import ShapeError
 

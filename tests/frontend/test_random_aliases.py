@@ -9,7 +9,7 @@ import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from metaphrase.astpasses.frontend.stage import stage
+from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.core.check import check
 from metaphrase.core.evaluate import evaluate
 from metaphrase.source import UnsupportedError

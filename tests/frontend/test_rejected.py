@@ -11,7 +11,7 @@ from pathlib import Path
 import corpus.rejected
 import pytest
 
-from metaphrase.astpasses.frontend.stage import stage
+from metaphrase.astpasses.frontend.staging.stage import stage
 
 FOLDER = Path(corpus.rejected.__file__).parent
 NAMES = sorted(m.name for m in pkgutil.iter_modules([str(FOLDER)]))

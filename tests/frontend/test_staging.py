@@ -12,8 +12,8 @@ import types
 import numpy as np
 import pytest
 
-from metaphrase.astpasses.frontend.parsing import NoSource, find_source
-from metaphrase.astpasses.frontend.stage import stage
+from metaphrase.astpasses.frontend.rewrite.parsing import NoSource, find_source
+from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.core.check import check
 from metaphrase.core.dims import Sym
 from metaphrase.core.evaluate import evaluate

@@ -14,7 +14,7 @@ import pytest
 from corpus import alike, fresh
 
 import metaphrase as mp
-from metaphrase.astpasses.frontend.stage import stage
+from metaphrase.astpasses.frontend.staging.stage import stage
 
 PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "staging.py"
 _spec = importlib.util.spec_from_file_location("staging_benchmark", PATH)

@@ -19,10 +19,10 @@ from typing import Any
 import numpy as np
 
 import metaphrase as mp
-from metaphrase.astpasses.frontend.convert import converted
-from metaphrase.astpasses.frontend.normal import normal
-from metaphrase.astpasses.frontend.plain import stager
-from metaphrase.astpasses.frontend.stage import stage
+from metaphrase.astpasses.frontend.rewrite.convert import converted
+from metaphrase.astpasses.frontend.rewrite.normal import normal
+from metaphrase.astpasses.frontend.rewrite.plain import stager
+from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.core.check import check as check_core
 from metaphrase.core.evaluate import evaluate
 from metaphrase.core.read import read

@@ -5,8 +5,8 @@ import pytest
 from kernels.test_kernels import KERNELS, assert_same_outcome
 
 import metaphrase as mp
-from metaphrase.api_arguments import take_apart
-from metaphrase.api_transforms import program_of
+from metaphrase.api.arguments import take_apart
+from metaphrase.api.transforms import program_of
 from metaphrase.astpasses.schedule import python_loops, schedule
 from metaphrase.pipeline import finished
 

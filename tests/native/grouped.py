@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.api_entry import callbacks_of, site_table
+from metaphrase.api.entry import callbacks_of, site_table
 from metaphrase.astpasses.emit.cython_function import FunctionWriter
 from metaphrase.astpasses.emit.cython_prelude import prelude
 from metaphrase.astpasses.emit.cython_text import DIRECTIVES

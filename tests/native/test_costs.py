@@ -14,7 +14,7 @@ import pytest
 from ways import run_loops
 
 import metaphrase as mp
-from metaphrase.astpasses.frontend.stage import stage
+from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.astpasses.optimize import optimize
 from metaphrase.astpasses.schedule import schedule
 from metaphrase.astpasses.transforms.reverse import vjp

@@ -22,9 +22,9 @@ from corpus import cases, fresh
 
 import metaphrase as mp
 from metaphrase import tree_util
-from metaphrase.api_entry import callbacks_of, site_table
-from metaphrase.astpasses.frontend.stage import stage
-from metaphrase.astpasses.frontend.staged import Staged
+from metaphrase.api.entry import callbacks_of, site_table
+from metaphrase.astpasses.frontend.staging.stage import stage
+from metaphrase.astpasses.frontend.staging.staged import Staged
 from metaphrase.astpasses.optimize import optimize
 from metaphrase.astpasses.schedule import python_loops
 from metaphrase.core.ir import Function, Let

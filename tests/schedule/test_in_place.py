@@ -8,7 +8,7 @@ import pytest
 from differential import check
 from programs import PROGRAMS, F, I, V, n, one
 
-from metaphrase.astpasses.frontend.stage import stage
+from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.astpasses.optimize import optimize
 from metaphrase.astpasses.schedule import schedule
 from metaphrase.astpasses.schedule.explain import copies_in_loops

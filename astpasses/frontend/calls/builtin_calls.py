@@ -1,0 +1,483 @@
+"""Builtins and `math` on staged values, by Python's rules.
+
+In: the arguments of `len`, `range`, `isinstance`, `sum`, `max`, `int`, `math.sqrt`, ... Out: what Python
+would give.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.build import literal
+from metaphrase.core.dims import dim_max, dim_min
+from metaphrase.ops.compare import ge, gt
+from metaphrase.ops.effects import check
+
+from ..flow.branches import choose, static_truth
+from ..flow.gathering import is_gathered
+from ..flow.gathering import length as gathered_length
+from ..flow.iteration import Ranged, staged_range
+from ..operators.arithmetic import SPELLED, WEAK, dim_of, elementwise
+from ..operators.protocols import call_written, steps, written
+from ..operators.python_numbers import to_integer
+from ..staging.literals import elements, load_attribute
+from ..staging.session import session
+from ..values.staged_values import Number, Staged, StagedArray
+from .call import call_value, handles, has_staged
+from .text import Text
+
+_DOMAIN: dict[Any, tuple[Any, str]] = {
+    math.sqrt: (ge, "math domain error"),
+    math.log: (gt, "math domain error"),
+    math.log2: (gt, "math domain error"),
+    math.log10: (gt, "math domain error"),
+}
+
+
+def python_scalar(value: Any) -> Any:
+    """An array of one element as the number that `float(x)` would see."""
+    here = session()
+    if isinstance(value, StagedArray):
+        if any(d != 1 for d in value.type.dims):
+            raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
+        return here.wrap(here.atom(value.reshape(()) if value.ndim else value))
+    return value
+
+
+def math_handler(function: Callable) -> Callable:
+    """A function of `math` that a primitive answers to: Python floats in and out."""
+    primitive = SPELLED[function]
+
+    def handler(*args: Any) -> Any:
+        if not has_staged(args):
+            return function(*args)
+        here = session()
+        values = [python_scalar(a) for a in args]
+        if function in _DOMAIN:
+            test, message = _DOMAIN[function]
+            atom = here.atom(values[0], np.dtype("float64"))
+            here.emit(check, here.emit(test, atom, literal(0.0)), exception="ValueError", message=message)
+        out_bool = function in (math.isnan, math.isinf, math.isfinite)
+        return elementwise(
+            primitive, values, [np.dtype("float64")] * len(values), python=bool if out_bool else float
+        )
+
+    return handler
+
+
+@handles(math.log)
+def log(x: Any, base: Any = None) -> Any:
+    if not has_staged((x, base)):
+        return math.log(x) if base is None else math.log(x, base)
+    here = session()
+    value = python_scalar(x)
+    atom = here.atom(value, np.dtype("float64"))
+    here.emit(check, here.emit(gt, atom, literal(0.0)), exception="ValueError", message="math domain error")
+    out = elementwise(SPELLED[np.log], [value], [np.dtype("float64")], python=float)
+    return out if base is None else out / log(base)
+
+
+@handles(math.pow)
+def math_pow(x: Any, y: Any) -> Any:
+    return float_(x) ** float_(y) if has_staged((x, y)) else math.pow(x, y)
+
+
+@handles(math.fabs)
+def fabs(x: Any) -> Any:
+    return abs(float_(x)) if has_staged(x) else math.fabs(x)
+
+
+@handles(math.floor)
+def floor(x: Any) -> Any:
+    return _to_int(np.floor, x) if has_staged(x) else math.floor(x)
+
+
+@handles(math.ceil)
+def ceil(x: Any) -> Any:
+    return _to_int(np.ceil, x) if has_staged(x) else math.ceil(x)
+
+
+@handles(math.trunc)
+def trunc(x: Any) -> Any:
+    return int_(x) if has_staged(x) else math.trunc(x)
+
+
+def _to_int(function: Any, x: Any) -> Any:
+    here, x = session(), python_scalar(x)
+    if x.dtype.kind in "iub":
+        return here.wrap(here.atom(x, WEAK[int]), int, x.dim)
+    rounded = elementwise(SPELLED[function], [x], [np.dtype("float64")])
+    return here.wrap(to_integer(here, here.atom(rounded)), int)
+
+
+@handles(math.degrees)
+def degrees(x: Any) -> Any:
+    return float_(x) * (180.0 / math.pi) if has_staged(x) else math.degrees(x)
+
+
+@handles(math.radians)
+def radians(x: Any) -> Any:
+    return float_(x) * (math.pi / 180.0) if has_staged(x) else math.radians(x)
+
+
+@handles(math.fmod)
+def fmod(x: Any, y: Any) -> Any:
+    if not has_staged((x, y)):
+        return math.fmod(x, y)
+    return elementwise(
+        SPELLED[np.fmod], [python_scalar(x), python_scalar(y)], [np.dtype("float64")] * 2, python=float
+    )
+
+
+# --- numbers ---
+
+
+@handles(float)
+def float_(x: Any = 0.0) -> Any:
+    if not has_staged(x):
+        return float(x)
+    here = session()
+    return here.wrap(here.atom(python_scalar(x), WEAK[float]), float)
+
+
+@handles(int)
+def int_(x: Any = 0, *base: Any) -> Any:
+    if not has_staged(x):
+        return int(x, *base)
+    here, x = session(), python_scalar(x)
+    if x.dtype.kind == "c":
+        raise here.dtype_error("int() of a complex number", remedy="take its real part first")
+    return here.wrap(to_integer(here, here.atom(x)), int, x.dim if isinstance(x, Number) else None)
+
+
+@handles(complex)
+def complex_(x: Any = 0, y: Any = 0) -> Any:
+    if not has_staged((x, y)):
+        return complex(x, y) if y is not None else complex(x)
+    here = session()
+    real = here.wrap(here.atom(python_scalar(x), WEAK[complex]), complex)
+    return real + python_scalar(y) * 1j if has_staged(y) or y else real
+
+
+@handles(bool)
+def bool_(x: Any = False) -> Any:
+    known = static_truth(x)
+    if known is not None:
+        return known
+    from ..flow.branches import truth_atom
+
+    here = session()
+    return here.wrap(truth_atom(here, x), bool)
+
+
+@handles(abs, operator.abs)
+def abs_(x: Any) -> Any:
+    method = written(x, "__abs__")
+    return abs(x) if method is None else call_written(method, x)
+
+
+@handles(round)
+def round_(x: Any, digits: Any = None) -> Any:
+    return round(x) if digits is None else round(x, digits)
+
+
+@handles(pow)
+def pow_(x: Any, y: Any, modulus: Any = None) -> Any:
+    return x**y if modulus is None else x**y % modulus
+
+
+@handles(divmod)
+def divmod_(x: Any, y: Any) -> Any:
+    return x // y, x % y
+
+
+# --- containers ---
+
+
+@handles(len)
+def len_(x: Any) -> Any:
+    if isinstance(x, StagedArray):
+        if x.ndim == 0:
+            raise TypeError("len() of unsized object")
+        return session().size(x.type.dims[0])
+    if isinstance(x, Ranged):
+        return session().size(x.length)
+    if type(x) is list and is_gathered(x):
+        return gathered_length(session(), x)
+    method = written(x, "__len__")
+    if method is not None:
+        return call_written(method, x)
+    if not hasattr(type(x), "__next__"):
+        elements(session(), x)
+    return len(x)
+
+
+@handles(range)
+def range_(*bounds: Any) -> Any:
+    return staged_range(session(), *bounds)
+
+
+@handles(enumerate)
+def enumerate_(iterable: Any, start: Any = 0) -> Any:
+    here = session()
+    from ..flow.iteration import ranged
+
+    source = ranged(here, iterable)
+    if source is None:
+        return enumerate(elements(here, iterable), start)
+    return _combined(source, lambda k, item: (start + k if start != 0 else k, item))
+
+
+def _combined(source: Ranged, make: Callable) -> Ranged:
+    view = _combined(source.by_view, make) if source.by_view is not None else None
+    return Ranged(source.length, lambda k, rows: make(k, source.item(k, rows)), source.rows, view)
+
+
+@handles(zip)
+def zip_(*iterables: Any, strict: bool = False) -> Any:
+    here = session()
+    from ..flow.iteration import ranged
+
+    sources: list[Any] = [ranged(here, i) for i in iterables]
+    if (
+        not sources
+        or any(s is None for s in sources)
+        or not any(isinstance(i, Staged | Ranged) for i in iterables)
+    ):
+        return zip(*(elements(here, i) for i in iterables), strict=strict)
+    length = functools.reduce(dim_min, [s.length for s in sources])
+    if not all(s.length == length or here.facts.equal(s.length, length) for s in sources) or any(
+        s.length != length for s in sources
+    ):
+        sources = [Ranged(length, s.viewed().item) for s in sources]
+    return _zipped(length, sources)
+
+
+def _zipped(length: Any, sources: list[Ranged]) -> Ranged:
+    counts = [len(s.rows) for s in sources]
+
+    def item(k: Any, rows: list) -> tuple:
+        out, at = [], 0
+        for source, count in zip(sources, counts):
+            out.append(source.item(k, rows[at : at + count]))
+            at += count
+        return tuple(out)
+
+    seen = any(s.by_view is not None for s in sources)
+    view = _zipped(length, [s.viewed() for s in sources]) if seen else None
+    return Ranged(length, item, [r for s in sources for r in s.rows], view)
+
+
+@handles(reversed)
+def reversed_(iterable: Any) -> Any:
+    here = session()
+    if isinstance(iterable, StagedArray):
+        return iterable[::-1]
+    if isinstance(iterable, Ranged):
+        last = here.size(iterable.length) - 1
+        source = iterable.viewed()
+        return Ranged(iterable.length, lambda k, rows: source.item(last - k, rows))
+    if isinstance(iterable, range):
+        return iterable[::-1]
+    method = written(iterable, "__reversed__")
+    return reversed(elements(here, iterable)) if method is None else call_written(method, iterable)
+
+
+@handles(list)
+def list_(iterable: Any = ()) -> Any:
+    here = session()
+    return here.born(list(elements(here, iterable)))
+
+
+@handles(tuple)
+def tuple_(iterable: Any = ()) -> Any:
+    return tuple(elements(session(), iterable))
+
+
+@handles(dict)
+def dict_(*args: Any, **keywords: Any) -> Any:
+    here = session()
+    if args and isinstance(args[0], dict):
+        from ..staging.literals import load_item
+
+        return here.born({**{k: load_item(here, args[0], k) for k in args[0]}, **keywords})
+    return here.born(dict(*args, **keywords))
+
+
+@handles(set)
+def set_(iterable: Any = ()) -> Any:
+    return session().born(set(elements(session(), iterable)))
+
+
+@handles(iter)
+def iter_(iterable: Any, *rest: Any) -> Any:
+    return iter(elements(session(), iterable), *rest)
+
+
+@handles(next)
+def next_(iterator: Any, *default: Any) -> Any:
+    if written(iterator, "__next__"):
+        return next(steps(iterator), *default)
+    elements(session(), iterator)
+    return next(iterator, *default)
+
+
+@handles(sum)
+def sum_(iterable: Any, start: Any = 0) -> Any:
+    if isinstance(iterable, StagedArray):
+        out = iterable.sum(axis=0)
+        return out if isinstance(start, int) and start == 0 else start + out
+    total = start
+    for item in elements(session(), iterable):
+        total = total + item
+    return total
+
+
+@handles(builtins.map)
+def map_(function: Callable, *iterables: Any) -> Any:
+    here = session()
+    return iter([call_value(function, items, {}) for items in zip(*(elements(here, i) for i in iterables))])
+
+
+@handles(functools.reduce)
+def reduce_(function: Callable, iterable: Any, *initial: Any) -> Any:
+    return functools.reduce(
+        lambda a, b: call_value(function, (a, b), {}), elements(session(), iterable), *initial
+    )
+
+
+@handles(sorted)
+def sorted_(iterable: Any, *, key: Any = None, reverse: bool = False) -> Any:
+    here = session()
+    if isinstance(iterable, StagedArray) and key is None:
+        out = call_value(np.sort, (iterable,), {})
+        return list_(out[::-1] if reverse else out)
+    hosted = None if key is None else (lambda item: call_value(key, (item,), {}))
+    return here.born(sorted(elements(here, iterable), key=hosted, reverse=reverse))
+
+
+@handles(all)
+def all_(iterable: Any) -> Any:
+    if isinstance(iterable, StagedArray):
+        return bool_(iterable.all())
+    out: Any = True
+    from ..flow.branches import lazily
+
+    for item in elements(session(), iterable):
+        out = lazily("and", out, lambda item=item: bool_(item))
+    return out
+
+
+@handles(any)
+def any_(iterable: Any) -> Any:
+    if isinstance(iterable, StagedArray):
+        return bool_(iterable.any())
+    out: Any = False
+    from ..flow.branches import lazily
+
+    for item in elements(session(), iterable):
+        out = lazily("or", out, lambda item=item: bool_(item))
+    return out
+
+
+def _extreme(python: Callable, larger: bool) -> Callable:
+    def handler(*args: Any, key: Any = None, **keywords: Any) -> Any:
+        here = session()
+        if len(args) == 1 and isinstance(args[0], StagedArray) and key is None:
+            return args[0].max() if larger else args[0].min()
+        items = list(elements(here, args[0])) if len(args) == 1 else list(args)
+        if key is None and not has_staged(items):
+            return python(items, **keywords)
+        if not items:
+            return python(items, **keywords)
+        best = items[0]
+        for item in items[1:]:
+            best = _pick(best, item, key, larger)
+        return best
+
+    return handler
+
+
+def _pick(best: Any, item: Any, key: Any, larger: bool) -> Any:
+    a, b = (best, item) if key is None else (call_value(key, (best,), {}), call_value(key, (item,), {}))
+    x, y = dim_of(best), dim_of(item)
+    here = session()
+    if key is None and x is not None and y is not None and here.is_bound(x) and here.is_bound(y):
+        return here.size((dim_max if larger else dim_min)(x, y))
+    return choose(b > a if larger else b < a, lambda: item, lambda: best)
+
+
+maximum = _extreme(builtins.max, True)
+minimum = _extreme(builtins.min, False)
+handles(builtins.max)(maximum)
+handles(builtins.min)(minimum)
+
+
+# --- types and attributes ---
+
+
+@handles(isinstance)
+def isinstance_(value: Any, kinds: Any) -> bool:
+    if isinstance(value, Text):
+        return isinstance("", kinds)
+    if not isinstance(value, Staged):
+        return isinstance(value, kinds)
+    seen: type = np.ndarray
+    if isinstance(value, Number):
+        seen = value.python or value.dtype.type
+    options = kinds if isinstance(kinds, tuple) else getattr(kinds, "__args__", (kinds,))
+    return any(
+        isinstance_(value, k)
+        if isinstance(k, tuple)
+        else isinstance(k, type) and issubclass(seen, k) or isinstance(value, k)
+        for k in options
+    )
+
+
+@handles(type)
+def type_(value: Any, *rest: Any) -> Any:
+    if isinstance(value, Text):
+        return str
+    if rest or not isinstance(value, Staged):
+        return type(value, *rest)
+    return np.ndarray if isinstance(value, StagedArray) else value.python or value.dtype.type
+
+
+@handles(getattr)
+def getattr_(target: Any, name: str, *default: Any) -> Any:
+    try:
+        return load_attribute(session(), target, name)
+    except AttributeError:
+        if default:
+            return default[0]
+        raise
+
+
+@handles(setattr)
+def setattr_(target: Any, name: str, value: Any) -> None:
+    from ..staging.journal import AttributeLocation
+
+    session().journal.note(AttributeLocation(target, name))
+    setattr(target, name, value)
+
+
+@handles(hasattr)
+def hasattr_(target: Any, name: str) -> bool:
+    return hasattr(target, name)
+
+
+@handles(callable)
+def callable_(value: Any) -> bool:
+    return callable(value)
+
+
+@handles(id)
+def id_(value: Any) -> int:
+    return id(value)

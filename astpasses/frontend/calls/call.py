@@ -1,0 +1,418 @@
+"""Calls in staged code, matched by the identity of what is called.
+
+In: a callable and its arguments, staged or not. Out: its result: by a handler of the table (NumPy, math,
+builtins), by a primitive that answers to it, by staging it (user functions, methods, partials, classes), or
+by Python.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import sys
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.primitive import Primitive
+from metaphrase.source import Span, UnsupportedError
+
+from ..flow.gathering import expand_inside, gathered, is_gathered, make_plain, refuse_read
+from ..rewrite.convert import Outer, converted, converted_code, is_converted
+from ..rewrite.parsing import NoSource
+from ..staging.journal import StructureLocation
+from ..staging.literals import elements, load_attribute, load_item, source_of
+from ..staging.session import Session, session
+from ..staging.signals import NeedConcrete, TrialOver
+from ..values.sources import CellSource, GlobalSource, Guard, structure
+from ..values.staged_values import Maybe, Poison, Staged
+
+TABLE: dict[Any, Callable] = {}
+_NATIVE = (
+    "metaphrase.core",
+    "metaphrase.ops",
+    "metaphrase.astpasses",
+    "metaphrase.runtime",
+    "metaphrase.tree",
+    "metaphrase._tree",
+    "metaphrase.api",
+    "metaphrase.source",
+    "metaphrase.pipeline",
+    "metaphrase.config",
+)
+_PURE = {
+    "math",
+    "operator",
+    "itertools",
+    "functools",
+    "numpy",
+    "builtins",
+    "cmath",
+    "_operator",
+    "_functools",
+}
+_CHANGES = {
+    list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
+    dict: {"update", "setdefault", "pop", "popitem", "clear"},
+    set: {"add", "discard", "remove", "pop", "clear", "update"},
+}
+DEEPEST = 64
+_READ_AS_LISTS = (len, bool, isinstance, type, id, enumerate, zip, iter, list, tuple)  # know gathered lists
+_context_manager = contextlib.contextmanager(lambda: iter(()))
+_UNSTEADY = {"random", "_random", "time", "datetime", "secrets", "uuid"}
+
+
+def handles(*functions: Any) -> Callable:
+    """Register a handler: called with the arguments of the call, in place of these callables."""
+
+    def register(handler: Callable) -> Callable:
+        for function in functions:
+            TABLE[function] = handler
+        return handler
+
+    return register
+
+
+def has_staged(value: Any, depth: int = 4) -> bool:
+    """Whether a value is, or in a container holds, something staged."""
+    if isinstance(value, (Staged, Maybe, Poison)):
+        return True
+    if depth and isinstance(value, (list, tuple, set)):
+        return any(has_staged(v, depth - 1) for v in value)
+    if depth and isinstance(value, dict):
+        return any(has_staged(v, depth - 1) for v in value.values())
+    if isinstance(value, slice):
+        return has_staged((value.start, value.stop, value.step))
+    return False
+
+
+def call_value(function: Any, args: tuple, keywords: dict) -> Any:
+    """`function(*args, **keywords)`. An iterator that it gives is known to be made here."""
+    here = session()
+    made = _call_value(here, function, args, keywords)
+    return here.born(made) if hasattr(type(made), "__next__") else made
+
+
+def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
+    if not isinstance(function, (types.FunctionType, types.MethodType, functools.partial)):
+        for arg in args:
+            if type(arg) is list:
+                refuse_read(here, arg)
+        if any(map(is_gathered, args)) and function not in _READ_AS_LISTS:
+            args = tuple(gathered(here, a) if is_gathered(a) else a for a in args)
+            if function in (np.stack, np.vstack, np.row_stack if hasattr(np, "row_stack") else None):
+                if not keywords and len(args) == 1 and (function is np.stack or args[0].ndim > 1):
+                    return args[0].copy()
+    if any(isinstance(a, (Maybe, Poison)) for a in args):
+        from ..staging.operations import settled
+
+        args = tuple(map(settled, args))
+    handler = _handler(function)
+    if handler is not None:
+        return handler(*args, **keywords)
+    if hasattr(type(function), "__metaphrase_stage__"):
+        from .nested import call_transformed
+
+        return call_transformed(here, function, args, keywords)
+    if isinstance(function, Primitive):
+        return _bind(here, function, args, keywords)
+    if isinstance(function, functools.partial):
+        return call_value(function.func, (*function.args, *args), {**function.keywords, **keywords})
+    if isinstance(function, types.MethodType):
+        if isinstance(function.__self__, Staged):
+            return function(*args, **keywords)
+        return call_value(function.__func__, (function.__self__, *args), keywords)
+    if isinstance(function, types.FunctionType):
+        return _call_function(here, function, args, keywords)
+    if isinstance(function, type):
+        return _construct(here, function, args, keywords)
+    return _call_other(here, function, args, keywords)
+
+
+def _handler(function: Any) -> Callable | None:
+    try:
+        found = TABLE.get(function)
+    except TypeError:
+        return None
+    if found is not None:
+        return found
+    from ..operators.arithmetic import SPELLED
+
+    if isinstance(function, np.ufunc):
+        from .numpy_calls import ufunc_handler
+
+        return ufunc_handler(function)
+    if function in SPELLED and getattr(function, "__module__", "") == "math":
+        from .builtin_calls import math_handler
+
+        return math_handler(function)
+    from .library_calls import library_handler
+
+    return library_handler(function)
+
+
+def _bind(here: Session, primitive: Primitive, args: tuple, keywords: dict) -> Any:
+    """A primitive called by library code on staged values."""
+    if not has_staged(args) and args:
+        return primitive(*args, **keywords)
+    outs = here.emit(primitive, *(here.atom(a) for a in args), **keywords)
+    if primitive.multiple:
+        return tuple(here.wrap(o) for o in outs)
+    python = args[0].python if len(args) == 1 and hasattr(args[0], "python") else None
+    return here.wrap(outs, python if python is not None and outs.type.dtype == args[0].dtype else None)
+
+
+# --- Python functions ---
+
+
+def _call_function(here: Session, function: types.FunctionType, args: tuple, keywords: dict) -> Any:
+    module = function.__module__ or ""
+    if is_converted(function.__code__):
+        return _enter(here, function, function, args, keywords)
+    if module.startswith("metaphrase.api"):  # transformations stage the functions that they are given
+        return function(*args, **keywords)
+    if function.__code__.co_flags & 0x280 and not here.path:
+        converted_code(function)  # a coroutine as the function that is staged: refused there
+    if function.__code__.co_flags & 0x20 and not here.path:
+        raise UnsupportedError(
+            "a generator can't be the function that is translated",
+            Span(function.__code__.co_filename, function.__code__.co_firstlineno),
+            remedy="return a list or an array of the values",
+            code="generator",
+        )
+    if function.__code__ is _context_manager.__code__:
+        generator = function.__wrapped__  # type: ignore[attr-defined]  # the user's, decorated
+        return contextlib._GeneratorContextManager(_hosted(generator), args, keywords)  # type: ignore[arg-type]
+    if (
+        is_native(module)
+        or function.__code__.co_flags & 0x280
+        or function.__code__.co_filename == "<string>"
+    ):
+        if function.__code__.co_filename == "<string>":
+            here.unsourced.add(function.__code__)
+        expand_inside(here, [*args, *keywords.values()])
+        if here.in_region() and module.split(".")[0] in ("logging", "warnings"):
+            raise UnsupportedError(
+                f"{function.__name__} of {module} would be told once, while translating, whatever the branch",
+                here.span(),
+                code="no-translation",
+                remedy="print, or say it outside of the translated function",
+            )
+        return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
+    if module.split(".")[0] in ("numpy", "scipy") and not module.startswith("metaphrase"):
+        return _call_other(here, function, args, keywords)
+    try:
+        entry = converted_code(function)
+    except NoSource:
+        here.unsourced.add(function.__code__)
+        return function(*args, **keywords)
+    outer = Outer(function)
+    here.outer_cells += outer.cells.values()
+    if function.__code__ not in here.entered_guards:
+        here.entered_guards.add(function.__code__)
+        for name, plain, is_module in entry.outer:
+            if plain and not is_module and (name in outer.cells or name in outer.globals):
+                cell = outer.cells.get(name)
+                source = GlobalSource(outer.globals, name) if cell is None else CellSource(cell, name)
+                here.guards.setdefault(source.key(), Guard(source, "object", outer.value(name)))
+    from ..staging.operations import StagedStager
+
+    return _enter(here, function, converted(function, StagedStager(outer)), args, keywords)
+
+
+def _enter(
+    here: Session, function: types.FunctionType, made: types.FunctionType, args: tuple, keywords: dict
+) -> Any:
+    """Run converted code, noting the call path; endless recursion on a staged test ends here."""
+    depth = sum(1 for entry in here.path if entry[0] is function.__code__)
+    if depth > DEEPEST and here.tests:
+        from ..staging.demand import roots_of
+
+        roots = set().union(*(roots_of(here, test) for test in here.tests))
+        raise NeedConcrete(
+            roots,
+            f"the depth to which '{function.__name__}' calls itself",
+            here.span(),
+            "write the recursion as a loop",
+        )
+    here.path.append((function.__code__, here.span()))
+    try:
+        return made(*args, **keywords)
+    finally:
+        here.path.pop()
+
+
+def is_native(module: str) -> bool:
+    """Whether a module's functions run as they are; the functions of NumPy that we wrote are staged."""
+    if module.startswith("metaphrase.astpasses.frontend.calls.written"):
+        return False
+    return module.startswith(_NATIVE) or module.split(".")[0] in sys.stdlib_module_names - {"__main__"}
+
+
+def _hosted(value: Any) -> Any:
+    """A function handed to code that is not converted: called back, it is."""
+    if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)) and not is_converted(
+        getattr(value, "__code__", None)
+    ):
+        module = getattr(value, "__module__", "") or ""
+        if is_native(module):
+            return value
+        return (
+            functools.wraps(value)(lambda *args, **keywords: call_value(value, args, keywords))
+            if hasattr(value, "__name__")
+            else lambda *args, **keywords: call_value(value, args, keywords)
+        )
+    return value
+
+
+def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
+    """An instance: `__init__` written by the user is staged like any function."""
+    init = cls.__init__  # type: ignore[misc]
+    if issubclass(cls, np.generic):
+        from .creation import cast_scalar
+
+        return cast_scalar(cls, *args, **keywords)
+    written = (
+        isinstance(init, types.FunctionType) and not is_native(init.__module__ or "") and type(cls) is type
+    )
+    if written and init.__code__.co_filename != "<string>" and cls.__new__ is object.__new__:
+        made = here.born(object.__new__(cls))
+        _call_function(here, init, (made, *args), keywords)
+        return made
+    return here.born(cls(*map(_hosted, args), **keywords))
+
+
+def _call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
+    """Callables written in C, and objects with `__call__`."""
+    if isinstance(function, functools._lru_cache_wrapper) and (has_staged(args) or has_staged(keywords)):
+        return call_value(function.__wrapped__, args, keywords)
+    method = getattr(type(function), "__call__", None)  # noqa: B004
+    if isinstance(method, types.FunctionType):
+        return call_value(method, (function, *args), keywords)
+    name = getattr(function, "__name__", None) or type(function).__name__
+    module = getattr(function, "__module__", None) or getattr(
+        getattr(function, "__self__", None), "__name__", ""
+    )
+    owner = getattr(function, "__self__", None)
+    if (
+        isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType))
+        and owner is not None
+        and not isinstance(owner, types.ModuleType)
+    ):
+        return _call_bound(here, function, owner, name, args, keywords)
+    top = str(module).split(".")[0]
+    if top in _UNSTEADY or str(module).startswith("numpy.random") or (
+        type(owner).__module__.startswith("numpy.random")
+    ):
+        raise _unsteady(here, f"{top}.{name}")
+    if has_staged(args) or has_staged(keywords):
+        if top in ("numpy", "scipy", "math", "cmath"):
+            raise UnsupportedError(
+                f"{module}.{name} has no translation yet" if module else f"{name} has no translation yet",
+                here.span(),
+                code="no-translation",
+                remedy="write it with functions that have one, or compute it outside",
+            )
+        if top not in _PURE and here.in_region():
+            raise UnsupportedError(
+                f"{name} is not Python, and can't be translated",
+                here.span(),
+                code="no-translation",
+                remedy="compute it outside of the staged function",
+            )
+    elif here.in_region() and top not in _PURE:
+        raise TrialOver(f"{name} may have effects that can't be undone", here.span())
+    return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
+
+
+def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple, keywords: dict) -> Any:
+    """A method written in C, held apart from its object."""
+    if isinstance(owner, np.ufunc) and name != "at":
+        from .ufunc_methods import ufunc_method
+
+        return ufunc_method(owner, name, args, keywords)
+    if isinstance(owner, (*_CHANGES, np.ndarray)):
+        return call_method(owner, name, args, keywords)
+    kind = type(owner)
+    if kind is np.ufunc and name == "at" and args and isinstance(args[0], (Staged, np.ndarray)):
+        from .written import update_at
+
+        target = here.lift(args[0]) if isinstance(args[0], np.ndarray) else args[0]
+        return call_value(update_at, (owner, target, *args[1:]), keywords)
+    if kind.__module__.startswith("numpy.random") or kind.__module__ in _UNSTEADY:
+        raise _unsteady(here, f"{kind.__name__}.{name}")
+    steady = (str, bytes, int, float, complex, tuple, frozenset, range, np.generic, type)
+    if not isinstance(owner, steady) and here.in_region():
+        raise TrialOver(f"{name} of a {kind.__name__} may have effects that can't be undone", here.span())
+    return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
+
+
+def _unsteady(here: Session, name: str) -> UnsupportedError:
+    """Functions that give another value at each call: translated once, they would be frozen in silence."""
+    return UnsupportedError(
+        f"{name} gives another value at each call, and the program would keep the first",
+        here.span(),
+        code="unsteady",
+        remedy="pass the value as an argument; draw with metaphrase.random and a key",
+    )
+
+
+# --- methods ---
+
+
+def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
+    """`target.name(*args, **keywords)`."""
+    here = session()
+    if isinstance(target, np.ndarray):
+        target = here.lift(target)
+    if isinstance(target, Staged):
+        return getattr(target, name)(*args, **keywords)
+    for kind, changing in _CHANGES.items():
+        if isinstance(target, kind):
+            if kind is list and name not in ("append", "extend"):
+                refuse_read(here, target)
+                if is_gathered(target):
+                    make_plain(here, target)
+            if name in changing:
+                here.journal.note(StructureLocation(target))
+                return getattr(target, name)(*map(_hosted, args), **keywords)
+            return _container_method(here, target, name, args, keywords)
+    if (
+        isinstance(target, (str, bytes, tuple, frozenset, int, float, complex, range))
+        and type(target).__module__ == "builtins"
+    ):
+        if isinstance(target, str) and name in ("format", "join"):
+            from .printing import joined_by
+            from .text import formatted
+
+            if name == "format":
+                return formatted(target, args, keywords)
+            return joined_by(target, elements(here, args[0]))
+        return getattr(target, name)(*args, **keywords)
+    if type(target).__module__ == "numpy" and isinstance(target, np.generic):
+        return getattr(target, name)(*args, **keywords)
+    return call_value(load_attribute(here, target, name), args, keywords)
+
+
+def _container_method(here: Session, target: Any, name: str, args: tuple, keywords: dict) -> Any:
+    """Reading methods of containers: what they give out is made known."""
+    source = source_of(here, target) if id(target) in here.roots else None
+    if source is not None and name in ("items", "values", "keys", "get", "copy"):
+        here.guards.setdefault(("structure", source.key()), Guard(source, "structure", structure(target)))
+        if name == "items":
+            return [(k, load_item(here, target, k)) for k in target]
+        if name == "values":
+            return [load_item(here, target, k) for k in target]
+        if name == "get" and args[0] in target:
+            return load_item(here, target, args[0])
+        if name == "copy" and isinstance(target, dict):
+            return here.born({k: load_item(here, target, k) for k in target})
+        if name == "copy" and isinstance(target, list):
+            return here.born([load_item(here, target, k) for k in range(len(target))])
+    made = getattr(target, name)(*args, **keywords)
+    return here.born(made) if name == "copy" else made
+
+
+__all__ = ["TABLE", "handles", "has_staged", "call_value", "call_method"]

@@ -1,0 +1,147 @@
+"""Arrays from values: `np.array`, `np.asarray`, nested lists with staged numbers, and casts like
+`np.float32(x)`.
+
+In: nested lists, scalars, arrays, shapes with staged sizes. Out: new staged arrays. `np.zeros`, `np.arange`
+and their like are answered by the library of `ops`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.types import CoreTypeError, dtype_name
+from metaphrase.ops.shape import reshape
+from metaphrase.ops.structure import concatenate
+
+from ..flow.joins import joined_number
+from ..operators.arithmetic import WEAK, dtype_of, is_number
+from ..staging.session import Session, session
+from ..values.staged_values import Number, StagedArray
+from .call import handles, has_staged
+
+_i64 = np.dtype("int64")
+_KNOWN = 4096
+
+
+def dtype_given(dtype: Any) -> np.dtype:
+    """A dtype as user code spells it."""
+    here = session()
+    if isinstance(dtype, type) and dtype in WEAK:
+        return WEAK[dtype]
+    try:
+        found = np.dtype(getattr(dtype, "dtype", dtype) if not isinstance(dtype, type) else dtype)
+        dtype_name(found)
+        return found
+    except (TypeError, CoreTypeError) as error:
+        raise here.dtype_error(str(error)) from None
+
+
+def dims_given(here: Session, shape: Any) -> tuple:
+    """A shape as user code spells it: an int or a sequence of ints, staged or not."""
+    if isinstance(shape, StagedArray):
+        shape = [shape[k] for k in range(len(shape))] if shape.ndim else [shape[()]]
+    if isinstance(shape, (int, np.integer, Number)):
+        shape = (shape,)
+    dims = tuple(here.as_dim(d) for d in shape)
+    if any(isinstance(d, int) and d < 0 for d in dims):
+        raise ValueError("negative dimensions are not allowed")
+    return dims
+
+
+# --- from values ---
+
+
+def array_from(value: Any, dtype: Any = None) -> StagedArray:
+    """A new array from a number, a nested list, or an array (which is copied)."""
+    here = session()
+    if isinstance(value, (list, tuple, range)) and has_staged(value):
+        parts = [array_from(v) for v in value]
+        kinds = [dtype_of(v) if is_number(v) else p.dtype for v, p in zip(value, parts)]
+        if dtype is None:
+            weak = [k for k in kinds if isinstance(k, type)]
+            dtype = (
+                joined_number([k(0) for k in weak])[0]
+                if len(weak) == len(kinds)
+                else np.result_type(*[k(0) if isinstance(k, type) else k for k in kinds])
+            )
+        dims = parts[0].type.dims
+        for part in parts:
+            if part.ndim != len(dims) or any(
+                a != b and isinstance(a, int) and isinstance(b, int) for a, b in zip(part.type.dims, dims)
+            ):
+                raise ValueError(
+                    "setting an array element with a sequence. The requested array has an inhomogeneous shape"
+                )
+        rows = [here.emit(reshape, here.atom(p, dtype), shape=(1, *dims)) for p in parts]
+        return here.array(rows[0] if len(rows) == 1 else here.emit(concatenate, *rows, axis=0))
+    if isinstance(value, (StagedArray, Number)):
+        kind = dtype_given(dtype) if dtype is not None else value.dtype
+        return here.array(here.atom(value, kind))
+    known = np.array(value, None if dtype is None else dtype_given(dtype))
+    return here.lift(known)
+
+
+@handles(np.array)
+def array(
+    value: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0, **ignored: Any
+) -> StagedArray:
+    if copy is not True and isinstance(value, StagedArray):
+        made = asarray(value, dtype)
+    else:
+        made = array_from(value, dtype)
+    while made.ndim < ndmin:
+        made = made[None]
+    return made
+
+
+@handles(np.asarray, np.asanyarray)
+def asarray(
+    value: Any, dtype: Any = None, order: Any = None, copy: Any = None, **ignored: Any
+) -> StagedArray:
+    if isinstance(value, np.ndarray):
+        value = session().lift(value)
+    if isinstance(value, StagedArray) and not copy and (dtype is None or dtype_given(dtype) == value.dtype):
+        return _laid_out(value, order)
+    return array_from(value, dtype)
+
+
+@handles(np.ascontiguousarray)
+def ascontiguousarray(value: Any, dtype: Any = None, **ignored: Any) -> StagedArray:
+    return asarray(value, dtype, "C")
+
+
+@handles(np.asfortranarray)
+def asfortranarray(value: Any, dtype: Any = None, **ignored: Any) -> StagedArray:
+    return asarray(value, dtype, "F")
+
+
+def _laid_out(array: StagedArray, order: Any) -> StagedArray:
+    """The array itself if its elements lie in this order already, else a copy."""
+    if order not in ("C", "F"):
+        return array
+    from .numpy_shapes import ravel, transpose
+
+    flat = ravel(array if order == "C" else transpose(array))
+    if flat.box is array.box:
+        return array
+    made = session().array(array.read())
+    made.box.phi = flat.box.phi  # where the layout is not known, neither is whether this is the array
+    return made
+
+
+@handles(np.copy)
+def copy(value: Any, **ignored: Any) -> StagedArray:
+    return array_from(value)
+
+
+def cast_scalar(cls: type, value: Any = 0) -> Any:
+    """`np.float32(x)`: a NumPy scalar; of an array, an array."""
+    if not has_staged(value):
+        return cls(value) if not isinstance(value, (list, np.ndarray)) else array_from(value, np.dtype(cls))
+    here = session()
+    dtype = dtype_given(cls)
+    if isinstance(value, (list, tuple)):
+        return array_from(value, dtype)
+    return here.wrap(here.atom(value, dtype))

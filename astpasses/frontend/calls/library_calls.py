@@ -1,0 +1,202 @@
+"""Calls that the library of `ops` answers (`metaphrase.ops.library`): most of NumPy, some of SciPy.
+
+In: the arguments of a user's call, staged or not. Out: staged arrays, or NumPy scalars where NumPy gives
+those.
+
+    library_handler(np.mean)(x, axis=0)      # emits the primitives of a mean; LIBRARY[np.mean] says which
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.dims import product
+from metaphrase.core.ir import Let, Literal, Var
+from metaphrase.ops.library import LIBRARY, UPDATES
+from metaphrase.ops.promotion import NeedsValue, Weak
+from metaphrase.source import SourceError
+
+from ..staging.session import Session, session
+from ..values.staged_values import Number, StagedArray
+from .signatures import settled_arguments
+
+# Functions that make an array object whatever its rank: it may be written into afterwards.
+MAKERS: frozenset[Any] = frozenset(
+    (
+        np.array,
+        np.asarray,
+        np.ascontiguousarray,
+        np.asanyarray,
+        np.asfortranarray,
+        np.copy,
+        np.full,
+        np.zeros,
+        np.ones,
+        np.empty,
+        np.full_like,
+        np.zeros_like,
+        np.ones_like,
+        np.empty_like,
+        np.arange,
+        np.linspace,
+        np.logspace,
+        np.geomspace,
+        np.eye,
+        np.identity,
+        np.tri,
+        np.meshgrid,
+        np.indices,
+        np.vander,
+        np.reshape,
+        np.squeeze,
+        np.broadcast_to,
+        np.where,
+    )
+)
+PYTHON_BOOLS = frozenset((np.allclose, np.array_equal, math.isclose))  # they give Python's bool
+_FEW = 64
+_REMEDIES = {
+    "axis": "give the axis as a Python int that the array has",
+    "arange": "give a step that is not 0",
+    "broadcast": "make the sizes equal, or 1",
+    "concatenate": "give the arrays one shape, but for the axis that is joined",
+    "einsum": "write one letter an axis, the same one where the sizes are the same",
+    "norm": "use None, 'fro', 'nuc', 1, -1, 2, -2, inf or -inf",
+    "numpy-function": "write it with array operations",
+    "product": "transpose or reshape one of the operands so that the sizes agree",
+    "repeat": "give one count, or one an element",
+    "where": "give the values for both cases",
+    "": "compare the shapes and dtypes of the arguments with what the function takes",
+}
+
+
+def library_handler(function: Any) -> Callable | None:
+    """What answers a call of `function` on staged values; None if the library does not know it."""
+    if function in UPDATES:
+        return lambda target, *args, **keywords: _update(function, target, args, keywords)
+    if function not in LIBRARY:
+        return None
+    return lambda *args, **keywords: call_library(function, args, keywords)
+
+
+def call_library(function: Any, args: tuple, keywords: dict) -> Any:
+    from .call import has_staged
+
+    if not has_staged((args, keywords)) and function not in MAKERS:
+        return function(*args, **keywords)
+    here = session()
+    rule = LIBRARY[function]
+    given, named, out = settled_arguments(function, rule, args, keywords)
+    result = _run(here, rule, given, named, function in MAKERS)
+    if not has_staged((args, keywords)) and isinstance(result, StagedArray):
+        result.box.known = np.asarray(function(*args, **{k: v for k, v in keywords.items() if k != "out"}))
+    if function in PYTHON_BOOLS and isinstance(result, Number):
+        result = here.wrap(here.atom(result), bool)
+    if out is None:
+        return result
+    from .numpy_calls import store_out
+
+    return store_out(out[0] if isinstance(out, tuple) and len(out) == 1 else out, result)
+
+
+def _update(function: Any, target: Any, args: tuple, keywords: dict) -> None:
+    """NumPy's functions that write into their first operand."""
+    from .call import has_staged
+
+    if not isinstance(target, StagedArray) and not has_staged((args, keywords)):
+        return function(target, *args, **keywords)
+    from ..operators.indexing import write_view
+
+    here = session()
+    target = here.lift(target) if isinstance(target, np.ndarray) else target
+    if getattr(function, "__name__", "") == "at" and not _index_arrays(args[0]):
+        from .call import call_value
+        from .written import update_at
+
+        return call_value(update_at, (function.__self__, target, *args), keywords)
+    new = _run(here, UPDATES[function], (target, *args), keywords, True)
+    return write_view(target, new.read())
+
+
+def _index_arrays(index: Any) -> bool:
+    """Whether an index is made of integers and integer arrays only."""
+    for part in index if isinstance(index, tuple) else (index,):
+        if isinstance(part, (slice, list)) or part is None or part is Ellipsis:
+            return False
+        if isinstance(part, (int, np.integer)):
+            continue
+        if getattr(part, "dtype", np.dtype(bool)).kind not in "iu":
+            return False
+    return True
+
+
+def _run(here: Session, rule: Callable, args: tuple, keywords: dict, makes: bool) -> Any:
+    operands = tuple(_operand(here, a) for a in args)
+    named = {k: _operand(here, v) for k, v in keywords.items()}
+    builder = here.region.builder
+    before = len(builder.lets)
+    builder.facts = here.facts
+    try:
+        with here.stamped():
+            made = rule(*operands, **named)
+    except NeedsValue as need:
+        from ..staging.demand import need_concrete
+
+        need_concrete(Number(here, need.atom, int), need.what, int, _REMEDIES["axis"])
+        raise
+    except SourceError as error:
+        if error.span is None:
+            error.span = here.span()
+        error.remedy = error.remedy or _REMEDIES.get(error.code, _REMEDIES[""])
+        raise
+    for let in builder.lets[before:]:  # sizes that the library bound, as `nonzero` does
+        here.region.symbols |= let.own_symbols()
+        if let.primitive.name == "as_dim":
+            _learn_count(here, let, builder.lets[before:])
+    return _result(here, made, makes)
+
+
+def _learn_count(here: Session, bound: Let, lets: list[Let]) -> None:
+    """A size that counts the true elements of a mask is at most that of the mask."""
+    makers: dict[Any, Let] = {out: let for let in lets for out in let.outs}
+    counted = makers.get(bound.args[0])
+    if counted is None or counted.primitive.name != "reduce_sum":
+        return
+    flags = makers.get(counted.args[0])
+    if flags is not None and flags.primitive.name == "convert" and flags.args[0].type.dtype == bool:
+        here.facts.learn(bound.attributes["size"], 0, product(flags.out.type.dims))
+
+
+def _operand(here: Session, value: Any) -> Any:
+    """A core atom for a staged value, `Weak` for a staged Python number; all else as the user wrote it."""
+    if isinstance(value, StagedArray):
+        known = value.box.known
+        if known is not None and not value.chain and known.dtype.kind in "iu" and known.size <= _FEW:
+            return known  # small index arrays: bounds are settled now, and counts are known
+        return here.atom(value)
+    if isinstance(value, Number):
+        dim = value.dim if value.dim is not None and here.is_bound(value.dim) else None
+        if value.python in (int, float, complex):
+            return Weak(here.atom(value), value.python, dim)
+        return here.atom(value)
+    if type(value) in (list, tuple):
+        return type(value)(_operand(here, v) for v in value)
+    return value
+
+
+def _result(here: Session, made: Any, makes: bool) -> Any:
+    if isinstance(made, (list, tuple)):
+        parts = (_result(here, m, makes) for m in made)
+        if hasattr(made, "_fields"):
+            return type(made)(*parts)
+        return here.born(list(parts)) if isinstance(made, list) else tuple(parts)
+    if isinstance(made, (Var, Literal)):
+        return here.array(made) if makes or made.type.dims else here.wrap(made)
+    return made
+
+
+__all__ = ["library_handler", "call_library", "MAKERS"]

@@ -1,0 +1,304 @@
+"""Methods and attributes of staged arrays and NumPy scalars: `x.sum(...)`, `x.T`, `x.at[i].set(v)`.
+
+In: a staged value and a name. Out: the attribute, or a function bound to the value.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.dims import product
+from metaphrase.ops.shape import convert
+from metaphrase.source import SourceError, UnsupportedError
+
+from ..staging.session import session
+from ..values.layout import is_contiguous
+from ..values.staged_values import Number, StagedArray
+from ..values.views import Reshape
+from .call import call_value
+
+FUNCTIONS: dict[str, Callable] = {
+    name: getattr(np, name)
+    for name in (
+        "sum mean prod max min argmax argmin any all var std cumsum cumprod dot reshape transpose ravel "
+        "squeeze swapaxes clip repeat take diagonal trace argsort searchsorted nonzero ptp "
+        "round choose copy argpartition"
+    ).split()
+}
+
+
+class NoAttribute(SourceError, AttributeError):
+    """An attribute that arrays do not have while they are staged."""
+
+
+def attribute(value: Any, name: str) -> Any:
+    """`value.name`."""
+    found = PROPERTIES.get(name)
+    if found is not None:
+        return found(value)
+    own = METHODS.get(name)
+    if own is not None:
+        return functools.partial(own, value)
+    function = FUNCTIONS.get(name)
+    if function is None:
+        kind = "numpy.ndarray" if isinstance(value, StagedArray) else "number"
+        raise NoAttribute(
+            f"'{kind}' object has no attribute {name!r} that metaphrase translates",
+            session().span(),
+            code="no-attribute",
+            remedy="use a NumPy function that does the same",
+        )
+    if name in ("reshape", "transpose"):
+        return functools.partial(_spread_arguments, function, value)
+    return lambda *args, **keywords: call_value(function, (value, *args), keywords)
+
+
+def _spread_arguments(function: Callable, value: Any, *args: Any, **keywords: Any) -> Any:
+    """`x.reshape(2, 3)` and `x.reshape((2, 3))`."""
+    if len(args) > 1:
+        args = (args,)
+    return call_value(function, (value, *args), keywords)
+
+
+# --- properties ---
+
+
+def _transposed(value: Any) -> Any:
+    return call_value(np.transpose, (value,), {}) if isinstance(value, StagedArray) else value
+
+
+def _size(value: Any) -> Any:
+    return session().size(product(value.type.dims))
+
+
+PROPERTIES: dict[str, Callable] = {
+    "T": _transposed,
+    "mT": lambda x: call_value(np.swapaxes, (x, -1, -2), {}),
+    "real": lambda x: call_value(np.real, (x,), {}),
+    "imag": lambda x: call_value(np.imag, (x,), {}),
+    "size": _size,
+    "itemsize": lambda x: x.dtype.itemsize,
+    "nbytes": lambda x: _size(x) * x.dtype.itemsize,
+    "flat": lambda x: Flat(x),
+    "base": lambda x: None,
+    "device": lambda x: "cpu",
+    "flags": lambda x: _Flags(x),
+    "at": lambda x: _At(x),
+}
+
+
+class Flat(StagedArray):
+    """`x.flat`: all elements in C order, whatever the layout. What is read out of it is a copy."""
+
+    __slots__ = ()
+
+    def __init__(self, array: StagedArray):
+        made = Reshape((product(array.type.dims),))
+        super().__init__(array.box, (*array.chain, made), made.type(array.type), array.writeable)
+
+    def __getitem__(self, index: Any) -> Any:
+        picked = super().__getitem__(index)
+        return picked if isinstance(picked, Number) else call_value(np.array, (picked,), {})
+
+
+class _Flags:
+    """`x.flags`, as far as programs ask."""
+
+    def __init__(self, array: StagedArray):
+        self.writeable = array.writeable
+        self.c_contiguous = is_contiguous(array)[0] == "view"
+
+
+# --- methods ---
+
+
+def astype(
+    value: Any, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: Any = True
+) -> Any:
+    """`x.astype(dtype)`: a converted copy; `x` itself where that is allowed and will do."""
+    from .creation import dtype_given
+
+    here, kind = session(), dtype_given(dtype)
+    if not copy and isinstance(value, StagedArray) and value.dtype == kind:
+        return value
+    atom = here.atom(value)
+    made = here.emit(convert, atom, dtype=kind) if atom.type.dtype != kind else atom
+    return here.array(made) if isinstance(value, StagedArray) else here.wrap(made)
+
+
+def flatten(value: StagedArray, order: str = "C") -> StagedArray:
+    from .numpy_shapes import flatten as flat
+
+    return flat(value, order)
+
+
+def item(value: Any, *index: Any) -> Any:
+    """`x.item()`: a Python number."""
+    here = session()
+    picked = value[index if len(index) > 1 else index[0]] if index else value
+    kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[picked.dtype.kind]
+    if isinstance(picked, StagedArray):
+        picked = picked.reshape(())
+    dtype = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}[kind]
+    return here.wrap(here.atom(picked, np.dtype(dtype)), kind)
+
+
+def tolist(value: Any) -> Any:
+    if isinstance(value, Number) or value.ndim == 0:
+        return item(value)
+    return session().born([tolist(value[k]) for k in range(len(value))])
+
+
+def fill(value: StagedArray, with_: Any) -> None:
+    value[...] = with_
+
+
+def sort(value: StagedArray, axis: int = -1, **ignored: Any) -> None:
+    value[...] = call_value(np.sort, (value, axis), {})
+
+
+def partition(value: StagedArray, kth: Any, axis: int = -1, **ignored: Any) -> None:
+    value[...] = call_value(np.partition, (value, kth, axis), {})
+
+
+def _refused(name: str, why: str, remedy: str) -> Callable:
+    def method(value: Any, *args: Any, **keywords: Any) -> Any:
+        raise UnsupportedError(f"x.{name}(...) {why}", session().span(), code="no-attribute", remedy=remedy)
+
+    return method
+
+
+_OUTSIDE = "call it on the result, outside of the translated function"
+REFUSED: dict[str, tuple[str, str]] = {
+    "tobytes": ("reads memory", _OUTSIDE),
+    "tofile": ("writes a file", _OUTSIDE),
+    "dump": ("writes a file", _OUTSIDE),
+    "dumps": ("reads memory", _OUTSIDE),
+    "byteswap": ("reads memory", _OUTSIDE),
+    "getfield": ("reads memory", "use x.view or x.astype outside"),
+    "setfield": ("writes memory", "use x.view or x.astype outside"),
+    "setflags": ("changes an array object", _OUTSIDE),
+    "resize": ("changes the size of an array in place", "use np.resize, which makes a new array"),
+    "to_device": ("moves an array", "arrays are in the memory of the CPU"),
+}
+
+
+def is_integer(value: Number) -> Any:
+    return value == call_value(np.floor, (value,), {})
+
+
+def block_until_ready(value: Any) -> Any:
+    return value
+
+
+def conjugate(value: Any, *args: Any, **keywords: Any) -> Any:
+    """`x.conj()`: of real arrays the array itself."""
+    if isinstance(value, StagedArray) and value.dtype.kind != "c" and not args and not keywords:
+        return value
+    return call_value(np.conjugate, (value, *args), keywords)
+
+
+def view(value: StagedArray, *args: Any) -> StagedArray:
+    if args and np.dtype(args[0]) != value.dtype:
+        raise session().dtype_error("x.view(dtype) is not supported", remedy="use x.astype(dtype)")
+    return value[...]
+
+
+METHODS: dict[str, Callable] = {
+    "astype": astype,
+    "flatten": flatten,
+    "item": item,
+    "tolist": tolist,
+    "fill": fill,
+    "sort": sort,
+    "partition": partition,
+    "conj": conjugate,
+    "conjugate": conjugate,
+    "put": lambda x, *args, **keywords: call_value(np.put, (x, *args), keywords),
+    "compress": lambda x, condition, *args, **keywords: call_value(
+        np.compress, (condition, x, *args), keywords
+    ),
+    "is_integer": is_integer,
+    "block_until_ready": block_until_ready,
+    "view": view,
+    **{name: _refused(name, *reason) for name, reason in REFUSED.items()},
+}
+
+
+def store_attribute(target: StagedArray, name: str, value: Any) -> None:
+    """`x.real = ...`, `x.flat = ...`."""
+    if name == "flat":
+        flat = Flat(target)
+        if value is not flat and not isinstance(value, Flat):  # `x.flat[...] op= v` has stored already
+            flat[...] = call_value(np.resize, (value, flat.shape), {})
+        return
+    if name == "real" or name == "imag" and target.dtype.kind == "c":
+        part = call_value(getattr(np, name), (target,), {})
+        if value is not part:
+            part[...] = value
+        return
+    raise session().dtype_error(
+        f"assignment to the attribute {name!r} of an array is not supported",
+        remedy="use x.reshape(...) for another shape",
+    )
+
+
+# --- x.at[i].set(v) ---
+
+
+class _At:
+    """`x.at[index]`, as JAX has it: `set add multiply ...` give a new array."""
+
+    def __init__(self, array: StagedArray):
+        self.array = array
+
+    def __getitem__(self, index: Any) -> _Place:
+        return _Place(self.array, index)
+
+
+class _Place:
+    def __init__(self, array: StagedArray, index: Any):
+        self.array, self.index = array, index
+
+    def _copy(self) -> StagedArray:
+        return session().array(self.array.read())
+
+    def get(self, **ignored: Any) -> Any:
+        return self.array[self.index]
+
+    def set(self, value: Any, **ignored: Any) -> StagedArray:
+        made = self._copy()
+        made[self.index] = value
+        return made
+
+    def add(self, value: Any, **ignored: Any) -> StagedArray:
+        made = self._copy()
+        call_value(np.add.at, (made, self.index, value), {})
+        return made
+
+    def _apply(self, function: Callable, value: Any) -> StagedArray:
+        made = self._copy()
+        made[self.index] = call_value(function, (made[self.index], value), {})
+        return made
+
+    def subtract(self, value: Any, **ignored: Any) -> StagedArray:
+        return self.add(-value)
+
+    def multiply(self, value: Any, **ignored: Any) -> StagedArray:
+        return self._apply(np.multiply, value)
+
+    def divide(self, value: Any, **ignored: Any) -> StagedArray:
+        return self._apply(np.true_divide, value)
+
+    def power(self, value: Any, **ignored: Any) -> StagedArray:
+        return self._apply(np.power, value)
+
+    def max(self, value: Any, **ignored: Any) -> StagedArray:
+        return self._apply(np.maximum, value)
+
+    def min(self, value: Any, **ignored: Any) -> StagedArray:
+        return self._apply(np.minimum, value)

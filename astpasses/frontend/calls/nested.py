@@ -1,0 +1,75 @@
+"""Transformations called in staged code: `grad(f)(x)`, `vmap(f)(xs)`, a jitted function.
+
+In: an object whose type has `__metaphrase_stage__(args, kwargs) -> Staged` and the staged arguments. Out:
+its result. The function it holds is staged at once in a session of its own; what it takes from the outer
+staging comes back as captures.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metaphrase import tree_util
+from metaphrase.core.types import Array
+from metaphrase.ops.regions import call
+
+from ..staging.session import Session
+from ..values.sources import Source
+from ..values.staged_values import Number, Staged
+
+
+def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
+    """Stage, bind a `call` of the Function, and give the user's result."""
+    found = type(function).__metaphrase_stage__(function, args, keywords)
+    if found.writes and (inner := getattr(function, "py_func", None)) is not None:
+        # A jitted function that changes what it is given is as good as written here: every alias is seen.
+        from .call import call_value
+
+        return call_value(inner, args, keywords)
+    leaves = tree_util.tree_leaves((args, keywords))
+    operands = []
+    for capture in found.captures:
+        if isinstance(capture, Source):
+            from ..staging.literals import capture_array
+
+            capture = capture_array(here, capture.read(), capture)
+        operands.append(here.atom(capture))
+    operands += [here.atom(leaves[k]) for k in found.dynamic]
+    for guard in found.guards:
+        here.guards.setdefault(guard.source.key(), guard)
+    fitted = [_fit(here, atom, param.type) for atom, param in zip(operands, found.function.params)]
+    outs = here.emit(call, *fitted, function=found.function)
+    return _result(here, found, outs, leaves)
+
+
+def _fit(here: Session, atom: Any, type_: Array) -> Any:
+    from metaphrase.ops.shape import convert
+
+    return atom if atom.type.dtype == type_.dtype else here.emit(convert, atom, dtype=type_.dtype)
+
+
+def _result(here: Session, found: Any, outs: tuple, leaves: list) -> Any:
+    from ..operators.indexing import write_view
+
+    for write in found.writes:
+        if write.kind != "argument":
+            raise here.dtype_error(
+                "a transformed function changes an object that it was not given",
+                remedy="return the new value instead",
+            )
+        write_view(leaves[write.target], outs[write.index])
+    made = []
+    for output in found.outputs:
+        if output.kind == "result":
+            made.append(here.wrap(outs[output.index], output.python))
+        elif output.kind == "static":
+            made.append(output.value)
+        elif output.kind == "argument":
+            leaf = leaves[output.index]
+            made.append(leaf if isinstance(leaf, (Staged, Number)) else np.asarray(leaf))
+        else:
+            capture = found.captures[output.index]
+            made.append(capture if isinstance(capture, Staged) else capture.read())
+    return tree_util.tree_unflatten(found.out_tree, made)

@@ -1,0 +1,100 @@
+"""NumPy's ufuncs on staged values, and what all calls with `out=` share.
+
+In: the arguments of `np.f(...)`. Out: staged values. A ufunc is answered by the library of `ops`, else by
+the primitive that names it among its spellings: a new primitive needs no entry here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.source import UnsupportedError
+
+from ..operators.arithmetic import (
+    SPELLED,
+    broadcast_dims,
+    dims_of,
+    dtype_of,
+    elementwise,
+    operand,
+    resolve,
+    spread,
+)
+from ..staging.session import session
+from ..values.staged_values import Number, StagedArray
+from .call import call_value, handles, has_staged
+from .library_calls import library_handler
+
+
+def ufunc_handler(function: np.ufunc) -> Callable:
+    """The handler of a ufunc: promotion, broadcasting, `out`, `where` and `dtype`."""
+
+    def handler(*args: Any, out: Any = None, where: Any = True, dtype: Any = None, **keywords: Any) -> Any:
+        if len(args) > function.nin:
+            args, out = args[: function.nin], args[function.nin]
+        if isinstance(out, tuple):
+            out = out[0] if len(out) == 1 else out
+        if not has_staged((args, out, where)) and not any(isinstance(a, (np.ndarray, list)) for a in args):
+            return function(*args, dtype=dtype) if dtype is not None else function(*args)
+        values = [operand(a) for a in args]
+        if dtype is not None:
+            from .methods import astype
+
+            values = [astype(v, dtype) if hasattr(v, "dtype") else np.dtype(dtype).type(v) for v in values]
+        result = _apply(function, values)
+        if where is not True:
+            result = call_value(np.where, (where, result, out if out is not None else result), {})
+        return result if out is None else store_out(out, result)
+
+    return handler
+
+
+def _apply(function: np.ufunc, values: list) -> Any:
+    rule = library_handler(function)
+    if rule is not None:
+        return rule(*values)
+    if function in SPELLED:
+        return elementwise(SPELLED[function], values, resolve(function, [dtype_of(v) for v in values]))
+    raise UnsupportedError(
+        f"numpy.{function.__name__} has no translation yet",
+        session().span(),
+        code="no-translation",
+        remedy="write it with functions that have one",
+    )
+
+
+def store_out(out: Any, result: Any) -> Any:
+    """`out=`: the result goes into an array that is there."""
+    here = session()
+    out = operand(out)
+    from ..operators.indexing import write_view
+
+    if not isinstance(out, StagedArray):
+        raise TypeError("return arrays must be of ArrayType")
+    dims = broadcast_dims([dims_of(result), out.type.dims])
+    if dims != out.type.dims:
+        raise here.shape_error(f"non-broadcastable output operand with shape {out.type.dims}")
+    write_view(out, spread(here, here.atom(result, out.dtype), dims))
+    return out
+
+
+# --- questions about values ---
+
+
+@handles(np.result_type)
+def result_type(*args: Any) -> np.dtype:
+    kinds = [dtype_of(a) if isinstance(a, (StagedArray, Number)) else a for a in args]
+    return np.result_type(*[k(0) if isinstance(k, type) and k in (int, float, complex) else k for k in kinds])
+
+
+@handles(np.isscalar)
+def isscalar(value: Any) -> bool:
+    return isinstance(value, Number) or np.isscalar(value)
+
+
+@handles(np.iscomplexobj)
+def iscomplexobj(value: Any) -> bool:
+    return value.dtype.kind == "c" if isinstance(value, (Number, StagedArray)) else np.iscomplexobj(value)

@@ -1,0 +1,362 @@
+"""Functions that give views: reshape, transpose, squeeze, broadcast_to, split, flip, ...
+
+In: arrays. Out: views where NumPy gives views, copies where it copies. Functions that only copy are
+answered by the library of `ops`.
+"""
+
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.dims import dim_max, dim_min, floordiv, product
+from metaphrase.ops.compare import gt
+from metaphrase.ops.effects import check
+from metaphrase.ops.shape import reshape as core_reshape
+
+from ..operators.arithmetic import broadcast_dims, require_equal
+from ..staging.session import Session, session
+from ..values.layout import is_contiguous, reshaped
+from ..values.phi import UnknownAlias, bind
+from ..values.staged_values import Number, StagedArray
+from ..values.views import Broadcast, Diagonal, Part, Permute, Reshape, view
+from .call import handles
+from .creation import array_from, dims_given
+from .library_calls import call_library
+
+
+def as_array(value: Any) -> StagedArray:
+    """Numbers as arrays of rank 0, lists as arrays."""
+    return value if isinstance(value, StagedArray) else array_from(value)
+
+
+def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
+    """`axis` as sorted, non-negative axes."""
+    if axis is None:
+        return tuple(range(rank))
+    out = []
+    for item in axis if isinstance(axis, (tuple, list)) else (axis,):
+        if not -rank <= int(item) < rank:
+            raise np.exceptions.AxisError(int(item), rank)
+        out.append(int(item) % rank)
+    if len(set(out)) != len(out):
+        raise ValueError("duplicate value in 'axis'")
+    return tuple(sorted(out))
+
+
+def _shown(dims: list) -> str:
+    """A shape in the words of NumPy's error: -1 is not said in front and is "newaxis" elsewhere."""
+    said = list(itertools.dropwhile(lambda d: d == -1, dims))
+    return f"({','.join('newaxis' if d == -1 else str(d) for d in said)}{',' if len(dims) == 1 else ''})"
+
+
+@handles(np.reshape)
+def reshape(
+    a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None
+) -> StagedArray:
+    here, x = session(), as_array(a)
+    shape = newshape if shape is None else shape
+    if order not in ("C", "F") and x.ndim > 1:
+        raise here.dtype_error(
+            f"order={order!r} depends on how an array lies in memory, which a translation does not know",
+            remedy="say order='C' or order='F'",
+        )
+    given = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    dims = [-1 if isinstance(d, (int, np.integer)) and d == -1 else here.as_dim(d) for d in given]
+    if order == "F":
+        return reshape(x.T, tuple(dims[::-1])).T
+    total, shown = product(x.type.dims), _shown(dims)
+    if -1 in dims:
+        rest = product(d for d in dims if not (isinstance(d, int) and d == -1))
+        if not isinstance(rest, int) and not here.facts.less(0, rest):
+            some = here.emit(gt, here.dim_atom(rest), here.dim_atom(0))
+            message = f"cannot reshape array of size {{}} into shape {shown}"
+            here.emit(check, some, here.dim_atom(total), exception="ValueError", message=message)
+        dims[dims.index(-1)] = floordiv(total, rest) if rest != 0 else 0
+    require_equal(here, total, product(dims), f"cannot reshape array of size {{}} into shape {shown}",
+                  remedy="the numbers of elements must agree", code="reshape")
+    return _reshaped(here, x, tuple(dims), *reshaped(x, tuple(dims)))
+
+
+def _reshaped(here: Session, x: StagedArray, dims: tuple, verdict: str, relies: bool) -> StagedArray:
+    """A view or a copy, as the layout says; `relies`: if the array at the base is contiguous."""
+    if relies and x.box.origin is not None:
+        here.assumed_contiguous.add(id(x.box))
+    if verdict == "view":
+        return view(x, Reshape(dims))
+    made = here.array(here.emit(core_reshape, x.read(), shape=dims))
+    if verdict == "unknown":
+        name = getattr(x.box.atom, "name", "x")
+        bind(made.box, UnknownAlias([x.box], f"a reshape of {name}", here.span()))
+    return made
+
+
+@handles(np.ravel)
+def ravel(a: Any, order: str = "C") -> StagedArray:
+    x = as_array(a)
+    if order == "F":
+        x = transpose(x)
+    return _reshaped(session(), x, (product(x.type.dims),), *is_contiguous(x))
+
+
+def flatten(a: Any, order: str = "C") -> StagedArray:
+    made = reshape(a, -1, order=order)
+    return session().array(made.read())
+
+
+@handles(np.transpose)
+def transpose(a: Any, axes: Any = None) -> StagedArray:
+    x = as_array(a)
+    order = tuple(reversed(range(x.ndim))) if axes is None else tuple(int(k) % x.ndim for k in axes)
+    if sorted(order) != list(range(x.ndim)):
+        raise ValueError("axes don't match array")
+    return x if order == tuple(range(x.ndim)) else view(x, Permute(order))
+
+
+@handles(np.swapaxes)
+def swapaxes(a: Any, axis1: int, axis2: int) -> StagedArray:
+    x = as_array(a)
+    order = list(range(x.ndim))
+    (i,), (j,) = axes_of(axis1, x.ndim), axes_of(axis2, x.ndim)
+    order[i], order[j] = order[j], order[i]
+    return transpose(x, order)
+
+
+@handles(np.moveaxis)
+def moveaxis(a: Any, source: Any, destination: Any) -> StagedArray:
+    x = as_array(a)
+    froms = [s % x.ndim for s in (source if isinstance(source, (tuple, list)) else (source,))]
+    tos = [d % x.ndim for d in (destination if isinstance(destination, (tuple, list)) else (destination,))]
+    order = [k for k in range(x.ndim) if k not in froms]
+    for to, at in sorted(zip(tos, froms)):
+        order.insert(to, at)
+    return transpose(x, order)
+
+
+@handles(np.rollaxis)
+def rollaxis(a: Any, axis: int, start: int = 0) -> StagedArray:
+    x = as_array(a)
+    (at,) = axes_of(axis, x.ndim)
+    start = start + x.ndim if start < 0 else start
+    order = [k for k in range(x.ndim) if k != at]
+    order.insert(start - 1 if at < start else start, at)
+    return transpose(x, order)
+
+
+@handles(np.matrix_transpose)
+def matrix_transpose(a: Any) -> StagedArray:
+    return swapaxes(a, -1, -2)
+
+
+@handles(np.squeeze)
+def squeeze(a: Any, axis: Any = None) -> StagedArray:
+    x = as_array(a)
+    gone = (
+        [k for k, d in enumerate(x.type.dims) if isinstance(d, int) and d == 1]
+        if axis is None
+        else axes_of(axis, x.ndim)
+    )
+    if any(x.type.dims[k] != 1 for k in gone):
+        raise session().shape_error(
+            "cannot select an axis to squeeze out which has size not equal to one",
+            remedy="index the axis instead",
+            code="squeeze",
+        )
+    return view(x, Reshape(tuple(d for k, d in enumerate(x.type.dims) if k not in gone)))
+
+
+@handles(np.expand_dims)
+def expand_dims(a: Any, axis: Any) -> StagedArray:
+    x = as_array(a)
+    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    rank = x.ndim + len(axes)
+    places = axes_of(tuple(axes), rank)
+    rest = iter(x.type.dims)
+    return view(x, Reshape(tuple(1 if k in places else next(rest) for k in range(rank))))
+
+
+@handles(np.broadcast_to)
+def broadcast_to(a: Any, shape: Any, subok: bool = False) -> StagedArray:
+    here, x = session(), as_array(a)
+    dims = dims_given(here, shape)
+    if broadcast_dims([x.type.dims, dims]) != dims:
+        raise here.shape_error(
+            f"operands could not be broadcast together with remapped shapes: {x.type.dims} and {dims}"
+        )
+    if x.type.dims == dims:
+        return StagedArray(x.box, x.chain, x.type, False)
+    offset = len(dims) - x.ndim
+    keep = [k for k, d in enumerate(x.type.dims) if d != 1 or dims[offset + k] == 1]
+    if len(keep) != x.ndim:
+        x = view(x, Reshape(tuple(x.type.dims[k] for k in keep)))
+    return view(x, Broadcast(dims, tuple(offset + k for k in keep)))
+
+
+@handles(np.broadcast_arrays)
+def broadcast_arrays(*arrays: Any, subok: bool = False) -> tuple:
+    arrays = tuple(map(as_array, arrays))
+    dims = broadcast_dims([x.type.dims for x in arrays])
+    return tuple(broadcast_to(x, [session().size(d) for d in dims]) for x in arrays)
+
+
+@handles(np.atleast_1d)
+def atleast_1d(*arrays: Any) -> Any:
+    made = tuple(x if x.ndim else reshape(x, 1) for x in map(as_array, arrays))
+    return made[0] if len(made) == 1 else made
+
+
+@handles(np.atleast_2d)
+def atleast_2d(*arrays: Any) -> Any:
+    made = tuple(x if x.ndim > 1 else reshape(x, (1, -1)) for x in map(as_array, arrays))
+    return made[0] if len(made) == 1 else made
+
+
+@handles(np.atleast_3d)
+def atleast_3d(*arrays: Any) -> Any:
+    made = []
+    for x in map(as_array, arrays):
+        if x.ndim < 2:
+            made.append(reshape(x, (1, -1, 1)))
+        else:
+            made.append(expand_dims(x, 2) if x.ndim == 2 else x)
+    return made[0] if len(made) == 1 else tuple(made)
+
+
+# --- parts ---
+
+
+@handles(np.real)
+def real(a: Any) -> Any:
+    return _part(a, "real")
+
+
+@handles(np.imag)
+def imag(a: Any) -> Any:
+    return _part(a, "imag")
+
+
+def _part(a: Any, name: str) -> Any:
+    if isinstance(a, Number) or not isinstance(a, StagedArray) and np.ndim(a) == 0:
+        return call_library(getattr(np, name), (a,), {})
+    x = as_array(a)
+    if x.dtype.kind == "c":
+        return view(x, Part(name))
+    return x if name == "real" else call_library(np.imag, (x,), {})
+
+
+@handles(np.diagonal)
+def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> StagedArray:
+    x = as_array(a)
+    (i,), (j,) = axes_of(axis1, x.ndim), axes_of(axis2, x.ndim)
+    rows, columns = x.type.dims[i], x.type.dims[j]
+    offset = int(offset)
+    length = dim_min(rows - max(-offset, 0), columns - max(offset, 0))
+    return view(x, Diagonal(offset, (i, j), length if offset == 0 else dim_max(length, 0)))
+
+
+@handles(np.diag)
+def diag(v: Any, k: int = 0) -> StagedArray:
+    x = as_array(v)
+    return diagonal(x, k) if x.ndim == 2 else call_library(np.diag, (x, k), {})
+
+
+# --- splitting and turning ---
+
+
+@handles(np.split)
+def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list:
+    return _parts(as_array(ary), indices_or_sections, axis, equal=True)
+
+
+@handles(np.array_split)
+def array_split(a: Any, sections: Any, axis: int = 0) -> list:
+    return _parts(as_array(a), sections, axis, equal=False)
+
+
+def _parts(x: StagedArray, sections: Any, axis: int, equal: bool) -> list:
+    """Views of the parts along an axis: so many of them, or from place to place."""
+    here = session()
+    (at,) = axes_of(axis, x.ndim)
+    lead = (slice(None),) * at
+    if isinstance(sections, (int, np.integer)):
+        total, count = x.type.dims[at], int(sections)
+        if equal:
+            each = floordiv(total, count)
+            require_equal(here, total, each * count, "array split does not result in an equal division",
+                          remedy="use numpy.array_split, or another number of parts", code="split")
+            bounds: list = [here.size(each * k) for k in range(count)]
+        else:  # the first parts are the longer ones
+            lengths = [floordiv(total + (count - 1 - k), count) for k in range(count)]
+            bounds = [here.size(sum(lengths[:k])) for k in range(count)]
+    else:
+        bounds = [0, *list(sections)]
+    bounds.append(None)
+    return [x[(*lead, slice(bounds[k], bounds[k + 1]))] for k in range(len(bounds) - 1)]
+
+
+@handles(np.hsplit)
+def hsplit(ary: Any, indices_or_sections: Any) -> list:
+    return split(ary, indices_or_sections, 0 if as_array(ary).ndim == 1 else 1)
+
+
+@handles(np.vsplit)
+def vsplit(ary: Any, indices_or_sections: Any) -> list:
+    return split(ary, indices_or_sections, 0)
+
+
+@handles(np.dsplit)
+def dsplit(a: Any, sections: Any) -> list:
+    return split(a, sections, 2)
+
+
+@handles(*[f for f in (getattr(np, "unstack", None),) if f is not None])
+def unstack(x: Any, /, *, axis: int = 0) -> tuple:
+    moved = moveaxis(x, axis, 0)
+    return tuple(moved[k] for k in range(len(moved)))
+
+
+@handles(np.flip)
+def flip(m: Any, axis: Any = None) -> StagedArray:
+    x = as_array(m)
+    axes = axes_of(axis, x.ndim)
+    return x[tuple(slice(None, None, -1) if k in axes else slice(None) for k in range(x.ndim))]
+
+
+@handles(np.flipud)
+def flipud(m: Any) -> StagedArray:
+    return flip(m, 0)
+
+
+@handles(np.fliplr)
+def fliplr(m: Any) -> StagedArray:
+    return flip(m, 1)
+
+
+@handles(np.rot90)
+def rot90(a: Any, k: int = 1, axes: Any = (0, 1)) -> StagedArray:
+    x = as_array(a)
+    i, j = (int(v) % x.ndim for v in axes)
+    k %= 4
+    if k == 2:
+        return flip(flip(x, i), j)
+    if k == 0:
+        return x[...]
+    return swapaxes(flip(x, j), i, j) if k == 1 else flip(swapaxes(x, i, j), j)
+
+
+@handles(np.shape)
+def shape(a: Any) -> tuple:
+    return as_array(a).shape
+
+
+@handles(np.ndim)
+def ndim(a: Any) -> int:
+    return as_array(a).ndim
+
+
+@handles(np.size)
+def size(a: Any, axis: Any = None) -> Any:
+    x = as_array(a)
+    return session().size(product(x.type.dims) if axis is None else x.type.dims[axis])

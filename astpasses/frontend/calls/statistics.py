@@ -1,0 +1,339 @@
+"""NumPy's statistics, sets and index makers, in terms of its simpler functions.
+
+In: arrays, staged or not. Out: staged arrays; run-time sizes where NumPy's sizes depend on values.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.source import UnsupportedError
+
+from ..staging.session import session
+from ..values.staged_values import StagedArray
+from .call import call_value, handles, has_staged
+from .numpy_shapes import as_array, axes_of
+
+
+def refused(message: str, remedy: str) -> UnsupportedError:
+    return UnsupportedError(message, session().span(), code="numpy-function", remedy=remedy)
+
+
+def answers(*functions: Any) -> Callable:
+    """`handles`, for calls that hold something staged; others are NumPy's."""
+
+    def register(rule: Callable) -> Callable:
+        for function in functions:
+
+            def handler(*args: Any, function: Any = function, **keywords: Any) -> Any:
+                if not has_staged((args, keywords)):
+                    return function(*args, **keywords)
+                return rule(*args, **keywords)
+
+            handles(function)(handler)
+        return rule
+
+    return register
+
+
+def _number(value: Any) -> Any:
+    """A size as a number of the program."""
+    return value if isinstance(value, (int, float)) else call_value(np.float64, (value,), {})
+
+
+# --- covariance ---
+
+
+@answers(np.cov)
+def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None,
+        fweights: Any = None, aweights: Any = None, *, dtype: Any = None) -> Any:
+    if fweights is not None or aweights is not None:
+        raise refused("np.cov with weights is not translated", "multiply by the weights")
+    x = as_array(m)
+    if x.ndim > 2:
+        raise ValueError("m has more than 2 dimensions")
+    kind = np.result_type(x.dtype, np.float64) if dtype is None else dtype
+    rows = np.atleast_2d(x).astype(kind)
+    if not rowvar and x.ndim != 1:
+        rows = rows.T
+    if y is not None:
+        more = np.atleast_2d(as_array(y)).astype(kind)
+        if not rowvar and as_array(y).ndim != 1:
+            more = more.T
+        rows = np.concatenate([rows, more], axis=0)
+    ddof = (0 if bias else 1) if ddof is None else ddof
+    rows = rows - rows.mean(axis=1)[:, None]
+    other = np.conj(rows.T) if rows.dtype.kind == "c" else rows.T
+    made = (rows @ other) / np.maximum(_number(rows.shape[1]) - ddof, 0)
+    return np.squeeze(made)
+
+
+@answers(np.corrcoef)
+def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
+    made = as_array(cov(x, y, rowvar, dtype=dtype))
+    if made.ndim == 0:
+        return made / made
+    spread = np.sqrt(np.real(np.diagonal(made)))
+    made = made / spread[:, None] / spread[None, :]
+    limited = np.clip(np.real(made), -1, 1)
+    return limited if made.dtype.kind != "c" else limited + 1j * np.clip(np.imag(made), -1, 1)
+
+
+# --- what is not a number ---
+
+
+def _at_limits(larger: bool) -> Callable:
+    def position(a: Any, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Any:
+        x: Any = as_array(a)
+        if out is not None:
+            raise refused("out= of np.nanargmax is not translated", "assign the result")
+        if x.dtype.kind == "f":
+            from metaphrase.ops.effects import check
+
+            here = session()
+            empty = as_array(np.any(np.all(np.isnan(x), axis=axis)))
+            ok = here.atom(np.logical_not(empty))
+            here.emit(check, ok, exception="ValueError", message="All-NaN slice encountered")
+            x = np.where(np.isnan(x), -np.inf if larger else np.inf, x)
+        return (np.argmax if larger else np.argmin)(x, axis=axis, keepdims=keepdims)
+
+    return position
+
+
+answers(np.nanargmax)(_at_limits(True))
+answers(np.nanargmin)(_at_limits(False))
+
+
+@answers(np.nancumprod)
+def nancumprod(a: Any, axis: Any = None, dtype: Any = None, out: Any = None) -> Any:
+    x = as_array(a)
+    return np.cumprod(np.where(np.isnan(x), 1, x), axis=axis, dtype=dtype, out=out)
+
+
+def _lines(a: Any, axis: Any) -> tuple[StagedArray, tuple, tuple]:
+    """Rows along the axes to reduce, the shape of the rest, and the shape with those axes kept."""
+    x: Any = as_array(a)
+    axes = axes_of(axis, x.ndim)
+    rest = tuple(d for k, d in enumerate(x.shape) if k not in axes)
+    kept = tuple(1 if k in axes else d for k, d in enumerate(x.shape))
+    moved = np.moveaxis(x, axes, tuple(range(-len(axes), 0)))
+    return moved.reshape((*rest, -1)), rest, kept
+
+
+@answers(np.nanquantile)
+def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+                method: str = "linear", keepdims: bool = False, **ignored: Any) -> Any:
+    """Of the numbers of each row: sorting puts NaN last, and the places are counted among the numbers."""
+    if method != "linear" or out is not None:
+        raise refused(f"np.nanquantile by {method!r} is not translated", "use method='linear'")
+    rows, rest, kept = _lines(a, axis)
+    if rows.dtype.kind != "f":
+        rows = rows.astype(float)
+    ordered = np.sort(rows, axis=-1)
+    count = np.sum(~np.isnan(rows), axis=-1)
+    shares = as_array(q).astype(rows.dtype)
+    made = []
+    for share in shares.ravel() if shares.ndim else [shares]:
+        place = as_array(share * (count - 1))
+        low = np.maximum(np.floor(place), 0)
+        high = np.maximum(np.ceil(place), 0)
+        below = np.take_along_axis(ordered, as_array(low).astype(int)[..., None], -1)[..., 0]
+        above = np.take_along_axis(ordered, as_array(high).astype(int)[..., None], -1)[..., 0]
+        weight, gap = place - low, above - below
+        between = np.where(weight < 0.5, below + weight * gap, above - (1 - weight) * gap)
+        value = np.where(below == above, below, between)
+        made.append(as_array(value).reshape(kept) if keepdims else value)
+    if not shares.ndim:
+        return made[0]
+    return np.stack(made).reshape((*shares.shape, *(kept if keepdims else rest)))
+
+
+@answers(np.nanpercentile)
+def nanpercentile(a: Any, q: Any, axis: Any = None, **keywords: Any) -> Any:
+    return nanquantile(a, as_array(q) / 100, axis, **keywords)
+
+
+@answers(np.nanmedian)
+def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
+              keepdims: Any = False) -> Any:
+    return nanquantile(a, 0.5, axis, out, keepdims=bool(keepdims) and keepdims is not np._NoValue)
+
+
+# --- sets ---
+
+
+@answers(np.unique_values)
+def unique_values(x: Any) -> Any:
+    return np.unique(x, equal_nan=False)
+
+
+# --- indices, joins, choices ---
+
+
+@answers(np.choose)
+def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
+    if out is not None:
+        raise refused("out= of np.choose is not translated", "assign the result")
+    index = as_array(a)
+    parts = np.broadcast_arrays(index, *choices)
+    table = np.stack(list(parts[1:]))
+    if mode == "raise":
+        where = np.broadcast_to(index, parts[0].shape)
+        from metaphrase.ops.compare import and_, ge, lt
+        from metaphrase.ops.effects import check
+        from metaphrase.ops.families import like
+
+        here = session()
+        with here.stamped():
+            atom = here.atom(where)
+            check(and_(ge(atom, like(atom, 0)), lt(atom, like(atom, len(choices)))), exception="ValueError",
+                  message="invalid entry in choice array")
+        picked = where
+    else:
+        picked = np.clip(parts[0], 0, len(choices) - 1) if mode == "clip" else parts[0] % len(choices)
+    return np.take_along_axis(table, picked[None], 0)[0]
+
+
+@answers(np.diag_indices_from)
+def diag_indices_from(arr: Any) -> tuple:
+    x = as_array(arr)
+    line = call_value(np.arange, (x.shape[0],), {})
+    return (line,) * x.ndim
+
+
+@answers(np.tril_indices_from)
+def tril_indices_from(arr: Any, k: int = 0) -> tuple:
+    return call_value(np.tril_indices, (arr.shape[-2], k, arr.shape[-1]), {})
+
+
+@answers(np.triu_indices_from)
+def triu_indices_from(arr: Any, k: int = 0) -> tuple:
+    return call_value(np.triu_indices, (arr.shape[-2], k, arr.shape[-1]), {})
+
+
+@answers(np.array_equiv)
+def array_equiv(a1: Any, a2: Any) -> Any:
+    x, y = as_array(a1), as_array(a2)
+    try:
+        np.broadcast_shapes(tuple(map(int, x.shape)), tuple(map(int, y.shape)))
+    except ValueError:
+        return False
+    return call_value(bool, (np.all(x == y),), {})
+
+
+@answers(np.real_if_close)
+def real_if_close(a: Any, tol: float = 100) -> Any:
+    x = as_array(a)
+    if x.dtype.kind == "c":
+        raise refused("the dtype of np.real_if_close depends on values", "use x.real")
+    return x
+
+
+@answers(np.einsum_path)
+def einsum_path(subscripts: Any, *operands: Any, **keywords: Any) -> Any:
+    stand_ins = [np.broadcast_to(np.zeros(()), tuple(map(int, as_array(o).shape))) for o in operands]
+    return np.einsum_path(subscripts, *stand_ins, **keywords)
+
+
+@answers(np.histogram_bin_edges)
+def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any = None) -> Any:
+    return np.histogram(a, bins, range)[1]
+
+
+@answers(np.histogram2d)
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool = False,
+                weights: Any = None) -> tuple:
+    """Counts in the cells of two rows of edges; a cell holds its lower edges, the last ones both."""
+    first, second = as_array(x), as_array(y)
+    each = list(bins) if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]
+    spans = [None, None] if range is None else list(range)
+    edges = [np.histogram(v, b, s)[1] for v, b, s in zip((first, second), each, spans)]
+    inside: Any
+    places, inside = [], None
+    for values, line in zip((first, second), edges):
+        last = line.shape[0] - 2
+        place = np.searchsorted(line, values, side="right") - 1
+        place = np.where(values == line[-1], last, place)
+        ok = (place >= 0) & (place <= last)
+        inside = ok if inside is None else inside & ok
+        places.append(np.clip(place, 0, last))
+    weight = np.where(inside, 1.0 if weights is None else weights, 0.0)
+    made = call_value(np.zeros, (tuple(e.shape[0] - 1 for e in edges),), {})
+    np.add.at(made, tuple(places), weight)
+    if density:
+        areas = np.diff(edges[0])[:, None] * np.diff(edges[1])[None, :]
+        made = made / areas / np.sum(made)
+    return made, edges[0], edges[1]
+
+
+@answers(np.cumulative_sum)
+def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None,
+                   include_initial: bool = False) -> Any:
+    return _cumulative(np.cumsum, 0, x, axis, dtype, out, include_initial)
+
+
+@answers(np.cumulative_prod)
+def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None,
+                    include_initial: bool = False) -> Any:
+    return _cumulative(np.cumprod, 1, x, axis, dtype, out, include_initial)
+
+
+def _cumulative(function: Any, first: int, x: Any, axis: Any, dtype: Any, out: Any, include: bool) -> Any:
+    x = as_array(x)
+    if x.ndim != 1 and axis is None:
+        raise ValueError("For arrays which have more than one dimension ``axis`` argument is required.")
+    (at,) = axes_of(0 if axis is None else axis, x.ndim)
+    made = function(x, axis=at, dtype=dtype)
+    if include:
+        shape = tuple(1 if k == at else d for k, d in enumerate(made.shape))
+        made = np.concatenate([call_value(np.full, (shape, first), {"dtype": made.dtype}), made], axis=at)
+    if out is None:
+        return made
+    from .numpy_calls import store_out
+
+    return store_out(out, made)
+
+
+@answers(np.matvec)
+def matvec(x1: Any, x2: Any) -> Any:
+    return (as_array(x1) @ as_array(x2)[..., None])[..., 0]
+
+
+@answers(np.vecmat)
+def vecmat(x1: Any, x2: Any) -> Any:
+    row: Any = as_array(x1)
+    row = np.conj(row) if row.dtype.kind == "c" else row
+    return (row[..., None, :] @ as_array(x2))[..., 0, :]
+
+
+@answers(np.sort_complex)
+def sort_complex(a: Any) -> Any:
+    """By the real part, then the imaginary part."""
+    x = as_array(a)
+    if x.dtype.kind != "c":
+        return np.sort(x).astype(complex)
+    return np.take_along_axis(x, np.lexsort((np.imag(x), np.real(x))), -1)
+
+
+@answers(np.packbits, np.unpackbits)
+def bits(*args: Any, **keywords: Any) -> Any:
+    raise refused("packing of bits is not translated", "use shifts and masks")
+
+
+@answers(np.trim_zeros)
+def trim_zeros(filt: Any, trim: str = "fb", axis: Any = None) -> Any:
+    x = as_array(filt)
+    if x.ndim != 1:
+        raise refused("np.trim_zeros of more than one dimension is not translated", "use np.flatnonzero")
+    places = call_value(np.flatnonzero, (x != 0,), {})
+    size, found = x.shape[0], places.shape[0]
+    padded = np.concatenate([places, [0]])
+    first = np.where(found > 0, padded[0], size) if "f" in trim else 0
+    last = np.where(found > 0, padded[found - 1] + 1, first if "f" in trim else 0) if "b" in trim else size
+    return x[first:last]
+
+
+__all__ = ["answers", "refused"]

@@ -1,0 +1,95 @@
+"""Methods of NumPy's ufuncs that the library of `ops` has no reduction for: loops over the elements.
+
+In: a ufunc, the name of its method, and the arguments. Out: staged arrays.
+
+    np.bitwise_or.reduce(x, axis=1)      np.subtract.outer(a, b)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.source import UnsupportedError
+
+from ..staging.session import session
+from .call import call_value, has_staged
+from .numpy_shapes import as_array, axes_of
+from .written_math import folded, run_along
+
+
+def ufunc_method(function: np.ufunc, name: str, args: tuple, keywords: dict) -> Any:
+    """`function.name(*args, **keywords)`."""
+    if not has_staged((args, keywords)):
+        return getattr(function, name)(*args, **keywords)
+    rule = _METHODS.get(name)
+    if rule is None or function.nin != 2 or function.nout != 1:
+        raise UnsupportedError(f"numpy.{function.__name__}.{name} has no translation", session().span(),
+                               code="no-translation", remedy="write the loop")
+    return rule(function, *args, **keywords)
+
+
+def _refuse(function: np.ufunc, name: str, **given: Any) -> None:
+    if used := [k for k, v in given.items() if v is not None]:
+        raise UnsupportedError(f"numpy.{function.__name__}.{name} with {used[0]}= has no translation",
+                               session().span(), code="no-translation", remedy="write the loop")
+
+
+def _reduce(function: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
+            keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+    _refuse(function, "reduce", out=out, where=where)
+    x: Any = as_array(array)
+    x = x if dtype is None else x.astype(dtype)
+    axes = axes_of(axis, x.ndim)
+    if len(axes) > 1 and not function.identity == 0 and function not in (np.maximum, np.minimum):
+        _refuse(function, "reduce", axis=axis)
+    kept = tuple(1 if k in axes else d for k, d in enumerate(x.shape))
+    rest = tuple(d for k, d in enumerate(x.shape) if k not in axes)
+    rows = np.moveaxis(x, axes, tuple(range(len(axes)))).reshape((-1, *rest))
+    if not isinstance(rows.type.dims[0], int) or rows.type.dims[0] == 0:
+        _refuse(function, "reduce", axis=axis)
+    first = rows[0] if initial is None else call_value(function, (initial, rows[0]), {})
+    made = call_value(folded, (function, rows, first), {})
+    return as_array(made).reshape(kept) if keepdims else made
+
+
+def _accumulate(function: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
+    _refuse(function, "accumulate", out=out)
+    x: Any = as_array(array)
+    x = x if dtype is None else x.astype(dtype)
+    (at,) = axes_of(axis, x.ndim)
+    rows = np.moveaxis(x, at, 0)
+    made = call_value(np.empty_like, (rows,), {})
+    call_value(run_along, (function, rows, made), {})
+    return np.moveaxis(made, 0, at)
+
+
+def _outer(function: np.ufunc, a: Any, b: Any) -> Any:
+    x, y = as_array(a), as_array(b)
+    return call_value(function, (x.reshape((*x.shape, *(1,) * y.ndim)), y), {})
+
+
+def _reduceat(function: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None,
+              out: Any = None) -> Any:
+    _refuse(function, "reduceat", out=out)
+    if has_staged(indices):
+        _refuse(function, "reduceat", indices=indices)
+    x: Any = as_array(array)
+    (at,) = axes_of(axis, x.ndim)
+    rows = np.moveaxis(x, at, 0)
+    places = [int(i) for i in indices]
+    parts = []
+    for k, first in enumerate(places):
+        last = places[k + 1] if k + 1 < len(places) else None
+        piece = rows[first:last] if last is None or last > first else rows[first:first + 1]
+        parts.append(call_value(function.reduce, (piece,), {"axis": 0, "dtype": dtype}))
+    return np.moveaxis(call_value(np.stack, (parts,), {}), 0, at)
+
+
+_METHODS: dict[str, Callable] = {
+    "reduce": _reduce, "accumulate": _accumulate, "outer": _outer, "reduceat": _reduceat,
+}
+
+__all__ = ["ufunc_method"]

@@ -1,0 +1,142 @@
+"""Functions of NumPy written in plain NumPy and Python: they are staged as a user's own functions are.
+
+In: the arguments of the call. Out: what NumPy gives; stores go into the arrays that were given.
+
+    np.maximum.at(x, k, v)   is   update_at(np.maximum, x, k, v): a loop over the places, in order
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..values.staged_values import StagedArray
+from .call import TABLE, call_value, handles
+from .library_calls import call_library
+
+PROGRAMS: dict[Any, Callable] = {}
+
+
+def stands_for(*functions: Any) -> Callable:
+    """Say which function of NumPy this one is."""
+
+    def register(program: Callable) -> Callable:
+        def handler(*args: Any, **keywords: Any) -> Any:
+            return call_value(program, args, keywords)
+
+        for function in functions:
+            PROGRAMS[function] = program
+            TABLE[function] = handler
+        return program
+
+    return register
+
+
+# --- stores ---
+
+
+def update_at(ufunc, target, indices, *operands):
+    """`ufunc.at(target, indices, ...)`: each place is updated as often as it is named."""
+    places = np.arange(target.size).reshape(target.shape)[indices]
+    flat = target.flat
+    if len(operands) == 1 and (ufunc is np.add or ufunc is np.subtract):
+        values = np.broadcast_to(operands[0], np.shape(places)).astype(target.dtype)
+        if ufunc is np.subtract:
+            values = -values
+        np.add.at(flat, np.ravel(places), np.ravel(values))
+    elif len(operands) == 1:
+        values = np.ravel(np.broadcast_to(operands[0], np.shape(places)))
+        for number, place in enumerate(np.ravel(places)):
+            flat[place] = ufunc(flat[place], values[number])
+    else:
+        for place in np.ravel(places):
+            flat[place] = ufunc(flat[place])
+
+
+@stands_for(np.place)
+def place(arr, mask, vals):
+    vals = np.ravel(vals)
+    mask = np.asarray(mask, dtype=bool)
+    ranks = np.cumsum(mask) - 1
+    wanted = np.reshape(vals[ranks % len(vals)], arr.shape)
+    arr[...] = np.where(np.reshape(mask, arr.shape), wanted, arr)
+
+
+@stands_for(np.putmask)
+def putmask(a, mask, values):
+    values = np.ravel(values)
+    wanted = np.reshape(values[np.arange(a.size) % len(values)], a.shape)
+    a[...] = np.where(np.reshape(mask, a.shape), wanted, a)
+
+
+# --- indices ---
+
+
+@stands_for(np.ix_)
+def ix_(*args):
+    made = []
+    for k, values in enumerate(args):
+        values = np.asarray(values)
+        if values.ndim != 1:
+            raise ValueError("Cross index must be 1 dimensional")
+        if values.dtype == bool:
+            values = np.nonzero(values)[0]
+        made.append(values.reshape((1,) * k + (values.size,) + (1,) * (len(args) - 1 - k)))
+    return tuple(made)
+
+
+# --- sets ---
+
+
+@stands_for(np.union1d)
+def union1d(ar1, ar2):
+    return np.unique(np.concatenate([np.ravel(ar1), np.ravel(ar2)]))
+
+
+@stands_for(np.intersect1d)
+def intersect1d(ar1, ar2, assume_unique=False):
+    first = np.ravel(ar1) if assume_unique else np.unique(ar1)
+    common = first[np.isin(first, np.ravel(ar2))]
+    return np.sort(common) if assume_unique else common
+
+
+@stands_for(np.setdiff1d)
+def setdiff1d(ar1, ar2, assume_unique=False):
+    first = np.ravel(ar1) if assume_unique else np.unique(ar1)
+    return first[~np.isin(first, np.ravel(ar2))]
+
+
+@stands_for(np.setxor1d)
+def setxor1d(ar1, ar2, assume_unique=False):
+    first = np.ravel(ar1) if assume_unique else np.unique(ar1)
+    second = np.ravel(ar2) if assume_unique else np.unique(ar2)
+    return np.sort(np.concatenate([first[~np.isin(first, second)], second[~np.isin(second, first)]]))
+
+
+# --- sizes ---
+
+
+@handles(np.repeat)
+def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
+    """One count for all elements is the library's; a count for each is a size known when the program runs."""
+    if isinstance(repeats, StagedArray) and repeats.ndim == 1 and repeats.box.known is None:
+        return call_value(repeat_counts, (a, repeats, axis), {})
+    return call_library(np.repeat, (a, repeats, axis), {})
+
+
+def repeat_counts(a, repeats, axis=None):
+    """`np.repeat` with a count for each element."""
+    if axis is None:
+        a, axis = np.ravel(a), 0
+    repeats = np.asarray(repeats)
+    if len(repeats) == 1:
+        repeats = np.broadcast_to(repeats, (a.shape[axis],))
+    elif len(repeats) != a.shape[axis]:
+        raise ValueError("operands could not be broadcast together")
+    if np.any(repeats < 0):
+        raise ValueError("repeats may not contain negative values.")
+    ends = np.cumsum(repeats)
+    rows = np.searchsorted(ends, np.arange(np.sum(repeats)), side="right")
+    return np.take(a, rows, axis=axis)

@@ -1,0 +1,258 @@
+"""Functions of `math`, and loops around functions that NumPy calls, in plain Python: staged like a user's.
+
+In: the arguments of the call. Out: what `math` or NumPy give; loops stay loops.
+
+    math.gcd(k, 12)   is   gcd(k, 12), a while loop, where k is staged
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from .call import call_value, handles, has_staged
+
+
+def staged_as_written(function: Callable, original: Any = None) -> Callable:
+    """A handler: `original` itself where nothing is staged."""
+
+    @functools.wraps(function)
+    def handler(*args: Any, **keywords: Any) -> Any:
+        if original is not None and not has_staged((args, keywords)):
+            return original(*args, **keywords)
+        return call_value(function, args, keywords)
+
+    return handler
+
+
+# --- math ---
+
+
+def gcd_of_two(a, b):
+    a, b = abs(a), abs(b)
+    while b != 0:
+        a, b = b, a % b
+    return a
+
+
+def gcd(*integers):
+    total = 0
+    for value in integers:
+        total = gcd_of_two(total, value)
+    return total
+
+
+def lcm(*integers):
+    total = 1
+    for value in integers:
+        common = gcd_of_two(total, value)
+        total = 0 if common == 0 else abs(total * (value // common))
+    return total
+
+
+def factorial(n):
+    if n < 0:
+        raise ValueError("factorial() not defined for negative values")
+    total = 1
+    for k in range(2, n + 1):
+        total = total * k
+    return total
+
+
+def comb(n, k):
+    if n < 0 or k < 0:
+        raise ValueError("n and k must be non-negative integers")
+    total = 1
+    for i in range(k):
+        total = total * (n - i) // (i + 1)
+    return total
+
+
+def perm(n, k=None):
+    if k is None:
+        return factorial(n)
+    if n < 0 or k < 0:
+        raise ValueError("n and k must be non-negative integers")
+    total = 1
+    for i in range(k):
+        total = total * (n - i)
+    return total
+
+
+def isqrt(n):
+    if n < 0:
+        raise ValueError("isqrt() argument must be nonnegative")
+    root = int(math.sqrt(n))
+    if root > 3037000499:
+        root = 3037000499
+    while root * root > n:
+        root = root - 1
+    while root < 3037000499 and (root + 1) * (root + 1) <= n:
+        root = root + 1
+    return root
+
+
+def prod(iterable, *, start=1):
+    total = start
+    for value in iterable:
+        total = total * value
+    return total
+
+
+def sumprod(p, q):
+    total = 0
+    for a, b in zip(p, q, strict=True):
+        total = total + a * b
+    return total
+
+
+def dist(p, q):
+    total = 0.0
+    for a, b in zip(p, q, strict=True):
+        total = math.hypot(total, a - b)
+    return total
+
+
+def ieee_remainder(x, y):
+    if math.isnan(x) or math.isnan(y):
+        return x + y
+    if math.isinf(x) or y == 0:
+        raise ValueError("math domain error")
+    if math.isinf(y):
+        return x
+    size, unit = abs(x), abs(y)
+    rest = math.fmod(size, unit)
+    other = unit - rest
+    if rest < other:
+        near = rest
+    elif rest > other:
+        near = -other
+    else:
+        near = rest - 2.0 * math.fmod(0.5 * (size - rest), unit)
+    return math.copysign(1.0, x) * near
+
+
+def modf(x):
+    rest, whole = np.modf(float(x))
+    return float(rest), float(whole)
+
+
+def frexp(x):
+    part, exponent = np.frexp(float(x))
+    return float(part), int(exponent)
+
+
+def ldexp(x, i):
+    made = float(np.ldexp(float(x), i))
+    if math.isinf(made) and math.isfinite(x):
+        raise OverflowError("math range error")
+    return made
+
+
+def ulp(x):
+    x = abs(float(x))
+    if math.isinf(x) or math.isnan(x):
+        return x
+    above = math.nextafter(x, math.inf)
+    return x - math.nextafter(x, -math.inf) if math.isinf(above) else above - x
+
+
+for _original, _written in {
+    math.gcd: gcd, math.lcm: lcm, math.factorial: factorial, math.comb: comb, math.perm: perm,
+    math.isqrt: isqrt, math.prod: prod, math.dist: dist, math.remainder: ieee_remainder, math.modf: modf,
+    math.frexp: frexp, math.ldexp: ldexp, math.ulp: ulp,
+}.items():
+    handles(_original)(staged_as_written(_written, _original))  # type: ignore[arg-type]
+if hasattr(math, "sumprod"):
+    handles(math.sumprod)(staged_as_written(sumprod, math.sumprod))
+
+
+# --- NumPy ---
+
+
+def integers_gcd(x1, x2):
+    a, b = np.abs(x1), np.abs(x2)
+    while np.any(b != 0):
+        done = b == 0
+        a, b = np.where(done, a, b), np.where(done, b, a % np.where(done, 1, b))
+    return a
+
+
+def array_gcd(x1, x2):
+    a, b = np.broadcast_arrays(x1, x2)
+    kind = np.result_type(x1, x2)
+    return integers_gcd(a.astype(kind), b.astype(kind))
+
+
+def array_lcm(x1, x2):
+    a, b = np.broadcast_arrays(x1, x2)
+    kind = np.result_type(x1, x2)
+    a, b = np.abs(a.astype(kind)), np.abs(b.astype(kind))
+    common = integers_gcd(a, b)
+    return np.where(common == 0, 0, a // np.where(common == 0, 1, common) * b)
+
+
+handles(np.gcd)(staged_as_written(array_gcd, np.gcd))
+handles(np.lcm)(staged_as_written(array_lcm, np.lcm))
+
+
+# --- methods of ufuncs ---
+
+
+def folded(function, rows, first):
+    total = first
+    for k in range(1, len(rows)):
+        total = function(total, rows[k])
+    return total
+
+
+def run_along(function, rows, out):
+    out[0] = rows[0]
+    for k in range(1, len(rows)):
+        out[k] = function(out[k - 1], rows[k])
+
+
+# --- functions of the user's, element by element or row by row ---
+
+
+def each_row(function, results, arrays, count):
+    for k in range(count):
+        made = function(*[array[k] for array in arrays])
+        for result, value in zip(results, made):
+            result[k] = value
+
+
+def apply_rows(function: Callable, arrays: list, dtypes: list | None, elements: bool) -> tuple[list, bool]:
+    """`function` of the k-th rows of `arrays`, for every k: the results stacked, and whether it gave a tuple.
+
+    Its first call tells what it gives, as in NumPy.
+    """
+    from .creation import array_from
+    from .methods import item
+
+    def values(row: tuple) -> list:
+        return [item(v) if elements and hasattr(v, "dtype") else v for v in row]
+
+    first = call_value(function, tuple(values(tuple(a[0] for a in arrays))), {})
+    several = isinstance(first, tuple)
+    firsts = [array_from(f) for f in (first if several else (first,))]
+    count = len(arrays[0])
+    results = []
+    for k, found in enumerate(firsts):
+        shape = (count, *found.shape)
+        dtype = found.dtype if dtypes is None else np.dtype(dtypes[k])
+        results.append(call_value(np.empty, (shape,), {"dtype": dtype}))
+
+    def once(*row: Any) -> tuple:
+        made = call_value(function, tuple(values(row)), {})
+        return made if several else (made,)
+
+    call_value(each_row, (once, results, arrays, count), {})
+    return results, several
+
+
+__all__ = ["staged_as_written", "apply_rows", "folded", "run_along"]

@@ -1,0 +1,401 @@
+"""Branches on staged values: both sides are staged, and what they leave different is joined by one `cond`
+Let.
+
+In: a staged test, two functions, the state they share. Out: the state after the branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.build import literal
+from metaphrase.core.ir import Atom, Literal
+from metaphrase.core.native import Point
+from metaphrase.ops.compare import and_ as core_and
+from metaphrase.ops.compare import ne, not_
+from metaphrase.ops.compare import or_ as core_or
+from metaphrase.ops.effects import check
+from metaphrase.ops.regions import cond
+from metaphrase.ops.shape import reshape
+from metaphrase.source import UnsupportedError, exception_name, made_exception
+
+from ..calls.text import Text, message_parts, shown
+from ..rewrite.plain import Undefined
+from ..staging.closing import close, free_variables
+from ..staging.journal import BoxLocation, Location, StructureLocation
+from ..staging.knowledge import assuming, narrowed, relate_both
+from ..staging.session import Region, Session, session
+from ..staging.signals import BranchRaised, TrialOver
+from ..values.staged_values import Maybe, Number, Staged, StagedArray
+from .gathering import ListGrows, is_gathered, refuse_read
+from .gathering import length as gathered_length
+from .merging import Merger
+
+
+def _answered(value: Any) -> Any:
+    """What a user's `__bool__` (or `__len__`) says of an object; other values are asked themselves."""
+    if type(value) is list:
+        refuse_read(session(), value)
+        return gathered_length(session(), value) != 0 if is_gathered(value) else value
+    if type(value).__module__ == "builtins" or isinstance(value, Staged):
+        return value
+    from ..operators.protocols import call_written, written
+
+    for name in ("__bool__", "__len__"):
+        method = written(value, name)
+        if method is not None:
+            return call_written(method, value)
+    return value
+
+
+def truth_atom(here: Session, value: Any) -> Atom:
+    """`bool(value)` as a bool atom."""
+    if isinstance(value, StagedArray):
+        if any(d != 1 for d in value.type.dims):
+            raise here.dtype_error(
+                "The truth value of an array with more than one element is ambiguous",
+                remedy="use a.any() or a.all()",
+            )
+        atom = value.read()
+        atom = here.emit(reshape, atom, shape=()) if atom.type.dims else atom
+    else:
+        atom = here.atom(_answered(value))
+    return atom if atom.type.dtype == bool else here.emit(ne, atom, literal(0, atom.type.dtype))
+
+
+def static_truth(value: Any) -> bool | None:
+    """The truth of a value that staging knows; None for a staged one."""
+    if isinstance(value, Number) and value.dim is not None and value._atom is None:
+        facts = session().facts
+        return True if facts.less(0, value.dim) else None
+    if isinstance(value, StagedArray) and value.ndim and value.type.dims[0] == 0 and value.ndim == 1:
+        return False
+    value = _answered(value)
+    if isinstance(value, Number) and value._atom in session().truths:
+        return session().truths[value._atom]
+    return None if isinstance(value, (Staged, Maybe)) else bool(value)
+
+
+@dataclass
+class End:
+    """Where one side ended: its region, its state, what it wrote; or what it raised."""
+
+    region: Region
+    values: list = field(default_factory=list)
+    written: dict[Any, tuple[Location, Any]] = field(default_factory=dict)
+    raised: BranchRaised | None = None
+
+
+def run_side(here: Session, name: str, side: Callable, get: Callable, entry: list, set_: Callable) -> End:
+    """Stage one side in a region of its own, then put everything back."""
+    mark, depth = here.journal.mark(), len(here.regions)
+    end = End(Region(name, mark))
+    fresh: list[tuple[Location, Any]] = []
+    try:
+        with here.inside(end.region):
+            try:
+                side()
+            except BranchRaised as raised:
+                end.raised = raised
+            end.values = list(get())
+            for location in here.journal.since(mark):
+                outer = (
+                    location.owner.region in here.regions[:depth]
+                    if isinstance(location, BoxLocation)
+                    else not here.is_fresh(location.owner, depth)
+                )
+                if not outer:
+                    fresh.append((location, location.read()))
+                    continue
+                end.written[location.key()] = (location, location.read())
+    finally:
+        here.journal.undo(mark)
+        set_(tuple(entry))
+    for location, value in fresh:  # what this side made itself keeps what it holds
+        location.write(value)
+    return end
+
+
+def branch(
+    test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable, names: tuple[str, ...]
+) -> None:
+    """`if test: then() else: otherwise()` for a staged test."""
+    here = session()
+    test = truth_atom(here, test)
+    if isinstance(test, Literal):
+        (then if test.value else otherwise)()
+        return
+    entry = list(get())
+    here.tests.append(test)
+    try:
+        with assuming(here, test, True):
+            first = run_side(here, "then", then, get, entry, set_)
+        with assuming(here, test, False):
+            second = run_side(here, "otherwise", otherwise, get, entry, set_)
+    finally:
+        here.tests.pop()
+    if first.raised or second.raised:
+        _one_raises(here, test, first, second, then, otherwise)
+        return
+    merger = Merger(here, test, (first.region, second.region))
+    for k, (a, b) in enumerate(zip(first.values, second.values)):
+        if a is not b:  # what the test says of a variable that may be missing
+            with assuming(here, test, True):
+                first.values[k] = narrowed(here, a)
+            with assuming(here, test, False):
+                second.values[k] = narrowed(here, b)
+    makers = [merger.merge(a, b, name) for a, b, name in zip(first.values, second.values, names)]
+    places = _places(first, second)
+    place_makers = []
+    for location, a, b in places:
+        if isinstance(location, BoxLocation):
+            maker = merger.content(a, b)
+        elif isinstance(location, StructureLocation):
+            maker = _structure(here, merger, location, a, b)
+        else:
+            maker = merger.merge(a, b, location.describe())
+        place_makers.append(maker)
+    outs = _emit(here, test, first, second, merger)
+    after = []
+    for (location, _, _), maker in zip(places, place_makers):
+        after.append((location, maker(outs)))
+    for location, value in after:
+        here.journal.note(location)
+        location.write(value)
+    set_(tuple(maker(outs) for maker in makers))
+    merger.link_twins()
+    merger.link_objects()
+
+
+def _places(first: End, second: End) -> list[tuple[Location, Any, Any]]:
+    """Every place that a side wrote, with what it holds at the end of each."""
+    out = []
+    for key in {**first.written, **second.written}:
+        location = (first.written.get(key) or second.written[key])[0]
+        now = location.read()
+        a = first.written[key][1] if key in first.written else now
+        b = second.written[key][1] if key in second.written else now
+        out.append((location, a, b))
+    return out
+
+
+def _structure(here: Session, merger: Merger, location: Location, a: Any, b: Any) -> Callable:
+    """What a container holds that sides changed: alike on both, or a list that the loop around gathers."""
+    name, owner = location.describe(), location.owner
+    if type(a) in (list, dict) and len(a) == len(b) and (type(a) is list or a.keys() == b.keys()):
+        return merger.merge(a, b, name)
+    over = (
+        f"{name} changes in a branch on a staged value",
+        here.span(),
+        "give the container one length on every path",
+    )
+    if type(owner) is not list:
+        raise TrialOver(*over)
+    if not any(owner is grown for grown in here.growing):
+        raise ListGrows(owner, *over)
+    same = len(owner)
+    if any(x is not y for side in (a, b) for x, y in zip(owner, side)) or min(len(a), len(b)) < same:
+        raise TrialOver(*over)
+    makers: list[Callable] = []
+    for k in range(same, max(len(a), len(b))):
+        one, two = (side[k] if k < len(side) else Undefined("element") for side in (a, b))
+        makers.append(merger.merge(one, two, "element"))
+    kept = list(owner)
+    return lambda outs: kept + [make(outs) for make in makers]
+
+
+@contextmanager
+def _as_it_was(end: End) -> Iterator[None]:
+    """The writes of one side, in place again for a while."""
+    before = [(location, location.read()) for location, _ in end.written.values()]
+    for location, value in end.written.values():
+        location.write(value)
+    try:
+        yield
+    finally:
+        for location, value in reversed(before):
+            location.write(value)
+
+
+def _emit(here: Session, test: Atom, first: End, second: End, merger: Merger) -> tuple:
+    atoms = []
+    for side, end in enumerate((first, second)):
+        with _as_it_was(end), here.inside(end.region), assuming(here, test, side == 0):
+            mark = here.journal.mark()
+            atoms.append([task() for task in merger.tasks[side]])
+            here.journal.undo(mark)
+    if not merger.tasks[0] and not has_effects(first.region) and not has_effects(second.region):
+        return ()
+    free = free_variables(first.region, [], atoms[0])
+    free += [v for v in free_variables(second.region, [], atoms[1]) if v not in free]
+    functions = tuple(
+        close(end.region, end.region.builder.name, free, results)
+        for end, results in ((second, atoms[1]), (first, atoms[0]))
+    )
+    outs = here.emit(cond, test, *free, branches=functions)
+    for out, name in zip(outs, merger.names):
+        out.name = name
+    return outs
+
+
+def _one_raises(
+    here: Session, test: Atom, first: End, second: End, then: Callable, otherwise: Callable
+) -> None:
+    """A side that raises is a check before the other, which goes on as if there were no branch."""
+    if first.raised is not None and second.raised is not None:
+        _keep_effects(here, test, first, second)
+        raise BranchRaised(second.raised.exception, second.raised.span, told=True)
+    end, other = (first, otherwise) if first.raised is not None else (second, then)
+    assert end.raised is not None
+    inside = {out for let in end.region.builder.lets for out in let.outs}
+    values = message_of(here, end.raised.exception)[2]
+    if end.raised.told or has_effects(end.region) or any(here.atom(v) in inside for v in values):
+        _keep_effects(here, test, first, second)
+    else:
+        emit_raise(here, here.emit(not_, test) if end is first else test, end.raised)
+    other()
+
+
+def has_effects(region: Region) -> bool:
+    """Whether something in a region prints or may fail, by itself or in a region inside."""
+    return any(let.primitive.effect or any(True for _ in let.regions()) for let in region.builder.lets)
+
+
+def _keep_effects(here: Session, test: Atom, first: End, second: End) -> None:
+    """A `cond` without results: what a side prints and checks, then raises. Nothing for a side that goes on,
+    which is staged again after it."""
+    regions = []
+    for end in (second, first):
+        if end.raised is None:
+            regions.append(Region("goes_on", 0))
+            continue
+        if not end.raised.told:
+            with here.inside(end.region):
+                emit_raise(here, literal(False), end.raised)
+        regions.append(end.region)
+    free = list(dict.fromkeys(v for region in regions for v in free_variables(region, [], [])))
+    functions = tuple(close(region, region.builder.name, free, []) for region in regions)
+    here.emit(cond, test, *free, branches=functions)
+
+
+def message_of(here: Session, exception: BaseException) -> tuple[str, str, tuple]:
+    """A user's exception as a program keeps it: the name of its class, its message, the values that shows."""
+    args, kind = exception.args, type(exception)
+    said = args[0] if len(args) == 1 else args if args else ""
+    text, values = message_parts(said if isinstance(said, Text) else shown(said, "s"))
+    name = exception_name(kind)
+    if ":" in name and vars(exception) != vars(made_exception(kind, text)):
+        raise UnsupportedError(
+            f"{kind.__name__} holds more than its message, which is all that a program keeps of it",
+            here.span(), code="raise", remedy="put the values into the message")
+    return name, text, values
+
+
+def raises_later(here: Session, exception: BaseException) -> bool:
+    """Whether an exception on the only path must wait until the program runs: something before it prints or
+    may fail, or its message shows staged values."""
+    return has_effects(here.region) or any(isinstance(a, (Text, Staged)) for a in exception.args)
+
+
+def emit_raise(here: Session, ok: Atom, raised: BranchRaised) -> None:
+    """A check that raises what user code raised, unless `ok`."""
+    name, text, values = message_of(here, raised.exception)
+    here.region.builder.bind(
+        check, (ok, *map(here.atom, values)), {"exception": name, "message": text}, span=raised.span
+    )
+
+
+# --- lazy operators ---
+
+
+def choose(test: Any, then: Callable, otherwise: Callable) -> Any:
+    """`then() if test else otherwise()`."""
+    known = static_truth(test)
+    if known is not None:
+        return then() if known else otherwise()
+    held = [None]
+
+    def assign(function: Callable) -> Callable:
+        def side() -> None:
+            held[0] = function()
+
+        return side
+
+    branch(
+        test,
+        assign(then),
+        assign(otherwise),
+        lambda: tuple(held),
+        lambda state: held.__setitem__(0, state[0]),
+        (session().place()[1] or "chosen",),
+    )
+    made = held[0]
+    hint = session().place()[1]
+    atom = (
+        made._atom if isinstance(made, Number) else made.box.atom if isinstance(made, StagedArray) else None
+    )
+    if hint and atom is not None and not isinstance(atom, Literal) and atom.name == "chosen":
+        atom.name = hint
+    return made
+
+
+def lazily(symbol: str, first: Any, rest: Callable) -> Any:
+    """`first and rest()`, `first or rest()` for a staged first operand."""
+    here = session()
+    known = static_truth(first)
+    if known is not None:
+        return rest() if known == (symbol == "and") else first
+    test = truth_atom(here, first)
+    simple = _eagerly(here, symbol, first, test, rest)
+    if simple is not None:
+        return simple
+    held: list[Any] = []
+
+    def second() -> Any:
+        held[:] = [rest()]
+        return held[0]
+
+    sides = (second, lambda: first) if symbol == "and" else (lambda: first, second)
+    made = choose(Number(here, test, bool), *sides)
+    if held and isinstance(made, Number) and isinstance(held[0], Number):
+        relate_both(here, symbol, made._atom, test, held[0]._atom)
+    return made
+
+
+def _eagerly(here: Session, symbol: str, first: Any, test: Atom, rest: Callable) -> Number | None:
+    """Bool scalars whose second operand can be computed without harm need no branch."""
+    held = []
+    mark = here.journal.mark()
+    region = Region("operand", mark)
+    with here.inside(region), assuming(here, test, symbol == "and"):
+        try:
+            held.append(rest())
+        except BranchRaised:
+            here.journal.undo(mark)
+            return None
+        second = held[0]
+        plain = isinstance(second, (bool, np.bool_)) or isinstance(second, Number) and second.dtype == bool
+        harmless = (
+            plain
+            and here.journal.mark() == mark
+            and all(
+                isinstance(let.primitive.native, Point) and not let.out.type.dims and not let.primitive.effect
+                for let in region.builder.lets
+            )
+        )
+    if not harmless or not (isinstance(first, Number) and first.dtype == bool):
+        here.journal.undo(mark)
+        return None
+    if isinstance(second, (bool, np.bool_)):
+        if bool(second) == (symbol == "and"):
+            return first
+        return second  # type: ignore[return-value]
+    here.region.builder.lets += region.builder.lets
+    out = here.emit(core_and if symbol == "and" else core_or, test, here.atom(second))
+    relate_both(here, symbol, out, test, here.atom(second))
+    return here.wrap(out, bool if first.python and second.python else None)

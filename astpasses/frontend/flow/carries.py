@@ -1,0 +1,434 @@
+"""What a rolled loop carries, found by staging its body until nothing changes.
+
+In: values at the loop's entry, and what the body made of them. Out: a `Plan` by path (a variable, an item,
+an array's content; and paths into containers), which only ever widens.
+
+    held     the same Python value or the very same array object after each iteration
+    number   a scalar of a type; Python numbers are carried as soon as the loop is tried
+    array    a name bound to another array each time: its content is carried
+    content  the content of an array that the body writes to
+    maybe    a value that is not bound before the loop, with the flag that says whether it is by now
+    unset    the same for names of our own, which are never read before they are bound: no flag
+    tree     a container that the body replaces by another of the same structure
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.build import literal
+from metaphrase.core.dims import Sym, fresh_symbol
+from metaphrase.core.ir import Atom, Literal, Var
+from metaphrase.core.types import Array
+from metaphrase.ops.arrays import undefined as core_undefined
+
+from ..operators.arithmetic import is_number, weak_type
+from ..rewrite.plain import Undefined
+from ..staging.session import Session
+from ..staging.signals import TrialOver
+from ..values.objects import is_mutable
+from ..values.staged_values import Box, Maybe, Number, Poison, StagedArray
+from .carried_sizes import Sizes
+from .joins import describe, joined_number, number_of, parts, same_static
+
+Path = tuple
+
+
+@dataclass
+class Spec:
+    """How one path is carried."""
+
+    kind: str
+    dtype: np.dtype = None  # type: ignore[assignment]  # numbers and arrays have one
+    dims: tuple = ()
+    python: type | None = None
+    low: bool = False
+    template: Any = None
+    missing: Any = ...  # what a `maybe` is where it is not there; ...: what it is before the loop
+    sizes: tuple = ()  # of an array whose size changes: a number for each dim, None where it stays
+    entry: tuple = ()  # and its dims before the loop
+    changes: tuple = ()  # what it was and became when that was first seen
+
+
+@dataclass
+class Carry:
+    """One carried core value: its parameter in the body, how to make its first value, and its last."""
+
+    path: Path
+    param: Var
+    initial: Callable[[], Atom]
+    entry: Any = None
+    final: Atom | None = None
+
+
+@dataclass
+class ArraySlot:
+    """An array carried by content: what it is before the loop, in the body, and at the end of the body."""
+
+    path: Path
+    entry: Any
+    inside: StagedArray
+    outside: Any = None  # a StagedArray, or None where the name holds something else
+
+
+class Pass:
+    """One staging of the body under the present plan. `plan` is shared by all passes and widens."""
+
+    def __init__(self, here: Session, plan: dict[Path, Spec], label: Callable[[Path], str]):
+        self.here, self.plan, self.label = here, plan, label
+        self.carries: list[Carry] = []
+        self.by_path: dict[Path, Carry] = {}
+        self.changed = False
+        # Mutable objects carried by their parts: (path, before the loop, in the body); what is at its end.
+        self.objects: list[tuple[Path, Any, Any]] = []
+        self.left: dict[Path, Any] = {}
+        self.rebuilt: dict[int, Any] = {}
+        self.sizes = Sizes(self)
+        self.arrays: dict[Path, ArraySlot] = {}
+        self.finals: dict[int, StagedArray] = {}
+
+    # --- entering ---
+
+    def enter(self, path: Path, entry: Any) -> Any:
+        """The value inside the body for a value at the loop's entry."""
+        spec = self.plan.get(path)
+        if spec is None:
+            spec = self.plan[path] = self.first_spec(path, entry)
+        entry = self.staged(entry)
+        if spec.kind == "held":
+            return entry
+        if spec.kind == "number":
+            initial = (
+                (lambda: literal(0, spec.dtype))
+                if isinstance(entry, Undefined)
+                else (lambda: self.here.atom(entry, spec.dtype))
+            )
+            made: Any = self.number(path, spec, initial)
+            self.by_path[path].entry = entry
+            return made
+        if spec.kind == "array":
+            if isinstance(entry, StagedArray):
+                self.sizes.refresh(spec, entry.type.dims)
+            return self.array(path, spec, lambda: self.here.atom(entry, spec.dtype), entry)
+        if spec.kind == "tree":
+            kind, children, metadata = parts(entry)  # type: ignore[misc]
+            made = [self.enter((*path, k), c) for k, c in enumerate(children)]
+            return self.object(path, entry, kind.unflatten(metadata, made))
+        return self.absent(path, spec, entry)
+
+    def staged(self, value: Any) -> Any:
+        """A constant array that user code holds in a container, as the array that it is in the program."""
+        return self.here.lift(value) if isinstance(value, np.ndarray) else value
+
+    def object(self, path: Path, entry: Any, made: Any) -> Any:
+        """Note a container of the body that stands for one before the loop."""
+        if is_mutable(made):
+            self.objects.append((path, entry, made))
+        return self.here.born(made)
+
+    def first_spec(self, path: Path, entry: Any) -> Spec:
+        """Numbers are carried at once; tuples are looked into; all else is held until it changes."""
+        if is_number(entry):
+            dtype, python = joined_number([entry])
+            return Spec("number", dtype, python=python, low=isinstance(entry, int) and entry >= 0)
+        if isinstance(entry, Maybe):
+            return _maybe(entry.value, entry.missing)
+        found = parts(entry)
+        if found is not None and isinstance(entry, tuple):
+            return Spec("tree")
+        return Spec("held")
+
+    def carry(self, path: Path, type_: Array, initial: Callable[[], Atom]) -> Var:
+        if not all(map(self.here.is_bound, type_.dims)):
+            raise TrialOver(
+                f"'{self.label(path)}' has a size that is only known inside the loop",
+                self.here.span(),
+                "give it one size before the loop",
+            )
+        made = Carry(path, Var(self.label(path), type_), initial)
+        self.carries.append(made)
+        self.by_path[path] = made
+        self.here.origins[made.param] = ("carry", made.param)
+        return made.param
+
+    def number(self, path: Path, spec: Spec, initial: Callable[[], Atom]) -> Number:
+        param = self.carry(path, Array(spec.dtype), initial)
+        dim = None
+        if spec.python is int:
+            name = fresh_symbol(param.name + "#")
+            self.here.facts.learn(name, 0 if spec.low else None, None)
+            dim = Sym(name)
+        return Number(self.here, param, spec.python, dim)
+
+    def array(self, path: Path, spec: Spec, initial: Callable[[], Atom], entry: Any) -> StagedArray:
+        if any(number is not None for number in spec.sizes):
+            made = self.sizes.enter(path, spec, initial)
+        else:
+            made = StagedArray(Box(self.here, self.carry(path, Array(spec.dtype, spec.dims), initial)))
+        self.arrays[path] = ArraySlot(path, entry, made)
+        return made
+
+    def absent(self, path: Path, spec: Spec, entry: Any) -> Any:
+        """A value that is not there in every iteration."""
+        here, missing = self.here, spec.missing
+        if isinstance(entry, Maybe):
+            first, present, given = entry.flag, entry.value, entry.value
+            missing = entry.missing
+        else:
+            first, present, given = not is_missing(entry), spec.template, entry
+            missing = entry if missing is ... else missing
+        inside = self.template((*path, "value"), present, given)
+        if spec.kind == "unset":
+            return inside
+        bound = self.carry((*path, "bound"), Array(np.dtype(bool)), lambda: here.atom(first, np.dtype(bool)))
+        return Maybe(Number(here, bound, bool), inside, missing)
+
+    def template(self, path: Path, shape: Any, entry: Any) -> Any:
+        """Carried values in the structure of `shape`; first values from `entry`, or undefined."""
+        found = parts(shape)
+        given = parts(entry)
+        if found is not None:
+            kind, children, metadata = found
+            entries = given[1] if given is not None else [entry] * len(children)
+            made = [self.template((*path, k), c, e) for k, (c, e) in enumerate(zip(children, entries))]
+            return self.object(path, entry, kind.unflatten(metadata, made))
+        if isinstance(shape, Maybe):
+            return self.absent(path, self.plan.setdefault(path, _maybe(shape.value, shape.missing)), entry)
+        if isinstance(shape, StagedArray):
+            spec = self.plan.setdefault(path, self.sizes.template(shape))
+            if isinstance(entry, StagedArray):
+                self.sizes.refresh(spec, entry.type.dims)
+            return self.array(path, spec, lambda: self.first(spec, entry), entry)
+        if is_number(shape):
+            dtype, python = joined_number([shape])
+            spec = self.plan.setdefault(path, Spec("number", dtype, python=python))
+            return self.number(path, spec, lambda: self.first(spec, entry))
+        self.plan.setdefault(path, Spec("held"))
+        return shape
+
+    def first(self, spec: Spec, entry: Any) -> Atom:
+        if isinstance(entry, Undefined) or entry is None:
+            return self.here.emit(core_undefined, dtype=spec.dtype, shape=spec.dims)
+        return self.here.atom(entry, spec.dtype)
+
+    # --- leaving ---
+
+    def leave(self, path: Path, entry: Any, inside: Any, out: Any) -> None:
+        """Compare what the body made with the plan: take its atoms, or widen the plan."""
+        spec = self.plan[path]
+        if isinstance(out, Poison):
+            raise TrialOver(f"'{self.label(path)}': {out.reason}", out.span)
+        if spec.kind == "held":
+            if out is not inside and not same_static(out, inside):
+                self.widen(path, spec, entry, out)
+        elif spec.kind == "number":
+            self.leave_number(path, spec, entry, inside, out)
+        elif spec.kind == "array":
+            self.leave_array(path, spec, out)
+        elif spec.kind == "tree":
+            was: Any
+            found, was = parts(out), parts(inside)
+            if (
+                found is None
+                or found[0] is not was[0]
+                or not _equal(found[2], was[2])
+                or len(found[1]) != len(was[1])
+            ):
+                raise self.mismatch(path, entry, out)
+            self.left[path] = out
+            entries: Any = parts(entry)
+            for k, (e, i, o) in enumerate(zip(entries[1], was[1], found[1])):
+                self.leave((*path, k), e, i, o)
+        else:
+            self.leave_absent(path, spec, entry, inside, out)
+
+    def widen(self, path: Path, spec: Spec, entry: Any, out: Any) -> None:
+        self.changed = True
+        entry, out = self.staged(entry), self.staged(out)
+        if is_missing(entry):
+            self.plan[path] = _maybe(out.value if isinstance(out, Maybe) else out, entry)
+        elif is_missing(out):
+            self.plan[path] = _maybe(entry, out)
+        elif isinstance(out, Maybe):
+            self.plan[path] = _maybe(out.value, out.missing)
+        elif isinstance(entry, StagedArray) and isinstance(out, StagedArray):
+            dtype = np.result_type(entry.dtype, out.dtype)
+            spec = self.plan[path] = Spec("array", dtype, entry.type.dims, entry=entry.type.dims)
+            if out.type.dims != entry.type.dims and not self.sizes.widen(spec, out):
+                raise self.mismatch(path, entry, out)
+        elif (a := parts(entry)) and (b := parts(out)) and a[0] is b[0] and len(a[1]) == len(b[1]):
+            if is_mutable(out) and id(out) not in self.here.region.fresh:
+                raise TrialOver(
+                    f"'{self.label(path)}' is one {type(entry).__name__} before the loop and becomes another "
+                    "that was there before",
+                    self.here.span(),
+                    "make a new object in each iteration, or keep the objects in arrays",
+                )
+            self.plan[path] = Spec("tree")
+        else:
+            raise self.mismatch(path, entry, out)
+
+    def mismatch(self, path: Path, entry: Any, out: Any) -> TrialOver:
+        return TrialOver(
+            f"'{self.label(path)}' is {describe(entry)} before the loop and {describe(out)} after an "
+            "iteration",
+            self.here.span(),
+            "give it one type from the start",
+            self.makers(path, out, entry),
+        )
+
+    def leave_number(self, path: Path, spec: Spec, entry: Any, inside: Any, out: Any) -> None:
+        if isinstance(out, StagedArray) and out.ndim == 0:
+            out = self.here.wrap(out.read())
+        if is_missing(out) or isinstance(out, Maybe):
+            self.widen(path, spec, entry, out)
+            return
+        if not is_number(out):
+            raise self.mismatch(path, entry, out)
+        dtype, python = joined_number([number_of(spec.dtype, spec.python), out])
+        if (dtype, python) != (spec.dtype, spec.python):
+            if weak_type(out) is None and spec.python is complex and dtype.kind != "c":
+                raise self.mismatch(path, entry, out)
+            spec.dtype, spec.python, self.changed = dtype, python, True
+            spec.low = spec.low and python is int
+            return
+        if spec.low and spec.python is int and out is not inside:
+            dim = out if isinstance(out, int) else out.dim
+            if dim is None or not self.here.facts.less_equal(0, dim):
+                spec.low, self.changed = False, True
+                return
+        self.by_path[path].final = self.here.atom(out, spec.dtype)
+
+    def leave_array(self, path: Path, spec: Spec, out: Any) -> None:
+        self.arrays[path].outside = out if isinstance(out, StagedArray) else None
+        if isinstance(out, StagedArray) and (spec.sizes or out.type.dims != spec.dims):
+            if self.sizes.leave(path, spec, out):
+                return
+            if spec.changes:
+                raise TrialOver(
+                    "'{}' is an array {} before the loop and an array {} after an iteration".format(
+                        self.label(path), *spec.changes
+                    ),
+                    self.here.span(),
+                    "make it as large as it gets before the loop, and store into it",
+                    self.makers(path, out),
+                )
+        if not isinstance(out, StagedArray) or out.type.dims != spec.dims:
+            raise TrialOver(
+                f"'{self.label(path)}' is an array {Array(spec.dtype, spec.dims)} and becomes "
+                f"{describe(out)}",
+                self.here.span(),
+                "keep one shape, or use another name",
+                self.makers(path, out),
+            )
+        dtype = np.result_type(spec.dtype, out.dtype)
+        if dtype != spec.dtype:
+            spec.dtype, self.changed = dtype, True
+            return
+        self.by_path[path].final = self.here.atom(out, spec.dtype)
+
+    def makers(self, path: Path, out: Any, entry: Any = None) -> tuple:
+        """Notes with the lines that made a variable before the loop, and in it."""
+        values = (entry, out)
+        atoms = [v.box.atom if isinstance(v, StagedArray) else getattr(v, "_atom", None) for v in values]
+        if entry is None:
+            atoms[0] = self.by_path[path].initial()
+        found = []
+        words = ("before the loop it is made here", "in the loop it becomes another here")
+        for what, atom in zip(words, atoms):
+            lets = (let for region in self.here.regions for let in region.builder.lets if atom in let.outs)
+            span = next((let.span for let in lets), None)
+            if span is not None and span.line != getattr(self.here.span(), "line", None):
+                found.append((what, span))
+        return tuple(found)
+
+    def leave_absent(self, path: Path, spec: Spec, entry: Any, inside: Any, out: Any) -> None:
+        value_path = (*path, "value")
+        if spec.kind == "maybe":
+            missing = inside.missing
+            gone = out is None if missing is None else isinstance(out, Undefined)
+            flag = out.flag if isinstance(out, Maybe) else not gone
+            self.by_path[(*path, "bound")].final = self.here.atom(flag, np.dtype(bool))
+            value, inside_value = (out.value if isinstance(out, Maybe) else out), inside.value
+            if gone:
+                value = inside_value
+        else:
+            value, inside_value = (out.value if isinstance(out, Maybe) else out), inside
+            if isinstance(out, Undefined):
+                value = inside_value
+        self.leave_template(value_path, inside_value, value)
+
+    def leave_template(self, path: Path, inside: Any, out: Any) -> None:
+        was, found = parts(inside), parts(out)
+        if was is not None:
+            if found is None or found[0] is not was[0] or len(found[1]) != len(was[1]):
+                raise self.mismatch(path, inside, out)
+            self.left[path] = out
+            for k, (i, o) in enumerate(zip(was[1], found[1])):
+                self.leave_template((*path, k), i, o)
+        elif self.plan[path].kind in ("maybe", "unset"):
+            self.leave_absent(path, self.plan[path], None, inside, out)
+        elif self.plan[path].kind == "held":
+            if not same_static(inside, out):
+                raise self.mismatch(path, inside, out)
+        elif self.plan[path].kind == "array":
+            self.leave_array(path, self.plan[path], out)
+        else:
+            self.leave_number(path, self.plan[path], inside, inside, out)
+
+    # --- after the loop ---
+
+    def after(self, inside: Any, results: dict[Any, Any]) -> Any:
+        """The value after the loop: parameters replaced by the loop's results (or by values that stayed)."""
+        here = self.here
+        if isinstance(inside, Number):
+            found = results.get(inside._atom)
+            if found is None or not isinstance(found, (Var, Literal)):
+                return inside if found is None else found
+            return here.wrap(found, inside.python)
+        if isinstance(inside, StagedArray):
+            if (sized := self.sizes.after(inside, results)) is not None:
+                self.finals[id(inside)] = sized
+                return sized
+            atom = inside.box.atom
+            if inside.chain or atom not in results:
+                return inside
+            self.finals[id(inside)] = StagedArray(Box(here, results[atom]))
+            return self.finals[id(inside)]
+        if isinstance(inside, Maybe):
+            flag = self.after(inside.flag, results)
+            if isinstance(flag, Number) and isinstance(flag._atom, Literal):
+                flag = bool(flag._atom.value)
+            if isinstance(flag, bool):
+                return self.after(inside.value, results) if flag else inside.missing
+            return Maybe(flag, self.after(inside.value, results), inside.missing)
+        found = parts(inside)
+        if found is None:
+            return inside
+        kind, children, metadata = found
+        made = [self.after(c, results) for c in children]
+        if all(m is c for m, c in zip(made, children)):
+            return inside
+        self.rebuilt[id(inside)] = here.born(kind.unflatten(metadata, made))
+        return self.rebuilt[id(inside)]
+
+
+def is_missing(value: Any) -> bool:
+    return value is None or isinstance(value, Undefined)
+
+
+def _maybe(present: Any, missing: Any) -> Spec:
+    """A value that is `missing` on some paths; names of our own need no flag."""
+    unset = isinstance(missing, Undefined) and missing.label is None
+    return Spec("unset" if unset else "maybe", template=present, missing=missing)
+
+
+def _equal(a: Any, b: Any) -> bool:
+    try:
+        return bool(a == b)
+    except Exception:  # metadata of any type; what can't be compared is not known to be equal
+        return a is b

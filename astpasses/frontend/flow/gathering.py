@@ -1,0 +1,240 @@
+"""Lists that grow in a rolled loop: what each iteration appends becomes rows of the loop's results.
+
+In: a list that the body of a loop appends to, always or in a branch. Out: after the loop the list holds one
+`Rows`, which stands for the items of all iterations; reading the list makes an array of them.
+
+    while x > 1:                    trips, x, element = loop(...)        # element: f64[trips]
+        trace.append(x)             trace is [Rows(element)]
+        x = x / 2                   np.array(trace) is element
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeGuard
+
+import numpy as np
+
+from metaphrase import tree_util
+from metaphrase.core.ir import Atom
+from metaphrase.source import UnsupportedError
+
+from ..operators.arithmetic import is_number
+from ..staging.journal import StructureLocation
+from ..staging.session import Session
+from ..staging.signals import TrialOver
+from ..values.staged_values import Maybe, Number, StagedArray
+
+FEW = 64  # iterations up to which a loop that appends on every one is unrolled, so that the list stays a list
+
+
+class Rows:
+    """Many items of a list: `arrays` hold one leaf of every item, in the structure of an item. `python`: the
+    Python types of leaves that are Python's numbers."""
+
+    def __init__(self, tree: Any, arrays: list[StagedArray], python: list[type | None]):
+        self.tree, self.arrays, self.python = tree, arrays, python
+
+    def __repr__(self) -> str:
+        return f"<rows of {self.tree}>"
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        from ..staging.session import session
+
+        raise not_a_list(session())
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+class ListGrows(TrialOver):
+    """A branch appends to a list on one side only: the loop around it has to gather what is appended."""
+
+    def __init__(self, grown: list, reason: str, span: Any, remedy: str):
+        super().__init__(reason, span, remedy)
+        self.list = grown
+
+
+@dataclass
+class Slot:
+    """What one `append` of the body makes: its leaves, and the flag that it is made, if it is in a branch."""
+
+    tree: Any
+    atoms: list[Atom]
+    python: list[type | None]
+    flag: Atom | None
+
+
+def refuse_read(here: Session, value: Any) -> None:
+    """A list that grows in the loop around can't be read there: its length is another in each iteration."""
+    if here.growing and any(value is grown for grown in here.growing):
+        raise TrialOver(
+            "a list is read in the loop that appends to it",
+            here.span(),
+            "keep what is needed of it (the last item, the count) in variables of its own",
+        )
+
+
+def appended(here: Session, owner: Any, before: Any, span: Any) -> list[Slot]:
+    """The slots of what the body appended to a list, which held `before` at its start."""
+    grown = isinstance(owner, list) and len(owner) >= len(before)
+    if not grown or any(a is not b for a, b in zip(owner, before)):
+        raise TrialOver(
+            f"the length of a {type(owner).__name__} changes in the loop",
+            span,
+            "make an array before the loop and store into it",
+        )
+    slots = []
+    for item in owner[len(before) :]:
+        flag = None
+        if isinstance(item, Maybe):
+            item, flag = item.value, here.atom(item.flag, np.dtype(bool))
+        if isinstance(item, Rows):
+            raise TrialOver(
+                "a loop inside appends to the list, each time as often as only the run knows",
+                span,
+                "make the inner list of its own and append its sum, or an array of one size",
+            )
+        leaves, tree = tree_util.tree_flatten(item)
+        if not leaves or not all(is_number(v) or isinstance(v, StagedArray) for v in leaves):
+            raise TrialOver("what the loop appends to a list is no number or array", span, "append numbers")
+        atoms = [here.atom(v) for v in leaves]
+        if not all(here.is_bound(d) for a in atoms for d in a.type.dims):
+            raise TrialOver("what the loop appends has a size that is only known inside", span, "pad it")
+        slots.append(Slot(tree, atoms, list(map(_python, leaves)), flag))
+    if any(slot.tree != slots[0].tree for slot in slots):
+        raise TrialOver("the loop appends items of several structures to a list", span, "use two lists")
+    return slots
+
+
+def _python(value: Any) -> type | None:
+    return value.python if isinstance(value, Number) else type(value) if type(value) in (
+        int, float, complex, bool) else None
+
+
+def rows_of(here: Session, slots: list[Slot], outs: list[Atom]) -> Rows:
+    """The rows of all iterations from the loop's results: those of each slot's leaves, then of its flag."""
+    from ..calls.call import call_value
+
+    here.gathers = True
+    given, columns, flags = iter(outs), [], []
+    for slot in slots:
+        columns.append([here.wrap(next(given)) for _ in slot.atoms])
+        flags.append(here.wrap(next(given)) if slot.flag is not None else None)
+    several = len(slots) > 1
+    mask = None
+    if any(f is not None for f in flags):
+        full = [np.True_ if f is None else f for f in flags]
+        mask = full[0]
+        if several:
+            full = [call_value(np.ones, columns[0][0].shape[:1], {"dtype": bool}) if f is np.True_ else f
+                    for f in full]
+            mask = call_value(np.stack, (full,), {"axis": 1}).reshape(-1)
+    if mask is not None and len(slots[0].atoms) > 1:  # one count for all leaves
+        mask = call_value(np.nonzero, (mask,), {})[0]
+    arrays = []
+    for leaf in zip(*columns):
+        joined = leaf[0]
+        if several:
+            joined = call_value(np.stack, (list(leaf),), {"axis": 1})
+            joined = joined.reshape((-1, *leaf[0].shape[1:]))
+        arrays.append(joined if mask is None else joined[mask])
+    python = [None if len({s.python[k] for s in slots}) > 1 else p for k, p in enumerate(slots[0].python)]
+    return Rows(slots[0].tree, arrays, python)
+
+
+def is_gathered(value: Any) -> TypeGuard[list]:
+    return type(value) is list and any(type(item) is Rows for item in value)
+
+
+def gathered(here: Session, value: list) -> Any:
+    """A list that was gathered as an array; of several leaves an item, as columns."""
+    from ..calls.call import call_value
+
+    parts: list = []
+    for item in value:
+        if type(item) is not Rows:
+            parts.append(call_value(np.array, ([item],), {}))
+        elif len(item.arrays) == 1 and item.tree.num_nodes == 1:
+            parts.append(item.arrays[0])
+        else:
+            parts.append(call_value(np.stack, (item.arrays,), {"axis": 1}))
+    return parts[0] if len(parts) == 1 else call_value(np.concatenate, (parts,), {})
+
+
+def length(here: Session, value: list) -> Any:
+    total: Any = 0
+    for item in value:
+        total = total + (here.size(item.arrays[0].type.dims[0]) if type(item) is Rows else 1)
+    return total
+
+
+def item_of(here: Session, value: list, index: Any) -> Any:
+    """`value[index]` of a list that was gathered."""
+    if isinstance(index, int) and len(value) > 1:  # items apart from the rows are there as they are
+        if index >= 0 and not any(type(v) is Rows for v in value[: index + 1]):
+            return value[index]
+        if index < 0 and not any(type(v) is Rows for v in value[index:]):
+            return value[index]
+    if len(value) == 1:
+        rows = value[0]
+        if isinstance(index, slice):
+            return [Rows(rows.tree, [a[index] for a in rows.arrays], rows.python)]
+        return unflattened(here, rows, [a[index] for a in rows.arrays])
+    return gathered(here, value)[index]
+
+
+def unflattened(here: Session, rows: Rows, leaves: list) -> Any:
+    """One item from its leaves, Python's numbers as such."""
+    made = [
+        Number(here, leaf._atom, python, leaf.dim) if python and isinstance(leaf, Number) else leaf
+        for leaf, python in zip(leaves, rows.python)
+    ]
+    return tree_util.tree_unflatten(rows.tree, made)
+
+
+def expanded(here: Session, value: list) -> list:
+    """The list with its items one by one, where their number is known."""
+    out: list = []
+    for item in value:
+        if type(item) is not Rows:
+            out.append(item)
+            continue
+        count = item.arrays[0].type.dims[0]
+        if not isinstance(count, int):
+            raise not_a_list(here)
+        out += [unflattened(here, item, [a[k] for a in item.arrays]) for k in range(count)]
+    return out
+
+
+def all_known(value: list) -> bool:
+    """Whether the number of items is known."""
+    return all(isinstance(v.arrays[0].type.dims[0], int) for v in value if type(v) is Rows)
+
+
+def expand_inside(here: Session, value: Any, depth: int = 4) -> None:
+    """Expand every gathered list in a value that goes to code which is not translated."""
+    if not here.gathers or not depth:
+        return
+    if is_gathered(value):
+        make_plain(here, value)
+    elif isinstance(value, (list, tuple, dict)):
+        for item in value.values() if isinstance(value, dict) else value:
+            expand_inside(here, item, depth - 1)
+
+
+def not_a_list(here: Session) -> UnsupportedError:
+    return UnsupportedError(
+        "a list whose length is only known at run time can't be used as a list here",
+        here.span(),
+        code="gathered",
+        remedy="make an array of it: np.array(values)",
+    )
+
+
+def make_plain(here: Session, value: list) -> None:
+    """Expand a gathered list in place, before a method that changes it."""
+    made = expanded(here, value)
+    here.journal.note(StructureLocation(value))
+    value[:] = made

@@ -1,0 +1,400 @@
+"""`for` and `while` at staging: which loops are rolled, which run in Python, and what they run over.
+
+In: an iterable or a test, the body, the state. Out: one `loop` Let where rolling works; else the body,
+staged as often as the loop runs, which is logged with the reason.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.build import literal
+from metaphrase.core.dims import DimLike, dim_max, floordiv
+from metaphrase.core.types import i64
+from metaphrase.ops.arithmetic import max_
+from metaphrase.ops.compare import ne
+from metaphrase.ops.effects import check
+from metaphrase.source import UnsupportedError
+
+from ..operators.arithmetic import dim_of
+from ..staging.literals import known_value
+from ..staging.session import Session, log, session
+from ..staging.signals import Restart, TrialOver
+from ..values.staged_values import Number, StagedArray
+from .branches import branch, static_truth
+from .gathering import ListGrows, gathered, is_gathered, refuse_read
+from .loop_aliases import PeelFirst
+from .loops import Loop, RowsWritten, roll
+
+UNROLL = 3
+NEST = 6
+LIMIT = 4096
+
+
+@dataclass
+class Ranged:
+    """`range(start, stop, step)` with staged bounds, and what iterates like it: `length` items made by
+    `item(k)`."""
+
+    length: DimLike
+    item: Callable[[Any, list], Any]
+    rows: list[StagedArray] = field(default_factory=list)
+    by_view: Ranged | None = None
+
+    def viewed(self) -> Ranged:
+        """The same with items that are views, where that is another."""
+        return self if self.by_view is None else self.by_view
+
+    def __iter__(self) -> Iterator:
+        if not isinstance(self.length, int):
+            from ..staging.demand import need_concrete
+
+            need_concrete(session().size(self.length), "the number of items", int)
+        return (self.item(k, [r[k] for r in self.rows]) for k in range(self.length))  # type: ignore[arg-type]
+
+    def __len__(self) -> int:
+        if isinstance(self.length, int):
+            return self.length
+        from ..staging.demand import need_concrete
+
+        return need_concrete(session().size(self.length), "the number of items", int)
+
+
+def staged_range(here: Session, *bounds: Any) -> Any:
+    """`range(...)`: Python's own when the bounds are known."""
+    bounds = tuple(here.wrap(b.read()) if isinstance(b, StagedArray) and b.ndim == 0 else b for b in bounds)
+    for bound in bounds:
+        if not isinstance(bound, (int, np.integer)) and not (
+            isinstance(bound, Number) and bound.dtype.kind in "iu"
+        ):
+            raise TypeError(
+                f"'{getattr(bound, 'dtype', type(bound).__name__)}' object cannot be interpreted as an "
+                "integer"
+            )
+    if not any(isinstance(b, Number) for b in bounds):
+        return range(*map(int, bounds))
+    start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]
+    step = bounds[2] if len(bounds) > 2 else 1
+    if isinstance(step, Number):
+        known = known_value(here, step)
+        if known is None:
+            return Ranged(_count_by(here, start, stop, step), lambda k, rows: start + step * k)
+        step = int(known)
+    length = _count(here, start, stop, int(step))
+    return Ranged(length, lambda k, rows: start + step * k)
+
+
+def _count_by(here: Session, start: Any, stop: Any, step: Number) -> DimLike:
+    """How many items a range of staged step has, whatever the step's sign."""
+    atom = here.atom(step, i64)
+    message = "range() arg 3 must not be zero"
+    here.emit(check, here.emit(ne, atom, literal(0)), exception="ValueError", message=message)
+    count = (stop - start + step - np.sign(step)) // step
+    atom = here.emit(max_, here.atom(count, i64), literal(0))
+    return here.as_dim(here.wrap(atom, int), "the number of iterations", "count")
+
+
+def _count(here: Session, start: Any, stop: Any, step: int) -> DimLike:
+    """How many items a range has."""
+    a, b = dim_of(start), dim_of(stop)
+    if a is not None and b is not None:
+        distance = b - a if step > 0 else a - b
+        known = distance if step in (1, -1) else floordiv(distance + abs(step) - 1, abs(step))
+        if here.facts.less_equal(distance, 0):
+            return 0
+        if here.is_bound(known):
+            return known if here.facts.less_equal(0, distance) else dim_max(known, 0)
+        nonnegative = here.facts.less_equal(0, distance)
+    else:
+        nonnegative = False
+    gap = stop - start if step > 0 else start - stop
+    if step not in (1, -1):
+        gap = (gap + (abs(step) - 1)) // abs(step)
+    if not nonnegative:
+        gap = here.wrap(here.emit(max_, here.atom(gap, i64), literal(0)), int)
+    return here.as_dim(gap, "the number of iterations", "count")
+
+
+def ranged(here: Session, iterable: Any) -> Ranged | None:
+    """An iterable whose items a rolled loop can make from the iteration's number; None for others."""
+    if isinstance(iterable, Ranged):
+        return iterable
+    if type(iterable) is list:
+        refuse_read(here, iterable)
+        if is_gathered(iterable):
+            one = len(iterable) == 1
+            return ranged_rows(here, iterable[0]) if one else ranged(here, gathered(here, iterable))
+    if isinstance(iterable, range):
+        start, step = iterable.start, iterable.step
+        return Ranged(len(iterable), lambda k, rows: start + step * k if (start, step) != (0, 1) else k)
+    if isinstance(iterable, np.ndarray):
+        iterable = here.lift(iterable)
+    if isinstance(iterable, StagedArray):
+        if iterable.ndim == 0:
+            raise TypeError("iteration over a 0-d array")
+        array = iterable
+        view = Ranged(array.type.dims[0], lambda k, rows: array[k])
+        return Ranged(array.type.dims[0], lambda k, rows: rows[0], [array], view)
+    return None
+
+
+def ranged_rows(here: Session, rows: Any) -> Ranged:
+    """The items of a list that a loop gathered."""
+    from .gathering import unflattened
+
+    def item(k: Any, given: list) -> Any:
+        return unflattened(here, rows, given)
+
+    return Ranged(rows.arrays[0].type.dims[0], item, list(rows.arrays))
+
+
+def iterate_array(array: StagedArray) -> Iterator:
+    """Python's own iteration over an array: unrolled."""
+    if array.ndim == 0:
+        raise TypeError("iteration over a 0-d array")
+    return iter([array[k] for k in range(len(array))])
+
+
+# --- for ---
+
+
+def run_for(
+    iterable: Any, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
+) -> None:
+    """`for element in iterable: body(element); if stop(): break`."""
+    here = session()
+    span, target = here.place()
+    site = (span, tuple(here.path))
+    source = ranged(here, iterable)
+    reason: TrialOver | None = None
+    peeled = 0
+    if source is not None and source.length == 0:
+        return
+    if source is not None and _worth_rolling(here, site, source.length):
+        for attempt in (0, 1):
+            current = source
+            if attempt and isinstance(source.length, int):
+                current, peeled = _without_first(source), 1
+                if not _python_iterations(
+                    here, [source.item(0, [r[0] for r in source.rows])], body, get, set_, names, stop, site
+                ):
+                    return
+            try:
+                _roll_for(here, site, current, body, get, set_, names, stop, target or "i", span)
+                return
+            except PeelFirst as over:
+                reason = over
+            except TrialOver as over:
+                reason = over
+                break
+        assert reason is not None
+        if not isinstance(source.length, int):
+            raise not_rolled(here, reason, "for")
+        here.decisions.unrolled[site] = reason.reason
+        log.info("%s: loop unrolled: %s", span, reason.reason)
+        if source.length - peeled > LIMIT:
+            raise not_rolled(here, reason, "for")
+    elements = iter(source) if source is not None else _python_iterable(here, iterable)
+    _python_iterations(here, itertools.islice(elements, peeled, None), body, get, set_, names, stop, site)
+
+
+def _worth_rolling(here: Session, site: tuple, length: DimLike) -> bool:
+    if not isinstance(length, int) or site in here.decisions.rolled:
+        return True
+    if site in here.decisions.unrolled:
+        return False
+    product = length
+    for count in here.unrolling:
+        product *= count
+    return length > UNROLL or product > NEST
+
+
+def _without_first(source: Ranged) -> Ranged:
+    rows = [r[1:] for r in source.rows]
+    view = _without_first(source.by_view) if source.by_view is not None else None
+    return Ranged(source.length - 1, lambda k, given: source.item(k + 1, given), rows, view)
+
+
+def _roll_for(
+    here: Session,
+    site: tuple,
+    source: Ranged,
+    body: Callable,
+    get: Callable,
+    set_: Callable,
+    names: tuple,
+    stop: Callable | None,
+    target: str,
+    span: Any,
+) -> None:
+    from ..staging.operations import negated
+
+    def attempt(ranged_: Ranged) -> None:
+        def step(index: Number, rows: list) -> None:
+            body(ranged_.item(index, rows))
+
+        header = None if stop is None else lambda: negated(stop())
+        roll(here, Loop(site, names, get, set_, step, header, ranged_.length, ranged_.rows, target, span))
+
+    try:
+        attempt(source)
+    except RowsWritten:
+        if source.by_view is None:
+            raise
+        attempt(source.by_view)
+
+
+def _python_iterations(
+    here: Session,
+    elements: Any,
+    body: Callable,
+    get: Callable,
+    set_: Callable,
+    names: tuple,
+    stop: Callable | None,
+    site: tuple,
+) -> bool:
+    """Run the loop in Python; whether it was not stopped."""
+    here.unrolling.append(2)
+    try:
+        count = 0
+        following = iter(elements)
+        while True:
+            stopped = False if stop is None else stop()
+            known = static_truth(stopped)
+            if known:
+                return False
+            if known is None and count > LIMIT:
+                raise not_rolled(here, None, "for")
+            effects = _effects(here)
+            try:
+                element = next(following)
+            except StopIteration:
+                return True
+            if known is None and _effects(here) != effects:
+                raise UnsupportedError(
+                    "a generator that prints or checks runs in a loop that is left on a staged test",
+                    here.span(),
+                    code="generator",
+                    remedy="make a list of its items before the loop",
+                )
+            count += 1
+            here.unrolling[-1] = count + 1
+            try:
+                if known is None:
+                    branch(stopped, lambda: None, lambda element=element: body(element), get, set_, names)
+                else:
+                    body(element)
+            except ListGrows:
+                if site in here.decisions.rolled:
+                    raise
+                here.decisions.rolled.add(site)  # as many items as only the run knows: the loop must stay one
+                here.decisions.unrolled.pop(site, None)
+                raise Restart() from None
+    finally:
+        here.unrolling.pop()
+
+
+def _effects(here: Session) -> int:
+    """How many Lets of the region print or may fail."""
+    return sum(let.primitive.effect is not None for let in here.region.builder.lets)
+
+
+def _python_iterable(here: Session, iterable: Any) -> Any:
+    from ..staging.literals import elements
+
+    return iter(elements(here, iterable))
+
+
+# --- while ---
+
+
+def run_while(test: Callable, body: Callable, get: Callable, set_: Callable, names: tuple) -> None:
+    """`while test(): body()`."""
+    here = session()
+    span, _ = here.place()
+    site = (span, tuple(here.path))
+    reason: TrialOver | None = None
+    if site not in here.decisions.unrolled:
+        loop = Loop(site, names, get, set_, lambda index, rows: body(), test, None, [], "i", span)
+        try:
+            roll(here, loop)
+            return
+        except PeelFirst as over:
+            reason = over
+            if _peel_while(here, loop, test, body, get, set_, names):
+                return
+        except TrialOver as over:
+            reason = over
+    count = 0
+    here.unrolling.append(1)
+    try:
+        while True:
+            truth = test()
+            known = static_truth(truth)
+            if known is None:
+                raise not_rolled(here, reason, "while")
+            if not known:
+                break
+            if count == 0 and reason is not None:
+                here.decisions.unrolled[site] = reason.reason
+                log.info("%s: loop run in Python: %s", span, reason.reason)
+            count += 1
+            here.unrolling[-1] = count + 1
+            if count > LIMIT:
+                raise not_rolled(here, reason, "while")
+            body()
+    finally:
+        here.unrolling.pop()
+
+
+def _peel_while(
+    here: Session, loop: Loop, test: Callable, body: Callable, get: Callable, set_: Callable, names: tuple
+) -> bool:
+    """`if test(): body(); while ...`: the first iteration apart from the rest."""
+
+    def first_then_rest() -> None:
+        body()
+        roll(here, loop)
+
+    try:
+        truth = test()
+        known = static_truth(truth)
+        if known is None:
+            branch(truth, first_then_rest, lambda: None, get, set_, names)
+        elif known:
+            first_then_rest()
+    except TrialOver:
+        return False
+    return True
+
+
+def not_rolled(here: Session, over: TrialOver | None, kind: str) -> BaseException:
+    """The error for a loop that must be rolled and can't be."""
+    if over is None:
+        return UnsupportedError(
+            f"this `{kind}` runs more than {LIMIT} times in Python while it is translated",
+            here.span(),
+            code="loop",
+            remedy="let its test depend on array values",
+        )
+    cause = over.__cause__
+    from metaphrase.source import SourceError
+
+    if isinstance(cause, SourceError):
+        return cause
+    notes = over.notes
+    if not notes and over.span and over.span != here.span():
+        notes = (("the reason stands here", over.span),)
+    return UnsupportedError(
+        f"this `{kind}` loop can't be translated: {over.reason}",
+        here.span(),
+        code="loop",
+        remedy=over.remedy or "keep what the loop changes of one type",
+        notes=notes,
+    )

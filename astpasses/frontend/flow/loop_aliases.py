@@ -1,0 +1,192 @@
+"""Arrays that a rolled loop carries by content, and what else may be the same array.
+
+In: what names were bound to before the loop and at the end of an iteration. Out: a trial that ends where
+contents would not do (`PeelFirst`, `TrialOver`); and after the loop, for each such name, which older arrays
+it may be: by a flag where one says so, else writing to either is refused.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from metaphrase.core.build import literal
+from metaphrase.core.ir import Atom
+from metaphrase.ops.compare import eq, ne
+
+from ..staging.session import Session
+from ..staging.signals import TrialOver
+from ..values.phi import Phi, UnknownAlias, bind, candidates_of, family
+from ..values.staged_values import Box, StagedArray
+from .loop_swaps import round_of
+
+if TYPE_CHECKING:
+    from .carries import ArraySlot, Pass
+    from .loops import Loop, StagedBody
+
+
+class PeelFirst(TrialOver):
+    """The first iteration is unlike the others: it touches an array that others can see. It is run apart."""
+
+
+def _slots(work: Pass) -> list[ArraySlot]:
+    """The arrays carried by content, each with what it is at the end of an iteration."""
+    return [slot for slot in work.arrays.values() if slot.outside is not None]
+
+
+def check_aliases(here: Session, loop: Loop, entry: list, staged: StagedBody) -> dict[int, Box]:
+    """The boxes (by number of the slot) that user code still sees apart from the loop's state; raises where
+    carrying contents would break what is shared."""
+    slots = _slots(staged.work)
+    if not slots:
+        return {}
+    places = range(len(slots))
+    dirty, span = staged.dirty, loop.span
+    entered = {k: s.entry.box for k, s in enumerate(slots) if isinstance(s.entry, StagedArray)}
+    inside = [slot.inside.box for slot in slots]
+    outside = [slot.outside.box for slot in slots]
+    ends = [family(box) for box in outside]
+    written = [k for k in places if id(inside[k]) in dirty]
+    for j in written:  # what is bound to a written name now is written to in the next iteration
+        written += [k for k in places if outside[j] is inside[k] and k not in written]
+    shared = any(entered[j] is entered[k] for k in written if k in entered for j in entered if j != k)
+    merged = any(outside[j] is outside[k] for k in written for j in places if j != k)
+    if shared or merged:
+        raise TrialOver("two names share one array that the loop writes to", span, "copy one of them")
+    for k in places:
+        others = [b for b in ends[k] if _reached(here, b, k, inside, ends)]
+        older = [b for b in others if b.region in here.regions or any(b is i for i in inside)]
+        # What the body makes is made anew each time: only what is written to later matters.
+        part = slots[k].path[1:] not in ((), ("value",)) and not isinstance(slots[k].entry, StagedArray)
+        older = [] if part else older  # a part of what the loop leaves once, as an early return does
+        if any(id(b) in dirty for b in older) or others and k in written:
+            raise TrialOver(
+                f"'{staged.work.label(slots[k].path)}' becomes another array, and one of them is written to",
+                span,
+                "copy it",
+            )
+    loop.set((None,) * len(entry))
+    try:
+        seen = {k: box for k, box in entered.items() if _seen_elsewhere(entry, slots[k])}
+    finally:
+        loop.set(tuple(entry))
+    named = {loop.names.index(s.path[0]): k for k, s in enumerate(slots) if len(s.path) == 1}
+    swaps = round_of(entry, staged, list(named))
+    passed = [named[n] for n in swaps]
+    plain = any(k in seen and k in written for k in passed) and not any(
+        id(entered[k]) in dirty for k in passed
+    )
+    staged.swaps = swaps if plain else {}
+    for k, box in entered.items():
+        reached = any(id(b) in dirty for b in family(box))
+        if plain and k in passed and not reached:
+            seen.pop(k, None)
+            continue
+        if k in written and (k in seen or slots[k].entry.chain) or reached:
+            raise PeelFirst(
+                f"'{staged.work.label(slots[k].path)}' is written to and bound to another array in one loop",
+                span,
+                "copy the array before the loop",
+            )
+    return seen
+
+
+def _reached(here: Session, box: Box, k: int, inside: list[Box], ends: list[list[Box]]) -> bool:
+    """Whether the next iteration, or what comes after the loop, can reach an array of the body by another way
+    than slot `k`."""
+    if box is inside[k]:
+        return False
+    if box.region in here.regions or any(box is b for b in inside):
+        return not (box is ends[k][0] and any(box is b for b in inside))
+    return any(box in end for j, end in enumerate(ends) if j != k)
+
+
+def _seen_elsewhere(entry: list, slot: ArraySlot) -> bool:
+    """Whether anything but the loop's own state holds the array."""
+    value = slot.entry
+    if value.box.origin is not None or value.box.phi is not None:
+        return True
+    if len([h for h in value.box.handles if h() is not None]) > 1:
+        return True
+    place = slot.path[:2] if slot.path[0] == "heap" else slot.path[:1]
+    if slot.path != place:  # in a container, which others may hold
+        return True
+    # The closure that makes the first value, the slot, this variable, getrefcount's argument; and the list of
+    # entries, or the object that holds the array.
+    own = sum(other is value for other in entry) or 1
+    return sys.getrefcount(value) > 4 + own
+
+
+def link_results(
+    here: Session,
+    loop: Loop,
+    staged: StagedBody,
+    trips: Atom | None,
+    sure: bool,
+    seen: dict[int, Box],
+) -> None:
+    """Tell the arrays after the loop which older arrays they may be."""
+    slots = _slots(staged.work)
+    final: list[Any] = [staged.work.finals.get(id(slot.inside)) for slot in slots]
+    passed = {(loop.names[n],) for n in staged.swaps}
+    places = [k for k in range(len(slots)) if final[k] is not None and slots[k].path not in passed]
+    if not places:
+        return
+    inside = {id(slots[k].inside.box): k for k in places}
+    never = False if sure else _ran_never(here, loop, trips)
+    for k in places:
+        box, out = final[k].box, slots[k].outside.box
+        known: list[tuple[Any, Box, Any]] = []
+        unknown: list[Box] = [b for b in candidates_of(out) if b.region in here.regions]
+        unknown += [seen[j] for b in candidates_of(out) if (j := inside.get(id(b))) in seen]
+        if out.region in here.regions:
+            flag = True if never is False else _ran(here, loop, trips)
+            known += [(flag, out, out.atom)] if not slots[k].outside.chain else []
+            unknown += [out] if slots[k].outside.chain else []
+        elif id(out) in inside:
+            unknown += _passed_on(here, slots, inside, seen, k)
+        if k in seen and seen[k] not in unknown and never is not False:
+            known.append((never, seen[k], seen[k].atom))
+        mine = {id(b) for b in family(out) if b.region not in here.regions}
+        twins = [
+            j
+            for j in places
+            if j != k and any(id(b) in mine for b in family(slots[j].outside.box))
+        ]
+        unknown += [final[j].box for j in twins]
+        unknown += [b for _, b, _ in known if b.atom.type.dims != box.atom.type.dims]
+        known = [choice for choice in known if choice[1].atom.type.dims == box.atom.type.dims]
+        unknown = [b for b in unknown if b is not box]
+        if unknown:
+            bind(box, UnknownAlias(unknown + [b for _, b, _ in known], str(slots[k].path[0]), loop.span))
+        elif known:
+            bind(box, Phi(known))
+
+
+def _passed_on(
+    here: Session, slots: list[ArraySlot], inside: dict, seen: dict[int, Box], k: int
+) -> list[Box]:
+    """What a name may be that takes over another name's array: all that the names before it may have been."""
+    found: list[Box] = []
+    names: list[int] = []
+    while k not in names:
+        names.append(k)
+        out = slots[k].outside.box
+        found += [seen[k]] if k in seen else []
+        found += [b for b in (out, *candidates_of(out)) if b.region in here.regions]
+        k = inside.get(id(out), k)
+    return found
+
+
+def _ran_never(here: Session, loop: Loop, trips: Atom | None) -> Any:
+    """Whether no iteration ran: False, or a bool atom."""
+    if trips is not None:
+        return here.emit(eq, trips, literal(0))
+    if isinstance(loop.length, int):
+        return loop.length == 0
+    assert loop.length is not None
+    return False if here.facts.less(0, loop.length) else here.emit(eq, here.dim_atom(loop.length), literal(0))
+
+
+def _ran(here: Session, loop: Loop, trips: Atom | None) -> Atom:
+    return here.emit(ne, trips if trips is not None else here.dim_atom(loop.length), literal(0))

@@ -1,0 +1,67 @@
+"""Mutable Python objects that a rolled loop carries by their parts, as it carries arrays by their contents.
+
+In: the objects that stand for those before the loop, and what the body wrote. Out: a trial that ends where a
+write would miss the object it was meant for; after the loop, the objects that may still be one of several.
+
+    while t < end:
+        state = State(state.x + state.v, state.v)   # carried: x and v
+        t += 1
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from ..staging.journal import BoxLocation, Location
+from ..staging.session import Session
+from ..staging.signals import TrialOver
+from ..values.objects import is_mutable
+
+if TYPE_CHECKING:
+    from .carries import Pass
+    from .loops import Loop, StagedBody
+
+# Who holds an object that only the loop's state names: the state's list or the object around it, the note of
+# the pass, the variable that holds it here, and the argument of `getrefcount`.
+_OWN_REFERENCES = 4
+
+
+def refuse_written(loop: Loop, work: Pass, written: list[Location]) -> None:
+    """A body that replaces an object and also writes to the one it was given would write to a copy."""
+    owners = {id(loc.owner) for loc in written if not isinstance(loc, BoxLocation)}
+    for loc in written:
+        if loc.owner in work.here.journal.shared:
+            work.here.journal.shared.refuse(loc.owner, loop.span, "it is written to")
+    for path, _, made in work.objects:
+        if id(made) in owners:
+            raise TrialOver(
+                f"'{path[0]}' is changed in place and replaced by another object in one loop",
+                loop.span,
+                "do the one or the other",
+            )
+
+
+def link_objects(here: Session, loop: Loop, staged: StagedBody, sure: bool) -> None:
+    """Note the objects after the loop that another name may hold as well."""
+    work, shared = staged.work, here.journal.shared
+    depth = len(here.regions)
+    ends: dict[int, list[Any]] = {}
+    for path, entry, made in work.objects:
+        out = work.left.get(path)
+        after = work.rebuilt.get(id(made), made)
+        if out is None:
+            continue
+        ends.setdefault(id(out), []).append(after)
+        name, span = str(path[0]), loop.span
+        if id(out) not in staged.body.fresh and not any(id(out) in r.fresh for r in here.regions[depth:]):
+            shared.add(out, name, span)
+            shared.add(after, name, span)
+        if not sure or out is made or out in shared:
+            fresh = sum(id(entry) in region.fresh for region in here.regions)
+            if is_mutable(entry) and sys.getrefcount(entry) > _OWN_REFERENCES + fresh:
+                shared.add(entry, name, span)
+                shared.add(after, name, span)
+    for together in ends.values():
+        for after in together if len(together) > 1 else ():
+            shared.add(after, "object", loop.span)

@@ -1,0 +1,388 @@
+"""Rolling a loop: its body is staged once (a few times, until what it carries is known) and becomes one
+`loop` Let.
+
+In: a `Loop`: functions for its test and its body, its state, its length. Out: the state after the loop; or
+`TrialOver` with everything undone, and the caller runs the loop in Python.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.dims import DimLike, Sym, fresh_symbol
+from metaphrase.core.ir import Atom, Literal, Roles, Var
+from metaphrase.core.types import Array, i64
+from metaphrase.ops.regions import loop as core_loop
+from metaphrase.source import SourceError, Span
+
+from ..staging.closing import close, free_variables
+from ..staging.journal import BoxLocation, ItemLocation, Location, StructureLocation
+from ..staging.knowledge import assuming
+from ..staging.session import Region, Session
+from ..staging.signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
+from ..values.staged_values import Box, Number, StagedArray
+from .carries import Carry, Pass, Path
+from .gathering import FEW, ListGrows, Slot, appended, refuse_read, rows_of
+from .loop_aliases import check_aliases, link_results
+from .loop_objects import link_objects, refuse_written
+from .loop_swaps import put_back, refuse_reads
+
+_PASSES = 24
+
+
+@dataclass
+class Loop:
+    """`step(index, rows)` runs the body once; `header()` is asked before an iteration, None if there is no
+    test."""
+
+    site: tuple
+    names: tuple[str, ...]
+    get: Callable[[], tuple]
+    set: Callable[[tuple], None]
+    step: Callable[[Number, list], None]
+    header: Callable[[], Any] | None = None
+    length: DimLike | None = None
+    rows: list[StagedArray] = field(default_factory=list)
+    target: str = "i"
+    span: Span | None = None
+
+
+@dataclass
+class StagedBody:
+    """The outcome of a pass that changed nothing."""
+
+    work: Pass
+    body: Region
+    test: Region
+    inside: list
+    outside: list
+    heap: list[tuple[Location, Any, Any]]
+    index: Var
+    rows: list[Var]
+    condition: Atom | None
+    dirty: set[int]
+    gathered: list[tuple[list, list[Slot]]]
+    swaps: dict[int, int] = field(default_factory=dict)  # names that pass arrays round, see loop_swaps.py
+    ran: Any = None  # how many iterations there were
+
+
+def roll(here: Session, loop: Loop) -> None:
+    """Make one `loop` Let of it, or raise TrialOver with no trace left."""
+    mark, entry = here.journal.mark(), list(loop.get())
+    plan, labels = here.decisions.solutions.setdefault(loop.site, ({}, []))
+    try:
+        staged = _fixpoint(here, loop, entry, plan, labels, mark)
+        if staged is not None:
+            _finish(here, loop, entry, staged)
+    except BaseException as error:
+        here.journal.undo(mark)
+        loop.set(tuple(entry))
+        raise _verdict(error, here) from error
+
+
+def _verdict(error: BaseException, here: Session) -> BaseException:
+    """What a failed trial means to whoever tried."""
+    if isinstance(error, TrialOver):
+        return error
+    if isinstance(error, NeedConcrete):
+        return TrialOver(
+            f"{error.why} is needed, and it changes from one iteration to the next", error.span, error.remedy
+        )
+    if isinstance(error, BranchRaised):
+        return TrialOver("an iteration always raises", error.span)
+    if isinstance(error, SourceError):
+        return TrialOver(error.message, error.span, error.remedy)
+    if isinstance(error, (StagerSignal, KeyboardInterrupt, AssertionError)) or not isinstance(
+        error, Exception
+    ):
+        return error
+    return TrialOver(f"{type(error).__name__}: {error}", here.span())
+
+
+def _fixpoint(
+    here: Session, loop: Loop, entry: list, plan: dict, labels: list, mark: int
+) -> StagedBody | None:
+    heap: list[Location] = []
+    for label in labels:
+        box = here.newest.get(label)
+        if box is not None and box.region in here.regions and box.alive():
+            heap.append(BoxLocation(box))
+    grown: list[list] = []
+    for _ in range(_PASSES):
+        try:
+            here.growing += grown
+            staged = _pass(here, loop, entry, plan, heap, labels, mark, grown)
+        except ListGrows as over:
+            if any(over.list is known for known in grown) or here.is_fresh(over.list, len(here.regions)):
+                raise
+            here.journal.undo(mark)
+            loop.set(tuple(entry))
+            grown.append(over.list)
+            continue
+        finally:
+            here.growing = [g for g in here.growing if not any(g is known for known in grown)]
+        if staged is None or not staged.work.changed:
+            return staged
+        staged.work.carries.clear()
+        staged.work.by_path.clear()
+    raise TrialOver("what the loop carries does not settle", loop.span)
+
+
+def _pass(
+    here: Session,
+    loop: Loop,
+    entry: list,
+    plan: dict,
+    heap: list[Location],
+    labels: list,
+    mark: int,
+    grown: list[list],
+) -> StagedBody | None:
+    """Stage test and body once; None if the test is false whatever the state."""
+    known = {loc.key(): k for k, loc in enumerate(heap)}
+
+    def label(path: Path) -> str:
+        if path[0] == "heap":
+            owner = heap[path[1]].owner if path[1] < len(heap) else None
+            return getattr(getattr(owner, "atom", None), "name", "item")
+        return (
+            path[0]
+            if all(isinstance(p, int) for p in path[1:]) or path[-1] == "value"
+            else f"{path[0]}_bound"
+        )
+
+    body, test = Region("body", mark), Region("test", mark)
+    work = Pass(here, plan, label)
+    depth = len(here.regions)
+    with here.inside(body):
+        inside = [work.enter((name,), value) for name, value in zip(loop.names, entry)]
+        originals = [loc.read() for loc in heap]
+        placed = []
+        for k, (loc, value) in enumerate(zip(heap, originals)):
+            placed.append(_enter_place(here, work, loc, k, value))
+            here.journal.note(loc)
+            loc.write(placed[-1])
+        loop.set(tuple(inside))
+        index, counter = _index(here, loop)
+        rows = [Var(getattr(r.box.atom, "name", "row"), r.type.with_dims(r.type.dims[1:])) for r in loop.rows]
+    after_entry = here.journal.mark()
+    condition = None
+    endless = False
+    if loop.header is not None:
+        with here.inside(test):
+            loop.set(tuple(work.sizes.again(value) for value in inside))
+            condition = loop.header()
+            if isinstance(condition, (bool, np.bool_)):
+                if not condition:
+                    here.journal.undo(mark)
+                    loop.set(tuple(entry))
+                    return None
+                endless = loop.length is None  # so far: what the pass assumes may not hold
+                condition = None
+            else:
+                from .branches import truth_atom
+
+                condition = truth_atom(here, condition)
+        if [loc for loc in here.journal.since(after_entry) if _outer(here, loc, depth)]:
+            raise TrialOver(
+                "the loop's test writes to an array or object", loop.span, "write before the test"
+            )
+        loop.set(tuple(inside))
+    with here.inside(body):
+        values = [here.wrap(v) if not v.type.dims else StagedArray(Box(here, v)) for v in rows]
+        with assuming(here, condition, True):
+            loop.step(counter, list(values))
+        outside = list(loop.get())
+        for name, value, made, out in zip(loop.names, entry, inside, outside):
+            work.leave((name,), value, made, out)
+        written = here.journal.since(after_entry)
+        gathered: list[tuple[list, list[Slot]]] = []
+        for loc in written:
+            if not _outer(here, loc, depth):
+                continue
+            if isinstance(loc, StructureLocation):
+                notes = here.journal.notes[after_entry:]
+                held = next(old for where, old in notes if where.key() == loc.key())
+                slots = appended(here, loc.owner, held, loop.span)
+                few = isinstance(loop.length, int) and loop.length <= FEW and loop.header is None
+                few = few and loop.site not in here.decisions.rolled
+                if few:  # where a test on staged values decides, the branch asks for the loop to be rolled
+                    raise TrialOver(f"{loc.describe()} changes in the loop", loop.span)
+                if not any(loc.owner is known_list for known_list in grown):
+                    grown.append(loc.owner)
+                    work.changed = True
+                gathered.append((loc.owner, slots))
+                continue
+            if isinstance(loc, ItemLocation) and any(loc.owner is known_list for known_list in grown):
+                refuse_read(here, loc.owner)
+            if loc.key() not in known:
+                known[loc.key()] = len(heap)
+                heap.append(loc)
+                work.changed = True
+                if isinstance(loc, BoxLocation) and loc.owner.label not in labels:
+                    labels.append(loc.owner.label)
+        triples = []
+        for k, (value, made) in enumerate(zip(originals, placed)):
+            out = heap[k].read()
+            triples.append((heap[k], made, out))
+            _leave_place(work, heap[k], k, value, made, out)
+        refuse_written(loop, work, written)
+        dirty = {id(loc.owner) for loc in written if isinstance(loc, BoxLocation)}
+        for source, value in zip(loop.rows, values):
+            if isinstance(value, StagedArray) and id(value.box) in dirty or id(source.box) in dirty:
+                raise RowsWritten("the loop writes to the array it runs over", loop.span)
+    here.journal.undo(mark)
+    loop.set(tuple(entry))
+    if endless and not work.changed:
+        raise TrialOver("the test does not depend on a staged value", loop.span)
+    return StagedBody(work, body, test, inside, outside, triples, index, rows, condition, dirty, gathered)
+
+
+class RowsWritten(TrialOver):
+    """Rows must be views of the array, not slices handed to the iteration."""
+
+
+def _outer(here: Session, loc: Location, depth: int) -> bool:
+    """Whether a place existed before the loop."""
+    if isinstance(loc, BoxLocation):
+        return loc.owner.region in here.regions[:depth]
+    return not here.is_fresh(loc.owner, depth)
+
+
+def _enter_place(here: Session, work: Pass, loc: Location, k: int, value: Any) -> Any:
+    if isinstance(loc, BoxLocation):
+        return work.carry(("heap", k), value.type.plain, lambda: value)
+    return work.enter(("heap", k), value)
+
+
+def _leave_place(work: Pass, loc: Location, k: int, value: Any, made: Any, out: Any) -> None:
+    if isinstance(loc, BoxLocation):
+        work.by_path[("heap", k)].final = out
+    else:
+        work.leave(("heap", k), value, made, out)
+
+
+def _index(here: Session, loop: Loop) -> tuple[Var, Number]:
+    index = Var(loop.target, Array(i64))
+    name = fresh_symbol(loop.target + "#")
+    here.facts.learn(name, 0, None if loop.length is None else loop.length - 1)
+    return index, Number(here, index, int, Sym(name))
+
+
+def _finish(here: Session, loop: Loop, entry: list, staged: StagedBody) -> None:
+    """Close the regions and bind the Let; put the state after the loop in place."""
+    work = staged.work
+    sure = _surely_runs(here, loop)
+    seen = check_aliases(here, loop, entry, staged)
+    carries = [c for c in work.carries if c.final is not c.param]
+    kept: dict[Var, Any] = {}
+    renamed: dict[Var, Atom] = {}
+    for carry in work.carries:
+        if carry.final is carry.param:
+            renamed[carry.param] = carry.initial()
+            kept[carry.param] = renamed[carry.param] if carry.entry is None else carry.entry
+    initial = [c.initial() for c in carries]
+    rows = [r.read() for r in loop.rows]
+    params = [c.param for c in carries]
+    finals: list[Atom] = [c.final for c in carries]  # type: ignore[misc]
+    slots = [slot for _, found in staged.gathered for slot in found]
+    finals += [a for s in slots for a in (*s.atoms, *((s.flag,) if s.flag is not None else ()))]
+    own = [staged.index, *params, *staged.rows]
+    free = free_variables(staged.body, own, finals)
+    if staged.condition is not None:
+        free += [
+            v
+            for v in free_variables(staged.test, [staged.index, *params], [staged.condition])
+            if v not in free
+        ]
+    refuse_reads(staged.swaps, entry, free, loop)
+    consts: list[Var] = []
+    for var in free:
+        outer = renamed.get(var, var)
+        if isinstance(outer, Var) and outer not in consts:
+            consts.append(outer)
+    body = close(staged.body, "body", [staged.index, *consts, *params, *staged.rows], finals, renamed)
+    condition = size = None
+    if staged.condition is not None:
+        condition = close(staged.test, "test", [staged.index, *consts, *params], [staged.condition], renamed)
+        size = fresh_symbol("trips")
+    attributes: dict[str, Any] = dict(
+        body=body, cond=condition, length=loop.length, roles=Roles(len(consts), len(params), 0, len(rows))
+    )
+    if size is not None:
+        attributes["size"] = size
+    outs = here.emit(core_loop, *consts, *initial, *rows, **attributes)
+    trips = None
+    if size is not None:
+        trips, outs = outs[0], outs[1:]
+        trips.name = "trips"
+        here.region.symbols.add(size)
+    staged.ran = trips if trips is not None else loop.length
+    for carry in carries if sure else ():
+        if isinstance(carry.final, Literal):
+            kept[carry.param] = carry.final
+    _place_results(here, loop, entry, staged, carries, outs, kept, trips if not sure else None, sure, seen)
+
+
+def _surely_runs(here: Session, loop: Loop) -> bool:
+    """Whether the first iteration runs whatever the arguments are."""
+    if loop.length is not None and not here.facts.less(0, loop.length):
+        return False
+    if loop.header is None:
+        return True
+    mark = here.journal.mark()
+    try:
+        with here.inside(Region("test", mark)):
+            return loop.header() in (True, np.True_)
+    except (NeedConcrete, BranchRaised, TrialOver, Exception):  # the test itself needs what is not known
+        return False
+    finally:
+        here.journal.undo(mark)
+
+
+def _place_results(
+    here: Session,
+    loop: Loop,
+    entry: list,
+    staged: StagedBody,
+    carries: list[Carry],
+    outs: Any,
+    kept: dict,
+    trips: Atom | None,
+    sure: bool,
+    seen: dict[int, Any],
+) -> None:
+    results: dict[Var, Any] = {}
+    for carry, out in zip(carries, outs):
+        out.name = carry.param.name
+        results[carry.param] = out
+        if isinstance(carry.entry, (int, float)):
+            here.origins[out] = ("loop", loop.site)
+    results.update(kept)
+    final = [staged.work.after(value, results) for value in staged.inside]
+    loop.set(tuple(final))
+    for loc, made, _ in staged.heap:
+        here.journal.note(loc)
+        if isinstance(loc, BoxLocation):
+            loc.write(results[made])
+        else:
+            loc.write(staged.work.after(made, results))
+    link_results(here, loop, staged, trips, sure, seen)
+    if staged.swaps:
+        put_back(here, entry, final, staged.swaps, staged.ran)
+        loop.set(tuple(final))
+    link_objects(here, loop, staged, sure)
+    at = len(carries)
+    for owner, slots in staged.gathered:
+        count = sum(len(s.atoms) + (s.flag is not None) for s in slots)
+        for out in outs[at : at + count]:
+            out.name = "element"
+        here.journal.note(StructureLocation(owner))
+        owner.append(rows_of(here, slots, list(outs[at : at + count])))
+        at += count
+    staged.work.carries.clear()
+    staged.work.by_path.clear()

@@ -1,0 +1,317 @@
+"""Two values of one variable, one from each side of a branch, as one value after it.
+
+In: pairs of values. Out: for each a function from the results of the `cond` to the joined value; and the
+tasks that make the operands of the `cond`, to be run in each side's region.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.dims import DimLike
+from metaphrase.core.ir import Atom, Var
+from metaphrase.ops.arrays import undefined as core_undefined
+from metaphrase.ops.compare import not_
+
+from ..operators.arithmetic import is_number
+from ..rewrite.plain import Undefined
+from ..staging.session import Region, Session
+from ..values.capacities import capacity, cut, put, same_rank, used
+from ..values.objects import is_mutable
+from ..values.phi import Phi, UnknownAlias, bind, candidates_of, family
+from ..values.staged_values import Box, Maybe, Poison, StagedArray
+from ..values.views import Rectangle
+from .carries import _equal
+from .joins import describe, joined_number, parts, same_static
+
+Maker = Callable[[tuple], Any]
+
+
+class Merger:
+    """Collects what the two sides hand over."""
+
+    def __init__(self, here: Session, test: Atom, sides: tuple[Region, Region]):
+        self.here, self.test, self.sides = here, test, sides
+        self.objects: list[tuple[Any, Any, Any, str]] = []
+        self.filled: list[Any] = []
+        self.tasks: tuple[list, list] = ([], [])
+        self.names: list[str] = []
+        self.made: list[tuple[Box, Box, StagedArray, str]] = []
+        self.makers: dict[tuple[int, int], Maker] = {}
+        self.sizes: dict[tuple[DimLike, DimLike], int] = {}
+
+    def add(self, first: Callable[[], Atom], second: Callable[[], Atom], name: str) -> int:
+        self.tasks[0].append(first)
+        self.tasks[1].append(second)
+        self.names.append(name if name.isidentifier() else "value")
+        return len(self.tasks[0]) - 1
+
+    def content(self, first: Atom, second: Atom) -> Maker:
+        """The content of an array that a side wrote to."""
+        if first is second:
+            return lambda outs: first
+        name = first.name if isinstance(first, Var) else second.name if isinstance(second, Var) else "value"
+        k = self.add(lambda: first, lambda: second, name)
+        return lambda outs: outs[k]
+
+    def merge(self, a: Any, b: Any, name: str) -> Maker:
+        """A function from the results of the `cond` to the joined value."""
+        if same_static(a, b):
+            return lambda outs: a
+        a, b = (self.here.lift(v) if isinstance(v, np.ndarray) else v for v in (a, b))
+        if isinstance(a, Poison) or isinstance(b, Poison):
+            return lambda outs: a if isinstance(a, Poison) else b
+        if (
+            isinstance(a, (Undefined, Maybe))
+            or isinstance(b, (Undefined, Maybe))
+            or (a is None) != (b is None)
+        ):
+            return self.partial(a, b, name)
+        if isinstance(a, StagedArray) and isinstance(b, StagedArray) and (a.ndim or b.ndim):
+            return self.arrays(a, b, name)
+        if self.scalar(a) and self.scalar(b):
+            if isinstance(a, StagedArray) and isinstance(b, StagedArray):
+                return self.arrays(a, b, name)
+            return self.numbers(a, b, name)
+        found, other = parts(a), parts(b)
+        if (
+            found
+            and other
+            and found[0] is other[0]
+            and len(found[1]) == len(other[1])
+            and _equal(found[2], other[2])
+        ):
+            return self.containers(a, b, name, found, other)
+        return self.poison(a, b, name)
+
+    def containers(self, a: Any, b: Any, name: str, found: tuple, other: tuple) -> Maker:
+        """A container (or object) of the joined parts of both."""
+        if (id(a), id(b)) in self.makers:
+            return self.makers[id(a), id(b)]
+        makers = [self.merge(x, y, name) for x, y in zip(found[1], other[1])]
+        kind, _, metadata = found
+        held: list[Any] = []
+
+        def make(outs: tuple) -> Any:
+            if not held:
+                held.append(self.here.born(kind.unflatten(metadata, [m(outs) for m in makers])))
+                if is_mutable(a):
+                    self.objects.append((a, b, held[0], name))
+            return held[0]
+
+        self.makers[id(a), id(b)] = make
+        return make
+
+    def link_objects(self) -> None:
+        """An object that is joined of others than those that the two sides made, or of one that another name
+        shares on one side only, may be one of several."""
+        shared, span = self.here.journal.shared, self.here.span()
+        for k, (a, b, made, name) in enumerate(self.objects):
+            for value, side in ((a, self.sides[0]), (b, self.sides[1])):
+                own = id(value) in side.fresh or any(value is f for f in self.filled)
+                if not own or value in shared:
+                    shared.add(value, name, span)
+                    shared.add(made, name, span)
+            for c, d, twin, _ in self.objects[:k]:
+                if (a is c) != (b is d):
+                    shared.add(made, name, span)
+                    shared.add(twin, name, span)
+
+    def poison(self, a: Any, b: Any, name: str) -> Maker:
+        one, two = describe(a), describe(b)
+        if one == two:
+            one, two = f"one {type(a).__name__}", f"another {type(a).__name__}"
+        reason = f"'{name}' is {one} where the test holds and {two} where it does not"
+        span = self.here.span()
+        return lambda outs: Poison(reason, span)
+
+    @staticmethod
+    def scalar(value: Any) -> bool:
+        return is_number(value) or isinstance(value, StagedArray) and value.ndim == 0
+
+    def numbers(self, a: Any, b: Any, name: str) -> Maker:
+        here = self.here
+        dtype, python = joined_number([a, b])
+        k = self.add(lambda: here.atom(a, dtype), lambda: here.atom(b, dtype), name)
+        return lambda outs: here.wrap(outs[k], python)
+
+    def arrays(self, a: StagedArray, b: StagedArray, name: str) -> Maker:
+        here = self.here
+        if (id(a), id(b)) in self.makers:
+            return self.makers[id(a), id(b)]
+        if a.type.dims != b.type.dims or not all(map(here.is_bound, a.type.dims)):
+            return self.sized(a, b, name)
+        dtype = np.result_type(a.dtype, b.dtype)
+        k = self.add(lambda: here.atom(a, dtype), lambda: here.atom(b, dtype), name)
+        held: list[StagedArray] = []
+
+        def make(outs: tuple) -> StagedArray:
+            if not held:
+                held.append(StagedArray(Box(here, outs[k]), writeable=a.writeable and b.writeable))
+                bind(held[0].box, self.phi(a, b, name))
+                self.made.append((a.box, b.box, held[0], name))
+            return held[0]
+
+        self.makers[id(a), id(b)] = make
+        return make
+
+    def sized(self, a: StagedArray, b: StagedArray, name: str) -> Maker:
+        """Arrays of two sizes: a buffer for the larger, and how much of it is used."""
+        here = self.here
+        most: list[Any] = [capacity(here, pair) for pair in zip(a.type.dims, b.type.dims)]
+        if not same_rank(a, b) or any(d is None for d in most):
+            return self.poison(a, b, name)
+        dtype, dims = np.result_type(a.dtype, b.dtype), tuple(most)
+        sizes = [
+            None if p == q and here.is_bound(p) else self.size(p, q, name)
+            for p, q in zip(a.type.dims, b.type.dims)
+        ]
+        k = self.add(
+            lambda: put(here, here.atom(a, dtype), dims), lambda: put(here, here.atom(b, dtype), dims), name
+        )
+        held: list[StagedArray] = []
+
+        def make(outs: tuple) -> StagedArray:
+            if not held:
+                now = tuple(
+                    d if at is None else used(here, outs[at], d, self.names[at]) for d, at in zip(dims, sizes)
+                )
+                held.append(StagedArray(Box(here, cut(here, outs[k], now))))
+                older = [box for box in (*family(a.box), *family(b.box)) if box.region in here.regions]
+                if older:
+                    bind(held[0].box, UnknownAlias(older, name, here.span()))
+                self.made.append((a.box, b.box, held[0], name))
+            return held[0]
+
+        self.makers[id(a), id(b)] = make
+        return make
+
+    def size(self, first: DimLike, second: DimLike, name: str) -> int:
+        """The result that says how much is used; arrays whose sizes go together share it."""
+        here = self.here
+        if (first, second) not in self.sizes:
+            self.sizes[first, second] = self.add(
+                lambda: here.dim_atom(first), lambda: here.dim_atom(second), f"{name}_size"
+            )
+        return self.sizes[first, second]
+
+    def share(self, one: Box, two: Box) -> bool:
+        """Whether two arrays of one side are, or may be, one that this side made."""
+        others = family(two)
+        return one is two or any(b in others and b.region not in self.here.regions for b in family(one))
+
+    def link_twins(self) -> None:
+        """Two names that share an array on one side only may share it afterwards."""
+        for k, (a, b, one, name) in enumerate(self.made):
+            for c, d, two, _ in self.made[:k]:
+                if one is not two and (self.share(a, c) or self.share(b, d)):
+                    for this, other in ((one.box, two.box), (two.box, one.box)):
+                        boxes = [other, *candidates_of(this)]
+                        bind(this, UnknownAlias(boxes, name, self.here.span()))
+
+    def phi(self, a: StagedArray, b: StagedArray, name: str) -> Any:
+        """Older arrays that the joined one may be."""
+        here, choices, unknown = self.here, [], []
+        for array, flagged in ((a, True), (b, False)):
+            older = [box for box in candidates_of(array.box) if box.region in here.regions]
+            if array.box.region not in here.regions:
+                unknown += older
+            elif older or not self.visible(array) or a.dtype != b.dtype:
+                unknown += [array.box, *older]
+            else:
+                flag = self.test if flagged else here.emit(not_, self.test)
+                choices.append((flag, array.box, array.box.atom, array.chain))
+        if unknown:
+            return UnknownAlias([*unknown, *(choice[1] for choice in choices)], name, here.span())
+        return Phi(choices) if choices else None
+
+    def visible(self, array: StagedArray) -> bool:
+        """Whether a view can be made again behind the branch: from indices that are known there."""
+        inner = {out for region in self.sides for let in region.builder.lets for out in let.outs}
+        for step in array.chain:
+            atoms = step.starts if isinstance(step, Rectangle) else getattr(step, "indices", ())
+            if any(atom in inner for atom in atoms) or not array.writeable:
+                return False
+            if not all(map(self.here.is_bound, getattr(step, "shape", ()))):
+                return False
+        return True
+
+    def partial(self, a: Any, b: Any, name: str) -> Maker:
+        """A variable that one side has not bound (or left None)."""
+        missing = next(
+            v.missing if isinstance(v, Maybe) else v
+            for v in (a, b)
+            if v is None or isinstance(v, (Undefined, Maybe))
+        )
+        if isinstance(a, Undefined) and isinstance(b, Undefined):
+            return lambda outs: a
+        values = [
+            None if v is None or isinstance(v, Undefined) else v.value if isinstance(v, Maybe) else v
+            for v in (a, b)
+        ]
+        shape = values[0] if values[0] is not None else values[1]
+        filled = [self.filler(shape) if v is None else v for v in values]
+        if any(v is None for v in filled):
+            return self.poison(a, b, name)
+        inner = self.merge(filled[0], filled[1], name)
+        if isinstance(missing, Undefined) and missing.label is None:
+            return inner
+        flags = [
+            v.flag if isinstance(v, Maybe) else not (v is None or isinstance(v, Undefined)) for v in (a, b)
+        ]
+        flag = self.merge(flags[0], flags[1], f"{name}_bound")
+        return lambda outs: Maybe(flag(outs), inner(outs), missing)
+
+    def filler(self, shape: Any) -> Any:
+        """Something of the same form, to stand where there is nothing."""
+        found = parts(shape)
+        if found is not None:
+            kind, children, metadata = found
+            made = [self.filler(c) for c in children]
+            if any(m is None for m in made):
+                return None
+            self.filled.append(kind.unflatten(metadata, made))
+            return self.filled[-1]
+        if isinstance(shape, StagedArray):
+            return _Filler(shape.type.dtype, shape.type.dims, self.here)
+        if is_number(shape):
+            dtype, python = joined_number([shape])
+            return _number_filler(self.here, dtype, python)
+        return shape
+
+
+class _Filler(StagedArray):
+    """An array without a value: reading it makes `undefined` in the region that reads."""
+
+    __slots__ = ("_type",)
+
+    def __init__(self, dtype: np.dtype, dims: tuple, here: Session):
+        from metaphrase.core.types import Array
+
+        held = Box.__new__(Box)
+        held.session, held.origin, held.phi, held.handles, held.known = here, None, None, [], None
+        held.atom, held.version, held.region, held.label = None, 0, None, ()  # type: ignore[assignment]
+        super().__init__(held, (), Array(dtype, dims))
+
+    def read(self) -> Atom:
+        return self.session.emit(core_undefined, dtype=self.type.dtype, shape=self.type.dims)
+
+
+def _number_filler(here: Session, dtype: np.dtype, python: type | None) -> Any:
+    from ..values.staged_values import Number
+
+    class Absent(Number):
+        __slots__ = ()
+
+        @property
+        def atom(self) -> Atom:
+            return here.emit(core_undefined, dtype=dtype, shape=())
+
+        @property
+        def dtype(self) -> np.dtype:
+            return dtype
+
+    return Absent(here, None, python)

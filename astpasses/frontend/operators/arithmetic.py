@@ -1,0 +1,416 @@
+"""Operators on staged values: NumPy's promotion for arrays and NumPy scalars, Python's rules for Python
+numbers.
+
+In: two operands, at least one staged. Out: a staged value; broadcasting and conversion are operations of
+the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from metaphrase import ops  # noqa: F401  (declares the primitives)
+from metaphrase.core.build import literal
+from metaphrase.core.dims import Dim, DimLike, dim_max, dim_min
+from metaphrase.core.foreign import Spellings
+from metaphrase.core.ir import Atom
+from metaphrase.core.native import Point
+from metaphrase.core.primitive import REGISTRY, Primitive
+from metaphrase.core.types import is_inexact
+from metaphrase.ops.arithmetic import integer_pow
+from metaphrase.ops.effects import check
+from metaphrase.ops.elementary import sqrt
+from metaphrase.ops.shape import broadcast, reshape
+from metaphrase.ops.weak_integers import is_narrow
+
+from ..staging.session import Session, session
+from ..values.staged_values import Number, Staged, StagedArray
+
+UFUNCS: dict[str, np.ufunc] = {
+    "+": np.add,
+    "-": np.subtract,
+    "*": np.multiply,
+    "/": np.true_divide,
+    "//": np.floor_divide,
+    "%": np.remainder,
+    "**": np.power,
+    "&": np.bitwise_and,
+    "|": np.bitwise_or,
+    "^": np.bitwise_xor,
+    "<<": np.left_shift,
+    ">>": np.right_shift,
+    "<": np.less,
+    "<=": np.less_equal,
+    ">": np.greater,
+    ">=": np.greater_equal,
+    "==": np.equal,
+    "!=": np.not_equal,
+}
+SPELLED: dict[Callable, Primitive] = Spellings(
+    {s: p for p in REGISTRY.values() if isinstance(p.native, Point) for s in p.spellings}
+)
+COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
+WEAK = {
+    bool: np.dtype(bool),
+    int: np.dtype("int64"),
+    float: np.dtype("float64"),
+    complex: np.dtype("complex128"),
+}
+RANK = [bool, int, float, complex]
+
+
+def is_number(value: Any) -> bool:
+    """Python numbers, NumPy scalars, staged numbers."""
+    return isinstance(value, (Number, bool, int, float, complex, np.generic))
+
+
+def weak_type(value: Any) -> type | None:
+    """The Python type of a Python number, staged or not; None for all else."""
+    if isinstance(value, Number):
+        return value.python
+    if isinstance(value, np.generic):
+        return None
+    return next((t for t in RANK if isinstance(value, t)), None)
+
+
+def dtype_of(value: Any) -> Any:
+    """What NumPy's promotion sees: a dtype, or a Python type for weak numbers."""
+    weak = weak_type(value)
+    if weak is not None:
+        return np.dtype(bool) if weak is bool else weak
+    return value.dtype
+
+
+def operand(value: Any) -> Any:
+    """Lists and concrete arrays as staged arrays; all else as it is."""
+    if isinstance(value, (list, tuple)):
+        from ..calls.creation import array_from
+
+        return array_from(value)
+    return session().lift(value) if isinstance(value, np.ndarray) else value
+
+
+def dims_of(value: Any) -> tuple:
+    return value.type.dims if isinstance(value, StagedArray) else ()
+
+
+# --- broadcasting ---
+
+
+def broadcast_dims(shapes: Sequence[tuple]) -> tuple:
+    """NumPy's broadcast of shapes; sizes that can't be compared are checked at run time."""
+    rank = max(map(len, shapes))
+    out: list[DimLike] = []
+    for k in range(rank):
+        column = [s[len(s) - rank + k] for s in shapes if len(s) - rank + k >= 0]
+        wide = [d for d in column if d != 1]
+        if not wide:
+            out.append(1)
+            continue
+        known = next((d for d in wide if isinstance(d, int)), wide[0])
+        for dim in wide:
+            if dim != known and isinstance(dim, int) and isinstance(known, int):
+                shown = " ".join(str(tuple(s)).replace(" ", "") for s in shapes)
+                raise session().shape_error(
+                    f"operands could not be broadcast together with shapes {shown}",
+                    remedy="make the sizes equal, or 1",
+                )
+        out.append(known)
+    return tuple(out)
+
+
+def spread(here: Session, atom: Atom, dims: tuple) -> Atom:
+    """Broadcast an atom to `dims` by NumPy's rule."""
+    have = atom.type.dims
+    if have == dims:
+        return atom
+    offset = len(dims) - len(have)
+    for k, d in enumerate(have):
+        if d != 1 and d != dims[offset + k]:
+            atom = equal_size(here, atom, k, dims[offset + k])
+    keep = [k for k, d in enumerate(have) if d != 1 or dims[offset + k] == 1]
+    if len(keep) != len(have):
+        atom = here.emit(reshape, atom, shape=tuple(atom.type.dims[k] for k in keep))
+    if atom.type.dims == dims:
+        return atom
+    return here.emit(broadcast, atom, shape=dims, axes=tuple(offset + k for k in keep))
+
+
+def equal_size(here: Session, atom: Atom, axis: int, dim: DimLike) -> Atom:
+    """Say that a size is `dim`: by proof, else by a check when the program runs."""
+    from metaphrase.ops.indexing import slice as core_slice
+
+    message = "operands could not be broadcast together: sizes {} and {}"
+    require_equal(here, atom.type.dims[axis], dim, message)
+    dims = tuple(dim if k == axis else d for k, d in enumerate(atom.type.dims))
+    zeros = [literal(0)] * len(dims)
+    return here.emit(core_slice, atom, *zeros, shape=dims, step=(1,) * len(dims))
+
+
+def require_equal(
+    here: Session, have: DimLike, wanted: DimLike, message: str, remedy: str = "", code: str = "shape",
+    exception: str = "ValueError",
+) -> None:
+    """Two sizes are equal: by proof, else by an exception when the program runs. `message` may show them."""
+    from metaphrase.ops.compare import eq
+
+    if isinstance(have - wanted, int):
+        if have != wanted:
+            raise here.shape_error(message.format(have, wanted), remedy=remedy, code=code)
+    elif not here.facts.equal(have, wanted):
+        a, b = here.dim_atom(have), here.dim_atom(wanted)
+        shown = (a, b)[:message.count("{")]
+        here.emit(check, here.emit(eq, a, b), *shown, exception=exception, message=message)
+
+
+def require_count(here: Session, have: DimLike, count: int) -> None:
+    """Refuse to unpack `have` values into another `count` of names, here or when the program runs."""
+    from metaphrase.ops.compare import ge, le
+
+    if isinstance(have, int):
+        said = f"too many values to unpack (expected {count})" if have > count else (
+            f"not enough values to unpack (expected {count}, got {have})")
+        raise ValueError(said)
+    size, wanted = here.dim_atom(have), here.dim_atom(count)
+    for holds, message in (
+        (ge, f"not enough values to unpack (expected {count}, got {{}})"),
+        (le, f"too many values to unpack (expected {count})"),
+    ):
+        shown = (size,)[: message.count("{")]
+        here.emit(check, here.emit(holds, size, wanted), *shown, exception="ValueError", message=message)
+
+
+# --- NumPy's elementwise functions ---
+
+
+def resolve(ufunc: np.ufunc, dtypes: Sequence[Any]) -> tuple:
+    """Input dtypes by NumPy's own resolution, weak numbers as Python types."""
+    if all(isinstance(d, type) for d in dtypes):
+        dtypes = [WEAK[d] for d in dtypes]
+    try:
+        return ufunc.resolve_dtypes((*dtypes, *[None] * ufunc.nout))[: ufunc.nin]
+    except TypeError:
+        shown = ", ".join(d.__name__ if isinstance(d, type) else str(d) for d in dtypes)
+        raise session().dtype_error(
+            f"{ufunc.__name__} does not take operands of type {shown}",
+            remedy="convert the operands with .astype(...)",
+        ) from None
+
+
+def elementwise(
+    primitive: Primitive,
+    values: Sequence[Any],
+    dtypes: Sequence[Any],
+    *,
+    python: type | None = None,
+    always_array: bool = False,
+    **attributes: Any,
+) -> Any:
+    """Convert, broadcast and bind."""
+    here = session()
+    dims = broadcast_dims([dims_of(v) for v in values])
+    atoms = [spread(here, here.atom(v, np.dtype(d)), dims) for v, d in zip(values, dtypes)]
+    out = here.emit(primitive, *atoms, **attributes)
+    return here.array(out) if always_array else here.wrap(out, python)
+
+
+def ufunc(function: np.ufunc, values: Sequence[Any]) -> Any:
+    """Apply a NumPy ufunc that a primitive answers to."""
+    values = [operand(v) for v in values]
+    primitive = SPELLED[function]
+    return elementwise(primitive, values, resolve(function, [dtype_of(v) for v in values]))
+
+
+# --- Python's operators ---
+
+
+def binary(symbol: str, left: Any, right: Any) -> Any:
+    """`left symbol right`."""
+    for value in (left, right):
+        if not isinstance(value, (Staged, bool, int, float, complex, np.generic, np.ndarray, list)):
+            if symbol in ("==", "!="):
+                return symbol == "!="
+            return NotImplemented
+    left, right = operand(left), operand(right)
+    if symbol == "@":
+        from ..calls.call import call_value
+
+        return call_value(np.matmul, (left, right), {})
+    if weak_type(left) is not None and weak_type(right) is not None:
+        from .python_numbers import weak_binary
+
+        return weak_binary(symbol, left, right)
+    if symbol == "**":
+        special = _special_power(left, right)
+        if special is not None:
+            return special
+        if not any(weak_type(v) in (float, complex) for v in (left, right)):
+            return _by_library(symbol, left, right)
+    if symbol in COMPARISONS:
+        kinds = [dtype_of(v) for v in (left, right)]
+        mixed = np.dtype("uint64") in kinds and any(getattr(k, "kind", "") == "i" for k in kinds)
+        if mixed or int in kinds and any(isinstance(k, np.dtype) and is_narrow(k) for k in kinds):
+            return _by_library(symbol, left, right)
+        if symbol not in ("==", "!=") and any(k is complex or getattr(k, "kind", "") == "c" for k in kinds):
+            raise session().dtype_error(
+                f"'{symbol}' of complex numbers is not translated",
+                remedy="compare their real parts or absolute values",
+            )
+    return ufunc(UFUNCS[symbol], (left, right))
+
+
+def _by_library(symbol: str, left: Any, right: Any) -> Any:
+    """What is more than one primitive: the library of `ops` writes it."""
+    from ..calls.library_calls import call_library
+
+    return call_library(UFUNCS[symbol], (left, right), {})
+
+
+def _special_power(base: Any, exponent: Any) -> Any:
+    """x ** 2 as a product, x ** 0.5 as a root, as NumPy does for arrays."""
+    if not isinstance(exponent, (int, float)) or isinstance(exponent, bool) or not hasattr(base, "dtype"):
+        return None
+    kind = base.dtype
+    if exponent == 0.5 and isinstance(base, StagedArray) and is_inexact(kind) and kind.kind != "c":
+        return elementwise(sqrt, [base], [kind])
+    if isinstance(exponent, float) and not (exponent.is_integer() and is_inexact(kind)):
+        return None
+    if kind.kind == "b" or abs(exponent) > 64 or (exponent < 0 and not is_inexact(kind)):
+        return None
+    return elementwise(integer_pow, [base], [kind], exponent=int(exponent))
+
+
+def dim_of(value: Any) -> DimLike | None:
+    """The expression an integer equals, as far as it is known."""
+    if isinstance(value, (bool, np.bool_)):
+        return None
+    if isinstance(value, (int, np.integer)):
+        return int(value)
+    return value.dim if isinstance(value, Number) else None
+
+
+def symbolic(symbol: str, left: Any, right: Any) -> DimLike | None:
+    a, b = dim_of(left), dim_of(right)
+    if a is None or b is None:
+        return None
+    if symbol == "+":
+        return a + b
+    if symbol == "-":
+        return a - b
+    if symbol == "*":
+        return a * b
+    if symbol in ("//", "%") and isinstance(b, int) and b != 0:
+        return a // b if symbol == "//" else a % b
+    return None
+
+
+def dim_binary(here: Session, symbol: str, left: Any, right: Any) -> Any:
+    """Sizes stay sizes: n + 1 is no operation of the program while types can say it."""
+    dim = symbolic(symbol, left, right)
+    if dim is None:
+        return None
+    if isinstance(dim, int):
+        return dim
+    pure = all(not isinstance(v, Number) or v._atom is None for v in (left, right))
+    return Number(here, None, int, dim) if pure and here.is_bound(dim) else None
+
+
+def decide(here: Session, symbol: str, left: Any, right: Any) -> bool | None:
+    """A comparison of sizes or loop indices that holds, or fails, whatever they are."""
+    a, b = dim_of(left), dim_of(right)
+    if a is None or b is None:
+        return None
+    facts = here.facts
+    if symbol in ("==", "!="):
+        if a == b:
+            return symbol == "=="
+        if facts.less(a, b) or facts.less(b, a):
+            return symbol == "!="
+        return None
+    if symbol in (">", ">="):
+        a, b, symbol = b, a, {">": "<", ">=": "<="}[symbol]
+    if symbol == "<":
+        return True if facts.less(a, b) else False if facts.less_equal(b, a) else None
+    return True if facts.less_equal(a, b) else False if facts.less(b, a) else None
+
+
+def unary(name: str, value: Staged) -> Any:
+    """`-x`, `+x`, `~x`, `abs(x)`."""
+    here = session()
+    function = {"neg": np.negative, "pos": np.positive, "invert": np.invert, "abs": np.absolute}[name]
+    if isinstance(value, Number) and value.python is not None:
+        if name == "neg" and value.dim is not None and value._atom is None:
+            dim: DimLike | None = -value.dim
+            return Number(here, None, int, dim) if isinstance(dim, Dim) else dim
+        if name == "invert":
+            return -value - 1
+        kind = int if value.python is bool else value.python
+        if name == "pos":
+            return here.wrap(here.atom(value, WEAK[kind]), kind, value.dim)
+        result = float if kind is complex and name == "abs" else kind
+        dim = None if value.dim is None else -value.dim if name == "neg" else None
+        return here.wrap(here.emit(SPELLED[function], here.atom(value, WEAK[kind])), result, dim)
+    if name == "pos":
+        return here.wrap(here.atom(value))
+    return ufunc(function, (value,))
+
+
+def inplace(symbol: str, target: StagedArray, value: Any) -> StagedArray:
+    """`target op= value`: the array's content changes, its dtype does not."""
+    here = session()
+    result = binary(symbol, target, value)
+    if result is NotImplemented:
+        return result
+    check_castable(here, result, target, symbol)
+    if dims_of(result) != target.type.dims:
+        merged = broadcast_dims([dims_of(result), target.type.dims])
+        if merged != target.type.dims:
+            raise here.shape_error(
+                f"non-broadcastable output operand with shape {target.type.dims} doesn't match the "
+                f"broadcast shape {merged}"
+            )
+    from .indexing import write_view
+
+    write_view(target, spread(here, here.atom(result, target.dtype), target.type.dims))
+    return target
+
+
+def check_castable(here: Session, result: Any, target: StagedArray, symbol: str) -> None:
+    """NumPy refuses `ints += floats`."""
+    have = dtype_of(result)
+    have = WEAK[have] if isinstance(have, type) else have
+    if not np.can_cast(have, target.dtype, "same_kind"):
+        raise here.dtype_error(
+            f"Cannot cast output of '{symbol}=' from {have} to {target.dtype}",
+            remedy=f"make the array {have} first, or write x = x {symbol} ...",
+        )
+
+
+def round_python(value: Staged, digits: int | None) -> Any:
+    """`round(x)`: an int for Python numbers; halves to even."""
+    from ..calls.call import call_value
+
+    if isinstance(value, Number) and value.python is int:
+        return value
+    out = call_value(np.round, (value, digits or 0), {})
+    here = session()
+    if digits is None and isinstance(value, Number):
+        from .python_numbers import to_integer
+
+        return here.wrap(to_integer(here, here.atom(out)), int)
+    return here.wrap(here.atom(out), value.python) if isinstance(value, Number) else out
+
+
+def clamp(here: Session, low: DimLike, dim: DimLike, high: DimLike) -> DimLike:
+    """min(max(dim, low), high), simplified by what is known."""
+    facts = here.facts
+    if facts.less_equal(dim, low):
+        dim = low
+    elif not facts.less_equal(low, dim):
+        dim = dim_max(dim, low)
+    if facts.less_equal(high, dim):
+        return high
+    return dim if facts.less_equal(dim, high) else dim_min(dim, high)

@@ -1,0 +1,397 @@
+"""`x[index]` and `x[index] = value` on staged arrays, with NumPy's meaning: views for basic indices, copies
+else.
+
+In: an array and an index. Out: a view, a scalar or a copy; writes replace the content of the box.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.build import literal
+from metaphrase.core.dims import DimLike
+from metaphrase.core.ir import Atom, Literal
+from metaphrase.ops.arithmetic import add
+from metaphrase.ops.compare import and_, ge, lt, select
+from metaphrase.ops.effects import check
+from metaphrase.ops.indexing import gather, scatter
+from metaphrase.ops.shape import permute, reshape
+from metaphrase.source import SourceError
+
+from ..staging.journal import BoxLocation
+from ..staging.session import Session, session
+from ..staging.signals import BranchRaised
+from ..values.phi import write_through
+from ..values.staged_values import Number, StagedArray
+from ..values.views import Pick, Rectangle, Reshape, view
+from .arithmetic import broadcast_dims, dims_of, is_number, operand, spread
+from .slices import resolve_slice
+
+
+class OutOfBounds(SourceError, IndexError):
+    """An index known to be out of range."""
+
+
+def out_of_bounds(here: Session, index: int, dim: int, axis: int) -> BaseException:
+    """The refusal of such an index; on a path that the program may not take, what that path raises."""
+    message = f"index {index} is out of bounds for axis {axis} with size {dim}"
+    if here.in_region() and not here.attempts:
+        return BranchRaised(IndexError(message), here.span())
+    return OutOfBounds(
+        message, here.span(), remedy=f"the indices of this axis are {-dim} to {dim - 1}" if dim else
+        "the axis has no elements: test its size first", code="index")
+
+
+@dataclass
+class Parsed:
+    """An index cut into one entry a dim: a slice, an integer or an index array; and where new axes go."""
+
+    entries: list[Any]
+    new_axes: list[int]
+
+    @property
+    def advanced(self) -> list[int]:
+        return [k for k, e in enumerate(self.entries) if isinstance(e, StagedArray)]
+
+
+def parse(array: StagedArray, index: Any) -> Parsed:
+    """Spread an index over the dims of `array`."""
+    here = session()
+    items = list(index) if isinstance(index, tuple) else [index]
+    items = [_entry(here, i) for i in items]
+    used = sum(
+        i.ndim if isinstance(i, StagedArray) and i.dtype == bool else 1
+        for i in items
+        if i is not None and i is not Ellipsis
+    )
+    if used > array.ndim:
+        raise OutOfBounds(
+            f"too many indices for array: array is {array.ndim}-dimensional, but {used} were indexed",
+            here.span(),
+            remedy=f"give at most {array.ndim}, or make an axis with numpy.newaxis",
+            code="index",
+        )
+    if sum(i is Ellipsis for i in items) > 1:
+        raise OutOfBounds(
+            "an index can only have a single ellipsis", here.span(), remedy="leave one out", code="index"
+        )
+    if Ellipsis not in [i if i is Ellipsis else 0 for i in items]:
+        items.append(Ellipsis)
+    entries: list[Any] = []
+    new_axes: list[int] = []
+    for item in items:
+        if item is Ellipsis:
+            entries += [slice(None)] * (array.ndim - used)
+        elif item is None:
+            new_axes.append(len(entries))
+        elif isinstance(item, StagedArray) and item.dtype == bool:
+            from .masks import positions
+
+            entries += positions(here, array, item, len(entries))
+        else:
+            entries.append(item)
+    return Parsed(entries, new_axes)
+
+
+def _entry(here: Session, item: Any) -> Any:
+    if item is None or item is Ellipsis or isinstance(item, slice):
+        return item
+    if isinstance(item, (bool, np.bool_)):
+        raise here.dtype_error("an index that is a single bool is not supported", remedy="use `if`")
+    if isinstance(item, (int, np.integer)):
+        return int(item)
+    if isinstance(item, Number):
+        if item.dtype.kind not in "iu":
+            raise OutOfBounds(
+                "only integers, slices (`:`), ellipsis (`...`), numpy.newaxis (`None`) and integer or "
+                f"boolean arrays are valid indices, not a {item.dtype} scalar",
+                here.span(),
+                remedy="make it an integer: int(...)",
+                code="index",
+            )
+        return item
+    array = operand(item)
+    if not isinstance(array, StagedArray) or array.dtype.kind not in "iub":
+        raise OutOfBounds(
+            f"arrays used as indices must be of integer (or boolean) type, not {item!r}",
+            here.span(),
+            remedy="make it integers: .astype(int), or int(...)",
+            code="index",
+        )
+    return here.wrap(array.read()) if array.ndim == 0 else array
+
+
+# --- basic indices ---
+
+
+def position(here: Session, index: Any, dim: DimLike, axis: int) -> Atom:
+    """An integer index as an atom in 0 .. dim - 1: wrapped if it may be negative, checked unless it is
+    known to fit."""
+    known = index if isinstance(index, int) else index.dim
+    facts = here.facts
+    if isinstance(index, int) and isinstance(dim, int) and not -dim <= index < dim:
+        raise out_of_bounds(here, index, dim, axis)
+    if isinstance(index, int) and index < 0:
+        if not facts.less_equal(-index, dim):
+            _check_bounds(here, here.dim_atom(dim + index), dim, axis, literal(index))
+        return here.dim_atom(dim + index)
+    atom = literal(index) if isinstance(index, int) else here.atom(index, np.dtype("int64"))
+    if known is not None and facts.less_equal(0, known):
+        if not facts.less(known, dim):
+            _check_bounds(here, atom, dim, axis, atom, low=False)
+        return atom
+    if known is not None and facts.less(known, 0):
+        wrapped = here.emit(add, atom, here.dim_atom(dim))
+        if not facts.less_equal(0, known + dim):
+            _check_bounds(here, wrapped, dim, axis, atom, high=False)
+        return wrapped
+    size = here.dim_atom(dim)
+    negative = here.emit(lt, atom, literal(0))
+    wrapped = here.emit(select, negative, here.emit(add, atom, size), atom)
+    _check_bounds(here, wrapped, dim, axis, atom)
+    return wrapped
+
+
+def _check_bounds(
+    here: Session, atom: Atom, dim: DimLike, axis: int, shown: Atom, low: bool = True, high: bool = True
+) -> None:
+    tests = []
+    if low:
+        tests.append(here.emit(ge, atom, literal(0)))
+    if high:
+        tests.append(here.emit(lt, atom, here.dim_atom(dim)))
+    ok = tests[0] if len(tests) == 1 else here.emit(and_, *tests)
+    here.emit(
+        check,
+        ok,
+        shown,
+        here.dim_atom(dim),
+        exception="IndexError",
+        message=f"index {{}} is out of bounds for axis {axis} with size {{}}",
+    )
+
+
+def basic(array: StagedArray, parsed: Parsed) -> StagedArray:
+    """The view that integers, slices and new axes pick."""
+    here = session()
+    dims, entries = array.type.dims, parsed.entries
+    integers = [k for k, e in enumerate(entries) if not isinstance(e, slice)]
+    cut = [k for k, e in enumerate(entries) if isinstance(e, slice) and e != slice(None)]
+    out = array
+    if not cut and integers:
+        out = view(
+            out, Pick(tuple(position(here, entries[k], dims[k], k) for k in integers), tuple(integers))
+        )
+        left = [k for k in range(len(dims)) if k not in integers]
+    elif cut:
+        starts: list[Atom] = []
+        shape: list[DimLike] = []
+        step: list[int] = []
+        for k, (entry, dim) in enumerate(zip(entries, dims)):
+            if isinstance(entry, slice):
+                first, length, stride = resolve_slice(here, entry, dim)
+            else:
+                first, length, stride = position(here, entry, dim, k), 1, 1
+            starts.append(first)
+            shape.append(length)
+            step.append(stride)
+        out = view(out, Rectangle(tuple(starts), tuple(shape), tuple(step)))
+        left = [k for k in range(len(dims)) if k not in integers]
+        if integers and not parsed.new_axes:
+            return view(out, Reshape(tuple(shape[k] for k in left)))
+        dims = tuple(shape)
+    else:
+        left = list(range(len(dims)))
+    if parsed.new_axes or (cut and integers):
+        final: list[DimLike] = []
+        for k in range(len(entries) + 1):
+            final += [1] * parsed.new_axes.count(k)
+            if k in left:
+                final.append(dims[k])
+        out = view(out, Reshape(tuple(final)))
+    return out
+
+
+def get_item(array: StagedArray, index: Any) -> Any:
+    """`array[index]`."""
+    parsed = parse(array, index)
+    if parsed.advanced:
+        return _get_advanced(array, parsed)
+    out = basic(array, parsed)
+    scalar = (
+        out.ndim == 0
+        and not isinstance(index, type(Ellipsis))
+        and not (isinstance(index, tuple) and (Ellipsis in [i for i in index if i is Ellipsis]))
+    )
+    return session().wrap(out.read()) if scalar else out
+
+
+# --- integer arrays ---
+
+
+@dataclass
+class Advanced:
+    """What is left to do once slices are views: gather along `axes`, then move the new dims to `target`."""
+
+    base: StagedArray
+    indices: tuple[Atom, ...]
+    axes: tuple[int, ...]
+    dims: tuple
+    target: int
+    new_axes: list[int]
+
+
+def _advanced(array: StagedArray, parsed: Parsed) -> Advanced:
+    here = session()
+    entries = parsed.entries
+    picked = [k for k, e in enumerate(entries) if not isinstance(e, slice)]
+    slices = Parsed([e if isinstance(e, slice) else slice(None) for e in entries], [])
+    base = basic(array, slices)
+    dims = broadcast_dims([dims_of(entries[k]) for k in picked])
+    indices = tuple(spread(here, _positions(here, entries[k], array.type.dims[k], k), dims) for k in picked)
+    adjacent = picked == list(range(picked[0], picked[0] + len(picked)))
+    return Advanced(base, indices, tuple(picked), dims, picked[0] if adjacent else 0, parsed.new_axes)
+
+
+def _positions(here: Session, index: Any, dim: DimLike, axis: int) -> Atom:
+    """An index array (or integer) in 0 .. dim - 1."""
+    if not isinstance(index, StagedArray):
+        return position(here, index, dim, axis)
+    known = index.box.known if not index.chain else None
+    if index.box.origin == "positions":
+        return index.read()
+    if known is not None and known.size and isinstance(dim, int):
+        if not (-dim <= known.min() and known.max() < dim):
+            bad = int(known.min() if known.min() < -dim else known.max())
+            raise out_of_bounds(here, bad, dim, axis)
+        if known.min() >= 0:
+            return here.atom(index, np.dtype("int64"))
+    atom = here.atom(index, np.dtype("int64"))
+    dims = atom.type.dims
+    size, zero = spread(here, here.dim_atom(dim), dims), spread(here, literal(0), dims)
+    wrapped = here.emit(select, here.emit(lt, atom, zero), here.emit(add, atom, size), atom)
+    ok = here.emit(and_, here.emit(ge, wrapped, zero), here.emit(lt, wrapped, size))
+    here.emit(
+        check,
+        ok,
+        atom,
+        size,
+        exception="IndexError",
+        message=f"index {{}} is out of bounds for axis {axis} with size {{}}",
+    )
+    return wrapped
+
+
+def _get_advanced(array: StagedArray, parsed: Parsed) -> StagedArray:
+    here = session()
+    plan = _advanced(array, parsed)
+    out = here.emit(gather, plan.base.read(), *plan.indices, axes=plan.axes)
+    out = _moved(here, out, len(plan.dims), plan.target)
+    if plan.new_axes:
+        raise here.dtype_error(
+            "a new axis beside an index array is not supported", remedy="index in two steps"
+        )
+    return here.wrap(out)
+
+
+def _moved(here: Session, atom: Atom, count: int, target: int) -> Atom:
+    """Move the first `count` dims behind the next `target` ones."""
+    if target == 0 or count == 0:
+        return atom
+    rank = atom.type.ndim
+    return here.emit(
+        permute, atom, axes=(*range(count, count + target), *range(count), *range(count + target, rank))
+    )
+
+
+def _moved_back(here: Session, atom: Atom, count: int, target: int) -> Atom:
+    if target == 0 or count == 0:
+        return atom
+    rank = atom.type.ndim
+    return here.emit(
+        permute, atom, axes=(*range(target, target + count), *range(target), *range(target + count, rank))
+    )
+
+
+# --- writing ---
+
+
+def set_item(array: StagedArray, index: Any, value: Any) -> None:
+    """`array[index] = value`."""
+    here = session()
+    value = operand(value)
+    mask = operand(index) if isinstance(index, (np.ndarray, StagedArray)) else None
+    if isinstance(mask, StagedArray) and mask.dtype == bool and mask.ndim > 0:
+        from .masks import store_mask
+
+        store_mask(here, array, mask, value)
+        return
+    parsed = parse(array, index)
+    if parsed.advanced:
+        plan = _advanced(array, parsed)
+        base = plan.base.read()
+        rest = tuple(d for k, d in enumerate(plan.base.type.dims) if k not in plan.axes)
+        shape = (*rest[: plan.target], *plan.dims, *rest[plan.target :])
+        atom = _fit(here, value, shape, array.dtype)
+        atom = _moved_back(here, atom, len(plan.dims), plan.target)
+        write_view(plan.base, here.emit(scatter, base, atom, *plan.indices, axes=plan.axes))
+        return
+    target = basic(array, parsed)
+    if isinstance(value, StagedArray) and value.box is target.box and value.chain == target.chain:
+        return
+    write_view(target, _fit(here, value, target.type.dims, array.dtype))
+
+
+def _fit(here: Session, value: Any, shape: Sequence[DimLike], dtype: np.dtype) -> Atom:
+    """A value to be stored: converted, leading 1s dropped, broadcast."""
+    if not isinstance(value, StagedArray) and not is_number(value):
+        raise here.dtype_error(f"a {type(value).__name__} can't be stored into an array of {dtype}")
+    atom = here.atom(value, dtype)
+    shape = tuple(shape)
+    dims = atom.type.dims
+    while len(dims) > len(shape) and dims[0] == 1:
+        dims = dims[1:]
+    if dims != atom.type.dims:
+        atom = here.emit(reshape, atom, shape=dims)
+    fits = len(dims) <= len(shape) and all(
+        d == 1 or d == s or not (isinstance(d, int) and isinstance(s, int))
+        for d, s in zip(reversed(dims), reversed(shape))
+    )
+    if not fits:
+        raise here.shape_error(
+            f"could not broadcast input array from shape {dims} into shape {shape}",
+            remedy="store a number, or an array whose sizes are those of the place, or 1",
+        )
+    return spread(here, atom, shape)
+
+
+def write_view(target: StagedArray, value: Atom) -> None:
+    """Put a new value into a view; everything that shares its box sees it."""
+    here = session()
+    if target.session is not here:
+        raise here.dtype_error(
+            "a function under grad, vmap or a nested jit stores into an array from outside it",
+            remedy="return the new value, or copy the array inside the function first",
+        )
+    if not target.writeable:
+        raise ValueError("assignment destination is read-only")
+    box = target.box
+    here.refresh(box)
+    name = getattr(box.atom, "name", None)
+    value = write_through(here, box.atom, target.chain, value)
+    if name and not isinstance(value, Literal) and target.chain:
+        value.name = name
+    write_box(here, box, value)
+
+
+def write_box(here: Session, box: Any, atom: Atom) -> None:
+    """Replace the content of a box."""
+    location = BoxLocation(box)
+    here.journal.note(location)
+    location.write(atom)
+    if box.phi is not None:
+        box.phi.written(here, box)

@@ -1,0 +1,165 @@
+"""Boolean masks as indices.
+
+In: an array and a bool array. Out: for reading, the positions of the true elements (their number is a new
+size); for writing, an elementwise choice.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.build import literal
+from metaphrase.core.dims import product
+from metaphrase.ops.arithmetic import max_, sub
+from metaphrase.ops.compare import eq, not_, select
+from metaphrase.ops.effects import check
+from metaphrase.ops.indexing import gather
+from metaphrase.ops.indexing import slice as core_slice
+from metaphrase.ops.reduce import reduce_sum
+from metaphrase.ops.scan import cumsum
+from metaphrase.ops.shape import broadcast, convert, reshape
+from metaphrase.ops.sorting import argsort
+from metaphrase.ops.structure import pad
+
+from ..staging.session import Session
+from ..values.staged_values import Box, Number, StagedArray
+from .arithmetic import equal_size, require_equal
+
+_i64 = np.dtype("int64")
+
+
+_UNEQUAL = (
+    "NumPy boolean array indexing assignment cannot assign {} input values to the {} output values "
+    "where the mask is true"
+)
+
+
+def positions(here: Session, array: StagedArray, mask: StagedArray, axis: int) -> list[StagedArray]:
+    """Index arrays of the true elements, one for each dim of the mask."""
+    dims = mask.type.dims
+    require_fit(here, array, mask, axis)
+    atom = here.emit(reshape, mask.read(), shape=(product(dims),)) if len(dims) != 1 else mask.read()
+    total = here.emit(reduce_sum, here.emit(convert, atom, dtype=_i64), axes=(0,))
+    total.name = "count"
+    count = here.as_dim(Number(here, total, int))
+    if not isinstance(count, int) and count.is_sym:
+        here.facts.learn(count.name, 0, product(dims))
+    order = here.emit(argsort, here.emit(not_, atom), axis=0)
+    flat = here.emit(core_slice, order, literal(0), shape=(count,), step=(1,))
+    out, rest = [], StagedArray(Box(here, flat))
+    for k in range(len(dims)):
+        below = here.size(product(dims[k + 1 :]))
+        index = rest // below if k < len(dims) - 1 else rest
+        out.append(StagedArray(Box(here, here.atom(index, _i64), origin="positions")))
+        if k < len(dims) - 1:
+            rest = rest % below
+    return out
+
+
+def require_fit(here: Session, array: StagedArray, mask: StagedArray, axis: int = 0) -> None:
+    """A mask has the sizes of the axes that it picks from: known, or checked when the program runs."""
+    for k, (have, size) in enumerate(zip(array.type.dims[axis:], mask.type.dims), axis):
+        message = (
+            f"boolean index did not match indexed array along axis {k}; size of axis is {{}} but size of "
+            f"corresponding boolean axis is {{}}"
+        )
+        if isinstance(have, int) and isinstance(size, int) and have != size:
+            raise IndexError(message.format(have, size))
+        require_equal(here, have, size, message, exception="IndexError")
+
+
+def nonzero(here: Session, array: StagedArray) -> tuple:
+    """`np.nonzero`."""
+    mask: Any = array if array.dtype == bool else array != 0
+    out = positions(here, mask, mask, 0)
+    return tuple(StagedArray(Box(here, index.read())) for index in out)
+
+
+def update_mask(array: StagedArray, index: Any, symbol: str, value: Callable[[], Any]) -> bool:
+    """`array[mask] op= value` without picking, where `value` is a scalar. False where that does not apply."""
+    from .arithmetic import binary, is_number, operand
+
+    mask = operand(index) if isinstance(index, (np.ndarray, StagedArray)) else None
+    if not isinstance(mask, StagedArray) or mask.dtype != bool or mask.ndim == 0:
+        return False
+    given = value()
+    here = array.session
+    if is_number(given):
+        new = binary(symbol, array, given)
+        from .arithmetic import check_castable
+
+        check_castable(here, new, array, symbol)
+        store_mask(here, array, mask, _Whole(here, new, array))
+        return True
+    array[mask] = binary(symbol, array[mask], given)
+    return True
+
+
+class _Whole:
+    """A value for every element of an array, of which a mask picks."""
+
+    def __init__(self, here: Session, value: Any, array: StagedArray):
+        self.atom = here.atom(value, array.dtype)
+
+
+def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any) -> None:
+    """`array[mask] = value`."""
+    from .indexing import write_view
+
+    dims = array.type.dims
+    require_fit(here, array, mask)
+    if mask.type.dims != dims[: mask.ndim]:  # sizes that were just checked to be equal
+        atom = mask.read()
+        for k, size in enumerate(dims[: mask.ndim]):
+            atom = equal_size(here, atom, k, size) if atom.type.dims[k] != size else atom
+        mask = StagedArray(Box(here, atom))
+    test = _over(here, mask.read(), dims, mask.ndim)
+    if isinstance(value, _Whole):
+        write_view(array, here.emit(select, test, value.atom, array.read()))
+        return
+    atom = here.atom(value, array.dtype)
+    rest = dims[mask.ndim :]
+    if atom.type.ndim > len(rest):
+        ranks = ranks_of(here, mask)
+        ranks = here.emit(
+            sub,
+            here.emit(cumsum, ranks, axis=0, reverse=False),
+            here.emit(broadcast, literal(1), shape=ranks.type.dims, axes=()),
+        )
+        ranks = here.emit(max_, ranks, here.emit(broadcast, literal(0), shape=ranks.type.dims, axes=()))
+        if atom.type.dims[0] == 1:
+            from .arithmetic import spread
+
+            new = spread(here, here.emit(reshape, atom, shape=atom.type.dims[1:]), dims)
+        else:
+            count = here.emit(reduce_sum, ranks_of(here, mask), axes=(0,))
+            given = atom.type.dims[0]
+            here.emit(check, here.emit(eq, count, here.dim_atom(given)), here.dim_atom(given), count,
+                      exception="ValueError", message=_UNEQUAL)
+            if not here.facts.less(0, given):  # of no values none is taken, but the first is looked at
+                none = (0,) * atom.type.ndim
+                more = (1, *none[1:])
+                atom = here.emit(pad, atom, literal(0, atom.type.dtype), low=none, high=more, interior=none)
+            new = here.emit(gather, atom, ranks, axes=(0,))
+            new = here.emit(reshape, new, shape=dims) if new.type.dims != dims else new
+    else:
+        from .arithmetic import spread
+
+        new = spread(here, atom, dims)
+    write_view(array, here.emit(select, test, new, array.read()))
+
+
+def ranks_of(here: Session, mask: StagedArray) -> Any:
+    """A mask as a row of 0 and 1."""
+    row = here.emit(convert, mask.read(), dtype=_i64)
+    return row if mask.ndim == 1 else here.emit(reshape, row, shape=(product(mask.type.dims),))
+
+
+def _over(here: Session, mask: Any, dims: tuple, rank: int) -> Any:
+    """A mask of the leading dims, repeated over the rest."""
+    if rank == len(dims):
+        return mask
+    return here.emit(broadcast, mask, shape=dims, axes=tuple(range(rank)))

@@ -1,0 +1,270 @@
+"""Users' classes: their operators and protocols are staged like any function they write.
+
+In: an operator and its operands, a context manager, an iterable, an attribute. Out: what Python would give;
+methods that the user wrote (`__add__`, `__lt__`, `__enter__`, `__iter__`, `__setitem__`, ...) are called
+through the stager, so that they may branch on staged values.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import operator
+import types
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from metaphrase.source import UnsupportedError
+
+from ..flow.gathering import refuse_read
+from ..rewrite.plain import OPERATORS
+from ..staging.session import Region, Session, session
+from ..staging.signals import BranchRaised, StagerSignal
+from ..values.staged_values import Number, Staged, StagedArray
+
+_DUNDERS = {
+    **{s: (f"__{n}__", f"__r{n}__") for s, n in (
+        ("+", "add"), ("-", "sub"), ("*", "mul"), ("/", "truediv"), ("//", "floordiv"), ("%", "mod"),
+        ("**", "pow"), ("@", "matmul"), ("&", "and"), ("|", "or"), ("^", "xor"), ("<<", "lshift"),
+        (">>", "rshift"))},
+    "<": ("__lt__", "__gt__"), "<=": ("__le__", "__ge__"), ">": ("__gt__", "__lt__"),
+    ">=": ("__ge__", "__le__"), "==": ("__eq__", "__eq__"), "!=": ("__ne__", "__ne__"),
+}
+_UNARY: dict[str, tuple[Callable, str]] = {
+    "-": (operator.neg, "__neg__"), "+": (operator.pos, "__pos__"), "~": (operator.invert, "__invert__")
+}
+_KNOWN = {Number, StagedArray, int, float, bool, complex, str, np.ndarray, np.float64, np.int64, type(None)}
+_ORDER = ("<", "<=", ">", ">=")
+
+
+def written(value: Any, name: str) -> types.FunctionType | None:
+    """The method of a user's class that answers to a special name."""
+    kind = type(value)
+    if kind in _KNOWN:
+        return None
+    method = getattr(kind, name, None)
+    if not isinstance(method, types.FunctionType) or method.__code__.co_filename == "<string>":
+        return None
+    from ..calls.call import is_native
+
+    return None if is_native(method.__module__ or "") or isinstance(value, Staged) else method
+
+
+def call_written(method: Any, *args: Any) -> Any:
+    from ..calls.call import call_value
+
+    return call_value(method, args, {})
+
+
+# --- operators ---
+
+
+def operate(symbol: str, left: Any, right: Any) -> Any:
+    """`left symbol right`."""
+    if type(left) in _KNOWN and type(right) in _KNOWN:
+        return OPERATORS[symbol](left, right)
+    for value in (left, right):
+        if type(value) is list:
+            refuse_read(session(), value)
+    forward, backward = _DUNDERS[symbol]
+    mine, theirs = written(left, forward), written(right, backward)
+    if mine is None and theirs is None:
+        return _compared(symbol, left, right) if symbol in _ORDER or symbol[-1] == "=" else \
+            OPERATORS[symbol](left, right)
+    attempts = [(mine or getattr(type(left), forward, None), left, right)]
+    attempts.append((theirs or getattr(type(right), backward, None), right, left))
+    if isinstance(left, Staged) or type(left) is not type(right) and issubclass(type(right), type(left)):
+        attempts.reverse()
+    for method, one, other in attempts:
+        if method is None:
+            continue
+        is_written = isinstance(method, types.FunctionType) and not isinstance(one, Staged)
+        made = call_written(method, one, other) if is_written else method(one, other)
+        if made is not NotImplemented:
+            return made
+    return OPERATORS[symbol](left, right)
+
+
+def _compared(symbol: str, left: Any, right: Any) -> Any:
+    """Comparisons of containers go by their items, and of dataclasses by their fields."""
+    from ..calls.call import has_staged
+    from ..flow.branches import lazily
+    from ..staging.operations import negated
+
+    if symbol == "!=" and (written(left, "__eq__") or written(right, "__eq__")):
+        return negated(operate("==", left, right))
+    kind = type(left)
+    if kind is not type(right):
+        return OPERATORS[symbol](left, right)
+    if dataclasses.is_dataclass(kind):
+        made = getattr(kind, _DUNDERS[symbol][0], None)
+        if isinstance(made, types.FunctionType) and made.__code__.co_filename == "<string>":
+            names = [f.name for f in dataclasses.fields(kind) if f.compare]
+            left, right = (tuple(getattr(v, n) for n in names) for v in (left, right))
+    if not isinstance(left, (tuple, list)) or not (has_staged(left) or has_staged(right)):
+        return OPERATORS[symbol](left, right)
+    if symbol in ("==", "!="):
+        same: Any = len(left) == len(right)
+        for a, b in zip(left, right) if same else ():
+            same = lazily("and", same, functools.partial(operate, "==", a, b))
+        return same if symbol == "==" else negated(same)
+    if not left or not right:
+        return OPERATORS[symbol](len(left), len(right))
+    strict = symbol[0]
+    return lazily(
+        "or",
+        operate(strict, left[0], right[0]),
+        lambda: lazily("and", operate("==", left[0], right[0]), lambda: operate(symbol, left[1:], right[1:])),
+    )
+
+
+def unary(symbol: str, value: Any) -> Any:
+    """`-value`, `+value`, `~value`."""
+    operation, name = _UNARY[symbol]
+    method = written(value, name)
+    return operation(value) if method is None else call_written(method, value)
+
+
+def inplace(symbol: str, old: Any, value: Any, operation: Callable) -> Any:
+    """`old symbol= value`, the new value of `old`."""
+    if type(old) in _KNOWN and type(value) in _KNOWN:
+        return operation(old, value)
+    method = written(old, "__i" + _DUNDERS[symbol][0][2:])
+    if method is not None:
+        made = call_written(method, old, value)
+        if made is not NotImplemented:
+            return made
+    if any(written(old, n) or written(value, n) for n in _DUNDERS[symbol]):
+        return operate(symbol, old, value)
+    return operation(old, value)
+
+
+# --- with, for ---
+
+
+def refuse_late_effects(here: Session, region: Region, began: int, start: int, what: str) -> None:
+    """What fails when the program runs ends it there: a `finally` that prints comes too late."""
+    lets = region.builder.lets
+    late = region is here.region and _any_effect(lets[start:], "ordered")
+    if late and _any_effect(lets[began:start], "failing"):
+        raise UnsupportedError(
+            f"{what} prints, and what stands before it may fail when the program runs",
+            here.span(),
+            code="finally",
+            remedy="print before, or test for the case that fails",
+        )
+
+
+def _any_effect(lets: Any, kind: str) -> bool:
+    return any(
+        let.primitive.effect == kind or any(_any_effect(f.lets, kind) for f in let.regions()) for let in lets
+    )
+
+
+class Managed:
+    """A user's context manager whose `__enter__` and `__exit__` are staged."""
+
+    def __init__(self, manager: Any):
+        self.manager = manager
+
+    def __enter__(self) -> Any:
+        here = session()
+        self.began = (here.region, len(here.region.builder.lets))
+        return call_written(type(self.manager).__enter__, self.manager)
+
+    def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        leave = type(self.manager).__exit__
+        if isinstance(error, BranchRaised) and not error.told:
+            told = error.exception
+            if call_written(leave, self.manager, type(told), told, None):
+                session().refuse_in_attempt(f"a {type(told).__name__} that may be raised at run time")
+                return True
+            return False
+        if isinstance(error, StagerSignal):
+            return leave(self.manager, kind, error, trace)
+        here = session()
+        start = len(here.region.builder.lets)
+        made = call_written(leave, self.manager, kind, error, trace)
+        refuse_late_effects(here, *self.began, start, "`__exit__`")
+        return made
+
+
+def managed(value: Any) -> Any:
+    """What `with` enters."""
+    return Managed(value) if written(value, "__enter__") and written(value, "__exit__") else value
+
+
+def steps(iterator: Any) -> Iterator:
+    """The items of a user's iterator."""
+    method = type(iterator).__next__
+    while True:
+        try:
+            item = call_written(method, iterator)
+        except StopIteration:
+            return
+        except BranchRaised as raised:
+            if raised.told or not isinstance(raised.exception, StopIteration):
+                raise
+            return
+        yield item
+
+
+def iterated(value: Any) -> Any:
+    """What a `for` runs over, for users' iterables."""
+    method = written(value, "__iter__")
+    if method is not None:
+        value = call_written(method, value)
+    return steps(value) if written(value, "__next__") else value
+
+
+# --- attributes ---
+
+
+def attribute(here: Session, target: Any, name: str) -> tuple[bool, Any]:
+    """Attributes that users' code computes: (True, value), or (False, None) for those that are just there."""
+    kind = type(target)
+    computed = _found_in(kind, name)
+    if isinstance(computed, property) and isinstance(computed.fget, types.FunctionType):
+        return True, call_written(computed.fget, target)
+    if isinstance(computed, functools.cached_property) and name not in getattr(target, "__dict__", ()):
+        from ..staging.journal import AttributeLocation
+
+        value = call_written(computed.func, target)
+        if here.is_fresh(target, 0):
+            here.journal.note(AttributeLocation(target, name))
+            target.__dict__[name] = value
+        return True, value
+    if computed is not None and written(computed, "__get__") and not isinstance(target, type):
+        if written(computed, "__set__") or name not in getattr(target, "__dict__", ()):
+            return True, call_written(type(computed).__get__, computed, target, kind)
+    method = written(target, "__getattr__")
+    if method is not None and computed is None:
+        try:
+            object.__getattribute__(target, name)
+        except AttributeError:
+            return True, call_written(method, target, name)
+    return False, None
+
+
+def set_attribute(target: Any, name: str, value: Any) -> bool:
+    """Whether a user's property, descriptor or `__setattr__` took the value."""
+    computed = _found_in(type(target), name)
+    if isinstance(computed, property) and isinstance(computed.fset, types.FunctionType):
+        call_written(computed.fset, target, value)
+        return True
+    if computed is not None and written(computed, "__set__"):
+        call_written(type(computed).__set__, computed, target, value)
+        return True
+    method = written(target, "__setattr__")
+    if method is not None:
+        call_written(method, target, name, value)
+    return method is not None
+
+
+def _found_in(kind: type, name: str) -> Any:
+    for base in kind.__mro__:
+        if name in base.__dict__:
+            return base.__dict__[name]
+    return None

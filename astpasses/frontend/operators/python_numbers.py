@@ -1,0 +1,253 @@
+"""Arithmetic of staged Python numbers, by Python's own rules, which differ from NumPy's.
+
+In: an operator and two Python numbers, at least one staged. Out: a staged Python number, and checks for what
+Python raises. Python's ints have no limit and the program's have 64 bits: what may leave them is checked and
+raises OverflowError. A sum with a size, a loop index or a constant below 2**31 is not checked.
+
+    weak_binary("/", k, 2)      # k: a staged int; a float
+    k * m                       # check: |float(k) * float(m)| < 2**63
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.build import literal
+from metaphrase.core.dims import symbols
+from metaphrase.core.ir import Atom
+from metaphrase.ops.arithmetic import abs_, integer_pow, mul
+from metaphrase.ops.compare import and_, eq, ge, lt, ne, or_
+from metaphrase.ops.effects import check
+from metaphrase.ops.elementary import floor
+from metaphrase.ops.shape import convert
+
+from ..staging.knowledge import relate
+from ..staging.session import Session, session
+from ..values.staged_values import Number
+from .arithmetic import (
+    COMPARISONS,
+    RANK,
+    SPELLED,
+    UFUNCS,
+    WEAK,
+    decide,
+    dim_binary,
+    dim_of,
+    symbolic,
+    weak_type,
+)
+
+_i64, _f64 = WEAK[int], WEAK[float]
+_SMALL = 2**31
+# Products are compared as floats: the bound keeps clear of their rounding.
+_LIMIT = float(2**63 - 2**13)
+_TOO_LARGE = "the result of '{symbol}' does not fit in 64 bits, all that Python ints have when translated"
+
+
+def weak_binary(symbol: str, left: Any, right: Any) -> Any:
+    """Both are Python numbers: Python's own rules, with staged operands."""
+    here = session()
+    kinds: Any = weak_type(left), weak_type(right)
+    kind = RANK[max(map(RANK.index, kinds))]
+    if kind is int and symbol in "+-*//%" and symbol != "/":
+        found = dim_binary(here, symbol, left, right)
+        if found is not None:
+            return found
+        if isinstance(right, int) and (symbol in "+-" and right == 0 or symbol in ("*", "//") and right == 1):
+            return left if kinds[0] is int else +left
+        if isinstance(left, int) and (symbol == "+" and left == 0 or symbol == "*" and left == 1):
+            return right if kinds[1] is int else +right
+    _check_operands(here, symbol, kind, kinds)
+    result = kind
+    if symbol in COMPARISONS:
+        result = bool
+        if kind is int and (decided := decide(here, symbol, left, right)) is not None:
+            return decided
+    elif symbol == "/":
+        kind = result = float if kind in (bool, int) else kind
+    elif kind is bool and symbol not in "&|^":
+        kind = result = int
+    if symbol in ("/", "//", "%"):
+        _check_divisor(here, right, kind, symbol)
+    if symbol == "**":
+        return _weak_power(here, left, right)
+    a, b = here.atom(left, WEAK[kind]), here.atom(right, WEAK[kind])
+    if symbol in ("<<", ">>"):
+        _require(here, here.emit(ge, b, literal(0)), "ValueError", "negative shift count")
+    out = here.emit(SPELLED[UFUNCS[symbol]], a, b)
+    if symbol in COMPARISONS and kind is int:
+        relate(here, out, symbol, dim_of(left), dim_of(right))
+    if result is int:
+        _check_fits(here, symbol, (left, a), (right, b), out)
+    return here.wrap(out, result, dim=symbolic(symbol, left, right) if result is int else None)
+
+
+def _check_operands(here: Session, symbol: str, kind: type, kinds: tuple) -> None:
+    """Operators that Python does not have for these types."""
+    ordered = symbol in ("<", "<=", ">", ">=")
+    bits = symbol in ("<<", ">>", "&", "|", "^")
+    if kind is complex and (symbol in ("//", "%") or ordered) or bits and kind not in (bool, int):
+        names = " and ".join(f"'{k.__name__}'" for k in kinds)
+        raise here.dtype_error(
+            f"'{symbol}' is not defined for {names}",
+            remedy="convert the numbers with int(...), or take their real parts",
+        )
+
+
+def _require(here: Session, ok: Atom, exception: str, message: str, *values: Atom) -> None:
+    here.emit(check, ok, *values, exception=exception, message=message)
+
+
+def _check_divisor(here: Session, divisor: Any, kind: type, symbol: str) -> None:
+    """Python numbers divided by zero raise."""
+    if not isinstance(divisor, Number):
+        if not divisor:
+            raise ZeroDivisionError(
+                {
+                    "/": "division by zero",
+                    "//": "integer division or modulo by zero",
+                    "%": "integer modulo by zero",
+                }[symbol]
+            )
+        return
+    if divisor.dim is not None and (here.facts.less(0, divisor.dim) or here.facts.less(divisor.dim, 0)):
+        return
+    atom = here.atom(divisor)
+    message = "division by zero" if symbol == "/" else "integer division or modulo by zero"
+    if kind is float:
+        message = "float division by zero" if symbol == "/" else "float modulo"
+    nonzero = here.emit(ne, atom, literal(0, atom.type.dtype))
+    _require(here, nonzero, "ZeroDivisionError", message)
+
+
+# --- 64 bits ---
+
+
+def _is_small(here: Session, value: Any) -> bool:
+    """Sizes, loop indices, bools and small constants: sums with them do not leave 64 bits. A variable that
+    a loop carries counts if a test bounds it where it is used, as `while i < n` does."""
+    if not isinstance(value, Number):
+        return abs(value) <= _SMALL
+    if value.dim is None:
+        return value.python is bool
+    ranges = here.facts.ranges
+    return all(name not in ranges or None not in ranges[name] for name in symbols(value.dim))
+
+
+def _check_fits(here: Session, symbol: str, left: tuple, right: tuple, out: Atom) -> None:
+    """OverflowError where the integer result is not what Python's unlimited ints would give.
+
+    It is no exception that a `try` around it could mean, so it is not refused there.
+    """
+    (a_value, a), (b_value, b) = left, right
+    small = _is_small(here, a_value), _is_small(here, b_value)
+    if symbol in ("+", "-"):
+        if any(small):
+            return
+        # the signs: a sum leaves the range only if both operands have the sign that the result has not
+        first = here.emit(ge, a, literal(0))
+        second = here.emit(ge if symbol == "+" else lt, b, literal(0))
+        ok = here.emit(or_, here.emit(ne, first, second),
+                       here.emit(eq, here.emit(ge, out, literal(0)), first))
+    elif symbol == "*":
+        if all(small):
+            return
+        product = here.emit(mul, here.emit(convert, a, dtype=_f64), here.emit(convert, b, dtype=_f64))
+        ok = here.emit(lt, here.emit(abs_, product), literal(_LIMIT))
+    elif symbol == "<<":
+        ok = here.emit(eq, here.emit(SPELLED[np.right_shift], out, b), a)
+        ok = here.emit(and_, ok, here.emit(lt, b, literal(64)))
+        ok = here.emit(or_, ok, here.emit(eq, a, literal(0)))
+    else:
+        return
+    _overflow(here, ok, symbol)
+
+
+def _overflow(here: Session, ok: Atom, symbol: str) -> None:
+    attributes = {"exception": "OverflowError", "message": _TOO_LARGE.format(symbol=symbol)}
+    here.region.builder.bind(check, (ok,), attributes, span=here.span())
+
+
+def to_integer(here: Session, atom: Atom) -> Atom:
+    """A float as an int, cut towards zero; NaN and what 64 bits do not hold raise."""
+    if atom.type.dtype.kind != "f":
+        return here.atom(atom, _i64)
+    wide = here.atom(atom, _f64)
+    _require(here, here.emit(eq, wide, wide), "ValueError", "cannot convert float NaN to integer")
+    fits = here.emit(lt, here.emit(abs_, wide), literal(2.0**63))
+    _require(here, fits, "OverflowError", "cannot convert float {} to an integer of 64 bits", wide)
+    return here.emit(convert, wide, dtype=_i64)
+
+
+# --- powers ---
+
+
+def _weak_power(here: Session, left: Any, right: Any) -> Any:
+    """`left ** right`: an int to a negative int is a float, so the sign of the exponent has to be known."""
+    kinds: list[Any] = [int if weak_type(v) is bool else weak_type(v) for v in (left, right)]
+    kind = RANK[max(map(RANK.index, kinds))]
+    if isinstance(right, (bool, int)) and abs(right) <= 64:
+        kind = kinds[0]
+        if right < 0:
+            kind = float if kind is int else kind
+            _check_base(here, left, kind)
+        atom = here.atom(left, WEAK[kind])
+        out = here.emit(integer_pow, atom, exponent=int(right))
+        if kind is int and right > 1:
+            wide = here.emit(integer_pow, here.emit(convert, atom, dtype=_f64), exponent=int(right))
+            _overflow(here, here.emit(lt, here.emit(abs_, wide), literal(_LIMIT)), "**")
+        return here.wrap(out, kind)
+    if kind is int and isinstance(right, int) and right < 0:
+        kind = float
+    a, b = here.atom(left, WEAK[kind]), here.atom(right, WEAK[kind])
+    power = SPELLED[np.power]
+    if kind is int:
+        message = "an int to a negative int is a float in Python; the exponent must not be negative"
+        _require(here, here.emit(ge, b, literal(0)), "ValueError", message)
+        out = here.emit(power, a, b)
+        wide = here.emit(power, *(here.emit(convert, v, dtype=_f64) for v in (a, b)))
+        _overflow(here, here.emit(lt, here.emit(abs_, wide), literal(_LIMIT)), "**")
+        return here.wrap(out, int)
+    if kind is float:
+        _check_float_power(here, left, right, a, b)
+    else:
+        real = isinstance(right, (int, float)) or isinstance(right, complex) and right.imag == 0
+        if not (real and complex(right).real >= 0):
+            _check_base(here, left, complex)
+    return here.wrap(here.emit(power, a, b), kind)
+
+
+def _check_base(here: Session, base: Any, kind: type) -> None:
+    """Zero to a negative power."""
+    what = "0.0 to a negative or complex power" if kind is complex else "zero to a negative power"
+    if isinstance(base, Number):
+        atom = here.atom(base, WEAK[kind])
+        _require(here, here.emit(ne, atom, literal(0, WEAK[kind])), "ZeroDivisionError", what)
+    elif base == 0:
+        raise ZeroDivisionError(what)
+
+
+def _check_float_power(here: Session, left: Any, right: Any, a: Atom, b: Atom) -> None:
+    """Where Python's `**` gives a complex number, or raises."""
+    zero = literal(0.0)
+    whole = isinstance(right, int) or isinstance(right, float) and right.is_integer()
+    if isinstance(right, Number) and right.python is int:
+        whole = True
+    if not whole and not (isinstance(left, (int, float)) and left >= 0):
+        ok = here.emit(ge, a, zero)
+        ok = here.emit(or_, ok, here.emit(ne, a, a))  # NaN stays NaN
+        if isinstance(right, Number):
+            ok = here.emit(or_, ok, here.emit(eq, here.emit(floor, b), b))
+        _require(here, ok, "ValueError",
+                 "{} to a fractional power is complex in Python: convert it with complex(...) first", a)
+    if isinstance(right, Number):
+        ok = here.emit(or_, here.emit(ne, a, zero), here.emit(ge, b, zero))
+        if not (isinstance(left, (int, float)) and left != 0):
+            _require(here, ok, "ZeroDivisionError", "zero to a negative power")
+    elif right < 0:
+        _check_base(here, left, float)
+
+
+__all__ = ["weak_binary", "to_integer"]

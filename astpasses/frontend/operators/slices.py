@@ -1,0 +1,113 @@
+"""`a:b:s` against a dim: Python's clamping, with bounds that may be staged.
+
+In: a slice and a dim. Out: (start atom, length, step). A length whose bounds are staged is a new size,
+unless the difference of the bounds is known: x[i:i + 3] has 3 elements.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.build import literal
+from metaphrase.core.dims import DimLike, dim_max, floordiv
+from metaphrase.core.ir import Atom
+from metaphrase.ops.arithmetic import add, max_, min_
+from metaphrase.ops.compare import lt, select
+
+from ..staging.session import Session
+from ..values.staged_values import Number, StagedArray
+from .arithmetic import clamp, dim_of
+
+_LONGEST = 2**60  # no array has as many elements, and sums with a size stay within 64 bits
+
+
+def resolve_slice(here: Session, index: slice, dim: DimLike) -> tuple[Atom, DimLike, int]:
+    """The start, the number of elements and the step."""
+    step = 1 if index.step is None else index.step
+    if not isinstance(step, (int, np.integer)):
+        from ..staging.demand import need_concrete
+
+        step = need_concrete(step, "the step of a slice", int)
+    step = max(-_LONGEST, min(int(step), _LONGEST))
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    start, stop = _bound(here, index.start), _bound(here, index.stop)
+    if isinstance(dim, int) and all(b is None or isinstance(b, int) for b in (start, stop)):
+        picked = range(dim)[slice(start, stop, step)]
+        return literal(picked.start if len(picked) else 0), len(picked), step
+    backwards = step < 0
+    if backwards:  # from `high - 1` down to `low`: what is counted is the gap after an element
+        start, stop = stop, start
+    low, low_value = _position(here, start, dim, 0, backwards)
+    high, high_value = _position(here, stop, dim, dim, backwards)
+    low = _bind(here, None, low_value, dim) if low is None else low
+    high = _bind(here, None, high_value, dim) if high is None else high
+    if not here.is_bound(high - low) or backwards and not here.is_bound(high):
+        low, high = _bind(here, low, low_value, dim), _bind(here, high, high_value, dim)
+    length = high - low
+    if not here.facts.less_equal(low, high):
+        length = dim_max(length, 0)
+    if abs(step) != 1:
+        length = floordiv(length + abs(step) - 1, abs(step))
+    return here.dim_atom(high - 1) if backwards else _value(here, low, low_value), length, step
+
+
+def _bound(here: Session, bound: Any) -> Any:
+    if bound is None:
+        return None
+    if isinstance(bound, (int, np.integer)):
+        return int(bound)
+    if isinstance(bound, StagedArray) and bound.ndim == 0:
+        bound = here.wrap(bound.read())
+    if isinstance(bound, Number) and bound.dtype.kind in "iu":
+        return bound
+    raise TypeError("slice indices must be integers or None or have an __index__ method")
+
+
+def _position(here: Session, bound: Any, dim: DimLike, default: DimLike, after: bool
+              ) -> tuple[DimLike | None, Any]:
+    """A bound between 0 and `dim`: as an expression if it is known, and as a staged value if it needs one.
+    `after`: one more than the bound, as backwards the bound's own element is on the other side of it."""
+    if bound is None:
+        return default, None
+    known = dim_of(bound)
+    if known is not None:
+        value = bound if isinstance(bound, Number) and bound._atom is not None and not after else None
+        if here.facts.less(known, 0):
+            clamped = clamp(here, 0, known + dim + after, dim)
+            return clamped, None if here.is_bound(clamped) else _clipped(here, bound, dim, after)
+        if here.facts.less_equal(0, known):
+            clamped = clamp(here, 0, known + after, dim)
+            if clamped == known and value is not None:
+                return known, value
+            return clamped, None if here.is_bound(clamped) else _clipped(here, bound, dim, after)
+    return None, _clipped(here, bound, dim, after)
+
+
+def _clipped(here: Session, bound: Number, dim: DimLike, after: bool) -> Number:
+    """min(max(bound, counted from the end if negative, 0), dim), computed when the program runs."""
+    atom, size = here.atom(bound, np.dtype("int64")), here.dim_atom(dim)
+    wrapped = here.emit(select, here.emit(lt, atom, literal(0)), here.emit(add, atom, size), atom)
+    if after:
+        wrapped = here.emit(add, wrapped, literal(1))
+    return Number(here, here.emit(min_, here.emit(max_, wrapped, literal(0)), size), int)
+
+
+def _bind(here: Session, known: DimLike | None, value: Any, dim: DimLike) -> DimLike:
+    """A bound as an expression that types may mention."""
+    if known is not None and here.is_bound(known):
+        return known
+    symbol: Any = here.as_dim(Number(here, here.atom(value), int))
+    if known is None:
+        here.facts.learn(symbol.name, 0, dim)
+    else:
+        here.facts.learn(symbol.name, known, known)
+    return symbol
+
+
+def _value(here: Session, low: DimLike, value: Any) -> Atom:
+    if value is not None:
+        return here.atom(value, np.dtype("int64"))
+    return here.dim_atom(low)

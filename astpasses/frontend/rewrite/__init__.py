@@ -1,0 +1,1 @@
+"""Python source -> the control stage: Python in, Python out. Nothing here knows a staged value."""

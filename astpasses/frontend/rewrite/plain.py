@@ -1,0 +1,233 @@
+"""The stager whose operations are plain Python: the control stage runs on NumPy with it.
+
+In: what the control stage's text calls. Out: what Python itself would do.
+
+    from metaphrase.astpasses.frontend.rewrite.plain import stager
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+INPLACE: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.iadd,
+    "-": operator.isub,
+    "*": operator.imul,
+    "/": operator.itruediv,
+    "//": operator.ifloordiv,
+    "%": operator.imod,
+    "**": operator.ipow,
+    "@": operator.imatmul,
+    "&": operator.iand,
+    "|": operator.ior,
+    "^": operator.ixor,
+    "<<": operator.ilshift,
+    ">>": operator.irshift,
+}
+
+
+OPERATORS: dict[str, Callable[[Any, Any], Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "//": operator.floordiv,
+    "%": operator.mod,
+    "**": operator.pow,
+    "@": operator.matmul,
+    "&": operator.and_,
+    "|": operator.or_,
+    "^": operator.xor,
+    "<<": operator.lshift,
+    ">>": operator.rshift,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
+UNARY: dict[str, Callable[[Any], Any]] = {"-": operator.neg, "+": operator.pos, "~": operator.invert}
+
+
+class Undefined:
+    """The value of a variable that nothing has bound yet. `label` is its name, None for names of our own."""
+
+    __slots__ = ("label",)
+
+    def __init__(self, label: str | None):
+        self.label = label
+
+    def __repr__(self) -> str:
+        return f"<{self.label or 'nothing'}: not bound>"
+
+    def error(self) -> UnboundLocalError:
+        return UnboundLocalError(
+            f"cannot access local variable '{self.label}' where it is not associated with a value"
+        )
+
+
+class PlainStager:
+    """Every operation of the control stage, by Python's own rules."""
+
+    slice = staticmethod(slice)
+
+    def undefined(self, label: str | None) -> Undefined:
+        return Undefined(label)
+
+    def use(self, value: Any) -> Any:
+        if isinstance(value, Undefined):
+            raise value.error()
+        return value
+
+    def captured(self, value: Any, name: str) -> Any:
+        return value
+
+    def fresh(self, value: Any) -> Any:
+        return value
+
+    def iterate(self, value: Any) -> Any:
+        return value
+
+    def text(self, template: str, *values: Any) -> str:
+        return template.format(*values)
+
+    def percent(self, template: str, values: Any) -> Any:
+        return template % values
+
+    def listed(self, iterable: Any, element: Callable, test: Callable | None) -> list:
+        return [element(item) for item in iterable if test is None or test(item)]
+
+    def truth(self, value: Any) -> bool:
+        return bool(value)
+
+    def known(self, value: Any) -> bool:
+        return bool(value)
+
+    def unpack(self, value: Any, count: int) -> Any:
+        return value
+
+    def call(self, function: Callable, /, *args: Any, **keywords: Any) -> Any:
+        return function(*args, **keywords)
+
+    def method(self, target: Any, name: str, /, *args: Any, **keywords: Any) -> Any:
+        return getattr(target, name)(*args, **keywords)
+
+    def attribute(self, target: Any, name: str) -> Any:
+        return getattr(target, name)
+
+    def item(self, container: Any, index: Any) -> Any:
+        return container[index]
+
+    def store_item(self, value: Any, container: Any, index: Any) -> None:
+        container[index] = value
+
+    def delete_item(self, container: Any, index: Any) -> None:
+        del container[index]
+
+    def store_attribute(self, value: Any, target: Any, name: str) -> None:
+        setattr(target, name, value)
+
+    def store_cell(self, value: Any, setter: Callable[[Any], None]) -> None:
+        setter(value)
+
+    def update_item(self, container: Any, index: Any, symbol: str, value: Callable[[], Any]) -> None:
+        old = container[index]
+        container[index] = INPLACE[symbol](old, value())
+
+    def update_attribute(self, target: Any, name: str, symbol: str, value: Callable[[], Any]) -> None:
+        old = getattr(target, name)
+        setattr(target, name, INPLACE[symbol](old, value()))
+
+    def inplace(self, symbol: str, old: Any, value: Any) -> Any:
+        return INPLACE[symbol](old, value)
+
+    def operate(self, symbol: str, left: Any, right: Any) -> Any:
+        return OPERATORS[symbol](left, right)
+
+    def unary(self, symbol: str, value: Any) -> Any:
+        return UNARY[symbol](value)
+
+    def managed(self, value: Any) -> Any:
+        return value
+
+    def and_(self, first: Any, *rest: Callable[[], Any]) -> Any:
+        for following in rest:
+            if not first:
+                return first
+            first = following()
+        return first
+
+    def or_(self, first: Any, *rest: Callable[[], Any]) -> Any:
+        for following in rest:
+            if first:
+                return first
+            first = following()
+        return first
+
+    def not_(self, value: Any) -> bool:
+        return not value
+
+    def choose(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        return then() if test else otherwise()
+
+    def is_(self, left: Any, right: Any) -> bool:
+        return left is right
+
+    def is_not(self, left: Any, right: Any) -> bool:
+        return left is not right
+
+    def contains(self, value: Any, container: Any) -> bool:
+        return value in container
+
+    def lacks(self, value: Any, container: Any) -> bool:
+        return value not in container
+
+    def assert_(self, test: Any, message: Callable[[], Any]) -> None:
+        if not test:
+            text = message()
+            raise AssertionError(*([] if text is None else [text]))
+
+    def raised(self, exception: Any) -> Any:
+        return exception
+
+    @contextmanager
+    def finally_(self) -> Iterator[None]:
+        yield
+
+    @contextmanager
+    def finishing(self) -> Iterator[None]:
+        yield
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        yield
+
+    def if_(
+        self, test: Any, then: Callable, otherwise: Callable, get: Callable, set: Callable, names: tuple
+    ) -> None:
+        (then if test else otherwise)()
+
+    def while_(self, test: Callable, body: Callable, get: Callable, set: Callable, names: tuple) -> None:
+        while test():
+            body()
+
+    def for_(
+        self,
+        iterable: Any,
+        body: Callable,
+        get: Callable,
+        set: Callable,
+        names: tuple,
+        stop: Callable | None = None,
+    ) -> None:
+        for element in iterable:
+            body(element)
+            if stop is not None and stop():
+                break
+
+
+stager = PlainStager()

@@ -1,0 +1,95 @@
+"""Where Python needs a value that is only known at run time.
+
+In: a staged value. Out: `NeedConcrete`, carrying the roots of the value: which arguments and loops it came
+from.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+from metaphrase.core.dims import symbols
+from metaphrase.core.ir import Let, Var
+
+from ..values.staged_values import Number, Staged, StagedArray
+from .session import Session, session
+from .signals import NeedConcrete
+
+
+def need_concrete(value: Staged, why: str, kind: type, remedy: str = "") -> Any:
+    """The value as a Python object if it is known after all; else NeedConcrete."""
+    here = session()
+    if isinstance(value, StagedArray):
+        known = value.box.known
+        if known is not None and not value.chain:
+            return known if kind.__name__ == "ndarray" else kind(known)
+    atom = here.atom(value)
+    if not isinstance(atom, Var):
+        return kind(atom.value)
+    raise NeedConcrete(roots_of(here, atom), why, here.span(), remedy)
+
+
+def truth_value(value: Staged) -> bool:
+    """`bool(x)` asked by Python itself, outside of the branches and loops that the stager runs."""
+    if isinstance(value, Number) and value.dim is not None:
+        facts = session().facts
+        if facts.less(0, value.dim):
+            return True
+    here = session()
+    frame: Any = sys._getframe(1)
+    while frame is not None and frame.f_code not in here.unsourced:
+        frame = frame.f_back
+    if frame is not None:
+        name = frame.f_code.co_name
+        what = "a lambda" if name == "<lambda>" else f"'{name}'"
+        return need_concrete(
+            value,
+            f"a truth value in {what}, whose source was not found",
+            bool,
+            "define the function in a file or a notebook cell: branches are translated from their source",
+        )
+    return need_concrete(value, "a truth value in Python code that is not translated", bool)
+
+
+def length(value: StagedArray) -> int:
+    """`len(x)` asked by Python itself."""
+    if value.ndim == 0:
+        raise TypeError("len() of unsized object")
+    dim = value.type.dims[0]
+    if isinstance(dim, int):
+        return dim
+    here = session()
+    raise NeedConcrete({("size",)}, "the length of an array", here.span())
+
+
+def roots_of(here: Session, atom: Any) -> set[tuple]:
+    """Where a value comes from: ("argument", leaf), ("loop", site), ("carry", var) or ("array",)."""
+    producers: dict[Var, Let] = {}
+    let: Let | None
+    for region in here.regions:
+        for let in region.builder.lets:
+            for out in let.outs:
+                producers[out] = let
+    found: set[tuple] = set()
+    seen: set[Any] = set()
+    todo = [atom]
+    while todo:
+        var = todo.pop()
+        if not isinstance(var, Var) or var in seen:
+            continue
+        seen.add(var)
+        if var in here.origins:
+            found.add(here.origins[var])
+            if here.origins[var][0] != "loop":
+                continue
+        let = producers.get(var)
+        if let is None:
+            if var not in here.origins:
+                found.add(("array",))
+            continue
+        todo += let.args
+        if let.primitive.name == "dim_value":  # a size comes from where its symbol was bound
+            names = symbols(let.attributes["dim"])
+            todo += [out for out, made in producers.items() if made.own_symbols() & names]
+    return found

@@ -1,0 +1,186 @@
+"""Writes to objects, remembered so that they can be undone, found, and joined.
+
+In: a place that is about to be written. Out: `Location`s that read and write it, and a journal that rolls
+back.
+"""
+
+from __future__ import annotations
+
+import abc
+import types
+from collections.abc import Callable, Hashable
+from typing import Any
+
+from ..rewrite.plain import Undefined
+from ..values.objects import Shared
+from ..values.staged_values import Box
+
+MISSING = Undefined(None)
+
+
+class Location(abc.ABC):
+    """A place: a box's content, an item, an attribute, a closure cell."""
+
+    owner: Any
+    span: Any = None
+    internal = False
+
+    @abc.abstractmethod
+    def key(self) -> Hashable:
+        """Equal for equal places."""
+
+    @abc.abstractmethod
+    def read(self) -> Any:
+        """What is there, or MISSING."""
+
+    @abc.abstractmethod
+    def write(self, value: Any) -> None:
+        """Put a value there (MISSING removes the place) without making a note."""
+
+    @abc.abstractmethod
+    def describe(self) -> str:
+        """The place in a few words, for messages."""
+
+
+class BoxLocation(Location):
+    def __init__(self, box: Box):
+        self.owner = box
+
+    def key(self) -> Hashable:
+        return ("box", id(self.owner))
+
+    def read(self) -> Any:
+        return self.owner.atom
+
+    def write(self, value: Any) -> None:
+        self.owner.atom = value
+        self.owner.version += 1
+        self.owner.known = None
+
+    def describe(self) -> str:
+        return "an array"
+
+
+class ItemLocation(Location):
+    def __init__(self, container: Any, index: Any):
+        self.owner, self.index = container, index
+
+    def key(self) -> Hashable:
+        return ("item", id(self.owner), self.index)
+
+    def read(self) -> Any:
+        try:
+            return self.owner[self.index]
+        except (KeyError, IndexError):
+            return MISSING
+
+    def write(self, value: Any) -> None:
+        if value is MISSING:
+            self.owner.pop(self.index, None)
+        else:
+            self.owner[self.index] = value
+
+    def describe(self) -> str:
+        return f"item {self.index!r} of a {type(self.owner).__name__}"
+
+
+class AttributeLocation(Location):
+    def __init__(self, target: Any, name: str):
+        self.owner, self.name = target, name
+
+    def key(self) -> Hashable:
+        return ("attribute", id(self.owner), self.name)
+
+    def read(self) -> Any:
+        return getattr(self.owner, self.name, MISSING)
+
+    def write(self, value: Any) -> None:
+        plain = type if isinstance(self.owner, type) else object  # past what the user's class does on stores
+        if value is MISSING:
+            if self.name in getattr(self.owner, "__dict__", {}):
+                plain.__delattr__(self.owner, self.name)
+        else:
+            plain.__setattr__(self.owner, self.name, value)
+
+    def describe(self) -> str:
+        return f"attribute {self.name!r} of a {type(self.owner).__name__}"
+
+
+class CellLocation(Location):
+    def __init__(self, cell: types.CellType, name: str):
+        self.owner, self.name = cell, name
+
+    def key(self) -> Hashable:
+        return ("cell", id(self.owner))
+
+    def read(self) -> Any:
+        try:
+            return self.owner.cell_contents
+        except ValueError:
+            return MISSING
+
+    def write(self, value: Any) -> None:
+        if value is MISSING:
+            del self.owner.cell_contents
+        else:
+            self.owner.cell_contents = value
+
+    def describe(self) -> str:
+        return f"the variable {self.name!r}"
+
+
+class StructureLocation(Location):
+    """A list, dict or set whose shape changes (append, pop, new keys): remembered as a whole."""
+
+    def __init__(self, container: Any):
+        self.owner = container
+
+    def key(self) -> Hashable:
+        return ("structure", id(self.owner))
+
+    def read(self) -> Any:
+        return self.owner.copy()
+
+    def write(self, value: Any) -> None:
+        if isinstance(self.owner, list):
+            self.owner[:] = value
+        else:
+            self.owner.clear()
+            self.owner.update(value)
+
+    def describe(self) -> str:
+        return f"the length of a {type(self.owner).__name__}"
+
+
+class Journal:
+    """Notes of (location, what was there before), in order."""
+
+    def __init__(self, place: Callable[[], Any]) -> None:
+        self.place = place
+        self.notes: list[tuple[Location, Any]] = []
+        self.shared = Shared()
+
+    def note(self, location: Location) -> None:
+        if location.owner in self.shared:
+            self.shared.refuse(location.owner, self.place(), "it is written to")
+        if location.span is None and not isinstance(location, BoxLocation):
+            location.span = self.place()
+        self.notes.append((location, location.read()))
+
+    def mark(self) -> int:
+        return len(self.notes)
+
+    def undo(self, mark: int) -> None:
+        """Put everything back that was written since `mark`."""
+        while len(self.notes) > mark:
+            location, old = self.notes.pop()
+            location.write(old)
+
+    def since(self, mark: int) -> list[Location]:
+        """The places written since `mark`, each once, in the order of their first writing."""
+        found: dict[Hashable, Location] = {}
+        for location, _ in self.notes[mark:]:
+            if location.internal:
+                continue
+            found.setdefault(location.key(), location)
+        return list(found.values())

@@ -1,0 +1,118 @@
+"""What a test says: inside `if i < n:` an index check against n is not needed, inside `if best is not None:`
+best is a value.
+
+In: comparisons of integers whose symbolic expressions are known, and flags. Out: while a side is staged,
+facts that hold there and truths of flags.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+from metaphrase.core.dims import Dim, DimLike, Sym, symbols
+from metaphrase.core.facts import Facts
+from metaphrase.core.ir import Atom
+
+from ..values.staged_values import Maybe, Number
+
+if TYPE_CHECKING:
+    from .session import Session
+
+Known = tuple[tuple[DimLike, ...], tuple[DimLike, ...]]
+
+
+def relate(here: Session, atom: Atom, symbol: str, a: DimLike | None, b: DimLike | None) -> None:
+    """Remember that `atom` is `a symbol b`: which expressions are not negative where it holds, and where it
+    does not."""
+    if a is None or b is None:
+        return
+    if symbol in (">", ">="):
+        a, b, symbol = b, a, {">": "<", ">=": "<="}[symbol]
+    if symbol == "<":
+        here.relations[atom] = ((b - a - 1,), (a - b,))
+    elif symbol == "<=":
+        here.relations[atom] = ((b - a,), (a - b - 1,))
+    elif symbol == "==":
+        here.relations[atom] = ((b - a, a - b), ())
+    elif symbol == "!=":
+        here.relations[atom] = ((), (b - a, a - b))
+
+
+def relate_not(here: Session, atom: Any, operand: Any) -> None:
+    holds, fails = here.relations.get(operand, ((), ()))
+    here.relations[atom] = (fails, holds)
+    here.parts[atom] = ("not", operand)
+
+
+def relate_both(here: Session, symbol: str, atom: Any, first: Any, second: Any) -> None:
+    """`first and second`, `first or second`."""
+    (a, not_a), (b, not_b) = (here.relations.get(x, ((), ())) for x in (first, second))
+    here.relations[atom] = (a + b, ()) if symbol == "and" else ((), not_a + not_b)
+    here.parts[atom] = (symbol, first, second)
+
+
+def implied(here: Session, test: Atom, holds: bool) -> dict[Atom, bool]:
+    """Truths that follow from `test` being true (or false)."""
+    symbol, *operands = here.parts.get(test, ("",))
+    found = {test: holds}
+    if symbol == "not":
+        found |= implied(here, operands[0], not holds)
+    elif symbol and (symbol == "and") == holds:
+        for operand in operands:
+            found |= implied(here, operand, holds)
+    return found
+
+
+def is_there(here: Session, value: Maybe) -> bool | None:
+    """Whether a variable that may be missing is bound here; None where that is only known at run time."""
+    flag = value.flag
+    return here.truths.get(flag._atom) if isinstance(flag, Number) else bool(flag)
+
+
+def narrowed(here: Session, value: Any) -> Any:
+    """A variable that may be missing as the value that it is here, where that is known."""
+    while isinstance(value, Maybe) and is_there(here, value):
+        value = value.value
+    return value
+
+
+@contextmanager
+def assuming(here: Session, test: Any, holds: bool) -> Iterator[None]:
+    """Facts that follow from `test` being true (or false), for a while."""
+    known = here.relations.get(test, ((), ()))[0 if holds else 1]
+    before, truths = here.facts, here.truths
+    here.truths = {**truths, **implied(here, test, holds)}
+    if known:
+        here.facts = Facts(before.ranges)
+        for dim in known:
+            _learn(here.facts, dim)
+    try:
+        yield
+    finally:
+        learned = {k: v for k, v in here.facts.ranges.items() if k not in before.ranges}
+        here.facts, here.truths = before, truths
+        before.ranges.update(learned)
+        for name in learned:
+            before.order.setdefault(name, len(before.order))
+
+
+def _learn(facts: Facts, dim: DimLike) -> None:
+    """`dim` >= 0, as a bound on each symbol that stands in it alone and once."""
+    if not isinstance(dim, Dim):
+        return
+    for name in sorted(symbols(dim)):
+        symbol = Sym(name)
+        for sign in (1, -1):
+            rest = dim - sign * symbol
+            if name in symbols(rest):
+                continue
+            low, high = facts.ranges.get(name, (0, None))
+            if sign == 1:
+                bound = -rest
+                low = bound if low is None or facts.less_equal(low, bound) else low
+            else:
+                high = rest if high is None or facts.less_equal(rest, high) else high
+            facts.learn(name, low, high)
+            break

@@ -1,0 +1,214 @@
+"""Values that were there before the call: captured arrays become hidden arguments, Python values are guarded.
+
+In: what a global, a closure cell, an attribute or an item holds. Out: what user code sees of it while it is
+staged.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.ir import Literal, Var
+from metaphrase.core.types import Array, CoreTypeError, dtype_name
+
+from ..calls.text import Text
+from ..flow.gathering import all_known, expanded, gathered, is_gathered, item_of, refuse_read
+from ..rewrite.convert import Outer
+from ..rewrite.plain import Undefined
+from ..values.sources import (
+    AttributeSource,
+    CellSource,
+    GlobalSource,
+    Guard,
+    ItemSource,
+    ObjectSource,
+    Source,
+    structure,
+)
+from ..values.staged_values import Box, Maybe, Number, Poison, Staged, StagedArray
+from .session import Session
+from .signals import TrialOver
+
+_IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
+
+
+def lift_outer(here: Session, outer: Outer, value: Any, name: str) -> Any:
+    """A name that a function takes from outside."""
+    if isinstance(value, (Staged, Undefined, Maybe, Poison)):
+        from .operations import settled
+
+        return settled(value)
+    cell = outer.cells.get(name)
+    source: Source = GlobalSource(outer.globals, name) if cell is None else CellSource(cell, name)
+    return lift(here, value, source)
+
+
+def lift(here: Session, value: Any, source: Source) -> Any:
+    """What a source holds, made known to the session."""
+    if isinstance(value, np.ndarray):
+        return capture_array(here, value, source)
+    if isinstance(value, _IMMUTABLE):
+        here.guards.setdefault(source.key(), Guard(source, "value", value))
+    elif isinstance(value, (types.FunctionType, type, types.ModuleType, types.BuiltinFunctionType)):
+        if not isinstance(value, types.ModuleType):
+            here.guards.setdefault(source.key(), Guard(source, "object", value))
+    elif not isinstance(value, Staged) and not here.is_fresh(value, 0):
+        here.roots.setdefault(id(value), (source, value))
+        if not isinstance(value, (list, dict, set, tuple)):
+            here.guards.setdefault(source.key(), Guard(source, "object", value))
+    return value
+
+
+def capture_array(here: Session, value: np.ndarray, source: Source) -> StagedArray:
+    """A hidden argument: the array that `source` holds at each call."""
+    found = here.boxes.get(("captured", id(value)))
+    if found is not None:
+        made, _, first = found
+        if first.key() != source.key():
+            here.guards.setdefault(source.key(), Guard(source, "object", value))
+        return made
+    try:
+        dtype_name(value.dtype)
+    except CoreTypeError as error:
+        raise here.dtype_error(f"'{source}': {error}", remedy="convert it to numbers") from None
+    name = str(source).split("[")[0].split(".")[-1]
+    param = Var(name, Array(value.dtype, value.shape))
+    made = StagedArray(Box(here, param, origin=source), writeable=value.flags.writeable)
+    made.box.region = here.regions[0]
+    here.captures[("captured", source.key())] = (source, param)
+    here.boxes[("captured", id(value))] = (made, value, source)
+    return made
+
+
+def source_of(here: Session, value: Any) -> Source | None:
+    """Where an object that existed before the call was found; None for objects made while staging."""
+    found = here.roots.get(id(value))
+    if found is not None:
+        return found[0]
+    if here.is_fresh(value, 0) or isinstance(value, (Staged, types.ModuleType, type)):
+        return None
+    if hasattr(value, "__dict__") and not callable(value):
+        return ObjectSource(value, type(value).__name__.lower())
+    return None
+
+
+def load_attribute(here: Session, target: Any, name: str) -> Any:
+    """`target.name`."""
+    if isinstance(target, np.ndarray):
+        target = here.lift(target)
+    if not isinstance(target, (Staged, types.ModuleType, type)):
+        from ..operators.protocols import attribute
+
+        found, value = attribute(here, target, name)
+        if found:
+            return value
+    value = getattr(target, name)
+    if isinstance(target, (Staged, types.ModuleType, type)) or isinstance(value, Staged):
+        return value
+    source = source_of(here, target)
+    if (
+        source is None
+        or name not in getattr(target, "__dict__", ())
+        and not hasattr(type(target), "__slots__")
+    ):
+        return here.lift(value) if isinstance(value, np.ndarray) else value
+    return lift(here, value, AttributeSource(source, name))
+
+
+def load_item(here: Session, container: Any, index: Any) -> Any:
+    """`container[index]`."""
+    if type(container) is list:
+        refuse_read(here, container)
+        if is_gathered(container):
+            return item_of(here, container, index)
+    if isinstance(container, np.ndarray):
+        container = here.lift(container)
+    if isinstance(container, Number):
+        from ..operators.indexing import get_item
+
+        return get_item(here.array(here.atom(container)), index)
+    if isinstance(index, Text):
+        index = index.concrete()
+    if isinstance(container, dict) and isinstance(index, Staged):
+        from .demand import need_concrete
+
+        index = need_concrete(index, "the key of a dict", int if index.dtype.kind in "iu" else float)
+    written = getattr(type(container), "__getitem__", None)
+    if isinstance(written, types.FunctionType) and not isinstance(container, Staged):
+        from ..calls.call import call_value
+
+        return call_value(written, (container, index), {})
+    if isinstance(container, (list, tuple)) and isinstance(index, Number):
+        found = _number_of_many(here, container, index)
+        if found is not None:
+            return found
+    value = container[index]
+    if isinstance(container, StagedArray) or isinstance(value, Staged):
+        return value
+    found = here.roots.get(id(container))
+    if found is None:
+        return here.lift(value) if isinstance(value, np.ndarray) else value
+    return lift(here, value, ItemSource(found[0], index))
+
+
+def _number_of_many(here: Session, container: Any, index: Number) -> Any:
+    """One of a list's numbers, which one is known when the program runs; None for other items."""
+    from ..calls.creation import array_from
+    from ..flow.joins import joined_number
+    from ..operators.arithmetic import is_number
+
+    if index.dtype.kind not in "iu" or isinstance(index._atom, Literal):
+        return None
+    items = list(elements(here, container))
+    if not items or not all(map(is_number, items)):
+        return None
+    dtype, python = joined_number(items)
+    made = array_from(items, dtype)[index]
+    return here.wrap(here.atom(made), python)
+
+
+def elements(here: Session, container: Any) -> Any:
+    """What iterating a container gives, each element made known; its length is guarded."""
+    if type(container) is list:
+        refuse_read(here, container)
+        if is_gathered(container):
+            return _items_of(here, container)
+    if here.in_region() and hasattr(type(container), "__next__") and not isinstance(container, Staged):
+        if not here.is_fresh(container, len(here.regions) - 1):
+            raise TrialOver(
+                "an iterator moves on in a loop or branch on staged values, which can't be undone",
+                here.span(),
+                "make a list of its items before",
+            )
+    if type(container).__module__ != "builtins" and not isinstance(container, Staged):
+        from ..operators.protocols import iterated
+
+        container = iterated(container)
+    found = here.roots.get(id(container))
+    if found is None or not isinstance(container, (list, tuple, dict, set)):
+        return container
+    source = found[0]
+    here.guards.setdefault(("structure", source.key()), Guard(source, "structure", structure(container)))
+    if isinstance(container, (list, tuple)):
+        return [load_item(here, container, k) for k in range(len(container))]
+    return list(container)
+
+
+def _items_of(here: Session, value: list) -> Any:
+    """The items of a gathered list: rows for a loop to run over, or each of them where they are few kinds."""
+    if len(value) == 1 and not isinstance(value[0].arrays[0].type.dims[0], int):
+        from ..flow.iteration import ranged_rows
+
+        return ranged_rows(here, value[0])
+    return expanded(here, value) if all_known(value) else gathered(here, value)
+
+
+def known_value(here: Session, value: Any) -> Any:
+    """The constant that a staged value is known to be, or None."""
+    if isinstance(value, Number):
+        atom = value._atom
+        return atom.value if isinstance(atom, Literal) else None
+    return value.box.known if isinstance(value, StagedArray) and not value.chain else None

@@ -1,0 +1,494 @@
+"""The stager that converted code calls: each operation of the control stage on staged values.
+
+In: what user code holds, staged or not. Out: the same by Python's rules for Python values, and Lets for
+staged ones. Outside of any staging the operations are those of `plain.py`, so converted functions still run
+on NumPy.
+"""
+
+from __future__ import annotations
+
+import operator
+import types
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from metaphrase.ops.compare import not_
+from metaphrase.ops.effects import check
+from metaphrase.source import UnsupportedError
+
+from ..calls.text import Text, formatted, message_parts, percent, shown
+from ..flow.branches import branch, choose, lazily, raises_later, static_truth, truth_atom
+from ..flow.gathering import is_gathered, make_plain
+from ..operators import protocols
+from ..rewrite.convert import Outer
+from ..rewrite.plain import INPLACE, OPERATORS, UNARY, PlainStager, Undefined
+from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
+from .journal import AttributeLocation, CellLocation, ItemLocation, StructureLocation
+from .knowledge import is_there, narrowed, relate_not
+from .literals import elements, lift_outer
+from .session import current_session, session
+from .signals import BranchRaised
+
+
+def settled(value: Any) -> Any:
+    """A value that is used: maybe-unbound ones are checked, poison is the error."""
+    if isinstance(value, (Undefined, Maybe, Poison)):
+        return _settle(value)
+    return value
+
+
+def _settle(value: Any) -> Any:
+    here = session()
+    if isinstance(value, Poison):
+        raise UnsupportedError(
+            value.reason,
+            here.span(),
+            code="join",
+            remedy="give it one type on every path",
+            notes=(("the paths meet here", value.span),),
+        )
+    if isinstance(value, Undefined):
+        if here.in_region():
+            raise BranchRaised(value.error(), here.span())
+        raise value.error()
+    if is_there(here, value):
+        return settled(value.value)
+    missing = value.missing
+    ok = truth_atom(here, value.flag)
+    if missing is None:
+        here.emit(check, ok, exception="TypeError", message="a value that is None here is used as a number")
+    else:
+        here.emit(check, ok, exception="UnboundLocalError", message=str(missing.error()))
+    return value.value
+
+
+def negated(value: Any) -> Any:
+    """`not value`."""
+    known = static_truth(value)
+    if known is not None:
+        return not known
+    here = session()
+    test = truth_atom(here, value)
+    out = here.emit(not_, test)
+    relate_not(here, out, test)
+    return here.wrap(out, bool)
+
+
+def _nothing(*state: Any) -> None:
+    """A side that does nothing, and the setting of no state."""
+
+
+class StagedStager(PlainStager):
+    """One for each converted function: it knows the names that the function takes from outside."""
+
+    def __init__(self, outer: Outer):
+        self.outer = outer
+
+    # --- names ---
+
+    def use(self, value: Any) -> Any:
+        return settled(value) if current_session() else super().use(value)
+
+    def captured(self, value: Any, name: str) -> Any:
+        here = current_session()
+        return value if here is None else lift_outer(here, self.outer, value, name)
+
+    def fresh(self, value: Any) -> Any:
+        here = current_session()
+        return value if here is None else here.born(value)
+
+    def iterate(self, value: Any) -> Any:
+        here = current_session()
+        return value if here is None else elements(here, settled(value))
+
+    def listed(self, iterable: Any, element: Callable, test: Callable | None) -> Any:
+        """A list comprehension of one `for`: gathered where the number of items is not known."""
+        here = current_session()
+        if here is None:
+            return super().listed(iterable, element, test)
+        from ..flow.iteration import run_for
+
+        made = here.born([])
+
+        def append(item: Any) -> None:
+            here.journal.note(StructureLocation(made))
+            made.append(element(item))
+
+        def body(item: Any) -> None:
+            if test is None:
+                append(item)
+            else:
+                self.if_(test(item), lambda: append(item), _nothing, tuple, _nothing, ())
+
+        run_for(settled(iterable), body, tuple, _nothing, (), None)
+        return made
+
+    def text(self, template: str, *values: Any) -> Any:
+        if current_session() is None:
+            return template.format(*values)
+        return formatted(template, values)
+
+    def percent(self, template: Any, values: Any) -> Any:
+        if current_session() is None:
+            return template % values
+        return percent(template, settled(values))
+
+    def truth(self, value: Any) -> bool:
+        known = static_truth(settled(value)) if current_session() else bool(value)
+        return bool(value) if known is None else known
+
+    def known(self, value: Any) -> bool:
+        found = static_truth(settled(value)) if current_session() else bool(value)
+        if found is None:
+            raise UnsupportedError(
+                "a `yield` depends on a test on staged values",
+                session().span(),
+                remedy="yield one value after the branch: `v = a if test else b`, `yield v`",
+                code="generator",
+            )
+        return found
+
+    def unpack(self, value: Any, count: int) -> Any:
+        here = current_session()
+        value = settled(value) if here else value
+        if here is not None and isinstance(value, (list, tuple)):
+            value = elements(here, value)
+        if isinstance(value, StagedArray) and count >= 0:
+            dim = value.type.dims[0] if value.ndim else None
+            if dim is not None and dim != count:
+                from ..operators.arithmetic import require_count
+
+                require_count(session(), dim, count)
+                return tuple(value[k] for k in range(count))
+        return value
+
+    # --- calls and loads ---
+
+    def call(self, function: Callable, /, *args: Any, **keywords: Any) -> Any:
+        if current_session() is None:
+            return function(*args, **keywords)
+        from ..calls.call import call_value
+
+        return call_value(settled(function), args, keywords)
+
+    def method(self, target: Any, name: str, /, *args: Any, **keywords: Any) -> Any:
+        if current_session() is None:
+            return getattr(target, name)(*args, **keywords)
+        from ..calls.call import call_method
+
+        return call_method(settled(target), name, args, keywords)
+
+    def attribute(self, target: Any, name: str) -> Any:
+        here = current_session()
+        if here is None:
+            return getattr(target, name)
+        target = settled(target)
+        from .literals import load_attribute
+
+        return settled(load_attribute(here, target, name))
+
+    def item(self, container: Any, index: Any) -> Any:
+        here = current_session()
+        if here is None:
+            return container[index]
+        from .literals import load_item
+
+        return settled(load_item(here, settled(container), settled(index)))
+
+    # --- stores ---
+
+    def store_item(self, value: Any, container: Any, index: Any) -> None:
+        here = current_session()
+        if here is None:
+            container[index] = value
+            return
+        container, index = settled(container), settled(index)
+        if isinstance(container, np.ndarray):
+            container = here.lift(container)
+        if isinstance(container, StagedArray):
+            container[index] = settled(value)
+            return
+        method = protocols.written(container, "__setitem__")
+        if method is not None:
+            protocols.call_written(method, container, index, value)
+            return
+        if isinstance(index, Number):
+            index = operator.index(index)
+        elif isinstance(index, Text):
+            index = index.concrete()
+        if is_gathered(container):
+            make_plain(here, container)
+        if isinstance(container, (list, dict)):
+            fits = (
+                isinstance(container, dict)
+                and index in container
+                or isinstance(container, list)
+                and isinstance(index, int)
+                and -len(container) <= index < len(container)
+            )
+            if isinstance(container, list) and isinstance(index, int) and index < 0:
+                index += len(container)
+            here.journal.note(ItemLocation(container, index) if fits else StructureLocation(container))
+        elif here.in_region() and not here.is_fresh(container, 0):
+            self.unknown_effect(f"a store into a {type(container).__name__}")
+        container[index] = value
+
+    def delete_item(self, container: Any, index: Any) -> None:
+        here = current_session()
+        if here is not None and isinstance(container, (list, dict)):
+            if is_gathered(container):
+                make_plain(here, container)
+            here.journal.note(StructureLocation(container))
+        method = protocols.written(container, "__delitem__") if here is not None else None
+        if method is not None:
+            protocols.call_written(method, container, index)
+            return
+        del container[index]
+
+    def store_attribute(self, value: Any, target: Any, name: str) -> None:
+        here = current_session()
+        if here is not None:
+            if isinstance(target, StagedArray) and name in ("real", "imag", "flat", "shape", "T"):
+                from ..calls.methods import store_attribute
+
+                store_attribute(target, name, value)
+                return
+            if isinstance(target, (type, types.ModuleType)) and not here.is_fresh(target, 0):
+                kind = "class" if isinstance(target, type) else "module"
+                raise UnsupportedError(
+                    f"the function changes attribute {name!r} of the {kind} {target.__name__}",
+                    here.span(),
+                    code="outer-write",
+                    remedy="keep it in an object or array that is passed in, or return the new value",
+                )
+            if protocols.set_attribute(target, name, value):
+                return
+            here.journal.note(AttributeLocation(target, name))
+        setattr(target, name, value)
+
+    def store_cell(self, value: Any, setter: Callable[[Any], None]) -> None:
+        here = current_session()
+        if here is not None:
+            name = setter.__code__.co_freevars[0]
+            here.journal.note(CellLocation(setter.__closure__[0], name))  # type: ignore[index]
+        setter(value)
+
+    def update_item(self, container: Any, index: Any, symbol: str, value: Callable[[], Any]) -> None:
+        if current_session() is None:
+            super().update_item(container, index, symbol, value)
+            return
+        container, index = settled(container), settled(index)
+        if isinstance(container, StagedArray):
+            from ..operators.masks import update_mask
+
+            if update_mask(container, index, symbol, value):
+                return
+        old = self.item(container, index)
+        self.store_item(self.inplace(symbol, old, settled(value())), container, index)
+
+    def update_attribute(self, target: Any, name: str, symbol: str, value: Callable[[], Any]) -> None:
+        old = self.attribute(target, name)
+        self.store_attribute(self.inplace(symbol, old, value()), target, name)
+
+    def inplace(self, symbol: str, old: Any, value: Any) -> Any:
+        here = current_session()
+        if here is None:
+            return INPLACE[symbol](old, value)
+        if isinstance(old, (list, dict, set)):
+            here.journal.note(StructureLocation(old))
+        return protocols.inplace(symbol, settled(old), settled(value), INPLACE[symbol])
+
+    def operate(self, symbol: str, left: Any, right: Any) -> Any:
+        if current_session() is None:
+            return OPERATORS[symbol](left, right)
+        return protocols.operate(symbol, settled(left), settled(right))
+
+    def unary(self, symbol: str, value: Any) -> Any:
+        return UNARY[symbol](value) if current_session() is None else protocols.unary(symbol, settled(value))
+
+    def managed(self, value: Any) -> Any:
+        return value if current_session() is None else protocols.managed(settled(value))
+
+    # --- truth ---
+
+    def and_(self, first: Any, *rest: Callable[[], Any]) -> Any:
+        if current_session() is None:
+            return super().and_(first, *rest)
+        first = settled(first)
+        if not rest:
+            return first
+        return lazily("and", first, lambda: self.and_(rest[0](), *rest[1:]))
+
+    def or_(self, first: Any, *rest: Callable[[], Any]) -> Any:
+        if current_session() is None:
+            return super().or_(first, *rest)
+        first = settled(first)
+        if not rest:
+            return first
+        return lazily("or", first, lambda: self.or_(rest[0](), *rest[1:]))
+
+    def not_(self, value: Any) -> Any:
+        return not value if current_session() is None else negated(settled(value))
+
+    def choose(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
+        if current_session() is None:
+            return then() if test else otherwise()
+        return choose(settled(test), then, otherwise)
+
+    def is_(self, left: Any, right: Any) -> Any:
+        if isinstance(left, Maybe) and right is None:
+            if left.missing is None and (there := is_there(session(), left)) is not None:
+                return not there or narrowed(session(), left.value) is None
+            return negated(left.flag) if left.missing is None else settled(left) is None
+        if isinstance(left, Number) and left.python is bool and isinstance(right, bool):
+            return left if right else negated(left)
+        here = current_session()
+        if here is not None and type(left) is type(right):
+            here.journal.shared.refuse(left, here.span(), "its identity is asked for")
+        return left is right
+
+    def is_not(self, left: Any, right: Any) -> Any:
+        return self.not_(self.is_(left, right))
+
+    def contains(self, value: Any, container: Any) -> Any:
+        here = current_session()
+        if here is None:
+            return value in container
+        value, container = settled(value), settled(container)
+        method = protocols.written(container, "__contains__")
+        if method is not None:
+            return self.not_(self.not_(protocols.call_written(method, container, value)))
+        if type(container) is list:
+            container = elements(here, container)
+        if isinstance(container, (tuple, list)) and (
+            isinstance(value, Staged) or any(isinstance(c, Staged) for c in container)
+        ):
+            return self.or_(False, *[lambda c=c: value == c for c in container])
+        if isinstance(container, StagedArray):
+            from ..calls.call import call_value
+
+            return call_value(bool, ((container == value).any(),), {})
+        if isinstance(container, range) and isinstance(value, Number):
+            low, high = container.start, container.stop
+            if container.step == 1:
+                return self.and_(value >= low, lambda: value < high)
+        return value in container
+
+    def lacks(self, value: Any, container: Any) -> Any:
+        return self.not_(self.contains(value, container))
+
+    def assert_(self, test: Any, message: Callable[[], Any]) -> None:
+        here = current_session()
+        known = static_truth(settled(test)) if here else bool(test)
+        if known:
+            return
+        if known is None:
+            assert here is not None
+            text, values = message_parts(None if (said := message()) is None else shown(said, ""))
+            here.emit(
+                check, truth_atom(here, test), *map(here.atom, values),
+                exception="AssertionError", message=text,
+            )
+            return
+        text = message()
+        error = AssertionError(*([] if text is None else [text]))
+        raise self.raised(error)
+
+    def raised(self, exception: Any) -> Any:
+        here = current_session()
+        if isinstance(exception, type):
+            exception = exception()
+        if here is None:
+            return exception
+        if not here.in_region():
+            if here.attempts or not raises_later(here, exception):
+                return exception
+            raise BranchRaised(exception, here.span())
+        if here.attempts and len(here.regions) == here.attempts[-1]:
+            return exception
+        here.refuse_in_attempt("a `raise` under a test on staged values")
+        raise BranchRaised(exception, here.span())
+
+    @contextmanager
+    def finally_(self) -> Iterator[None]:
+        """Around a `try` with `finally`."""
+        here = current_session()
+        if here is None:
+            yield
+            return
+        here.tries.append((here.region, len(here.region.builder.lets)))
+        try:
+            yield
+        finally:
+            here.tries.pop()
+
+    @contextmanager
+    def finishing(self) -> Iterator[None]:
+        """Around the body of a `finally`."""
+        here = current_session()
+        if here is None:
+            yield
+            return
+        start = len(here.region.builder.lets)
+        yield
+        protocols.refuse_late_effects(here, *here.tries[-1], start, "`finally`")
+
+    @contextmanager
+    def attempt(self) -> Iterator[None]:
+        here = current_session()
+        if here is None:
+            yield
+            return
+        here.attempts.append(len(here.regions))
+        try:
+            yield
+        finally:
+            here.attempts.pop()
+
+    def unknown_effect(self, what: str) -> None:
+        from .signals import TrialOver
+
+        here = session()
+        raise TrialOver(f"{what} can't be undone, should the loop or branch be staged again", here.span())
+
+    # --- regions ---
+
+    def if_(
+        self, test: Any, then: Callable, otherwise: Callable, get: Callable, set: Callable, names: tuple
+    ) -> None:
+        if current_session() is None:
+            (then if test else otherwise)()
+            return
+        test = settled(test)
+        known = static_truth(test)
+        if known is None:
+            branch(test, then, otherwise, get, set, names)
+        else:
+            (then if known else otherwise)()
+
+    def while_(self, test: Callable, body: Callable, get: Callable, set: Callable, names: tuple) -> None:
+        if current_session() is None:
+            super().while_(test, body, get, set, names)
+            return
+        from ..flow.iteration import run_while
+
+        run_while(test, body, get, set, names)
+
+    def for_(
+        self,
+        iterable: Any,
+        body: Callable,
+        get: Callable,
+        set: Callable,
+        names: tuple,
+        stop: Callable | None = None,
+    ) -> None:
+        if current_session() is None:
+            super().for_(iterable, body, get, set, names, stop)
+            return
+        from ..flow.iteration import run_for
+
+        run_for(settled(iterable), body, get, set, names, stop)

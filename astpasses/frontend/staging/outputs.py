@@ -1,0 +1,190 @@
+"""What leaves a staging: result leaves, and the stores into objects that existed before the call.
+
+In: the user's result and the journal. Out: results of the Function, and how they become the user's values.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from metaphrase import tree_util
+from metaphrase.core.ir import Atom
+from metaphrase.source import UnsupportedError
+
+from ..calls.text import Text
+from ..flow.gathering import expanded, is_gathered
+from ..flow.joins import parts
+from ..values.sources import ObjectSource, Source
+from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
+from .journal import AttributeLocation, BoxLocation, CellLocation, ItemLocation, StructureLocation
+from .session import Session
+from .staged import Output, Write
+
+
+class Collector:
+    """Gathers `results` and describes the outputs over them."""
+
+    def __init__(self, here: Session, boxes: dict[int, StagedArray]):
+        self.here, self.boxes = here, boxes
+        self.results: list[Atom] = []
+        self.containers: dict[int, tuple[tuple, Any]] = {}
+
+    def note_containers(self, original: Any, copy: Any, path: tuple = ()) -> None:
+        """Remember which of the user's containers each copy stands for."""
+        kind = tree_util.kind_of(copy)
+        if kind is None:
+            return
+        if copy is not None and not isinstance(copy, tuple):
+            self.containers[id(copy)] = (path, copy)
+        children, metadata = kind.flatten(original)
+        for key, before, after in zip(kind.keys(original, metadata), children, kind.flatten(copy)[0]):
+            self.note_containers(before, after, (*path, key))
+
+    def outputs(self, result: Any) -> tuple[Any, list[Output]]:
+        """The structure of a result and one Output a leaf."""
+        leaves, tree = self.take_apart(result)
+        if any(map(is_gathered, leaves)):
+            whole = [expanded(self.here, v) if is_gathered(v) else v for v in leaves]
+            return self.outputs(tree_util.tree_unflatten(tree, whole))
+        return tree, [self.output(leaf) for leaf in leaves]
+
+    def take_apart(self, result: Any) -> tuple[list, tree_util.PyTreeDef]:
+        """The leaves and the structure of a result; an object that the call made is part of the structure."""
+        leaves, tree = tree_util.tree_flatten(
+            result, is_leaf=lambda v: isinstance(v, (Maybe, Poison)) or is_gathered(v)
+        )
+        objects = [self.take_object_apart(leaf) for leaf in leaves]
+        if all(part is None for part in objects):
+            return leaves, tree
+        inner = iter(part[1] if part else tree_util.tree_structure(0) for part in objects)
+
+        def build(node: tree_util.PyTreeDef) -> tree_util.PyTreeDef:
+            if node.is_leaf():
+                return next(inner)
+            return tree_util.PyTreeDef(node.kind, node.metadata, tuple(map(build, node.children())))
+
+        found = [leaf for whole, part in zip(leaves, objects) for leaf in (part[0] if part else [whole])]
+        return found, build(tree)
+
+    def take_object_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
+        found = parts(value) if self.here.is_fresh(value, 0) and not is_gathered(value) else None
+        if found is None:
+            return None
+        kind, children, metadata = found
+        made = [self.take_apart(child) for child in children]
+        tree = tree_util.PyTreeDef(kind, metadata, tuple(part[1] for part in made))
+        return [leaf for part in made for leaf in part[0]], tree
+
+    def output(self, leaf: Any) -> Output:
+        from .operations import settled
+
+        if isinstance(leaf, Maybe) and leaf.missing is None:
+            raise UnsupportedError(
+                "the function returns None on some paths and a value on others",
+                self.here.span(),
+                code="join",
+                remedy="return a value on every path",
+            )
+        leaf = settled(leaf)
+        if isinstance(leaf, np.ndarray):
+            leaf = self.here.lift(leaf)
+        if not isinstance(leaf, Staged):
+            return Output("static", value=leaf.concrete() if isinstance(leaf, Text) else leaf)
+        if (
+            isinstance(leaf, StagedArray)
+            and leaf.session is self.here
+            and not leaf.chain
+            and leaf.box.phi is None
+        ):
+            origin = leaf.box.origin
+            if isinstance(origin, tuple) and origin[0] == "argument":
+                return Output("argument", origin[1])
+            if isinstance(origin, Source):
+                keys = [source for source, _ in self.here.captures.values()]
+                return Output("capture", next(k for k, s in enumerate(keys) if s is origin))
+        python = leaf.python if isinstance(leaf, Number) else None
+        return self.add(self.here.atom(leaf), python, isinstance(leaf, StagedArray))
+
+    def add(self, atom: Atom, python: type | None = None, array: bool = True) -> Output:
+        self.results.append(atom)
+        return Output("result", len(self.results) - 1, python=python, array=array)
+
+    def writes(self) -> list[Write]:
+        """The stores that outlive the call."""
+        out: list[Write] = []
+        for location in self.here.journal.since(0):
+            if isinstance(location, BoxLocation):
+                made = self.box_write(location)
+                out += [made] if made else []
+            elif isinstance(location, AttributeLocation) and (place := self.place(location.owner)):
+                tree, outputs = self.outputs(location.read())
+                out.append(
+                    Write("attribute", place[0], key=location.name, tree=tree, outputs=tuple(outputs))
+                )
+            elif isinstance(location, CellLocation | AttributeLocation):
+                if not self.here.is_fresh(location.owner, 0) and self.outlives(location):
+                    raise UnsupportedError(
+                        f"the function changes {location.describe()}, which outlives the call",
+                        location.span,
+                        code="outer-write",
+                        remedy="return the new value instead",
+                    )
+            elif id(location.owner) in self.containers:
+                out.append(self.container_write(location))  # type: ignore[arg-type]
+            elif id(location.owner) in self.here.roots:
+                raise UnsupportedError(
+                    f"the function changes {location.describe()} that it was not given",
+                    location.span,
+                    code="outer-write",
+                    remedy="pass it as an argument, or return the new value",
+                )
+        return out
+
+    def place(self, owner: Any) -> tuple | None:
+        """Where an object stands whose attributes outlive the call: a path into the arguments, or a source,
+        in a tuple; None for one that the call made, and for modules and classes."""
+        if id(owner) in self.containers:
+            return (self.containers[id(owner)][0],)
+        if isinstance(owner, (type, types.ModuleType)) or self.here.is_fresh(owner, 0):
+            return None
+        if id(owner) in self.here.roots:
+            return (self.here.roots[id(owner)][0],)
+        return (ObjectSource(owner),) if id(owner) in self.here.given else None
+
+    def outlives(self, location: Any) -> bool:
+        """Cells and attributes of objects that the call did not make."""
+        if isinstance(location, CellLocation):
+            return any(location.owner is cell for cell in self.here.outer_cells)
+        return isinstance(location.owner, (type, types.ModuleType)) or id(location.owner) in self.here.roots
+
+    def box_write(self, location: BoxLocation) -> Write | None:
+        box = location.owner
+        origin = box.origin
+        if origin is None or isinstance(origin, str):
+            return None
+        self.here.refresh(box)
+        first = next(
+            old
+            for where, old in self.here.journal.notes
+            if isinstance(where, BoxLocation) and where.owner is box
+        )
+        if box.atom is first:
+            return None
+        index = self.add(box.atom).index
+        contiguous = id(box) in self.here.assumed_contiguous
+        if isinstance(origin, tuple):
+            return Write("argument", origin[1], index, contiguous=contiguous)
+        keys = [source for source, _ in self.here.captures.values()]
+        which = next(k for k, s in enumerate(keys) if s is origin)
+        return Write("capture", which, index, contiguous=contiguous)
+
+    def container_write(self, location: ItemLocation | StructureLocation) -> Write:
+        path, container = self.containers[id(location.owner)]
+        if isinstance(location, StructureLocation):
+            tree, outputs = self.outputs(container.copy())
+            return Write("structure", path, tree=tree, outputs=tuple(outputs))
+        tree, outputs = self.outputs(container[location.index])
+        return Write("item", path, key=location.index, tree=tree, outputs=tuple(outputs))

@@ -1,0 +1,407 @@
+"""One staging under way: the regions that are open, what was captured, where we are in the user's source.
+
+In: operations on staged values. Out: Lets in the builder of the innermost region, stamped with the user's
+place and named by the user's names. Sessions nest: a transformation called in staged code stages its
+function in a new one.
+"""
+
+from __future__ import annotations
+
+import logging
+import sys
+import types
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.build import Builder, literal
+from metaphrase.core.dims import DimLike, Sym, fresh_symbol, symbols
+from metaphrase.core.facts import Facts
+from metaphrase.core.ir import Atom, ConstantArray, Literal, Var
+from metaphrase.core.primitive import REGISTRY, Primitive
+from metaphrase.core.types import Array, CoreTypeError, dtype_name
+from metaphrase.ops.arrays import as_dim, constant, dim_value
+from metaphrase.ops.weak_integers import check_range, is_narrow
+from metaphrase.source import DTypeError, ShapeError, SourceError, Span, UnsupportedError
+
+from ..rewrite.convert import hints_of, is_converted
+from ..values.staged_values import Box, Number, StagedArray
+from .journal import Journal
+from .signals import Refusal
+from .under_way import current_session, least_size, sessions
+
+_OURS = str(Path(__file__).parent)  # where functions of ours that are staged stand: no place of the user's
+
+log = logging.getLogger("metaphrase")
+_INDEX_ARITHMETIC = frozenset("add sub mul neg lt le gt ge eq ne select min max and_ or_ not_".split())
+
+
+def session() -> Session:
+    found = current_session()
+    assert found is not None, "no staging is under way"
+    return found
+
+
+@dataclass
+class Decisions:
+    """What restarts have settled: arguments pinned to their values, and verdicts on loops by place and call
+    path."""
+
+    pinned: set[int] = field(default_factory=set)
+    unrolled: dict[tuple, str] = field(default_factory=dict)
+    solutions: dict[tuple, Any] = field(default_factory=dict)
+    provenance: set[tuple] = field(default_factory=set)
+    rolled: set[tuple] = field(default_factory=set)
+
+
+class Region:
+    """A builder that is being filled. `fresh`: mutable Python objects made inside. `symbols`: sizes bound
+    inside."""
+
+    def __init__(self, name: str, mark: int):
+        self.builder, self.mark = Builder(name), mark
+        self.fresh: dict[int, Any] = {}
+        self.symbols: set[str] = set()
+        self.dims: dict[Atom, DimLike] = {}
+        self.numbers: dict[tuple, Atom] = {}
+
+
+class Session:
+    """See the head of this file."""
+
+    def __init__(self, name: str, decisions: Decisions):
+        self.decisions, self.journal, self.facts = decisions, Journal(self.span), Facts()
+        self.regions = [Region(name, 0)]
+        self.captures: dict[Any, tuple[Any, Var]] = {}
+        self.boxes: dict[Any, Any] = {}
+        self.guards: dict[Any, Any] = {}
+        self.roots: dict[int, tuple[Any, Any]] = {}
+        self.origins: dict[Var, tuple] = {}
+        self.path: list[tuple] = []
+        self.newest: dict[tuple, Box] = {}
+        self.attempts: list[int] = []
+        self.unrolling: list[int] = []
+        self.entered_guards: set[Any] = set()
+        self.unsourced: set[types.CodeType] = set()  # called as they are: no source was found
+        self.tests: list[Any] = []
+        self.outer_cells: list[types.CellType] = []
+        self.relations: dict[Any, tuple] = {}
+        self.parts: dict[Any, tuple] = {}
+        self.truths: dict[Any, bool] = {}
+        self.tries: list[tuple[Region, int]] = []  # where the `try`s with `finally` began
+        self.gathers = False  # whether some list holds rows
+        self.growing: list[list] = []  # lists that the loops around append to
+        self.argument_sizes: set[str] = set()
+        self.assumed_contiguous: set[int] = set()
+        self.given: dict[int, Any] = {}
+
+    # --- the stack of sessions and regions ---
+
+    def __enter__(self) -> Session:
+        sessions().append(self)
+        self.regions[0].builder.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.regions[0].builder.__exit__()
+        assert sessions().pop() is self
+
+    @property
+    def region(self) -> Region:
+        return self.regions[-1]
+
+    @contextmanager
+    def inside(self, region: Region) -> Iterator[Region]:
+        """Record into `region` for a while."""
+        self.regions.append(region)
+        with region.builder:
+            try:
+                yield region
+            finally:
+                assert self.regions.pop() is region
+
+    def in_region(self) -> bool:
+        return len(self.regions) > 1
+
+    def is_fresh(self, thing: Any, depth: int) -> bool:
+        """Whether a mutable object was made inside the region at `depth` (or one inside that)."""
+        return any(id(thing) in region.fresh for region in self.regions[depth:])
+
+    def born(self, thing: Any) -> Any:
+        """Note a mutable object made by user code."""
+        self.region.fresh[id(thing)] = thing
+        return thing
+
+    def label(self, box: Box) -> tuple:
+        """A key for the box last made at a place of the program, the same each time a loop body is staged
+        again."""
+        label = (self.span(), tuple(self.path))
+        self.newest[label] = box
+        return label
+
+    # --- places ---
+
+    def place(self) -> tuple[Span | None, str | None]:
+        """Where the user's program is, and the name that the value being made will have."""
+        frame: types.FrameType | None = sys._getframe(1)
+        without: Span | None = None  # a place in a function without source, if there is no better one
+        while frame is not None and not (is_converted(frame.f_code)
+                                         and not frame.f_code.co_filename.startswith(_OURS)):
+            if frame.f_code in self.unsourced and without is None:
+                without = Span(frame.f_code.co_filename, frame.f_lineno, function=frame.f_code.co_name)
+            frame = frame.f_back
+        if frame is None:
+            return without, None
+        code = frame.f_code
+        positions = _positions(code)
+        line, end_line, column, end_column = positions[frame.f_lasti // 2]
+        hints, function = hints_of(code)
+        if line is None:
+            return Span(code.co_filename, frame.f_lineno, function=function), None
+        span = Span(code.co_filename, line, column or 0, end_line, end_column, function=function)
+        return span, hints.get((line, column, end_line, end_column))
+
+    def span(self) -> Span | None:
+        return self.place()[0]
+
+    # --- recording ---
+
+    def emit(self, primitive: Primitive, *args: Any, **attributes: Any) -> Any:
+        """Bind one Let in the innermost region; a Var, or a tuple of them."""
+        span = self.span()
+        if primitive.effect == "failing" and self.attempts:
+            self.refuse_in_attempt("an operation that can fail when the program runs")
+        atoms = tuple(a if isinstance(a, (Var, Literal)) else literal(a) for a in args)
+        numbered = self.numbered(primitive, atoms, attributes)
+        if numbered is not None and (found := self.done_before(numbered)) is not None:
+            return found
+        try:
+            outs = self.region.builder.bind(primitive, atoms, attributes, span=span)
+        except CoreTypeError as error:
+            raise self.shape_error(str(error), span) from None
+        if numbered is not None:
+            self.region.numbers[numbered] = outs[0]
+        return outs if primitive.multiple else outs[0]
+
+    @staticmethod
+    def numbered(primitive: Primitive, atoms: tuple, attributes: dict) -> tuple | None:
+        """What makes two computations of an index or a size the same: `x[i + 1:]` twice has one size."""
+        if primitive.name not in _INDEX_ARITHMETIC or attributes or not atoms:
+            return None
+        if any(a.type.dims or a.type.dtype.kind not in "iub" for a in atoms):
+            return None
+        return (primitive.name, *atoms)
+
+    def done_before(self, numbered: tuple) -> Atom | None:
+        return next((r.numbers[numbered] for r in self.regions if numbered in r.numbers), None)
+
+    def refuse_in_attempt(self, what: str) -> None:
+        """`try: ... except:` can't catch what fails when the program runs."""
+        if self.attempts:
+            raise Refusal(UnsupportedError(
+                f"{what} stands in `try` with `except`", self.span(), code="try",
+                remedy="test for the case with `if` instead of catching the exception"))
+
+    @contextmanager
+    def stamped(self) -> Iterator[None]:
+        """Calls of primitives (not through `emit`) get the user's place."""
+        builder = self.region.builder
+        before, builder.span = builder.span, self.span()
+        try:
+            yield
+        except CoreTypeError as error:
+            raise self.shape_error(str(error), builder.span) from None
+        finally:
+            builder.span = before
+
+    def shape_error(
+        self, message: str, span: Span | None = None, remedy: str = "", code: str = "shape"
+    ) -> SourceError:
+        return ShapeError(message, span or self.span(), remedy=remedy, code=code)
+
+    def dtype_error(self, message: str, remedy: str = "") -> SourceError:
+        return DTypeError(message, self.span(), remedy=remedy, code="dtype")
+
+    def wrap(self, atom: Atom, python: type | None = None, dim: DimLike | None = None) -> Any:
+        """What user code sees of a core value."""
+        if isinstance(atom, Var):
+            hint = self.place()[1]
+            if hint and atom.name in REGISTRY:  # what a loop or branch leaves is named already
+                atom.name = hint
+        if atom.type.dims:
+            return StagedArray(Box(self, atom))
+        if dim is None and atom.type.value is not None:
+            dim = atom.type.value
+        return Number(self, atom, python, dim)
+
+    def array(self, atom: Atom) -> StagedArray:
+        """A new array object (of rank 0, too) that holds `atom`."""
+        if isinstance(atom, Var) and (hint := self.place()[1]) and atom.name in REGISTRY:
+            atom.name = hint
+        return StagedArray(Box(self, atom))
+
+    # --- values to atoms ---
+
+    def atom(self, value: Any, dtype: Any = None) -> Atom:
+        """The core value of a staged or concrete value, converted to `dtype` if given."""
+        found = self._atom(value, dtype)
+        if dtype is not None and found.type.dtype != dtype:
+            from metaphrase.ops.shape import convert
+
+            if isinstance(found, Literal):
+                return Literal(found.value.astype(dtype))
+            if isinstance(value, Number) and value.python is int and is_narrow(np.dtype(dtype)):
+                with self.stamped():
+                    check_range(found, dtype)
+            return self.emit(convert, found, dtype=np.dtype(dtype))
+        return found
+
+    def _atom(self, value: Any, dtype: Any) -> Atom:
+        if isinstance(value, (Var, Literal)):
+            return value
+        if isinstance(value, StagedArray):
+            return value.read() if value.session is self else self.captured(value)
+        if isinstance(value, Number):
+            return value.atom if value.session is self else self.captured(value)
+        if isinstance(value, (bool, int, float, complex)):
+            if isinstance(value, complex) and dtype is not None and np.dtype(dtype).kind != "c":
+                raise self.dtype_error(
+                    f"a complex value where {dtype_name(np.dtype(dtype))} is needed", remedy="take its .real"
+                )
+            return literal(value, dtype)
+        if isinstance(value, np.generic):
+            dtype_name(value.dtype)
+            return literal(value)
+        if isinstance(value, np.ndarray):
+            return self.lift(value).read()
+        if isinstance(value, (list, tuple)):
+            from ..calls.creation import array_from
+
+            return array_from(value).read()
+        raise self.dtype_error(f"a {type(value).__name__} is not a number or an array")
+
+    def lift(self, value: np.ndarray) -> StagedArray:
+        """A concrete array that no capture accounts for: a constant of the program."""
+        key = ("constant", id(value))
+        if key in self.boxes:
+            return self.boxes[key][0]
+        try:
+            dtype_name(value.dtype)
+        except CoreTypeError as error:
+            raise self.dtype_error(str(error)) from None
+        atom: Atom | None = literal(value[()]) if value.ndim == 0 else None
+        if atom is None:
+            (atom,) = self.regions[0].builder.bind(
+                constant, (), {"value": ConstantArray(value)}, span=self.span()
+            )
+        box = Box(self, atom)
+        box.known = value
+        made = StagedArray(box)
+        self.boxes[key] = (made, value)
+        return made
+
+    def read_view(self, view: StagedArray) -> Atom:
+        """The present value of a view: its box's content through its steps."""
+        if view.session is not self:
+            return self.captured(view)
+        self.refresh(view.box)
+        if not view.chain:
+            return view.box.atom
+        version, region, atom = view._cache
+        if version == view.box.version and region in self.regions:
+            return atom
+        atom = view.box.atom
+        for step in view.chain:
+            atom = step.read(self, atom)
+        view._cache = (view.box.version, self.region, atom)
+        return atom
+
+    def refresh(self, box: Box) -> None:
+        """Bring a box that may be one of several up to date with those."""
+        if box.phi is not None:
+            box.phi.refresh(self, box)
+
+    def captured(self, value: Any) -> Atom:
+        """A value of an outer session: a hidden argument of this one."""
+        if isinstance(value, StagedArray):
+            key: tuple = ("outer", id(value.box), value.chain)
+        else:
+            key = ("outer", id(value))
+        if key not in self.captures:
+            name = getattr(value.box.atom if isinstance(value, StagedArray) else value._atom, "name", "size")
+            param = Var(name, value.type)
+            self.know_symbols(value.type)
+            self.captures[key] = (value, param)
+        return self.captures[key][1]
+
+    def know_symbols(self, type_: Array) -> None:
+        """Size symbols of a parameter's type are bound for the whole program."""
+        for dim in type_.dims:
+            self.regions[0].symbols |= symbols(dim)
+            for name in symbols(dim):
+                if (least := least_size(name)) is not None:
+                    self.facts.learn(name, least, None)
+            self.argument_sizes |= symbols(dim)
+
+    # --- sizes ---
+
+    def size(self, dim: DimLike) -> Any:
+        """A dim as user code sees it: a Python int, or a staged int that knows its dim."""
+        return dim if isinstance(dim, int) else Number(self, None, int, dim)
+
+    def dim_atom(self, dim: Any) -> Atom:
+        if isinstance(dim, int):
+            return literal(dim)
+        return self.emit(dim_value, dim=dim)
+
+    def is_bound(self, dim: DimLike) -> bool:
+        """Whether types may mention this expression here."""
+        if isinstance(dim, int):
+            return True
+        known: set[str] = set().union(*(r.symbols for r in self.regions))
+        return symbols(dim) <= known
+
+    def as_dim(self, value: Any, what: str = "a size", base: str = "") -> DimLike:
+        """A size given by user code as a dim; a staged one is bound to a new symbol."""
+        if isinstance(value, (bool, np.bool_)):
+            return int(value)
+        if isinstance(value, (int, np.integer)):
+            return int(value)
+        if isinstance(value, StagedArray) and value.ndim == 0:
+            value = self.wrap(value.read())
+        if not isinstance(value, Number) or value.dtype.kind not in "iu":
+            raise self.dtype_error(f"{what} must be an integer, not {value!r}")
+        if value.dim is not None and self.is_bound(value.dim):
+            return value.dim
+        atom = self.atom(value)
+        if isinstance(atom, Literal):
+            return int(atom.value)
+        for region in reversed(self.regions):
+            if atom in region.dims:
+                return region.dims[atom]
+        base = base or (atom.name if isinstance(atom, Var) and atom.name.isidentifier() else "n")
+        name = fresh_symbol(base)
+        self.emit(as_dim, atom, size=name)
+        self.region.symbols.add(name)
+        self.region.dims[atom] = Sym(name)
+        if value.dim is not None:
+            self.facts.learn(name, value.dim, value.dim)
+        return Sym(name)
+
+
+_known_positions: dict[types.CodeType, list] = {}
+
+
+def _positions(code: types.CodeType) -> list:
+    found = _known_positions.get(code)
+    if found is None:
+        found = _known_positions[code] = list(code.co_positions())
+    return found
+
+
+def refuse(error: SourceError) -> Refusal:
+    return Refusal(error)

@@ -1,0 +1,296 @@
+"""Staging by execution: a Python function, converted, is run with abstract arrays; what it does is a core
+program.
+
+In: a function, arguments (arrays, numbers, types of arrays, or any static Python values). Out: `Staged`.
+
+    stage(period, (0.3, 1.0)).function
+        def period(e: f64, M: f64) -> f64:
+            trips, E = loop(e, M, M, body=body, cond=test, ...)
+            return E
+
+Where staging turns out to need the value of a number, that argument is pinned to it and staging begins again.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from metaphrase import tree_util
+from metaphrase.core.build import literal
+from metaphrase.core.ir import Var
+from metaphrase.core.types import Array, CoreTypeError, dtype_name
+from metaphrase.source import SourceError, Span, UnsupportedError
+
+from ..calls import tables  # noqa: F401  (registers the handlers)
+from ..calls.call import call_value
+from ..flow.branches import emit_raise, raises_later
+from ..operators.arithmetic import WEAK
+from ..values.staged_values import Box, Number, StagedArray
+from .closing import close
+from .outputs import Collector
+from .session import Decisions, Session, log
+from .signals import BranchRaised, NeedConcrete, Refusal, Restart, TrialOver
+from .staged import Shared, Staged
+
+_RESTARTS = 64
+
+
+def stage(
+    function: Callable,
+    args: Sequence[Any] = (),
+    kwargs: Mapping[str, Any] | None = None,
+    *,
+    static: Collection[int | str] = (),
+) -> Staged:
+    """Stage a call of `function`. `static`: positions and names of arguments that are taken as they are."""
+    decisions = Decisions()
+    for _ in range(_RESTARTS):
+        try:
+            return _Staging(function, tuple(args), dict(kwargs or {}), frozenset(static), decisions).run()
+        except Restart:
+            continue
+    raise UnsupportedError(
+        "staging does not settle: too many arguments are needed as Python values",
+        code="restarts",
+        remedy="mark the arguments static",
+    )
+
+
+class _Staging:
+    """One attempt, under the decisions of earlier ones."""
+
+    def __init__(
+        self, function: Callable, args: tuple, kwargs: dict, static: frozenset, decisions: Decisions
+    ):
+        self.function, self.args, self.kwargs, self.static = function, args, kwargs, static
+        self.decisions = decisions
+        self.here = Session(_name(function), decisions)
+        self.leaves, self.in_tree = tree_util.tree_flatten((args, kwargs))
+        self.dynamic: list[int] = []
+        self.fixed: list[tuple[int, Any]] = []
+        self.params: list[Var] = []
+        self.weak: list[type | None] = []
+        self.boxes: dict[int, StagedArray] = {}
+        self.shared: dict[int, int] = {}
+        self.same: list[tuple[int, int]] = []
+
+    def run(self) -> Staged:
+        here = self.here
+        with here:
+            try:
+                return self._run()
+            except NeedConcrete as need:
+                here.journal.undo(0)
+                raise self.pin(need) from None
+            except TrialOver as over:
+                here.journal.undo(0)
+                raise UnsupportedError(over.reason, over.span, remedy=over.remedy, code="trial") from over
+            except Refusal as refusal:
+                here.journal.undo(0)
+                raise refusal.error from None
+            except BranchRaised as raised:
+                here.journal.undo(0)
+                raise raised.exception from None
+            except SourceError as error:
+                here.journal.undo(0)
+                error.span = error.span or self.definition()
+                raise
+            except BaseException:
+                here.journal.undo(0)
+                raise
+
+    def definition(self) -> Span | None:
+        """Where the function is defined, for errors that have no better place."""
+        code = getattr(self.function, "__code__", None)
+        return Span(code.co_filename, code.co_firstlineno) if code is not None else None
+
+    def _run(self) -> Staged:
+        here = self.here
+        values = self.arguments()
+        args, kwargs = tree_util.tree_unflatten(self.in_tree, values)
+        collector = Collector(here, self.boxes)
+        collector.note_containers((self.args, self.kwargs), (args, kwargs))
+        for container in collector.containers.values():
+            here.born(container[1])
+        here.region.fresh.clear()
+        try:
+            result = call_value(self.function, args, kwargs)
+        except BranchRaised as raised:
+            if not raised.told and not raises_later(here, raised.exception):
+                raise
+            if not raised.told:
+                emit_raise(here, literal(False), raised)
+            result = None  # never reached: the program always raises
+        out_tree, outputs = collector.outputs(result)
+        writes = collector.writes()
+        captures = list(here.captures.values())
+        params = [param for _, param in captures] + self.params
+        function = close(here.regions[0], here.regions[0].builder.name, params, collector.results)
+        here.journal.undo(0)
+        return Staged(
+            function,
+            tuple(source for source, _ in captures),
+            self.in_tree,
+            out_tree,
+            tuple(here.guards.values()),
+            tuple(writes),
+            tuple(outputs),
+            tuple(self.dynamic),
+            tuple(self.fixed),
+            tuple(self.weak),
+            tuple(sorted(self.decisions.pinned)),
+            tuple(self.same),
+        )
+
+    # --- arguments ---
+
+    def arguments(self) -> list[Any]:
+        names = self.leaf_names()
+        frozen = self.static_leaves()
+        return [
+            self.fix(k, leaf)
+            if k in frozen or k in self.decisions.pinned
+            else self.argument(k, leaf, names[k])
+            for k, leaf in enumerate(self.leaves)
+        ]
+
+    def fix(self, k: int, leaf: Any) -> Any:
+        self.fixed.append((k, leaf))
+        self.here.given[id(leaf)] = leaf
+        return leaf
+
+    def static_leaves(self) -> set[int]:
+        """Numbers of the leaves that belong to static arguments."""
+        if not self.static:
+            return set()
+        found: set[int]
+        found, k = set(), 0
+        parts = [*enumerate(self.args), *((key, self.kwargs[key]) for key in sorted(self.kwargs))]
+        parameters = self.parameter_names()
+        for label, value in parts:
+            count = len(tree_util.tree_leaves(value))
+            named = parameters[label] if isinstance(label, int) and label < len(parameters) else label
+            if label in self.static or named in self.static:
+                found.update(range(k, k + count))
+            k += count
+        return found
+
+    def parameter_names(self) -> list[str]:
+        try:
+            parameters = list(inspect.signature(self.function).parameters.values())
+        except (TypeError, ValueError):
+            return []
+        return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+    def leaf_names(self) -> list[str]:
+        """A name for each leaf: that of its parameter, and its keys."""
+        names, parameters = [], self.parameter_names()
+        for path, _ in tree_util.tree_leaves_with_path((self.args, self.kwargs)):
+            keys = [str(getattr(k, "key", getattr(k, "name", getattr(k, "idx", k)))) for k in path[1:]]
+            if path[0].idx == 0:
+                position = int(keys[0])
+                keys[0] = parameters[position] if position < len(parameters) else f"argument_{position}"
+            text = "_".join(keys)
+            names.append(text if text.isidentifier() else "argument")
+        return names
+
+    def argument(self, k: int, leaf: Any, name: str) -> Any:
+        """A leaf as user code sees it: staged, or itself if it is static."""
+        here = self.here
+        if isinstance(leaf, Shared):
+            first = self.shared.setdefault(id(leaf), k)
+            if first != k:
+                self.same.append((k, first))
+                return self.boxes[first]
+            leaf = leaf.type
+        found = _type_of_leaf(leaf)
+        if found is None:
+            return self.fix(k, leaf)
+        type_, python = found
+        param = Var(name, type_)
+        self.params.append(param)
+        self.dynamic.append(k)
+        self.weak.append(python)
+        here.know_symbols(type_)
+        if type_.dims or isinstance(leaf, np.ndarray) or isinstance(leaf, StagedArray):
+            writeable = leaf.flags.writeable if isinstance(leaf, np.ndarray) else True
+            made = StagedArray(Box(here, param, origin=("argument", k)), writeable=writeable)
+            self.boxes[k] = made
+            return made
+        if python is not None:
+            here.origins[param] = ("argument", k)
+        return Number(here, param, python)
+
+    # --- pinning ---
+
+    def pin(self, need: NeedConcrete) -> BaseException:
+        """Restart with the needed numbers pinned and their loops unrolled; or the error when that can't
+        help."""
+        arguments = {root[1] for root in need.roots if root[0] == "argument"}
+        loops = {root[1] for root in need.roots if root[0] == "loop"} - set(self.decisions.unrolled)
+        known = all(isinstance(self.leaves[k], (int, float, complex)) for k in arguments)
+        hopeless = any(root[0] in ("array", "size", "carry") for root in need.roots) or not known
+        if hopeless or not (arguments or loops):
+            return UnsupportedError(
+                f"the program needs {need.why} here, which is only known when it runs",
+                need.span,
+                remedy=need.remedy or "make the argument static, or compute with array operations",
+                code="concrete",
+            )
+        for k in arguments:
+            self.decisions.pinned.add(k)
+            log.info(
+                "%s: argument leaf %d is pinned to %r: %s is needed", need.span, k, self.leaves[k], need.why
+            )
+        if len(self.decisions.pinned) > 8:
+            log.warning(
+                "%s: %d arguments are pinned to their values; each new value is staged anew",
+                need.span,
+                len(self.decisions.pinned),
+            )
+        for site in loops:
+            self.decisions.unrolled[site] = need.why
+        return Restart()
+
+
+def _type_of_leaf(leaf: Any) -> tuple[Array, type | None] | None:
+    """The core type of a dynamic leaf and its Python type if weak; None for a static leaf."""
+    if isinstance(leaf, (bool, str, bytes)) or callable(leaf) and not hasattr(leaf, "dtype"):
+        return None
+    if isinstance(leaf, Number):
+        return leaf.type, leaf.python
+    if isinstance(leaf, StagedArray):
+        return leaf.type, None
+    if isinstance(leaf, Array):
+        return leaf.plain, None
+    for kind in (int, float, complex):
+        if isinstance(leaf, kind) and not isinstance(leaf, np.generic):
+            return Array(WEAK[kind]), kind
+    if hasattr(leaf, "shape") and hasattr(leaf, "dtype"):
+        try:
+            dtype_name(leaf.dtype)
+        except (CoreTypeError, TypeError):
+            return None
+        weak = (
+            {"i": int, "f": float, "c": complex}.get(np.dtype(leaf.dtype).kind)
+            if getattr(leaf, "weak_type", False)
+            else None
+        )
+        return Array(np.dtype(leaf.dtype), tuple(leaf.shape)), weak
+    return None
+
+
+def _name(function: Any) -> str:
+    name = (
+        getattr(function, "__name__", None)
+        or getattr(getattr(function, "func", None), "__name__", None)
+        or "function"
+    )
+    return name if name.isidentifier() else "function"
+
+
+__all__ = ["stage", "Staged"]

@@ -1,0 +1,1 @@
+"""What user code holds while it is staged: staged numbers and arrays, their views, what was captured."""

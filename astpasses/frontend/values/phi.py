@@ -1,0 +1,151 @@
+"""An array that may be one of several: which one is known when the program runs.
+
+In: candidates, each with the staged flag that it is the one. Out: writes to the array reach the candidate,
+writes to the candidate reach the array. What was last the same is told by the content's atom: writes that are
+undone and done again do not count.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from metaphrase.core.ir import Atom
+from metaphrase.ops.compare import select
+from metaphrase.ops.shape import broadcast
+from metaphrase.source import Span, UnsupportedError
+
+from ..staging.journal import BoxLocation, Location
+from .staged_values import Box
+
+
+class Phi:
+    """`choices`: (flag: a bool atom or True, box, the box's atom when they were last the same, the chain of
+    steps to the view of the box that it is)."""
+
+    def __init__(self, choices: list[tuple]):
+        self.choices = [choice if len(choice) == 4 else (*choice, ()) for choice in choices]
+
+    @property
+    def boxes(self) -> list[Box]:
+        return [choice[1] for choice in self.choices]
+
+    def refresh(self, here: Any, box: Box) -> None:
+        """Take over what was written to a candidate since."""
+        for k, (flag, candidate, same, chain) in enumerate(self.choices):
+            here.refresh(candidate)
+            if candidate.atom is same:
+                continue
+            here.journal.note(BoxLocation(box))
+            box.atom = _choose(here, flag, read_through(here, candidate.atom, chain), box.atom)
+            box.version += 1
+            here.journal.note(PhiLocation(self))
+            self.choices[k] = (flag, candidate, candidate.atom, chain)
+
+    def written(self, here: Any, box: Box) -> None:
+        """Hand a write on to the candidate that it is."""
+        from ..operators.indexing import write_box
+
+        for k, (flag, candidate, _, chain) in enumerate(self.choices):
+            if candidate.alive(box):
+                here.refresh(candidate)
+                now = _choose(here, flag, box.atom, read_through(here, candidate.atom, chain))
+                write_box(here, candidate, write_through(here, candidate.atom, chain, now))
+                here.journal.note(PhiLocation(self))
+                self.choices[k] = (flag, candidate, candidate.atom, chain)
+
+
+def read_through(here: Any, atom: Atom, chain: tuple) -> Atom:
+    """What a view of an array holds."""
+    for step in chain:
+        atom = step.read(here, atom)
+    return atom
+
+
+def write_through(here: Any, atom: Atom, chain: tuple, value: Atom) -> Atom:
+    """The array with a view of it replaced."""
+    bases = [atom]
+    for step in chain[:-1]:
+        bases.append(step.read(here, bases[-1]))
+    for step, base in zip(reversed(chain), reversed(bases)):
+        value = step.write(here, base, value)
+    return value
+
+
+class PhiLocation(Location):
+    """What a phi last saw, so that an undone trial is undone here too. It is no place of the user's."""
+
+    internal = True
+
+    def __init__(self, phi: Phi):
+        self.phi = self.owner = phi
+
+    def key(self) -> tuple:
+        return ("phi", id(self.phi))
+
+    def read(self) -> Any:
+        return list(self.phi.choices)
+
+    def write(self, value: Any) -> None:
+        self.phi.choices = list(value)
+
+    def describe(self) -> str:
+        return "an array that is one of several"
+
+
+class UnknownAlias:
+    """The array may be one of `boxes`, and no flag says so: writing to either while both are in use is
+    refused."""
+
+    def __init__(self, boxes: list[Box], name: str, span: Span | None):
+        self.boxes, self.name, self.span = list({id(box): box for box in boxes}.values()), name, span
+        self.same = [box.atom for box in self.boxes]
+
+    def refuse(self, here: Any) -> UnsupportedError:
+        return UnsupportedError(
+            f"'{self.name}' may or may not share memory with an array that is written to",
+            here.span(),
+            remedy="copy one of them: x = x.copy()",
+            code="alias",
+            notes=(("it depends on how this runs", self.span),),
+        )
+
+    def refresh(self, here: Any, box: Box) -> None:
+        if any(b.atom is not same for b, same in zip(self.boxes, self.same)):
+            raise self.refuse(here)
+
+    def written(self, here: Any, box: Box) -> None:
+        if any(b.alive(box) for b in self.boxes):
+            raise self.refuse(here)
+
+
+def bind(box: Box, phi: Any) -> None:
+    """Say what a box may be, and tell those boxes."""
+    box.phi = phi
+    for candidate in phi.boxes if phi is not None else ():
+        candidate.dependents.append(weakref.ref(box))
+
+
+def candidates_of(box: Box) -> list[Box]:
+    """The older arrays that a box may be."""
+    return [] if box.phi is None else list(box.phi.boxes)
+
+
+def family(box: Box) -> list[Box]:
+    """The box and all that it may be, through any number of steps."""
+    found, reached = [box], {id(box)}
+    for member in found:
+        for candidate in candidates_of(member):
+            if id(candidate) not in reached:
+                reached.add(id(candidate))
+                found.append(candidate)
+    return found
+
+
+def _choose(here: Any, flag: Any, then: Atom, otherwise: Atom) -> Atom:
+    if flag is True:
+        return then
+    dims = then.type.dims
+    if dims:
+        flag = here.emit(broadcast, flag, shape=dims, axes=())
+    return here.emit(select, flag, then, otherwise)

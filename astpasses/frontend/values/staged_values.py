@@ -1,0 +1,413 @@
+"""Staged values: what user code holds in the place of numbers and arrays while it is staged.
+
+In: atoms of the core program. Out: objects on which Python's operators, methods and iteration record
+operations.
+
+`Number`       a scalar, immutable. `python` is its Python type (weak: bool, int, float, complex) or None
+for a NumPy
+               scalar. `dim`, for integers: the symbolic expression it equals, over sizes and loop indices.
+`StagedArray`  a NumPy array: a view (chain of steps) of a `Box`, which holds the current value.
+`Maybe`        a value that only some paths have bound, with the staged flag that says so.
+`Poison`       two values that could not be joined; using it is the error.
+"""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metaphrase.core.dims import DimLike
+from metaphrase.core.ir import Atom
+from metaphrase.core.types import Array
+
+if TYPE_CHECKING:
+    from ..staging.session import Session
+
+BINARY = {
+    "add": "+",
+    "sub": "-",
+    "mul": "*",
+    "truediv": "/",
+    "floordiv": "//",
+    "mod": "%",
+    "pow": "**",
+    "matmul": "@",
+    "and": "&",
+    "or": "|",
+    "xor": "^",
+    "lshift": "<<",
+    "rshift": ">>",
+}
+COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+
+
+class Staged:
+    """What numbers and arrays share. Operators, and NumPy's own dispatch as a net behind the table of
+    calls."""
+
+    __slots__ = ()
+    session: Session
+    __hash__ = None  # type: ignore[assignment]
+
+    if TYPE_CHECKING:  # the operators are set below; both classes ask `methods.attribute` for the rest
+        __add__: Any
+        __sub__: Any
+        __mul__: Any
+        __truediv__: Any
+        __floordiv__: Any
+        __mod__: Any
+        __pow__: Any
+        __matmul__: Any
+        __and__: Any
+        __or__: Any
+        __lt__: Any
+        __le__: Any
+        __gt__: Any
+        __ge__: Any
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
+        from ..calls.call import call_value
+
+        return call_value(ufunc if method == "__call__" else getattr(ufunc, method), args, keywords)
+
+    def __array_function__(self, function: Any, types: Any, args: tuple, keywords: dict) -> Any:
+        from ..calls.call import call_value
+
+        return call_value(function, args, keywords)
+
+    def __copy__(self) -> Any:
+        return self.copy()
+
+    def __deepcopy__(self, memo: dict) -> Any:
+        return self.copy()
+
+    def __bool__(self) -> bool:
+        from ..staging.demand import truth_value
+
+        return truth_value(self)
+
+    def __str__(self) -> str:
+        from ..calls.text import shown
+
+        return shown(self).concrete()
+
+    def __format__(self, spec: str) -> str:
+        from ..calls.text import shown
+
+        return shown(self, "", spec).concrete()
+
+    def __index__(self) -> int:
+        from ..staging.demand import need_concrete
+
+        return need_concrete(self, "the value of an integer (an index, a size, a count)", int)
+
+    def __int__(self) -> int:
+        from ..staging.demand import need_concrete
+
+        return need_concrete(self, "the value of an int", int)
+
+    def __float__(self) -> float:
+        from ..staging.demand import need_concrete
+
+        return need_concrete(self, "the value of a float", float)
+
+    def __complex__(self) -> complex:
+        from ..staging.demand import need_concrete
+
+        return need_concrete(self, "the value of a complex number", complex)
+
+    def __array__(self, *args: Any, **keywords: Any) -> Any:
+        from ..staging.demand import need_concrete
+
+        return need_concrete(self, "the values of an array", np.ndarray)
+
+    def __neg__(self) -> Any:
+        from ..operators.arithmetic import unary
+
+        return unary("neg", self)
+
+    def __pos__(self) -> Any:
+        from ..operators.arithmetic import unary
+
+        return unary("pos", self)
+
+    def __abs__(self) -> Any:
+        from ..operators.arithmetic import unary
+
+        return unary("abs", self)
+
+    def __invert__(self) -> Any:
+        from ..operators.arithmetic import unary
+
+        return unary("invert", self)
+
+    def __divmod__(self, other: Any) -> Any:
+        return self // other, self % other
+
+    def __rdivmod__(self, other: Any) -> Any:
+        return other // self, other % self
+
+    def __round__(self, digits: int | None = None) -> Any:
+        from ..operators.arithmetic import round_python
+
+        return round_python(self, digits)
+
+
+def _binary(symbol: str) -> tuple:
+    def forward(self: Staged, other: Any) -> Any:
+        from ..operators.arithmetic import binary
+
+        return binary(symbol, self, other)
+
+    def backward(self: Staged, other: Any) -> Any:
+        from ..operators.arithmetic import binary
+
+        return binary(symbol, other, self)
+
+    return forward, backward
+
+
+for _name, _symbol in BINARY.items():
+    _forward, _backward = _binary(_symbol)
+    setattr(Staged, f"__{_name}__", _forward)
+    setattr(Staged, f"__r{_name}__", _backward)
+for _name, _symbol in COMPARE.items():
+    setattr(Staged, f"__{_name}__", _binary(_symbol)[0])
+Staged.__hash__ = None  # type: ignore[assignment]
+
+
+class Number(Staged):
+    """A staged scalar."""
+
+    __slots__ = ("session", "_atom", "python", "dim")
+
+    def __init__(self, session: Session, atom: Atom | None, python: type | None, dim: DimLike | None = None):
+        self.session, self._atom, self.python, self.dim = session, atom, python, dim
+
+    def __copy__(self) -> Number:
+        return self  # a number is not changed
+
+    def __deepcopy__(self, memo: dict) -> Number:
+        return self
+
+    @property
+    def atom(self) -> Atom:
+        """The core value, in the session that owns it."""
+        if self._atom is not None:
+            return self._atom
+        return self.session.dim_atom(self.dim)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return np.dtype("int64") if self._atom is None else self._atom.type.dtype
+
+    @property
+    def type(self) -> Array:
+        return Array(self.dtype)
+
+    shape, ndim, size, nbytes = (), 0, 1, 8
+
+    def __repr__(self) -> str:
+        return f"<staged {self.python.__name__ if self.python else self.dtype}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from ..calls.methods import attribute
+
+        return attribute(self, name)
+
+
+class Box:
+    """A place that holds an array. `origin` says where it comes from when it existed before the call."""
+
+    __slots__ = ("session", "atom", "version", "origin", "phi", "known", "handles", "label", "region",
+                 "dependents", "__weakref__")
+
+    def __init__(self, session: Session, atom: Atom, origin: Any = None):
+        self.session, self.atom, self.version, self.origin = session, atom, 0, origin
+        self.phi: Any = None
+        self.known: np.ndarray | None = None
+        self.handles: list[weakref.ref] = []
+        self.dependents: list[weakref.ref] = []
+        self.region = session.region
+        self.label = session.label(self)
+
+    def alive(self, asking: Box | None = None) -> bool:
+        """Whether user code can still reach it: it came from outside, some array object views it, or (apart
+        from `asking`) an array that may be this one, or that this one may be, is alive."""
+        reached, todo = {id(asking), id(self)}, [self]
+        while todo:
+            box = todo.pop()
+            box.handles = [h for h in box.handles if h() is not None]
+            if box.origin is not None or box.handles:
+                return True
+            near = [other for d in box.dependents if (other := d()) is not None]
+            near += box.phi.boxes if box.phi is not None else []
+            todo += [other for other in near if id(other) not in reached]
+            reached.update(map(id, near))
+        return False
+
+
+class StagedArray(Staged):
+    """A view of a box. `chain` is the steps from the box's array to this one."""
+
+    __slots__ = ("session", "box", "chain", "type", "writeable", "_cache", "__weakref__")
+
+    def __init__(self, box: Box, chain: tuple = (), type: Array | None = None, writeable: bool = True):
+        self.session, self.box, self.chain, self.writeable = box.session, box, chain, writeable
+        self.type = box.atom.type.plain if type is None else type
+        self._cache: tuple = (None, None, None)
+        box.handles.append(weakref.ref(self))
+
+    def read(self) -> Atom:
+        """The value now, in the current region."""
+        return self.session.read_view(self)
+
+    @property
+    def dtype(self) -> np.dtype:
+        return self.type.dtype
+
+    @property
+    def ndim(self) -> int:
+        return self.type.ndim
+
+    @property
+    def shape(self) -> tuple:
+        return tuple(self.session.size(d) for d in self.type.dims)
+
+    def __len__(self) -> int:
+        from ..staging.demand import length
+
+        return length(self)
+
+    def __iter__(self) -> Iterator:
+        from ..flow.iteration import iterate_array
+
+        return iterate_array(self)
+
+    def __getitem__(self, index: Any) -> Any:
+        from ..operators.indexing import get_item
+
+        return get_item(self, index)
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        from ..operators.indexing import set_item
+
+        set_item(self, index, value)
+
+    def __contains__(self, value: Any) -> Any:
+        return (self == value).any()
+
+    def __repr__(self) -> str:
+        return f"<staged {self.type}>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        from ..calls.methods import attribute
+
+        return attribute(self, name)
+
+
+def _inplace(symbol: str) -> Any:
+    def operation(self: StagedArray, other: Any) -> StagedArray:
+        from ..operators.arithmetic import inplace
+
+        return inplace(symbol, self, other)
+
+    return operation
+
+
+for _name, _symbol in BINARY.items():
+    setattr(StagedArray, f"__i{_name}__", _inplace(_symbol))
+
+
+class Unsettled:
+    """A value whose use is a question first: operators, truth, items and attributes settle it."""
+
+    __slots__ = ()
+    __hash__ = None  # type: ignore[assignment]
+
+    def _settled(self) -> Any:
+        from ..staging.operations import settled
+
+        return settled(self)
+
+    def __bool__(self) -> bool:
+        return bool(self._settled())
+
+    def __iter__(self) -> Iterator:
+        return iter(self._settled())
+
+    def __len__(self) -> int:
+        return len(self._settled())
+
+    def __getitem__(self, index: Any) -> Any:
+        return self._settled()[index]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._settled()[index] = value
+
+    def __call__(self, *args: Any, **keywords: Any) -> Any:
+        return self._settled()(*args, **keywords)
+
+    def __neg__(self) -> Any:
+        return -self._settled()
+
+    def __abs__(self) -> Any:
+        return abs(self._settled())
+
+    def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
+        from ..staging.operations import settled
+
+        return getattr(ufunc, method)(*map(settled, args), **keywords)
+
+
+def _of_settled(name: str) -> tuple:
+    import operator
+
+    operation = getattr(operator, f"__{name}__")
+
+    def forward(self: Unsettled, other: Any) -> Any:
+        return operation(self._settled(), other)
+
+    def backward(self: Unsettled, other: Any) -> Any:
+        return operation(other, self._settled())
+
+    return forward, backward
+
+
+for _name in (*BINARY, *COMPARE):
+    _forward, _backward = _of_settled(_name)
+    setattr(Unsettled, f"__{_name}__", _forward)
+    if _name in BINARY:
+        setattr(Unsettled, f"__r{_name}__", _backward)
+Unsettled.__hash__ = None  # type: ignore[assignment]
+
+
+class Maybe(Unsettled):
+    """`missing` is what the variable is where `flag` is false: an `Undefined`, or None."""
+
+    __slots__ = ("flag", "value", "missing")
+
+    def __init__(self, flag: Any, value: Any, missing: Any):
+        self.flag, self.value, self.missing = flag, value, missing
+
+
+class Poison(Unsettled):
+    """Two paths left values that have no common form."""
+
+    __slots__ = ("reason", "span")
+
+    def __init__(self, reason: str, span: Any):
+        self.reason, self.span = reason, span
+
+
+def is_staged(value: Any) -> bool:
+    return isinstance(value, Staged)

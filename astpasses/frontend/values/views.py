@@ -1,0 +1,161 @@
+"""Steps from an array to a view of it. Each reads the view out of the base, and puts a new view back into
+the base.
+
+In: the base's atom. Out: the view's atom; or the base with the view replaced. Indices are in bounds:
+whoever makes the step has checked them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from metaphrase.core.build import literal
+from metaphrase.core.dims import DimLike
+from metaphrase.core.ir import Atom
+from metaphrase.core.types import Array
+from metaphrase.ops.complex_numbers import complex_, imag, real
+from metaphrase.ops.indexing import gather, scatter, slice_update
+from metaphrase.ops.indexing import slice as core_slice
+from metaphrase.ops.library_creation import diagonal
+from metaphrase.ops.shape import broadcast, inverse, permute, reshape
+
+from .staged_values import StagedArray
+
+if TYPE_CHECKING:
+    from ..staging.session import Session
+
+
+@dataclass(frozen=True)
+class Rectangle:
+    """`x[a:b:s, ...]`: starts are atoms, one a dim."""
+
+    starts: tuple[Atom, ...]
+    shape: tuple
+    step: tuple[int, ...]
+
+    def read(self, here: Session, base: Atom) -> Atom:
+        return here.emit(core_slice, base, *self.starts, shape=self.shape, step=self.step)
+
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
+        return here.emit(slice_update, base, value, *self.starts, step=self.step)
+
+    def type(self, base: Array) -> Array:
+        return base.with_dims(self.shape)
+
+
+@dataclass(frozen=True)
+class Pick:
+    """`x[i, :, j]`: rank-0 indices along `axes`, which disappear."""
+
+    indices: tuple[Atom, ...]
+    axes: tuple[int, ...]
+
+    def read(self, here: Session, base: Atom) -> Atom:
+        return here.emit(gather, base, *self.indices, axes=self.axes)
+
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
+        return here.emit(scatter, base, value, *self.indices, axes=self.axes, unique=True)
+
+    def type(self, base: Array) -> Array:
+        return base.with_dims(tuple(d for k, d in enumerate(base.dims) if k not in self.axes))
+
+
+@dataclass(frozen=True)
+class Reshape:
+    """The same elements in the same order under another shape."""
+
+    shape: tuple
+
+    def read(self, here: Session, base: Atom) -> Atom:
+        return here.emit(reshape, base, shape=self.shape)
+
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
+        return here.emit(reshape, value, shape=base.type.dims)
+
+    def type(self, base: Array) -> Array:
+        return base.with_dims(self.shape)
+
+
+@dataclass(frozen=True)
+class Permute:
+    """Transposition: dim k of the view is dim axes[k] of the base."""
+
+    axes: tuple[int, ...]
+
+    def read(self, here: Session, base: Atom) -> Atom:
+        return here.emit(permute, base, axes=self.axes)
+
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
+        return here.emit(permute, value, axes=inverse(self.axes))
+
+    def type(self, base: Array) -> Array:
+        return base.with_dims(tuple(base.dims[a] for a in self.axes))
+
+
+@dataclass(frozen=True)
+class Broadcast:
+    """Elements repeated; such a view is read-only."""
+
+    shape: tuple
+    axes: tuple[int, ...]
+
+    def read(self, here: Session, base: Atom) -> Atom:
+        return here.emit(broadcast, base, shape=self.shape, axes=self.axes)
+
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
+        raise AssertionError("a broadcast view is read-only")
+
+    def type(self, base: Array) -> Array:
+        return base.with_dims(self.shape)
+
+
+@dataclass(frozen=True)
+class Part:
+    """`x.real` or `x.imag` of a complex array."""
+
+    name: str
+
+    def read(self, here: Session, base: Atom) -> Atom:
+        return here.emit(real if self.name == "real" else imag, base)
+
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
+        if self.name == "real":
+            return here.emit(complex_, value, here.emit(imag, base))
+        return here.emit(complex_, here.emit(real, base), value)
+
+    def type(self, base: Array) -> Array:
+        return Array(np.zeros(0, base.dtype).real.dtype, base.dims)
+
+
+@dataclass(frozen=True)
+class Diagonal:
+    """`x.diagonal(offset, *axes)`: its dim is the last; such a view is read-only."""
+
+    offset: int
+    axes: tuple[int, int]
+    length: DimLike
+
+    def read(self, here: Session, base: Atom) -> Atom:
+        with here.stamped():
+            return diagonal(base, self.offset, *self.axes)
+
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
+        raise AssertionError("a diagonal view is read-only")
+
+    def type(self, base: Array) -> Array:
+        rest = (d for k, d in enumerate(base.dims) if k not in self.axes)
+        return base.with_dims((*rest, self.length))
+
+
+def view(array: StagedArray, step: Any) -> StagedArray:
+    """A view one step further."""
+    writeable = array.writeable and not isinstance(step, (Broadcast, Diagonal))
+    return StagedArray(array.box, (*array.chain, step), step.type(array.type), writeable)
+
+
+def whole(dims: tuple) -> Rectangle:
+    """The rectangle that is everything."""
+    return Rectangle((literal(0),) * len(dims), dims, (1,) * len(dims))

@@ -1,0 +1,1 @@
+"""The public transformations, and the programs behind them: from a call to what runs."""

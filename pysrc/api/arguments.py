@@ -1,0 +1,208 @@
+"""What a call's arguments are to staging: which leaves are dynamic, of which types, with which symbolic dims.
+
+In: (args, kwargs) as the user gave them. Out: `Call`: the leaves, their structure, a `Spec` a leaf, and the
+key under which a specialisation is found again. Sizes are taken as they are at first; when a call comes with
+others, the dims that changed become symbols, equal where the sizes are equal.
+
+    f(ones(3))  ->  f64[3]        then f(ones(5))  ->  f64[n], which serves every later length from 2 on
+"""
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .. import tree_util
+from ..astpasses.frontend.values.staged_values import Number, Staged, StagedArray
+from ..core.dims import DimLike, Sym
+from ..core.types import NAMES, Array
+from ..source import DTypeError
+from .types import ShapeDtypeStruct
+
+Dims = tuple[DimLike, ...]
+
+
+class Form(enum.Enum):
+    """How a leaf looks to the user's program."""
+
+    ARRAY = "array"        # a NumPy array, or a stand-in for one
+    SCALAR = "scalar"      # a NumPy scalar
+    NUMBER = "number"      # a Python int, float or complex: weak
+    STATIC = "static"      # any other value: staging sees it as it is
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A leaf's type. `python`: the type of a NUMBER. `value`: of a STATIC leaf; of another, the leaf itself
+    where staging may ask for its value (a Python number, a value of an outer staging)."""
+
+    form: Form
+    dtype: np.dtype | None = None
+    dims: Dims = ()
+    python: type | None = None
+    value: Any = None
+    shared: Any = None      # a front end's `Shared`: one object for all leaves that are the same memory
+
+    @property
+    def type(self) -> Array:
+        assert self.dtype is not None
+        return Array(self.dtype, self.dims)
+
+    @property
+    def dynamic(self) -> bool:
+        return self.form is not Form.STATIC
+
+    def key(self) -> tuple:
+        """What two leaves must share to be served by one specialisation with symbolic dims."""
+        if self.form is Form.STATIC:
+            return (self.form, type(self.value), _hashable(self.value))
+        return (self.form, self.dtype, len(self.dims), self.python)
+
+    def text(self) -> str:
+        """For messages: f64[n, 3], int, 'relu'."""
+        if self.form is Form.STATIC:
+            return repr(self.value)
+        return self.python.__name__ if self.python else repr(self.type)
+
+
+_PYTHON_DTYPES = {int: np.dtype(np.int64), float: np.dtype(np.float64), complex: np.dtype(np.complex128)}
+
+
+def spec_of(leaf: Any) -> Spec:
+    """Python bools, strings, functions and the like are static; numbers and arrays are dynamic."""
+    cls = type(leaf)
+    if cls is np.ndarray or isinstance(leaf, np.ndarray):
+        return (
+            Spec(Form.ARRAY, leaf.dtype, leaf.shape) if leaf.dtype in NAMES else Spec(Form.STATIC, value=leaf)
+        )
+    if cls in _PYTHON_DTYPES:
+        return Spec(Form.NUMBER, _PYTHON_DTYPES[cls], python=cls, value=leaf)
+    if isinstance(leaf, np.generic):
+        return Spec(Form.SCALAR, leaf.dtype) if leaf.dtype in NAMES else Spec(Form.STATIC, value=leaf)
+    if isinstance(leaf, ShapeDtypeStruct):
+        if leaf.weak_type:
+            return Spec(Form.NUMBER, leaf.dtype, python={"i": int, "f": float, "c": complex}[leaf.dtype.kind])
+        return Spec(Form.ARRAY if leaf.shape else Form.SCALAR, leaf.dtype, leaf.shape)
+    if isinstance(leaf, Staged):
+        return _staged_spec(leaf)
+    return Spec(Form.STATIC, value=leaf)
+
+
+def _staged_spec(leaf: Staged) -> Spec:
+    """A value of a staging under way."""
+    if isinstance(leaf, StagedArray):
+        return Spec(Form.ARRAY, leaf.type.dtype, leaf.type.dims, value=leaf)
+    assert isinstance(leaf, Number)
+    if leaf.python is bool:
+        return Spec(Form.SCALAR, leaf.dtype, value=leaf)
+    form = Form.SCALAR if leaf.python is None else Form.NUMBER
+    return Spec(form, leaf.dtype, python=leaf.python, value=leaf)
+
+
+def _hashable(value: Any) -> Any:
+    try:
+        hash(value)
+    except TypeError:
+        return ("by identity", id(value))
+    return value
+
+
+@dataclass
+class Call:
+    """One call, taken apart. `key` leaves out sizes; `dims` has them, for the dynamic leaves in order."""
+
+    leaves: list[Any]
+    structure: tree_util.PyTreeDef
+    specs: list[Spec]
+    key: tuple
+    args: tuple = ()
+    kwargs: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def dims(self) -> tuple[Dims, ...]:
+        return tuple(s.dims for s in self.specs if s.dynamic)
+
+    def dynamic_leaves(self) -> list[Any]:
+        return [leaf for leaf, spec in zip(self.leaves, self.specs) if spec.dynamic]
+
+    def with_dims(self, dims: Iterable[Dims]) -> list[Spec]:
+        """The specs with other dims."""
+        found = iter(dims)
+        return [replace(s, dims=next(found)) if s.dynamic else s for s in self.specs]
+
+
+def take_apart(args: tuple, kwargs: dict, static: Sequence[int | str] = ()) -> Call:
+    """`static`: positions and names of arguments that are static whatever they are."""
+    given = args, kwargs
+    if static:
+        args = tuple(_Opaque(a) if k in static else a for k, a in enumerate(args))
+        kwargs = {name: _Opaque(a) if name in static else a for name, a in kwargs.items()}
+    leaves, structure = tree_util.tree_flatten((args, dict(sorted(kwargs.items()))))
+    specs = []
+    for k, leaf in enumerate(leaves):
+        if type(leaf) is _Opaque:
+            leaves[k] = leaf = leaf.value
+            specs.append(Spec(Form.STATIC, value=leaf))
+            continue
+        if isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray:
+            leaves[k] = leaf = _plain_array(leaf)
+        specs.append(spec_of(leaf))
+    key = (structure, tuple(s.key() for s in specs), tree_util.orders(structure))
+    return Call(leaves, structure, specs, key, *given)
+
+
+def _plain_array(leaf: np.ndarray) -> np.ndarray:
+    """The array that a memory map and its like are; a masked array means more than its data."""
+    if isinstance(leaf, np.ma.MaskedArray):
+        from .program import caller_span
+        raise DTypeError("a masked array can't be translated", caller_span(), code="dtype",
+                         remedy="pass its data and its mask as two arrays")
+    return np.asarray(leaf)
+
+
+class _Opaque:
+    """Keeps an argument whole while the others are flattened."""
+
+    __slots__ = ("value",)
+
+    def __init__(self, value: Any):
+        self.value = value
+
+
+_LETTERS = "nmpqrstuvw"
+
+
+def size_name(k: int, taken: Iterable[str] = ()) -> str:
+    """n, m, p, ..., then n1, m1, ...; never one of `taken`."""
+    taken = set(taken)
+    names = (letter + (str(round_) if round_ else "") for round_ in range(1000) for letter in _LETTERS)
+    free = [name for name, _ in zip((n for n in names if n not in taken), range(k + 1))]
+    return free[k]
+
+
+def generalise(known: Sequence[Dims], now: Sequence[tuple[int, ...]]) -> tuple[Dims, ...]:
+    """Dims that serve both an earlier specialisation and this call. Sizes 0 and 1 keep programs of their own.
+
+    >>> generalise([(3, 4), (3,)], [(5, 4), (5,)])
+    ((n, 4), (n,))
+    >>> generalise([(3,)], [(1,)])
+    ((1,),)
+    """
+    symbols: dict[tuple, DimLike] = {}
+    out = []
+    for before, sizes in zip(known, now, strict=True):
+        dims: list[DimLike] = []
+        for old, size in zip(before, sizes, strict=True):
+            if (
+                (isinstance(old, int) and old == size)
+                or size in (0, 1)
+                or (isinstance(old, int) and old in (0, 1))
+            ):
+                dims.append(size)
+            else:
+                dims.append(symbols.setdefault((old, size), Sym(size_name(len(symbols)))))
+        out.append(tuple(dims))
+    return tuple(out)

@@ -1,0 +1,109 @@
+"""What a program reads without being given it: captured arrays, and the values that its guards watch.
+
+In: the front end's sources and guards, as a Program holds them. Out: what stands there now, whether it fits,
+and how the dispatcher reads it. Example, for `def f(x): return W @ x`:
+
+    read_capture(program.captures[0])      # the array that the global W holds now
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..astpasses.frontend.values import sources
+from ..core.ir import Function
+from ..runtime import entry as abi
+from .program import Program
+
+
+def read_capture(capture: Any) -> Any:
+    """What a capture is now."""
+    return capture.read() if isinstance(capture, sources.Source) else capture
+
+
+def captures_fit(program: Program) -> bool:
+    """Whether the captured arrays still have the types that the program was made for."""
+    for capture, param in zip(program.captures, program.function.params):
+        try:
+            value = read_capture(capture)
+        except (KeyError, AttributeError, ValueError, IndexError, TypeError):
+            return False
+        if getattr(value, "dtype", None) != param.type.dtype or np.shape(value) != param.type.dims:
+            return False
+    return True
+
+
+def guards_hold(guards: Sequence[Any], sizes: Any = None) -> bool:
+    return all(guard.holds() for guard in guards)
+
+
+def broken_guard(guards: Sequence[Any], sizes: Any = None) -> str:
+    """Which captured value is not what it was."""
+    for guard in guards:
+        if not guard.holds():
+            if guard.kind == "value":
+                try:
+                    return f"{guard.source} changed from {guard.expected!r} to {guard.source.read()!r}"
+                except (KeyError, AttributeError, ValueError, IndexError, TypeError):
+                    return f"{guard.source} is gone"
+            return (
+                f"{guard.source} is another {'object' if guard.kind == 'object' else 'structure'} than before"
+            )
+    return "a captured array has another shape or dtype"
+
+
+def entry_source(source: Any) -> Any:
+    """Where the dispatcher reads a captured value."""
+    steps: list[tuple[str, Any]] = []
+    while isinstance(source, (sources.ItemSource, sources.AttributeSource)):
+        if isinstance(source, sources.ItemSource):
+            steps.append(("item", source.index))
+        else:
+            steps.append(("attribute", source.name))
+        source = source.parent
+    if isinstance(source, sources.GlobalSource):
+        root: Any = abi.Item(source.globals, source.name) if source.name in source.globals \
+            else abi.Getter(source.read)
+    elif isinstance(source, sources.CellSource):
+        root = abi.Cell(source.cell)
+    elif isinstance(source, sources.ObjectSource):
+        root = abi.Held(source.value)
+    elif isinstance(source, sources.Source):
+        root = abi.Getter(source.read)
+    else:
+        root = abi.Held(source)
+    return abi.Path(root, tuple(reversed(steps))) if steps else root
+
+
+def capture_roots(program: Program, function: Function) -> list[tuple[Any, abi.Leaf]]:
+    """(source, leaf) for each capture."""
+    out = []
+    for capture, param in zip(program.captures, function.params):
+        value = read_capture(capture)
+        leaf: abi.Leaf = abi.ArrayLeaf(param.type.dtype, param.type.dims) if isinstance(value, np.ndarray) \
+            else abi.ScalarLeaf(param.type.dtype)
+        out.append((entry_source(capture), leaf))
+    return out
+
+
+def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[abi.Compare, ...]]:
+    """Guards as the dispatcher checks them."""
+    out = []
+    for guard in guards:
+        if guard.kind == "object":
+            out.append(abi.Guard(entry_source(guard.source), guard.expected, "is"))
+        elif guard.kind == "structure":
+            out.append(abi.Guard(abi.Getter(_structure_reader(guard.source)), guard.expected, "equal"))
+        else:
+            out.append(abi.Guard(entry_source(guard.source), guard.expected, "equal"))
+    return tuple(out), ()
+
+
+def _structure_reader(source: Any) -> Any:
+    return lambda: sources.structure(source.read())
+
+
+__all__ = ["read_capture", "captures_fit", "guards_hold", "broken_guard", "entry_source", "capture_roots",
+           "entry_guards"]

@@ -1,0 +1,251 @@
+"""Native code of a Program, and the entries by which the dispatcher runs it.
+
+In: a Program and the specs of the call that it was made for. Out: `Compiled`, whose `entry_for_call` serves
+the user's calls and `entry_for_leaves` the leaves alone; `Lowered` and `CompiledFunction` for `f.lower(...)`.
+Example:
+
+    compiled = compile_program(program, call.specs, "period")
+    dispatcher.add(compiled.entry_for_call(jit, call.structure, call.specs))
+"""
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from ..core.dims import symbols
+from ..core.types import type_symbols
+from ..pipeline import finished, native
+from ..runtime import dispatch
+from ..runtime import entry as abi
+from ..runtime.cython_build import Library
+from ..source import SourceError
+from ..tree_util import PyTreeDef
+from . import memory as memory
+from .arguments import Call, Spec, take_apart
+from .captures import capture_roots, entry_guards
+from .entry import callbacks_of, leaf_of, output_of, result_of, site_table, tree_of, work_of
+from .execute import finish
+from .program import Captured, Fixed, Program, Same, Slot, caller_span
+
+if TYPE_CHECKING:
+    from .jit import Jit
+
+
+@dataclass
+class Compiled:
+    """A native program and the pieces of its entries."""
+
+    program: Program
+    function: Any
+    library: Library
+    sites: tuple
+    symbols: tuple[str, ...]
+    specs: Sequence[Spec]
+    name: str
+    uses_blas: bool
+    in_place: dict[int, int]          # results made in the storage of a parameter
+    least: dict[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        params = self.function.params
+        self.leaf_entries: list[Any] = [
+            abi.StaticLeaf(leaf.value) if isinstance(leaf, Fixed) else leaf_of(spec, params[leaf].type)
+            for leaf, spec in zip(self.program.leaves, self.specs)
+        ]
+        self.flat_leaves = [e for e, spec in zip(self.leaf_entries, self.specs) if spec.dynamic]
+
+    def _common(self) -> dict[str, Any]:
+        known = frozenset(self.symbols)
+        forms = self.program.forms
+        results = tuple(
+            result_of(r.type.plain, known, form) for r, form in zip(self.function.results, forms, strict=True)
+        )
+        table = site_table(self.sites)
+        return dict(
+            address=self.library.address,
+            symbols=self.symbols,
+            results=results,
+            raise_site=table.raise_site,
+            callbacks=callbacks_of(self.sites),
+            uses_blas=self.uses_blas,
+            name=self.name,
+            minimum=self.least or None,
+            work=work_of(self.function, known),
+            keep=(self.library, table, self.program),
+        )
+
+    def entry_for_leaves(self) -> abi.Entry:
+        """Serves the dynamic leaves of a call as positional arguments, and gives all results."""
+        captures = capture_roots(self.program, self.function)
+        roots = [abi.Root(abi.Position(k), leaf) for k, leaf in enumerate(self.flat_leaves)]
+        roots += [abi.Root(source, leaf) for source, leaf in captures]
+        parameters: list[Any] = [leaf for _, leaf in captures]
+        parameters += [self.leaf_entries[position] for position in memory.leaf_positions(self.program)]
+        count = len(self.function.results)
+        output = abi.Sequence(tuple, tuple(abi.Result(k) for k in range(count)))
+        writes = tuple(abi.Write(k, parameters[p], in_place=True) for k, p in self.in_place.items())
+        return abi.Entry(
+            roots=tuple(roots), parameters=tuple(parameters), output=output, writes=writes, **self._common()
+        )
+
+    def owned_leaves(self, call: Call) -> tuple:
+        """The dynamic leaves, copies of those that the program overwrites: `finish` stores into the
+        caller's."""
+        written = set(self.in_place.values())
+        parameters = [leaf for leaf, spec in zip(self.program.leaves, self.specs) if spec.dynamic]
+        return tuple(
+            np.array(x) if not isinstance(p, Fixed) and p in written else x
+            for p, x in zip(parameters, call.dynamic_leaves(), strict=True)
+        )
+
+    def entry_for_call(self, jit: Jit, structure: PyTreeDef, specs: Sequence[Spec]) -> abi.Entry | None:
+        """Serves the user's calls directly; None for a program that writes to containers it is given."""
+        if any(write.kind not in ("argument", "capture") for write in self.program.writes):
+            return None
+        args, kwargs = structure.children()
+        leaves = iter(self.leaf_entries)
+        names = (kwargs.node_data() or (dict, ()))[1]
+        if jit.dispatcher.parameters is None:         # the dispatcher's tuple is (args, kwargs)
+            whole = [self._argument(k, child, leaves, jit) for k, child in enumerate(args.children())]
+            keywords = [
+                self._argument(name, child, leaves, jit) for name, child in zip(names, kwargs.children())
+            ]
+            roots = [abi.Root(abi.Position(0), abi.Sequence(tuple, tuple(whole))),
+                     abi.Root(abi.Position(1), abi.Dictionary(tuple(names), tuple(keywords)))]
+        else:
+            roots = [abi.Root(abi.Position(k), self._argument(k, child, leaves, jit))
+                     for k, child in enumerate(args.children())]
+            roots += [abi.Root(abi.Position(jit.dispatcher.parameters.index(name)),
+                               self._argument(name, child, leaves, jit))
+                      for name, child in zip(names, kwargs.children())]
+        captures = capture_roots(self.program, self.function)
+        roots += [abi.Root(source, leaf) for source, leaf in captures]
+        guards, comparisons = entry_guards(self.program.guards)
+        parameters: list[Any] = [leaf for _, leaf in captures]
+        parameters += [self.leaf_entries[position] for position in memory.leaf_positions(self.program)]
+        output = output_of(self.program.out, iter([self._slot(s, parameters) for s in self.program.slots]))
+        writes = tuple(
+            abi.Write(
+                w.index,
+                self.leaf_entries[w.target] if w.kind == "argument" else parameters[w.target],
+                contiguous=w.contiguous,
+                in_place=w.index in self.in_place,
+            )
+            for w in self.program.writes
+        )
+        return abi.Entry(
+            roots=tuple(roots),
+            parameters=tuple(parameters),
+            output=output,
+            guards=guards,
+            writes=writes,
+            same=tuple(
+                (self.leaf_entries[k], self.leaf_entries[j]) for k, j in memory.pairs(self.program)
+            ),
+            comparisons=comparisons,
+            **self._common(),
+        )
+
+    def _argument(self, which: int | str, structure: PyTreeDef, leaves: Iterator[Any], jit: Jit) -> Any:
+        return next(leaves) if which in jit.static else tree_of(structure, leaves)
+
+    def _slot(self, slot: Any, captures: Sequence[Any]) -> Any:
+        if isinstance(slot, Slot):
+            return abi.Result(slot.index)
+        if isinstance(slot, Same):
+            return abi.Argument(self.leaf_entries[slot.leaf])
+        if isinstance(slot, Captured):
+            return abi.Argument(captures[slot.index])
+        return abi.Constant(slot.value)
+
+    def finish(self, call: Call, results: Sequence[Any]) -> Any:
+        return finish(self.program, call, results)
+
+
+def compile_program(program: Program, specs: Sequence[Spec], name: str,
+                    least: dict[str, int] | None = None) -> Compiled:
+    """Native code for a Program. `least`: the least sizes that it was staged for, 2 where absent."""
+    function = finished(program.function)
+    library, emitted = native(function, name, program.new_values)
+    symbols: list[str] = []
+    for param in function.params:
+        for dim in param.type.dims:
+            symbols += [s for s in sorted(_symbols_of(dim)) if s not in symbols]
+        if param.type.value is not None:
+            symbols += [s for s in sorted(type_symbols(param.type)) if s not in symbols]
+    symbols = list(getattr(emitted, "sizes", None) or symbols)
+    return Compiled(program, function, library, emitted.sites, tuple(symbols), list(specs), name,
+                    "abi_blas.h" in emitted.text, dict(emitted.in_place), least or {})
+
+
+def _symbols_of(dim: Any) -> frozenset[str]:
+    return frozenset() if isinstance(dim, int) else symbols(dim)
+
+
+def flat_runner(compiled: Compiled) -> Callable[[Call], Any]:
+    """Runs a call by its leaves; serves what `entry_for_call` can't."""
+    dispatcher = dispatch.Dispatcher(None, tuple(f"p{k}" for k in range(len(compiled.flat_leaves))))
+    entry = dispatcher.add(compiled.entry_for_leaves())
+
+    def run(call: Call) -> Any:
+        memory.check(compiled.program, call)
+        return compiled.finish(call, dispatcher.run(entry, compiled.owned_leaves(call)))
+
+    return run
+
+
+class Lowered:
+    """A function translated for certain types; `compile()` makes native code."""
+
+    def __init__(self, jit: Jit, call: Call, program: Program):
+        self.jit, self.call, self.program = jit, call, program
+
+    def as_text(self, stage: str = "core") -> str:
+        from .text import source_text
+        return source_text(self.jit, stage, program=self.program)
+
+    @property
+    def out_info(self) -> Any:
+        """The output, with ShapeDtypeStructs for arrays."""
+        from .staging import out_structs
+        return out_structs(self.program)
+
+    def compile(self) -> CompiledFunction:
+        return CompiledFunction(self, compile_program(self.program, self.call.specs, self.jit.__name__))
+
+
+class CompiledFunction:
+    """Native code for certain types; a call with others is an error."""
+
+    def __init__(self, lowered: Lowered, compiled: Compiled):
+        self.lowered, self.compiled = lowered, compiled
+        self._run = flat_runner(compiled)
+
+    @property
+    def library(self) -> Library:
+        return self.compiled.library
+
+    def as_text(self) -> str:
+        return self.library.text
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        call = take_apart(args, kwargs, self.lowered.jit.static)
+        if call.structure == self.lowered.call.structure and memory.fits(self.lowered.program, call):
+            memory.check(self.lowered.program, call)
+            with contextlib.suppress(LookupError):
+                return self._run(call)
+        want = ", ".join(s.text() for s in self.lowered.call.specs)
+        have = ", ".join(s.text() for s in call.specs)
+        raise SourceError(
+            f"{self.lowered.jit.__name__} was compiled for ({want}) and called with ({have})",
+            caller_span(),
+            code="compiled-types",
+            remedy="call the jitted function, or lower it for these",
+        )
+
+
+__all__ = ["Compiled", "compile_program", "flat_runner", "Lowered", "CompiledFunction"]

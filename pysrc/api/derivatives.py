@@ -1,0 +1,438 @@
+"""grad, jvp, vjp, linearize and the Jacobians, from Program to Program.
+
+In: a staged Program and which arguments to differentiate. Out: a Program over the arguments of the
+transformed function. Refusals (not a scalar, not a float, a write to an argument) name the user's place.
+Example:
+
+    gradient_program(program_of(loss, args, kwargs), argnums=0, ...)      # (params, x) -> gradient like
+    params
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NoReturn
+
+import numpy as np
+
+from ..core.ir import Function, Var
+from ..core.types import has_tangent, is_float
+from ..ops.arrays import zeros
+from ..ops.shape import convert
+from ..pipeline import cleaned
+from ..source import DTypeError, ShapeError, SourceError, Span, UnsupportedError
+from ..tree_util import PyTreeDef, tree_structure, treedef_tuple
+from . import programs as programs
+from .arguments import Spec
+from .program import (
+    Fixed,
+    Program,
+    Same,
+    Slot,
+    leaf_labels,
+    literal_result,
+    marks,
+    replayed,
+    with_results,
+)
+
+Argnums = int | tuple[int, ...]
+TUPLE = tree_structure((0, 0))
+
+
+def refuse_writes(program: Program, transformation: str, names: Sequence[str] = ()) -> None:
+    """A batch of a function that changes what it is given has no meaning here."""
+    for write in program.writes:
+        _refuse(program, write, transformation, names)
+
+
+def private_copies(program: Program, transformation: str, names: Sequence[str] = ()) -> Program:
+    """A derivative works on copies of the arguments: what the function stores into them is seen by the
+    function alone. What it stores elsewhere is refused."""
+    if not program.writes:
+        return program
+    written = {}
+    for write in program.writes:
+        if write.kind == "argument":
+            written[write.target] = write.index
+        elif write.kind == "capture" or not isinstance(write.target, tuple):
+            _refuse(program, write, transformation, names)
+    slots = tuple(
+        Slot(written[s.leaf]) if isinstance(s, Same) and s.leaf in written else s for s in program.slots
+    )
+    used = sorted({s.index for s in slots if isinstance(s, Slot)})
+    place = {old: new for new, old in enumerate(used)}
+    forms = ["array" if k in written.values() else form for k, form in enumerate(program.forms)]
+    return program.with_function(
+        with_results(program.function, [program.function.results[k] for k in used]),
+        slots=tuple(Slot(place[s.index]) if isinstance(s, Slot) else s for s in slots),
+        forms=tuple(forms[k] for k in used),
+        writes=(),
+        origin=None,
+    )
+
+
+def _refuse(program: Program, write: Any, transformation: str, names: Sequence[str]) -> NoReturn:
+    what = (
+        leaf_labels(program.structure, names)[write.target]
+        if write.kind == "argument"
+        else f"the captured array {program.captures[write.target]}"
+        if write.kind == "capture"
+        else f"attribute {write.key!r} of an object"
+        if write.kind == "attribute"
+        else "a container it is given"
+    )
+    raise UnsupportedError(
+        f"{transformation} of {program.title}, which writes to {what}",
+        program.place,
+        code="transformed-write",
+        remedy="write to a copy (`x = x.copy()`) and return it",
+    )
+
+
+def check_argnums(argnums: Any, count: int, what: str, span: Span | None) -> tuple[tuple[int, ...], bool]:
+    """The positions, and whether a single one was asked for."""
+    single = not isinstance(argnums, (tuple, list))
+    positions = []
+    for number in (argnums,) if single else tuple(argnums):
+        if not isinstance(number, int) or isinstance(number, bool):
+            raise SourceError(
+                f"{what}: argnums is an int or a tuple of ints, not {argnums!r}",
+                span,
+                code="argnums",
+                remedy="give the positions of the arguments to differentiate",
+            )
+        if not -count <= number < count:
+            raise SourceError(
+                f"{what}: argnums is {number}, and the function was called with {count} positional "
+                f"argument{'' if count == 1 else 's'}", span, code="argnums",
+                remedy="pass the argument to differentiate by position, or change argnums")
+        positions.append(number % count)
+    return tuple(positions), single
+
+
+def differentiated(program: Program, positions: Sequence[int], what: str, span: Span | None, *,
+                   holomorphic: bool = False, names: Sequence[str] = ()) -> list[int]:
+    """The parameters of the arguments at `positions`, all of them floating (complex if holomorphic)."""
+    labels = leaf_labels(program.structure, names)
+    found: list[int] = []
+    for k in [k for position in positions for k in _leaves_of(program, position)]:
+        leaf = program.leaves[k]
+        if isinstance(leaf, Fixed):
+            raise DTypeError(
+                f"{what} with respect to {labels[k]}, which is {leaf.value!r}, a constant of the program",
+                span,
+                code="grad-static",
+                remedy="differentiate only arrays and floats; choose arguments by argnums",
+            )
+        type_ = program.function.params[leaf].type
+        if holomorphic and type_.dtype.kind != "c":
+            raise DTypeError(
+                f"{what} with holomorphic=True with respect to {labels[k]}, which is {type_}", span,
+                code="grad-dtype", remedy="pass a complex value, or leave out holomorphic")
+        if not holomorphic and type_.dtype.kind == "c":
+            raise DTypeError(
+                f"{what} with respect to {labels[k]}, which is complex ({type_})", span, code="grad-dtype",
+                remedy="if the function is holomorphic, say holomorphic=True; else use vjp")
+        if not has_tangent(type_):
+            raise DTypeError(
+                f"{what} with respect to {labels[k]}, which is not a float ({type_})",
+                span,
+                code="grad-dtype",
+                remedy="pass a float (2.0, not 2), or convert by astype(float)",
+            )
+        found.append(leaf)
+    return found
+
+
+def _leaves_of(program: Program, position: int) -> range:
+    """The numbers of the leaves of a positional argument."""
+    counts = [argument.num_leaves for argument in program.structure.children()[0].children()]
+    return range(sum(counts[:position]), sum(counts[: position + 1]))
+
+
+# ---- grad
+# ----------------------------------------------------------------------------------------------------
+
+
+def _loss_first(program: Program, has_aux: bool, what: str, span: Span | None, holomorphic: bool
+                ) -> tuple[Program, Any, Sequence[Any]]:
+    """The program with the loss as its first result; the structure and slots of aux."""
+    out, slots = program.out, list(program.slots)
+    if has_aux:
+        children = out.children() if out.node_data() and out.node_data()[0] is tuple else []  # type: ignore[index]
+        if len(children) != 2:
+            raise SourceError(
+                f"{what} with has_aux=True of {program.title}, which does not return a pair",
+                span,
+                code="grad-aux",
+                remedy="return (loss, aux), or leave out has_aux",
+            )
+        out, aux = children
+        slots, aux_slots = slots[:out.num_leaves], slots[out.num_leaves:]
+    else:
+        aux, aux_slots = None, []
+    if not out.is_leaf():
+        raise SourceError(
+            f"{what} of {program.title}, which returns {_describe(out)}, not a scalar",
+            _result_place(program, span),
+            code="grad-scalar",
+            remedy="return the loss alone, or the pair (loss, aux) with has_aux=True",
+        )
+    function = program.function
+    slot: Any = slots[0]
+    results = list(function.results)
+    if isinstance(slot, Same):
+        slot, results = Slot(len(results)), [*results, function.params[_index(program, slot.leaf)]]
+    elif isinstance(slot, Fixed):
+        if not isinstance(slot.value, (int, float, complex)):
+            raise DTypeError(
+                f"{what} of {program.title}, which returns {slot.value!r}",
+                span,
+                code="grad-dtype",
+                remedy="return a number",
+            )
+        slot, results = Slot(len(results)), [*results, literal_result(slot.value)]
+    loss = results[slot.index]
+    type_ = loss.type
+    place = program.result_span(slot.index) if slot.index < len(function.results) else None
+    if type_.dims:
+        raise ShapeError(
+            f"{what} of {program.title}, which returns an array {type_}, not a scalar",
+            place or span,
+            code="grad-scalar",
+            remedy="reduce it (`.sum()` or `.mean()`), or use jacrev for the derivative of each element",
+        )
+    if holomorphic and type_.dtype.kind != "c" or not holomorphic and not is_float(type_.dtype):
+        raise DTypeError(
+            f"{what} of {program.title}, which returns {type_.plain}",
+            place or span,
+            code="grad-dtype",
+            remedy="return a float" if not holomorphic else "return a complex value",
+        )
+    order = [loss, *results]
+    moved = with_results(function, order)
+    shifted = [Slot(s.index + 1) if isinstance(s, Slot) else s for s in aux_slots]
+    return program.with_function(moved, slots=tuple(shifted)), aux, shifted
+
+
+def _index(program: Program, leaf: int) -> int:
+    index = program.leaves[leaf]
+    assert isinstance(index, int)
+    return index
+
+
+def _describe(structure: PyTreeDef) -> str:
+    data = structure.node_data()
+    if data is None:
+        return "a value"
+    if data[0] is type(None):
+        return "None"
+    return f"a {data[0].__name__} of {len(structure.children())}"
+
+
+def _result_place(program: Program, otherwise: Span | None) -> Span | None:
+    for slot in program.slots:
+        if isinstance(slot, Slot) and (span := program.result_span(slot.index)):
+            return span
+    return otherwise
+
+
+def gradient_program(
+    program: Program,
+    argnums: Any,
+    span: Span | None,
+    *,
+    what: str,
+    has_aux: bool,
+    value: bool,
+    holomorphic: bool,
+    names: Sequence[str],
+) -> Program:
+    """grad (`value` False) or value_and_grad."""
+    program = private_copies(program, what, names)
+    count = len(program.structure.children()[0].children())
+    positions, single = check_argnums(argnums, count, what, span)
+    wrt = differentiated(program, positions, what, span, holomorphic=holomorphic, names=names)
+    program, aux, aux_slots = _loss_first(program, has_aux, what, span, holomorphic)
+    chosen = list(dict.fromkeys(wrt))
+    inner = program.function
+    made = programs.gradient(cleaned(inner), marks(len(inner.params), chosen), cleaned)
+    # gradients come in the order of the parameters, once each
+    order = {param: len(inner.results) + k for k, param in enumerate(sorted(chosen))}
+    gradients = [Slot(order[param]) for param in wrt]
+    trees = [program.argument_structure(p) for p in positions]
+    gradient_tree = trees[0] if single else treedef_tuple(trees)
+    parts: list[tuple[PyTreeDef, list[Any]]] = []
+    leaf = tree_structure(0)
+    if value and has_aux:
+        parts = [(treedef_tuple([leaf, aux]), [Slot(0), *aux_slots]), (gradient_tree, gradients)]
+    elif value:
+        parts = [(leaf, [Slot(0)]), (gradient_tree, gradients)]
+    elif has_aux:
+        parts = [(gradient_tree, gradients), (aux, list(aux_slots))]
+    else:
+        parts = [(gradient_tree, gradients)]
+    return _assembled(program, made, parts, single=len(parts) == 1)
+
+
+def _assembled(
+    program: Program, function: Function, parts: list[tuple[PyTreeDef, list[Any]]], single: bool
+) -> Program:
+    """A Program that returns the parts (a tuple of them unless single); results nobody asks for are
+    dropped."""
+    out = parts[0][0] if single else treedef_tuple([tree for tree, _ in parts])
+    slots = [slot for _, row in parts for slot in row]
+    used = sorted({slot.index for slot in slots if isinstance(slot, Slot)})
+    place = {old: new for new, old in enumerate(used)}
+    results = [function.results[k] for k in used]
+    slots = [Slot(place[s.index]) if isinstance(s, Slot) else s for s in slots]
+    return program.with_function(with_results(function, results), out=out, slots=tuple(slots),
+                                 forms=("scalar",) * len(results))
+
+
+# ---- jvp, vjp, linearize
+# -------------------------------------------------------------------------------------
+
+
+def output_atoms(program: Program) -> Program:
+    """Every leaf of the output as a result of its own, in order; leaves that are not numbers stay as they
+    are."""
+    function = program.function
+    results: list[Any] = []
+    slots: list[Any] = []
+    for slot in program.slots:
+        if isinstance(slot, Fixed) and not isinstance(slot.value, (int, float, complex)):
+            slots.append(slot)
+            continue
+        slots.append(Slot(len(results)))
+        if isinstance(slot, Slot):
+            results.append(function.results[slot.index])
+        elif isinstance(slot, Same):
+            results.append(function.params[_index(program, slot.leaf)])
+        else:
+            results.append(literal_result(slot.value))
+    return program.with_function(
+        with_results(function, results), slots=tuple(slots), forms=("scalar",) * len(results)
+    )
+
+
+def split_aux(
+    program: Program, has_aux: bool, what: str, span: Span | None
+) -> tuple[PyTreeDef, PyTreeDef | None]:
+    """The structures of the output proper and of aux."""
+    if not has_aux:
+        return program.out, None
+    children = program.out.children()
+    if (program.out.node_data() is None
+            or program.out.node_data()[0] is not tuple  # type: ignore[index]
+            or len(children) != 2):
+        raise SourceError(f"{what} with has_aux=True of {program.title}, which does not return a pair", span,
+                          code="grad-aux", remedy="return (output, aux), or leave out has_aux")
+    return children[0], children[1]
+
+
+def without_derivative(program: Program, results: Sequence[int]) -> Program:
+    """The same values; the results named have no derivative (aux)."""
+    from ..core.build import Builder
+    from ..ops.elementary import stop_gradient
+    function = program.function
+    with Builder(function.name) as builder:
+        builder.params, builder.lets = list(function.params), list(function.lets)
+        outs = [stop_gradient(r) if k in results and isinstance(r, Var) and has_tangent(r.type) else r
+                for k, r in enumerate(function.results)]
+        return program.with_function(builder.function(outs))
+
+
+def jacobian_program(
+    program: Program,
+    argnums: Any,
+    span: Span | None,
+    *,
+    what: str,
+    has_aux: bool,
+    holomorphic: bool,
+    names: Sequence[str],
+) -> Program:
+    """jacfwd or jacrev: for each output leaf, for each input leaf, the derivative."""
+    program = private_copies(program, what, names)
+    count = len(program.structure.children()[0].children())
+    positions, single = check_argnums(argnums, count, what, span)
+    wrt = differentiated(program, positions, what, span, holomorphic=holomorphic, names=names)
+    program = output_atoms(program)
+    out, aux = split_aux(program, has_aux, what, span)
+    outputs, aux_slots = program.slots[:out.num_leaves], program.slots[out.num_leaves:]
+    program = without_derivative(program, [s.index for s in aux_slots if isinstance(s, Slot)])
+    function = cleaned(program.function)
+    chosen = sorted(set(wrt))
+    for slot in outputs:
+        type_ = function.results[slot.index].type if isinstance(slot, Slot) else None
+        if type_ is None or not has_tangent(type_):
+            raise DTypeError(
+                f"{what} of {program.title}, which returns {slot.value if type_ is None else type_}",
+                program.result_span(slot.index) if type_ is not None else span,
+                code="grad-dtype",
+                remedy="return floats, and other values as aux with has_aux=True",
+            )
+    make = programs.jacobian_forward if what == "jacfwd" else programs.jacobian_reverse
+    made = make(function, marks(len(function.params), chosen), cleaned)
+    has = [k for k, r in enumerate(function.results) if has_tangent(r.type)]
+    row = {result: k for k, result in enumerate(has)}
+
+    def place(result: int, param: int) -> Slot:
+        return Slot(len(function.results) + row[result] * len(chosen) + chosen.index(param))
+
+    trees = [program.argument_structure(p) for p in positions]
+    inner = trees[0] if single else treedef_tuple(trees)
+    slots = [place(slot.index, param) for slot in outputs for param in wrt]
+    parts = [(out.compose(inner), slots)]
+    if aux is not None:
+        parts.append((aux, list(aux_slots)))
+    return _assembled(program, made, parts, single=aux is None)
+
+
+def forward_program(program: Program, wrt: Sequence[int], tangents: Sequence[Spec]
+                    ) -> tuple[Function, list[int | Fixed]]:
+    """jvp with the tangents as further leaves; also the parameters of those leaves.
+
+    Results: those of the program, a tangent for each that has a tangent space, then zeros of bool for the
+    others (they stand where JAX has arrays of float0).
+    """
+    function = cleaned(program.function)
+    made = programs.forward(function, marks(len(function.params), wrt))
+    params = [(p.name, p.type) for p in function.params]
+    count = len(params)
+    leaves: list[int | Fixed] = []
+    read: dict[int, int] = {}
+    for leaf, spec in zip(program.leaves, tangents, strict=True):
+        if not spec.dynamic:
+            leaves.append(Fixed(spec.value))
+            continue
+        if not isinstance(leaf, Fixed):
+            read[leaf] = len(params)
+        leaves.append(len(params))
+        name = "unused" if isinstance(leaf, Fixed) else f"{function.params[leaf].name}_dot"
+        params.append((name, spec.type))
+
+    def make(builder: Any, variables: list[Any]) -> Sequence[Any]:
+        dots = []
+        for param in wrt:
+            dot, dtype = variables[read[param]], function.params[param].type.dtype
+            dots.append(dot if dot.type.dtype == dtype else convert(dot, dtype=dtype))
+        outs = builder.replay(made, [*variables[:count], *dots])
+        plain = [r.type.plain for r in function.results if not has_tangent(r.type)]
+        return [*outs, *(zeros(t.with_dtype(np.dtype(bool))) for t in plain)]
+
+    return replayed(f"jvp_{function.name}", params, make), leaves
+
+
+__all__ = [
+    "gradient_program",
+    "jacobian_program",
+    "forward_program",
+    "output_atoms",
+    "split_aux",
+    "private_copies",
+    "refuse_writes",
+    "without_derivative",
+    "differentiated",
+]

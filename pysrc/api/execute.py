@@ -1,0 +1,307 @@
+"""Running a Program without compiling: its NumPy source, executed at once, and remembered for the next such
+call.
+
+In: a callable with `_program(structure, specs)`, and a call. Out: what the call returns. Example:
+
+    run(grad(f), (2.0,), {})      # stages, writes NumPy source, runs it; the second call only runs it
+"""
+from __future__ import annotations
+
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ..astpasses.frontend.staging.under_way import sizes_at_least
+from ..core.dims import Dim, DimLike, substitute
+from ..pipeline import finished, numpy_text, recording
+from ..runtime.errors import placed
+from ..source import SourceError
+from . import memory as memory
+from .arguments import Call, Dims, Form, Spec, generalise
+from .captures import broken_guard, captures_fit, guards_hold, read_capture
+from .program import Fixed, Program, Same, Slot, leaf_labels
+
+log = logging.getLogger("metaphrase")
+
+
+@dataclass
+class Specialisation:
+    """One staging: `dims` of the dynamic leaves it serves, with symbols for those that may differ; `least`:
+    the least size that each symbol stands for."""
+
+    dims: tuple[Dims, ...]
+    program: Program
+    run: Callable[[Call], Any]
+    extra: dict[str, Any] = field(default_factory=dict)
+    least: dict[str, int] = field(default_factory=dict)
+
+    def fits(self, call: Call) -> bool:
+        """Whether a call of the same key has these dims, the values that staging used, and unchanged
+        captures."""
+        return (match_dims(self.dims, call.dims, self.least) is not None and pinned_fit(self.program, call)
+                and memory.fits(self.program, call)
+                and captures_fit(self.program) and guards_hold(self.program.guards))
+
+
+def match_dims(pattern: Sequence[Dims], actual: Sequence[Dims], least: Mapping[str, int] | None = None
+               ) -> dict[str, DimLike] | None:
+    """The sizes of the pattern's symbols; None when it does not fit. Symbols stand for sizes from `least` on,
+    or from 2."""
+    sizes: dict[str, DimLike] = {}
+    for want, have in zip(pattern, actual, strict=True):
+        for dim, size in zip(want, have, strict=True):
+            if not isinstance(dim, int) and dim.is_sym and dim.name not in sizes and size not in (0, 1):
+                sizes[dim.name] = size
+    for want, have in zip(pattern, actual, strict=True):
+        for dim, size in zip(want, have, strict=True):
+            if (dim if isinstance(dim, int) else substitute(dim, sizes)) != size:
+                return None
+    for name, size in sizes.items():
+        if least and isinstance(size, int) and size < least.get(name, 2):
+            return None
+    return sizes
+
+
+def pinned_fit(program: Program, call: Call) -> bool:
+    """Dynamic leaves whose value staging needed have that value again."""
+    for leaf, value, spec in zip(program.leaves, call.leaves, call.specs):
+        if isinstance(leaf, Fixed) and spec.dynamic and not _same(leaf.value, value):
+            return False
+    return True
+
+
+def _same(a: Any, b: Any) -> bool:
+    if a is b:
+        return True
+    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
+        return np.array_equal(a, b)
+    return bool(a == b)
+
+
+_memos: weakref.WeakSet[Memo] = weakref.WeakSet()
+
+
+def _after_fork() -> None:
+    """In a forked child no thread is left that could release what another thread held."""
+    for memo in _memos:
+        memo.lock = threading.RLock()
+
+
+os.register_at_fork(after_in_child=_after_fork)
+
+
+class Memo:
+    """The specialisations of one callable, by key; made by `make`, newest first."""
+
+    def __init__(
+        self, name: str, make: Callable[[Call, list[Spec], dict[str, int]], Specialisation],
+        names: Sequence[str] = ()
+    ):
+        self.name, self.make, self.names = name, make, names
+        self.table: dict[tuple, list[Specialisation]] = {}
+        self.sized: dict[tuple, str] = {}      # keys of calls whose program depends on the sizes, and why
+        self.lock = threading.RLock()
+        self.hits = self.misses = 0
+        _memos.add(self)
+
+    def find(self, call: Call) -> Specialisation:
+        rows = self.table.get(call.key, ())
+        for row in rows:
+            if row.fits(call):
+                self.hits += 1
+                return row
+        with self.lock:
+            for row in self.table.get(call.key, ()):
+                if row.fits(call):
+                    return row
+            self.misses += 1
+            return self._specialise(call)
+
+    def _specialise(self, call: Call) -> Specialisation:
+        rows = self.table.setdefault(call.key, [])
+        dims: tuple[Dims, ...] = call.dims
+        if rows and call.key not in self.sized:
+            dims = generalise(rows[0].dims, dims)  # type: ignore[arg-type]
+            if any(row.dims == dims for row in rows) or any(
+                not isinstance(d, int) for ds in call.dims for d in ds
+            ):
+                dims = call.dims
+        reason = self.reason(call, rows)
+        with recording(self.name) as record:
+            made = self._made(call, dims, rows)
+        rows.insert(0, made)
+        log.info("%s: %s (%s)", self.name, reason, record.report())
+        return made
+
+    def _made(self, call: Call, dims: tuple[Dims, ...], rows: Sequence[Specialisation]) -> Specialisation:
+        """A program for these dims. Where it can't be had for all sizes from 2 on, one for the sizes from the
+        least seen so far on; where it needs the sizes' values, one for the sizes of the call."""
+        if dims == call.dims:
+            return self.make(call, call.specs, {})
+        seen = _least_seen(dims, call.dims, rows[0])
+        for least in (dict.fromkeys(seen, 2), seen):
+            try:
+                with sizes_at_least(least):
+                    return self.make(call, call.with_dims(dims), least)
+            except SourceError as error:
+                problem = str(error).partition("\n")[0]
+        made = self.make(call, call.specs, {})              # an error here has the sizes in it
+        self.sized[call.key] = problem
+        log.info("%s: the program depends on the sizes, and is translated for each: %s", self.name, problem)
+        return made
+
+    def reason(self, call: Call, rows: Sequence[Specialisation]) -> str:
+        """Why there is something to translate: the first call, or which argument changed, from what to
+        what."""
+        labels = leaf_labels(call.structure, self.names)
+        if rows:
+            last = rows[0]
+            sizes = match_dims(last.dims, call.dims, last.least)
+            if sizes is None:
+                changed = []
+                position = 0
+                for spec, label in zip(call.specs, labels):
+                    if spec.dynamic:
+                        before = Spec(spec.form, spec.dtype, last.dims[position], spec.python)
+                        if match_dims([before.dims], [spec.dims]) is None or before.dims != spec.dims:
+                            changed.append(f"{label} changed from {before.text()} to {spec.text()}")
+                        position += 1
+                return "translated again: " + "; ".join(changed or ["other sizes are equal than before"])
+            if not memory.fits(last.program, call):
+                return "translated again: which arguments share memory has changed"
+            for leaf, value, spec, label in zip(last.program.leaves, call.leaves, call.specs, labels):
+                if isinstance(leaf, Fixed) and spec.dynamic and not _same(leaf.value, value):
+                    return f"translated again: {label}, whose value the program depends on, changed from " \
+                           f"{leaf.value!r} to {value!r}"
+            return "translated again: " + broken_guard(last.program.guards)
+        if self.table and len(self.table) > 1:
+            return "translated again: " + self._difference(call, labels)
+        return "translated"
+
+    def _difference(self, call: Call, labels: Sequence[str]) -> str:
+        """What differs from the most recent call with another key."""
+        for key in reversed(self.table):
+            structure, leaves, order = key
+            if key == call.key or not self.table[key]:
+                continue
+            if structure != call.structure:
+                return f"the arguments' structure changed from {structure} to {call.structure}"
+            if order != call.key[2]:
+                return "the keys of a dict came in another order"
+            for before, spec, label in zip(leaves, call.specs, labels):
+                if before != spec.key():
+                    return f"{label} changed from {_key_text(before)} to {spec.text()}"
+        return "another kind of call"
+
+    def clear(self) -> None:
+        with self.lock:
+            self.table.clear()
+            self.sized.clear()
+
+
+def _least_seen(dims: Sequence[Dims], now: Sequence[Dims], last: Specialisation) -> dict[str, int]:
+    """For each symbol of `dims` the least size that stood in its place, now or in an earlier program."""
+    least: dict[str, int] = {}
+    for pattern, sizes, before in zip(dims, now, last.dims, strict=True):
+        for dim, size, old in zip(pattern, sizes, before, strict=True):
+            if isinstance(dim, Dim) and isinstance(size, int):
+                known = old if isinstance(old, int) else last.least.get(str(old), 2)
+                least[str(dim)] = min(least.get(str(dim), size), size, known)
+    return least
+
+
+def _key_text(key: tuple) -> str:
+    if key[0] is Form.STATIC:
+        return repr(key[2])
+    form, dtype, rank, python = key
+    return python.__name__ if python else f"{dtype} of rank {rank}"
+
+
+def numpy_specialisation(program: Program, dims: tuple[Dims, ...], least: dict[str, int]) -> Specialisation:
+    """A Program ready to run as NumPy source."""
+    from ..astpasses.emit.numpy_source import compile_numpy
+    function = finished(program.function)
+    text = numpy_text(function, program.name)
+    compiled = compile_numpy(text)
+    return Specialisation(dims, program, lambda call: call_numpy(program, compiled, call),
+                          {"text": text, "compiled": compiled}, least)
+
+
+def call_numpy(
+    program: Program, compiled: Callable[..., Any], call: Call, captures: Sequence[Any] | None = None
+) -> Any:
+    """Run the flat NumPy function on the leaves of a call and put the output together."""
+    inputs: list[Any] = (
+        list(captures) if captures is not None else [read_capture(c) for c in program.captures]
+    )
+    captured = list(inputs)
+    memory.check(program, call)
+    inputs += [call.leaves[position] for position in memory.leaf_positions(program)]
+    try:
+        with np.errstate(all="ignore"):
+            results = compiled(*inputs)
+    except Exception as error:
+        raise at_user_line(error, compiled) from error.__cause__
+    if len(program.function.results) == 1:
+        results = (results,)
+    elif not program.function.results:
+        results = ()
+    return finish(program, call, owned(results, inputs), captured)
+
+
+def at_user_line(error: Exception, compiled: Any) -> BaseException:
+    """What NumPy source raised, with a traceback that ends at the user's line that its line came from."""
+    trace, span = error.__traceback__, None
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == compiled.file:
+            span = compiled.places.get(trace.tb_lineno, span)
+        trace = trace.tb_next
+    return error if span is None else placed(error, (span,))
+
+
+def owned(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
+    """Results that alias neither an input nor each other."""
+    seen = {id(x) for x in inputs}
+    out = []
+    for value in results:
+        if isinstance(value, np.ndarray) and (value.base is not None or id(value) in seen):
+            value = value.copy()
+        seen.add(id(value))
+        out.append(value)
+    return out
+
+
+def finish(
+    program: Program, call: Call, results: Sequence[Any], captured: Sequence[Any] | None = None
+) -> Any:
+    """The output from the results; what the function writes to is written."""
+    if program.writes:
+        return program.origin.result(results, call.args, call.kwargs)
+    out = []
+    for slot in program.slots:
+        if isinstance(slot, Slot):
+            out.append(shaped(results[slot.index], program.forms[slot.index]))
+        elif isinstance(slot, Same):
+            out.append(call.leaves[slot.leaf])
+        elif isinstance(slot, Fixed):
+            out.append(slot.value)
+        else:
+            out.append(captured[slot.index] if captured is not None
+                       else read_capture(program.captures[slot.index]))
+    return program.out.unflatten(out)
+
+
+def shaped(value: Any, form: str) -> Any:
+    """A result as the user sees it: an array that owns its data, a NumPy scalar, or a Python number."""
+    if isinstance(value, np.ndarray) and value.ndim:
+        return value
+    if form == "array":
+        return np.asarray(value)
+    value = np.asarray(value)[()]
+    return value.item() if form == "python" else value

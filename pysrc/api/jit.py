@@ -1,0 +1,283 @@
+"""jit: a dispatcher in front of compiled programs, with all that a jitted function offers.
+
+In: a user's function (or a transformed one). Out: a `Dispatcher` whose calls run native code. The first call,
+and every call that no compiled program serves, comes to `Jit.miss`: stage, schedule, emit, build, add an
+entry, run. Example:
+
+    f = jit(lambda x: x * 2)
+    f(np.arange(3.0))        # translated, compiled
+    f(np.arange(5.0))        # translated again: args[0] changed from f64[3] to f64[n]; serves all lengths
+    from now on
+
+What compiles is imported by the first call that needs it; the translating process is started before that.
+"""
+from __future__ import annotations
+
+import contextlib
+import functools
+import inspect
+import logging
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from ..config import config
+from ..pipeline import Record, current_record
+from ..runtime import dispatch, threads
+from ..runtime.compiler import CompilerMissing
+from ..runtime.cython_build import warm
+from ..source import SourceError, Span
+from ..tree_util import PyTreeDef
+from .arguments import Call, Spec, take_apart
+from .execute import Specialisation, numpy_specialisation
+from .program import Fixed, Program, name_of, under_way
+from .tracebacks import user_frames
+from .transforms import Transformed, call_inside, program_of
+
+if TYPE_CHECKING:
+    from .compile import Lowered
+
+log = logging.getLogger("metaphrase")
+_warned_of_no_compiler = False
+config.listen("disable_jit", dispatch.disable)
+config.listen("num_threads", lambda _: threads.use(threads.requested()))
+
+
+@dataclass(frozen=True)
+class CacheInfo:
+    """How often calls were served by a compiled program, how often not, and how many programs there are."""
+
+    hits: int
+    misses: int
+    currsize: int
+
+
+class Signature:
+    """One compiled program of a jitted function: the types that it serves."""
+
+    def __init__(self, text: str, record: Record | None):
+        self.text, self.record = text, record
+
+    def __repr__(self) -> str:
+        return self.text
+
+
+class Jit(Transformed):
+    """The compiler behind one jitted function."""
+
+    kind = "jit"
+
+    def __init__(
+        self, fun: Callable[..., Any], static_argnums: Sequence[int], static_argnames: Sequence[str]
+    ):
+        super().__init__(fun)
+        self.__name__ = name_of(fun)
+        self._memo.name = self.__name__
+        self.signature = _signature(fun)
+        self.static = _static(self.signature, static_argnums, static_argnames, self.span)
+        self.signatures: list[Signature] = []
+        self.dispatcher = self._dispatcher()
+
+    # ---- the dispatcher -----------------------------------------------------------------------------------
+
+    def _dispatcher(self) -> Any:
+        parameters, defaults, keyword_only = _layout(self.signature, self.fun)
+        made: Any = dispatch.Dispatcher(self.fun, parameters, miss=self.miss, bind=self.bind,
+                                        defaults=defaults, keyword_only=keyword_only)
+        fun = self.fun
+        for name in functools.WRAPPER_ASSIGNMENTS:
+            with contextlib.suppress(AttributeError):
+                setattr(made, name, getattr(fun, name))
+        made.__wrapped__ = made.py_func = fun
+        made.jitted, made.stage = self, self.__metaphrase_stage__
+        made.lower, made.source, made.signatures = self.lower, self.source, self.signatures
+        made.cache_info, made.clear_cache = self.cache_info, self.clear_cache
+        return made
+
+    def bind(self, args: tuple, kwargs: dict) -> tuple:
+        """The tuple that the dispatcher and `miss` work with: one item a parameter, or (args, kwargs)."""
+        if self.signature is None:
+            return args, kwargs
+        try:
+            bound = self.signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{self.__name__}() {error}") from None
+        if self.dispatcher.parameters is None:
+            return bound.args, bound.kwargs
+        bound.apply_defaults()
+        return tuple(bound.arguments[p] for p in self.signature.parameters)
+
+    def _user_call(self, bound: tuple) -> tuple[tuple, dict]:
+        """(args, kwargs) as the user's function takes them, from the dispatcher's tuple."""
+        if self.dispatcher.parameters is None:
+            args, kwargs = bound
+            return tuple(args), dict(kwargs)
+        count = len(bound) - self.dispatcher.keyword_only
+        return bound[:count], dict(zip(self.dispatcher.parameters[count:], bound[count:]))
+
+    def miss(self, bound: tuple) -> Any:
+        """A call that no compiled program serves."""
+        args, kwargs = self._user_call(bound)
+        if under_way():
+            return call_inside(self.dispatcher, args, kwargs)
+        call = take_apart(args, kwargs, self.static)
+        with user_frames():
+            return self._memo.find(call).run(call)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.dispatcher(*args, **kwargs)
+
+    # ---- compiling ----------------------------------------------------------------------------------------
+
+    def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
+        return program_of(self.fun, structure, specs)
+
+    def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
+        from .staging import give_back
+        call = take_apart(args, kwargs, self.static)
+        return give_back(self._program(call.structure, call.specs))
+
+    def _specialise(self, call: Call, specs: list[Spec], least: dict[str, int]) -> Specialisation:
+        global _warned_of_no_compiler
+        if config.native:
+            with contextlib.suppress(OSError):
+                warm()
+        program, specs = self._program_for(call, specs)
+        dims = tuple(s.dims for s in specs if s.dynamic)
+        made: Specialisation | None = None
+        if config.native:
+            try:
+                made = self._native(program, call, specs, dims, least)
+            except CompilerMissing as problem:
+                if not _warned_of_no_compiler:
+                    _warned_of_no_compiler = True
+                    log.warning("%s; the generated NumPy source runs instead", problem)
+        if made is None:
+            made = numpy_specialisation(program, dims, least)
+        text = ", ".join(s.text() if not isinstance(leaf, Fixed) else repr(leaf.value)
+                         for s, leaf in zip(specs, program.leaves))
+        self.signatures.append(Signature(f"({text})", current_record()))
+        return made
+
+    def _native(self, program: Program, call: Call, specs: Sequence[Spec], dims: tuple,
+                least: dict[str, int]) -> Specialisation:
+        from .compile import compile_program, flat_runner
+        compiled = compile_program(program, specs, self.__name__, least)
+        outer = compiled.entry_for_call(self, call.structure, specs)
+        if outer is not None:
+            self.dispatcher.add(outer)
+        extra = {"library": compiled.library, "compiled": compiled}
+        return Specialisation(dims, program, flat_runner(compiled), extra, least)
+
+    # ---- what a jitted function offers ---------------------------------------------------------------------
+
+    def lower(self, *args: Any, **kwargs: Any) -> Lowered:
+        """Translate for arguments like these (arrays, or ShapeDtypeStructs)."""
+        from .compile import Lowered
+        call = take_apart(args, kwargs, self.static)
+        return Lowered(self, call, self._program(call.structure, call.specs))
+
+    def source(self, stage: str = "numpy", *args: Any, **kwargs: Any) -> str:
+        """The text of a stage: for the arguments given, or for those of the most recent program."""
+        from .text import source_text
+        if not args and not kwargs:
+            rows = [row for rows in self._memo.table.values() for row in rows]
+            if not rows:
+                raise SourceError(
+                    f"{self.__name__} has not been called, so there is no program to show",
+                    self.span,
+                    code="no-program",
+                    remedy="call it first, or give arguments: f.source(stage, *args)",
+                )
+            last = next(iter(reversed(self._memo.table.values())))[0]
+            return source_text(self, stage, program=last.program)
+        return source_text(self, stage, args, kwargs)
+
+    def cache_info(self) -> CacheInfo:
+        count = sum(len(rows) for rows in self._memo.table.values())
+        served = self.dispatcher.hits + self._memo.hits
+        return CacheInfo(served, self._memo.misses, count)
+
+    def clear_cache(self) -> None:
+        """Forget every program of this function; the files on disk stay."""
+        self._memo.clear()
+        self.dispatcher.clear()
+        self.signatures.clear()
+
+
+# ---- signatures
+# ----------------------------------------------------------------------------------------------
+
+
+def _signature(fun: Callable[..., Any]) -> inspect.Signature | None:
+    try:
+        return inspect.signature(fun)
+    except (TypeError, ValueError):
+        return None
+
+
+def _counts_arguments(fun: Any) -> bool:
+    """Whether a `vmap` inside looks at how many arguments were given: defaults are none."""
+    while isinstance(fun, Transformed):
+        if fun.kind == "vmap":
+            return True
+        fun = fun.fun
+    return False
+
+
+def _layout(
+    signature: inspect.Signature | None, fun: Callable[..., Any]
+) -> tuple[tuple[str, ...] | None, tuple | None, int]:
+    """(names, defaults, how many are keyword-only) for the dispatcher; None where it can't bind by name."""
+    if signature is None:
+        return None, None, 0
+    parameters = list(signature.parameters.values())
+    if _counts_arguments(fun) and any(p.default is not p.empty for p in parameters):
+        return None, None, 0
+    if any(p.kind in (p.VAR_POSITIONAL, p.VAR_KEYWORD, p.POSITIONAL_ONLY) for p in parameters):
+        return None, None, 0
+    defaults = tuple(dispatch.REQUIRED if p.default is p.empty else p.default for p in parameters)
+    return tuple(p.name for p in parameters), defaults, sum(p.kind is p.KEYWORD_ONLY for p in parameters)
+
+
+def _static(signature: inspect.Signature | None, numbers: Sequence[int], names: Sequence[str],
+            span: Span | None) -> tuple[int | str, ...]:
+    """Static arguments by position and by name, both ways where the signature allows."""
+    found: list[int | str] = [*numbers, *names]
+    if signature is None:
+        return tuple(found)
+    parameters = [p.name for p in signature.parameters.values() if p.kind is not p.VAR_KEYWORD]
+    accepts_any = any(p.kind is p.VAR_KEYWORD for p in signature.parameters.values())
+    for name in names:
+        if name in parameters:
+            found.append(parameters.index(name))
+        elif not accepts_any:
+            raise SourceError(
+                f"static_argnames has {name!r}, and the parameters are {', '.join(parameters)}",
+                span,
+                code="static-names",
+                remedy="name a parameter of the function",
+            )
+    for number in numbers:
+        if not -len(parameters) <= number < len(parameters) and not _has_varargs(signature):
+            raise SourceError(
+                f"static_argnums has {number}, and there are {len(parameters)} parameters",
+                span,
+                code="static-names",
+                remedy="give positions of the function's parameters",
+            )
+        if parameters and -len(parameters) <= number < len(parameters):
+            found += [number % len(parameters), parameters[number]]
+    return tuple(dict.fromkeys(found))
+
+
+def _has_varargs(signature: inspect.Signature) -> bool:
+    return any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
+
+
+def jitted_of(fun: Any) -> Jit | None:
+    """The Jit behind a dispatcher, if it is one."""
+    return getattr(fun, "jitted", None) if isinstance(fun, dispatch.Dispatcher) else None
+
+
+__all__ = ["Jit", "CacheInfo", "jitted_of"]

@@ -1,0 +1,218 @@
+"""vjp and linearize: the output together with a linear function, which is a pytree of its residuals.
+
+In: a staged Program and the primals' structure. Out: a Program whose output holds a `LinearFunction`. Because
+it is a pytree, it goes through jit, branches and loops like any array. Example:
+
+    y, pullback = vjp(f, x)          # pullback: LinearFunction(residuals, rule)
+    (x_bar,) = pullback(y_bar)
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..core.build import literal
+from ..core.ir import Function
+from ..core.types import Array, has_tangent
+from ..pipeline import cleaned
+from ..source import DTypeError, ShapeError, Span
+from ..tree_util import (
+    PyTreeDef,
+    keystr,
+    register_pytree_node,
+    tree_flatten_with_path,
+    tree_structure,
+    treedef_tuple,
+)
+from . import programs as programs
+from .arguments import Form, Spec
+from .derivatives import output_atoms, private_copies, split_aux, without_derivative
+from .program import Fixed, Program, Slot, marks, replayed, with_results
+
+
+@dataclass(frozen=True, eq=False)
+class Rule:
+    """What a LinearFunction does. `function(*residuals, *linear inputs) -> linear outputs`.
+
+    `inputs`: for each leaf of an argument the type of its tangent, None where it has no tangent space (a
+    value given there is not looked at). `outputs`: for each leaf of the result the index of a linear output,
+    or the type of the zeros that stand there.
+    """
+
+    name: str
+    function: Function
+    residuals: int
+    argument: PyTreeDef
+    inputs: tuple[Array | None, ...]
+    result: PyTreeDef
+    outputs: tuple[int | Array, ...]
+
+    def program(
+        self, structure: PyTreeDef, specs: Sequence[Spec], captures: Sequence[Any], span: Span | None
+    ) -> Program:
+        """The rule applied to arguments of these specs."""
+        if (
+            structure.children()[0].children() != self.argument.children()
+            or structure.children()[1].num_leaves
+        ):
+            raise ShapeError(
+                f"{self.name} takes {treedef_text(self.argument)}, and got "
+                f"{treedef_text(structure.children()[0])}",
+                span,
+                code="linear-structure",
+                remedy="pass values of the structure that the function returned (vjp) or took (linearize)",
+            )
+        labels = _labels(self.argument)
+        params: list[tuple[str, Array]] = [(p.name, p.type) for p in self.function.params[:self.residuals]]
+        leaves: list[int | Fixed] = []
+        used: list[int] = []
+        for want, spec, label in zip(self.inputs, specs, labels, strict=True):
+            if not spec.dynamic:
+                leaves.append(Fixed(spec.value))
+                if want is not None:
+                    raise DTypeError(f"{self.name}: {label} is {spec.value!r} and must be {want}", span,
+                                     code="linear-type", remedy="pass a float or an array of floats")
+                continue
+            have = spec.type
+            weak = spec.form is Form.NUMBER
+            if want is not None and (have.dims != want.dims or (have.dtype != want.dtype and not weak)):
+                raise ShapeError(
+                    f"{self.name}: {label} is {spec.text()} and must be {want}",
+                    span,
+                    code="linear-type",
+                    remedy="pass a value of the shape and dtype of the primal value",
+                )
+            leaves.append(len(params))
+            if want is not None:
+                used.append(len(params))
+            params.append((f"v{len(params)}", have))
+        slots: list[Slot] = []
+
+        def make(builder: Any, variables: list[Any]) -> list[Any]:
+            from ..ops.arrays import zeros
+            from ..ops.shape import convert
+            given = [variables[k] for k in used]
+            targets = [t for t in self.inputs if t is not None]
+            given = [
+                v if v.type.dtype == t.dtype else convert(v, dtype=t.dtype) for v, t in zip(given, targets)
+            ]
+            outs = builder.replay(self.function, [*variables[:self.residuals], *given])
+            results: list[Any] = []
+            for output in self.outputs:
+                slots.append(Slot(len(results)))
+                results.append(outs[output] if isinstance(output, int) else zeros(output))
+            return results
+
+        function = replayed(self.name, params, make)
+        return Program(function, tuple(captures), structure, tuple(leaves), self.result, tuple(slots),
+                       ("scalar",) * len(slots), name=self.name)
+
+
+def treedef_text(structure: PyTreeDef) -> str:
+    return repr(structure).removeprefix("PyTreeDef(")[:-1]
+
+
+def _labels(argument: PyTreeDef) -> list[str]:
+    pairs = tree_flatten_with_path(argument.unflatten(range(argument.num_leaves)))[0]
+    return [f"argument {path[0].idx}{keystr(path[1:])}" if path else "the argument" for path, _ in pairs]
+
+
+class LinearFunction:
+    """A linear function over residuals that were computed at a point. A pytree: its leaves are the
+    residuals."""
+
+    __slots__ = ("residuals", "rule", "call")
+    def __init__(self, residuals: Sequence[Any], rule: Rule):
+        self.residuals, self.rule = tuple(residuals), rule
+
+    def __call__(self, *args: Any) -> Any:
+        from .transforms import apply_linear
+        return apply_linear(self, *args)
+
+    def __repr__(self) -> str:
+        return f"<{self.rule.name}, {len(self.residuals)} residuals>"
+
+
+register_pytree_node(LinearFunction, lambda f: (f.residuals, f.rule), lambda rule, r: LinearFunction(r, rule))
+
+
+def _structure(residuals: int, rule: Rule) -> PyTreeDef:
+    return tree_structure(LinearFunction([0] * residuals, rule))
+
+
+def linear_program(program: Program, span: Span | None, *, what: str, has_aux: bool) -> Program:
+    """`what` is "vjp" (the output and its pullback) or "linearize" (the output and its pushforward)."""
+    program = private_copies(program, what)
+    program = output_atoms(program)
+    out, aux = split_aux(program, has_aux, what, span)
+    if aux is not None:
+        aux_slots = program.slots[out.num_leaves:]
+        program = without_derivative(program, [s.index for s in aux_slots if isinstance(s, Slot)])
+    function = cleaned(program.function)
+    arguments = program.structure.children()[0]
+    leaves = program.leaves[:arguments.num_leaves]
+    wrt = [k for k in leaves if not isinstance(k, Fixed) and has_tangent(function.params[k].type)]
+    parts = programs.linear_parts(function, marks(len(function.params), wrt), cleaned)
+    count = len(function.results)
+    has = [k for k, r in enumerate(function.results) if has_tangent(r.type)]
+    row = {result: k for k, result in enumerate(has)}
+    column = {param: k for k, param in enumerate(wrt)}
+    residuals = len(parts.known.results) - count
+
+    def leaf_type(leaf: int | Fixed) -> Array:
+        return literal(0.0).type if isinstance(leaf, Fixed) else function.params[leaf].type.plain
+
+    primal_types = tuple(function.params[k].type.plain if not isinstance(k, Fixed) and k in column else None
+                         for k in leaves)
+    out_slots = program.slots[:out.num_leaves]
+    out_types = tuple(function.results[s.index].type.plain if isinstance(s, Slot) and s.index in row else None
+                      for s in out_slots)
+    if what == "vjp":
+        # cotangents of aux do not exist; those of the output come in its order, and the pullback wants all
+        # results'
+        pullback = _for_outputs(parts.pullback, residuals, has, out_slots, function)
+        rule = Rule(
+            f"pullback_{program.name}",
+            pullback,
+            residuals,
+            treedef_tuple([out]),
+            out_types,
+            arguments,
+            tuple(column[k] if k in column else leaf_type(k) for k in leaves),
+        )
+    else:
+        rule = Rule(f"pushforward_{program.name}", parts.pushforward, residuals, arguments, primal_types, out,
+                    tuple(row[s.index] if isinstance(s, Slot) and s.index in row else
+                          (function.results[s.index].type.plain if isinstance(s, Slot) else literal(0.0).type)
+                          for s in out_slots))
+    structures = [out, _structure(residuals, rule)] + ([aux] if aux is not None else [])
+    slots = [*out_slots, *(Slot(count + k) for k in range(residuals)), *program.slots[out.num_leaves:]]
+    return program.with_function(parts.known, out=treedef_tuple(structures), slots=tuple(slots),
+                                 forms=("scalar",) * len(parts.known.results))
+
+
+def _for_outputs(pullback: Function, residuals: int, has: Sequence[int], out_slots: Sequence[Any],
+                 function: Function) -> Function:
+    """The pullback as a function of the cotangents of the output's leaves, in their order; others are
+    zero."""
+    from ..ops.arithmetic import add
+    from ..ops.arrays import zeros
+    wanted = [s.index for s in out_slots if isinstance(s, Slot) and s.index in has]
+    params = [(p.name, p.type) for p in pullback.params[:residuals]]
+    bars = [
+        (pullback.params[residuals + list(has).index(k)].name, function.results[k].type.plain) for k in wanted
+    ]
+
+    def make(builder: Any, variables: list[Any]) -> Any:
+        given = variables[residuals:]
+        sums: dict[int, Any] = {}
+        for index, bar in zip(wanted, given):
+            sums[index] = add(sums[index], bar) if index in sums else bar
+        every = [sums[k] if k in sums else zeros(function.results[k].type.plain) for k in has]
+        return builder.replay(pullback, [*variables[:residuals], *every])
+
+    return replayed(pullback.name, [*params, *bars], make)
+
+
+__all__ = ["LinearFunction", "Rule", "linear_program", "with_results"]

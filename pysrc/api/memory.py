@@ -1,0 +1,177 @@
+"""Which memory a call's arguments are, for programs that write into them.
+
+In: a Program and a call. Out: whether the program serves the call; specs that say which arguments are one
+piece of memory; or an error, before anything runs: for memory that overlaps in part, for arrays that are
+read-only, for a layout that the program can't write through. Example, for `def f(x, y): y[0] = 1; ...`:
+
+    shared(program, call of f(a, a))           # specs under which x and y are staged as one array
+    shared(program, call of f(a[1:], a[:-1]))  # UnsupportedError [overlap]
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ..astpasses.frontend.staging.staged import Shared
+from ..source import SourceError, UnsupportedError
+from .arguments import Call, Spec
+from .captures import read_capture
+from .program import Fixed, Program, caller_span, leaf_labels
+
+_WORK = 10_000
+
+
+class ReadOnlyError(SourceError, ValueError):
+    """A function would write to an array that may not be written to."""
+
+
+@dataclass
+class Held:
+    """An array that a program is given: its parameter, its leaf (None for a capture), what is done with
+    it."""
+
+    label: str
+    array: np.ndarray
+    parameter: int
+    leaf: int | None
+    written: bool = False
+    contiguous: bool = False
+
+
+def held(program: Program, call: Call, names: Sequence[str] = ()) -> list[Held]:
+    """The arrays that a call hands to a program."""
+    out = []
+    for k, capture in enumerate(program.captures):
+        value = read_capture(capture)
+        if isinstance(value, np.ndarray):
+            out.append(Held(f"the captured array {capture}", value, k, None))
+    labels = leaf_labels(program.structure, names)
+    for position, (leaf, value) in enumerate(zip(program.leaves, call.leaves)):
+        if not isinstance(leaf, Fixed) and isinstance(value, np.ndarray):
+            out.append(Held(labels[position], value, leaf, position))
+    for write in program.writes:
+        if write.kind in ("argument", "capture"):
+            for one in out:
+                same = one.leaf == write.target if write.kind == "argument" else one.leaf is None
+                if same and (write.kind == "argument" or one.parameter == write.target):
+                    one.written, one.contiguous = True, write.contiguous
+    written = {one.parameter for one in out if one.written}
+    for one in out:
+        one.written = one.parameter in written
+    return out
+
+
+def fits(program: Program, call: Call) -> bool:
+    """Whether memory is shared as the program was made for, no more and no less."""
+    if not program.writes:
+        return True
+    arrays = held(program, call)
+    for one in arrays:
+        for other in arrays:
+            if one is other or not (one.written or one.parameter == other.parameter):
+                continue
+            if (one.parameter == other.parameter) != overlap(one.array, other.array):
+                return False
+            if one.parameter == other.parameter and not identical(one.array, other.array):
+                return False
+    return True
+
+
+def check(program: Program, call: Call, names: Sequence[str] = ()) -> None:
+    """Refuse arrays that can't be written to, before anything runs."""
+    if not program.writes:
+        return
+    for one in held(program, call, names):
+        if one.written and not one.array.flags.writeable:
+            raise ReadOnlyError(
+                f"assignment destination is read-only: {program.title} writes to {one.label}",
+                caller_span(),
+                code="read-only",
+                remedy="pass a copy, or an array whose flags.writeable is True",
+            )
+        if one.written and one.contiguous and not one.array.flags.c_contiguous:
+            raise UnsupportedError(
+                f"{program.title} writes to {one.label} and reshapes it, and {one.label} is not "
+                "C-contiguous: "
+                "NumPy's reshape may give a copy of it",
+                caller_span(),
+                code="layout",
+                remedy="pass np.ascontiguousarray(...) of it",
+            )
+
+
+def shared(
+    program: Program, call: Call, specs: Sequence[Spec], names: Sequence[str] = ()
+) -> list[Spec] | None:
+    """Specs that tell which leaves are one array; None where no written array is shared."""
+    if not program.writes:
+        return None
+    arrays = held(program, call, names)
+    groups: dict[int, int] = {}
+    for one in arrays:
+        for other in arrays:
+            if one is other or not one.written or not overlap(one.array, other.array):
+                continue
+            if not identical(one.array, other.array) or one.leaf is None or other.leaf is None:
+                raise UnsupportedError(
+                    f"{program.title} writes to {one.label}, which shares memory with {other.label}",
+                    caller_span(),
+                    code="overlap",
+                    remedy="pass a copy of one of them",
+                )
+            first = min(one.leaf, other.leaf)
+            groups[one.leaf] = min(groups.get(one.leaf, first), first)
+            groups[other.leaf] = min(groups.get(other.leaf, first), first)
+    if not groups:
+        return None
+    stands: dict[int, Shared] = {}
+    made = list(specs)
+    for leaf, first in groups.items():
+        stand = stands.setdefault(first, Shared(specs[first].type))
+        made[leaf] = replace(specs[leaf], dims=specs[first].dims, shared=stand)
+    return made
+
+
+def overlap(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays share an element; where that is too hard to tell, whether they may."""
+    if not np.may_share_memory(a, b):
+        return False
+    try:
+        return np.shares_memory(a, b, max_work=_WORK)  # type: ignore[arg-type]
+    except Exception:  # NumPy gives up with an exception of its own (TooHardError)
+        return True
+
+
+def identical(a: np.ndarray, b: np.ndarray) -> bool:
+    """Whether two arrays are the same elements in the same order."""
+    return (
+        a.__array_interface__["data"][0] == b.__array_interface__["data"][0]
+        and a.dtype == b.dtype
+        and a.shape == b.shape
+        and a.strides == b.strides
+    )
+
+
+def pairs(program: Program) -> list[tuple[int, int]]:
+    """(leaf, first leaf with the same parameter): what the program takes for one array."""
+    first: dict[Any, int] = {}
+    out = []
+    for position, leaf in enumerate(program.leaves):
+        if not isinstance(leaf, Fixed) and first.setdefault(leaf, position) != position:
+            out.append((position, first[leaf]))
+    return out
+
+
+def leaf_positions(program: Program) -> list[int]:
+    """For each parameter behind the captures the first leaf that is given to it."""
+    seen: dict[int, int] = {}
+    for position, leaf in enumerate(program.leaves):
+        if not isinstance(leaf, Fixed):
+            seen.setdefault(leaf, position)
+    return [seen[k] for k in sorted(seen)]
+
+
+__all__ = ["ReadOnlyError", "check", "fits", "shared", "pairs", "leaf_positions"]

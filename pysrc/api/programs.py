@@ -1,0 +1,216 @@
+"""The transformations of the public API, each as one step from Function to Function.
+
+In: a core Function and marks on its parameters. Out: a Function whose parameters and results are in a fixed
+order that `api` fits pytrees to. Nothing here knows of users' functions.
+
+    gradient(f, wrt=[True, False])      (*params) -> (*results, *gradients of the first result)
+    forward(f, wrt)                     (*params, *tangents) -> (*results, *tangents of results)
+    linear_parts(f, wrt)                known, pullback, pushforward over residuals
+    batched(f, size, axes, out_axes)    (*params) -> (*results), each with its batch axis where asked
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..astpasses.transforms.batch import batch
+from ..astpasses.transforms.jvp import jvp
+from ..astpasses.transforms.reverse import linearize
+from ..astpasses.transforms.transpose import transpose
+from ..core.build import Builder, literal
+from ..core.dims import DimLike, product
+from ..core.ir import Atom, Function, Var
+from ..core.types import Array, has_tangent
+from ..ops.arrays import iota, zeros
+from ..ops.compare import eq, select
+from ..ops.elementary import stop_gradient
+from ..ops.shape import broadcast, permute, reshape
+
+Clean = Callable[[Function], Function]
+Marks = Sequence[bool]
+
+
+def _unchanged(function: Function) -> Function:
+    return function
+
+
+def _pick(items: Sequence[Any], marks: Marks) -> list[Any]:
+    return [item for item, mark in zip(items, marks, strict=True) if mark]
+
+
+def _continue(function: Function) -> Builder:
+    """A builder that has done what `function` does, for more to be added."""
+    builder = Builder(function.name)
+    builder.params, builder.lets = list(function.params), list(function.lets)
+    return builder
+
+
+def first_result_only(function: Function) -> Function:
+    """The same values; only the first result has a derivative."""
+    with _continue(function) as builder:
+        rest = [
+            stop_gradient(r) if isinstance(r, Var) and has_tangent(r.type) else r
+            for r in function.results[1:]
+        ]
+        return builder.function([function.results[0], *rest])
+
+
+def forward(function: Function, wrt: Marks) -> Function:
+    """jvp with a tangent for every result that has a tangent space."""
+    return jvp(function, wrt, [has_tangent(r.type) for r in function.results])[0]
+
+
+def gradient(function: Function, wrt: Marks, clean: Clean = _unchanged) -> Function:
+    """All results, then the gradient of the first (a scalar) for each marked parameter."""
+    parts = linear_parts(first_result_only(function), wrt, clean)
+    with Builder(f"grad_{function.name}") as builder:
+        params = [builder.parameter(p.name, p.type) for p in function.params]
+        outs = builder.replay(parts.known, params)
+        results, residuals = outs[:len(function.results)], outs[len(function.results):]
+        seeds: list[Atom] = [literal(1, r.type.dtype) if k == 0 else zeros(r.type.plain)
+                             for k, r in enumerate(function.results) if has_tangent(r.type)]
+        return builder.function([*results, *builder.replay(parts.pullback, [*residuals, *seeds])])
+
+
+@dataclass(frozen=True)
+class LinearParts:
+    """`known(*params) -> (*results, *residuals)`, `pullback(*residuals, *cotangents) -> cotangents of the
+    marked parameters`, `pushforward(*residuals, *tangents) -> tangents`; one cotangent or tangent for every
+    result that has a tangent space."""
+
+    known: Function
+    pullback: Function
+    pushforward: Function
+
+
+def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> LinearParts:
+    """The function's value at a point, and its derivative there in both directions."""
+    part = linearize(function, wrt, clean)
+    linear = clean(part.linear)
+    has = [has_tangent(r.type) for r in function.results]
+    nonzero = _pick(part.out_nonzero, has)
+    targets = _pick(function.params, wrt)
+    residuals = part.known.results[len(function.results):]
+    marks = [False] * part.residuals + [True] * len(targets)
+    back, found = transpose(linear, marks)
+    with Builder(f"pullback_{function.name}") as builder:
+        given = [builder.parameter(_name(r, "residual"), r.type) for r in residuals]
+        bars = [
+            builder.parameter(_name(r, "result") + "_bar", r.type.plain) for r in _pick(function.results, has)
+        ]
+        got = iter(builder.replay(back, [*given, *_pick(bars, nonzero)]))
+        pullback = builder.function([next(got) if f else zeros(p.type.plain) for p, f in zip(targets, found)])
+    with Builder(f"pushforward_{function.name}") as builder:
+        given = [builder.parameter(_name(r, "residual"), r.type) for r in residuals]
+        dots = [builder.parameter(f"{p.name}_dot", p.type.plain) for p in targets]
+        got = iter(builder.replay(linear, [*given, *dots]))
+        pushforward = builder.function([next(got) if m else zeros(r.type.plain)
+                                        for r, m in zip(_pick(function.results, has), nonzero)])
+    return LinearParts(part.known, pullback, pushforward)
+
+
+def _name(atom: Atom, otherwise: str) -> str:
+    return atom.name if isinstance(atom, Var) else otherwise
+
+
+# ---- batching --------------------------------------------------------------------------------------------
+
+
+def _moved(x: Any, source: int, target: int) -> Any:
+    """x with the axis `source` at `target`."""
+    if source == target:
+        return x
+    order = [k for k in range(x.type.ndim) if k != source]
+    order.insert(target, source)
+    return permute(x, axes=tuple(order))
+
+
+def batched(function: Function, size: DimLike, axes: Sequence[int | None], out_axes: Sequence[int | None],
+            types: Sequence[Array]) -> Function:
+    """`types`: of the parameters with their batch axes at `axes` (None: not batched, as in `function`).
+
+    A result whose out axis is None must not depend on the batch: ValueError(its index) otherwise.
+    """
+    inner, marks = batch(function, size, [axis is not None for axis in axes])
+    with Builder(f"batched_{function.name}") as builder:
+        params = [builder.parameter(p.name, t) for p, t in zip(function.params, types, strict=True)]
+        outs = builder.replay(
+            inner, [x if axis is None else _moved(x, axis, 0) for x, axis in zip(params, axes)]
+        )
+        results: list[Any] = []
+        for k, (out, has_batch, axis) in enumerate(zip(outs, marks, out_axes, strict=True)):
+            if axis is None:
+                if has_batch:
+                    raise ValueError(k)
+                results.append(out)
+                continue
+            if not has_batch:
+                rank = out.type.ndim
+                out = broadcast(out, shape=(size, *out.type.dims), axes=tuple(range(1, rank + 1)))
+            results.append(_moved(out, 0, axis))
+        return builder.function(results)
+
+
+# ---- Jacobians -------------------------------------------------------------------------------------------
+
+
+def _basis(type_: Array) -> Any:
+    """The unit vectors of a type, stacked: dims (size, *dims)."""
+    size = product(type_.dims)
+    count = iota(length=size, dtype=type_.dtype if type_.dtype.kind in "iu" else np.dtype(np.int64))
+    rows = broadcast(count, shape=(size, size), axes=(0,))
+    columns = broadcast(count, shape=(size, size), axes=(1,))
+    one = broadcast(literal(1, type_.dtype), shape=(size, size), axes=())
+    zero = broadcast(literal(0, type_.dtype), shape=(size, size), axes=())
+    return reshape(select(eq(rows, columns), one, zero), shape=(size, *type_.dims))
+
+
+def jacobian_forward(function: Function, wrt: Marks, clean: Clean = _unchanged) -> Function:
+    """All results, then for each result with a tangent space and each marked parameter the derivative,
+    dims of the result first; one column of a parameter at a time, as one batch."""
+    has = [has_tangent(r.type) for r in function.results]
+    columns: list[list[Any]] = [[] for _ in range(sum(has))]
+    positions = [k for k, mark in enumerate(wrt) if mark]
+    with Builder(f"jacfwd_{function.name}") as builder:
+        params = [builder.parameter(p.name, p.type) for p in function.params]
+        outs = builder.replay(function, params)
+        for position in positions:
+            type_ = function.params[position].type.plain
+            program = clean(forward(function, [k == position for k in range(len(function.params))]))
+            inner, marks = batch(program, product(type_.dims), [False] * len(params) + [True])
+            dots = builder.replay(inner, [*params, _basis(type_)])[len(outs):]
+            for k, (dot, mark) in enumerate(zip(dots, marks[len(outs):])):
+                out = _pick(function.results, has)[k].type.plain
+                if not mark:
+                    dot = zeros(out.with_dims((product(type_.dims), *out.dims)))
+                last = _moved(dot, 0, out.ndim)
+                columns[k].append(reshape(last, shape=(*out.dims, *type_.dims)))
+        return builder.function([*outs, *(c for row in columns for c in row)])
+
+
+def jacobian_reverse(function: Function, wrt: Marks, clean: Clean = _unchanged) -> Function:
+    """All results, then for each result with a tangent space and each marked parameter the derivative,
+    dims of the result first; one row of a result at a time, as one batch."""
+    parts = linear_parts(function, wrt, clean)
+    out_types = [r.type.plain for r in function.results if has_tangent(r.type)]
+    residual_count = len(parts.known.results) - len(function.results)
+    with Builder(f"jacrev_{function.name}") as builder:
+        params = [builder.parameter(p.name, p.type) for p in function.params]
+        outs = builder.replay(parts.known, params)
+        results, residuals = outs[:len(function.results)], outs[len(function.results):]
+        derivatives: list[Any] = []
+        for position, out in enumerate(out_types):
+            size = product(out.dims)
+            marks = [False] * residual_count + [k == position for k in range(len(out_types))]
+            inner, found = batch(clean(parts.pullback), size, marks)
+            seeds = [_basis(t) if k == position else zeros(t) for k, t in enumerate(out_types)]
+            rows = builder.replay(inner, [*residuals, *seeds])
+            for row, mark, target in zip(rows, found, _pick(function.params, wrt)):
+                type_ = target.type.plain
+                if not mark:
+                    row = zeros(type_.with_dims((size, *type_.dims)))
+                derivatives.append(reshape(row, shape=(*out.dims, *type_.dims)))
+        return builder.function([*results, *derivatives])

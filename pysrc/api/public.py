@@ -1,0 +1,181 @@
+"""The transformations as users call them, with JAX's names, argument order and meaning.
+
+In: functions of NumPy arrays. Out: functions. They nest in any order, run at once when called outside of
+`jit` (as generated NumPy source) and become part of the program when called in staged code. Example:
+
+    grad(lambda x: x ** 3)(2.0)            # 12.0
+    jit(vmap(grad(loss), (None, 0)))(params, examples)
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, ParamSpec, TypeVar, overload
+
+from ..config import config, disable_jit
+from ..pipeline import STAGES
+from .arguments import take_apart
+from .jit import Jit
+from .tracebacks import user_frames
+from .transforms import Grad, Jacobian, Jvp, Linear, Vmap, program_of
+from .types import ShapeDtypeStruct
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Argnums = int | Sequence[int]
+
+
+@overload
+def jit(fun: Callable[P, R], **options: Any) -> Callable[P, R]: ...
+@overload
+def jit(fun: None = None, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
+def jit(  # type: ignore[misc]  # the overloads let the options pass as they are
+    fun: Any = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: Any = None,
+    donate_argnames: Any = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: Any = None,
+    inline: bool = False,
+) -> Any:
+    """Translate `fun` to native code, once for the types (and at most twice for the sizes) that it is called
+    with.
+
+    Python bools, strings and other values that are no numbers are static by themselves: another value,
+    another program. `static_argnums` and `static_argnames` make any argument static. The last five options
+    are JAX's and change nothing here. Also a decorator, with or without options.
+    """
+    options = dict(static_argnums=static_argnums, static_argnames=static_argnames)
+    if fun is None:
+        return lambda f: jit(f, **options)
+    numbers = (
+        ()
+        if static_argnums is None
+        else (static_argnums,)
+        if isinstance(static_argnums, int)
+        else static_argnums
+    )
+    names = () if static_argnames is None else (static_argnames,) if isinstance(static_argnames, str) \
+        else static_argnames
+    with user_frames():
+        return Jit(fun, tuple(numbers), tuple(names)).dispatcher
+
+
+def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
+         allow_int: bool = False) -> Callable[..., Any]:
+    """The gradient of a scalar function with respect to the arguments at `argnums`, in their structure.
+
+    With `has_aux` the function returns (scalar, aux) and the gradient function (gradient, aux).
+    """
+    with user_frames():
+        return Grad(fun, argnums, has_aux, holomorphic, value=False)
+
+
+def value_and_grad(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
+    """(value, gradient); with `has_aux` ((value, aux), gradient)."""
+    with user_frames():
+        return Grad(fun, argnums, has_aux, holomorphic, value=True)
+
+
+def jvp(
+    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
+) -> tuple:
+    """(fun(*primals), its derivative in the direction of `tangents`); with `has_aux` also aux."""
+    with user_frames():
+        return Jvp(fun, has_aux)(tuple(primals), tuple(tangents))
+
+
+def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple:
+    """(fun(*primals), pullback); pullback(cotangent of the output) is a tuple of cotangents of the
+    primals."""
+    with user_frames():
+        return Linear(fun, has_aux, "vjp")(*primals)
+
+
+def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple:
+    """(fun(*primals), pushforward); pushforward(*tangents) is the derivative at the primals, without
+    computing the function again."""
+    with user_frames():
+        return Linear(fun, has_aux, "linearize")(*primals)
+
+
+def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
+         axis_size: int | None = None, spmd_axis_name: Any = None) -> Callable[..., Any]:
+    """`fun` over a batch: `in_axes` and `out_axes` say which axes are the batch, as ints, None, or trees of
+    them.
+
+    Where lanes part ways (an `if` or a `while` on batched values) each lane runs its own branches and trip
+    counts.
+    """
+    with user_frames():
+        return Vmap(fun, in_axes, out_axes, axis_size)
+
+
+def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+           ) -> Callable[..., Any]:
+    """The Jacobian by forward mode, one input element at a time, as one batch."""
+    return Jacobian(fun, argnums, has_aux, holomorphic, "jacfwd")
+
+
+def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
+           allow_int: bool = False) -> Callable[..., Any]:
+    """The Jacobian by reverse mode, one output element at a time, as one batch."""
+    return Jacobian(fun, argnums, has_aux, holomorphic, "jacrev")
+
+
+def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+            ) -> Callable[..., Any]:
+    """The matrix of second derivatives: forward over reverse mode."""
+    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+
+
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """The output of `fun` with a ShapeDtypeStruct for each array, without computing it. Arguments may be
+    structs."""
+    from .staging import out_structs
+    call = take_apart(args, kwargs)
+    with user_frames():
+        return out_structs(program_of(fun, call.structure, call.specs))
+
+
+def source(fun: Callable[..., Any], *args: Any, stage: str = "numpy", **kwargs: Any) -> str:
+    """The text of a stage of `fun` for arguments like these; for `numpy`, a module that needs NumPy only and
+    whose last function is `fun`. The stages are listed in `stages()`."""
+    from .text import source_text
+    with user_frames():
+        return source_text(fun, stage, args, kwargs)
+
+
+def stages() -> tuple[str, ...]:
+    """The names of the stages, in order."""
+    return tuple(stage.name for stage in STAGES)
+
+
+__all__ = [
+    "jit",
+    "grad",
+    "value_and_grad",
+    "jvp",
+    "vjp",
+    "linearize",
+    "vmap",
+    "jacfwd",
+    "jacrev",
+    "hessian",
+    "eval_shape",
+    "ShapeDtypeStruct",
+    "source",
+    "stages",
+    "config",
+    "disable_jit",
+]

@@ -1,0 +1,233 @@
+"""The text of any stage of a function.
+
+In: a function (or a transformed one), a stage, arguments or a Program. Out: text. For `normal`, `control` and
+`numpy` it is a module whose last function is the translated one. Example: `source_text(grad(period), "numpy",
+(0.3, 1.0), {})`.
+"""
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from ..astpasses.emit.numpy_source_spellings import array_text
+from ..astpasses.frontend.rewrite.convert import control_stage
+from ..astpasses.frontend.rewrite.normal import normal
+from ..astpasses.frontend.staging.under_way import sizes_at_least
+from ..core.dims import symbols
+from ..pipeline import BY_NAME, cython, finished, loops, run
+from ..source import SourceError
+from ..tree_util import PyTreeDef, flatten_one_level, kind_of, tree_structure
+from .arguments import take_apart
+from .captures import read_capture
+from .program import Fixed, Program, Same, Slot
+from .source import Argument, Store, path_text, python_source
+from .transforms import Transformed, program_of
+
+
+def source_text(
+    fun: Any, stage: str, args: tuple = (), kwargs: dict | None = None, program: Program | None = None
+) -> str:
+    """See the head of this file."""
+    sizes = ""
+    if stage not in BY_NAME:
+        raise SourceError(
+            f"there is no stage {stage!r}", code="stage", remedy=f"say one of {', '.join(BY_NAME)}"
+        )
+    user = user_function(fun)
+    if stage == "source":
+        return run(stage, inspect.getsource, user)
+    if stage == "normal":
+        return run(stage, module_text, user, lambda f: normal(f).text(), "")
+    if stage == "control":
+        return run(stage, module_text, user, lambda f: control_stage(f).text(), _STAGER)
+    if program is None:
+        jitted = getattr(fun, "jitted", None)
+        call = take_apart(args, kwargs or {}, jitted.static if jitted else ())
+        names = sorted({n for spec in call.specs for d in spec.dims for n in symbols(d)})
+        with sizes_at_least(dict.fromkeys(names, 2)):  # as in jit: 0 and 1 have programs of their own
+            program = program_of(fun, call.structure, call.specs)
+        sizes = f"# For sizes from 2 on: {', '.join(names)}.\n" if names else ""
+    if stage == "core":
+        return run(stage, str, program.function)
+    function = finished(program.function)
+    if stage == "transformed":
+        return str(function)
+    if stage == "numpy":
+        return sizes + numpy_module(fun, program.with_function(function))
+    nests = loops(function, program.new_values)
+    if stage == "loops":
+        from ..astpasses.schedule.python_loops import python_loops
+        return python_loops(nests)
+    return cython(nests).text
+
+
+def user_function(fun: Any) -> Callable[..., Any]:
+    """The function that a person wrote, inside all transformations."""
+    while True:
+        fun = getattr(fun, "jitted", fun)
+        if isinstance(fun, Transformed):
+            fun = fun.fun
+        elif isinstance(fun, types.MethodType):
+            fun = fun.__func__
+        elif hasattr(fun, "func") and not isinstance(fun, types.FunctionType):
+            fun = fun.func
+        else:
+            return fun
+
+
+# ---- numpy
+# ---------------------------------------------------------------------------------------------------
+
+
+def numpy_module(fun: Any, program: Program) -> str:
+    """The NumPy stage with the user's parameters."""
+    args, kwargs = program.structure.children()
+    names = _parameter_names(fun, len(args.children()))
+    arguments, leaves = [], iter(program.leaves)
+    keywords = (kwargs.node_data() or (dict, ()))[1]
+    for name, structure in [*zip(names, args.children()), *zip(keywords, kwargs.children())]:
+        taken = [next(leaves) for _ in range(structure.num_leaves)]
+        arguments.append(Argument(name, structure, tuple(taken)))
+    captures = [read_capture(c) for c in program.captures]
+    paths = _leaf_paths(arguments)
+
+    def slot_of(slot: Any) -> Any:
+        if isinstance(slot, (Slot, Fixed)):
+            return slot
+        if isinstance(slot, Same):
+            return paths[slot.leaf]
+        return (_Name(program.function.params[slot.index].name),)
+
+    slots = [slot_of(slot) for slot in program.slots]
+    parameters = [a.name for a in arguments]
+    stores = [_store(write, program, paths, parameters) for write in program.writes]
+    return python_source(program.function, _last_name(fun, program), arguments, captures, program.out, slots,
+                         stores)
+
+
+def _store(write: Any, program: Program, paths: list[tuple], names: list[str]) -> Store:
+    """A write of the program as a line of the module."""
+    if write.kind in ("argument", "capture"):
+        path = paths[write.target] if write.kind == "argument" \
+            else (program.function.params[write.target].name,)
+        return Store(f"{path_text(path)}[...] = {{}}", path[0], tree_structure(0), (Slot(write.index),))
+    where, key, *rest = write.target                # args or kwargs, which of them, and on into it
+    root = names[key.idx] if where.idx == 0 else key.key
+    text = path_text((root, *rest)).replace("{", "{{").replace("}", "}}")
+    slots = tuple(
+        Slot(o.index) if o.kind == "result" else Fixed(o.value) if o.kind == "static"
+        else paths[o.index] if o.kind == "argument" else (_Name(program.function.params[o.index].name),)
+        for o in write.outputs
+    )
+    if write.kind == "item":
+        return Store(f"{text}[{write.key!r}] = {{}}", root, write.tree, slots)
+    if (write.tree.node_data() or (None,))[0] is list:
+        return Store(f"{text}[:] = {{}}", root, write.tree, slots)
+    return Store(f"{text}.clear(); {text}.update({{}})", root, write.tree, slots)
+
+
+class _Name(str):
+    """A path of one step that is a name already."""
+
+
+def _leaf_paths(arguments: list[Argument]) -> list[tuple]:
+    from ..tree_util import tree_flatten_with_path
+    paths: list[tuple] = []
+    for argument in arguments:
+        markers = argument.structure.unflatten(range(argument.structure.num_leaves))
+        paths += [(argument.name, *path) for path, _ in tree_flatten_with_path(markers)[0]]
+    return paths
+
+
+def _last_name(fun: Any, program: Program) -> str:
+    name = getattr(fun, "__name__", program.name)
+    return name if name.isidentifier() else program.function.name
+
+
+def _parameter_names(fun: Any, count: int) -> list[str]:
+    try:
+        parameters = [p for p in inspect.signature(user_function(fun)).parameters.values()]
+    except (TypeError, ValueError):
+        parameters = []
+    if type(getattr(fun, "jitted", fun)).__name__ == "Jvp":
+        return ["primals", "tangents"]
+    names = [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+    rest = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), "args")
+    return [names[k] if k < len(names) else f"{rest}_{k - len(names)}" for k in range(count)]
+
+
+# ---- normal and control
+# --------------------------------------------------------------------------------------
+
+_STAGER = '''from metaphrase.astpasses.frontend.rewrite.plain import stager
+'''
+
+
+def module_text(function: Callable[..., Any], text_of: Callable[[Any], str], head: str) -> str:
+    """The text of a function after what it needs: imports, constants, the functions that it calls."""
+    module = _Needs(text_of)
+    module.function(function)
+    parts = ["".join(f"{line}\n" for line in dict.fromkeys(module.imports)) + head]
+    if module.constants:
+        parts.append("".join(f"{name} = {text}\n" for name, text in module.constants.items()))
+    parts += [text.strip("\n") + "\n" for text in module.functions]
+    return "\n\n".join(part for part in parts if part)
+
+
+class _Needs:
+    """Collects what a function refers to."""
+
+    def __init__(self, text_of: Callable[[Any], str]):
+        self.text_of = text_of
+        self.imports: list[str] = []
+        self.constants: dict[str, str] = {}
+        self.functions: list[str] = []
+        self.seen: set[Any] = set()
+
+    def function(self, function: Callable[..., Any]) -> None:
+        if function in self.seen:
+            return
+        self.seen.add(function)
+        closure = inspect.getclosurevars(function)
+        for name, value in {**closure.globals, **closure.nonlocals}.items():
+            self.name(name, value)
+        self.functions.append(self.text_of(function))
+
+    def name(self, name: str, value: Any) -> None:
+        value = user_function(value) if callable(value) and not isinstance(value, type) else value
+        if isinstance(value, types.ModuleType):
+            self.imports.append(
+                f"import {value.__name__}" + ("" if value.__name__ == name else f" as {name}")
+            )
+        elif isinstance(value, (np.ndarray, np.generic)):
+            self.imports.append("import numpy as np")
+            self.constants[name] = array_text(np.asarray(value))
+        elif isinstance(value, types.FunctionType) and value.__name__ == name \
+                and not value.__module__.startswith(("numpy", "scipy", "metaphrase")):
+            self.function(value)
+        elif hasattr(value, "__module__") and hasattr(value, "__qualname__"):
+            self.imports.append(f"from {value.__module__} import {value.__qualname__}"
+                                + ("" if value.__qualname__ == name else f" as {name}"))
+        else:
+            self.constants[name] = _literal_text(value)
+
+
+def _literal_text(value: Any) -> str:
+    """A captured Python value; containers of arrays are written out."""
+    if isinstance(value, (np.ndarray, np.generic)):
+        return array_text(np.asarray(value))
+    if kind_of(value) is not None and type(value) in (tuple, list, dict):
+        children, keys = flatten_one_level(value)
+        texts = [_literal_text(child) for child in children]
+        if isinstance(value, dict):
+            return "{" + ", ".join(f"{k!r}: {t}" for k, t in zip(keys, texts)) + "}"
+        inner = ", ".join(texts) + ("," if isinstance(value, tuple) and len(texts) == 1 else "")
+        return f"({inner})" if isinstance(value, tuple) else f"[{inner}]"
+    return repr(value)
+
+
+__all__ = ["source_text", "user_function", "module_text", "numpy_module", "PyTreeDef"]

@@ -1,0 +1,50 @@
+"""Tracebacks that show the user's frames only.
+
+In: an exception on its way out of this package. Out: the same exception; frames of this package are left out
+of its traceback, unless the fault is in this package. Example: `with user_frames(): ...` around what a public
+function does.
+"""
+from __future__ import annotations
+
+import os
+import types
+
+from ..core.check import CheckError
+from ..source import SourceError
+
+PACKAGE = __name__.partition(".")[0]
+
+
+def _ours(frame: types.FrameType) -> bool:
+    return frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE
+
+
+class user_frames:
+    """METAPHRASE_FULL_TRACEBACK=1 keeps every frame. (`contextlib` would put the old traceback back.)"""
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        if isinstance(error, Exception) and os.environ.get("METAPHRASE_FULL_TRACEBACK", "0") in ("", "0"):
+            shorten(error)
+
+
+def shorten(error: BaseException) -> None:
+    """Leave out this package's frames, where the error is the user's: a SourceError, or one raised in their
+    code. The frames that called this package join the traceback later, as the error goes up."""
+    frames = []
+    trace = error.__traceback__
+    while trace is not None:
+        frames.append(trace)
+        trace = trace.tb_next
+    theirs = [t for t in frames if not _ours(t.tb_frame)]
+    at_fault = frames and not _ours(frames[-1].tb_frame)
+    if isinstance(error, CheckError) or not (isinstance(error, SourceError) or at_fault):
+        return
+    chain: types.TracebackType | None = None
+    for trace in reversed(theirs):
+        chain = types.TracebackType(chain, trace.tb_frame, trace.tb_lasti, trace.tb_lineno)
+    error.__traceback__ = chain
+    if isinstance(error, SourceError):
+        error.__suppress_context__ = True

@@ -1,0 +1,313 @@
+"""The transformed functions: `Grad`, `Vmap`, `Jacobian`, `Jvp`, `Linear` around a function, callable and
+stageable.
+
+In: a user's function or another transformed one. Out: a callable that, outside of staging, runs NumPy source,
+and in staged code becomes part of the program that is being staged. There are no tracers: each layer stages
+the function inside it for the types it gets, and works on the program. Example:
+
+    vmap(grad(f))(xs)     # Vmap: types of one x -> Grad: types of one x -> f is staged -> gradient -> batch
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+from ..core.types import has_tangent
+from ..source import DTypeError, ShapeError, SourceError, Span
+from ..tree_util import PyTreeDef, treedef_tuple
+from . import memory as memory
+from .arguments import Call, Form, Spec, take_apart
+from .execute import Memo, Specialisation, call_numpy, numpy_specialisation
+from .program import Fixed, Program, Slot, caller_span, leaf_labels, name_of, under_way, user_span
+from .tracebacks import user_frames
+
+if TYPE_CHECKING:
+    from .linear import LinearFunction
+
+
+def program_of(fun: Callable[..., Any], structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
+    """Stage a function, or ask a transformed one for its program."""
+    fun = getattr(fun, "jitted", fun)               # a jitted function is a dispatcher with its Jit behind it
+    if isinstance(fun, Transformed):
+        return fun._program(structure, specs)
+    from .staging import stage
+    return stage(fun, structure, specs)
+
+
+def parameter_names(fun: Callable[..., Any]) -> list[str]:
+    """Names of the positional parameters, for messages."""
+    try:
+        parameters = inspect.signature(fun).parameters.values()
+    except (TypeError, ValueError):
+        return []
+    return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def call_inside(function: Any, args: tuple, kwargs: dict) -> Any:
+    """A transformed function called in staged code by code that was not converted."""
+    from ..astpasses.frontend.calls.call import call_value
+    return call_value(function, args, kwargs)
+
+
+class Transformed:
+    """A function with a transformation around it."""
+
+    kind = "transformed"
+
+    def __init__(self, fun: Callable[..., Any], span: Span | None = None):
+        if not callable(fun):
+            raise DTypeError(
+                f"{self.kind} of {fun!r}, which is not a function",
+                span or caller_span(),
+                code="not-a-function",
+                remedy=f"pass a function, as in {self.kind}(f)",
+            )
+        functools.update_wrapper(self, fun, updated=())
+        self.fun, self.span = fun, span or caller_span()
+        self.__name__ = f"{self.kind}_{name_of(fun)}"
+        self._memo = Memo(self.__name__, self._specialise, parameter_names(fun))
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if under_way():
+            return call_inside(self, args, kwargs)
+        call = take_apart(args, kwargs)
+        with user_frames():
+            return self._memo.find(call).run(call)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+    def _specialise(self, call: Call, specs: list[Spec], least: dict[str, int]) -> Specialisation:
+        program, specs = self._program_for(call, specs)
+        return numpy_specialisation(program, tuple(s.dims for s in specs if s.dynamic), least)
+
+    def _program_for(self, call: Call, specs: list[Spec]) -> tuple[Program, list[Spec]]:
+        """The program for a call, arguments that are one piece of memory staged as one array."""
+        names = parameter_names(self.fun)
+        program = self._program(call.structure, specs)
+        memory.check(program, call, names)
+        same = memory.shared(program, call, specs, names)
+        return (program, specs) if same is None else (self._program(call.structure, same), same)
+
+    def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
+        """The program of the transformed function for arguments of these specs."""
+        raise TypeError(f"{type(self).__name__} does not say what its program is")
+
+    def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
+        """The hook by which staged code calls a transformed function."""
+        from .staging import give_back
+        call = take_apart(args, kwargs)
+        return give_back(self._program(call.structure, call.specs))
+
+    def _place(self) -> Span | None:
+        """Where the call is that is being made, for messages."""
+        return user_span() or self.span
+
+    def __repr__(self) -> str:
+        return f"<{self.kind} of {getattr(self.fun, '__name__', self.fun)!s}>"
+
+
+class Grad(Transformed):
+    """grad and value_and_grad."""
+
+    def __init__(self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, value: bool):
+        self.kind = "value_and_grad" if value else "grad"
+        super().__init__(fun)
+        self.argnums, self.has_aux, self.holomorphic, self.value = argnums, has_aux, holomorphic, value
+
+    def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
+        from .derivatives import gradient_program
+        program = program_of(self.fun, structure, specs)
+        made = gradient_program(
+            program,
+            self.argnums,
+            self._place(),
+            what=self.kind,
+            has_aux=self.has_aux,
+            value=self.value,
+            holomorphic=self.holomorphic,
+            names=parameter_names(self.fun),
+        )
+        return made.with_function(made.function, name=self.__name__)
+
+
+class Jacobian(Transformed):
+    """jacfwd and jacrev."""
+
+    def __init__(self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, kind: str):
+        self.kind = kind
+        super().__init__(fun)
+        self.argnums, self.has_aux, self.holomorphic = argnums, has_aux, holomorphic
+
+    def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
+        from .derivatives import jacobian_program
+        program = program_of(self.fun, structure, specs)
+        made = jacobian_program(program, self.argnums, self._place(), what=self.kind, has_aux=self.has_aux,
+                                holomorphic=self.holomorphic, names=parameter_names(self.fun))
+        return made.with_function(made.function, name=self.__name__)
+
+
+class Vmap(Transformed):
+    """vmap."""
+
+    kind = "vmap"
+
+    def __init__(self, fun: Callable[..., Any], in_axes: Any, out_axes: Any, axis_size: int | None):
+        super().__init__(fun)
+        self.in_axes, self.out_axes, self.axis_size = in_axes, out_axes, axis_size
+
+    def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
+        from .batch import batched_program, example_specs
+        names, span = parameter_names(self.fun), self._place()
+        example = example_specs(structure, specs, self.in_axes, self.axis_size, span, names)
+        program = program_of(self.fun, structure, example.specs)
+        made = batched_program(program, example, specs, self.out_axes, span, names)
+        return made.with_function(made.function, name=self.__name__)
+
+
+class Jvp(Transformed):
+    """jvp, as a function of (primals, tangents)."""
+
+    kind = "jvp"
+
+    def __init__(self, fun: Callable[..., Any], has_aux: bool):
+        super().__init__(fun)
+        self.has_aux = has_aux
+
+    def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
+        from .derivatives import forward_program, output_atoms, private_copies, split_aux
+        span = self._place()
+        primals, tangents = structure.children()[0].children()
+        if primals != tangents:
+            raise ShapeError(
+                f"jvp: the primals are {primals} and the tangents {tangents}",
+                span,
+                code="jvp-structure",
+                remedy="give one tangent for each primal, in the same containers",
+            )
+        count = primals.num_leaves
+        no_kwargs = structure.children()[1]
+        program = program_of(self.fun, treedef_tuple([primals, no_kwargs]), specs[:count])
+        program = output_atoms(private_copies(program, "jvp"))
+        out, aux = split_aux(program, self.has_aux, "jvp", span)
+        wrt = self._checked(program, specs[:count], specs[count:], treedef_tuple([primals, no_kwargs]), span)
+        made, tangent_leaves = forward_program(program, wrt, specs[count:])
+        has = [k for k, r in enumerate(program.function.results) if has_tangent(r.type)]
+        results = len(program.function.results)
+        dots = []
+        zeros_at = results + len(has)               # `forward_program` appends zeros for the others
+        for slot in program.slots[:out.num_leaves]:
+            if not isinstance(slot, Slot):
+                dots.append(slot)
+            elif slot.index in has:
+                dots.append(Slot(results + has.index(slot.index)))
+            else:
+                dots.append(Slot(zeros_at + slot.index - sum(k < slot.index for k in has)))
+        parts, slots = [out, out], [*program.slots[:out.num_leaves], *dots]
+        if aux is not None:
+            parts.append(aux)
+            slots += program.slots[out.num_leaves:]
+        return Program(
+            made,
+            program.captures,
+            structure,
+            (*program.leaves, *tangent_leaves),
+            treedef_tuple(parts),
+            tuple(slots),
+            ("scalar",) * len(made.results),
+            program.guards,
+            (),
+            self.__name__,
+        )
+
+    def _checked(
+        self,
+        program: Program,
+        primals: Sequence[Spec],
+        tangents: Sequence[Spec],
+        structure: PyTreeDef,
+        span: Span | None,
+    ) -> list[int]:
+        """The parameters that have tangents; each tangent has the shape and dtype of its primal."""
+        wrt = []
+        labels = leaf_labels(structure, parameter_names(self.fun))
+        for leaf, primal, tangent, label in zip(program.leaves, primals, tangents, labels, strict=True):
+            if isinstance(leaf, Fixed) or not has_tangent(program.function.params[leaf].type):
+                continue
+            same_dtype = (
+                tangent.dtype == primal.dtype
+                or tangent.form is Form.NUMBER
+                and tangent.python in (int, float)
+            )
+            if not tangent.dynamic or tangent.dims != primal.dims or not same_dtype:
+                raise ShapeError(
+                    f"jvp: the tangent of {label} is {tangent.text()}, and {label} is {primal.text()}",
+                    span,
+                    code="jvp-tangent",
+                    remedy="give a tangent of the shape and dtype of its primal",
+                )
+            wrt.append(leaf)
+        return wrt
+
+
+class Linear(Transformed):
+    """vjp and linearize, as a function of the primals."""
+
+    def __init__(self, fun: Callable[..., Any], has_aux: bool, kind: str):
+        self.kind = kind
+        super().__init__(fun)
+        self.has_aux = has_aux
+
+    def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
+        from .linear import linear_program
+        program = program_of(self.fun, structure, specs)
+        made = linear_program(program, self._place(), what=self.kind, has_aux=self.has_aux)
+        return made.with_function(made.function, name=self.__name__)
+
+
+class Apply(Transformed):
+    """A LinearFunction applied to its arguments."""
+
+    kind = "linear"
+
+    def __init__(self, linear: LinearFunction):
+        self.linear, self.fun, self.span = linear, linear, caller_span()
+        self.__name__ = linear.rule.name
+        self._memo = Memo(self.__name__, self._specialise)
+
+    def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
+        return self.linear.rule.program(structure, specs, self.linear.residuals, self._place())
+
+
+_BY_RULE: dict[int, tuple[Any, dict[tuple, Specialisation]]] = {}
+
+
+def apply_linear(linear: LinearFunction, *args: Any) -> Any:
+    """Run a LinearFunction: in staged code as a part of it, else by NumPy source kept with its rule."""
+    applied = Apply(linear)
+    if under_way():
+        return call_inside(applied, args, {})
+    call = take_apart(args, {})
+    rule, rows = _BY_RULE.setdefault(id(linear.rule), (linear.rule, {}))
+    key = (call.key, call.dims)
+    row = rows.get(key)
+    if row is None:
+        row = rows[key] = applied._specialise(call, call.specs, {})
+    return call_numpy(row.program, row.extra["compiled"], call, linear.residuals)
+
+
+__all__ = [
+    "Transformed",
+    "Grad",
+    "Jacobian",
+    "Vmap",
+    "Jvp",
+    "Linear",
+    "Apply",
+    "program_of",
+    "parameter_names",
+    "Slot",
+    "SourceError",
+]

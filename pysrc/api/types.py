@@ -1,0 +1,136 @@
+"""Types that stand for arrays: `ShapeDtypeStruct`, and the short text `f64[n, 3]` that the command line
+takes.
+
+In: shapes and dtypes, or text. Out: values that `eval_shape`, `lower`, `source` and the tools accept for
+arrays.
+
+>>> parse_arguments("f64[n, 3], {'w': f32}, True")
+(ShapeDtypeStruct(shape=(n, 3), dtype=float64), {'w': ShapeDtypeStruct(shape=(), dtype=float32)}, True)
+"""
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+import numpy as np
+
+from ..core.dims import Dim, DimLike, Sym
+from ..core.types import SHORT, Array
+
+
+class ShapeDtypeStruct:
+    """The shape and dtype of an array, without the array. A dim may be symbolic."""
+
+    __slots__ = ("shape", "dtype", "weak_type")
+
+    def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False):
+        self.shape = tuple(shape)
+        self.dtype = np.dtype(dtype)
+        self.weak_type = weak_type
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> DimLike:
+        total: DimLike = 1
+        for dim in self.shape:
+            total = total * dim
+        return total
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("len() of a value of rank 0")
+        return self.shape[0]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, ShapeDtypeStruct):
+            return NotImplemented
+        return (self.shape, self.dtype, self.weak_type) == (other.shape, other.dtype, other.weak_type)
+
+    def __hash__(self) -> int:
+        return hash((self.shape, self.dtype, self.weak_type))
+
+    def __repr__(self) -> str:
+        weak = ", weak_type=True" if self.weak_type else ""
+        inner = ", ".join(map(str, self.shape)) + ("," if len(self.shape) == 1 else "")
+        return f"ShapeDtypeStruct(shape=({inner}), dtype={self.dtype}{weak})"
+
+    @property
+    def core_type(self) -> Array:
+        return Array(self.dtype, self.shape)
+
+
+def struct_of(type_: Array) -> ShapeDtypeStruct:
+    """The struct of a core type."""
+    return ShapeDtypeStruct(type_.dims, type_.dtype)
+
+
+class ArgumentsError(ValueError):
+    """Text that does not describe arguments; the message points into it."""
+
+    def __init__(self, message: str, text: str, column: int = 0):
+        super().__init__(f"{message}\n  {text}\n  {' ' * column}^")
+
+
+def parse_arguments(text: str) -> tuple[Any, ...]:
+    """Positional arguments from text: `f64[n, 3]` for an array, `f64` for a scalar, Python literals and
+    containers."""
+    if not text.strip():
+        return ()
+    try:
+        tree = ast.parse(f"({text},)", mode="eval").body
+    except SyntaxError as error:
+        raise ArgumentsError(
+            "the arguments do not read as Python", text, max((error.offset or 2) - 2, 0)
+        ) from None
+    assert isinstance(tree, ast.Tuple)
+    return tuple(_value(node, text) for node in tree.elts)
+
+
+def _value(node: ast.expr, text: str) -> Any:
+    column = node.col_offset - 1
+    match node:
+        case ast.Name(id=name) if name in SHORT:
+            return ShapeDtypeStruct((), SHORT[name])
+        case ast.Subscript(value=ast.Name(id=name), slice=dims) if name in SHORT:
+            parts = dims.elts if isinstance(dims, ast.Tuple) else [dims]
+            return ShapeDtypeStruct([_dim(part, text) for part in parts], SHORT[name])
+        case ast.Tuple(elts=parts):
+            return tuple(_value(part, text) for part in parts)
+        case ast.List(elts=parts):
+            return [_value(part, text) for part in parts]
+        case ast.Dict(keys=keys, values=values):
+            return {_literal(key, text): _value(value, text) for key, value in zip(keys, values)}
+        case ast.Name(id=name):
+            raise ArgumentsError(f"{name} is not a dtype; the dtypes are {', '.join(SHORT)}", text, column)
+        case _:
+            return _literal(node, text)
+
+
+def _literal(node: ast.expr | None, text: str) -> Any:
+    try:
+        return ast.literal_eval(node)  # type: ignore[arg-type]
+    except (ValueError, TypeError):
+        raise ArgumentsError(
+            "expected a type like f64[n, 3], a container of types, or a Python literal",
+            text,
+            node.col_offset - 1 if node is not None else 0,
+        ) from None
+
+
+def _dim(node: ast.expr, text: str) -> DimLike:
+    match node:
+        case ast.Constant(value=int(size)) if not isinstance(size, bool) and size >= 0:
+            return size
+        case ast.Name(id=name):
+            return Sym(name)
+        case ast.BinOp(left=left, op=ast.Add(), right=right):
+            return _dim(left, text) + _dim(right, text)
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return _dim(left, text) * _dim(right, text)
+    raise ArgumentsError("a dim is a size, a name, or a sum or product of them", text, node.col_offset - 1)
+
+
+__all__ = ["ShapeDtypeStruct", "ArgumentsError", "parse_arguments", "struct_of", "Dim"]
