@@ -77,7 +77,7 @@ class Arrays(Scalars):
             f"({a}).copy()",
             f"-({a})",
             f"({a})[::-1]",
-            f"np.sqrt(abs({a}))",
+            f"np.sqrt({self.positive(a)})",
             f"np.clip({a}, -1.0, {self.choose.item(('2.0', '1.0'))})",
             f"np.zeros_like({a})",
             f"np.full_like({a}, {self.float_leaf(scope)})",

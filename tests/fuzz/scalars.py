@@ -8,6 +8,8 @@ bound (`% 7`), so that Python's own unlimited integers are never the difference.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+
 from .choices import Choices
 from .scope import BOOL, CLOSURE, FLOAT, INT, LIST, MAYBE, OBJECT, PAIR, RECORD, Kind, Scope
 
@@ -17,7 +19,7 @@ COMPARISONS = ("<", ">", "<=", ">=", "==", "!=")
 FLOAT_HELPERS = ("half_or_difference", "settle", "largest_below", "weigh")
 
 
-class Scalars:
+class Scalars(ABC):
     """The scalar half of the grammar; `exact` keeps to operations whose bits are defined."""
 
     choose: Choices
@@ -74,10 +76,10 @@ class Scalars:
             f"min({a}, {b})",
             f"max({a}, {b})",
             f"-{a}" if not a.startswith("-") else f"-({a})",
-            f"math.sqrt(abs({a}))",
+            f"math.sqrt({self.positive(a)})",
             f"np.minimum({a}, {b})",
             f"np.maximum({a}, {b})",
-            f"np.sqrt(abs({a}))",
+            f"np.sqrt({self.positive(a)})",
             f"min({a}, {b}, 1.0)",
             f"np.where({self.bool(scope, depth - 1)}, {a}, {b})",
             f"np.clip({a}, -2.0, 2.0)",
@@ -94,6 +96,10 @@ class Scalars:
                 f"np.trunc({a})",
             ]
         return self.choose.item(forms)
+
+    def positive(self, a: str) -> str:
+        """What a root is taken of: where derivatives are compared, never 0, at which the root has none."""
+        return f"abs({a})" if self.exact else f"abs({a}) + 0.25"
 
     def float_smooth(self, scope: Scope, depth: int) -> str:
         a = self.float(scope, depth - 1)
@@ -302,11 +308,11 @@ class Scalars:
 
     # ---- from the array half ------------------------------------------------------------
 
-    def array(self, kind: Kind, scope: Scope, depth: int) -> str:
-        raise NotImplementedError
+    @abstractmethod
+    def array(self, kind: Kind, scope: Scope, depth: int) -> str: ...
 
-    def some_dims(self, scope: Scope) -> tuple[str, ...]:
-        raise NotImplementedError
+    @abstractmethod
+    def some_dims(self, scope: Scope) -> tuple[str, ...]: ...
 
-    def number(self) -> int:
-        raise NotImplementedError
+    @abstractmethod
+    def number(self) -> int: ...

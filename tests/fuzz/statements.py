@@ -9,6 +9,8 @@ one that was there before keeps its kind. Example:
 
 from __future__ import annotations
 
+from abc import abstractmethod
+
 from .arrays import Arrays
 from .scope import ARRAYS, BOOL, FLOAT, INT, LIST, SCALARS, Scope
 
@@ -367,14 +369,14 @@ class Statements(Arrays):
 
     # ---- from the idioms ------------------------------------------------------------
 
-    def container(self, scope: Scope, depth: int) -> list[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def container(self, scope: Scope, depth: int) -> list[str]: ...
 
-    def search(self, scope: Scope, depth: int) -> list[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def search(self, scope: Scope, depth: int) -> list[str]: ...
 
-    def collect(self, scope: Scope, depth: int) -> list[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def collect(self, scope: Scope, depth: int) -> list[str]: ...
 
-    def define(self, scope: Scope, depth: int) -> list[str]:
-        raise NotImplementedError
+    @abstractmethod
+    def define(self, scope: Scope, depth: int) -> list[str]: ...

@@ -156,7 +156,7 @@ def around(derived: Derived, step: float, decisions: list) -> list[list[np.ndarr
         decisions.clear()
         try:
             results = evaluate(derived.primal, *moved(derived, k * step))
-        except Exception:
+        except (ArithmeticError, AssertionError, LookupError, NameError, RuntimeError, ValueError):
             return None
         values.append([np.asarray(r) for r, s in zip(results, derived.smooth) if s])
         ways.append(list(decisions))
