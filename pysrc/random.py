@@ -1,8 +1,9 @@
 """Random numbers from explicit keys: Threefry-2x32 counters, bit for bit those of JAX's default generator.
 
 In: a key, an array of two uint32. Out: arrays that depend on the key and the shape alone. Float samples are
-float64 and integers int64 unless a dtype is given, as in JAX with 64-bit types enabled. All of it is plain
-NumPy, so it runs at once and is staged, batched and compiled like any user's code.
+float64 and integers int64 unless a dtype is given, as in JAX with 64-bit types enabled. The hash is one
+primitive (ops/counters.py), the rest is plain NumPy: it runs at once and is staged, batched and compiled like
+any user's code.
 
 >>> key = PRNGKey(0)
 >>> np.round(uniform(key, (3,)), 4)
@@ -18,48 +19,32 @@ from typing import Any
 import numpy as np
 
 from ._special import erf_inv
-
-ROTATIONS = ((13, 15, 26, 6), (17, 29, 16, 24))
-PARITY = 0x1BD11BDA
-
+from .ops.counters import threefry
 
 # ---- the hash --------------------------------------------------------------------------------------------
 
 
-def _mix(x0: Any, x1: Any, rotation: int) -> tuple[Any, Any]:
-    x0 = x0 + x1
-    x1 = (x1 << np.uint32(rotation)) | (x1 >> np.uint32(32 - rotation))
-    return x0, x0 ^ x1
+def _word(high: Any, low: Any) -> Any:
+    """Two uint32 as one uint64."""
+    return (high.astype(np.uint64) << np.uint64(32)) | low.astype(np.uint64)
 
 
-def _four_rounds(x0: Any, x1: Any, rotations: tuple[int, int, int, int]) -> tuple[Any, Any]:
-    a, b, c, d = rotations
-    x0, x1 = _mix(x0, x1, a)
-    x0, x1 = _mix(x0, x1, b)
-    x0, x1 = _mix(x0, x1, c)
-    return _mix(x0, x1, d)
+def _halves(words: Any) -> tuple[Any, Any]:
+    """The high and the low 32 bits."""
+    return (words >> np.uint64(32)).astype(np.uint32), words.astype(np.uint32)
 
 
-def threefry_2x32(key: Any, x0: Any, x1: Any) -> tuple[Any, Any]:
-    """Twenty rounds of Threefry-2x32 on the counters (x0, x1): vectors of uint32, hashed elementwise."""
-    k0, k1 = key[0:1], key[1:2]
-    k2 = k0 ^ k1 ^ np.uint32(PARITY)
-    first, second = ROTATIONS
-    x0, x1 = _four_rounds(x0 + k0, x1 + k1, first)
-    x0, x1 = _four_rounds(x0 + k1, x1 + (k2 + np.uint32(1)), second)
-    x0, x1 = _four_rounds(x0 + k2, x1 + (k0 + np.uint32(2)), first)
-    x0, x1 = _four_rounds(x0 + k0, x1 + (k1 + np.uint32(3)), second)
-    x0, x1 = _four_rounds(x0 + k1, x1 + (k2 + np.uint32(4)), first)
-    return x0 + k2, x1 + (k0 + np.uint32(5))
+def _hash(key: Any, counters: Any) -> Any:
+    """A vector of uint64 counters hashed under a key."""
+    return threefry(np.broadcast_to(_word(key[0:1], key[1:2]), counters.shape), counters)
 
 
-def _hash_counters(key: Any, shape: tuple) -> tuple[Any, Any]:
+def _hash_counters(key: Any, shape: tuple) -> Any:
     """The hash of 0, 1, 2, ... for each element of an array of `shape`, flat."""
     count = 1
     for size in shape:
         count = count * size
-    counter = np.arange(count)
-    return threefry_2x32(key, (counter >> 32).astype(np.uint32), counter.astype(np.uint32))
+    return _hash(key, np.arange(count).astype(np.uint64))
 
 
 # ---- keys ------------------------------------------------------------------------------------------------
@@ -107,7 +92,7 @@ def split(key: Any, num: Any = 2) -> Any:
     """New keys, an array of shape (num, 2), or (*num, 2) for a tuple."""
     key = _check_key("split", key)
     shape = _shape(num)
-    x0, x1 = _hash_counters(key, shape)
+    x0, x1 = _halves(_hash_counters(key, shape))
     return np.stack([np.reshape(x0, shape), np.reshape(x1, shape)], axis=-1)
 
 
@@ -117,8 +102,8 @@ def fold_in(key: Any, data: Any) -> Any:
     if np.ndim(data):
         raise TypeError(f"random.fold_in takes one integer, and got an array of shape {np.shape(data)}; "
                         "use vmap for many")
-    low = np.reshape(np.asarray(data).astype(np.uint32), (1,))
-    return np.concatenate(threefry_2x32(key, np.zeros_like(low), low))
+    counter = np.reshape(np.asarray(data).astype(np.uint32), (1,)).astype(np.uint64)
+    return np.concatenate(_halves(_hash(key, counter)))
 
 
 def clone(key: Any) -> Any:
@@ -139,9 +124,10 @@ def _finish(flat: Any, shape: tuple) -> Any:
 
 
 def _flat_bits(key: Any, shape: tuple, width: int) -> Any:
-    x0, x1 = _hash_counters(key, shape)
+    words = _hash_counters(key, shape)
     if width == 64:
-        return (x0.astype(np.uint64) << np.uint64(32)) | x1.astype(np.uint64)
+        return words
+    x0, x1 = _halves(words)
     mixed = x0 ^ x1
     return mixed if width == 32 else mixed.astype(np.dtype(f"uint{width}"))
 

@@ -15,6 +15,8 @@ import functools
 import re
 from dataclasses import dataclass
 
+from metaphrase.ops.counters import PARITY, ROTATIONS
+
 FLOATS = {"f64": ("double", ""), "f32": ("float", "f")}
 INTEGERS = {
     "i64": ("long long", 64),
@@ -282,6 +284,8 @@ return r;
 """,
         ),
     }
+    if t == "u64":
+        bodies["threefry"] = ("T a, T b", _threefry())
     bodies["remainder"] = bodies["mod"]
     if operation not in bodies:
         return None
@@ -292,6 +296,18 @@ return r;
     text = re.sub(r"\bT\b", t, body)
     text = re.sub(r"\bU\b", unsigned if operation == "pow" else "u" + t[1:], text)
     return _function(name, t, re.sub(r"\bT\b", t, params), text)
+
+
+def _threefry() -> str:
+    """Twenty rounds in five groups of four; after each the key's words go in, in turn."""
+    rows = [
+        f"unsigned int k0 = a >> 32, k1 = a, k2 = k0 ^ k1 ^ {PARITY}u, x = (b >> 32) + k0, y = b + k1;"
+    ]
+    for step in range(5):
+        for bits in ROTATIONS[step % 2]:
+            rows.append(f"x += y; y = (y << {bits} | y >> {32 - bits}) ^ x;")
+        rows.append(f"x += k{(step + 1) % 3}; y += k{(step + 2) % 3} + {step + 1};")
+    return "\n".join([*rows, "return (T)x << 32 | y;"])
 
 
 def _half(name: str, t: str, operation: str) -> Helper | None:

@@ -30,6 +30,21 @@ def integer_power(a, b):
     """a ** b of integers, also for negative b: 1 / a rounded towards zero."""
     small = np.where(a == 1, 1, np.where(a == -1, 1 - 2 * (b & 1), 0))
     return np.where(b < 0, small, np.power(a, np.maximum(b, 0))).astype(a.dtype)[()]''',
+    "threefry": '''\
+def threefry(key, counter):
+    """Twenty rounds of Threefry-2x32 on words of 64 bits, the high half first."""
+    u32, low = np.uint32, np.uint64(0xFFFFFFFF)
+    with np.errstate(over="ignore"):
+        keys = [(key >> np.uint64(32)).astype(u32), (key & low).astype(u32)]
+        keys.append(keys[0] ^ keys[1] ^ u32(0x1BD11BDA))
+        x0, x1 = (counter >> np.uint64(32)).astype(u32) + keys[0], (counter & low).astype(u32) + keys[1]
+        for step in range(5):
+            for rotation in ((13, 15, 26, 6), (17, 29, 16, 24))[step % 2]:
+                x0 = x0 + x1
+                x1 = (x1 << u32(rotation) | x1 >> u32(32 - rotation)) ^ x0
+            x0 = x0 + keys[(step + 1) % 3]
+            x1 = x1 + keys[(step + 2) % 3] + u32(step + 1)
+        return x0.astype(np.uint64) << np.uint64(32) | x1.astype(np.uint64)''',
 }
 
 __all__ = ["HELPERS"]

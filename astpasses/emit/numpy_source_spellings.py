@@ -201,6 +201,14 @@ def _pow(emitter: Emitter, let: Let) -> Expr:
     return _mark_python(emitter, let, [a, b], infix("**", a, b, let.out.type))
 
 
+@spelled("threefry")
+def _threefry(emitter: Emitter, let: Let) -> Expr:
+    emitter.helpers.add("threefry")
+    exprs = [strong(emitter.expr(a)) for a in let.args]
+    emitter.numpy_scalars(*exprs)
+    return call("threefry", exprs, let.out.type)
+
+
 @spelled("integer_pow")
 def _integer_pow(emitter: Emitter, let: Let) -> Expr:
     """Squares are cheap: powers up to 8 are products of them, as the primitive says."""

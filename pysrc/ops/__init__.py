@@ -4,6 +4,7 @@ from . import (  # noqa: F401
     arrays,
     compare,
     complex_numbers,
+    counters,
     dot,
     effects,
     elementary,

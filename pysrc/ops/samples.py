@@ -21,7 +21,7 @@ from .compare import lt
 from .elementary import cos, sin
 from .samples_linear import linear
 
-u8 = np.dtype("uint8")
+u8, u64 = np.dtype("uint8"), np.dtype("uint64")
 
 
 @dataclass(frozen=True)
@@ -114,6 +114,7 @@ SAMPLES: dict[str, list[Sample]] = {
     "shift_right": pointwise((-99, 99), SMALL, dtypes=(i64, i32))
     + pointwise((0, 250), SMALL, dtypes=(u32, u8)),
     "popcount": pointwise((0, 250), dtypes=INTEGERS),
+    "threefry": pointwise((0, 2 ** 62), (0, 2 ** 62), dtypes=(u64,)),
     "stop_gradient": pointwise((-3, 3), dtypes=(*NUMBERS, bool_),
                                                                                  smooth=False),
     "complex_": pointwise((-3, 3), (-3, 3)), "real": pointwise((-3, 3), dtypes=(c128, c64)),
