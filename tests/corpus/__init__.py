@@ -60,6 +60,7 @@ THEMES = (
     "protocols",
     "lists",
     "newer",
+    "ported",
 )
 
 

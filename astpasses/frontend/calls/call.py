@@ -8,6 +8,7 @@ by Python.
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import functools
 import sys
 import types
@@ -168,6 +169,8 @@ def _bind(here: Session, primitive: Primitive, args: tuple, keywords: dict) -> A
 
 
 def _call_function(here: Session, function: types.FunctionType, args: tuple, keywords: dict) -> Any:
+    if function.__code__ is _HOSTED:  # handed out, and come back
+        return call_value(function.__closure__[0].cell_contents, args, keywords)  # type: ignore[index]
     module = function.__module__ or ""
     if is_converted(function.__code__):
         return _enter(here, function, function, args, keywords)
@@ -257,14 +260,32 @@ def _hosted(value: Any) -> Any:
         getattr(value, "__code__", None)
     ):
         module = getattr(value, "__module__", "") or ""
-        if is_native(module):
-            return value
-        return (
-            functools.wraps(value)(lambda *args, **keywords: call_value(value, args, keywords))
-            if hasattr(value, "__name__")
-            else lambda *args, **keywords: call_value(value, args, keywords)
-        )
+        return value if is_native(module) else _host(value)
     return value
+
+
+def _host(value: Any) -> Any:
+    def hosted(*args: Any, **keywords: Any) -> Any:
+        return call_value(value, args, keywords)
+
+    return functools.update_wrapper(hosted, value) if hasattr(value, "__name__") else hosted
+
+
+_HOSTED = _host(None).__code__
+
+
+def _keeps(cls: type) -> bool:
+    """Whether a class keeps what it is given and calls none of it while it makes an instance, so that the
+    functions among it stay themselves."""
+    if cls is functools.partial:
+        return True
+    init, new = cls.__init__, cls.__new__  # type: ignore[misc]
+    generated = getattr(init if dataclasses.is_dataclass(cls) else new, "__code__", None)
+    return (
+        generated is not None
+        and generated.co_filename == "<string>"
+        and not hasattr(cls, "__post_init__")
+    )
 
 
 def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
@@ -281,7 +302,7 @@ def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
         made = here.born(object.__new__(cls))
         _call_function(here, init, (made, *args), keywords)
         return made
-    return here.born(cls(*map(_hosted, args), **keywords))
+    return here.born(cls(*args, **keywords) if _keeps(cls) else cls(*map(_hosted, args), **keywords))
 
 
 def _call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any:

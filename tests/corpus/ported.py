@@ -1,0 +1,88 @@
+"""What code brought from JAX does: functions and layers kept in partials, dataclasses and named tuples."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from metaphrase import lax
+
+
+def _cell(weights, carry, x):
+    state = np.tanh(x @ weights + carry)
+    return state, state
+
+
+def partial_of_a_function(weights, xs):
+    step = functools.partial(_cell, weights)
+    carry, row = step(np.zeros(2), xs[0])
+    carry, row = step(carry, xs[1])
+    return carry + row
+
+
+def partial_scanned(weights, xs):
+    carry, rows = lax.scan(functools.partial(_cell, weights), np.zeros(2), xs)
+    return (rows**2).mean() + carry[0]
+
+
+def _square(x):
+    return x * x
+
+
+@dataclass
+class Layer:
+    weights: Any
+    activation: Callable = np.tanh
+
+    def __call__(self, x):
+        return self.activation(x @ self.weights)
+
+
+class Transform(NamedTuple):
+    init: Callable
+    update: Callable
+
+
+def layer_of_a_function(weights, x):
+    layer = Layer(weights, activation=_square)
+    return layer(x) if layer.activation is _square else x
+
+
+def _no_state(params):
+    return np.zeros_like(params)
+
+
+def _momentum(gradient, state):
+    state = gradient + 0.9 * state
+    return -0.1 * state, state
+
+
+def pair_of_functions(params, gradient):
+    optimiser = Transform(_no_state, _momentum)
+    state = optimiser.init(params)
+    for _ in range(3):
+        update, state = optimiser.update(gradient, state)
+        params = params + update
+    return params
+
+
+def _compose(*functions):
+    return functools.reduce(lambda f, g: lambda x: g(f(x)), functions)
+
+
+def composed(x):
+    return _compose(_square, np.sin, functools.partial(np.multiply, 2.0))(x)
+
+
+_WEIGHTS, _XS = np.array([[0.5, -0.25], [1.0, 0.75]]), np.array([[1.0, 2.0], [0.5, -1.0], [0.25, 0.0]])
+CASES = [
+    (partial_of_a_function, (_WEIGHTS, _XS)),
+    (partial_scanned, (_WEIGHTS, _XS)),
+    (layer_of_a_function, (_WEIGHTS, _XS[0])),
+    (pair_of_functions, (_XS[0], _XS[1])),
+    (composed, (0.5,)),
+]
