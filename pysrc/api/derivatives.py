@@ -9,6 +9,7 @@ Example:
 """
 from __future__ import annotations
 
+import collections
 from collections.abc import Sequence
 from typing import Any, NoReturn
 
@@ -112,7 +113,10 @@ def check_argnums(argnums: Any, count: int, what: str, span: Span | None) -> tup
 
 def differentiated(program: Program, positions: Sequence[int], what: str, span: Span | None, *,
                    holomorphic: bool = False, names: Sequence[str] = ()) -> list[int]:
-    """The parameters of the arguments at `positions`, all of them floating (complex if holomorphic)."""
+    """The parameters of the arguments at `positions`, all of them floating or complex.
+
+    Reverse mode of a real function takes complex arguments too: the gradient at x + iy is df/dx - i df/dy.
+    """
     labels = leaf_labels(program.structure, names)
     found: list[int] = []
     for k in [k for position in positions for k in _leaves_of(program, position)]:
@@ -129,10 +133,10 @@ def differentiated(program: Program, positions: Sequence[int], what: str, span: 
             raise DTypeError(
                 f"{what} with holomorphic=True with respect to {labels[k]}, which is {type_}", span,
                 code="grad-dtype", remedy="pass a complex value, or leave out holomorphic")
-        if not holomorphic and type_.dtype.kind == "c":
+        if not holomorphic and type_.dtype.kind == "c" and what == "jacfwd":
             raise DTypeError(
                 f"{what} with respect to {labels[k]}, which is complex ({type_})", span, code="grad-dtype",
-                remedy="if the function is holomorphic, say holomorphic=True; else use vjp")
+                remedy="if the function is holomorphic, say holomorphic=True; else use jacrev, jvp or vjp")
         if not has_tangent(type_):
             raise DTypeError(
                 f"{what} with respect to {labels[k]}, which is not a float ({type_})",
@@ -152,6 +156,9 @@ def _leaves_of(program: Program, position: int) -> range:
 
 # ---- grad
 # ----------------------------------------------------------------------------------------------------
+
+
+_REAL = collections.defaultdict(str, c=" (its real part or its abs), or say holomorphic=True where it is")
 
 
 def _loss_first(program: Program, has_aux: bool, what: str, span: Span | None, holomorphic: bool
@@ -207,7 +214,7 @@ def _loss_first(program: Program, has_aux: bool, what: str, span: Span | None, h
             f"{what} of {program.title}, which returns {type_.plain}",
             place or span,
             code="grad-dtype",
-            remedy="return a float" if not holomorphic else "return a complex value",
+            remedy="return a complex value" if holomorphic else "return a float" + _REAL[type_.dtype.kind],
         )
     order = [loss, *results]
     moved = with_results(function, order)
@@ -372,6 +379,13 @@ def jacobian_program(
                 program.result_span(slot.index) if type_ is not None else span,
                 code="grad-dtype",
                 remedy="return floats, and other values as aux with has_aux=True",
+            )
+        if what == "jacrev" and type_.dtype.kind == "c" and not holomorphic:
+            raise DTypeError(
+                f"{what} of {program.title}, which returns {type_.plain}",
+                program.result_span(slot.index) or span,
+                code="grad-dtype",
+                remedy="return floats" + _REAL["c"] + ", or use jacfwd",
             )
     make = programs.jacobian_forward if what == "jacfwd" else programs.jacobian_reverse
     made = make(function, marks(len(function.params), chosen), cleaned)

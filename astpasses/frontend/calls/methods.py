@@ -20,6 +20,7 @@ from ..values.layout import is_contiguous
 from ..values.staged_values import Number, StagedArray
 from ..values.views import Reshape
 from .call import call_value
+from .places import At
 
 FUNCTIONS: dict[str, Callable] = {
     name: getattr(np, name)
@@ -87,7 +88,7 @@ PROPERTIES: dict[str, Callable] = {
     "base": lambda x: None,
     "device": lambda x: "cpu",
     "flags": lambda x: _Flags(x),
-    "at": lambda x: _At(x),
+    "at": lambda x: At(x),
 }
 
 
@@ -245,60 +246,3 @@ def store_attribute(target: StagedArray, name: str, value: Any) -> None:
         f"assignment to the attribute {name!r} of an array is not supported",
         remedy="use x.reshape(...) for another shape",
     )
-
-
-# --- x.at[i].set(v) ---
-
-
-class _At:
-    """`x.at[index]`, as JAX has it: `set add multiply ...` give a new array."""
-
-    def __init__(self, array: StagedArray):
-        self.array = array
-
-    def __getitem__(self, index: Any) -> _Place:
-        return _Place(self.array, index)
-
-
-class _Place:
-    def __init__(self, array: StagedArray, index: Any):
-        self.array, self.index = array, index
-
-    def _copy(self) -> StagedArray:
-        return session().array(self.array.read())
-
-    def get(self, **ignored: Any) -> Any:
-        return self.array[self.index]
-
-    def set(self, value: Any, **ignored: Any) -> StagedArray:
-        made = self._copy()
-        made[self.index] = value
-        return made
-
-    def add(self, value: Any, **ignored: Any) -> StagedArray:
-        made = self._copy()
-        call_value(np.add.at, (made, self.index, value), {})
-        return made
-
-    def _apply(self, function: Callable, value: Any) -> StagedArray:
-        made = self._copy()
-        made[self.index] = call_value(function, (made[self.index], value), {})
-        return made
-
-    def subtract(self, value: Any, **ignored: Any) -> StagedArray:
-        return self.add(-value)
-
-    def multiply(self, value: Any, **ignored: Any) -> StagedArray:
-        return self._apply(np.multiply, value)
-
-    def divide(self, value: Any, **ignored: Any) -> StagedArray:
-        return self._apply(np.true_divide, value)
-
-    def power(self, value: Any, **ignored: Any) -> StagedArray:
-        return self._apply(np.power, value)
-
-    def max(self, value: Any, **ignored: Any) -> StagedArray:
-        return self._apply(np.maximum, value)
-
-    def min(self, value: Any, **ignored: Any) -> StagedArray:
-        return self._apply(np.minimum, value)
