@@ -78,9 +78,17 @@ static inline MP_UNUSED void *mp_scratch(mp_ctx *c, int64_t nbytes) {
     return start;
 }
 
-/* Records why the program stops; its value is what the entry returns. */
-static inline MP_UNUSED int mp_fail(mp_ctx *c, int64_t site, int64_t iteration, int64_t value0, int64_t value1,
-                                    int64_t value2, int64_t value3) {
+/* Memory of at least `needed` bytes: `old`, which has `*room`, where that is enough, else new scratch with as much again
+   to spare. Used where a size is known on the way only, outside of inner loops: a call is smaller than the test. */
+static __attribute__((noinline)) MP_UNUSED void *mp_room(mp_ctx *c, void *old, int64_t *room, int64_t needed) {
+    if (old && needed <= *room) return old;
+    *room = needed > 0 ? 2*needed : 0; /* an array of no rows has a place too: NULL means that there is no memory */
+    return mp_scratch(c, *room);
+}
+
+/* Records why the program stops; its value is what the entry returns. Out of the way: programs fail in many places. */
+static __attribute__((noinline, cold)) MP_UNUSED int mp_fail(mp_ctx *c, int64_t site, int64_t iteration, int64_t value0,
+                                                             int64_t value1, int64_t value2, int64_t value3) {
     c->error_site = site;
     c->error_iteration = iteration;
     c->error_values[0] = value0;

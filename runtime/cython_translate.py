@@ -48,6 +48,8 @@ SIMD_LOOP = re.compile(r"((?:[ \t]*mp_simd_\w+\(\w+\);\s*\n)+)"
                        r"((?:[ \t]*__pyx_t_\w+ = [^\n;]*;\s*\n)*)([ \t]*)for \(")
 SIMD_MARK = re.compile(r"mp_simd_(\w+)\((\w+)\);")
 SIMD_SPELLED = {"sum": "+", "prod": "*", "any": "|", "all": "&"}
+# A nest in a function of its own stays there: a long function costs the compiler more than it costs a call.
+OUTLINED = re.compile(r"^static (\w[^\n;(]*\bk_nest_\d+\([^\n]*/\*proto\*/)$", re.MULTILINE)
 SECTION = re.compile(r"/\* #### Code section: (\w+) ### \*/")
 
 
@@ -150,7 +152,7 @@ def cut(c_text: str) -> str:
         raise CutError(f"the functions use {', '.join(sorted(foreign))}")
     if mangled("entry") + "(" not in kernel:
         raise CutError("the module defines no function `entry`")
-    return kernel.replace(mangled(""), "k_")
+    return OUTLINED.sub(r"static __attribute__((noinline)) \1", kernel.replace(mangled(""), "k_"))
 
 
 def exported() -> str:

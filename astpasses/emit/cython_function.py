@@ -371,12 +371,14 @@ class FunctionWriter:
                 )
                 self.no_memory(depth + 1, buf.name)
             return
+        self.use("mp_room")
         for buf in stmt.bufs:
-            room, needed = f"mp_{buf.name}_room", self.nbytes(buf, (stmt.length, *buf.dims[1:]))
-            self.line(depth, f"if {room} < {needed}:")
-            self.line(depth + 1, f"{room} = 2*{needed}")
-            self.line(depth + 1, f"{buf.name} = <{self.type(buf.dtype)}*>mp_scratch(c, {room})")
-            self.no_memory(depth + 1, buf.name)
+            needed = self.nbytes(buf, (stmt.length, *buf.dims[1:]))
+            self.line(
+                depth,
+                f"{buf.name} = <{self.type(buf.dtype)}*>mp_room(c, {buf.name}, &mp_{buf.name}_room, {needed})",
+            )
+            self.no_memory(depth, buf.name)
 
     def stmt_SetDims(self, depth: int, stmt: SetDims) -> None:
         self.use("alloc", "set_dims")
