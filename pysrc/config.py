@@ -154,6 +154,10 @@ class Config:
                     os.environ[SETTINGS[name].variable] = text
                 self._tell(name)
 
+    def snapshot(self) -> tuple:
+        """The values of the settings of thread scope: what a program that is made now is made under."""
+        return tuple(getattr(self, name) for name, setting in SETTINGS.items() if setting.scope == "thread")
+
     def __dir__(self) -> list[str]:
         return [*SETTINGS, "update"]
 

@@ -140,6 +140,18 @@ cdef class Dispatcher:
     def __get__(self, instance, owner):
         return self if instance is None else PyMethod_New(self, instance)
 
+    def __copy__(self):
+        return self                          # as functions are
+
+    def __deepcopy__(self, memo):
+        return self
+
+    def __reduce__(self):
+        return self.reduce()                 # set by who made it
+
+    def __repr__(self):
+        return f"<jit of {getattr(self, '__name__', self.function)}>"
+
     def __call__(self, *args, **kwargs):     # only for who asks for `__call__`: calls use the vectorcall slot
         return PyVectorcall_Call(self, args, kwargs)
 

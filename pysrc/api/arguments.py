@@ -78,6 +78,8 @@ def spec_of(leaf: Any) -> Spec:
         return (
             Spec(Form.ARRAY, leaf.dtype, leaf.shape) if leaf.dtype in NAMES else Spec(Form.STATIC, value=leaf)
         )
+    if cls is int and not -(2**63) <= leaf < 2**63:  # no type of an array holds it: Python computes with it
+        return Spec(Form.STATIC, value=leaf)
     if cls in _PYTHON_DTYPES:
         return Spec(Form.NUMBER, _PYTHON_DTYPES[cls], python=cls, value=leaf)
     if isinstance(leaf, np.generic):

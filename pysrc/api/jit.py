@@ -30,6 +30,7 @@ from ..source import SourceError, Span
 from ..tree_util import PyTreeDef
 from .arguments import Call, Spec, take_apart
 from .execute import Specialisation, numpy_specialisation
+from .identity import reduced
 from .program import Fixed, Program, name_of, under_way
 from .tracebacks import user_frames
 from .transforms import Transformed, call_inside, program_of
@@ -90,6 +91,7 @@ class Jit(Transformed):
                 setattr(made, name, getattr(fun, name))
         made.__wrapped__ = made.py_func = fun
         made.jitted, made.stage = self, self.__metaphrase_stage__
+        made.reduce = lambda: reduced(made, remade, fun, self.static)
         made.lower, made.source, made.signatures = self.lower, self.source, self.signatures
         made.cache_info, made.clear_cache = self.cache_info, self.clear_cache
         return made
@@ -273,6 +275,12 @@ def _static(signature: inspect.Signature | None, numbers: Sequence[int], names: 
 
 def _has_varargs(signature: inspect.Signature) -> bool:
     return any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
+
+
+def remade(fun: Callable[..., Any], static: Sequence[int | str]) -> Any:
+    """The jitted function, from what it was made of; `static` as `_static` gives it."""
+    numbers = [k for k in static if isinstance(k, int)]
+    return Jit(fun, numbers, [name for name in static if isinstance(name, str)]).dispatcher
 
 
 def jitted_of(fun: Any) -> Jit | None:

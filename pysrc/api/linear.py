@@ -9,7 +9,7 @@ it is a pytree, it goes through jit, branches and loops like any array. Example:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.build import literal
@@ -47,6 +47,7 @@ class Rule:
     inputs: tuple[Array | None, ...]
     result: PyTreeDef
     outputs: tuple[int | Array, ...]
+    applied: dict[tuple, Any] = field(init=False, repr=False, default_factory=dict)   # what ran it, by types
 
     def program(
         self, structure: PyTreeDef, specs: Sequence[Spec], captures: Sequence[Any], span: Span | None

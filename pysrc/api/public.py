@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 from ..config import config, disable_jit
 from ..pipeline import STAGES
 from .arguments import take_apart
+from .identity import shared
 from .jit import Jit
 from .tracebacks import user_frames
 from .transforms import Grad, Jacobian, Jvp, Linear, Vmap, program_of
@@ -72,7 +73,7 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, h
     With `has_aux` the function returns (scalar, aux) and the gradient function (gradient, aux).
     """
     with user_frames():
-        return Grad(fun, argnums, has_aux, holomorphic, value=False)
+        return shared(Grad, fun, argnums, has_aux, holomorphic, False)
 
 
 def value_and_grad(
@@ -84,7 +85,7 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """(value, gradient); with `has_aux` ((value, aux), gradient)."""
     with user_frames():
-        return Grad(fun, argnums, has_aux, holomorphic, value=True)
+        return shared(Grad, fun, argnums, has_aux, holomorphic, True)
 
 
 def jvp(
@@ -92,21 +93,21 @@ def jvp(
 ) -> tuple:
     """(fun(*primals), its derivative in the direction of `tangents`); with `has_aux` also aux."""
     with user_frames():
-        return Jvp(fun, has_aux)(tuple(primals), tuple(tangents))
+        return shared(Jvp, fun, has_aux)(tuple(primals), tuple(tangents))
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple:
     """(fun(*primals), pullback); pullback(cotangent of the output) is a tuple of cotangents of the
     primals."""
     with user_frames():
-        return Linear(fun, has_aux, "vjp")(*primals)
+        return shared(Linear, fun, has_aux, "vjp")(*primals)
 
 
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple:
     """(fun(*primals), pushforward); pushforward(*tangents) is the derivative at the primals, without
     computing the function again."""
     with user_frames():
-        return Linear(fun, has_aux, "linearize")(*primals)
+        return shared(Linear, fun, has_aux, "linearize")(*primals)
 
 
 def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
@@ -118,19 +119,19 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
     counts.
     """
     with user_frames():
-        return Vmap(fun, in_axes, out_axes, axis_size)
+        return shared(Vmap, fun, in_axes, out_axes, axis_size)
 
 
 def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
            ) -> Callable[..., Any]:
     """The Jacobian by forward mode, one input element at a time, as one batch."""
-    return Jacobian(fun, argnums, has_aux, holomorphic, "jacfwd")
+    return shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacfwd")
 
 
 def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
            allow_int: bool = False) -> Callable[..., Any]:
     """The Jacobian by reverse mode, one output element at a time, as one batch."""
-    return Jacobian(fun, argnums, has_aux, holomorphic, "jacrev")
+    return shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacrev")
 
 
 def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False

@@ -20,6 +20,7 @@ from ..tree_util import PyTreeDef, treedef_tuple
 from . import memory as memory
 from .arguments import Call, Form, Spec, take_apart
 from .execute import Memo, Specialisation, call_numpy, numpy_specialisation
+from .identity import reduced
 from .program import Fixed, Program, Slot, caller_span, leaf_labels, name_of, under_way, user_span
 from .tracebacks import user_frames
 
@@ -105,6 +106,19 @@ class Transformed:
         """Where the call is that is being made, for messages."""
         return user_span() or self.span
 
+    def __copy__(self) -> Transformed:
+        return self                                 # as functions are
+
+    def __deepcopy__(self, memo: dict) -> Transformed:
+        return self
+
+    def _again(self) -> tuple:
+        """The arguments that make another one of the same."""
+        raise TypeError(f"{type(self).__name__} can't be pickled")
+
+    def __reduce__(self) -> str | tuple:
+        return reduced(self, type(self), *self._again())
+
     def __repr__(self) -> str:
         return f"<{self.kind} of {getattr(self.fun, '__name__', self.fun)!s}>"
 
@@ -116,6 +130,9 @@ class Grad(Transformed):
         self.kind = "value_and_grad" if value else "grad"
         super().__init__(fun)
         self.argnums, self.has_aux, self.holomorphic, self.value = argnums, has_aux, holomorphic, value
+
+    def _again(self) -> tuple:
+        return self.fun, self.argnums, self.has_aux, self.holomorphic, self.value
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .derivatives import gradient_program
@@ -141,6 +158,9 @@ class Jacobian(Transformed):
         super().__init__(fun)
         self.argnums, self.has_aux, self.holomorphic = argnums, has_aux, holomorphic
 
+    def _again(self) -> tuple:
+        return self.fun, self.argnums, self.has_aux, self.holomorphic, self.kind
+
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .derivatives import jacobian_program
         program = program_of(self.fun, structure, specs)
@@ -157,6 +177,9 @@ class Vmap(Transformed):
     def __init__(self, fun: Callable[..., Any], in_axes: Any, out_axes: Any, axis_size: int | None):
         super().__init__(fun)
         self.in_axes, self.out_axes, self.axis_size = in_axes, out_axes, axis_size
+
+    def _again(self) -> tuple:
+        return self.fun, self.in_axes, self.out_axes, self.axis_size
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .batch import batched_program, example_specs
@@ -281,17 +304,13 @@ class Apply(Transformed):
         return self.linear.rule.program(structure, specs, self.linear.residuals, self._place())
 
 
-_BY_RULE: dict[int, tuple[Any, dict[tuple, Specialisation]]] = {}
-
-
 def apply_linear(linear: LinearFunction, *args: Any) -> Any:
     """Run a LinearFunction: in staged code as a part of it, else by NumPy source kept with its rule."""
     applied = Apply(linear)
     if under_way():
         return call_inside(applied, args, {})
     call = take_apart(args, {})
-    rule, rows = _BY_RULE.setdefault(id(linear.rule), (linear.rule, {}))
-    key = (call.key, call.dims)
+    rows, key = linear.rule.applied, (call.key, call.dims)
     row = rows.get(key)
     if row is None:
         row = rows[key] = applied._specialise(call, call.specs, {})

@@ -153,6 +153,27 @@ def rounding(x):
 
 
 _X = np.array([1.25, -2.5, 3.75])
+def in_sets(k, x):
+    vowels, prices = {1, 5, 9}, {2: 0.5, 3: 1.5}
+    return k in vowels, k not in frozenset((2, 3)), k in prices, x in {1.0, 2, "two"}, k in prices.keys()
+
+
+def in_stepped_ranges(k):
+    return k in range(1, 9, 2), k in range(8, 0, -3), k in range(0), k not in range(-4, 4, 4)
+
+
+def among_many(k):
+    return k in {2, 3, 5, 7, 11, 13, 17, 19, 23, 29}, k in [1, 4, 9, 16, 25, 36, 49, 64, 81, 100]
+
+
+def in_set_of_elements(xs):
+    hits = 0
+    for x in xs:
+        if int(x) in {1, 4}:
+            hits += 1
+    return hits
+
+
 CASES = [
     (int_arithmetic, (17, 5)),
     (int_arithmetic, (-17, 5)),
@@ -190,4 +211,11 @@ CASES = [
     (integer_power_loop, (1.5, 11)),
     (special_values, (np.array([1.0, np.nan, -np.inf, -0.0]),)),
     (rounding, (np.array([1.255, -2.5, 3.5]),)),
+    (in_sets, (5, 2.0)),
+    (in_sets, (2, 3.0)),
+    (in_stepped_ranges, (5,)),
+    (in_stepped_ranges, (-4,)),
+    (among_many, (9,)),
+    (among_many, (13,)),
+    (in_set_of_elements, (np.array([1.0, 2.0, 4.5, 4.0]),)),
 ]

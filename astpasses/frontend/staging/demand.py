@@ -52,6 +52,17 @@ def truth_value(value: Staged) -> bool:
     return need_concrete(value, "a truth value in Python code that is not translated", bool)
 
 
+def hash_of(value: Number) -> int:
+    """`hash(x)`, which sets and the keys of dicts ask for: an argument is pinned to its value."""
+    kinds = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
+    return hash(need_concrete(
+        value,
+        "the hash of a number (an element of a set, a key of a dict)",
+        kinds[value.dtype.kind],
+        "mark what was seen in an array of bools, or use np.unique",
+    ))
+
+
 def length(value: StagedArray) -> int:
     """`len(x)` asked by Python itself."""
     if value.ndim == 0:

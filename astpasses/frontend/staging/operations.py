@@ -23,9 +23,10 @@ from ..calls.text import Text, formatted, message_parts, percent, shown
 from ..flow.branches import branch, choose, lazily, raises_later, static_truth, truth_atom
 from ..flow.gathering import is_gathered, make_plain
 from ..operators import protocols
+from ..operators.membership import contains
 from ..rewrite.convert import Outer
 from ..rewrite.plain import INPLACE, OPERATORS, UNARY, PlainStager, Undefined
-from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
+from ..values.staged_values import Maybe, Number, Poison, StagedArray
 from .journal import AttributeLocation, CellLocation, ItemLocation, StructureLocation
 from .knowledge import is_there, narrowed, relate_not
 from .literals import elements, lift_outer
@@ -357,25 +358,7 @@ class StagedStager(PlainStager):
         here = current_session()
         if here is None:
             return value in container
-        value, container = settled(value), settled(container)
-        method = protocols.written(container, "__contains__")
-        if method is not None:
-            return self.not_(self.not_(protocols.call_written(method, container, value)))
-        if type(container) is list:
-            container = elements(here, container)
-        if isinstance(container, (tuple, list)) and (
-            isinstance(value, Staged) or any(isinstance(c, Staged) for c in container)
-        ):
-            return self.or_(False, *[lambda c=c: value == c for c in container])
-        if isinstance(container, StagedArray):
-            from ..calls.call import call_value
-
-            return call_value(bool, ((container == value).any(),), {})
-        if isinstance(container, range) and isinstance(value, Number):
-            low, high = container.start, container.stop
-            if container.step == 1:
-                return self.and_(value >= low, lambda: value < high)
-        return value in container
+        return contains(self, here, settled(value), settled(container))
 
     def lacks(self, value: Any, container: Any) -> Any:
         return self.not_(self.contains(value, container))

@@ -195,6 +195,11 @@ class Number(Staged):
     def __deepcopy__(self, memo: dict) -> Number:
         return self
 
+    def __hash__(self) -> int:
+        from ..staging.demand import hash_of
+
+        return hash_of(self)
+
     @property
     def atom(self) -> Atom:
         """The core value, in the session that owns it."""

@@ -1,0 +1,59 @@
+"""`value in container` on staged values, and what a hash of a staged number means.
+
+In: what stands on both sides of `in`. Out: a bool, a staged bool where it is known when the program runs
+only. Example: `state in {1, 2, 3}` for a staged `state` is `state == 1 or state == 2 or state == 3`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from typing import Any
+
+import numpy as np
+
+from ..staging.literals import elements
+from ..staging.session import Session
+from ..values.staged_values import Number, Staged, StagedArray
+from . import protocols
+
+_MANY = 8  # more numbers than these are compared as one array
+
+
+def contains(stager: Any, here: Session, value: Any, container: Any) -> Any:
+    """`stager`: whose `and_`, `or_` and `not_` make of tests what they are in the place they stand in."""
+    method = protocols.written(container, "__contains__")
+    if method is not None:
+        return stager.not_(stager.not_(protocols.call_written(method, container, value)))
+    if type(container) is list:
+        container = elements(here, container)
+    if isinstance(container, (tuple, list)) and (
+        isinstance(value, Staged) or any(isinstance(c, Staged) for c in container)
+    ):
+        return _equals_any(stager, here, value, container)
+    if isinstance(container, StagedArray):
+        from ..calls.call import call_value
+
+        return call_value(bool, ((container == value).any(),), {})
+    if isinstance(value, Number) and isinstance(container, range):
+        return _in_range(stager, value, container)
+    if isinstance(value, Number) and isinstance(container, (Set, dict)):
+        # By hash, as in Python, a number is found among numbers only.
+        numbers = [c for c in container if isinstance(c, (bool, int, float, complex, np.number, np.bool_))]
+        return _equals_any(stager, here, value, numbers)
+    return value in container
+
+
+def _equals_any(stager: Any, here: Session, value: Any, items: Any) -> Any:
+    if len(items) > _MANY and isinstance(value, Number) and all(type(c) is int for c in items):
+        if all(-(2**63) <= c < 2**63 for c in items):
+            return contains(stager, here, value, here.lift(np.array(items)))
+    return stager.or_(False, *[lambda c=c: value == c for c in items])
+
+
+def _in_range(stager: Any, value: Number, bounds: range) -> Any:
+    if bounds.step < 0:
+        bounds = bounds[::-1]
+    tests = [lambda: value < bounds.stop]
+    if bounds.step > 1:
+        tests.append(lambda: (value - bounds.start) % bounds.step == 0)
+    return stager.and_(value >= bounds.start, *tests)
