@@ -195,7 +195,7 @@ class Number(Staged):
     def __deepcopy__(self, memo: dict) -> Number:
         return self
 
-    def __hash__(self) -> int:
+    def __hash__(self) -> int:  # type: ignore[override]
         from ..staging.demand import hash_of
 
         return hash_of(self)
