@@ -71,7 +71,9 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LIBRARIES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from ._jax_names import missing
+
+    raise missing(__name__, name)
 
 
 def __dir__() -> list[str]:

@@ -16,9 +16,20 @@ import numpy as np
 
 from . import tree
 
+_NO_OPERAND = object()
 
-def cond(pred: Any, true_fun: Callable, false_fun: Callable, *operands: Any) -> Any:
-    """`true_fun(*operands)` if pred, else `false_fun(*operands)`; only the chosen one runs."""
+
+def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any = _NO_OPERAND) -> Any:
+    """`true_fun(*operands)` if pred, else `false_fun(*operands)`; only the chosen one runs.
+
+    JAX's older forms are taken too: `cond(pred, f, g, operand=x)` and `cond(pred, x, f, y, g)`.
+    """
+    if operand is not _NO_OPERAND:
+        operands = (operand,)
+    elif not callable(true_fun) and len(operands) == 2 and callable(false_fun):
+        if pred:
+            return false_fun(true_fun)
+        return operands[1](operands[0])
     if pred:
         return true_fun(*operands)
     return false_fun(*operands)
@@ -66,7 +77,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
     if count == 0:
         return init, _no_rows(f, init, xs)
     start = count - 1 if reverse else 0
-    carry, y = f(init, _row(xs, start))
+    carry, y = _pair(f(init, _row(xs, start)))
     ys = tree.map(lambda leaf: np.empty((count, *np.shape(leaf)), np.asarray(leaf).dtype), y)
     _store(ys, start, y)
     for step in range(1, count):
@@ -74,6 +85,14 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
         carry, y = f(carry, _row(xs, i))
         _store(ys, i, y)
     return carry, ys
+
+
+def _pair(made: Any) -> Any:
+    if not isinstance(made, (tuple, list)) or len(made) != 2:
+        found = f"a {type(made).__name__} of {len(made)}" if isinstance(made, (tuple, list)) else "one value"
+        raise TypeError(f"lax.scan takes a function that returns the pair (carry, y), and this one returns "
+                        f"{found}; return (carry, None) where there is no y")
+    return made
 
 
 def _length(xs: Any, length: int | None) -> Any:

@@ -28,7 +28,7 @@ abs, neg, sign, floor, ceil = np.abs, np.negative, np.sign, np.floor, np.ceil
 exp, exp2, expm1, log, log1p, sqrt, cbrt = np.exp, np.exp2, np.expm1, np.log, np.log1p, np.sqrt, np.cbrt
 sin, cos, tan, asin, acos, atan, atan2 = np.sin, np.cos, np.tan, np.arcsin, np.arccos, np.arctan, np.arctan2
 sinh, cosh, tanh, asinh, acosh, atanh = np.sinh, np.cosh, np.tanh, np.arcsinh, np.arccosh, np.arctanh
-add, sub, mul, div, pow, rem = np.add, np.subtract, np.multiply, np.true_divide, np.power, np.fmod
+add, sub, mul, pow = np.add, np.subtract, np.multiply, np.power
 max, min, nextafter, square, is_finite = np.maximum, np.minimum, np.nextafter, np.square, np.isfinite
 eq, ne, lt, le, gt, ge = np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal
 bitwise_and, bitwise_or, bitwise_xor, bitwise_not = (
@@ -41,6 +41,12 @@ shift_left, shift_right_arithmetic = np.left_shift, np.right_shift
 real, imag, conj = np.real, np.imag, np.conj
 erf, erfc, lgamma, digamma = _special_functions.erf, _special_functions.erfc, _special_functions.gammaln, \
     _special_functions.digamma
+
+
+def __getattr__(name: str) -> Any:
+    from ._jax_names import missing
+
+    raise missing(__name__, name)
 
 
 class Precision(enum.Enum):
@@ -71,9 +77,57 @@ def logistic(x: Any) -> Any:
     return sigmoid(x)
 
 
-def round(x: Any, rounding_method: Any = None) -> Any:
-    """Nearest integers, halves to even."""
-    return np.round(x)
+class RoundingMethod(enum.IntEnum):
+    """Where `round` takes halves."""
+
+    AWAY_FROM_ZERO = 0
+    TO_NEAREST_EVEN = 1
+
+
+def round(x: Any, rounding_method: RoundingMethod = RoundingMethod.AWAY_FROM_ZERO) -> Any:
+    """Nearest integers; halves away from zero, or to even."""
+    if rounding_method == RoundingMethod.TO_NEAREST_EVEN:
+        return np.round(x)
+    x = np.asarray(x)
+    whole = np.trunc(x)
+    return np.where(np.abs(x - whole) >= 0.5, whole + np.sign(x), whole)
+
+
+def _integers(x: Any, y: Any) -> bool:
+    return np.asarray(x).dtype.kind in "iu" and np.asarray(y).dtype.kind in "iu"
+
+
+def div(x: Any, y: Any) -> Any:
+    """x / y; of integers the quotient cut towards zero, and -1 where y is 0."""
+    if not _integers(x, y):
+        return np.true_divide(x, y)
+    x, y = np.asarray(x), np.asarray(y)
+    zero = np.zeros_like(y)
+    divisor = np.where(y == zero, np.ones_like(y), y)
+    down = np.floor_divide(x, divisor)
+    cut = (np.fmod(x, divisor) != 0) & ((x < 0) != (divisor < 0))
+    return np.where(y == zero, ~zero, down + cut.astype(down.dtype))
+
+
+def rem(x: Any, y: Any) -> Any:
+    """What `div` leaves, with the sign of x; of integers x where y is 0."""
+    if not _integers(x, y):
+        return np.fmod(x, y)
+    x, y = np.asarray(x), np.asarray(y)
+    return np.where(y == 0, x, np.fmod(x, np.where(y == 0, np.ones_like(y), y)))
+
+
+def complex(x: Any, y: Any) -> Any:
+    """x + iy, of two floats of one dtype."""
+    x, y = np.asarray(x), np.asarray(y)
+    return x + np.asarray(1j, np.complex64 if x.dtype == np.float32 else np.complex128) * y
+
+
+def population_count(x: Any) -> Any:
+    """How many bits are one."""
+    x = np.asarray(x)
+    unsigned = np.dtype(f"u{x.dtype.itemsize}")
+    return np.bitwise_count(x.astype(unsigned)).astype(x.dtype)
 
 
 def clamp(min: Any, x: Any, max: Any) -> Any:
@@ -167,6 +221,22 @@ def rev(operand: Any, dimensions: Sequence[int]) -> Any:
     return np.flip(operand, tuple(dimensions))
 
 
+def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
+    """Parts of these sizes along `axis`, which they fill."""
+    ends = np.cumsum(np.asarray(sizes)).tolist()
+    if not ends or ends[-1] != np.shape(operand)[axis]:
+        raise ValueError(f"lax.split: the sizes {tuple(sizes)} do not fill axis {axis} of shape "
+                         f"{np.shape(operand)}")
+    return np.split(operand, ends[:-1], axis=axis)
+
+
+def collapse(operand: Any, start_dimension: int, stop_dimension: int | None = None) -> Any:
+    """The axes from `start_dimension` to before `stop_dimension` as one."""
+    shape = np.shape(operand)
+    first, last, _ = np.s_[start_dimension:stop_dimension].indices(len(shape))
+    return np.reshape(operand, (*shape[:first], -1, *shape[last:]))
+
+
 def concatenate(operands: Sequence[Any], dimension: int) -> Any:
     return np.concatenate(operands, axis=dimension)
 
@@ -215,6 +285,12 @@ def dynamic_slice(operand: Any, start_indices: Any, slice_sizes: Sequence[int]) 
             f"lax.dynamic_slice of an array of rank {operand.ndim} takes as many starts and sizes, and got "
             f"{len(start_indices)} starts and {len(sizes)} sizes"
         )
+    for size, width in zip(operand.shape, sizes):
+        if width > size:
+            raise TypeError(
+                f"lax.dynamic_slice of sizes {sizes} from an array of shape {operand.shape}: the window does "
+                "not fit into it"
+            )
     starts = _clipped(start_indices, operand.shape, sizes)
     return _slice(operand, *starts, shape=sizes, step=(1,) * len(sizes))
 
@@ -225,6 +301,12 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
     if operand.dtype != update.dtype or operand.ndim != update.ndim:
         raise TypeError(f"lax.dynamic_update_slice puts an array into one of its dtype and rank, and got "
                         f"{update.dtype}{list(update.shape)} for {operand.dtype}{list(operand.shape)}")
+    for size, width in zip(operand.shape, update.shape):
+        if width > size:
+            raise TypeError(
+                f"lax.dynamic_update_slice of an update of shape {update.shape} into an array of shape "
+                f"{operand.shape}: the update does not fit into it"
+            )
     starts = _clipped(start_indices, operand.shape, update.shape)
     return _slice_update(operand, update, *starts, step=(1,) * operand.ndim)
 
@@ -277,6 +359,11 @@ def cummin(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
     return np.flip(accumulate(np.flip(operand, axis), axis), axis) if reverse else accumulate(operand, axis)
 
 
+def cumlogsumexp(operand: Any, axis: int = 0, reverse: bool = False) -> Any:
+    accumulate = np.logaddexp.accumulate
+    return np.flip(accumulate(np.flip(operand, axis), axis), axis) if reverse else accumulate(operand, axis)
+
+
 def reduce_sum(operand: Any, axes: Sequence[int]) -> Any:
     return np.sum(operand, axis=tuple(axes))
 
@@ -293,6 +380,18 @@ def reduce_min(operand: Any, axes: Sequence[int]) -> Any:
     return np.min(operand, axis=tuple(axes))
 
 
+def reduce_and(operand: Any, axes: Sequence[int]) -> Any:
+    return np.bitwise_and.reduce(operand, axis=tuple(axes))
+
+
+def reduce_or(operand: Any, axes: Sequence[int]) -> Any:
+    return np.bitwise_or.reduce(operand, axis=tuple(axes))
+
+
+def reduce_xor(operand: Any, axes: Sequence[int]) -> Any:
+    return np.bitwise_xor.reduce(operand, axis=tuple(axes))
+
+
 def argmax(operand: Any, axis: int, index_dtype: Any = int) -> Any:
     return np.argmax(operand, axis=axis).astype(index_dtype)
 
@@ -301,8 +400,17 @@ def argmin(operand: Any, axis: int, index_dtype: Any = int) -> Any:
     return np.argmin(operand, axis=axis).astype(index_dtype)
 
 
-def sort(operand: Any, dimension: int = -1) -> Any:
-    return np.sort(operand, axis=dimension)
+def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: int = 1) -> Any:
+    """An array sorted along `dimension`; a sequence of arrays in the order of its first `num_keys`."""
+    if not isinstance(operand, (tuple, list)):
+        return np.sort(operand, axis=dimension, kind="stable")
+    if not 1 <= num_keys <= len(operand):
+        raise ValueError(f"lax.sort of {len(operand)} arrays takes 1 to {len(operand)} keys, not {num_keys}")
+    arrays = [np.moveaxis(np.asarray(a), dimension, -1) for a in operand]
+    order = np.argsort(arrays[num_keys - 1], axis=-1, kind="stable")
+    for key in arrays[:num_keys - 1][::-1]:
+        order = np.take_along_axis(order, np.argsort(np.take_along_axis(key, order, -1), -1, "stable"), -1)
+    return tuple([np.moveaxis(np.take_along_axis(a, order, -1), -1, dimension) for a in arrays])
 
 
 def top_k(operand: Any, k: int) -> tuple[Any, Any]:

@@ -150,6 +150,12 @@ def glu(x: Any, axis: int = -1) -> Any:
 # ---- normalisers -----------------------------------------------------------------------------------------
 
 
+def _top(x: Any, axis: Axis) -> Any:
+    """The largest elements, a constant for derivatives; 0 where they are infinite."""
+    top = np.max(x, axis=axis, keepdims=True, initial=-np.inf)
+    return stop_gradient(np.where(np.isfinite(top), top, np.zeros_like(top)))
+
+
 def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False,
               where: Any = None) -> Any:
     """log(sum(b * exp(a))), shifted by the largest element; with `return_sign` (log|sum|, sign of the
@@ -157,8 +163,7 @@ def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, 
     a = np.asarray(a)
     if where is not None:
         a = np.where(where, a, -np.inf)
-    top = np.max(a, axis=axis, keepdims=True, initial=-np.inf)
-    top = stop_gradient(np.where(np.isfinite(top), top, np.zeros_like(top)))
+    top = _top(a, axis)
     scaled = np.exp(a - top)
     if b is not None:
         scaled = scaled * b
@@ -182,6 +187,9 @@ def log_softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     x = np.asarray(x)
     if where is not None:
         x = np.where(where, x, -np.inf)
+        shifted = x - _top(x, axis)
+        total = np.sum(np.exp(shifted), axis=axis, keepdims=True)
+        return shifted - np.log(np.where(total == 0, np.ones_like(total), total))
     shifted = x - stop_gradient(np.max(x, axis=axis, keepdims=True))
     return shifted - np.log(np.sum(np.exp(shifted), axis=axis, keepdims=True))
 
@@ -191,6 +199,9 @@ def softmax(x: Any, axis: Axis = -1, where: Any = None) -> Any:
     x = np.asarray(x)
     if where is not None:
         x = np.where(where, x, -np.inf)
+        exponentials = np.exp(x - _top(x, axis))
+        total = np.sum(exponentials, axis=axis, keepdims=True)
+        return exponentials / np.where(total == 0, np.ones_like(total), total)
     exponentials = np.exp(x - stop_gradient(np.max(x, axis=axis, keepdims=True)))
     return exponentials / np.sum(exponentials, axis=axis, keepdims=True)
 

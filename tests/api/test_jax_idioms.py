@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import metaphrase as mp
+from metaphrase import lax
 from metaphrase.source import DTypeError
 
 X = np.arange(6.0).reshape(2, 3)
@@ -88,3 +89,92 @@ def test_gradients_with_respect_to_complex_numbers():
     for transform in (mp.grad, mp.jacrev):
         with pytest.raises(DTypeError, match="returns c128"):
             transform(lambda x: x * 1j)(2.0)
+
+
+def both(function, *args):
+    """What `function` gives at once; natively it must give the same."""
+    first, second = function(*args), mp.jit(function)(*args)
+    for a, b in zip(mp.tree.leaves(first), mp.tree.leaves(second), strict=True):
+        assert np.asarray(a).dtype == np.asarray(b).dtype
+        np.testing.assert_allclose(a, b, rtol=1e-12)
+    return first
+
+
+def test_integers_are_divided_towards_zero_in_lax():
+    x, y = np.array([7, -7, 7, -7, 5, -8]), np.array([2, 2, -2, -2, 0, 4])
+    np.testing.assert_array_equal(both(lax.div, x, y), [3, -3, -3, 3, -1, -2])
+    np.testing.assert_array_equal(both(lax.rem, x, y), [1, -1, 1, -1, 5, 0])
+    np.testing.assert_array_equal(both(lax.div, np.uint8([7, 8]), np.uint8([2, 0])), [3, 255])
+    np.testing.assert_allclose(both(lax.div, x / 2, y + 0.5), (x / 2) / (y + 0.5))
+
+
+def test_lax_rounds_halves_away_from_zero():
+    x = np.array([-2.5, -0.5, 0.5, 1.5, 2.4, 2.6])
+    np.testing.assert_array_equal(both(lax.round, x), [-3, -1, 1, 2, 2, 3])
+    even = lax.RoundingMethod.TO_NEAREST_EVEN
+    np.testing.assert_array_equal(both(lambda x: lax.round(x, even), x), [-2, 0, 0, 2, 2, 3])
+
+
+def test_windows_that_do_not_fit_are_refused():
+    with pytest.raises(TypeError, match="does not fit"):
+        lax.dynamic_slice(np.arange(5), (0,), (7,))
+    with pytest.raises(TypeError, match="does not fit"):
+        mp.jit(lambda x: lax.dynamic_update_slice(x, np.arange(7), (0,)))(np.arange(5))
+
+
+def test_several_arrays_are_sorted_by_their_keys():
+    first, second, third = np.array([2, 1, 2, 1]), np.array([1, 5, 0, 4]), np.arange(4.0)
+    one = both(lambda *arrays: lax.sort(arrays), first, second, third)
+    two = both(lambda *arrays: lax.sort(arrays, num_keys=2), first, second, third)
+    assert [a.tolist() for a in one] == [[1, 1, 2, 2], [5, 4, 1, 0], [1, 3, 0, 2]]
+    assert [a.tolist() for a in two] == [[1, 1, 2, 2], [4, 5, 0, 1], [3, 1, 2, 0]]
+
+
+def test_more_of_lax():
+    x = np.array([0.5, 1.0, -2.0])
+    np.testing.assert_allclose(both(lax.cumlogsumexp, x), np.log(np.cumsum(np.exp(x))))
+    np.testing.assert_array_equal(both(lax.complex, x, x), x + 1j * x)
+    assert both(lax.complex, np.float32(1), np.float32(2)).dtype == np.complex64
+    np.testing.assert_array_equal(both(lax.population_count, np.array([0, 7, -1])), [0, 3, 64])
+    assert [part.tolist() for part in both(lambda x: lax.split(x, (1, 2)), x)] == [[0.5], [1, -2]]
+    assert lax.collapse(np.ones((2, 3, 4)), 0, 2).shape == (6, 4)
+    assert both(lambda x: lax.reduce_or(x, (0,)), np.array([1, 4])) == 5
+
+
+def test_older_forms_of_cond():
+    def named(x):
+        return lax.cond(x > 1, lambda x: 2 * x, lambda x: -x, operand=x)
+
+    def two(x):
+        return lax.cond(x > 1, x, lambda x: 2 * x, 3 * x, lambda y: -y)
+
+    assert [both(named, x) for x in (2.0, 0.5)] == [4, -0.5]
+    assert [both(two, x) for x in (2.0, 0.5)] == [4, -1.5]
+
+
+def test_a_scan_needs_a_pair():
+    for transform in (lambda f: f, mp.jit):
+        with pytest.raises(TypeError, match=r"returns the pair \(carry, y\), and this one returns one value"):
+            transform(lambda xs: lax.scan(lambda carry, x: carry + x, 0.0, xs))(np.arange(3.0))
+
+
+def test_a_row_that_is_masked_whole_has_no_softmax():
+    x, mask = np.arange(6.0).reshape(2, 3), np.array([[False] * 3, [True, True, False]])
+    share = 1 / (1 + np.e)
+    shares = both(lambda x: mp.nn.softmax(x, where=mask), x)
+    np.testing.assert_allclose(shares, [[0, 0, 0], [share, 1 - share, 0]])
+    logarithms = both(lambda x: mp.nn.log_softmax(x, where=mask), x)
+    np.testing.assert_allclose(logarithms, [[-np.inf] * 3, [np.log(share), np.log(1 - share), -np.inf]])
+    gradient = mp.grad(lambda x: (mp.nn.softmax(x, where=mask) ** 2).sum())(x)
+    assert np.isfinite(gradient).all() and not gradient[0].any()
+
+
+@pytest.mark.parametrize(("module", "name", "said"), [
+    (mp, "custom_jvp", "stop_gradient"), (mp, "pmap", "vmap"), (mp, "debug", "print works"),
+    (mp, "block_until_ready", "leave it out"), (mp, "make_jaxpr", "stage='core'"),
+    (mp, "checkpoint", "leave it out"),
+    (lax, "psum", "return the lanes"), (lax, "conv_general_dilated", "add up"), (lax, "scatter_add", "x.at"),
+])
+def test_names_that_are_not_here_say_what_to_write(module, name, said):
+    with pytest.raises(AttributeError, match=f"has no '{name}': .*{said}"):
+        getattr(module, name)

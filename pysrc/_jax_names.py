@@ -1,0 +1,76 @@
+"""What to write for the names of JAX that are not here.
+
+In: a module and a name that it does not have. Out: the AttributeError, which says what to do instead.
+
+>>> str(missing("metaphrase", "make_jaxpr"))
+"metaphrase has no 'make_jaxpr': metaphrase.source(f, *args, stage='core') is the program's text"
+"""
+from __future__ import annotations
+
+_RULES = (
+    "derivative rules of one's own are not there yet; g(x) + stop_gradient(f(x) - g(x)) has the value of f "
+    "and the derivative of g"
+)
+_ONE_DEVICE = "there is one device, this computer's processor, and nothing to choose; leave it out"
+_READY = "arrays are NumPy's, and results are there when the call returns; leave it out"
+_MAPPED = "there are no collectives; return the lanes from vmap and reduce along their axis"
+_CALLBACK = "there are no callbacks into Python; NumPy code in the function is translated itself"
+_CONVOLUTION = "add up x[i:i + h, j:j + w] @ k[i, j] over the kernel (i, j)"
+_INDEX = "index with arrays: x[i], x.at[i].set(v), x.at[i].add(v), or x[i] = v"
+_REMATERIALISED = "it is not there yet; leave it out: values and derivatives are the same, and take more memory"
+_TREE = "it is in metaphrase.tree: tree.map, tree.leaves, tree.flatten, tree.unflatten"
+_SCIPY = "scipy.special and scipy.linalg are translated where docs/numpy-support.md lists the function"
+
+_SAID: dict[str, dict[str, str]] = {
+    "metaphrase": {
+        **dict.fromkeys(("custom_jvp", "custom_vjp", "custom_gradient", "custom_batching"), _RULES),
+        **dict.fromkeys(("checkpoint", "remat", "checkpoint_policies", "ad_checkpoint"), _REMATERIALISED),
+        **dict.fromkeys(
+            ("devices", "local_devices", "device_count", "local_device_count", "default_backend",
+             "default_device", "sharding", "make_mesh", "shard_map", "distributed", "set_mesh"), _ONE_DEVICE
+        ),
+        **dict.fromkeys(("block_until_ready", "device_put", "device_get"), _READY),
+        **dict.fromkeys(("pure_callback", "io_callback"), _CALLBACK),
+        **dict.fromkeys(("tree_map", "tree_leaves", "tree_flatten", "tree_unflatten"), _TREE),
+        **dict.fromkeys(("named_scope", "named_call", "profiler"), "it only names parts; leave it out"),
+        "pmap": "it is not there yet; vmap gives the same numbers",
+        "debug": "print works in translated functions, in native code too",
+        "make_jaxpr": "metaphrase.source(f, *args, stage='core') is the program's text",
+        "linear_transpose": "it is not there yet; the second result of vjp transposes a linear function",
+        "scipy": _SCIPY,
+        "dtypes": "dtypes are NumPy's: np.float32, np.result_type, np.issubdtype",
+        "enable_x64": "float64 is always there; ask for float32 by dtype",
+        "ensure_compile_time_eval": "what is known while translating is computed then; leave it out",
+        "clear_caches": "jitted functions have clear_cache(); `metaphrase cache clear` empties the disk's",
+        "experimental": "nothing of it is here",
+        "flatten_util": "concatenate the raveled leaves of tree.flatten, and split them again",
+    },
+    "metaphrase.lax": {
+        **dict.fromkeys(
+            ("psum", "pmean", "pmax", "pmin", "all_gather", "all_to_all", "ppermute", "axis_index"), _MAPPED
+        ),
+        **dict.fromkeys(
+            ("conv", "conv_general_dilated", "conv_with_general_padding", "conv_transpose",
+             "conv_general_dilated_patches"), _CONVOLUTION
+        ),
+        **dict.fromkeys(
+            ("gather", "scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"), _INDEX
+        ),
+        **dict.fromkeys(("custom_root", "custom_linear_solve"), _RULES),
+        **dict.fromkeys(("reduce", "reduce_window"), "use np.sum and its like, a ufunc's reduce, or a loop"),
+        **dict.fromkeys(("igamma", "igammac", "betainc", "bessel_i0e", "zeta", "polygamma"), _SCIPY),
+        "linalg": "use np.linalg",
+        "fft": "use np.fft",
+        "pad": "use np.pad, and a strided store for gaps",
+        "bitcast_convert_type": "use x.view(dtype)",
+        "optimization_barrier": "leave it out",
+    },
+}
+
+
+def missing(module: str, name: str) -> AttributeError:
+    """The error for `module.name`."""
+    said = _SAID.get(module, {}).get(name)
+    if said is None:
+        return AttributeError(f"module {module!r} has no attribute {name!r}")
+    return AttributeError(f"{module} has no {name!r}: {said}")
