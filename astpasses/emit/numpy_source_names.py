@@ -16,13 +16,15 @@ import re
 from metaphrase.core.ir import Let, Var
 from metaphrase.core.primitive import REGISTRY
 
+from .numpy_source_helpers import HELPERS
+
 USED_BUILTINS = frozenset(
     """range len zip reversed enumerate print abs max min complex bool int float str list tuple
     dict True False None getattr isinstance""".split()
 )
 RESERVED = (
     USED_BUILTINS
-    | {"np", "bfloat16"}
+    | {"np", "bfloat16", *HELPERS}
     | frozenset(keyword.kwlist)
     | frozenset(n for n in dir(builtins) if n.endswith(("Error", "Exception")))
 )
