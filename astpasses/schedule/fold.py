@@ -35,7 +35,6 @@ from .nest import (
     Store,
     Swap,
     While,
-    expression_symbols,
     expressions,
     index_symbols,
     loads,
@@ -51,21 +50,73 @@ MAX_NODES = 20  # of an expression on one line
 
 def fold(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Fold to the end."""
-    body = _forward_copies(body)
+    known = _Known()
+    body = _forward_copies(body, known)
     for _ in range(4):
         before = body
-        body = _drop_unread(body)
-        uses = _Uses(body)
+        body = _drop_unread(body, known)
+        uses = _Uses(body, known)
         body = _block(body, uses)
         if all(a is b for a, b in zip(before, body)) and len(before) == len(body):
             break
-    return _drop_unread(body)
+    return _drop_unread(body, known)
+
+
+class _Known:
+    """What expressions read and statements change, found once each: both are looked at again and again, and
+    never changed. By identity; the things themselves are kept, so that an identity stays theirs."""
+
+    def __init__(self) -> None:
+        self.read: dict[int, tuple[tuple[Buf, ...], tuple[str, ...], tuple[str, ...], E]] = {}
+        self.changed: dict[int, tuple[Stmt, frozenset[Buf], frozenset[str], bool]] = {}
+
+    def reads(self, e: E) -> tuple[tuple[Buf, ...], tuple[str, ...], tuple[str, ...], E]:
+        """(the Bufs it loads from, the symbols that are values, those that are places, e), as often as each
+        occurs."""
+        found = self.read.get(id(e))
+        if found is None:
+            bufs: list[Buf] = []
+            names: list[str] = []
+            places: list[str] = []
+            for x in subexpressions(e):
+                if isinstance(x, Load):
+                    bufs.append(x.buf)
+                    for i in x.index:
+                        if not isinstance(i, (int, E)):
+                            places.extend(symbols(i))
+                elif isinstance(x, Index):
+                    names.extend(symbols(x.dim))
+            found = self.read[id(e)] = tuple(bufs), tuple(names), tuple(places), e
+        return found
+
+    def changes(self, stmt: Stmt) -> tuple[Stmt, frozenset[Buf], frozenset[str], bool]:
+        """(stmt, the Bufs that it and what is in it name, the names written, whether there are checks)."""
+        found = self.changed.get(id(stmt))
+        if found is None:
+            bufs: set[Buf] = set(touched(stmt))
+            names: set[str] = set()
+            checks = isinstance(stmt, Check)
+            if isinstance(stmt, Store):
+                names.add(stmt.buf.name)
+            elif isinstance(stmt, Bind):
+                names.add(stmt.name)
+            elif isinstance(stmt, While):
+                names.add(stmt.counter)
+            for block in parts(stmt):
+                for inner in block:
+                    _, inside, written, fails = self.changes(inner)
+                    bufs |= inside
+                    names |= written
+                    checks = checks or fails
+            found = self.changed[id(stmt)] = stmt, frozenset(bufs), frozenset(names), checks
+        return found
 
 
 class _Uses:
     """How often each scalar is written and read, in the whole function."""
 
-    def __init__(self, body: tuple[Stmt, ...]):
+    def __init__(self, body: tuple[Stmt, ...], known: _Known):
+        self.known = known
         self.reads: Counter = Counter()
         self.writes: Counter = Counter()
         self.combined: Counter = Counter()
@@ -73,14 +124,11 @@ class _Uses:
         self.symbol_reads: Counter = Counter()
         for stmt in walk(body):
             for e in expressions(stmt):
-                for x in subexpressions(e):
-                    if isinstance(x, Load):
-                        self.reads[x.buf] += 1
-                        self.symbol_reads.update(
-                            index_symbols(tuple(i for i in x.index if not isinstance(i, E)))
-                        )
-                    elif isinstance(x, Index):
-                        self.symbol_reads.update(symbols(x.dim))
+                bufs, values, places, _ = known.reads(e)
+                for buf in bufs:
+                    self.reads[buf] += 1
+                for name in (*values, *places):
+                    self.symbol_reads[name] += 1
             for name in other_symbols(stmt):
                 self.symbol_reads[name] += 2  # not in an expression: it has to stay a symbol
             if isinstance(stmt, Store):
@@ -162,19 +210,23 @@ def touched(stmt: Stmt) -> tuple[Buf, ...]:
 
 
 def _block(block: tuple[Stmt, ...], uses: _Uses) -> tuple[Stmt, ...]:
-    rows: list[Stmt | None] = [
-        with_parts(s, tuple(_block(b, uses) for b in parts(s))) if parts(s) else s for s in block
-    ]
+    rows: list[Stmt | None] = [_inside(s, uses) for s in block]
     for k, stmt in enumerate(rows):
         if stmt is not None and uses.is_single(stmt):
             assert isinstance(stmt, (Store, Bind))
-            if (found := _reader(rows, k, stmt)) is not None:
+            if (found := _reader(rows, k, stmt, uses.known)) is not None:
                 reader = rows[found]
                 assert reader is not None
                 rows[found] = _put_in(reader, stmt)
                 rows[k] = None
-    kept = [s for s in rows if s is not None]
-    return tuple(_while_tests(s, uses) for s in kept)
+    kept = tuple(_while_tests(s, uses) for s in rows if s is not None)
+    return kept if len(kept) != len(block) or any(a is not b for a, b in zip(kept, block)) else block
+
+
+def _inside(stmt: Stmt, uses: _Uses) -> Stmt:
+    """The statement with its blocks folded; the same one where nothing moved."""
+    blocks = tuple(_block(b, uses) for b in parts(stmt))
+    return with_parts(stmt, blocks) if any(a is not b for a, b in zip(blocks, parts(stmt))) else stmt
 
 
 def _while_tests(stmt: Stmt, uses: _Uses) -> Stmt:
@@ -190,19 +242,25 @@ def _while_tests(stmt: Stmt, uses: _Uses) -> Stmt:
             break
         condition = _substituted(condition, last)
         before.pop()
+    if len(before) == len(stmt.before):
+        return stmt
     return replace(stmt, before=tuple(before), condition=condition)
 
 
-def _reader(rows: list[Stmt | None], k: int, stmt: Store | Bind) -> int | None:
+def _reader(rows: list[Stmt | None], k: int, stmt: Store | Bind, known: _Known) -> int | None:
     """The later statement of this block that reads `stmt`, if its value is still the same there."""
     value = stmt.value
-    bufs = {load.buf for load in loads(value)}
-    names = expression_symbols(value) | {b.name for b in bufs if not b.dims}
+    loaded, values, places, _ = known.reads(value)
+    bufs = frozenset(loaded)
+    names = {*values, *places, *(b.name for b in bufs if not b.dims)}
+    arrays = any(b.dims for b in bufs)
+    way = 0 if isinstance(stmt, Store) else 1
+    read = stmt.buf if isinstance(stmt, Store) else stmt.name
     for j in range(k + 1, len(rows)):
         later = rows[j]
         if later is None:
             continue
-        if any(_mentions(e, stmt) for e in expressions(later)):
+        if any(read in known.reads(e)[way] for e in expressions(later)):
             if isinstance(later, (While, Check)):
                 return None
             nodes = sum(_size(e) for e in expressions(later))
@@ -212,17 +270,11 @@ def _reader(rows: list[Stmt | None], k: int, stmt: Store | Bind) -> int | None:
                 return None
             # The reader's own write comes after its reads.
             return j
-        for inner in walk((later,)):
-            if isinstance(inner, Store) and (inner.buf in bufs or inner.buf.name in names):
-                return None
-            if isinstance(inner, Bind) and inner.name in names:
-                return None
-            if isinstance(inner, While) and inner.counter in names:
-                return None
-            if bufs & set(touched(inner)):
-                return None
-            if isinstance(inner, Check) and any(b.dims for b in bufs):
-                return None  # the element read may exist only because the check holds... or not: leave it
+        _, changed, written, checks = known.changes(later)
+        if changed & bufs or written & names:
+            return None
+        if checks and arrays:
+            return None  # the element read may exist only because the check holds... or not: leave it
     return None
 
 
@@ -295,9 +347,9 @@ def _size(e: E) -> int:
 # --- copies and dead stores -----------------------------------------------------------------------
 
 
-def _forward_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def _forward_copies(body: tuple[Stmt, ...], known: _Known) -> tuple[Stmt, ...]:
     """`a = b` where both are scalar variables written once: read b."""
-    uses = _Uses(body)
+    uses = _Uses(body, known)
     source: dict[Buf, E] = {}
     for stmt in walk(body):
         if isinstance(stmt, Store) and stmt.buf.is_scalar and uses.writes[stmt.buf] == 1 and not stmt.monoid:
@@ -324,10 +376,10 @@ def _forward_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     )
 
 
-def _drop_unread(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+def _drop_unread(body: tuple[Stmt, ...], known: _Known) -> tuple[Stmt, ...]:
     body = _unpack(body)
     while True:
-        uses = _Uses(body)
+        uses = _Uses(body, known)
         new = _without(body, uses)
         if new == body:
             return body

@@ -74,7 +74,8 @@ class Outer:
 _lock = threading.RLock()
 os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLock()))  # its holder is gone
 _by_code: dict[types.CodeType, list[Converted]] = {}
-_hints: dict[types.CodeType, tuple[dict[Place, str], str]] = {}
+# By identity, with the code itself to keep it: a code object's hash goes through all its constants.
+_hints: dict[int, tuple[dict[Place, str], str, types.CodeType]] = {}
 
 
 def converted_code(function: types.FunctionType) -> Converted:
@@ -97,12 +98,12 @@ def control_stage(function: types.FunctionType) -> Control:
 
 def is_converted(code: types.CodeType | None) -> bool:
     """Whether a code object was made here (nested functions of converted ones included)."""
-    return code in _hints
+    return id(code) in _hints
 
 
 def hints_of(code: types.CodeType) -> tuple[dict[Place, str], str]:
     """Names for the results at each place of converted code, and the function's name."""
-    return _hints[code]
+    return _hints[id(code)][:2]
 
 
 def converted(function: types.FunctionType, stager: Any) -> types.FunctionType:
@@ -154,7 +155,7 @@ def _compile(made: Control, function: types.FunctionType, form: Normal) -> types
 
 
 def _register(code: types.CodeType, made: Control, name: str) -> None:
-    _hints[code] = (made.hints, name)
+    _hints[id(code)] = (made.hints, name, code)
     for constant in code.co_consts:
         # The body of a class is left as it stands; its methods are converted when they are called.
         if isinstance(constant, types.CodeType) and constant.co_flags & inspect.CO_OPTIMIZED:

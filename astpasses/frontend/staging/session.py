@@ -151,19 +151,16 @@ class Session:
         without: Span | None = None  # a place in a function without source, if there is no better one
         while frame is not None and not (is_converted(frame.f_code)
                                          and not frame.f_code.co_filename.startswith(_OURS)):
-            if frame.f_code in self.unsourced and without is None:
+            if self.unsourced and without is None and frame.f_code in self.unsourced:
                 without = Span(frame.f_code.co_filename, frame.f_lineno, function=frame.f_code.co_name)
             frame = frame.f_back
         if frame is None:
             return without, None
-        code = frame.f_code
-        positions = _positions(code)
-        line, end_line, column, end_column = positions[frame.f_lasti // 2]
-        hints, function = hints_of(code)
-        if line is None:
-            return Span(code.co_filename, frame.f_lineno, function=function), None
-        span = Span(code.co_filename, line, column or 0, end_line, end_column, function=function)
-        return span, hints.get((line, column, end_line, end_column))
+        key = (id(frame.f_code), frame.f_lasti)  # converted code is kept: its identity is its own
+        found = _known_places.get(key)
+        if found is None:
+            found = _known_places[key] = _place(frame)
+        return found
 
     def span(self) -> Span | None:
         return self.place()[0]
@@ -393,14 +390,22 @@ class Session:
         return Sym(name)
 
 
-_known_positions: dict[types.CodeType, list] = {}
+_known_positions: dict[int, list] = {}
+_known_places: dict[tuple[int, int], tuple[Span, str | None]] = {}
 
 
-def _positions(code: types.CodeType) -> list:
-    found = _known_positions.get(code)
-    if found is None:
-        found = _known_positions[code] = list(code.co_positions())
-    return found
+def _place(frame: types.FrameType) -> tuple[Span, str | None]:
+    """Where converted code stands, in the user's text."""
+    code = frame.f_code
+    positions = _known_positions.get(id(code))
+    if positions is None:
+        positions = _known_positions[id(code)] = list(code.co_positions())
+    line, end_line, column, end_column = positions[frame.f_lasti // 2]
+    hints, function = hints_of(code)
+    if line is None:
+        return Span(code.co_filename, frame.f_lineno, function=function), None
+    span = Span(code.co_filename, line, column or 0, end_line, end_column, function=function)
+    return span, hints.get((line, column, end_line, end_column))
 
 
 def refuse(error: SourceError) -> Refusal:
