@@ -1,10 +1,11 @@
-"""Large programs in pieces: each nest becomes a function of its own, and equal nests become one function.
+"""Large programs in pieces: each nest becomes a function of its own, and equal nests become one function. So
+does an `if` with loops in it.
 
 In: the final tree of a program. Out: Fns with canonical parameter names, and the tree with calls in their
 places.
 
     for i in range(n): w[i] = w[i] - lr*dw[i]        ->   nest_0(w, dw, n, lr)
-    for i in range(m): b[i] = b[i] - lr*db[i]        ->   nest_0(b, db, m, lr)
+    for i in range(m*k): b[i] = b[i] - lr*db[i]      ->   nest_0(b, db, m*k, lr)
 
 A C compiler's time grows faster than a function's length; programs of a few loops stay whole, which reads
 better.
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from metaphrase.core.dims import Sym, product, substitute, symbols
+from metaphrase.core.dims import Dim, DimLike, Sym, product, substitute, symbols
 from metaphrase.core.types import i64
 
 from .fold import other_symbols, touched
@@ -29,8 +30,10 @@ from .nest import (
     Fn,
     For,
     Grow,
+    If,
     Load,
     Map,
+    Op,
     SetDims,
     Stmt,
     Store,
@@ -41,13 +44,19 @@ from .nest import (
     loads,
     local,
     parts,
+    subexpressions,
     walk,
     with_parts,
 )
 from .rewrite import map_expression, map_statement, rename_statement
 
 WHOLE = 12  # a program of up to this many innermost loops stays one function
-TINY = 64
+TINY = 200  # operations: less work than a call is worth
+CALLED = 16  # what an operation counts as that is none of these
+CHEAP = frozenset(
+    """add sub mul neg abs min max select lt le gt ge eq ne and or not xor convert shift_left shift_right
+    isnan isinf isfinite""".split()
+)
 STACK_BYTES = 4096
 
 
@@ -76,10 +85,27 @@ def _is_leaf(stmt: Stmt) -> bool:
     )
 
 
-def _is_tiny(nest: For) -> bool:
+def _is_tiny(stmt: Stmt) -> bool:
     """Less work than a call is worth."""
-    extents = [s.extent for s in walk((nest,)) if isinstance(s, For)]
-    return all(isinstance(e, int) for e in extents) and product(extents) <= TINY  # type: ignore[operator]
+    return (work := _work(stmt)) is not None and work <= TINY
+
+
+def _work(stmt: Stmt) -> int | None:
+    """About how many operations; None where that is not known."""
+    total = 0
+    for e in expressions(stmt):
+        for x in subexpressions(e):
+            if isinstance(x, Op):
+                total += 1 if x.name in CHEAP else CALLED
+    inside = 0 if parts(stmt) else 1
+    for block in parts(stmt):
+        for inner in block:
+            if (work := _work(inner)) is None:
+                return None
+            inside += work
+    if isinstance(stmt, For):
+        return total + stmt.extent * inside if isinstance(stmt.extent, int) else None
+    return None if isinstance(stmt, While) else total + inside
 
 
 class _Outliner:
@@ -96,7 +122,7 @@ class _Outliner:
     def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []
         for stmt in block:
-            if isinstance(stmt, For) and (call := self.call(stmt)) is not None:
+            if isinstance(stmt, (For, If)) and (call := self.call(stmt)) is not None:
                 rows.append(call)
             elif parts(stmt):
                 rows.append(with_parts(stmt, tuple(self.block(b) for b in parts(stmt))))
@@ -104,12 +130,15 @@ class _Outliner:
                 rows.append(stmt)
         return tuple(rows)
 
-    def call(self, nest: For) -> CallFn | None:
+    def call(self, nest: For | If) -> CallFn | None:
         """A call in the place of `nest`, or None if it has to stay."""
+        nest, extents = _with_simple_extents(nest)
         inside = list(walk((nest,)))
         if any(isinstance(s, (Check, Effect, Grow, SetDims, Swap, Call, CallFn, While)) for s in inside):
             return None
-        if nest.kind == "seq" and not _is_leaf(nest) or _is_tiny(nest):
+        if isinstance(nest, For) and nest.kind == "seq" and not _is_leaf(nest) or _is_tiny(nest):
+            return None
+        if isinstance(nest, If) and not any(isinstance(s, For) and not _is_tiny(s) for s in inside):
             return None
         found = _contents(nest, inside)
         local_reads: dict[Buf | str, int] = {}
@@ -136,15 +165,16 @@ class _Outliner:
         scalars = [b for b in found.scalars if b not in found.written or b in escaping]
         if any(b.dtype == i64 and b.name in found.read for b in found.scalars):
             return None
-        sizes = sorted(found.read - found.bound)
+        wanted = found.read - found.bound
         for buf in (*arrays, *own):
-            sizes = sorted(set(sizes) | _dims_symbols(buf))
+            wanted |= _dims_symbols(buf)
+        sizes = sorted(wanted, key=lambda name: (_first_extent(inside, name), name))
         result = escaping[0] if escaping else None
         fn = self.function(nest, found, arrays, own, scalars, sizes, result)
         return CallFn(
             fn.name,
             (*arrays, *scalars),
-            tuple(Sym(s) for s in sizes),
+            tuple(extents.get(s, Sym(s)) for s in sizes),
             False,
             frozenset(b for b in arrays if b in found.written),
             result,
@@ -156,7 +186,7 @@ class _Outliner:
 
     def function(
         self,
-        nest: For,
+        nest: For | If,
         found: _Contents,
         arrays: list[Buf],
         own: list[Buf],
@@ -176,7 +206,10 @@ class _Outliner:
         bufs: dict[Buf, Buf] = {}
 
         def rename(buf: Buf, name: str, space: str) -> None:
-            bufs[buf] = Buf(name, buf.dtype, tuple(substitute(d, values) for d in buf.dims), space)
+            dims = tuple(substitute(d, values) for d in buf.dims)
+            if space == "arg" and dims:  # how many rows there are says nothing about where they lie
+                dims = (0, *dims[1:])
+            bufs[buf] = Buf(name, buf.dtype, dims, space)
 
         for k, buf in enumerate(arrays):
             rename(buf, f"{'y' if buf in found.written else 'x'}{k}", "arg")
@@ -210,6 +243,33 @@ class _Outliner:
         if key not in self.fns:
             self.fns[key] = replace(fn, name=f"nest_{len(self.fns)}")
         return self.fns[key]
+
+
+def _with_simple_extents(nest: For | If) -> tuple[For | If, dict[str, DimLike]]:
+    """The nest with a symbol for each extent that is computed, and what each stands for: nests that differ
+    in how far they run are one function."""
+    bound = {s.index for s in walk((nest,)) if isinstance(s, For)}
+    bound |= {s.name for s in walk((nest,)) if isinstance(s, Bind)}
+    found: dict[str, DimLike] = {}
+    by_extent: dict[DimLike, str] = {}
+
+    def simple(extent: DimLike) -> DimLike:
+        if not isinstance(extent, Dim) or extent.is_sym or symbols(extent) & bound:
+            return extent
+        if extent not in by_extent:
+            by_extent[extent] = f"extent {len(by_extent)}"  # no name of a program's
+            found[by_extent[extent]] = extent
+        return Sym(by_extent[extent])
+
+    made = map_statement(nest, lambda e: e, lambda buf, index: (buf, index), simple)
+    assert isinstance(made, (For, If))
+    return made, found
+
+
+def _first_extent(inside: list[Stmt], name: str) -> int:
+    """Where a size is first said as an extent: an order that does not depend on names."""
+    loops = [s.extent for s in inside if isinstance(s, For)]
+    return next((k for k, e in enumerate(loops) if name in symbols(e)), len(loops))
 
 
 def _headed(stmt: Stmt, names: dict[str, str]) -> Stmt:

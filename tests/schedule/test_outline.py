@@ -9,8 +9,9 @@ from programs import PROGRAMS, V, add, mul, n, one
 
 from metaphrase.astpasses.schedule import outline, schedule
 from metaphrase.core.build import trace
+from metaphrase.core.types import Array, f64
 from metaphrase.ops.reduce import reduce_sum
-from metaphrase.ops.shape import broadcast
+from metaphrase.ops.shape import broadcast, reshape
 
 
 @pytest.mark.parametrize("name", ["layernorm", "column_sums", "leapfrog", "lu", "running", "moves"])
@@ -35,3 +36,41 @@ def test_equal_nests_are_one_function():
 
 def test_small_programs_stay_whole():
     assert schedule(PROGRAMS["softmax"][0]).fns == ()
+
+
+def every_extent(x, y):
+    flat = reshape(y, shape=(n * n,))
+    return tuple(
+        reduce_sum(mul(a, a), axes=(0,)) for a in (x, flat, *(add(a, a) for a in (x, flat)))
+    )
+
+
+def test_nests_that_differ_in_how_far_they_run_are_one_function(monkeypatch):
+    monkeypatch.setattr(outline, "WHOLE", 0)
+    function = trace("every_extent", every_extent, [("x", V), ("y", Array(f64, (n, n)))])
+    assert len(schedule(function).fns) == 2
+    rng = np.random.default_rng(1)
+    check(function, rng.normal(size=9), rng.normal(size=(9, 9)), ulps=64)
+
+
+def test_a_branch_with_loops_is_a_function(monkeypatch):
+    import metaphrase as mp
+
+    monkeypatch.setattr(outline, "WHOLE", 0)
+
+    def distance(x, y, limit):
+        return np.sum(np.exp(x - y)) if limit > 0 else limit - 1.0
+
+    def both(x, y):
+        return distance(x, y, y[0]) - distance(y, x, x[0]) * distance(x, x + y, y[1])
+
+    x, y = np.linspace(0, 1, 70), np.linspace(-1, 1, 70)
+    text = mp.source(both, x, y, stage="cython")
+    assert text.count("if a") == 1 and text.count("= nest_0(") == 3
+    np.testing.assert_allclose(mp.jit(both)(x, y), both(x, y), rtol=1e-13)
+
+
+def test_little_work_stays_where_it_is(monkeypatch):
+    monkeypatch.setattr(outline, "WHOLE", 0)
+    few = Array(f64, (4,))
+    assert not schedule(trace("few", lambda x, y: (add(x, y), mul(x, y)), [("x", few), ("y", few)])).fns
