@@ -17,7 +17,7 @@ _MAPPED = "there are no collectives; return the lanes from vmap and reduce along
 _CALLBACK = "there are no callbacks into Python; NumPy code in the function is translated itself"
 _CONVOLUTION = "add up x[i:i + h, j:j + w] @ k[i, j] over the kernel (i, j)"
 _INDEX = "index with arrays: x[i], x.at[i].set(v), x.at[i].add(v), or x[i] = v"
-_REMATERIALISED = "it is not there yet; leave it out: values and derivatives are the same, and take more memory"
+_REMATERIALISED = "it is not there yet; leave it out: the numbers are the same, and take more memory"
 _TREE = "it is in metaphrase.tree: tree.map, tree.leaves, tree.flatten, tree.unflatten"
 _SCIPY = "scipy.special and scipy.linalg are translated where docs/numpy-support.md lists the function"
 

@@ -70,3 +70,33 @@ def test_a_derivative_says_of_which_line():
     error = placed(ValueError("no"), (Span(__file__, 18, 4, role="adjoint"),))
     assert error.__notes__ == ["while computing the adjoint of line 18"]
     assert not hasattr(placed(ValueError("no"), (Span(__file__, 18, 4),)), "__notes__")
+
+
+def masked(x):
+    return mp.nn.softmax(x, axis=3)  # fails here
+
+
+def parting(x):
+    return mp.lax.cond(x[0] > 0, lambda: (1.0, 2.0), lambda: 1.0)  # fails here
+
+
+def drawn(x):
+    return mp.random.normal(x, (3,))  # fails here
+
+
+def scattered(x):
+    np.maximum.at(x, K, 2.0)  # fails here
+    return x
+
+
+@pytest.mark.parametrize("function", [masked, parting, drawn, scattered])
+def test_a_fault_in_a_library_of_ours_is_shown_at_the_users_call(function):
+    with pytest.raises((SourceError, TypeError, IndexError)) as caught:
+        mp.jit(function)(X)
+    frames = traceback.extract_tb(caught.value.__traceback__)
+    assert {frame.filename for frame in frames} == {__file__}
+    if isinstance(caught.value, SourceError):
+        text = str(caught.value)
+        assert "# fails here" in text and text.count(".py:") == text.count(__file__)
+    else:
+        assert frames[-1].line.endswith("# fails here")

@@ -18,15 +18,15 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.primitive import Primitive
-from metaphrase.source import Span, UnsupportedError
+from metaphrase.source import SourceError, Span, UnsupportedError
 
 from ..flow.gathering import expand_inside, gathered, is_gathered, make_plain, refuse_read
 from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
 from ..staging.journal import StructureLocation
 from ..staging.literals import elements, load_attribute, load_item, source_of
-from ..staging.session import Session, session
-from ..staging.signals import NeedConcrete, TrialOver
+from ..staging.session import LIBRARY, Session, session
+from ..staging.signals import NeedConcrete, Refusal, TrialOver
 from ..values.sources import CellSource, GlobalSource, Guard, structure
 from ..values.staged_values import Maybe, Poison, Staged
 
@@ -243,8 +243,19 @@ def _enter(
     here.path.append((function.__code__, here.span()))
     try:
         return made(*args, **keywords)
+    except (SourceError, Refusal) as caught:
+        place_with_user(caught.error if isinstance(caught, Refusal) else caught, here.path[-1][1])
+        raise
     finally:
         here.path.pop()
+
+
+def place_with_user(error: BaseException, call: Span | None) -> None:
+    """Let an error in a library of ours (`nn`, `lax`, `random`) point at the user's call of it instead."""
+    if isinstance(error, SourceError) and call is not None:
+        if error.span is not None and error.span.file.startswith(LIBRARY):
+            error.span = call
+        error.notes = tuple((t, s) for t, s in error.notes if s is None or not s.file.startswith(LIBRARY))
 
 
 def is_native(module: str) -> bool:

@@ -125,7 +125,7 @@ class Merger:
         if one == two:
             one, two = f"one {type(a).__name__}", f"another {type(a).__name__}"
         reason = f"'{name}' is {one} where the test holds and {two} where it does not"
-        span = self.here.span()
+        span = self.here.users_span()
         return lambda outs: Poison(reason, span)
 
     @staticmethod

@@ -34,7 +34,8 @@ from .journal import Journal
 from .signals import Refusal
 from .under_way import current_session, least_size, sessions
 
-_OURS = str(Path(__file__).parent)  # where functions of ours that are staged stand: no place of the user's
+LIBRARY = str(Path(sys.modules["metaphrase"].__file__ or "").parent)
+_OURS = str(Path(__file__).parents[1])  # functions of ours that are staged stand here: no place of the users
 
 log = logging.getLogger("metaphrase")
 _INDEX_ARITHMETIC = frozenset("add sub mul neg lt le gt ge eq ne select min max and_ or_ not_".split())
@@ -164,6 +165,11 @@ class Session:
 
     def span(self) -> Span | None:
         return self.place()[0]
+
+    def users_span(self) -> Span | None:
+        """Where the user called the library of ours (`lax`, `nn`) that is being run; else the span."""
+        spans = (self.span(), *(call for _, call in reversed(self.path)))
+        return next((s for s in spans if s is not None and not s.file.startswith(LIBRARY)), spans[0])
 
     # --- recording ---
 
