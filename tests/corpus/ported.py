@@ -78,6 +78,23 @@ def composed(x):
     return _compose(_square, np.sin, functools.partial(np.multiply, 2.0))(x)
 
 
+@dataclass(frozen=True)
+class Line:
+    slope: float
+    offset: float
+
+    def __call__(self, x):
+        return self.slope * x + self.offset
+
+
+def called_object(slope, x):
+    line = Line(slope, 2 * slope)
+    total = 0.0
+    while total < 10:
+        total += line(x) ** 2
+    return total
+
+
 _WEIGHTS, _XS = np.array([[0.5, -0.25], [1.0, 0.75]]), np.array([[1.0, 2.0], [0.5, -1.0], [0.25, 0.0]])
 CASES = [
     (partial_of_a_function, (_WEIGHTS, _XS)),
@@ -85,4 +102,6 @@ CASES = [
     (layer_of_a_function, (_WEIGHTS, _XS[0])),
     (pair_of_functions, (_XS[0], _XS[1])),
     (composed, (0.5,)),
+    (called_object, (0.5, 3.0)),
+    (called_object, (0.25, 1.5)),
 ]
