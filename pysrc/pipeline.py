@@ -147,13 +147,13 @@ def recording(name: str, keep: bool = False) -> Iterator[Record]:
 
 
 _collections = threading.Lock()
-_seldom: list[tuple[int, int, int]] = []  # what the stages under way found as thresholds; the last one restores
+_seldom: list[tuple[int, int, int]] = []  # the thresholds that the stages under way found
 
 
 @contextlib.contextmanager
 def collecting_seldom() -> Iterator[None]:
-    """Python's garbage collector looks at everything alive again and again while many objects are made. A stage
-    makes many and drops few: collecting seldom meanwhile spares a quarter of its time."""
+    """Python's garbage collector looks at everything alive again and again while many objects are made. A
+    stage makes many and drops few: collecting seldom meanwhile spares a quarter of its time."""
     with _collections:
         _seldom.append(gc.get_threshold() if not _seldom else _seldom[0])
         gc.set_threshold(max(100_000, _seldom[0][0]) if _seldom[0][0] else 0, *_seldom[0][1:])

@@ -374,10 +374,8 @@ class FunctionWriter:
         self.use("mp_room")
         for buf in stmt.bufs:
             needed = self.nbytes(buf, (stmt.length, *buf.dims[1:]))
-            self.line(
-                depth,
-                f"{buf.name} = <{self.type(buf.dtype)}*>mp_room(c, {buf.name}, &mp_{buf.name}_room, {needed})",
-            )
+            room = f"mp_room(c, {buf.name}, &mp_{buf.name}_room, {needed})"
+            self.line(depth, f"{buf.name} = <{self.type(buf.dtype)}*>{room}")
             self.no_memory(depth, buf.name)
 
     def stmt_SetDims(self, depth: int, stmt: SetDims) -> None:

@@ -40,20 +40,18 @@ class Var:
 class Literal:
     """A rank-0 constant. Equal by dtype and bits: 0.0 is not -0.0, 1 is not True, nan is itself."""
 
-    __slots__ = ("value", "type")
+    __slots__ = ("value", "type", "_key")
 
     def __init__(self, value: Any):
         self.value = np.asarray(value)[()]
         self.type = Array(self.value.dtype, ())
-
-    def _key(self) -> tuple:
-        return (self.value.dtype, self.value.tobytes())
+        self._key = (self.value.dtype, self.value.tobytes())
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Literal) and self._key() == other._key()
+        return isinstance(other, Literal) and self._key == other._key
 
     def __hash__(self) -> int:
-        return hash(self._key())
+        return hash(self._key)
 
     def __repr__(self) -> str:
         return repr(self.value)

@@ -57,9 +57,9 @@ fmod = elementwise("fmod", np.fmod, type=real, jvp=(lambda a_dot, y, a, b: a_dot
 
 
 def _integer_pow_type(x: Array, *, exponent: int) -> Array:
-    require(isinstance(exponent, int), f"integer_pow: exponent {exponent!r} is not an integer")
+    require(isinstance(exponent, int), lambda: f"integer_pow: exponent {exponent!r} is not an integer")
     require(x.dtype != bool and (exponent >= 0 or x.dtype.kind not in "iu"),
-            f"integer_pow: {x} to the {exponent}")
+            lambda: f"integer_pow: {x} to the {exponent}")
     return x.plain
 
 

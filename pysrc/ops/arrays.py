@@ -47,7 +47,8 @@ dim_value = Primitive(
 
 
 def _as_dim_type(value: Array, *, size: str) -> Array:
-    require(not value.dims and is_integer(value.dtype), f"as_dim: needs an integer scalar, got {value}")
+    require(not value.dims and is_integer(value.dtype),
+            lambda: f"as_dim: needs an integer scalar, got {value}")
     return Size(Sym(size))
 
 

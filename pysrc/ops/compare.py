@@ -55,7 +55,7 @@ popcount = elementwise("popcount", np.bitwise_count, jvp=(None,),
 
 
 def _select_type(c: Array, a: Array, b: Array) -> Array:
-    require(c.dtype == bool and c.dims == a.dims, f"select: condition {c} does not fit {a}")
+    require(c.dtype == bool and c.dims == a.dims, lambda: f"select: condition {c} does not fit {a}")
     return same_type(a, b)
 
 

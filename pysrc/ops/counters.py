@@ -19,7 +19,7 @@ PARITY = 0x1BD11BDA
 
 
 def _threefry_type(key: Array, counter: Array) -> Array:
-    require(key.dtype == np.uint64, f"threefry: needs u64, got {key}")
+    require(key.dtype == np.uint64, lambda: f"threefry: needs u64, got {key}")
     return same_type(key, counter)
 
 

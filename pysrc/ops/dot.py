@@ -25,7 +25,7 @@ def free(rank: int, contract: tuple, batch: tuple) -> tuple:
 
 
 def _dot_type(a: Array, b: Array, *, contract: tuple, batch: tuple) -> Array:
-    require(a.dtype == b.dtype, f"dot_general: operands differ: {a}, {b}")
+    require(a.dtype == b.dtype, lambda: f"dot_general: operands differ: {a}, {b}")
     for x, summed, common in ((a, contract[0], batch[0]), (b, contract[1], batch[1])):
         axes = (*summed, *common)
         require(len(set(axes)) == len(axes) and all(0 <= k < x.ndim for k in axes),

@@ -18,7 +18,7 @@ from .families import expand_batch, require
 
 def _check_type(ok: Array, *values: Array, exception: str, message: str) -> tuple:
     require(ok.dtype == bool and all(v.dims == ok.dims for v in values),
-            f"check: condition {ok} and values {values} must have one shape")
+            lambda: f"check: condition {ok} and values {values} must have one shape")
     return ()
 
 

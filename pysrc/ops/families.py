@@ -20,16 +20,18 @@ from ..core.primitive import NotLinear, Primitive
 from ..core.types import Array, CoreTypeError, is_float, is_inexact, is_integer
 
 
-def require(condition: bool, message: str) -> None:
-    """Raise CoreTypeError(message) unless `condition`."""
+def require(condition: bool, message: str | Callable[[], str]) -> None:
+    """Raise CoreTypeError(message) unless `condition`. A message that shows types is a function: to print
+    them takes longer than to compare them, and nearly always nobody reads it."""
     if not condition:
-        raise CoreTypeError(message)
+        raise CoreTypeError(message if isinstance(message, str) else message())
 
 
 def same_type(*types: Array) -> Array:
     """The type rule of elementwise operations: all operands alike, and so is the result."""
     first = types[0].plain
-    require(all(t.plain == first for t in types[1:]), f"operands differ: {', '.join(map(repr, types))}")
+    require(all(t.plain == first for t in types[1:]),
+            lambda: f"operands differ: {', '.join(map(repr, types))}")
     return first
 
 
@@ -74,7 +76,7 @@ def elementwise(name: str, numpy: Callable, *, jvp: Any, native: Any = None, tra
     """A scalar function lifted over equal-shaped arrays. `native` defaults to the scalar operation `name`."""
     def rule(*types: Array, **attributes: Any) -> Array:
         dims = types[0].dims
-        require(all(t.dims == dims for t in types), f"{name}: operands differ in shape: "
+        require(all(t.dims == dims for t in types), lambda: f"{name}: operands differ in shape: "
                                                     f"{', '.join(map(repr, types))}")
         return type(*types, **attributes)
 
@@ -88,7 +90,7 @@ def elementwise(name: str, numpy: Callable, *, jvp: Any, native: Any = None, tra
 def _kind(description: str, accepts: Callable[[np.dtype], bool]) -> Callable[..., Array]:
     def rule(*types: Array, **attributes: Any) -> Array:
         type_ = same_type(*types)
-        require(accepts(type_.dtype), f"needs {description}, got {type_}")
+        require(accepts(type_.dtype), lambda: f"needs {description}, got {type_}")
         return type_
     return rule
 

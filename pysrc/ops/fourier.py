@@ -18,8 +18,8 @@ from .families import require
 
 
 def _fft_type(x: Array, *, axis: int, inverse: bool) -> Array:
-    require(x.dtype.kind == "c", f"fft: needs complex numbers, got {x}")
-    require(0 <= axis < x.ndim, f"fft: axis {axis} does not fit {x}")
+    require(x.dtype.kind == "c", lambda: f"fft: needs complex numbers, got {x}")
+    require(0 <= axis < x.ndim, lambda: f"fft: axis {axis} does not fit {x}")
     return x.plain
 
 

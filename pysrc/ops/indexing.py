@@ -43,24 +43,25 @@ def accumulate(acc: Any, contribution: Any) -> Any:
 # --- regions with starts and steps --------------------------------------------------------------------------
 
 def _check_starts(name: str, x: Array, starts: Sequence[Array], step: tuple) -> None:
-    require(len(starts) == x.ndim == len(step), f"{name}: {x} needs one start and one step a dim, got "
-                                                f"{len(starts)} and {len(step)}")
+    require(len(starts) == x.ndim == len(step),
+            lambda: f"{name}: {x} needs one start and one step a dim, got "
+                    f"{len(starts)} and {len(step)}")
     require(all(s.dtype == i64 and not s.dims for s in starts),
-            f"{name}: starts are i64 scalars, got {starts}")
+            lambda: f"{name}: starts are i64 scalars, got {starts}")
     require(all(isinstance(s, int) and s != 0 for s in step),
-            f"{name}: steps are non-zero integers, got {step}")
+            lambda: f"{name}: steps are non-zero integers, got {step}")
 
 
 def _slice_type(x: Array, *starts: Array, shape: tuple, step: tuple) -> Array:
     _check_starts("slice", x, starts, step)
-    require(len(shape) == x.ndim, f"slice: shape {shape} does not fit {x}")
+    require(len(shape) == x.ndim, lambda: f"slice: shape {shape} does not fit {x}")
     return x.with_dims(shape)
 
 
 def _write_type(name: str) -> Any:
     def rule(x: Array, v: Array, *starts: Array, step: tuple) -> Array:
         _check_starts(name, x, starts, step)
-        require(v.ndim == x.ndim and v.dtype == x.dtype, f"{name}: {v} does not fit into {x}")
+        require(v.ndim == x.ndim and v.dtype == x.dtype, lambda: f"{name}: {v} does not fit into {x}")
         return x.plain
     return rule
 
@@ -220,11 +221,11 @@ slice_add: Primitive = Primitive(
 def _gathered(name: str, x: Array, indices: Sequence[Array], axes: tuple) -> tuple:
     """Dims of what `indices` pick: theirs, then those of x that are left."""
     require(len(indices) == len(axes) > 0,
-            f"{name}: {len(axes)} axes need as many index arrays, got {len(indices)}")
+            lambda: f"{name}: {len(axes)} axes need as many index arrays, got {len(indices)}")
     require(len(set(axes)) == len(axes) and all(0 <= a < x.ndim for a in axes),
-            f"{name}: axes {axes} do not fit {x}")
+            lambda: f"{name}: axes {axes} do not fit {x}")
     require(all(i.dtype == i64 and i.dims == indices[0].dims for i in indices),
-            f"{name}: index arrays are i64 and of one shape, got {indices}")
+            lambda: f"{name}: index arrays are i64 and of one shape, got {indices}")
     return (*indices[0].dims, *(d for k, d in enumerate(x.dims) if k not in axes))
 
 
@@ -235,7 +236,8 @@ def _gather_type(x: Array, *indices: Array, axes: tuple) -> Array:
 def _scatter_type(name: str) -> Any:
     def rule(x: Array, v: Array, *indices: Array, axes: tuple, unique: bool = False) -> Array:
         dims = _gathered(name, x, indices, axes)
-        require(v.dtype == x.dtype and v.dims == dims, f"{name}: needs values {x.with_dims(dims)}, got {v}")
+        require(v.dtype == x.dtype and v.dims == dims,
+                lambda: f"{name}: needs values {x.with_dims(dims)}, got {v}")
         return x.plain
     return rule
 

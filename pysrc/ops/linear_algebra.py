@@ -114,9 +114,9 @@ def as_dtype(x: Any, like_: Any) -> Any:
 
 
 def _matrices(a: Array, square: bool, name: str) -> None:
-    require(a.dtype.str[1:] in NUMBERS, f"{name}: needs f32, f64, c64 or c128, got {a}")
-    require(a.ndim >= 2, f"{name}: needs matrices, got {a}")
-    require(not square or a.dims[-1] == a.dims[-2], f"{name}: needs square matrices, got {a}")
+    require(a.dtype.str[1:] in NUMBERS, lambda: f"{name}: needs f32, f64, c64 or c128, got {a}")
+    require(a.ndim >= 2, lambda: f"{name}: needs matrices, got {a}")
+    require(not square or a.dims[-1] == a.dims[-2], lambda: f"{name}: needs square matrices, got {a}")
 
 
 def _flag(a: Array) -> Array:
@@ -157,7 +157,7 @@ def _stacked_batch(primitive: Any, results: int) -> Any:
 def _solve_type(a: Array, b: Array, *, transposed: bool) -> tuple:
     _matrices(a, True, "solve")
     require(a.dtype == b.dtype and b.ndim == a.ndim and b.dims[:-1] == a.dims[:-1],
-            f"solve: {a} and {b} do not fit")
+            lambda: f"solve: {a} and {b} do not fit")
     return b.plain, _flag(a)
 
 
@@ -274,7 +274,7 @@ cholesky: Primitive = Primitive(
 def _qr_type(a: Array, *, full: bool) -> tuple:
     _matrices(a, False, "qr")
     m, n = a.dims[-2:]
-    require(isinstance(m, int) and isinstance(n, int), f"qr: needs known sizes, got {a}")
+    require(isinstance(m, int) and isinstance(n, int), lambda: f"qr: needs known sizes, got {a}")
     k = m if full else min(m, n)  # type: ignore[type-var]
     lead = a.dims[:-2]
     return Array(a.dtype, (*lead, m, k)), Array(a.dtype, (*lead, k, n))
@@ -340,7 +340,7 @@ eigh: Primitive = Primitive(
 def _svd_type(a: Array, *, full: bool) -> tuple:
     _matrices(a, False, "svd")
     m, n = a.dims[-2:]
-    require(isinstance(m, int) and isinstance(n, int), f"svd: needs known sizes, got {a}")
+    require(isinstance(m, int) and isinstance(n, int), lambda: f"svd: needs known sizes, got {a}")
     k, lead = min(m, n), a.dims[:-2]  # type: ignore[type-var]
     return (Array(a.dtype, (*lead, m, m if full else k)), Array(real_dtype(a.dtype), (*lead, k)),
             Array(a.dtype, (*lead, n if full else k, n)), _flag(a))

@@ -24,7 +24,8 @@ from .shape import broadcast, convert, permute, reshape
 
 def reduced_type(x: Array, *, axes: tuple) -> Array:
     """Type rule: the dims not in `axes`."""
-    require(all(0 <= a < x.ndim for a in axes) and len(set(axes)) == len(axes), f"axes {axes} do not fit {x}")
+    require(all(0 <= a < x.ndim for a in axes) and len(set(axes)) == len(axes),
+            lambda: f"axes {axes} do not fit {x}")
     return x.with_dims(tuple(d for k, d in enumerate(x.dims) if k not in axes)).plain
 
 
@@ -84,8 +85,10 @@ reduce_prod: Primitive = Primitive(
 
 def _extreme_type(name: str) -> Callable[..., Array]:
     def rule(x: Array, *, axes: tuple) -> Array:
-        require(x.dtype.kind != "c", f"{name}: complex numbers have no order, got {x}")
-        require(all(x.dims[a] != 0 for a in axes if a < x.ndim), f"{name}: {x} is empty along axes {axes}")
+        require(x.dtype.kind != "c",
+                lambda: f"{name}: complex numbers have no order, got {x}")
+        require(all(x.dims[a] != 0 for a in axes if a < x.ndim),
+                lambda: f"{name}: {x} is empty along axes {axes}")
         return reduced_type(x, axes=axes)
     return rule
 
@@ -110,7 +113,7 @@ reduce_min = _extreme("reduce_min", np.minimum, "min")
 
 def _logical(name: str, ufunc: np.ufunc, monoid: str) -> Primitive:
     def rule(x: Array, *, axes: tuple) -> Array:
-        require(x.dtype == bool, f"{name}: needs bools, got {x}")
+        require(x.dtype == bool, lambda: f"{name}: needs bools, got {x}")
         return reduced_type(x, axes=axes)
 
     made = Primitive(name, type=rule, numpy=lambda x, *, axes: ufunc.reduce(x, axis=axes), jvp=(None,),
@@ -127,7 +130,7 @@ def _position(name: str, numpy: Callable) -> Primitive:
     kind = _extreme_type(name)
 
     def rule(x: Array, *, axes: tuple) -> Array:
-        require(len(axes) == 1, f"{name}: needs one axis, got {axes}")
+        require(len(axes) == 1, lambda: f"{name}: needs one axis, got {axes}")
         return kind(x, axes=axes).with_dtype(i64)
 
     made = Primitive(name, type=rule, numpy=lambda x, *, axes: numpy(x, axis=axes[0]), jvp=(Zero,),

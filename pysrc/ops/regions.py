@@ -50,14 +50,14 @@ def _loop_type(*types: Array, body: Function, cond: Function | None, length: Dim
         slices.append(row.with_dims(row.dims[1:]))
     want = (Array(i64), *consts, *carries, *accumulators, *slices)
     require(len(body.params) == len(want) and all(map(_fits, want, body.param_types)),
-            f"loop: body takes {body.param_types}, gets {want}")
+            lambda: f"loop: body takes {body.param_types}, gets {want}")
     kept = (*carries, *accumulators)
     require(all(map(_fits, body.result_types, kept)) and len(body.results) >= len(kept),
-            f"loop: carries {kept} become {body.result_types}")
+            lambda: f"loop: carries {kept} become {body.result_types}")
     if cond is not None:
         want = (Array(i64), *consts, *carries)
         require(len(cond.params) == len(want) and all(map(_fits, want, cond.param_types)),
-                f"loop: condition takes {cond.param_types}, gets {want}")
+                lambda: f"loop: condition takes {cond.param_types}, gets {want}")
         require(cond.result_types == (Array(np.dtype(bool)),), "loop: the condition gives one bool")
     lead: Any = loop_trips(length, cond, size)
     outs = (*(t.plain for t in kept),
@@ -103,15 +103,16 @@ loop = Primitive(
 
 
 def _cond_type(index: Array, *types: Array, branches: tuple) -> tuple:
-    require(not index.dims and index.dtype.kind in "biu", f"cond: index is {index}")
+    require(not index.dims and index.dtype.kind in "biu", lambda: f"cond: index is {index}")
     require(len(branches) >= 1 and (index.dtype != bool or len(branches) == 2),
             "cond: a bool index has two branches")
     for branch in branches:
         require(len(branch.params) == len(types) and all(map(_fits, types, branch.param_types)),
-                f"cond: branch takes {branch.param_types}, gets {types}")
+                lambda branch=branch: f"cond: branch takes {branch.param_types}, gets {types}")
         require(len(branch.results) == len(branches[0].results)
                 and all(map(_fits, branch.result_types, branches[0].result_types)),
-                f"cond: branches give {branches[0].result_types} and {branch.result_types}")
+                lambda branch=branch: f"cond: branches give {branches[0].result_types} and "
+                                      f"{branch.result_types}")
     return tuple(t.plain for t in branches[0].result_types)
 
 
@@ -125,7 +126,7 @@ cond = Primitive(
 
 def _call_type(*types: Array, function: Function) -> tuple:
     require(len(function.params) == len(types) and all(map(_fits, types, function.param_types)),
-            f"call: {function.name} takes {function.param_types}, gets {types}")
+            lambda: f"call: {function.name} takes {function.param_types}, gets {types}")
     return tuple(t.plain for t in function.result_types)
 
 

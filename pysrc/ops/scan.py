@@ -25,8 +25,9 @@ from .shape import broadcast, permute
 
 def _scan_type(name: str, ordered: bool) -> Callable[..., Array]:
     def rule(x: Array, *, axis: int, reverse: bool) -> Array:
-        require(0 <= axis < x.ndim, f"{name}: axis {axis} does not fit {x}")
-        require(x.dtype != bool and not (ordered and x.dtype.kind == "c"), f"{name}: needs numbers, got {x}")
+        require(0 <= axis < x.ndim, lambda: f"{name}: axis {axis} does not fit {x}")
+        require(x.dtype != bool and not (ordered and x.dtype.kind == "c"),
+                lambda: f"{name}: needs numbers, got {x}")
         return x.plain
     return rule
 

@@ -17,8 +17,8 @@ from .families import elementwise, require
 
 def _broadcast_type(x: Array, *, shape: tuple, axes: tuple) -> Array:
     require(len(axes) == x.ndim and all(shape[a] == d for a, d in zip(axes, x.dims)),
-            f"broadcast: {x} does not fit {shape} at axes {axes}")
-    require(list(axes) == sorted(set(axes)), f"broadcast: axes {axes} must increase")
+            lambda: f"broadcast: {x} does not fit {shape} at axes {axes}")
+    require(list(axes) == sorted(set(axes)), lambda: f"broadcast: axes {axes} must increase")
     return Array(x.dtype, tuple(shape))
 
 
@@ -49,7 +49,7 @@ broadcast: Primitive = Primitive(
 
 def _reshape_type(x: Array, *, shape: tuple) -> Array:
     require(product(x.dims) == product(shape) or not isinstance(product(x.dims) - product(shape), int),
-            f"reshape: {x} has {product(x.dims)} elements, {shape} has {product(shape)}")
+            lambda: f"reshape: {x} has {product(x.dims)} elements, {shape} has {product(shape)}")
     return Array(x.dtype, tuple(shape))
 
 
@@ -107,7 +107,8 @@ def unravel(position: Any, dims: tuple) -> tuple:
 
 
 def _permute_type(x: Array, *, axes: tuple) -> Array:
-    require(sorted(axes) == list(range(x.ndim)), f"permute: {axes} is no permutation of the axes of {x}")
+    require(sorted(axes) == list(range(x.ndim)),
+            lambda: f"permute: {axes} is no permutation of the axes of {x}")
     return x.with_dims(tuple(x.dims[a] for a in axes))
 
 

@@ -27,8 +27,8 @@ from .shape import broadcast, convert
 
 
 def _sort_type(x: Array, *, axis: int) -> Array:
-    require(0 <= axis < x.ndim, f"sort: axis {axis} does not fit {x}")
-    require(x.dtype.kind != "c", f"sort: complex numbers have no order here, got {x}")
+    require(0 <= axis < x.ndim, lambda: f"sort: axis {axis} does not fit {x}")
+    require(x.dtype.kind != "c", lambda: f"sort: complex numbers have no order here, got {x}")
     return x.plain
 
 
@@ -59,7 +59,7 @@ argsort: Primitive = Primitive(
 
 def _search_type(a: Array, v: Array, *, right: bool) -> Array:
     require(a.ndim == 1 and a.dtype == v.dtype and a.dtype.kind != "c",
-            f"searchsorted: {a} and {v} do not fit")
+            lambda: f"searchsorted: {a} and {v} do not fit")
     return v.plain.with_dtype(i64)
 
 

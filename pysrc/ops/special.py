@@ -48,7 +48,8 @@ _polygamma_of_scipy = Foreign("scipy.special", "polygamma")
 
 
 def _polygamma_type(x: Array, *, order: int) -> Array:
-    require(isinstance(order, int) and order >= 1, f"polygamma: order {order!r} is not a positive integer")
+    require(isinstance(order, int) and order >= 1,
+            lambda: f"polygamma: order {order!r} is not a positive integer")
     return library_float(x)
 
 

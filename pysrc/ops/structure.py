@@ -25,12 +25,13 @@ from .shape import broadcast
 
 
 def _concatenate_type(*xs: Array, axis: int) -> Array:
-    require(len(xs) > 0 and 0 <= axis < xs[0].ndim, f"concatenate: axis {axis} does not fit {xs}")
+    require(len(xs) > 0 and 0 <= axis < xs[0].ndim, lambda: f"concatenate: axis {axis} does not fit {xs}")
     first, total = xs[0], xs[0].dims[axis]
     for x in xs[1:]:
         fits = x.ndim == first.ndim and all(d == e for k, (d, e) in enumerate(zip(x.dims, first.dims))
                                             if k != axis)
-        require(x.dtype == first.dtype and fits, f"concatenate: {x} does not fit {first} along axis {axis}")
+        require(x.dtype == first.dtype and fits,
+                f"concatenate: {x} does not fit {first} along axis {axis}")
         total = total + x.dims[axis]
     return first.with_dims((*first.dims[:axis], total, *first.dims[axis + 1:]))
 
@@ -83,9 +84,9 @@ def padded(dim: DimLike, low: DimLike, high: DimLike, interior: int) -> DimLike:
 
 def _pad_type(x: Array, value: Array, *, low: tuple, high: tuple, interior: tuple) -> Array:
     require(len(low) == len(high) == len(interior) == x.ndim,
-            f"pad: widths {low}, {high}, {interior} do not fit {x}")
+            lambda: f"pad: widths {low}, {high}, {interior} do not fit {x}")
     require(value.dtype == x.dtype and not value.dims,
-            f"pad: needs a {x.dtype} scalar to pad {x}, got {value}")
+            lambda: f"pad: needs a {x.dtype} scalar to pad {x}, got {value}")
     require(all(not isinstance(w, int) or w >= 0 for w in (*low, *high, *interior)),
             "pad: widths are not negative")
     return x.with_dims(tuple(map(padded, x.dims, low, high, interior)))

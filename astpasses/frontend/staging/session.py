@@ -150,10 +150,12 @@ class Session:
         """Where the user's program is, and the name that the value being made will have."""
         frame: types.FrameType | None = sys._getframe(1)
         without: Span | None = None  # a place in a function without source, if there is no better one
-        while frame is not None and not (is_converted(frame.f_code)
-                                         and not frame.f_code.co_filename.startswith(_OURS)):
-            if self.unsourced and without is None and frame.f_code in self.unsourced:
-                without = Span(frame.f_code.co_filename, frame.f_lineno, function=frame.f_code.co_name)
+        while frame is not None:
+            code = frame.f_code
+            if is_converted(code) and not code.co_filename.startswith(_OURS):
+                break
+            if self.unsourced and without is None and code in self.unsourced:
+                without = Span(code.co_filename, frame.f_lineno, function=code.co_name)
             frame = frame.f_back
         if frame is None:
             return without, None
@@ -200,7 +202,10 @@ class Session:
         return (primitive.name, *atoms)
 
     def done_before(self, numbered: tuple) -> Atom | None:
-        return next((r.numbers[numbered] for r in self.regions if numbered in r.numbers), None)
+        for region in self.regions:
+            if region.numbers and (found := region.numbers.get(numbered)) is not None:
+                return found
+        return None
 
     def refuse_in_attempt(self, what: str) -> None:
         """`try: ... except:` can't catch what fails when the program runs."""
