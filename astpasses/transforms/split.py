@@ -215,6 +215,7 @@ class _Splitter:
                 return None
             chain.update(let.outs)
             todo += variables(let.args)
+            todo += [self._binder(symbol) for symbol in sorted(let.uses_symbols() & self.local)]
         return chain
 
     def _binder(self, symbol: str) -> Var:

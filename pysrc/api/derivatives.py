@@ -111,6 +111,18 @@ def check_argnums(argnums: Any, count: int, what: str, span: Span | None) -> tup
     return tuple(positions), single
 
 
+def refuse_pinned(leaf: int | Fixed, what: str, label: str) -> None:
+    """A number whose value steers the translation has no derivative: the steps depend on it."""
+    if isinstance(leaf, Fixed) and leaf.reason is not None and isinstance(leaf.value, (float, complex)):
+        why, place = leaf.reason
+        raise UnsupportedError(
+            f"{what} with respect to {label}: the program needs {why} here, which depends on {label}",
+            place,
+            code="concrete",
+            remedy="write a recursion as a loop; what counts or indexes is better an argument of its own",
+        )
+
+
 def differentiated(program: Program, positions: Sequence[int], what: str, span: Span | None, *,
                    holomorphic: bool = False, names: Sequence[str] = ()) -> list[int]:
     """The parameters of the arguments at `positions`, all of them floating or complex.
@@ -122,6 +134,7 @@ def differentiated(program: Program, positions: Sequence[int], what: str, span: 
     for k in [k for position in positions for k in _leaves_of(program, position)]:
         leaf = program.leaves[k]
         if isinstance(leaf, Fixed):
+            refuse_pinned(leaf, what, labels[k])
             raise DTypeError(
                 f"{what} with respect to {labels[k]}, which is {leaf.value!r}, a constant of the program",
                 span,

@@ -27,8 +27,8 @@ from ..tree_util import (
 )
 from . import programs as programs
 from .arguments import Form, Spec
-from .derivatives import output_atoms, private_copies, split_aux, without_derivative
-from .program import Fixed, Program, Slot, marks, replayed, with_results
+from .derivatives import output_atoms, private_copies, refuse_pinned, split_aux, without_derivative
+from .program import Fixed, Program, Slot, leaf_labels, marks, replayed, with_results
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,6 +153,8 @@ def linear_program(program: Program, span: Span | None, *, what: str, has_aux: b
     function = cleaned(program.function)
     arguments = program.structure.children()[0]
     leaves = program.leaves[:arguments.num_leaves]
+    for leaf, label in zip(leaves, leaf_labels(program.structure)):
+        refuse_pinned(leaf, what, label)
     wrt = [k for k in leaves if not isinstance(k, Fixed) and has_tangent(function.params[k].type)]
     parts = programs.linear_parts(function, marks(len(function.params), wrt), cleaned)
     count = len(function.results)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from ..astpasses.frontend.staging.under_way import current_session
@@ -26,9 +26,11 @@ PACKAGE = __name__.partition(".")[0]
 
 @dataclass(frozen=True)
 class Fixed:
-    """A Python value that staging used as it is."""
+    """A Python value that staging used as it is; `reason`: why, and where, if it is a number that could have
+    been left open."""
 
     value: Any
+    reason: tuple[str, Span | None] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

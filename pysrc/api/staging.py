@@ -87,7 +87,7 @@ def program_of_staged(staged: Staged, structure: PyTreeDef, specs: Sequence[Spec
         elif k in place:
             leaves.append(place[k])
         else:
-            leaves.append(Fixed(fixed[k]))
+            leaves.append(Fixed(fixed[k], staged.reasons.get(k)))
         k += width
     writes = [
         replace(w, target=number[w.target]) if w.kind == "argument" else w for w in staged.writes

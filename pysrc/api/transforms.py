@@ -254,9 +254,11 @@ class Jvp(Transformed):
         span: Span | None,
     ) -> list[int]:
         """The parameters that have tangents; each tangent has the shape and dtype of its primal."""
+        from .derivatives import refuse_pinned
         wrt = []
         labels = leaf_labels(structure, parameter_names(self.fun))
         for leaf, primal, tangent, label in zip(program.leaves, primals, tangents, labels, strict=True):
+            refuse_pinned(leaf, "jvp", label)
             if isinstance(leaf, Fixed) or not has_tangent(program.function.params[leaf].type):
                 continue
             same_dtype = (

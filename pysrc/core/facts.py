@@ -26,6 +26,7 @@ class Facts:
     def __init__(self, ranges: Mapping[str, Range] | None = None):
         self.ranges: dict[str, Range] = dict(ranges or {})
         self.order = {name: k for k, name in enumerate(self.ranges)}
+        self._answers: dict[tuple[Dim, int], bool] | None = None  # of the question that is being answered
 
     def bounded(self, name: str, low: DimLike | None, high: DimLike | None) -> Facts:
         """low <= name <= high; None where nothing is known."""
@@ -54,6 +55,18 @@ class Facts:
         """Whether dim >= 0 can be shown, by putting bounds in the place of symbols."""
         if isinstance(dim, int):
             return dim >= 0
+        if self._answers is None:
+            self._answers = {}
+            try:
+                return self._shown(dim, depth)
+            finally:
+                self._answers = None
+        found = self._answers.get((dim, depth))
+        if found is None:  # nested sizes, as n//2//2//2, ask the same again and again
+            found = self._answers[dim, depth] = self._shown(dim, depth)
+        return found
+
+    def _shown(self, dim: Dim, depth: int) -> bool:
         if all(
             c >= 0 and all(self._low_zero(atom, depth) for atom, _ in monomial) for monomial, c in dim.terms
         ):

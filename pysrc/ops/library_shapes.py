@@ -227,7 +227,7 @@ def part(x: Atom, axis: int, first: DimLike, length: DimLike, step: int = 1, squ
 
 
 def stack(xs: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> Atom:
-    atoms = promote(*_parts(xs))
+    atoms = promote(*map(lift, _parts(xs)))
     if not atoms:
         raise ShapeError("stack needs at least one array", code="concatenate")
     if odd := [a for a in atoms if a.type.ndim != atoms[0].type.ndim

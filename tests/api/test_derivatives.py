@@ -197,3 +197,26 @@ def test_complex_functions():
     assert np.isclose(mp.grad(lambda z: z ** 2, holomorphic=True)(1.0 + 2.0j), 2 + 4j)
     out, pullback = mp.vjp(lambda z: z * (2 + 1j), 1 + 1j)
     assert np.isclose(pullback(1.0 + 0j)[0], 2 + 1j)
+
+
+def area(a, b):
+    def refined(a, b, whole):
+        m = (a + b) / 2
+        left, right = (m - a) * np.sin((a + m) / 2), (b - m) * np.sin((m + b) / 2)
+        if abs(left + right - whole) < 1e-3:
+            return left + right
+        return refined(a, m, left) + refined(m, b, right)
+
+    return refined(a, b, (b - a) * np.sin((a + b) / 2))
+
+
+@pytest.mark.parametrize("derive", [
+    lambda: mp.grad(area, 1)(0.0, 2.0),
+    lambda: mp.jvp(area, (0.0, 2.0), (0.0, 1.0)),
+    lambda: mp.vjp(area, 0.0, 2.0),
+    lambda: mp.linearize(area, 0.0, 2.0),
+], ids=["grad", "jvp", "vjp", "linearize"])
+def test_a_number_that_steers_the_translation_has_no_derivative(derive):
+    assert abs(mp.jit(area)(0.0, 2.0) - (1 - np.cos(2.0))) < 1e-2
+    with pytest.raises(mp.SourceError, match=r"with respect to .*the depth to which 'refined' calls itself"):
+        derive()

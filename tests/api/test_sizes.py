@@ -26,6 +26,9 @@ NEEDS_SIZES = {
     "classes.object_argument": "each call is given another object, which is another program",
     "functions.generator_shared_by_loops": "an iterator that two loops share moves on in Python",
     "statements.unpack_in_loop": "a row is unpacked into names, which are as many as it has elements",
+    "published.neville": "a Python list is repeated as often as an array has elements",
+    "published.doolittle": "a Python list is repeated as often as an array has elements",
+    "published.fft": "how deep a recursion goes depends on the size",
     "mutation.strided_stores": "a Python list is cut to the number of elements of a slice",
 }
 GROWTH: dict[str, list[Callable[[int], int]]] = {

@@ -61,6 +61,7 @@ THEMES = (
     "lists",
     "newer",
     "ported",
+    "published",
 )
 
 

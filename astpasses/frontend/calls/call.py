@@ -60,6 +60,7 @@ _CHANGES = {
     set: {"add", "discard", "remove", "pop", "clear", "update"},
 }
 DEEPEST = 64
+HALVINGS = 8  # a recursion that tests sizes at each level needs the sizes themselves: see it early
 _READ_AS_LISTS = (len, bool, isinstance, type, id, enumerate, zip, iter, list, tuple)  # know gathered lists
 _context_manager = contextlib.contextmanager(lambda: iter(()))
 _UNSTEADY = {"random", "_random", "time", "datetime", "secrets", "uuid"}
@@ -232,16 +233,17 @@ def _enter(
 ) -> Any:
     """Run converted code, noting the call path; endless recursion on a staged test ends here."""
     depth = sum(1 for entry in here.path if entry[0] is function.__code__)
-    if depth > DEEPEST and here.tests:
+    if here.tests and depth > (HALVINGS if 2 * len(here.tests) >= depth else DEEPEST):
         from ..staging.demand import roots_of
 
         roots = set().union(*(roots_of(here, test) for test in here.tests))
-        raise NeedConcrete(
-            roots,
-            f"the depth to which '{function.__name__}' calls itself",
-            here.span(),
-            "write the recursion as a loop",
-        )
+        if roots <= {("size",)} or depth > DEEPEST:
+            raise NeedConcrete(
+                roots,
+                f"the depth to which '{function.__name__}' calls itself",
+                here.span(),
+                "write the recursion as a loop",
+            )
     here.path.append((function.__code__, here.span()))
     try:
         return made(*args, **keywords)

@@ -15,8 +15,7 @@ from metaphrase.core.types import CoreTypeError, dtype_name
 from metaphrase.ops.shape import reshape
 from metaphrase.ops.structure import concatenate
 
-from ..flow.joins import joined_number
-from ..operators.arithmetic import WEAK, dtype_of, is_number
+from ..operators.arithmetic import WEAK
 from ..staging.session import Session, session
 from ..values.staged_values import Number, StagedArray
 from .call import handles, has_staged
@@ -58,14 +57,8 @@ def array_from(value: Any, dtype: Any = None) -> StagedArray:
     here = session()
     if isinstance(value, (list, tuple, range)) and has_staged(value):
         parts = [array_from(v) for v in value]
-        kinds = [dtype_of(v) if is_number(v) else p.dtype for v, p in zip(value, parts)]
-        if dtype is None:
-            weak = [k for k in kinds if isinstance(k, type)]
-            dtype = (
-                joined_number([k(0) for k in weak])[0]
-                if len(weak) == len(kinds)
-                else np.result_type(*[k(0) if isinstance(k, type) else k for k in kinds])
-            )
+        if dtype is None:  # an array of Python numbers has NumPy's default types: nothing is weak in it
+            dtype = np.result_type(*[p.dtype for p in parts])
         dims = parts[0].type.dims
         for part in parts:
             if part.ndim != len(dims) or any(

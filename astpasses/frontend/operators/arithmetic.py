@@ -234,6 +234,8 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
             if symbol in ("==", "!="):
                 return symbol == "!="
             return NotImplemented
+    if _is_sequence_operation(symbol, left, right) or _is_sequence_operation(symbol, right, left):
+        return NotImplemented
     left, right = operand(left), operand(right)
     if symbol == "@":
         from ..calls.call import call_value
@@ -260,6 +262,16 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
                 remedy="compare their real parts or absolute values",
             )
     return ufunc(UFUNCS[symbol], (left, right))
+
+
+def _is_sequence_operation(symbol: str, items: Any, number: Any) -> bool:
+    """A list and a staged scalar where NumPy has no part: `[0.0] * n` repeats the list, in Python."""
+    if not isinstance(items, list) or not isinstance(number, Number):
+        return False
+    if symbol == "*" and number.dtype.kind not in "iub":
+        name = number.python.__name__ if number.python else f"numpy.{number.dtype}"
+        raise TypeError(f"can't multiply sequence by non-int of type '{name}'")
+    return symbol == "*" or number.python is not None
 
 
 def _by_library(symbol: str, left: Any, right: Any) -> Any:

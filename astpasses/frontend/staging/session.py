@@ -49,10 +49,10 @@ def session() -> Session:
 
 @dataclass
 class Decisions:
-    """What restarts have settled: arguments pinned to their values, and verdicts on loops by place and call
-    path."""
+    """What restarts have settled: arguments pinned to their values, with the reasons, and verdicts on
+    loops by place and call path."""
 
-    pinned: set[int] = field(default_factory=set)
+    pinned: dict[int, tuple[str, Span | None]] = field(default_factory=dict)
     unrolled: dict[tuple, str] = field(default_factory=dict)
     solutions: dict[tuple, Any] = field(default_factory=dict)
     provenance: set[tuple] = field(default_factory=set)

@@ -143,6 +143,7 @@ class _Staging:
             tuple(self.fixed),
             tuple(self.weak),
             tuple(sorted(self.decisions.pinned)),
+            dict(self.decisions.pinned),
             tuple(self.same),
         )
 
@@ -242,7 +243,7 @@ class _Staging:
                 code="concrete",
             )
         for k in arguments:
-            self.decisions.pinned.add(k)
+            self.decisions.pinned[k] = (need.why, need.span)
             log.info(
                 "%s: argument leaf %d is pinned to %r: %s is needed", need.span, k, self.leaves[k], need.why
             )

@@ -13,7 +13,7 @@ Staged.writes     what the program stores into objects that existed before the c
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -22,6 +22,7 @@ import numpy as np
 from metaphrase import tree_util
 from metaphrase.core.ir import Function
 from metaphrase.core.types import Array
+from metaphrase.source import Span
 
 from ..values.sources import Guard, Source
 
@@ -82,6 +83,7 @@ class Staged:
     static: tuple[tuple[int, Any], ...]
     weak: tuple[type | None, ...] = field(default=())
     pinned: tuple[int, ...] = field(default=())
+    reasons: Mapping[int, tuple[str, Span | None]] = field(default_factory=dict)  # why, where
     same: tuple[tuple[int, int], ...] = field(default=())
 
     def capture_values(self) -> list[Any]:

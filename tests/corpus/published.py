@@ -1,0 +1,72 @@
+"""Algorithms in the form in which they are usually published: each once gave something else than Python, was
+refused, or never ended."""
+
+import numpy as np
+
+
+def repeated_items(x, n):
+    line = [x[0]] * n
+    line += n * [0.5]
+    return line, (1,) * x.ndim, np.zeros((2,) * n)
+
+
+def neville(xa, ya, x):
+    n = len(xa)
+    c = [0.0] * n
+    d = [0.0] * n
+    for i in range(n):
+        c[i] = ya[i]
+        d[i] = ya[i]
+    for m in range(1, n):
+        for i in range(n - m):
+            w = (c[i + 1] - d[i]) / (xa[i] - xa[i + m])
+            d[i] = (xa[i + m] - x) * w
+            c[i] = (xa[i] - x) * w
+    return c, d
+
+
+def fft(x):
+    x = np.asarray(x, dtype=complex)
+    n = x.shape[0]
+    if n <= 1:
+        return x
+    if n % 2 > 0:
+        raise ValueError("the size of x must be a power of 2")
+    even, odd = fft(x[::2]), fft(x[1::2])
+    factor = np.exp(-2j * np.pi * np.arange(n // 2) / n)
+    return np.concatenate([even + factor * odd, even - factor * odd])
+
+
+def doolittle(a):
+    n = len(a)
+    lower = [[0.0] * n for i in range(n)]
+    upper = [[0.0] * n for i in range(n)]
+    for j in range(n):
+        lower[j][j] = 1.0
+        for i in range(j + 1):
+            upper[i][j] = a[i][j] - sum(upper[k][j] * lower[i][k] for k in range(i))
+        for i in range(j, n):
+            s = sum(upper[k][j] * lower[i][k] for k in range(j))
+            lower[i][j] = (a[i][j] - s) / upper[j][j]
+    return np.array(lower), np.array(upper)
+
+
+def arrays_of_numbers(x):
+    return np.array([0.0, x[0]]), np.array([1, x[0], x[1]]), np.stack([x[1], 0.0]), np.array([True, x[0]])
+
+
+def as_many_as_it_says(x):
+    return np.zeros(int(x)).size * x
+
+
+_SMALL = np.array([0.5, 1.25, 2.0, 3.5])
+_SQUARE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -1.0], [0.5, -1.0, 5.0]])
+CASES = [
+    (repeated_items, (_SMALL, 2)),
+    (neville, (_SMALL, np.sin(_SMALL), 1.5)),
+    (fft, (np.arange(8.0),)),
+    (doolittle, (_SQUARE.astype(np.float32),)),
+    (arrays_of_numbers, (_SMALL.astype(np.float32),)),
+    (arrays_of_numbers, (np.arange(3, dtype=np.uint8),)),
+    (as_many_as_it_says, (2.5,)),
+]
