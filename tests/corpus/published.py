@@ -59,6 +59,59 @@ def as_many_as_it_says(x):
     return np.zeros(int(x)).size * x
 
 
+def handed_out_of_two_loops(p, step):
+    p = p.copy()
+    for _ in range(5):
+        for k in range(4):
+            p[k % 2] += step
+            if step > 1 + k:
+                return p
+        step = step + 1
+    return p * step
+
+
+def marquardt(x, y, p, damping):
+    p = np.array(p, dtype=float)
+    r = y - p[0] * np.exp(-p[1] * x)
+    cost = r @ r
+    for _ in range(8):
+        e = np.exp(-p[1] * x)
+        J = np.column_stack([e, -p[0] * x * e])
+        H, g = J.T @ J, J.T @ r
+        refused = True
+        while refused:
+            dp = np.linalg.solve(H + damping * np.diag(np.diag(H)), g)
+            r_new = y - (p[0] + dp[0]) * np.exp(-(p[1] + dp[1]) * x)
+            if r_new @ r_new < cost:
+                p += dp
+                damping *= 0.3
+                refused = False
+            else:
+                damping *= 2
+                if damping > 1e6:
+                    return p, cost
+        r, cost = r_new, r_new @ r_new
+    return p, cost
+
+
+class Cell:
+    def __init__(self):
+        self.state = self.before = np.zeros(2)
+
+
+def chained(x, width, height):
+    cell = Cell()
+    cell.state = cell.before = x + 1.0
+    x[0] = cell.state[1] = last = x[2] * 2.0
+    position = np.stack([x, x[::-1]], axis=1) + (width, height)
+    position += (0.5, 0.25)
+    position %= (width, height)
+    flat = position * 2.0
+    flat.shape = position.size
+    a, b = pair = position[0], flat[1]
+    return cell.before, last, position, flat, a * b, pair, (1.0, 2.0) * position[:2, 0], position > (1, 2)
+
+
 _SMALL = np.array([0.5, 1.25, 2.0, 3.5])
 _SQUARE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -1.0], [0.5, -1.0, 5.0]])
 CASES = [
@@ -69,4 +122,8 @@ CASES = [
     (arrays_of_numbers, (_SMALL.astype(np.float32),)),
     (arrays_of_numbers, (np.arange(3, dtype=np.uint8),)),
     (as_many_as_it_says, (2.5,)),
+    (handed_out_of_two_loops, (_SMALL[:2], 0.5)),
+    (handed_out_of_two_loops, (_SMALL[:2], 9.0)),
+    (marquardt, (_SMALL, 3 * np.exp(-0.7 * _SMALL) + 0.01, (1.0, 0.5), 0.01)),
+    (chained, (_SMALL, 3, 2)),
 ]

@@ -19,6 +19,7 @@ from ..staging.session import session
 from ..values.layout import is_contiguous
 from ..values.staged_values import Number, StagedArray
 from ..values.views import Reshape
+from ..values.views import view as seen_through
 from .call import call_value
 from .places import At
 
@@ -231,7 +232,15 @@ METHODS: dict[str, Callable] = {
 
 
 def store_attribute(target: StagedArray, name: str, value: Any) -> None:
-    """`x.real = ...`, `x.flat = ...`."""
+    """`x.real = ...`, `x.flat = ...`, `x.shape = ...`."""
+    if name == "shape" and target.box.origin is None and len(session().regions) == 1:
+        seen = call_value(np.reshape, (target, value), {})
+        if seen.box is not target.box and not target.chain:  # all of an array of our own
+            seen = seen_through(target, Reshape(seen.type.dims))
+        if seen.box is not target.box:
+            raise AttributeError("incompatible shape for in-place modification: use `.reshape()` instead")
+        target.chain, target.type, target._cache = seen.chain, seen.type, (None, None, None)
+        return
     if name == "flat":
         flat = Flat(target)
         if value is not flat and not isinstance(value, Flat):  # `x.flat[...] op= v` has stored already
@@ -244,5 +253,5 @@ def store_attribute(target: StagedArray, name: str, value: Any) -> None:
         return
     raise session().dtype_error(
         f"assignment to the attribute {name!r} of an array is not supported",
-        remedy="use x.reshape(...) for another shape",
+        remedy="use x = x.reshape(...) for another shape",
     )

@@ -230,7 +230,7 @@ def ufunc(function: np.ufunc, values: Sequence[Any]) -> Any:
 def binary(symbol: str, left: Any, right: Any) -> Any:
     """`left symbol right`."""
     for value in (left, right):
-        if not isinstance(value, (Staged, bool, int, float, complex, np.generic, np.ndarray, list)):
+        if not isinstance(value, (Staged, bool, int, float, complex, np.generic, np.ndarray, list, tuple)):
             if symbol in ("==", "!="):
                 return symbol == "!="
             return NotImplemented
@@ -266,7 +266,7 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
 
 def _is_sequence_operation(symbol: str, items: Any, number: Any) -> bool:
     """A list and a staged scalar where NumPy has no part: `[0.0] * n` repeats the list, in Python."""
-    if not isinstance(items, list) or not isinstance(number, Number):
+    if not isinstance(items, (list, tuple)) or not isinstance(number, Number):
         return False
     if symbol == "*" and number.dtype.kind not in "iub":
         name = number.python.__name__ if number.python else f"numpy.{number.dtype}"

@@ -8,15 +8,28 @@ In: a function body with any jumps. Out: one `return` at the end, `while` loops 
         total += x                      if x > 3: stopped = True
                                         else: total += x
                                         if stopped: break
+
+A `return` in a loop of names that the loop does not rebind (but for `p += d`) hands them out after the loop:
+nothing happens in between, and the result need not be carried beside the array that it is.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 import gast
 
-from .scopes import COMPREHENSIONS, FUNCTIONS, Liveness, Names, closed_over
+from .scopes import (
+    COMPREHENSIONS,
+    FUNCTIONS,
+    Liveness,
+    Names,
+    bound_names,
+    closed_over,
+    declared_anywhere,
+    own_nodes,
+)
 from .templates import constant, expression, statements
 
 JUMPS = (gast.Return, gast.Break, gast.Continue)
@@ -28,9 +41,19 @@ class _Loop:
     skipped: str
 
 
-def lower_jumps(body: list, names: Names) -> list:
+def lower_jumps(body: list, names: Names, params: Iterable[str] = ()) -> list:
     """One function body without jumps but its last `return`."""
-    return _Jumps(names).function(body)
+    return _Jumps(names, params).function(body)
+
+
+def _rebound(loop: gast.AST) -> set[str]:
+    """The names that a loop binds by anything but `name op= value`, in functions inside it as well."""
+    updated = {id(n.target) for n in gast.walk(loop) if isinstance(n, gast.AugAssign)}
+    found = {n.name for n in gast.walk(loop) if isinstance(getattr(n, "name", None), str)}
+    return found | {
+        n.id for n in gast.walk(loop)
+        if isinstance(n, gast.Name) and not isinstance(n.ctx, gast.Load) and id(n) not in updated
+    }
 
 
 def _contains(nodes: list, kinds: tuple) -> bool:
@@ -78,10 +101,13 @@ def none_of(flags: list[str], at: gast.AST) -> gast.expr:
 
 
 class _Jumps:
-    def __init__(self, names: Names):
-        self.names = names
+    def __init__(self, names: Names, params: Iterable[str]):
+        self.names, self.own = names, set(params)
         self.returned = self.result = ""
         self.flags: set[str] = set()
+        self.kept: set[str] = set()  # names that the outermost loop around here leaves bound to what they are
+        self.alone = False  # whether that loop has a single `return`
+        self.later: list[tuple[str, gast.expr]] = []  # what is handed out after the loops, each with its flag
 
     def flag(self, base: str) -> str:
         made = self.names.fresh(base)
@@ -97,6 +123,10 @@ class _Jumps:
             lowered, _ = self.block(body[:-1] if tail else body, None)
             return self.without_dead_flags(lowered, tail) + tail
         values = any(isinstance(n, gast.Return) and n.value is not None for s in body for n in gast.walk(s))
+        if not any(isinstance(n, gast.Try) and n.finalbody for s in body for n in gast.walk(s)):
+            self.own = self.own | set(bound_names(body)) - declared_anywhere(body)
+        else:
+            self.own = set()
         self.returned = self.flag("returned")
         self.result = self.names.fresh("result") if values else ""
         falls_through = not _ends(body)
@@ -113,6 +143,8 @@ class _Jumps:
         for position, node in enumerate(body):
             rest = body[position + 1 :]
             if isinstance(node, gast.Return):
+                if self.result and loop is not None and (later := self.handed_out_later(node)):
+                    return out + later, [self.returned]
                 if self.result:
                     value = node.value or constant(None, node)
                     out += statements(f"{self.result} = value", node, value=value)
@@ -136,6 +168,12 @@ class _Jumps:
                 made, flags = [node], _union(first, second)
             elif isinstance(node, (gast.For, gast.While)):
                 made, flags, rest = self.loop(node, rest, loop)
+                if loop is None:
+                    for flag, value in self.later:
+                        if flag != self.returned:
+                            out += statements(f"{flag} = False", node)
+                        made += statements(f"if {flag}: {self.result} = value", value, value=value)
+                    self.later = []
                 out += made
                 tail, more = self.block(rest, loop)
                 return out + self.guarded(tail, flags, node), _union(flags, more)
@@ -149,6 +187,29 @@ class _Jumps:
                 tail, more = self.block(rest, loop)
                 return out + self.guarded(tail, flags, node), _union(flags, more)
         return out, []
+
+    def handed_out_later(self, node: gast.Return) -> list | None:
+        """What a `return` becomes if a name of its value is kept by the loops around it; else None."""
+        whole = node.value
+        if whole is None:
+            return None
+        parts = list(whole.elts) if isinstance(whole, gast.Tuple) else [whole]
+        if not any(isinstance(p, gast.Name) and p.id in self.kept for p in parts):
+            return None
+        out: list = []
+        for k, part in enumerate(parts):
+            if isinstance(part, gast.Starred):
+                return None
+            if not (isinstance(part, gast.Constant) or isinstance(part, gast.Name) and part.id in self.kept):
+                held = self.names.fresh("part")
+                out += statements(f"{held} = value", node, value=part)
+                parts[k] = expression(held, part)
+        if isinstance(whole, gast.Tuple):
+            whole.elts = parts
+        flag = self.returned if self.alone else self.flag("returned")
+        self.later.append((flag, whole))
+        set_flags = f"{flag} = True" if self.alone else f"{flag} = True\n{self.returned} = True"
+        return out + statements(set_flags, node)
 
     def guarded(self, tail: list, flags: list[str], at: gast.AST) -> list:
         if not tail or not flags:
@@ -178,6 +239,9 @@ class _Jumps:
         breaks, skips = _contains(node.body, (gast.Break,)), _contains(node.body, (gast.Continue,))
         loop = _Loop(self.flag("stopped") if breaks else "", self.flag("skipped") if skips else "")
         forever = _forever(node)
+        if outer is None:
+            self.kept = self.own - _rebound(node)
+            self.alone = sum(isinstance(n, gast.Return) for n in own_nodes(node)) == 1
         node.body, flags = self.block(node.body, loop)
         if skips:
             node.body = statements(f"{loop.skipped} = False", node.body[0]) + node.body

@@ -32,7 +32,7 @@ import gast
 from .expressions import has_walrus, simplify
 from .jumps import lower_jumps
 from .matches import lower_matches
-from .parsing import Source, find_source
+from .parsing import Source, argument_names, find_source
 from .refusals import refusals, refuse_together
 from .scopes import Names, all_names
 from .templates import copy_of, statements, text_of
@@ -87,7 +87,7 @@ def normalise(node: gast.FunctionDef, names: Names) -> gast.FunctionDef:
     ]:
         if arg is not None:
             arg.annotation = None
-    lowered = lower_jumps(node.body, names)
+    lowered = lower_jumps(node.body, names, argument_names(node.args))
     node.body = simplify(lowered, names) or statements("pass", node)
     for inner in _nested(node.body):
         normalise(inner, names)

@@ -38,7 +38,9 @@ class _Fill(gast.NodeTransformer):
         if isinstance(value, str):
             node.id = value
             return node
-        return node if value is None else value
+        # what is assigned to may be a name that is spelled like the hole for the value
+        stored = isinstance(node.ctx, gast.Store) and not isinstance(getattr(value, "ctx", None), gast.Store)
+        return node if value is None or stored else value
 
     def visit_FunctionDef(self, node: gast.FunctionDef) -> Any:
         if isinstance(self.holes.get(node.name), str):
