@@ -136,6 +136,19 @@ cdef object build_output(NodePlan* node, Plan* plan, Frame* frame):
     return (<object>node.unflatten)(<object>node.value, tuple(values))
 
 
+cdef int store_attributes(Plan* plan, Frame* frame) except -1:
+    """Give the attributes that the program changes their new values."""
+    cdef Py_ssize_t index
+    cdef PyObject* owner
+    values = [build_output(&plan.store[index].value, plan, frame) for index in range(plan.stores)]
+    for index in range(plan.stores):
+        owner = fetch(&plan.store[index].source, NULL, frame)
+        if owner == NULL:
+            raise AttributeError(f"the object is gone whose attribute {<object>plan.store[index].name} changes")
+        PyObject_GenericSetAttr(<object>owner, <object>plan.store[index].name, values[index])
+    return 0
+
+
 cdef int fail(int status, Call* call, object raise_site, str name) except -1:
     """Turn what the program returned into the exception that it stands for."""
     cdef mp_ctx* c = &call.context
@@ -182,6 +195,8 @@ cdef object run(CompiledEntry entry, Frame* frame):
         context_close(&call)
     if plan.writes:
         write_back(plan, frame)
+    if plan.stores:
+        store_attributes(plan, frame)
     if entry.finish is not None:
         return entry.finish(tuple([<object>frame.objects[plan.parameter_node[index]] for index in range(plan.parameters)]),
                             tuple([result_object(plan, frame, index) for index in range(plan.results)]))

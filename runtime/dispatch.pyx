@@ -14,7 +14,7 @@ from cpython.exc cimport PyErr_CheckSignals
 from cpython.float cimport PyFloat_CheckExact
 from cpython.list cimport PyList_CheckExact, PyList_GET_SIZE
 from cpython.long cimport PyLong_CheckExact
-from cpython.object cimport PyObject, PyTypeObject
+from cpython.object cimport PyObject, PyObject_GenericSetAttr, PyTypeObject
 from cpython.pycapsule cimport PyCapsule_GetName, PyCapsule_GetPointer
 from cpython.ref cimport Py_DECREF, Py_INCREF, Py_XDECREF
 from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_SIZE, PyTuple_New, PyTuple_SET_ITEM

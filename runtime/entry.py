@@ -229,6 +229,15 @@ class CallbackSite:
 
 
 @dataclass(frozen=True, eq=False)
+class Store:
+    """After the call attribute `name` of the object at `source` becomes `value`, whatever its class does on
+    stores. All values are made before the first is stored."""
+    source: Source
+    name: str
+    value: Output
+
+
+@dataclass(frozen=True, eq=False)
 class Entry:
     """A compiled program and the calls that it serves."""
     address: int
@@ -238,6 +247,7 @@ class Entry:
     results: tuple[Fresh | RunTime, ...] = ()      # the buffers after the parameters
     output: Output = Constant(None)
     writes: tuple[Write, ...] = ()
+    stores: tuple[Store, ...] = ()
     guards: tuple[Guard, ...] = ()
     comparisons: tuple[Compare, ...] = ()
     # The least value that a symbol may have; 2 where absent, because sizes 0 and 1 are special to NumPy.

@@ -86,16 +86,22 @@ cdef struct WritePlan:
     bint in_place
     bint contiguous
 
+cdef struct StorePlan:
+    SourcePlan source
+    PyObject* name
+    NodePlan value
+
 cdef struct Plan:
     mp_entry address
     Py_ssize_t arity                         # positional parameters
-    Py_ssize_t roots, guards, compares, results, writes, parameters, symbols, sames
+    Py_ssize_t roots, guards, compares, results, writes, stores, parameters, symbols, sames
     Py_ssize_t nodes, slots, held, sizes     # sizes of a frame's arrays
     RootPlan* root
     GuardPlan* guard
     ComparePlan* compare
     ResultPlan* result
     WritePlan* write
+    StorePlan* store
     int* same                                # pairs of node numbers
     int* parameter_node                      # node number of each parameter
     NodePlan output
@@ -171,6 +177,7 @@ cdef class Compiler:
         for index, leaf in enumerate(entry.parameters):
             plan.parameter_node[<Py_ssize_t>index] = self.number_of(leaf, "a parameter")
         self.compile_results(entry)
+        self.compile_stores(entry)
         if entry.finish is None:
             self.compile_node(entry.output, &plan.output, True)
         self.program(entry.work, &plan.work)
@@ -255,6 +262,20 @@ cdef class Compiler:
                 result.form = FORM_ARRAY
             if write.in_place:
                 result.written_from, result.buffer = plan.write[index].number, self.parameters[id(write.leaf)]
+        return 0
+
+    cdef int compile_stores(self, object entry) except -1:
+        cdef Py_ssize_t index
+        plan = self.plan
+        plan.stores = len(entry.stores)
+        plan.store = <StorePlan*>self.memory.take(plan.stores * sizeof(StorePlan))
+        for index in range(plan.stores):
+            store = entry.stores[index]
+            self.source(store.source, &plan.store[index].source)
+            if plan.store[index].source.kind == SOURCE_POSITION:
+                raise ValueError(f"{entry.name} stores into an argument")
+            plan.store[index].name = self.memory.own(sys.intern(store.name))
+            self.compile_node(store.value, &plan.store[index].value, True)
         return 0
 
     cdef int number_of(self, object tree, str role) except -2:

@@ -7,6 +7,7 @@ and how the dispatcher reads it. Example, for `def f(x): return W @ x`:
 """
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Sequence
 from typing import Any
 
@@ -30,7 +31,10 @@ def captures_fit(program: Program) -> bool:
             value = read_capture(capture)
         except (KeyError, AttributeError, ValueError, IndexError, TypeError):
             return False
-        if getattr(value, "dtype", None) != param.type.dtype or np.shape(value) != param.type.dims:
+        if isinstance(capture, sources.NumberSource):
+            if not capture.fits(value):
+                return False
+        elif getattr(value, "dtype", None) != param.type.dtype or np.shape(value) != param.type.dims:
             return False
     return True
 
@@ -39,10 +43,23 @@ def guards_hold(guards: Sequence[Any], sizes: Any = None) -> bool:
     return all(guard.holds() for guard in guards)
 
 
+def changed_numbers(guards: Sequence[Any]) -> set[Any]:
+    """Keys of the sources that held a number, and hold another one now."""
+    found = set()
+    for guard in guards:
+        if guard.kind == "value" and sources.is_number(guard.expected) and not guard.holds():
+            with contextlib.suppress(KeyError, AttributeError, ValueError, IndexError, TypeError):
+                if sources.is_number(guard.source.read()):
+                    found.add(guard.source.key())
+    return found
+
+
 def broken_guard(guards: Sequence[Any], sizes: Any = None) -> str:
     """Which captured value is not what it was."""
     for guard in guards:
         if not guard.holds():
+            if guard.kind == "presence":
+                return f"{guard.source} is {'not there' if guard.expected else 'there'} now"
             if guard.kind == "value":
                 try:
                     return f"{guard.source} changed from {guard.expected!r} to {guard.source.read()!r}"
@@ -51,11 +68,13 @@ def broken_guard(guards: Sequence[Any], sizes: Any = None) -> str:
             return (
                 f"{guard.source} is another {'object' if guard.kind == 'object' else 'structure'} than before"
             )
-    return "a captured array has another shape or dtype"
+    return "a captured array or number has another type"
 
 
 def entry_source(source: Any) -> Any:
     """Where the dispatcher reads a captured value."""
+    if isinstance(source, sources.NumberSource):
+        source = source.place
     steps: list[tuple[str, Any]] = []
     while isinstance(source, (sources.ItemSource, sources.AttributeSource)):
         if isinstance(source, sources.ItemSource):
@@ -79,11 +98,16 @@ def entry_source(source: Any) -> Any:
 
 def capture_roots(program: Program, function: Function) -> list[tuple[Any, abi.Leaf]]:
     """(source, leaf) for each capture."""
-    out = []
+    out: list[tuple[Any, abi.Leaf]] = []
     for capture, param in zip(program.captures, function.params):
-        value = read_capture(capture)
-        leaf: abi.Leaf = abi.ArrayLeaf(param.type.dtype, param.type.dims) if isinstance(value, np.ndarray) \
-            else abi.ScalarLeaf(param.type.dtype)
+        python = capture.python if isinstance(capture, sources.NumberSource) else None
+        leaf: abi.Leaf
+        if python is not None:
+            leaf = abi.NumberLeaf(python)
+        elif isinstance(read_capture(capture), np.ndarray):
+            leaf = abi.ArrayLeaf(param.type.dtype, param.type.dims)
+        else:
+            leaf = abi.ScalarLeaf(param.type.dtype)
         out.append((entry_source(capture), leaf))
     return out
 
@@ -94,6 +118,12 @@ def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[ab
     for guard in guards:
         if guard.kind == "object":
             out.append(abi.Guard(entry_source(guard.source), guard.expected, "is"))
+        elif guard.kind == "presence":
+            out.append(abi.Guard(abi.Getter(guard.source.is_there), guard.expected, "equal"))
+        elif guard.kind == "items":
+            out.append(abi.Guard(abi.Getter(_items_reader(guard.source)), guard.expected, "equal"))
+        elif guard.kind == "contents":
+            out.append(abi.Guard(abi.Getter(_contents_reader(guard.source)), guard.expected, "equal"))
         elif guard.kind == "structure":
             out.append(abi.Guard(abi.Getter(_structure_reader(guard.source)), guard.expected, "equal"))
         else:
@@ -101,9 +131,17 @@ def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[ab
     return tuple(out), ()
 
 
+def _contents_reader(source: Any) -> Any:
+    return lambda: frozenset(source.read())
+
+
+def _items_reader(source: Any) -> Any:
+    return lambda: tuple(source.read())
+
+
 def _structure_reader(source: Any) -> Any:
     return lambda: sources.structure(source.read())
 
 
-__all__ = ["read_capture", "captures_fit", "guards_hold", "broken_guard", "entry_source", "capture_roots",
-           "entry_guards"]
+__all__ = ["read_capture", "captures_fit", "changed_numbers", "guards_hold", "broken_guard", "entry_source",
+           "capture_roots", "entry_guards"]

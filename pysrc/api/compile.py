@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ..astpasses.frontend.values.sources import Source
 from ..core.dims import symbols
 from ..core.types import type_symbols
 from ..pipeline import finished, native
@@ -26,10 +27,11 @@ from ..source import SourceError
 from ..tree_util import PyTreeDef
 from . import memory as memory
 from .arguments import Call, Spec, take_apart
-from .captures import capture_roots, entry_guards
+from .captures import capture_roots, entry_guards, entry_source
 from .entry import callbacks_of, leaf_of, output_of, result_of, site_table, tree_of, work_of
 from .execute import finish
 from .program import Captured, Fixed, Program, Same, Slot, caller_span
+from .staging import slot_of
 
 if TYPE_CHECKING:
     from .jit import Jit
@@ -104,7 +106,7 @@ class Compiled:
 
     def entry_for_call(self, jit: Jit, structure: PyTreeDef, specs: Sequence[Spec]) -> abi.Entry | None:
         """Serves the user's calls directly; None for a program that writes to containers it is given."""
-        if any(write.kind not in ("argument", "capture") for write in self.program.writes):
+        if not all(map(_is_direct, self.program.writes)):
             return None
         args, kwargs = structure.children()
         leaves = iter(self.leaf_entries)
@@ -136,6 +138,7 @@ class Compiled:
                 in_place=w.index in self.in_place,
             )
             for w in self.program.writes
+            if w.kind != "attribute"
         )
         return abi.Entry(
             roots=tuple(roots),
@@ -143,6 +146,7 @@ class Compiled:
             output=output,
             guards=guards,
             writes=writes,
+            stores=tuple(self._store(w, parameters) for w in self.program.writes if w.kind == "attribute"),
             same=tuple(
                 (self.leaf_entries[k], self.leaf_entries[j]) for k, j in memory.pairs(self.program)
             ),
@@ -152,6 +156,10 @@ class Compiled:
 
     def _argument(self, which: int | str, structure: PyTreeDef, leaves: Iterator[Any], jit: Jit) -> Any:
         return next(leaves) if which in jit.static else tree_of(structure, leaves)
+
+    def _store(self, write: Any, captures: Sequence[Any]) -> abi.Store:
+        value = output_of(write.tree, iter([self._slot(slot_of(o), captures) for o in write.outputs]))
+        return abi.Store(entry_source(write.target), write.key, value)
 
     def _slot(self, slot: Any, captures: Sequence[Any]) -> Any:
         if isinstance(slot, Slot):
@@ -180,6 +188,13 @@ def compile_program(program: Program, specs: Sequence[Spec], name: str,
     symbols = list(getattr(emitted, "sizes", None) or symbols)
     return Compiled(program, function, library, emitted.sites, tuple(symbols), list(specs), name,
                     "abi_blas.h" in emitted.text, dict(emitted.in_place), least or {})
+
+
+def _is_direct(write: Any) -> bool:
+    """Whether the dispatcher can do a store: into an array, or an attribute of an object that it finds."""
+    if write.kind == "attribute":
+        return isinstance(write.target, Source)
+    return write.kind in ("argument", "capture")
 
 
 def _symbols_of(dim: Any) -> frozenset[str]:

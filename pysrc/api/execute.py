@@ -17,14 +17,14 @@ from typing import Any
 
 import numpy as np
 
-from ..astpasses.frontend.staging.under_way import sizes_at_least
+from ..astpasses.frontend.staging.under_way import numbers_change, sizes_at_least
 from ..core.dims import Dim, DimLike, substitute
 from ..pipeline import finished, numpy_text, recording
 from ..runtime.errors import placed
 from ..source import SourceError
 from . import memory as memory
 from .arguments import Call, Dims, Form, Spec, generalise
-from .captures import broken_guard, captures_fit, guards_hold, read_capture
+from .captures import broken_guard, captures_fit, changed_numbers, guards_hold, read_capture
 from .program import Fixed, Program, Same, Slot, leaf_labels
 
 log = logging.getLogger("metaphrase")
@@ -41,10 +41,13 @@ class Specialisation:
     extra: dict[str, Any] = field(default_factory=dict)
     least: dict[str, int] = field(default_factory=dict)
 
+    def serves_sizes(self, call: Call) -> bool:
+        return match_dims(self.dims, call.dims, self.least) is not None
+
     def fits(self, call: Call) -> bool:
         """Whether a call of the same key has these dims, the values that staging used, and unchanged
         captures."""
-        return (match_dims(self.dims, call.dims, self.least) is not None and pinned_fit(self.program, call)
+        return (self.serves_sizes(call) and pinned_fit(self.program, call)
                 and memory.fits(self.program, call)
                 and captures_fit(self.program) and guards_hold(self.program.guards))
 
@@ -107,6 +110,8 @@ class Memo:
         self.table: dict[tuple, list[Specialisation]] = {}
         self.sized: dict[tuple, str] = {}      # keys of calls whose program depends on the sizes, and why
         self.lock = threading.RLock()
+        self.changing: set[Any] = set()        # captured numbers that changed: they are arguments since
+        self.constant: set[Any] = set()        # those of which staging needs the value
         self.hits = self.misses = 0
         _memos.add(self)
 
@@ -128,13 +133,17 @@ class Memo:
         dims: tuple[Dims, ...] = call.dims
         if rows and call.key not in self.sized:
             dims = generalise(rows[0].dims, dims)  # type: ignore[arg-type]
-            if any(row.dims == dims for row in rows) or any(
-                not isinstance(d, int) for ds in call.dims for d in ds
-            ):
+            tried = any(row.dims == dims and not row.serves_sizes(call) for row in rows)
+            if tried or any(not isinstance(d, int) for ds in call.dims for d in ds):
                 dims = call.dims
         reason = self.reason(call, rows)
-        with recording(self.name) as record:
+        changed = set().union(*(changed_numbers(row.program.guards) for row in rows)) - self.changing
+        if changed:
+            reason += "; it is read at each call from now on"
+            self.changing |= changed
+        with recording(self.name) as record, numbers_change(self.changing - self.constant):
             made = self._made(call, dims, rows)
+        self.constant |= self.changing & {g.source.key() for g in made.program.guards if g.kind == "value"}
         rows.insert(0, made)
         log.info("%s: %s (%s)", self.name, reason, record.report())
         return made

@@ -50,6 +50,10 @@ class Store:
     slots: tuple[Any, ...]
 
 
+class Text(str):
+    """What reads a captured value, where that is no constant of the module: `self.t`."""
+
+
 def python_source(function: Function, name: str, arguments: Sequence[Argument], captures: Sequence[Any],
                   out: PyTreeDef, slots: Sequence[Slot | Fixed | KeyPath],
                   stores: Sequence[Store] = ()) -> str:
@@ -58,7 +62,10 @@ def python_source(function: Function, name: str, arguments: Sequence[Argument], 
     if not stores and _is_flat(arguments, captures, out, slots, len(function.results)):
         return numpy_text(function, name)
     module = _Module()
-    constants = [module.constant(p.name, v) for p, v in zip(function.params, captures)]
+    constants = [
+        str(v) if isinstance(v, Text) else module.constant(p.name, v)
+        for p, v in zip(function.params, captures)
+    ]
     inputs: dict[int, str] = {}
     for argument in arguments:
         for path, leaf in zip(_paths(argument), argument.leaves):

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..astpasses.frontend.staging.stage import stage as stage_function
-from ..astpasses.frontend.staging.staged import Output, Staged
+from ..astpasses.frontend.staging.staged import Output, Staged, Write
 from ..core.dims import DimLike
 from ..core.types import NAMES, Array
 from ..pipeline import run
@@ -89,13 +89,12 @@ def program_of_staged(staged: Staged, structure: PyTreeDef, specs: Sequence[Spec
         else:
             leaves.append(Fixed(fixed[k], staged.reasons.get(k)))
         k += width
-    writes = [
-        replace(w, target=number[w.target]) if w.kind == "argument" else w for w in staged.writes
-    ]
-    slots = [_slot(output, number) for output in staged.outputs]
+    writes = [_numbered(write, number) for write in staged.writes]
+    slots = [slot_of(output, number) for output in staged.outputs]
     forms = ["scalar"] * len(staged.function.results)
+    stored = [o for write in staged.writes for o in write.outputs]
     for output, result in (
-        (o, staged.function.results[o.index]) for o in staged.outputs if o.kind == "result"
+        (o, staged.function.results[o.index]) for o in (*staged.outputs, *stored) if o.kind == "result"
     ):
         if output.python is not None:
             forms[output.index] = "python"
@@ -105,6 +104,14 @@ def program_of_staged(staged: Staged, structure: PyTreeDef, specs: Sequence[Spec
                    tuple(forms), staged.guards, tuple(writes), name, staged, defined)
 
 
+def _numbered(write: Write, number: dict[int, int]) -> Write:
+    """A store whose leaves are numbered as the Program numbers them."""
+    if write.kind == "argument":
+        return replace(write, target=number[write.target])
+    outputs = [replace(o, index=number[o.index]) if o.kind == "argument" else o for o in write.outputs]
+    return replace(write, outputs=tuple(outputs))
+
+
 def _width(spec: Spec) -> int:
     if spec.form is not Form.STATIC:
         return 1
@@ -112,11 +119,12 @@ def _width(spec: Spec) -> int:
     return len(tree_leaves(spec.value))
 
 
-def _slot(output: Output, number: dict[int, int]) -> Any:
+def slot_of(output: Output, number: dict[int, int] | None = None) -> Any:
+    """A leaf of the front end's output as one of the Program's."""
     if output.kind == "result":
         return Slot(output.index)
     if output.kind == "argument":
-        return Same(number[output.index])
+        return Same(output.index if number is None else number[output.index])
     if output.kind == "capture":
         return Captured(output.index)
     return Fixed(output.value)

@@ -17,6 +17,13 @@ from ..astpasses.emit.numpy_source_spellings import array_text
 from ..astpasses.frontend.rewrite.convert import control_stage
 from ..astpasses.frontend.rewrite.normal import normal
 from ..astpasses.frontend.staging.under_way import sizes_at_least
+from ..astpasses.frontend.values.sources import (
+    AttributeSource,
+    ItemSource,
+    NumberSource,
+    ObjectSource,
+    Source,
+)
 from ..core.dims import symbols
 from ..pipeline import BY_NAME, cython, finished, loops, run
 from ..source import SourceError
@@ -24,7 +31,7 @@ from ..tree_util import PyTreeDef, flatten_one_level, kind_of, tree_structure
 from .arguments import take_apart
 from .captures import read_capture
 from .program import Fixed, Program, Same, Slot
-from .source import Argument, Store, path_text, python_source
+from .source import Argument, Store, Text, path_text, python_source
 from .transforms import Transformed, program_of
 
 
@@ -92,8 +99,10 @@ def numpy_module(fun: Any, program: Program) -> str:
     for name, structure in [*zip(names, args.children()), *zip(keywords, kwargs.children())]:
         taken = [next(leaves) for _ in range(structure.num_leaves)]
         arguments.append(Argument(name, structure, tuple(taken)))
-    captures = [read_capture(c) for c in program.captures]
     paths = _leaf_paths(arguments)
+    captures = [
+        _capture_text(c, program, paths) if isinstance(c, Source) else c for c in program.captures
+    ]
 
     def slot_of(slot: Any) -> Any:
         if isinstance(slot, (Slot, Fixed)):
@@ -115,19 +124,46 @@ def _store(write: Any, program: Program, paths: list[tuple], names: list[str]) -
         path = paths[write.target] if write.kind == "argument" \
             else (program.function.params[write.target].name,)
         return Store(f"{path_text(path)}[...] = {{}}", path[0], tree_structure(0), (Slot(write.index),))
-    where, key, *rest = write.target                # args or kwargs, which of them, and on into it
-    root = names[key.idx] if where.idx == 0 else key.key
-    text = path_text((root, *rest)).replace("{", "{{").replace("}", "}}")
+    if isinstance(write.target, Source):
+        root, text = _place_of(write.target, program, paths)
+    else:
+        where, key, *rest = write.target            # args or kwargs, which of them, and on into it
+        root = names[key.idx] if where.idx == 0 else key.key
+        text = path_text((root, *rest))
+    text = text.replace("{", "{{").replace("}", "}}")
     slots = tuple(
         Slot(o.index) if o.kind == "result" else Fixed(o.value) if o.kind == "static"
         else paths[o.index] if o.kind == "argument" else (_Name(program.function.params[o.index].name),)
         for o in write.outputs
     )
+    if write.kind == "attribute":
+        return Store(f"{text}.{write.key} = {{}}", root, write.tree, slots)
     if write.kind == "item":
         return Store(f"{text}[{write.key!r}] = {{}}", root, write.tree, slots)
     if (write.tree.node_data() or (None,))[0] is list:
         return Store(f"{text}[:] = {{}}", root, write.tree, slots)
     return Store(f"{text}.clear(); {text}.update({{}})", root, write.tree, slots)
+
+
+def _place_of(source: Source, program: Program, paths: list[tuple]) -> tuple[str, str]:
+    """The name that an object is found by, and how; in a comment where it is no argument."""
+    steps = ""
+    while isinstance(source, (AttributeSource, ItemSource)):
+        steps = (f".{source.name}" if isinstance(source, AttributeSource) else f"[{source.index!r}]") + steps
+        source = source.parent
+    for leaf, path in zip(program.leaves, paths):
+        if isinstance(leaf, Fixed) and isinstance(source, ObjectSource) and leaf.value is source.value:
+            return path[0], path_text(path) + steps
+    return str(source), f"# {source}{steps}"
+
+
+def _capture_text(source: Source, program: Program, paths: list[tuple]) -> Any:
+    """What was captured: where it stands in an argument, or its value now."""
+    text = _place_of(getattr(source, "place", source), program, paths)[1]
+    if not text.startswith("#"):
+        return Text(text)
+    value = read_capture(source)
+    return Text(repr(value)) if isinstance(source, NumberSource) else value
 
 
 class _Name(str):

@@ -27,6 +27,7 @@ from ..flow.iteration import Ranged, staged_range
 from ..operators.arithmetic import SPELLED, WEAK, dim_of, elementwise
 from ..operators.protocols import call_written, steps, written
 from ..operators.python_numbers import to_integer
+from ..staging.captured import guard_presence, guard_structure
 from ..staging.literals import elements, load_attribute
 from ..staging.session import session
 from ..values.staged_values import Number, Staged, StagedArray
@@ -214,9 +215,13 @@ def len_(x: Any) -> Any:
     method = written(x, "__len__")
     if method is not None:
         return call_written(method, x)
-    if not hasattr(type(x), "__next__"):
-        elements(session(), x)
+    guard_structure(session(), x)
     return len(x)
+
+
+@handles(vars)
+def vars_(x: Any) -> Any:
+    return load_attribute(session(), x, "__dict__")
 
 
 @handles(range)
@@ -462,15 +467,25 @@ def getattr_(target: Any, name: str, *default: Any) -> Any:
 
 @handles(setattr)
 def setattr_(target: Any, name: str, value: Any) -> None:
+    from ..operators.protocols import store_attribute
+
+    store_attribute(session(), value, target, name)
+
+
+@handles(object.__setattr__)
+def own_setattr(target: Any, name: str, value: Any) -> None:
+    """A store past what the class does on stores."""
     from ..staging.journal import AttributeLocation
 
     session().journal.note(AttributeLocation(target, name))
-    setattr(target, name, value)
+    object.__setattr__(target, name, value)
 
 
 @handles(hasattr)
 def hasattr_(target: Any, name: str) -> bool:
-    return hasattr(target, name)
+    found = hasattr(target, name)
+    guard_presence(session(), target, name, found)
+    return found
 
 
 @handles(callable)

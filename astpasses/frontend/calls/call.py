@@ -23,11 +23,12 @@ from metaphrase.source import SourceError, Span, UnsupportedError
 from ..flow.gathering import expand_inside, gathered, is_gathered, make_plain, refuse_read
 from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
+from ..staging.captured import guard_structure, known, make_attributes_known
 from ..staging.journal import StructureLocation
 from ..staging.literals import elements, load_attribute, load_item, source_of
 from ..staging.session import LIBRARY, Session, session
 from ..staging.signals import NeedConcrete, Refusal, TrialOver
-from ..values.sources import CellSource, GlobalSource, Guard, structure
+from ..values.sources import CellSource, GlobalSource, Guard
 from ..values.staged_values import Maybe, Poison, Staged
 
 TABLE: dict[Any, Callable] = {}
@@ -62,6 +63,7 @@ _CHANGES = {
 DEEPEST = 64
 HALVINGS = 8  # a recursion that tests sizes at each level needs the sizes themselves: see it early
 _READ_AS_LISTS = (len, bool, isinstance, type, id, enumerate, zip, iter, list, tuple)  # know gathered lists
+_WRITTEN = (types.FunctionType, types.MethodType)
 _context_manager = contextlib.contextmanager(lambda: iter(()))
 _UNSTEADY = {"random", "_random", "time", "datetime", "secrets", "uuid"}
 
@@ -112,6 +114,10 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
 
         args = tuple(map(settled, args))
     handler = _handler(function)
+    if here.roots and function not in _READ_AS_LISTS and (
+        handler is not None or not isinstance(function, (*_WRITTEN, functools.partial, type))
+    ):
+        args, keywords = _known(here, args, keywords)
     if handler is not None:
         return handler(*args, **keywords)
     if hasattr(type(function), "__metaphrase_stage__"):
@@ -198,6 +204,10 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
     ):
         if function.__code__.co_filename == "<string>":
             here.unsourced.add(function.__code__)
+        args, keywords = _known(here, args, keywords)
+        if module in ("copy", "dataclasses"):
+            for arg in args:
+                make_attributes_known(here, arg)
         expand_inside(here, [*args, *keywords.values()])
         if here.in_region() and module.split(".")[0] in ("logging", "warnings"):
             raise UnsupportedError(
@@ -206,7 +216,8 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
                 code="no-translation",
                 remedy="print, or say it outside of the translated function",
             )
-        return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
+        made = function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
+        return here.born(made) if module in ("copy", "dataclasses") else made
     if module.split(".")[0] in ("numpy", "scipy") and not module.startswith("metaphrase"):
         return _call_other(here, function, args, keywords)
     try:
@@ -317,7 +328,14 @@ def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
         made = here.born(object.__new__(cls))
         _call_function(here, init, (made, *args), keywords)
         return made
+    if cls not in _READ_AS_LISTS:
+        args, keywords = _known(here, args, keywords)
     return here.born(cls(*args, **keywords) if _keeps(cls) else cls(*map(_hosted, args), **keywords))
+
+
+def _known(here: Session, args: tuple, keywords: dict) -> tuple[tuple, dict]:
+    """Arguments for code that is not converted: it sees no captured value that is not made known."""
+    return tuple(known(here, a) for a in args), {k: known(here, v) for k, v in keywords.items()}
 
 
 def _call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
@@ -371,6 +389,8 @@ def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple
         return ufunc_method(owner, name, args, keywords)
     if isinstance(owner, (*_CHANGES, np.ndarray)):
         return call_method(owner, name, args, keywords)
+    if name == "__setattr__" and function.__objclass__ is object:
+        return call_value(object.__setattr__, (owner, *args), keywords)
     kind = type(owner)
     if kind is np.ufunc and name == "at" and args and isinstance(args[0], (Staged, np.ndarray)):
         from .written import update_at
@@ -426,7 +446,7 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
             if name == "format":
                 return formatted(target, args, keywords)
             return joined_by(target, elements(here, args[0]))
-        return getattr(target, name)(*args, **keywords)
+        return getattr(known(here, target), name)(*args, **keywords)
     if type(target).__module__ == "numpy" and isinstance(target, np.generic):
         return getattr(target, name)(*args, **keywords)
     return call_value(load_attribute(here, target, name), args, keywords)
@@ -436,7 +456,7 @@ def _container_method(here: Session, target: Any, name: str, args: tuple, keywor
     """Reading methods of containers: what they give out is made known."""
     source = source_of(here, target) if id(target) in here.roots else None
     if source is not None and name in ("items", "values", "keys", "get", "copy"):
-        here.guards.setdefault(("structure", source.key()), Guard(source, "structure", structure(target)))
+        guard_structure(here, target)
         if name == "items":
             return [(k, load_item(here, target, k)) for k in target]
         if name == "values":
@@ -447,7 +467,7 @@ def _container_method(here: Session, target: Any, name: str, args: tuple, keywor
             return here.born({k: load_item(here, target, k) for k in target})
         if name == "copy" and isinstance(target, list):
             return here.born([load_item(here, target, k) for k in range(len(target))])
-    made = getattr(target, name)(*args, **keywords)
+    made = getattr(known(here, target), name)(*args, **keywords)
     return here.born(made) if name == "copy" else made
 
 

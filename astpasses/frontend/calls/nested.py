@@ -16,7 +16,7 @@ from metaphrase.core.types import Array
 from metaphrase.ops.regions import call
 
 from ..staging.session import Session
-from ..values.sources import Source
+from ..values.sources import NumberSource, Source
 from ..values.staged_values import Number, Staged
 
 
@@ -31,7 +31,11 @@ def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) 
     leaves = tree_util.tree_leaves((args, keywords))
     operands = []
     for capture in found.captures:
-        if isinstance(capture, Source):
+        if isinstance(capture, NumberSource):
+            from ..staging.numbers import hidden_number
+
+            capture = hidden_number(here, capture)
+        elif isinstance(capture, Source):
             from ..staging.literals import capture_array
 
             capture = capture_array(here, capture.read(), capture)

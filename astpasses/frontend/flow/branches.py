@@ -26,6 +26,7 @@ from metaphrase.source import UnsupportedError, exception_name, made_exception
 
 from ..calls.text import Text, message_parts, shown
 from ..rewrite.plain import Undefined
+from ..staging.captured import guard_structure
 from ..staging.closing import close, free_variables
 from ..staging.journal import BoxLocation, Location, StructureLocation
 from ..staging.knowledge import assuming, narrowed, relate_both
@@ -43,6 +44,7 @@ def _answered(value: Any) -> Any:
         refuse_read(session(), value)
         return gathered_length(session(), value) != 0 if is_gathered(value) else value
     if type(value).__module__ == "builtins" or isinstance(value, Staged):
+        guard_structure(session(), value)
         return value
     from ..operators.protocols import call_written, written
 

@@ -68,7 +68,16 @@ def container(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
     if kind is None:
         return None
     children, metadata = kind.flatten(value)
-    return kind, list(children), metadata
+    return kind, _known(value, kind, list(children)), metadata
+
+
+def _known(value: Any, kind: tree_util.Kind, children: list) -> list:
+    """What was there before the call is taken apart as the stager gives it out."""
+    from ..staging.captured import known_children
+    from ..staging.session import current_session
+
+    here = current_session()
+    return children if here is None else known_children(here, value, kind, children)
 
 
 @functools.cache
@@ -108,7 +117,7 @@ def parts(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
         return None
     kind = _object_kind(cls)  # type: ignore[arg-type]
     children, names = kind.flatten(value)
-    return kind, children, names
+    return kind, _known(value, kind, children), names
 
 
 def describe(value: Any) -> str:

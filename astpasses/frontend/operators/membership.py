@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..staging.captured import guard_structure
 from ..staging.literals import elements
 from ..staging.session import Session
 from ..values.staged_values import Number, Staged, StagedArray
@@ -24,8 +25,10 @@ def contains(stager: Any, here: Session, value: Any, container: Any) -> Any:
     method = protocols.written(container, "__contains__")
     if method is not None:
         return stager.not_(stager.not_(protocols.call_written(method, container, value)))
-    if type(container) is list:
+    if type(container) in (list, tuple):
         container = elements(here, container)
+    else:
+        guard_structure(here, container)
     if isinstance(container, (tuple, list)) and (
         isinstance(value, Staged) or any(isinstance(c, Staged) for c in container)
     ):

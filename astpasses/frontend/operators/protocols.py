@@ -20,6 +20,7 @@ from metaphrase.source import UnsupportedError
 
 from ..flow.gathering import refuse_read
 from ..rewrite.plain import OPERATORS
+from ..staging.captured import known
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised, StagerSignal
 from ..values.staged_values import Number, Staged, StagedArray
@@ -65,9 +66,11 @@ def operate(symbol: str, left: Any, right: Any) -> Any:
     """`left symbol right`."""
     if type(left) in _KNOWN and type(right) in _KNOWN:
         return OPERATORS[symbol](left, right)
+    here = session()
     for value in (left, right):
         if type(value) is list:
-            refuse_read(session(), value)
+            refuse_read(here, value)
+    left, right = known(here, left), known(here, right)
     forward, backward = _DUNDERS[symbol]
     mine, theirs = written(left, forward), written(right, backward)
     if mine is None and theirs is None:
@@ -261,6 +264,28 @@ def set_attribute(target: Any, name: str, value: Any) -> bool:
     if method is not None:
         call_written(method, target, name, value)
     return method is not None
+
+
+def store_attribute(here: Session, value: Any, target: Any, name: str) -> None:
+    """`target.name = value`."""
+    if isinstance(target, StagedArray) and name in ("real", "imag", "flat", "shape", "T"):
+        from ..calls.methods import store_attribute as store_part
+
+        store_part(target, name, value)
+        return
+    if isinstance(target, (type, types.ModuleType)) and not here.is_fresh(target, 0):
+        kind = "class" if isinstance(target, type) else "module"
+        raise UnsupportedError(
+            f"the function changes attribute {name!r} of the {kind} {target.__name__}",
+            here.span(),
+            code="outer-write",
+            remedy="keep it in an object or array that is passed in, or return the new value",
+        )
+    if not set_attribute(target, name, value):
+        from ..staging.journal import AttributeLocation
+
+        here.journal.note(AttributeLocation(target, name))
+        setattr(target, name, value)
 
 
 def _found_in(kind: type, name: str) -> Any:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import builtins
 import inspect
 import os
+import sys
 import threading
 import types
 from dataclasses import dataclass
@@ -37,6 +38,12 @@ class Converted:
     name: str
 
 
+def is_library(module: str) -> bool:
+    """Whether a module is Python's, NumPy's or ours."""
+    top = module.partition(".")[0]
+    return top in ("numpy", "scipy", "metaphrase") or top in sys.stdlib_module_names and top != "__main__"
+
+
 class Outer:
     """The names a function takes from outside: its closure cells, then globals, then builtins."""
 
@@ -57,10 +64,12 @@ class Outer:
         return builtins.__dict__[name]
 
     def is_module(self, name: str) -> bool:
+        """Whether it is a library's module: its attributes never change. Those of users' modules may."""
         try:
-            return isinstance(self.value(name), types.ModuleType)
+            value = self.value(name)
         except KeyError:
             return False
+        return isinstance(value, types.ModuleType) and is_library(value.__name__)
 
     def plain(self, name: str) -> bool:
         """Functions, classes and modules are read as they are; data is captured."""

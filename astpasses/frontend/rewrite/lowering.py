@@ -98,6 +98,9 @@ class Lowering(gast.NodeTransformer):
                 node.args = [gast.copy_location(gast.ListComp(only.elt, only.generators), only)]
         args = [self.visit(a) for a in node.args]
         keywords = [self.visit(k) for k in node.keywords]
+        for keyword in keywords:
+            if keyword.arg is None:
+                keyword.value = self.call("mapping", keyword.value, keyword.value)
         if isinstance(node.func, gast.Attribute) and not self.module_path(node.func):
             target = self.visit(node.func.value)
             return self.call(
@@ -199,9 +202,14 @@ class Lowering(gast.NodeTransformer):
 
     def visit_Dict(self, node: gast.Dict) -> gast.AST:
         self.generic_visit(node)
+        node.values = [
+            v if key is not None else self.call("mapping", v, v) for key, v in zip(node.keys, node.values)
+        ]
         return self.call("fresh", node, node)
 
-    visit_Set = visit_Dict
+    def visit_Set(self, node: gast.Set) -> gast.AST:
+        self.generic_visit(node)
+        return self.call("fresh", node, node)
 
     def visit_Lambda(self, node: gast.Lambda) -> gast.AST:
         node.args.defaults = [self.visit(d) for d in node.args.defaults]

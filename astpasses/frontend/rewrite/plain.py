@@ -89,6 +89,9 @@ class PlainStager:
     def fresh(self, value: Any) -> Any:
         return value
 
+    def mapping(self, value: Any) -> Any:
+        return value
+
     def iterate(self, value: Any) -> Any:
         return value
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import abc
 import types
+from collections import Counter
 from collections.abc import Callable, Hashable
 from typing import Any
 
@@ -32,6 +33,10 @@ class Location(abc.ABC):
     @abc.abstractmethod
     def read(self) -> Any:
         """What is there, or MISSING."""
+
+    def stored(self) -> Any:
+        """What `write` must put there to undo a store."""
+        return self.read()
 
     @abc.abstractmethod
     def write(self, value: Any) -> None:
@@ -94,6 +99,13 @@ class AttributeLocation(Location):
     def read(self) -> Any:
         return getattr(self.owner, self.name, MISSING)
 
+    def stored(self) -> Any:
+        own = getattr(self.owner, "__dict__", None)
+        if own is None or self.name in own or isinstance(self.owner, type):
+            return self.read()
+        described = getattr(type(self.owner), self.name, None)
+        return self.read() if hasattr(type(described), "__set__") else MISSING
+
     def write(self, value: Any) -> None:
         plain = type if isinstance(self.owner, type) else object  # past what the user's class does on stores
         if value is MISSING:
@@ -155,8 +167,9 @@ class StructureLocation(Location):
 class Journal:
     """Notes of (location, what was there before), in order."""
 
-    def __init__(self, place: Callable[[], Any]) -> None:
-        self.place = place
+    def __init__(self, place: Callable[[], Any], before: Callable[[Location], None]) -> None:
+        self.place, self.before = place, before
+        self.places: Counter[Hashable] = Counter()
         self.notes: list[tuple[Location, Any]] = []
         self.shared = Shared()
 
@@ -165,7 +178,10 @@ class Journal:
             self.shared.refuse(location.owner, self.place(), "it is written to")
         if location.span is None and not isinstance(location, BoxLocation):
             location.span = self.place()
-        self.notes.append((location, location.read()))
+        if not location.internal:
+            self.before(location)
+        self.notes.append((location, location.stored()))
+        self.places[location.key()] += 1
 
     def mark(self) -> int:
         return len(self.notes)
@@ -175,6 +191,10 @@ class Journal:
         while len(self.notes) > mark:
             location, old = self.notes.pop()
             location.write(old)
+            key = location.key()
+            self.places[key] -= 1
+            if not self.places[key]:
+                del self.places[key]
 
     def since(self, mark: int) -> list[Location]:
         """The places written since `mark`, each once, in the order of their first writing."""

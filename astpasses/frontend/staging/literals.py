@@ -6,6 +6,8 @@ staged.
 
 from __future__ import annotations
 
+import enum
+import functools
 import types
 from typing import Any
 
@@ -16,7 +18,7 @@ from metaphrase.core.types import Array, CoreTypeError, dtype_name
 
 from ..calls.text import Text
 from ..flow.gathering import all_known, expanded, gathered, is_gathered, item_of, refuse_read
-from ..rewrite.convert import Outer
+from ..rewrite.convert import Outer, is_library
 from ..rewrite.plain import Undefined
 from ..values.sources import (
     AttributeSource,
@@ -26,13 +28,17 @@ from ..values.sources import (
     ItemSource,
     ObjectSource,
     Source,
-    structure,
 )
 from ..values.staged_values import Box, Maybe, Number, Poison, Staged, StagedArray
+from .captured import guard_presence, guard_structure, make_attributes_known
+from .journal import AttributeLocation
+from .numbers import changing_number
 from .session import Session
 from .signals import TrialOver
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
+_DATA = (*_IMMUTABLE, np.ndarray, list, dict, set, tuple)
+_FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, functools.partial)
 
 
 def lift_outer(here: Session, outer: Outer, value: Any, name: str) -> Any:
@@ -51,12 +57,17 @@ def lift(here: Session, value: Any, source: Source) -> Any:
     if isinstance(value, np.ndarray):
         return capture_array(here, value, source)
     if isinstance(value, _IMMUTABLE):
+        number = changing_number(here, value, source)
+        if number is not None:
+            return number
         here.guards.setdefault(source.key(), Guard(source, "value", value))
     elif isinstance(value, (types.FunctionType, type, types.ModuleType, types.BuiltinFunctionType)):
         if not isinstance(value, types.ModuleType):
             here.guards.setdefault(source.key(), Guard(source, "object", value))
     elif not isinstance(value, Staged) and not here.is_fresh(value, 0):
         here.roots.setdefault(id(value), (source, value))
+        if isinstance(value, (set, frozenset)):
+            here.guards.setdefault(source.key(), Guard(source, "contents", frozenset(value)))
         if not isinstance(value, (list, dict, set, tuple)):
             here.guards.setdefault(source.key(), Guard(source, "object", value))
     return value
@@ -90,9 +101,26 @@ def source_of(here: Session, value: Any) -> Source | None:
         return found[0]
     if here.is_fresh(value, 0) or isinstance(value, (Staged, types.ModuleType, type)):
         return None
-    if hasattr(value, "__dict__") and not callable(value):
+    if isinstance(value, _FUNCTIONS) or type(value).__module__.split(".")[0] == "metaphrase":
+        return None
+    if id(value) in here.given or hasattr(value, "__dict__") and not callable(value):
         return ObjectSource(value, type(value).__name__.lower())
     return None
+
+
+def _stands(target: Any, name: str, value: Any) -> bool:
+    """Whether an attribute is data that stands in an object, its class or a module, and may change there."""
+    if isinstance(target, types.ModuleType):
+        return not is_library(target.__name__) and not isinstance(value, types.ModuleType)
+    if name in getattr(target, "__dict__", ()) and not isinstance(target, type):
+        return True
+    if isinstance(target, tuple) and name in getattr(target, "_fields", ()):
+        return True
+    kind = target if isinstance(target, type) else type(target)
+    if isinstance(kind, enum.EnumMeta) or is_library(kind.__module__):
+        return False
+    found = next((base.__dict__[name] for base in kind.__mro__ if name in base.__dict__), None)
+    return isinstance(found, types.MemberDescriptorType) or found is value and isinstance(value, _DATA)
 
 
 def load_attribute(here: Session, target: Any, name: str) -> Any:
@@ -105,14 +133,23 @@ def load_attribute(here: Session, target: Any, name: str) -> Any:
         found, value = attribute(here, target, name)
         if found:
             return value
-    value = getattr(target, name)
-    if isinstance(target, (Staged, types.ModuleType, type)) or isinstance(value, Staged):
+    if name == "__dict__":
+        make_attributes_known(here, target)
+    try:
+        value = getattr(target, name)
+    except AttributeError:
+        guard_presence(here, target, name, False)
+        raise
+    if isinstance(target, Staged) or isinstance(value, Staged):
         return value
-    source = source_of(here, target)
+    if isinstance(target, (types.ModuleType, type)):
+        source: Source | None = ObjectSource(target, target.__name__)
+    else:
+        source = source_of(here, target)
     if (
         source is None
-        or name not in getattr(target, "__dict__", ())
-        and not hasattr(type(target), "__slots__")
+        or not _stands(target, name, value)
+        or here.is_written(AttributeLocation(target, name).key())
     ):
         return here.lift(value) if isinstance(value, np.ndarray) else value
     return lift(here, value, AttributeSource(source, name))
@@ -145,7 +182,11 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
         found = _number_of_many(here, container, index)
         if found is not None:
             return found
-    value = container[index]
+    try:
+        value = container[index]
+    except LookupError:
+        guard_structure(here, container)
+        raise
     if isinstance(container, StagedArray) or isinstance(value, Staged):
         return value
     found = here.roots.get(id(container))
@@ -190,8 +231,7 @@ def elements(here: Session, container: Any) -> Any:
     found = here.roots.get(id(container))
     if found is None or not isinstance(container, (list, tuple, dict, set)):
         return container
-    source = found[0]
-    here.guards.setdefault(("structure", source.key()), Guard(source, "structure", structure(container)))
+    guard_structure(here, container)
     if isinstance(container, (list, tuple)):
         return [load_item(here, container, k) for k in range(len(container))]
     return list(container)

@@ -8,7 +8,6 @@ on NumPy.
 from __future__ import annotations
 
 import operator
-import types
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -27,7 +26,8 @@ from ..operators.membership import contains
 from ..rewrite.convert import Outer
 from ..rewrite.plain import INPLACE, OPERATORS, UNARY, PlainStager, Undefined
 from ..values.staged_values import Maybe, Number, Poison, StagedArray
-from .journal import AttributeLocation, CellLocation, ItemLocation, StructureLocation
+from .captured import known
+from .journal import CellLocation, ItemLocation, StructureLocation
 from .knowledge import is_there, narrowed, relate_not
 from .literals import elements, lift_outer
 from .session import current_session, session
@@ -100,6 +100,10 @@ class StagedStager(PlainStager):
     def fresh(self, value: Any) -> Any:
         here = current_session()
         return value if here is None else here.born(value)
+
+    def mapping(self, value: Any) -> Any:
+        here = current_session()
+        return value if here is None else known(here, settled(value))
 
     def iterate(self, value: Any) -> Any:
         here = current_session()
@@ -252,23 +256,9 @@ class StagedStager(PlainStager):
     def store_attribute(self, value: Any, target: Any, name: str) -> None:
         here = current_session()
         if here is not None:
-            if isinstance(target, StagedArray) and name in ("real", "imag", "flat", "shape", "T"):
-                from ..calls.methods import store_attribute
-
-                store_attribute(target, name, value)
-                return
-            if isinstance(target, (type, types.ModuleType)) and not here.is_fresh(target, 0):
-                kind = "class" if isinstance(target, type) else "module"
-                raise UnsupportedError(
-                    f"the function changes attribute {name!r} of the {kind} {target.__name__}",
-                    here.span(),
-                    code="outer-write",
-                    remedy="keep it in an object or array that is passed in, or return the new value",
-                )
-            if protocols.set_attribute(target, name, value):
-                return
-            here.journal.note(AttributeLocation(target, name))
-        setattr(target, name, value)
+            protocols.store_attribute(here, value, target, name)
+        else:
+            setattr(target, name, value)
 
     def store_cell(self, value: Any, setter: Callable[[Any], None]) -> None:
         here = current_session()

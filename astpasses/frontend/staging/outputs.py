@@ -19,6 +19,7 @@ from ..flow.gathering import expanded, is_gathered
 from ..flow.joins import parts
 from ..values.sources import ObjectSource, Source
 from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
+from .captured import known
 from .journal import AttributeLocation, BoxLocation, CellLocation, ItemLocation, StructureLocation
 from .session import Session
 from .staged import Output, Write
@@ -54,7 +55,7 @@ class Collector:
     def take_apart(self, result: Any) -> tuple[list, tree_util.PyTreeDef]:
         """The leaves and the structure of a result; an object that the call made is part of the structure."""
         leaves, tree = tree_util.tree_flatten(
-            result, is_leaf=lambda v: isinstance(v, (Maybe, Poison)) or is_gathered(v)
+            known(self.here, result), is_leaf=lambda v: isinstance(v, (Maybe, Poison)) or is_gathered(v)
         )
         objects = [self.take_object_apart(leaf) for leaf in leaves]
         if all(part is None for part in objects):

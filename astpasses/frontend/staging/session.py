@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +30,7 @@ from metaphrase.source import DTypeError, ShapeError, SourceError, Span, Unsuppo
 
 from ..rewrite.convert import hints_of, is_converted
 from ..values.staged_values import Box, Number, StagedArray
-from .journal import Journal
+from .journal import Journal, Location
 from .signals import Refusal
 from .under_way import current_session, least_size, sessions
 
@@ -57,6 +57,8 @@ class Decisions:
     solutions: dict[tuple, Any] = field(default_factory=dict)
     provenance: set[tuple] = field(default_factory=set)
     rolled: set[tuple] = field(default_factory=set)
+    changing: set[Any] = field(default_factory=set)  # sources whose numbers the function itself changes
+    constant: set[Any] = field(default_factory=set)  # sources whose numbers staging needs as they are
 
 
 class Region:
@@ -75,7 +77,8 @@ class Session:
     """See the head of this file."""
 
     def __init__(self, name: str, decisions: Decisions):
-        self.decisions, self.journal, self.facts = decisions, Journal(self.span), Facts()
+        self.decisions, self.facts = decisions, Facts()
+        self.journal = Journal(self.span, self.before_write)
         self.regions = [Region(name, 0)]
         self.captures: dict[Any, tuple[Any, Var]] = {}
         self.boxes: dict[Any, Any] = {}
@@ -99,6 +102,7 @@ class Session:
         self.argument_sizes: set[str] = set()
         self.assumed_contiguous: set[int] = set()
         self.given: dict[int, Any] = {}
+        self.replaced: list[tuple[Location, Any]] = []  # places that hold staged values until the end
 
     # --- the stack of sessions and regions ---
 
@@ -109,7 +113,20 @@ class Session:
 
     def __exit__(self, *exc: object) -> None:
         self.regions[0].builder.__exit__()
+        while self.replaced:
+            location, old = self.replaced.pop()
+            location.write(old)
         assert sessions().pop() is self
+
+    def before_write(self, location: Location) -> None:
+        """What stood in a place before its first write is made known: see numbers.py."""
+        from .numbers import before_write
+
+        before_write(self, location)
+
+    def is_written(self, key: Hashable) -> bool:
+        """Whether a place holds what a staging under way has put there."""
+        return any(key in here.journal.places for here in sessions())
 
     @property
     def region(self) -> Region:

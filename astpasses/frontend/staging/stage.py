@@ -13,7 +13,9 @@ Where staging turns out to need the value of a number, that argument is pinned t
 
 from __future__ import annotations
 
+import functools
 import inspect
+import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
@@ -29,6 +31,7 @@ from ..calls import tables  # noqa: F401  (registers the handlers)
 from ..calls.call import call_value
 from ..flow.branches import emit_raise, raises_later
 from ..operators.arithmetic import WEAK
+from ..values.sources import NumberSource
 from ..values.staged_values import Box, Number, StagedArray
 from .closing import close
 from .outputs import Collector
@@ -49,10 +52,14 @@ def stage(
     """Stage a call of `function`. `static`: positions and names of arguments that are taken as they are."""
     decisions = Decisions()
     for _ in range(_RESTARTS):
+        attempt = _Staging(function, tuple(args), dict(kwargs or {}), frozenset(static), decisions)
         try:
-            return _Staging(function, tuple(args), dict(kwargs or {}), frozenset(static), decisions).run()
+            return attempt.run()
         except Restart:
             continue
+        except Exception as error:
+            if not attempt.without_numbers(error):
+                raise
     raise UnsupportedError(
         "staging does not settle: too many arguments are needed as Python values",
         code="restarts",
@@ -70,6 +77,8 @@ class _Staging:
         self.decisions = decisions
         self.here = Session(_name(function), decisions)
         self.leaves, self.in_tree = tree_util.tree_flatten((args, kwargs))
+        for thing in _held_by(function):
+            self.here.given[id(thing)] = thing
         self.dynamic: list[int] = []
         self.fixed: list[tuple[int, Any]] = []
         self.params: list[Var] = []
@@ -228,14 +237,30 @@ class _Staging:
 
     # --- pinning ---
 
+    def numbers(self) -> list[NumberSource]:
+        """The captured numbers that this attempt takes as arguments."""
+        return [source for source, _ in self.here.captures.values() if isinstance(source, NumberSource)]
+
+    def without_numbers(self, error: Exception) -> bool:
+        """After an error: whether there are captured numbers that were not constants, which they are from now
+        on."""
+        found = self.numbers()
+        for source in found:
+            self.decisions.constant.add(source.place.key())
+            problem = str(error).partition("\n")[0]
+            log.info("%s is taken as it is, %r, and the program is translated for each value: %s", source,
+                     source.read(), problem)
+        return bool(found)
+
     def pin(self, need: NeedConcrete) -> BaseException:
         """Restart with the needed numbers pinned and their loops unrolled; or the error when that can't
         help."""
         arguments = {root[1] for root in need.roots if root[0] == "argument"}
+        captured = {root[1] for root in need.roots if root[0] == "captured"}
         loops = {root[1] for root in need.roots if root[0] == "loop"} - set(self.decisions.unrolled)
         known = all(isinstance(self.leaves[k], (int, float, complex)) for k in arguments)
         hopeless = any(root[0] in ("array", "size", "carry") for root in need.roots) or not known
-        if hopeless or not (arguments or loops):
+        if hopeless or not (arguments or captured or loops):
             return UnsupportedError(
                 f"the program needs {need.why} here, which is only known when it runs",
                 need.span,
@@ -247,6 +272,10 @@ class _Staging:
             log.info(
                 "%s: argument leaf %d is pinned to %r: %s is needed", need.span, k, self.leaves[k], need.why
             )
+        for source in self.numbers():
+            if source.place.key() in captured:
+                self.decisions.constant.add(source.place.key())
+                log.info("%s: %s is pinned to %r: %s is needed", need.span, source, source.read(), need.why)
         if len(self.decisions.pinned) > 8:
             log.warning(
                 "%s: %d arguments are pinned to their values; each new value is staged anew",
@@ -256,6 +285,15 @@ class _Staging:
         for site in loops:
             self.decisions.unrolled[site] = need.why
         return Restart()
+
+
+def _held_by(function: Any) -> list[Any]:
+    """The objects that a callable brings along: a method's, a partial's arguments, its own."""
+    if isinstance(function, types.MethodType):
+        return [function.__self__]
+    if isinstance(function, functools.partial):
+        return [*_held_by(function.func), *function.args, *function.keywords.values()]
+    return [] if isinstance(function, types.FunctionType) else [function]
 
 
 def _type_of_leaf(leaf: Any) -> tuple[Array, type | None] | None:

@@ -104,12 +104,18 @@ class Staged:
         leaves = tree_util.tree_leaves((tuple(args), dict(kwargs or {})))
         # Results share memory neither with arguments nor with each other, whatever the program returns.
         values = [np.array(v) if isinstance(v, np.ndarray) else v for v in values]
+        held = self.capture_values() if self.writes else []  # before a store puts something else there
         for write in self.writes:
-            self._replay(write, values, leaves, (tuple(args), dict(kwargs or {})))
-        return self._tree(self.out_tree, self.outputs, values, leaves)
+            self._replay(write, values, leaves, held, (tuple(args), dict(kwargs or {})))
+        return self._tree(self.out_tree, self.outputs, values, leaves, held or self.capture_values())
 
     def _tree(
-        self, tree: Any, outputs: Sequence[Output], values: Sequence[Any], leaves: Sequence[Any]
+        self,
+        tree: Any,
+        outputs: Sequence[Output],
+        values: Sequence[Any],
+        leaves: Sequence[Any],
+        held: Sequence[Any],
     ) -> Any:
         made = []
         for output in outputs:
@@ -121,20 +127,22 @@ class Staged:
             elif output.kind == "argument":
                 made.append(leaves[output.index])
             else:
-                made.append(self.captures[output.index].read())
+                made.append(held[output.index])
         return tree_util.tree_unflatten(tree, made)
 
-    def _replay(self, write: Write, values: Sequence[Any], leaves: Sequence[Any], arguments: Any) -> None:
+    def _replay(
+        self, write: Write, values: Sequence[Any], leaves: Sequence[Any], held: Sequence[Any], arguments: Any
+    ) -> None:
         if write.kind == "argument":
             leaves[write.target][...] = values[write.index]
             return
         if write.kind == "capture":
-            self.captures[write.target].read()[...] = values[write.index]
+            held[write.target][...] = values[write.index]
             return
         container = write.target.read() if isinstance(write.target, Source) else _at(arguments, write.target)
-        new = self._tree(write.tree, write.outputs, values, leaves)
+        new = self._tree(write.tree, write.outputs, values, leaves, held)
         if write.kind == "attribute":
-            setattr(container, write.key, new)
+            object.__setattr__(container, write.key, new)  # past what the user's class does on stores
         elif write.kind == "item":
             container[write.key] = new
         elif isinstance(container, list):

@@ -11,6 +11,10 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
+from metaphrase.core.types import NAMES
+
 
 class Source:
     """Where a value comes from; `key()` is equal for equal places."""
@@ -20,6 +24,14 @@ class Source:
 
     def key(self) -> Hashable:
         return id(self)
+
+    def is_there(self) -> bool:
+        """Whether there is something to read."""
+        try:
+            self.read()
+        except (KeyError, AttributeError, ValueError, IndexError, TypeError):
+            return False
+        return True
 
 
 @dataclass(eq=False)
@@ -103,9 +115,44 @@ class AttributeSource(Source):
 
 
 @dataclass(eq=False)
+class NumberSource(Source):
+    """A number that changes from call to call: a hidden argument. `python`: its Python type, None for a NumPy
+    scalar of `dtype`."""
+
+    place: Source
+    python: type | None
+    dtype: Any
+
+    def read(self) -> Any:
+        return self.place.read()
+
+    def fits(self, value: Any) -> bool:
+        """Whether a value is a number of this type, and one that the program can take."""
+        if self.python is None:
+            return isinstance(value, np.generic) and value.dtype == self.dtype
+        return type(value) is self.python and is_number(value)
+
+    def key(self) -> Hashable:
+        return ("number", self.place.key())
+
+    def __str__(self) -> str:
+        return str(self.place)
+
+
+def is_number(value: Any) -> bool:
+    """A Python or NumPy number that a program can be given: no bool, no int beyond 64 bits."""
+    if type(value) is int:
+        return -(2**63) <= value < 2**63
+    if type(value) in (float, complex):
+        return True
+    return isinstance(value, np.number) and value.dtype in NAMES
+
+
+@dataclass(eq=False)
 class Guard:
     """What staging relied on. `kind`: "value" (an immutable value), "object" (identity), "structure" (type
-    and keys)."""
+    and keys), "contents" (of a set), "items" (of a list or tuple
+    of immutable values)."""
 
     source: Source
     kind: str
@@ -113,6 +160,8 @@ class Guard:
 
     def holds(self) -> bool:
         """Whether it is still so."""
+        if self.kind == "presence":
+            return self.source.is_there() == self.expected
         try:
             now = self.source.read()
         except (KeyError, AttributeError, ValueError, IndexError, TypeError):
@@ -121,14 +170,32 @@ class Guard:
             return now is self.expected
         if self.kind == "structure":
             return structure(now) == self.expected
+        if self.kind == "items":
+            return same_items(now, self.expected)
+        if self.kind == "contents":
+            return isinstance(now, (set, frozenset)) and now == self.expected
         from ..flow.joins import same_static
 
         return same_static(now, self.expected)
 
     def __str__(self) -> str:
         return (
-            f"{self.source} is {self.expected!r}" if self.kind == "value" else f"{self.source} is what it was"
+            f"{self.source} is {self.expected!r}"
+            if self.kind == "value"
+            else f"{self.source} is {'there' if self.expected else 'not there'}"
+            if self.kind == "presence"
+            else f"{self.source} is what it was"
         )
+
+
+def same_items(value: Any, expected: tuple) -> bool:
+    from ..flow.joins import same_static
+
+    return (
+        isinstance(value, (list, tuple))
+        and len(value) == len(expected)
+        and all(map(same_static, value, expected))
+    )
 
 
 def structure(value: Any) -> Any:

@@ -1,0 +1,119 @@
+"""Captured containers that are used as a whole: each of their items is made known first.
+
+In: a list, tuple, dict, set or object that was there before the call, where something takes it apart that the
+stager does not run itself: NumPy, a function of the standard library, an operator, a join, a result. Out: the
+same with every item as the stager gives it out, an array as a hidden argument, a number guarded. Example:
+
+    np.stack(LAYERS)               # LAYERS = [array, array] is a global: two hidden arguments
+    tree.map(np.sin, PARAMETERS)   # a dict of arrays: one for each
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from metaphrase import tree_util
+
+from ..values.sources import AttributeSource, Guard, structure
+from ..values.staged_values import Maybe, Poison, Staged
+from .journal import AttributeLocation
+from .session import Session
+
+_MANY = 64  # so many numbers of a list are guarded as one
+_CONSTANTS = (int, float, complex, str, bytes, bool, type(None))
+_PLAIN = (int, float, complex, str, bytes, bool, type(None), Staged, Maybe, Poison)
+
+
+def known(here: Session, value: Any) -> Any:
+    """A value whose captured parts are all made known; itself where there are none."""
+    if isinstance(value, _PLAIN) or value is None:
+        return value
+    if type(value) in (list, dict) and id(value) not in here.roots:
+        if here.roots:
+            for key, child in enumerate(value) if type(value) is list else list(value.items()):
+                made = known(here, child)
+                if made is not child:
+                    value[key] = made
+        return value
+    if isinstance(value, tuple) and id(value) not in here.roots:
+        children = [known(here, child) for child in value]
+        if all(made is child for made, child in zip(children, value)):
+            return value
+        return type(value)(*children) if hasattr(value, "_fields") else type(value)(children)
+    if id(value) not in here.roots:
+        return value
+    kind = tree_util.kind_of(value)
+    if kind is None:
+        return value
+    done = here.boxes.get(("known", id(value)))
+    if done is not None:
+        return done[0]
+    if type(value) in (list, tuple) and len(value) > _MANY and all(isinstance(v, _CONSTANTS) for v in value):
+        source = here.roots[id(value)][0]
+        here.guards.setdefault(("items", source.key()), Guard(source, "items", tuple(value)))
+        return value
+    children, metadata = kind.flatten(value)
+    made = kind.unflatten(metadata, [known(here, c) for c in known_children(here, value, kind, children)])
+    here.boxes["known", id(value)] = (made, value)
+    if not isinstance(value, tuple):
+        here.roots[id(made)] = here.roots[id(value)]
+        here.boxes["known", id(made)] = (made, made)
+    return made
+
+
+def known_children(here: Session, value: Any, kind: tree_util.Kind, children: Any) -> list:
+    """The children of a captured container, each made known."""
+    from .literals import load_attribute, load_item
+
+    found = here.roots.get(id(value))
+    if found is None or ("known", id(value)) in here.boxes and here.boxes["known", id(value)][0] is value:
+        return list(children)
+    guard_structure(here, value)
+    keys = kind.keys(value, kind.flatten(value)[1])
+    if any(isinstance(key, tree_util.FlattenedIndexKey) for key in keys):
+        make_attributes_known(here, value)
+        return list(kind.flatten(value)[0])
+    return [
+        load_attribute(here, value, key.name)
+        if isinstance(key, tree_util.GetAttrKey)
+        else load_item(here, value, key.key if isinstance(key, tree_util.DictKey) else key.idx)
+        for key in keys
+    ]
+
+
+def guard_structure(here: Session, value: Any) -> None:
+    """The program holds for containers of these keys, or this many items."""
+    found = here.roots.get(id(value))
+    if found is not None and isinstance(value, (list, tuple, dict, set)):
+        source = found[0]
+        here.guards.setdefault(("structure", source.key()), Guard(source, "structure", structure(value)))
+
+
+def guard_presence(here: Session, target: Any, name: str, present: bool) -> None:
+    """The program holds for objects that have this attribute, or don't."""
+    from .literals import source_of
+
+    source = None if isinstance(target, (Staged, type)) else source_of(here, target)
+    if source is not None and not here.is_written(AttributeLocation(target, name).key()):
+        place = AttributeSource(source, name)
+        here.guards.setdefault(("presence", place.key()), Guard(place, "presence", present))
+
+
+def make_attributes_known(here: Session, owner: Any) -> None:
+    """Until the end of the staging an object that is looked into by others holds staged values."""
+    from .literals import lift, source_of
+
+    source = source_of(here, owner)
+    if source is None:
+        return
+    for name, value in list(getattr(owner, "__dict__", {}).items()):
+        location = AttributeLocation(owner, name)
+        if isinstance(value, Staged) or here.is_written(location.key()):
+            continue
+        made = known(here, lift(here, value, AttributeSource(source, name)))
+        if made is not value:
+            here.replaced.append((location, value))
+            location.write(made)
+
+
+__all__ = ["guard_presence", "guard_structure", "known", "known_children", "make_attributes_known"]
