@@ -59,6 +59,13 @@ cdef int allocate_results(Plan* plan, Frame* frame) except -1:
 
 cdef object number(ResultPlan* result, char* data):
     """A rank-0 result: a NumPy scalar or a Python number."""
+    cdef int kind
+    if result.form == FORM_PYTHON:           # what `.item()` gives, several times as fast
+        kind = mp_type_number(result.descr)
+        if kind == cnp.NPY_DOUBLE:
+            return (<double*>data)[0]
+        if kind == cnp.NPY_INT64:
+            return (<int64_t*>data)[0]
     value = PyArray_Scalar(data, result.descr, NULL)
     return value.item() if result.form == FORM_PYTHON else value
 

@@ -75,6 +75,7 @@ cdef extern from *:
     #define mp_array_type (&PyArray_Type)
     #define mp_new_from_descr(t, d, n, dims, strides, data, flags, o) \\
         PyArray_NewFromDescr((t), (PyArray_Descr *)(d), (n), (dims), (strides), (data), (flags), (o))
+    #define mp_type_number(d) (((PyArray_Descr *)(d))->type_num)
     #define mp_equivalent(a, b) PyArray_EquivTypes((PyArray_Descr *)(a), (PyArray_Descr *)(b))
     #define mp_scalar(data, d, base) PyArray_Scalar((data), (PyArray_Descr *)(d), (base))
     static void mp_own_data(PyObject *array) {
@@ -133,6 +134,7 @@ cdef extern from *:
     object PyArray_NewFromDescr "mp_new_from_descr"(PyTypeObject*, PyObject*, int, cnp.npy_intp*, cnp.npy_intp*, void*,
                                                     int, PyObject*)
     bint PyArray_EquivTypes "mp_equivalent"(PyObject*, PyObject*)
+    int mp_type_number(PyObject* descr)
     object PyArray_Scalar "mp_scalar"(void*, PyObject*, PyObject*)
     void mp_own_data(PyObject*)
     void mp_set_vectorcall(object, Py_ssize_t)
