@@ -103,7 +103,8 @@ class Jit(Transformed):
         try:
             bound = self.signature.bind(*args, **kwargs)
         except TypeError as error:
-            raise TypeError(f"{self.__name__}() {error}") from None
+            name = getattr(self.fun, "__name__", self.__name__)
+            raise TypeError(f"{name}() {error}") from None
         if self.dispatcher.parameters is None:
             return bound.args, bound.kwargs
         bound.apply_defaults()

@@ -9,22 +9,9 @@ from __future__ import annotations
 import os
 import types
 
+from ..astpasses.frontend.staging.faults import is_ours, is_users
 from ..core.check import CheckError
 from ..source import SourceError
-
-PACKAGE = __name__.partition(".")[0]
-
-
-LIBRARIES = {f"{PACKAGE}.{name}" for name in ("nn", "random", "lax", "_control", "_special", "tree_util")}
-
-
-def _ours(frame: types.FrameType) -> bool:
-    return frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE
-
-
-def _finds_faults(frame: types.FrameType) -> bool:
-    """Whether an error raised here is the user's: in their code, or in a library that tells them of one."""
-    return not _ours(frame) or frame.f_globals["__name__"] in LIBRARIES
 
 
 class user_frames:
@@ -46,9 +33,8 @@ def shorten(error: BaseException) -> None:
     while trace is not None:
         frames.append(trace)
         trace = trace.tb_next
-    theirs = [t for t in frames if not _ours(t.tb_frame)]
-    at_fault = frames and _finds_faults(frames[-1].tb_frame)
-    if isinstance(error, CheckError) or not (isinstance(error, SourceError) or at_fault):
+    theirs = [t for t in frames if not is_ours(t.tb_frame)]
+    if isinstance(error, CheckError) or not (isinstance(error, SourceError) or is_users(error)):
         return
     chain: types.TracebackType | None = None
     for trace in reversed(theirs):

@@ -20,6 +20,7 @@ from metaphrase.ops.regions import loop as core_loop
 from metaphrase.source import SourceError, Span
 
 from ..staging.closing import close, free_variables
+from ..staging.faults import is_users
 from ..staging.journal import BoxLocation, ItemLocation, Location, StructureLocation
 from ..staging.knowledge import assuming
 from ..staging.session import Region, Session
@@ -100,6 +101,8 @@ def _verdict(error: BaseException, here: Session) -> BaseException:
         error, Exception
     ):
         return error
+    if isinstance(error, (AttributeError, NameError)) and not is_users(error):
+        return error  # a fault of ours: a trial must not hide it
     return TrialOver(f"{type(error).__name__}: {error}", here.span())
 
 
