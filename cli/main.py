@@ -10,6 +10,7 @@ import os
 import sys
 from collections.abc import Sequence
 
+from .. import __version__
 from ..api.types import ArgumentsError
 from ..source import SourceError
 from . import build as build_command
@@ -25,6 +26,7 @@ def parser() -> argparse.ArgumentParser:
     top = argparse.ArgumentParser(
         prog="metaphrase", description="Read, check and build what metaphrase makes of a NumPy program."
     )
+    top.add_argument("--version", action="version", version=f"metaphrase {__version__}")
     commands = top.add_subparsers(dest="command", required=True, metavar="COMMAND")
     for module in COMMANDS:
         module.add(commands)

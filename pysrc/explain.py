@@ -10,19 +10,21 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from .api.arguments import take_apart
+from .api.arguments import take_apart, takes_any_keywords
 from .api.program import Captured, Fixed, Program, Slot, leaf_labels, name_of
 from .api.transforms import parameter_names, program_of
+from .astpasses.frontend.values.sources import Source
 from .astpasses.schedule import nest
 from .astpasses.schedule.explain import copies_in_loops
 from .core.ir import Function
 from .pipeline import cython, finished, loops, recording
+from .tree_util import keystr, tree_flatten_with_path
 
 
 def explain(fun: Any, *args: Any, **kwargs: Any) -> str:
     """The report."""
     jitted = getattr(fun, "jitted", None)
-    call = take_apart(args, kwargs, jitted.static if jitted else ())
+    call = take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
     with recording(name_of(fun)) as record:
         program = program_of(fun, call.structure, call.specs)
         function = finished(program.function)
@@ -31,6 +33,7 @@ def explain(fun: Any, *args: Any, **kwargs: Any) -> str:
     rows = [f"{program.name}"]
     rows += _arguments(program, parameter_names(fun))
     rows += _outputs(program)
+    rows += _stores(program, parameter_names(fun))
     rows += _section(
         "captured", [f"{c}: {p.type}" for c, p in zip(program.captures, program.function.params)]
     )
@@ -58,16 +61,34 @@ def _arguments(program: Program, names: list[str]) -> list[str]:
 
 def _outputs(program: Program) -> list[str]:
     lines = []
-    for slot in program.slots:
+    markers = program.out.unflatten(range(program.out.num_leaves))
+    for (path, _), slot in zip(tree_flatten_with_path(markers)[0], program.slots):
         if isinstance(slot, Slot):
-            lines.append(repr(program.function.results[slot.index].type.plain))
+            text = repr(program.function.results[slot.index].type.plain)
         elif isinstance(slot, Fixed):
-            lines.append(f"{slot.value!r}, fixed")
+            text = f"{slot.value!r}, fixed"
         elif isinstance(slot, Captured):
-            lines.append("a captured array itself")
+            text = "a captured array itself"
         else:
-            lines.append("an argument itself")
+            text = "an argument itself"
+        lines.append(f"{keystr(path)}: {text}" if path else text)
     return _section("output", lines)
+
+
+def _stores(program: Program, names: list[str]) -> list[str]:
+    """What the function changes that outlives the call."""
+    labels = leaf_labels(program.structure, names)
+    lines = []
+    for write in program.writes:
+        if write.kind == "argument":
+            lines.append(labels[write.target])
+        elif write.kind == "capture":
+            lines.append(str(program.captures[write.target]))
+        elif isinstance(write.target, Source):
+            lines.append(f"{write.target}.{write.key}")
+        else:
+            lines.append("a container or object that is given")
+    return _section("stores into", list(dict.fromkeys(lines)))
 
 
 def _operations(function: Function) -> list[str]:

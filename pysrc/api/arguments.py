@@ -9,6 +9,7 @@ others, the dims that changed become symbols, equal where the sizes are equal.
 from __future__ import annotations
 
 import enum
+import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -136,13 +137,16 @@ class Call:
         return [replace(s, dims=next(found)) if s.dynamic else s for s in self.specs]
 
 
-def take_apart(args: tuple, kwargs: dict, static: Sequence[int | str] = ()) -> Call:
-    """`static`: positions and names of arguments that are static whatever they are."""
+def take_apart(
+    args: tuple, kwargs: dict, static: Sequence[int | str] = (), in_order: bool = False
+) -> Call:
+    """`static`: positions and names of arguments that are static whatever they are. `in_order`: whether the
+    order of keyword arguments is part of the call (a function with **kwargs sees it)."""
     given = args, kwargs
     if static:
         args = tuple(_Opaque(a) if k in static else a for k, a in enumerate(args))
         kwargs = {name: _Opaque(a) if name in static else a for name, a in kwargs.items()}
-    leaves, structure = tree_util.tree_flatten((args, dict(sorted(kwargs.items()))))
+    leaves, structure = tree_util.tree_flatten((args, kwargs if in_order else dict(sorted(kwargs.items()))))
     specs = []
     for k, leaf in enumerate(leaves):
         if type(leaf) is _Opaque:
@@ -172,6 +176,15 @@ class _Opaque:
 
     def __init__(self, value: Any):
         self.value = value
+
+
+def takes_any_keywords(function: Any) -> bool:
+    """Whether a function has a parameter like **kwargs."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (TypeError, ValueError):
+        return False
+    return any(p.kind is p.VAR_KEYWORD for p in parameters)
 
 
 _LETTERS = "nmpqrstuvw"

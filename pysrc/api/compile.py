@@ -116,8 +116,14 @@ class Compiled:
             keywords = [
                 self._argument(name, child, leaves, jit) for name, child in zip(names, kwargs.children())
             ]
+            given = list(zip(names, keywords))
+            if jit.in_order:
+                given = [given[names.index(name)] for name in getattr(names, "order", names)]
+            mapping = abi.Dictionary(
+                tuple(name for name, _ in given), tuple(tree for _, tree in given), ordered=jit.in_order
+            )
             roots = [abi.Root(abi.Position(0), abi.Sequence(tuple, tuple(whole))),
-                     abi.Root(abi.Position(1), abi.Dictionary(tuple(names), tuple(keywords)))]
+                     abi.Root(abi.Position(1), mapping)]
         else:
             roots = [abi.Root(abi.Position(k), self._argument(k, child, leaves, jit))
                      for k, child in enumerate(args.children())]
@@ -248,7 +254,8 @@ class CompiledFunction:
         return self.library.text
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        call = take_apart(args, kwargs, self.lowered.jit.static)
+        jit = self.lowered.jit
+        call = take_apart(args, kwargs, jit.static, jit.in_order)
         if call.structure == self.lowered.call.structure and memory.fits(self.lowered.program, call):
             memory.check(self.lowered.program, call)
             with contextlib.suppress(LookupError):

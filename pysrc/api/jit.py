@@ -123,7 +123,7 @@ class Jit(Transformed):
         args, kwargs = self._user_call(bound)
         if under_way():
             return call_inside(self.dispatcher, args, kwargs)
-        call = take_apart(args, kwargs, self.static)
+        call = take_apart(args, kwargs, self.static, self.in_order)
         with user_frames():
             return self._memo.find(call).run(call)
 
@@ -137,7 +137,7 @@ class Jit(Transformed):
 
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
         from .staging import give_back
-        call = take_apart(args, kwargs, self.static)
+        call = take_apart(args, kwargs, self.static, self.in_order)
         return give_back(self._program(call.structure, call.specs))
 
     def _specialise(self, call: Call, specs: list[Spec], least: dict[str, int]) -> Specialisation:
@@ -177,7 +177,7 @@ class Jit(Transformed):
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Translate for arguments like these (arrays, or ShapeDtypeStructs)."""
         from .compile import Lowered
-        call = take_apart(args, kwargs, self.static)
+        call = take_apart(args, kwargs, self.static, self.in_order)
         return Lowered(self, call, self._program(call.structure, call.specs))
 
     def source(self, stage: str = "numpy", *args: Any, **kwargs: Any) -> str:

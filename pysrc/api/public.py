@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar, overload
 
 from ..config import config, disable_jit
 from ..pipeline import STAGES
-from .arguments import take_apart
+from .arguments import take_apart, takes_any_keywords
 from .identity import shared
 from .jit import Jit
 from .tracebacks import user_frames
@@ -144,7 +144,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The output of `fun` with a ShapeDtypeStruct for each array, without computing it. Arguments may be
     structs."""
     from .staging import out_structs
-    call = take_apart(args, kwargs)
+    call = take_apart(args, kwargs, in_order=takes_any_keywords(fun))
     with user_frames():
         return out_structs(program_of(fun, call.structure, call.specs))
 

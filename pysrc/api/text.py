@@ -28,7 +28,7 @@ from ..core.dims import symbols
 from ..pipeline import BY_NAME, cython, finished, loops, run
 from ..source import SourceError
 from ..tree_util import PyTreeDef, flatten_one_level, kind_of, tree_structure
-from .arguments import take_apart
+from .arguments import take_apart, takes_any_keywords
 from .captures import read_capture
 from .program import Fixed, Program, Same, Slot
 from .source import Argument, Store, Text, path_text, python_source
@@ -53,7 +53,7 @@ def source_text(
         return run(stage, module_text, user, lambda f: control_stage(f).text(), _STAGER)
     if program is None:
         jitted = getattr(fun, "jitted", None)
-        call = take_apart(args, kwargs or {}, jitted.static if jitted else ())
+        call = take_apart(args, kwargs or {}, jitted.static if jitted else (), takes_any_keywords(fun))
         names = sorted({n for spec in call.specs for d in spec.dims for n in symbols(d)})
         with sizes_at_least(dict.fromkeys(names, 2)):  # as in jit: 0 and 1 have programs of their own
             program = program_of(fun, call.structure, call.specs)

@@ -18,7 +18,7 @@ from ..core.types import has_tangent
 from ..source import DTypeError, ShapeError, SourceError, Span
 from ..tree_util import PyTreeDef, treedef_tuple
 from . import memory as memory
-from .arguments import Call, Form, Spec, take_apart
+from .arguments import Call, Form, Spec, take_apart, takes_any_keywords
 from .execute import Memo, Specialisation, call_numpy, numpy_specialisation
 from .identity import reduced
 from .program import Fixed, Program, Slot, caller_span, leaf_labels, name_of, under_way, user_span
@@ -56,6 +56,7 @@ class Transformed:
     """A function with a transformation around it."""
 
     kind = "transformed"
+    in_order = False              # whether the order of keyword arguments is seen
 
     def __init__(self, fun: Callable[..., Any], span: Span | None = None):
         if not callable(fun):
@@ -67,13 +68,14 @@ class Transformed:
             )
         functools.update_wrapper(self, fun, updated=())
         self.fun, self.span = fun, span or caller_span()
+        self.in_order = takes_any_keywords(fun)
         self.__name__ = f"{self.kind}_{name_of(fun)}"
         self._memo = Memo(self.__name__, self._specialise, parameter_names(fun))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if under_way():
             return call_inside(self, args, kwargs)
-        call = take_apart(args, kwargs)
+        call = take_apart(args, kwargs, in_order=self.in_order)
         with user_frames():
             return self._memo.find(call).run(call)
 
@@ -99,7 +101,7 @@ class Transformed:
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
         """The hook by which staged code calls a transformed function."""
         from .staging import give_back
-        call = take_apart(args, kwargs)
+        call = take_apart(args, kwargs, in_order=self.in_order)
         return give_back(self._program(call.structure, call.specs))
 
     def _place(self) -> Span | None:

@@ -10,6 +10,7 @@ arrays.
 from __future__ import annotations
 
 import ast
+import operator
 from typing import Any
 
 import numpy as np
@@ -19,12 +20,12 @@ from ..core.types import SHORT, Array
 
 
 class ShapeDtypeStruct:
-    """The shape and dtype of an array, without the array. A dim may be symbolic."""
+    """The shape and dtype of an array, without the array. A dim may be a name, which stands for any size."""
 
     __slots__ = ("shape", "dtype", "weak_type")
 
     def __init__(self, shape: Any, dtype: Any, *, sharding: Any = None, weak_type: bool = False):
-        self.shape = tuple(shape)
+        self.shape = tuple(map(_as_dim, shape))
         self.dtype = np.dtype(dtype)
         self.weak_type = weak_type
 
@@ -60,6 +61,25 @@ class ShapeDtypeStruct:
     @property
     def core_type(self) -> Array:
         return Array(self.dtype, self.shape)
+
+
+def _as_dim(dim: Any) -> Any:
+    """A size given by the user: an int, a name, or an expression of names."""
+    if isinstance(dim, Dim):
+        return dim
+    if isinstance(dim, str):
+        text = f"({dim})"
+        try:
+            return _dim(ast.parse(text, mode="eval").body, dim)
+        except SyntaxError:
+            raise ArgumentsError("a dim is a size, a name, or a sum or product of them", dim) from None
+    try:
+        size = operator.index(dim)
+    except TypeError:
+        raise TypeError(f"a dim of a shape is an int or a name, not {dim!r}") from None
+    if size < 0:
+        raise ValueError(f"negative dimensions are not allowed: {size}")
+    return size
 
 
 def struct_of(type_: Array) -> ShapeDtypeStruct:

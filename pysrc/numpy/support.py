@@ -118,7 +118,6 @@ NOTES = {
     "quantile": "methods that interpolate, and lower, higher, nearest, midpoint",
     "pad": "constant, edge, wrap, reflect, symmetric, empty, maximum, minimum, mean, median",
     "insert": "known places",
-    "delete": "known places",
     "poly": "of zeros",
     "polyfit": "without full and cov",
     "where": "with one argument: nonzero",

@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import metaphrase
 from metaphrase.cli.main import main
 from metaphrase.pipeline import STAGES
 
@@ -137,3 +138,9 @@ def test_the_command_is_installed(file):
         [*arguments, "show", f"{file}:period", "--args", "f64, f64"], capture_output=True, text=True
     )
     assert out.returncode == 0 and "def period(e, M):" in out.stdout
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as ended:
+        main(["--version"])
+    assert ended.value.code == 0 and capsys.readouterr().out == f"metaphrase {metaphrase.__version__}\n"

@@ -46,10 +46,15 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     return tuple(sorted(out))
 
 
-def _shown(dims: list) -> str:
-    """A shape in the words of NumPy's error: -1 is not said in front and is "newaxis" elsewhere."""
+def _shown(dims: list) -> tuple[str, list]:
+    """A shape in the words of NumPy's error: -1 is not said in front and is "newaxis" elsewhere. `{}` stands
+    for sizes that the run will know, the second part; a check shows three beside the array's own."""
     said = list(itertools.dropwhile(lambda d: d == -1, dims))
-    return f"({','.join('newaxis' if d == -1 else str(d) for d in said)}{',' if len(dims) == 1 else ''})"
+    open_ = [d for d in said if not isinstance(d, int)]
+    if len(open_) > 3:
+        return f"of {len(dims)} dims", []
+    texts = ["newaxis" if d == -1 else str(d) if isinstance(d, int) else "{}" for d in said]
+    return f"({','.join(texts)}{',' if len(dims) == 1 else ''})", open_
 
 
 @handles(np.reshape)
@@ -67,16 +72,18 @@ def reshape(
     dims = [-1 if isinstance(d, (int, np.integer)) and d == -1 else here.as_dim(d) for d in given]
     if order == "F":
         return reshape(x.T, tuple(dims[::-1])).T
-    total, shown = product(x.type.dims), _shown(dims)
+    total = product(x.type.dims)
+    shown, open_dims = _shown(dims)
+    message = f"cannot reshape array of size {{}} into shape {shown}"
     if -1 in dims:
         rest = product(d for d in dims if not (isinstance(d, int) and d == -1))
         if not isinstance(rest, int) and not here.facts.less(0, rest):
             some = here.emit(gt, here.dim_atom(rest), here.dim_atom(0))
-            message = f"cannot reshape array of size {{}} into shape {shown}"
-            here.emit(check, some, here.dim_atom(total), exception="ValueError", message=message)
+            values = map(here.dim_atom, (total, *open_dims))
+            here.emit(check, some, *values, exception="ValueError", message=message)
         dims[dims.index(-1)] = floordiv(total, rest) if rest != 0 else 0
-    require_equal(here, total, product(dims), f"cannot reshape array of size {{}} into shape {shown}",
-                  remedy="the numbers of elements must agree", code="reshape")
+    require_equal(here, total, product(dims), message, remedy="the numbers of elements must agree",
+                  code="reshape", values=(total, *open_dims))
     return _reshaped(here, x, tuple(dims), *reshaped(x, tuple(dims)))
 
 

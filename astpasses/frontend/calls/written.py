@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..values.staged_values import StagedArray
-from .call import TABLE, call_value, handles
+from ..values.staged_values import Number, StagedArray
+from .call import TABLE, call_value, handles, has_staged
 from .library_calls import call_library
 
 PROGRAMS: dict[Any, Callable] = {}
@@ -116,6 +116,47 @@ def setxor1d(ar1, ar2, assume_unique=False):
 
 
 # --- sizes ---
+
+
+@handles(np.delete)
+def delete(arr: Any, obj: Any, axis: Any = None) -> Any:
+    """Known places are the library's; others, and those in an array of unknown size, are a program."""
+    from .numpy_shapes import as_array
+
+    x = as_array(arr)
+    sizes = x.type.dims if axis is None else x.type.dims[axis : axis + 1 or None]
+    if has_staged(obj) or not all(isinstance(d, int) for d in sizes):
+        single = isinstance(obj, (int, np.integer, Number)) or isinstance(obj, StagedArray) and obj.ndim == 0
+        return call_value(delete_place if single else delete_places, (x, obj, axis), {})
+    return call_library(np.delete, (arr, obj, axis), {})
+
+
+def delete_place(arr, place, axis=None):
+    """`np.delete` of one place."""
+    if axis is None:
+        arr, axis = np.ravel(arr), 0
+    size = arr.shape[axis]
+    if place < -size or place >= size:
+        raise IndexError(f"index {place} is out of bounds for axis {axis % arr.ndim} with size {size}")
+    if place < 0:
+        place += size
+    rest = np.arange(size - 1)
+    return np.take(arr, rest + (rest >= place), axis=axis)
+
+
+def delete_places(arr, places, axis=None):
+    """`np.delete` of several places, a mask or a slice."""
+    if axis is None:
+        arr, axis = np.ravel(arr), 0
+    size = arr.shape[axis]
+    keep = np.ones(size, dtype=bool)
+    if not isinstance(places, slice):
+        places = np.asarray(places)
+        if places.dtype == bool and (places.ndim != 1 or len(places) != size):
+            words = "boolean array argument obj to delete must be one dimensional"
+            raise ValueError(f"{words} and match the axis length of {size}")
+    keep[places] = False
+    return np.compress(keep, arr, axis=axis)
 
 
 @handles(np.repeat)

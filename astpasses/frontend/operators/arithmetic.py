@@ -152,18 +152,20 @@ def equal_size(here: Session, atom: Atom, axis: int, dim: DimLike) -> Atom:
 
 def require_equal(
     here: Session, have: DimLike, wanted: DimLike, message: str, remedy: str = "", code: str = "shape",
-    exception: str = "ValueError",
+    exception: str = "ValueError", values: Sequence[DimLike] | None = None,
 ) -> None:
-    """Two sizes are equal: by proof, else by an exception when the program runs. `message` may show them."""
+    """Two sizes are equal: by proof, else by an exception when the program runs. `message` may show them, or
+    `values`."""
     from metaphrase.ops.compare import eq
 
     if isinstance(have - wanted, int):
         if have != wanted:
-            raise here.shape_error(message.format(have, wanted), remedy=remedy, code=code)
+            shown = (have, wanted) if values is None else values
+            raise here.shape_error(message.format(*shown), remedy=remedy, code=code)
     elif not here.facts.equal(have, wanted):
         a, b = here.dim_atom(have), here.dim_atom(wanted)
-        shown = (a, b)[:message.count("{")]
-        here.emit(check, here.emit(eq, a, b), *shown, exception=exception, message=message)
+        atoms = (a, b)[:message.count("{")] if values is None else map(here.dim_atom, values)
+        here.emit(check, here.emit(eq, a, b), *atoms, exception=exception, message=message)
 
 
 def require_count(here: Session, have: DimLike, count: int) -> None:

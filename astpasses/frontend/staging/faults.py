@@ -1,8 +1,9 @@
 """Whose fault an exception is: that of the program being translated, or one of ours.
 
-In: an exception with its traceback. Out: `is_users(error)`. What Python raises in the user's own lines is theirs,
-and so is what it raises in the few functions that do for them what their line says (`self.x`, `a + b`, a call),
-and what we raise on purpose. An AttributeError anywhere else in this package is a fault of ours, and must show.
+In: an exception with its traceback. Out: `is_users(error)`. What Python raises in the user's own lines is
+theirs, and so is what it raises in the few functions that do for them what their line says (`self.x`,
+`a + b`, a call), and what we raise on purpose. An AttributeError anywhere else in this package is a fault of
+ours, and must show.
 """
 
 from __future__ import annotations

@@ -153,7 +153,8 @@ class Collector:
             return None
         if id(owner) in self.here.roots:
             return (self.here.roots[id(owner)][0],)
-        return (ObjectSource(owner),) if id(owner) in self.here.given else None
+        named = ObjectSource(owner, type(owner).__name__.lower())
+        return (named,) if id(owner) in self.here.given else None
 
     def outlives(self, location: Any) -> bool:
         """Cells and attributes of objects that the call did not make."""
