@@ -55,6 +55,7 @@ THEMES = (
     "failures",
     "printing",
     "classes",
+    "clocks",
     "found",
     "matching",
     "protocols",
