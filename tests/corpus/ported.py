@@ -95,6 +95,26 @@ def called_object(slope, x):
     return total
 
 
+def steps_unless_none(x, n):
+    count = np.arange(n).shape[0]
+    if count == 0:
+        return x
+    for i in range(1, count):
+        x = x + i
+    return x
+
+
+def rows_unless_none(x, n):
+    count = np.arange(n).shape[0]
+    if count == 0:
+        return np.zeros(0)
+    return np.ones(count) * x
+
+
+def scan_of_n_steps(x, n):
+    return lax.scan(lambda carry, k: (carry + k, carry), x, np.arange(n))
+
+
 _WEIGHTS, _XS = np.array([[0.5, -0.25], [1.0, 0.75]]), np.array([[1.0, 2.0], [0.5, -1.0], [0.25, 0.0]])
 CASES = [
     (partial_of_a_function, (_WEIGHTS, _XS)),
@@ -102,6 +122,7 @@ CASES = [
     (layer_of_a_function, (_WEIGHTS, _XS[0])),
     (pair_of_functions, (_XS[0], _XS[1])),
     (composed, (0.5,)),
+    *((f, (0.5, n)) for f in (steps_unless_none, rows_unless_none, scan_of_n_steps) for n in (0, 1, 4)),
     (called_object, (0.5, 3.0)),
     (called_object, (0.25, 1.5)),
 ]

@@ -140,7 +140,7 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
 
 
 def _handler(function: Any) -> Callable | None:
-    if isinstance(type(function).__hash__, types.FunctionType):  # a user's object: its hash may read its fields
+    if isinstance(type(function).__hash__, types.FunctionType):  # a user's object: its hash reads fields
         return None
     try:
         found = TABLE.get(function)

@@ -88,10 +88,12 @@ def assuming(here: Session, test: Any, holds: bool) -> Iterator[None]:
         here.facts = Facts(before.ranges)
         for dim in known:
             _learn(here.facts, dim)
+    assumed = {name for dim in known for name in symbols(dim)}  # they are older than this side
     try:
         yield
     finally:
-        learned = {k: v for k, v in here.facts.ranges.items() if k not in before.ranges}
+        ranges = here.facts.ranges
+        learned = {k: v for k, v in ranges.items() if k not in before.ranges and k not in assumed}
         here.facts, here.truths = before, truths
         before.ranges.update(learned)
         for name in learned:
