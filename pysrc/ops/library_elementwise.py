@@ -131,7 +131,7 @@ fmax, fmin = _ignoring_nan("fmax", np.maximum), _ignoring_nan("fmin", np.minimum
 
 
 def heaviside(x: Operand, at_zero: Operand) -> Atom:
-    a, b = broadcast_arrays(*promote(as_inexact(x), as_inexact(at_zero)))
+    a, b = broadcast_arrays(*map(as_inexact, promote(x, at_zero)))
     step = select(lt(a, like(a, 0)), like(a, 0), like(a, 1))
     return select(isnan(a), a, select(eq(a, like(a, 0)), b, step))
 

@@ -100,7 +100,8 @@ def inner(a: Operand, b: Operand) -> Atom:
 
 def vecdot(x1: Operand, x2: Operand, axis: int = -1) -> Atom:
     a, b = promote(x1, x2)
-    return sum_(ufunc(np.multiply, conj(a) if a.type.dtype.kind == "c" else a, b), axis)
+    total = sum_(ufunc(np.multiply, conj(a) if a.type.dtype.kind == "c" else a, b), axis)
+    return to_dtype(total, a.type.dtype)
 
 
 def outer(a: Operand, b: Operand) -> Atom:

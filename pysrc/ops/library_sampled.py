@@ -36,6 +36,7 @@ from .promotion import (
     axis_of,
     broadcast_to,
     dim_of,
+    is_weak,
     lift,
     promote,
     scalar_dim,
@@ -43,6 +44,7 @@ from .promotion import (
     surely_differ,
     to_dtype,
     ufunc,
+    weak_type,
 )
 from .reduce import reduce_max
 from .scan import cumsum
@@ -101,6 +103,8 @@ def _over(a: Operand, b: Operand) -> Atom:
 def _slope(x: Atom, k: int, h: Any, edge_order: int) -> Atom:
     """The derivative of x along axis k; `h` is one distance, or the places of the samples."""
     size = x.type.dims[k]
+    if is_weak(h) and (weak_type(h) is not complex or x.type.dtype.kind == "c"):
+        h = to_dtype(h, x.type.dtype)
 
     def row(first: Any, length: Any = 1) -> Atom:
         return part(x, k, first, length)

@@ -118,6 +118,7 @@ np.quantile(a, q, axis=1); np.quantile(a, 0.4, axis=0, keepdims=True); np.percen
 np.quantile(a, 0.3, method="lower"); np.quantile(a, q, method="nearest"); np.median(a, axis=0); np.median(a)
 np.median(m, axis=0); np.median(c, axis=(0, 2)); np.diff(a); np.diff(a, axis=0); np.diff(v, n=2)
 np.diff(v, prepend=0.0); np.diff(p); np.ediff1d(a); np.ediff1d(v, to_begin=0.0); np.gradient(v)
+np.gradient(f); np.gradient(f, 0.5); np.heaviside(f, 0.5); np.vecdot(np.abs(f), np.abs(f)); np.vecdot(u, u)
 np.gradient(a, 0.5, axis=1); np.gradient(a); np.trapezoid(v); np.trapezoid(a, v)
 np.trapezoid(a, dx=0.5, axis=0); np.interp(a, t, np.multiply(t, t)); np.interp(s, t, t)
 np.interp(a, t, t, left=-9.0, right=9.0); np.unwrap(np.multiply(a, 4.0)); np.convolve(v, w)

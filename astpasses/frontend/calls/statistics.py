@@ -137,7 +137,7 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_inp
     shares = as_array(q).astype(rows.dtype)
     made = []
     for share in shares.ravel() if shares.ndim else [shares]:
-        place = as_array(share * (count - 1))
+        place = as_array(share * as_array(count - 1).astype(rows.dtype))
         low = np.maximum(np.floor(place), 0)
         high = np.maximum(np.ceil(place), 0)
         below = np.take_along_axis(ordered, as_array(low).astype(int)[..., None], -1)[..., 0]
