@@ -52,7 +52,7 @@ cdef struct Chunk:
 cdef struct Block:                           # a growing stack; its memory follows this header
     Block* previous
     Block* next
-    int64_t unused0
+    int64_t size
     int64_t unused1
     int64_t unused2
     int64_t unused3
@@ -62,7 +62,8 @@ cdef struct Block:                           # a growing stack; its memory follo
 cdef struct Arena:
     Chunk* chunk                             # the newest
     Chunk* spare                             # released, kept for a loop that crosses a chunk's end
-    Block* blocks
+    Block* blocks                            # the stacks of this call, the newest first
+    Block* idle                              # those of an earlier call, in the order it asked for them
     int64_t total                            # bytes in all chunks
     int64_t wanted                           # bytes that the last call took: the next first chunk has that size
 
@@ -171,6 +172,22 @@ cdef void drop_chunk(Arena* arena, Chunk* chunk) noexcept nogil:
     free(chunk)
 
 
+cdef void link_block(Arena* arena, Block* block) noexcept nogil:
+    block.previous = NULL
+    block.next = arena.blocks
+    if arena.blocks != NULL:
+        arena.blocks.previous = block
+    arena.blocks = block
+
+
+cdef void free_blocks(Block* block) noexcept nogil:
+    cdef Block* following
+    while block != NULL:
+        following = block.next
+        free(block)
+        block = following
+
+
 cdef void* context_grow(mp_ctx* c, void* stack, int64_t* capacity, int64_t needed) noexcept nogil:
     cdef Arena* arena = arena_of(<Call*>c)
     cdef Block* old = NULL
@@ -183,16 +200,21 @@ cdef void* context_grow(mp_ctx* c, void* stack, int64_t* capacity, int64_t neede
     if size < needed:
         size = needed
     if stack != NULL:
+        if capacity[0] >= needed:
+            return stack                     # it came from an earlier call with more room than was asked for
         old = <Block*>stack - 1
+    elif arena.idle != NULL and arena.idle.size >= needed:
+        block = arena.idle                   # as large as it became in an earlier call: it need not grow
+        arena.idle = block.next
+        link_block(arena, block)
+        capacity[0] = block.size
+        return block + 1
     block = <Block*>realloc(old, <size_t>(size + sizeof(Block)))
     if block == NULL:
         return NULL                          # the old block is still in the list and is freed with the call
+    block.size = size
     if old == NULL:
-        block.previous = NULL
-        block.next = arena.blocks
-        if arena.blocks != NULL:
-            arena.blocks.previous = block
-        arena.blocks = block
+        link_block(arena, block)
     else:                                    # it may have moved: its neighbours learn the new address
         if block.next != NULL:
             block.next.previous = block
@@ -205,14 +227,24 @@ cdef void* context_grow(mp_ctx* c, void* stack, int64_t* capacity, int64_t neede
 
 
 cdef void arena_reset(Arena* arena) noexcept nogil:
-    """Free the stacks; keep one chunk, as large as all that this call took together."""
+    """Keep the stacks of the last call that had any, the oldest first, and one chunk, as large as all that
+    this call took together; each up to LARGEST_IDLE bytes."""
     cdef Block* block
     cdef Chunk* chunk
     cdef bint several
+    cdef int64_t kept = 0
+    if arena.blocks != NULL:
+        free_blocks(arena.idle)
+        arena.idle = NULL
     while arena.blocks != NULL:
         block = arena.blocks
         arena.blocks = block.next
-        free(block)
+        if kept + block.size <= LARGEST_IDLE:
+            kept += block.size
+            block.next = arena.idle
+            arena.idle = block
+        else:
+            free(block)
     several = arena.spare != NULL or (arena.chunk != NULL and arena.chunk.previous != NULL)
     free(arena.spare)
     arena.spare = NULL
@@ -227,6 +259,7 @@ cdef void arena_reset(Arena* arena) noexcept nogil:
 
 cdef void arena_free(Arena* arena) noexcept nogil:
     arena_reset(arena)
+    free_blocks(arena.idle)
     if arena.chunk != NULL:
         free(arena.chunk)
     free(arena)

@@ -50,6 +50,8 @@ class Block:
         )
         self.only_rows: set[Var] = set()  # results of loops that only other loops go through,
         self.row_lists: dict[Var, Any] = {}  # and the lists they are kept in
+        self.segments: set[Var] = set()  # results that only the loop around reads, as its segments,
+        self.lists: set[Var] = set()  # and those of them that stay Python lists
         for position, let in enumerate(function.lets):
             self.makers.update((v, let) for v in let.outs)
             self._count(let.args, position)

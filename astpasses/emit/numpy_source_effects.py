@@ -316,7 +316,8 @@ def _as_dim(emitter: Emitter, let: Let) -> None:
         emitter.block.dims[let.args[0]] = Sym(symbol)
     emitter.size_reads |= value.reads
     emitter.block.env[out] = value
-    if value.weak is None and not _not_negative(emitter, let.args[0]):
+    counted = let.attributes.get("counted", False)
+    if value.weak is None and not counted and not _not_negative(emitter, let.args[0]):
         emitter.line(f"if {value.text} < 0:")
         emitter.line(f'    raise ValueError(f"negative dimensions are not allowed, got {{{value.text}}}")')
 

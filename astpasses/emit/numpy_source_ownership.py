@@ -33,7 +33,7 @@ def _continued(let: Let) -> list[tuple[int, Var]]:
     if kind == "loop":
         roles: Roles = let.attributes["roles"]
         marks = written_carries(let.attributes["body"], roles)
-        first = int(let.attributes["cond"] is not None)
+        first = len(let.own_symbols())
         return [
             (roles.consts + k, let.outs[first + k])
             for k, mark in enumerate(marks)

@@ -34,6 +34,7 @@ from .numpy_source_rows import (
     borrowed,
     counter_needed,
     for_header,
+    join_segments,
     outer_expr,
     row_outputs,
     stacked,
@@ -45,9 +46,10 @@ from .numpy_source_spellings import STATEMENTS
 def emit_loop(emitter: Emitter, let: Let) -> None:
     roles: Roles = let.attributes["roles"]
     body: Function = let.attributes["body"]
-    outs = list(let.outs)
-    trips = outs.pop(0) if let.attributes["cond"] is not None else None
+    outs = list(let.outs[len(let.own_symbols()) :])
+    trips = let.outs[0] if let.attributes["cond"] is not None else None
     count = roles.carries + roles.accumulators
+    cut = len(outs) - roles.segments
     consts, carries, accumulators, rows = roles.parts(let.args)
     loop = Loop(
         let,
@@ -59,7 +61,8 @@ def emit_loop(emitter: Emitter, let: Let) -> None:
         rows,
         trips,
         tuple(outs[:count]),
-        tuple(outs[count:]),
+        tuple(outs[count:cut]),
+        tuple(outs[cut:]),
         written_carries(body, roles),
     )
     block = emitter.block
@@ -84,6 +87,8 @@ def emit_loop(emitter: Emitter, let: Let) -> None:
     length = let.attributes["length"]
     as_while = length is None or condition is not None and counted and not loop.lists
     with emitter.inside(body) as inner:
+        last = body.results[count + len(loop.stacked) :]
+        inner.segments = {r for r in last if isinstance(r, Var) and inner.uses[r] == 1}
         rows_in = _bind_parameters(emitter, loop, inner)
         read_rows = exit_test = None
         if length is not None:
@@ -318,7 +323,11 @@ def _results(emitter: Emitter, loop: Loop, counted: bool) -> None:
                 block.env[v] = name(rows_list.name, v.type, storages=(Storage(False),))
             continue
         emitter.hold(var, name(rows_list.name, var.type, storages=(Storage(True),)), rows_list.name)
+        if var in block.segments:
+            block.lists.add(var)
+            continue
         emitter.line(f"{rows_list.name} = {stacked(emitter, rows_list.name, var.type)}", let)
+    join_segments(emitter, loop)
 
 
 STATEMENTS["loop"] = emit_loop

@@ -16,7 +16,17 @@ from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import Array
 
 from .numpy_source_blocks import WIDTH, Block, Emitter
-from .numpy_source_expressions import ATOM, Expr, Storage, dtype_text, literal, name, strong, suffix
+from .numpy_source_expressions import (
+    ATOM,
+    INDEX_BITS,
+    Expr,
+    Storage,
+    dtype_text,
+    literal,
+    name,
+    strong,
+    suffix,
+)
 from .numpy_source_names import wanted_name
 
 
@@ -28,6 +38,7 @@ class RowList:
     vars: list[Var] = field(default_factory=list)
     wishes: dict[Var, str] = field(default_factory=dict)  # what the values were called where they were stored
     backward: bool = False  # filled by a loop that runs down: the last row was appended first
+    parts: bool = False  # of segments: holds arrays, where others hold their rows
 
 
 @dataclass
@@ -44,12 +55,14 @@ class Loop:
     trips: Var | None
     kept: tuple[Var, ...]  # results: carries and accumulators
     stacked: tuple[Var, ...]  # results: rows
+    segments: tuple[Var, ...]  # results: segments
     owned: tuple[bool, ...]  # state that the body writes in place
     index: str = ""
     initial: list[Expr] = field(default_factory=list)
     targets: list[str] = field(default_factory=list)
     lists: list[RowList] = field(default_factory=list)
     arrays: dict[Var, str] = field(default_factory=dict)
+    joined: list[RowList] = field(default_factory=list)  # lists of segments
 
 
 def outer_expr(outer: Block, atom: Atom) -> Expr:
@@ -187,6 +200,8 @@ def row_outputs(emitter: Emitter, loop: Loop, used: set[Var]) -> None:
         for var in vars:
             block.only_rows.add(var)
             block.row_lists[var] = made
+    for var in loop.segments:
+        loop.joined.append(_new_list(emitter, [var], wanted_name(var, loop.let), loop))
 
 
 def _new_list(emitter: Emitter, vars: list[Var], wish: str, loop: Loop) -> RowList:
@@ -217,11 +232,11 @@ def _row_consumers(block: Block, var: Var) -> tuple:
 def store_rows(emitter: Emitter, loop: Loop, inner: Block) -> None:
     """At the end of an iteration its rows go into their arrays and lists."""
     kept, rows = loop.body.results[: len(loop.kept)], loop.body.results[len(loop.kept) :]
-    by_var = dict(zip(loop.stacked, rows))
+    by_var = dict(zip((*loop.stacked, *loop.segments), rows))
     shared = [s for atom in kept if isinstance(atom, Var) for s in inner.env[atom].storages]
     for var, target in loop.arrays.items():
         emitter.line(f"{target}[{loop.index}] = {emitter.expr(by_var[var]).text}")
-    for rows_list in loop.lists:
+    for rows_list in (*loop.lists, *loop.joined):
         items = []
         while sum(len(emitter.expr(by_var[v]).text) for v in rows_list.vars) > WIDTH:
             waiting = [by_var[v] for v in rows_list.vars if by_var[v] in inner.pending]
@@ -233,13 +248,42 @@ def store_rows(emitter: Emitter, loop: Loop, inner: Block) -> None:
             emitter.assign(longest, emitter.expr(longest))
         for var in rows_list.vars:
             expr = strong(emitter.expr(by_var[var]))
-            if var.type.ndim > 1 and any(s in shared for s in expr.storages):
+            if by_var[var].type.dims and any(s in shared for s in expr.storages):
                 expr = replace(expr, text=f"{expr.at(ATOM)}.copy()", level=ATOM)
             items.append(expr.text)
             if expr.is_name:
                 rows_list.wishes[var] = expr.text
         item = items[0] if len(items) == 1 else f"({', '.join(items)})"
+        if rows_list in loop.joined:
+            if by_var[rows_list.vars[0]] in inner.lists:
+                emitter.line(f"{rows_list.name} += {item}")
+                continue
+            rows_list.parts = True
         emitter.line(f"{rows_list.name}.append({item})")
+
+
+def join_segments(emitter: Emitter, loop: Loop) -> None:
+    """Behind the loop: the segments of all iterations behind one another, and how many rows that makes."""
+    names = loop.let.attributes.get("segment_sizes", ())
+    for var, rows_list, symbol in zip(loop.segments, loop.joined, names):
+        rows = rows_list.name
+        emitter.hold(var, name(rows, var.type, storages=(Storage(True),)), rows)
+        if rows_list.parts:
+            more = "" if var.type.dtype == np.float64 else f", dtype={dtype_text(var.type.dtype)}"
+            dims = emitter.shape((0, *var.type.dims[1:])) if var.type.ndim > 1 else "0"
+            emitter.line(f"{rows} = np.concatenate({rows}) if {rows} else np.empty({dims}{more})", loop.let)
+        elif var in emitter.block.segments:
+            emitter.block.lists.add(var)
+        else:
+            emitter.line(f"{rows} = {stacked(emitter, rows, var.type)}", loop.let)
+        if symbol in emitter.sizes and rows_list is not loop.joined[names.index(symbol)]:
+            continue
+        emitter.sizes[symbol] = f"len({rows})"
+        emitter.size_reads.add(rows)
+        total = loop.let.binder(symbol)
+        emitter.block.env[total] = Expr(
+            f"len({rows})", ATOM, total.type.plain, weak=INDEX_BITS, reads=frozenset([rows])
+        )
 
 
 def stacked(emitter: Emitter, rows: str, type_: Array) -> str:
@@ -260,5 +304,6 @@ __all__ = [
     "counter_needed",
     "row_outputs",
     "store_rows",
+    "join_segments",
     "stacked",
 ]

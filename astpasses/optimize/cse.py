@@ -85,7 +85,7 @@ def _equal_rows(let: Let, env: dict[Var, Atom]) -> bool:
     """Results of a loop that stack the same value are the same array."""
     roles: Roles = let.attributes["roles"]
     state = roles.carries + roles.accumulators
-    outs = let.outs[int(let.attributes["cond"] is not None) + state :]
+    outs = let.outs[len(let.own_symbols()) + state :]
     first: dict[Atom, Var] = {}
     found = False
     for out, result in zip(outs, let.attributes["body"].results[state:]):

@@ -38,7 +38,7 @@ def _pruned(function: Function, wanted: Sequence[bool]) -> Function:
         if not live:
             continue
         known = len(env)
-        new = _narrowed(let, needed, env)
+        new = _narrowed(let, needed, env, sizes)
         lets.append(new)
         needed.update(a for a in new.args if isinstance(a, Var))
         if len(env) > known:
@@ -65,11 +65,11 @@ def _final(atom: Atom, env: dict[Var, Atom]) -> Atom:
     return atom
 
 
-def _narrowed(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
+def _narrowed(let: Let, needed: set[Var], env: dict[Var, Atom], sizes: set[str]) -> Let:
     """A region Let with only what is needed of it; `env` gets results that turn out to be operands."""
     name = let.primitive.name
     if name == "loop":
-        return _loop(let, needed, env)
+        return _loop(let, needed, env, sizes)
     if name == "cond":
         return _cond(let, needed, env)
     if name == "call":
@@ -86,16 +86,19 @@ def _narrowed(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
 # --- loops -----------------------------------------------------------------------------------------------
 
 
-def _loop(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
+def _loop(let: Let, needed: set[Var], env: dict[Var, Atom], sizes: set[str]) -> Let:
     roles: Roles = let.attributes["roles"]
     body, condition = let.attributes["body"], let.attributes["cond"]
     consts, carries, accumulators, rows = roles.parts(let.args)
-    lead, state = int(condition is not None), roles.carries + roles.accumulators
+    lead, state = len(let.own_symbols()), roles.carries + roles.accumulators
     kept_outs, row_outs = let.outs[lead : lead + state], let.outs[lead + state :]
     params = body.params[1 + roles.consts :]
     state_params, row_params = params[:state], params[state:]
     fixed = [k < roles.carries and body.results[k] is state_params[k] for k in range(state)]
     live_rows = [v in needed for v in row_outs]
+    names = let.attributes.get("segment_sizes", ())
+    live_segments = _live_segments(let, live_rows[len(live_rows) - len(names) :], needed, sizes)
+    live_rows[len(live_rows) - len(names) :] = live_segments
     live = _live_state(let, [v in needed for v in kept_outs], live_rows)
     keep = [a and not f for a, f in zip(live, fixed)]
     wanted = [*keep, *live_rows]
@@ -143,11 +146,30 @@ def _loop(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
             *_kept(cond_state, keep[: roles.carries]),
         )
         condition = Function(condition.name, new_cond, condition.lets, condition.results)
-    new_roles = Roles(sum(keep_const), sum(keep[: roles.carries]), sum(keep[roles.carries :]), sum(keep_row))
+    counts = (keep_const, keep[: roles.carries], keep[roles.carries :], keep_row, live_segments)
+    new_roles = Roles(*map(sum, counts))
     args = (*_kept(const_args, keep_const), *_kept((*carries, *accumulators), keep), *_kept(rows, keep_row))
-    outs = (*let.outs[:lead], *_kept(kept_outs, keep), *_kept(row_outs, live_rows))
     attributes = {**let.attributes, "body": inner, "cond": condition, "roles": new_roles}
+    left = tuple(_kept(names, live_segments))
+    if names:
+        attributes["segment_sizes"] = left
+        if not left:
+            del attributes["segment_sizes"]
+    gone = {let.binder(name) for name in set(names) - set(left)}
+    leading = [v for v in let.outs[:lead] if v not in gone]
+    outs = (*leading, *_kept(kept_outs, keep), *_kept(row_outs, live_rows))
     return Let(outs, let.primitive, args, attributes, let.span)
+
+
+def _live_segments(let: Let, live: list[bool], needed: set[Var], sizes: set[str]) -> list[bool]:
+    """The segments that are needed; one of each size that is needed for itself."""
+    names = let.attributes.get("segment_sizes", ())
+    have = {name for name, alive in zip(names, live) if alive}
+    for k, name in enumerate(names):
+        if name not in have and (name in sizes or let.binder(name) in needed):
+            live[k] = True
+            have.add(name)
+    return live
 
 
 def _kept(items: Sequence, marks: Sequence[bool]) -> list:

@@ -49,9 +49,9 @@ def _narrow_rows(function: Function, lets: list[Let], position: int) -> list[int
     """Which results of the loop are rows with dims of size 1 that only loops go through."""
     let = lets[position]
     roles: Roles = let.attributes["roles"]
-    first = int(let.attributes["cond"] is not None) + roles.carries + roles.accumulators
+    first = len(let.own_symbols()) + roles.carries + roles.accumulators
     found = []
-    for k in range(first, len(let.outs)):
+    for k in range(first, len(let.outs) - roles.segments):
         out = let.outs[k]
         if len(_squeezed(out.type)) == out.type.ndim or out in function.results:
             continue
@@ -90,7 +90,7 @@ def _narrow_sources(let: Let, made: dict[Var, Let]) -> dict[Var, Var]:
 def _stored(let: Let, narrow: list[int]) -> tuple[Let, dict[Var, Var]]:
     """The loop that stacks the squeezed rows, and which result replaces which."""
     body = let.attributes["body"]
-    lead = int(let.attributes["cond"] is not None)
+    lead = len(let.own_symbols())
     outs, renamed = list(let.outs), {}
     with Builder(body.name) as builder:
         builder.params, builder.lets = list(body.params), list(body.lets)

@@ -211,7 +211,7 @@ def cond_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) ->
 def loop_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
     """No iteration at all leaves the state as it was."""
     roles = attributes["roles"]
-    if attributes["length"] != 0 or attributes["cond"] is not None:
+    if attributes["length"] != 0 or attributes["cond"] is not None or roles.segments:
         return None
     _, carries, accumulators, _ = roles.parts(args)
     state = (*carries, *accumulators)

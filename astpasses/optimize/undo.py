@@ -68,7 +68,7 @@ def _plans(function: Function, lets: list[Let], position: int) -> list[Plan]:
     let = lets[position]
     roles: Roles = let.attributes["roles"]
     body: Function = let.attributes["body"]
-    lead = int(let.attributes["cond"] is not None)
+    lead = len(let.own_symbols())
     carries = roles.parts(body.params[1:])[1]
     found = []
     for carry, param in enumerate(carries):
@@ -77,7 +77,7 @@ def _plans(function: Function, lets: list[Let], position: int) -> list[Plan]:
             continue
         stages: dict[Atom, int] = {param: 0, **{w.out: k + 1 for k, w in enumerate(writes)}}
         first = lead + roles.carries + roles.accumulators
-        rows = {k: stages[body.results[k - lead]] for k in range(first, len(let.outs))
+        rows = {k: stages[body.results[k - lead]] for k in range(first, len(let.outs) - roles.segments)
                 if body.results[k - lead] in stages and _only_back(function, lets, position, let.outs[k])}
         if rows:
             found.append(Plan(carry, writes, rows))
@@ -152,13 +152,15 @@ def _saving(let: Let, plan: Plan) -> tuple[Let, list[Var]]:
                 old.name = f"old_{body.params[1 + roles.consts + plan.carry].name}"
                 new += [old, *(p for p in places if _to_stack(body, let, p))]
             builder.lets.append(inner)
-        lead = int(let.attributes["cond"] is not None)
+        lead = len(let.own_symbols())
         kept = [r for k, r in enumerate(body.results) if k + lead not in plan.rows]
-        made = builder.function([*kept, *new])
+        cut = len(kept) - roles.segments
+        made = builder.function([*kept[:cut], *new, *kept[cut:]])
     length = let.outs[min(plan.rows)].type.dims[0]
     stacks = [Var(getattr(a, "name", "old"), Array(a.type.dtype, (length, *a.type.dims))) for a in new]
     outs = [o for k, o in enumerate(let.outs) if k not in plan.rows]
-    return Let((*outs, *stacks), let.primitive, let.args, {**let.attributes, "body": made}, let.span), stacks
+    outs[len(outs) - roles.segments : len(outs) - roles.segments] = stacks
+    return Let(tuple(outs), let.primitive, let.args, {**let.attributes, "body": made}, let.span), stacks
 
 
 def _to_stack(body: Function, let: Let, place: Atom) -> bool:
@@ -176,7 +178,7 @@ def _undoing(let: Let, stacks: dict[Var, int], first: Let, plan: Plan, saved: li
     consts, carries, accumulators, rows = roles.parts(let.args)
     params = roles.parts(body.params[1:])
     outer: dict[Atom, Atom] = dict(zip(forward.params[1 : 1 + first_roles.consts], first.args))
-    last = first.outs[int(first.attributes["cond"] is not None) + plan.carry]
+    last = first.outs[len(first.own_symbols()) + plan.carry]
     array = Var(last.name, last.type)
     read = [Var(s.name, Array(s.type.dtype, s.type.dims[1:])) for s in saved]
     given: dict[Atom, Var] = {}  # consts of the first loop that say where

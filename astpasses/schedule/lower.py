@@ -97,6 +97,7 @@ class Block:
         self.values: dict[Var, Value] = {}
         self.wanted: dict[Var, Place] = {}
         self.saves: dict[Var, Place] = {}  # rows to be copied out as soon as they are made
+        self.behind: dict[Var, tuple[Buf, DimLike]] = {}  # arrays to be made on a stack, from that row on
         self.span: Span | None = None
 
     # --- reading core -----------------------------------------------------------------------------

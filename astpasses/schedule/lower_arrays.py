@@ -80,6 +80,7 @@ def point(block: Block, let: Let) -> None:
     native, args, dtype = let.primitive.native, block.args(let), let.out.type.dtype
     attributes = block.attributes(let)
     size = attributes.pop("size", None)
+    attributes.pop("counted", None)
 
     def at(index: Indices) -> E:
         operands = [a.at(index) for a in args]
@@ -112,6 +113,8 @@ def bind_size(block: Block, let: Let, size: str) -> None:
 
 def _check_size(block: Block, let: Let, value: E, dim: DimLike) -> None:
     """A size that a program computed may be negative: NumPy's ValueError, unless it is seen to be a count."""
+    if let.attributes.get("counted", False):
+        return
     if isinstance(value, Op) and value.name == "max" and any(scalars.as_dim(a) == 0 for a in value.args):
         return
     site = block.shared.site("check", "ValueError", "negative dimensions are not allowed", let.span)

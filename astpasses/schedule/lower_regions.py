@@ -5,6 +5,9 @@ In: a Let in a Block, with the plan that says which storages are taken over. Out
 A carried array has one storage for the whole loop. What the body makes of it ends up there in one of three
 ways: it was updated in place; or it is computed straight into it, because nothing reads the old value any
 more; or it is computed into a second storage and the two change places (`Swap`: pointers, no copy).
+
+Rows of unknown number grow on a stack, and so do segments. What a loop in the body stacks as a segment of the
+loop around goes onto that one's stack at once, behind what is there: `filled` counts it.
 """
 
 from __future__ import annotations
@@ -22,6 +25,7 @@ from . import scalars
 from .lower import Block, rule
 from .nest import Bind, Buf, E, For, Grow, If, Index, Load, Op, Stmt, Store, Swap, While, boolean, local
 from .ownership import Plan, writes_directly
+from .segments import Segment, append_segments, ask_behind, behind, open_segments
 from .values import Place, Value, scalar, stored
 
 
@@ -220,7 +224,7 @@ def _loop(block: Block, let: Let) -> None:
     roles, body, cond = attributes["roles"], let.attributes["body"], let.attributes.get("cond")
     consts, carries, accumulators, rows = roles.parts(block.args(let))
     state = (*carries, *accumulators)
-    ahead = 1 if cond is not None else 0
+    ahead = len(let.own_symbols())
     made = block.plan.regions[let, 0]
     length: Any = attributes["length"]  # a dim; None where only the condition ends the loop
     outs = let.outs[ahead:]
@@ -230,7 +234,9 @@ def _loop(block: Block, let: Let) -> None:
         "i" if cond is None else "trips", 0, None if cond is not None else length - 1
     )
     here: DimLike = length - 1 - Sym(counter) if attributes.get("reverse") else Sym(counter)
-    row_targets = [_row_target(block, out, here, cond is not None, counter) for out in outs[len(state) :]]
+    cut = len(outs) - roles.segments
+    row_targets = [_row_target(block, out, here, cond is not None, counter) for out in outs[len(state) : cut]]
+    segments = open_segments(block, let, outs[cut:])
 
     held = [_target_value(t.place if isinstance(t, Carried) else t) for t in targets]
     slices = [
@@ -239,7 +245,8 @@ def _loop(block: Block, let: Let) -> None:
     ]
     index_value = scalar(Index(here))
     statements = _body(
-        block, made, body, [index_value, *consts, *held, *slices], targets, row_targets, counter
+        block, made, body, [index_value, *consts, *held, *slices], targets, row_targets, segments,
+        cond is not None,
     )
 
     if cond is None:
@@ -263,8 +270,16 @@ def _loop(block: Block, let: Let) -> None:
             block.copy(wanted, value)
             value = stored(wanted)
         block.values[out] = value
-    for out, place in zip(outs[len(state) :], row_targets):
-        block.values[out] = stored(Place(place.buf, place.prefix[:-1]))
+    for out, place in zip(outs[len(state) : cut], row_targets):
+        start = place.prefix[-1] - here
+        moved = place.buf.space == "stack" and start != 0
+        whole = Place(place.buf, place.prefix[:-1])
+        block.values[out] = behind(place.buf, start, block.dims(out.type.dims)) if moved else stored(whole)
+    for name, segment in zip(let.attributes.get("segment_sizes", ()), segments):
+        block.sizes[name] = Sym(segment.filled)
+        block.values[let.binder(name)] = scalar(Index(Sym(segment.filled)))
+    for out, segment in zip(outs[cut:], segments):
+        block.values[out] = behind(segment.buf, segment.start, block.dims(out.type.dims))
 
 
 def _state_target(
@@ -303,6 +318,12 @@ def _state_target(
 
 def _row_target(block: Block, out: Var, here: DimLike, grows: bool, counter: str) -> Place:
     """Row `here` of the stacked result."""
+    buf, start = block.behind.pop(out, (None, 0))
+    if buf is not None:
+        block.wanted.pop(out, None)
+        if not grows:
+            block.emit(Grow((buf,), start + block.dims(out.type.dims)[0]))
+        return Place(buf, (start + here,))
     if not grows:
         place = block.place_for(out)
         return Place(place.buf, (*place.prefix, here))
@@ -319,20 +340,25 @@ def _body(
     values: list[Value],
     targets: list,
     row_targets: list[Place],
-    counter: str,
+    segments: list[Segment],
+    grows: bool,
 ) -> tuple[Stmt, ...]:
     inner = inner_block(block, made, body.params, values)
     state = len(targets)
-    stacks = tuple(place.buf for place in row_targets if place.buf.space == "stack")
-    if stacks:
-        inner.emit(Grow(stacks, Sym(counter) + 1))
+    stacks: dict[DimLike, list[Buf]] = {}
+    for place in row_targets if grows else ():  # those that begin at the same row grow together
+        stacks.setdefault(place.prefix[-1], []).append(place.buf)
+    for row, bufs in stacks.items():
+        inner.emit(Grow(tuple(bufs), row + 1))
     scalars_of_rows = len(values) - len(body.params)
     assert scalars_of_rows == 0, (body, values)
     for param, value in zip(body.params[1:], values[1:]):
         if not param.type.dims and not _is_simple(value.scalar):
             inner.values[param] = scalar(inner.local(param.name, value.scalar))
         bind_known(inner, param, inner.values[param])
-    rows = body.results[state:]
+    cut = len(body.results) - len(segments)
+    rows = body.results[state:cut]
+    ask_behind(inner, body, body.results[cut:], segments)
     done = set()
     for k, (result, place) in enumerate(zip(rows, row_targets)):
         if result in body.params:  # the old value: saved before the body changes it
@@ -348,6 +374,7 @@ def _body(
     for k, (result, place) in enumerate(zip(rows, row_targets)):
         if k not in done:
             _store_row(inner, inner.value(result), place)
+    append_segments(inner, body.results[cut:], segments)
     _update(inner, made, body, targets)
     return tuple(inner.statements)
 

@@ -318,11 +318,11 @@ def _loop(made: Plan, let: Let, place: int, free: set[Var]) -> dict[int, int]:
     roles, body = let.attributes["roles"], let.attributes["body"]
     state = roles.carries + roles.accumulators
     owned = frozenset(range(1 + roles.consts, 1 + roles.consts + state))
-    early = frozenset(range(state, len(body.results)))
+    early = frozenset(range(state, len(body.results) - roles.segments))
     made.regions[let, 0] = plan(body, owned, early)
     if let.attributes.get("cond") is not None:
         made.regions[let, 1] = plan(let.attributes["cond"])
-    ahead = 1 if let.attributes.get("cond") is not None else 0
+    ahead = len(let.own_symbols())
     shares: dict[int, int] = {}
     for k in range(state):
         operand = roles.consts + k

@@ -110,11 +110,18 @@ class _Batcher:
             return marks[0]
         if let.primitive.name == "loop":
             condition = let.attributes["cond"]
+            if not let.own_symbols():
+                return False
+            if not all(loop_marks(let, [not m for m in marks])[1][: len(let.own_symbols())]):
+                return True
+            try:
+                *_, consts, state = _settled(self.size, let, marks)
+            except ShapeError as error:
+                if error.code == "vmap-size":  # the length of a segment differs from lane to lane
+                    return True
+                raise
             if condition is None:
                 return False
-            if not loop_marks(let, [not m for m in marks])[1][0]:
-                return True
-            *_, consts, state = _settled(self.size, let, marks)
             carries = state[: let.attributes["roles"].carries]
             return batch(condition, self.size, [False, *consts, *carries])[1][0]
         return bool(let.own_symbols())
@@ -196,11 +203,15 @@ def _loop(size: DimLike, let: Let, args: tuple, marks: list[bool]) -> tuple:
     accumulators = [expand_batch(size, a, w) if m else a
                     for a, w, m in zip(accumulators, was[2], state[roles.carries:])]
     rows = [_swap(a) if m else a for a, m in zip(rows, was[3])]
-    attributes["body"] = Function(body.name, inner.params, inner.lets, inner.results)
+    with Builder(body.name) as builder:  # a segment's first axis is its length
+        builder.params, builder.lets = list(inner.params), list(inner.lets)
+        cut = len(body.results) - roles.segments
+        attributes["body"] = builder.function(
+            [_swap(r) if k >= cut and m else r for k, (r, m) in enumerate(zip(inner.results, out))])
     if condition is not None:
         attributes["cond"], _ = batch(condition, size, [False, *const_marks, *state[:roles.carries]])
     outs = list(loop_primitive(*consts, *carries, *accumulators, *rows, **attributes))
-    first = 0 if condition is None else 1
+    first = len(let.own_symbols())
     for k in range(first + kept, len(outs)):
         if out[k - first]:
             outs[k] = _swap(outs[k])

@@ -143,9 +143,9 @@ def _loop(let: Let, arg_dots: list) -> tuple:
     params = [inner.params[0]]
     for part, marks_ in zip(primal, marked):
         params += [*part, *(next(dot_params) for m in marks_ if m)]
-    rows_out = len(body.results) - kept
-    cuts = (roles.carries, roles.accumulators, rows_out)
-    out_marks = [state[:roles.carries], state[roles.carries:], out[kept:]]
+    cut = len(body.results) - roles.segments
+    cuts = (roles.carries, roles.accumulators, cut - kept, roles.segments)
+    out_marks = [state[:roles.carries], state[roles.carries:], out[kept:cut], out[cut:]]
     plain, dotted = list(inner.results[:len(body.results)]), iter(inner.results[len(body.results):])
     results: list[Atom] = []
     for count, marks_ in zip(cuts, out_marks):
@@ -154,14 +154,19 @@ def _loop(let: Let, arg_dots: list) -> tuple:
     attributes["body"] = Function(body.name, tuple(params), inner.lets, tuple(results))
     if condition is not None:
         attributes["cond"] = _widen_condition(condition, roles, marked)
-    attributes["roles"] = Roles(*map(len, groups))
+    extra = roles.segments + sum(out[cut:])
+    attributes["roles"] = Roles(*(len(g) for g in (*groups, range(extra))))
+    if roles.segments:
+        names_ = attributes["segment_sizes"]
+        attributes["segment_sizes"] = (*names_, *select_marked(names_, out[cut:]))
     outs = list(loop(*(a for g in groups for a in g), **attributes))
     from metaphrase.core.build import current
-    names = iter(_role_names(let, condition is not None, cuts, out_marks))
+    sizes = len(let.own_symbols())
+    names = iter(_role_names(let, sizes, cuts, out_marks))
     for var in current().lets[-1].outs:  # type: ignore[union-attr]
         var.name = next(names)
-    primal_outs, dot_outs = (outs[:1], [None]) if condition is not None else ([], [])
-    outs = outs[len(primal_outs):]
+    primal_outs, dot_outs = outs[:sizes], [None] * sizes
+    outs = outs[sizes:]
     for count, marks_ in zip(cuts, out_marks):
         primal_outs += outs[:count]
         outs = outs[count:]
@@ -170,10 +175,10 @@ def _loop(let: Let, arg_dots: list) -> tuple:
     return primal_outs, dot_outs
 
 
-def _role_names(let: Let, has_trips: bool, cuts: Sequence[int], out_marks: Sequence[list[bool]]) -> list[str]:
+def _role_names(let: Let, sizes: int, cuts: Sequence[int], out_marks: Sequence[list[bool]]) -> list[str]:
     names = [v.name for v in let.outs]
-    found = names[:1] if has_trips else []
-    names = names[len(found):]
+    found = names[:sizes]
+    names = names[sizes:]
     for count, marks in zip(cuts, out_marks):
         found += names[:count] + [f"{n}_dot" for n, m in zip(names, marks) if m]
         names = names[count:]

@@ -47,8 +47,18 @@ def loop_marks(let: Let, marks: Sequence[bool]) -> tuple[list[bool], list[bool]]
         if new == state:
             break
         state = new
-    outs = [*state, *out[len(state):]]
-    return [*consts, *state, *rows], [*([True] if condition is not None else []), *outs]
+    sizes = known_sizes(body, [True, *consts, *state, *rows]) if roles.segments else True
+    lead = [sizes] * len(let.own_symbols())
+    if condition is not None:
+        lead[0] = True
+    return [*consts, *state, *rows], [*lead, *state, *out[len(state):]]
+
+
+def known_sizes(function: Function, known: Sequence[bool]) -> bool:
+    """Whether all sizes that `function` binds itself can be had from the known parameters alone."""
+    binders = [let.binder(symbol) for let in function.lets for symbol in sorted(let.own_symbols())]
+    found = Function(function.name, function.params, function.lets, tuple(binders))
+    return all(known_results(found, known))
 
 
 def cond_marks(let: Let, marks: Sequence[bool]) -> list[bool]:

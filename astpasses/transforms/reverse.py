@@ -31,15 +31,16 @@ class Linearized:
     residuals: int
 
 
-def linearize(function: Function, wrt: Sequence[bool], clean: Clean = lambda f: f) -> Linearized:
+def linearize(function: Function, wrt: Sequence[bool], clean: Clean = lambda f: f, segments: bool = True
+              ) -> Linearized:
     """Split `function` at a point into its value and its derivative. `clean` runs between the steps
-    (simplify)."""
+    (simplify); `segments` is that of `split`."""
     forward, nonzero = jvp(function, wrt)
     forward = clean(forward)
     known = [True] * len(function.params) + [False] * sum(wrt)
     count = len(function.results)
     wanted = [True] * count + [False] * (len(forward.results) - count)
-    part = split(forward, known, results_known=wanted)
+    part = split(forward, known, segments=segments, results_known=wanted)
     return Linearized(part.known, part.linear, nonzero, len(part.residuals))
 
 

@@ -10,8 +10,9 @@ residuals, and a linear Function of residuals and the unknown parameters.
         return y, y_dot
 
 A `while` becomes a known `while` that stacks what its linear part needs, and a linear loop over those rows.
-What is cheap is computed again from what is saved anyway; what has a run-time size of its own inside a loop
-or branch can't leave it, and is computed again from what can.
+What is cheap is computed again from what is saved anyway. What has a run-time size of its own inside a loop
+leaves it as a segment: the arrays of all iterations behind one another, and a row of lengths; the linear loop
+reads its part back. What has one inside a branch, or a parallel loop, can't leave, and is computed again.
 """
 from __future__ import annotations
 
@@ -20,18 +21,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from metaphrase.core.build import Builder, fresh_copy, literal
-from metaphrase.core.dims import DimLike
+from metaphrase.core.dims import DimLike, Sym
 from metaphrase.core.ir import Atom, Function, Let, Roles, Var
 from metaphrase.core.native import Iota, Move
-from metaphrase.core.types import i64, type_symbols
-from metaphrase.ops.arrays import undefined
+from metaphrase.core.primitive import Primitive
+from metaphrase.core.types import Array, i64, type_symbols
+from metaphrase.ops.arithmetic import sub
+from metaphrase.ops.arrays import as_dim, undefined
 from metaphrase.ops.indexing import slice as slice_primitive
+from metaphrase.ops.reduce import reduce_sum
 from metaphrase.ops.regions import cond as cond_primitive
 from metaphrase.ops.regions import loop as loop_primitive
 from metaphrase.ops.regions import loop_trips
+from metaphrase.ops.scan import cumsum
+from metaphrase.ops.shape import broadcast
 
 from .common import inline, select_marked, variables, without_effects
 from .marks import cond_marks, loop_marks
+from .segments import Segments, stored_into
 
 CHEAP = {
     "neg",
@@ -73,26 +80,29 @@ class Split:
     residuals: tuple[Var, ...]
 
 
-def split(function: Function, known: Sequence[bool], *, inner: bool = False,
-          results_known: Sequence[bool] | None = None) -> Split:
-    """See the head of this file. `inner`: residuals may not name sizes that `function` itself binds.
+def split(function: Function, known: Sequence[bool], *, inner: bool = False, ragged: bool = False,
+          segments: bool = True, results_known: Sequence[bool] | None = None) -> Split:
+    """See the head of this file. `inner`: residuals may not name sizes that `function` itself binds; with
+    `ragged` they may as the length of their first axis, or be such a size. `segments`: whether loops may have
+    them; where many lanes run a loop side by side, what they save lies in step only without.
 
     `results_known` may demote results: a known one that is wanted from the linear side becomes a residual.
     """
     function = inline(function)
-    return _Splitter(function, list(known), inner, results_known).run()
+    return _Splitter(function, list(known), inner, ragged, segments, results_known).run()
 
 
 class _Splitter:
-    def __init__(
-        self, function: Function, known: list[bool], inner: bool, results_known: Sequence[bool] | None
-    ):
+    def __init__(self, function: Function, known: list[bool], inner: bool, ragged: bool, segments: bool,
+                 results_known: Sequence[bool] | None):
         self.function, self.marks, self.inner = function, known, inner
+        self.ragged, self.segments = ragged, segments
         self.unknown = {p for p, k in zip(function.params, known, strict=True) if not k}
         self.known_builder, self.linear_builder = Builder(function.name), Builder(f"linear_{function.name}")
         self.definitions: dict[Var, Let] = {}
         self.demanded: list[Var] = []     # known variables that the linear side reads, in order of first use
         self.local: set[str] = set()      # size symbols bound in this function
+        self.bulky: set[Var] = set()      # stacks of an array that a loop stores into, one a step
         self.wanted = results_known
 
     def run(self) -> Split:
@@ -146,14 +156,22 @@ class _Splitter:
     def _demand_sizes(self, let: Let) -> None:
         """A linear Let that names a size bound here needs the variable that binds it."""
         for symbol in sorted(let.uses_symbols() & self.local):
-            for known in self.known_builder.lets:
-                if symbol in known.own_symbols():
-                    self.demand(known.outs[0])
+            self.demand(self._binder(symbol))
 
     # -- residuals
     # -------------------------------------------------------------------------------------------------
+    def _local(self, type_: Array) -> frozenset[str]:
+        """The size symbols of a type that this function binds itself."""
+        return frozenset(type_symbols(type_) & self.local)
+
     def _movable(self, var: Var) -> bool:
-        return not (self.inner and type_symbols(var.type) & self.local)
+        if not self.inner or not self._local(var.type):
+            return True
+        if not self.ragged or var in self.bulky:
+            return False
+        if not var.type.dims:
+            return any(var.type.value == Sym(s) for s in self.definitions[var].own_symbols())
+        return not self._local(var.type.with_dims(var.type.dims[1:]))
 
     def _choose(self) -> tuple[list[Var], set[Var]]:
         """Residuals, and the variables to compute again from them."""
@@ -173,12 +191,17 @@ class _Splitter:
                 or not self._movable(var)
             ):
                 again.update(let.outs)
+                for out in let.outs:
+                    residuals.pop(out, None)
                 for arg in variables(let.args):
                     need(arg)
                 for symbol in sorted(let.uses_symbols() & self.local):
                     need(self._binder(symbol))
             else:
                 residuals[var] = None
+                if self.inner and var.type.dims:  # the linear side names the length of a segment
+                    for symbol in sorted(self._local(var.type)):
+                        need(self._binder(symbol))
 
         for var in self.demanded:
             need(var)
@@ -221,7 +244,7 @@ class _Splitter:
     def _binder(self, symbol: str) -> Var:
         for let in self.known_builder.lets:
             if symbol in let.own_symbols():
-                return let.outs[0]
+                return let.binder(symbol)
         raise AssertionError(f"size {symbol} is not bound in {self.function.name}")
 
     def _recomputation(self, again: set[Var]) -> list[Let]:
@@ -242,88 +265,121 @@ class _Splitter:
         body: Function = attributes["body"]
         condition: Function | None = attributes["cond"]
         operands, outs_known = loop_marks(let, [a not in self.unknown for a in let.args])
-        part = split(body, [True, *operands], inner=True, results_known=outs_known[condition is not None:])
+        lead = len(let.own_symbols())
+        may = self.segments and not attributes.get("parallel", False)
+        part = split(body, [True, *operands], inner=True, ragged=may, segments=may,
+                     results_known=outs_known[lead:])
         arg_of = dict(zip(body.params[1:], let.args))
         consts, carries, accumulators, rows = roles.parts(body.params[1:])
         marks = roles.parts(operands)
 
+        inside = {s for x in part.known.lets for s in x.own_symbols()}
         invariant = [r for r in part.residuals if r in consts]
         # with a condition the linear loop runs `trips` times: rows of `length` are stacked anew, or cut
         row_residuals = [r for r in part.residuals if r in rows and condition is None]
         index_used = body.params[0] in part.residuals
-        stacked = [
-            r for r in part.residuals if r not in invariant and r not in row_residuals and r != body.params[0]
-        ]
-        count = len(part.known.results) - len(part.residuals)
-        known_results = part.known.results[:count]
-        known_roles = Roles(*(sum(m) for m in marks))
-        known_body = Function(body.name, (body.params[0], *part.known.params[1:]), part.known.lets,
-                              (*known_results, *stacked))
+        ragged = [r for r in part.residuals if r.type.dims and type_symbols(r.type) & inside]
+        other = {*invariant, *row_residuals, *ragged, body.params[0]}
+        stacked = [r for r in part.residuals if r not in other]
+        segments = Segments(let, part, ragged)
+        known_results = list(part.known.results[: len(part.known.results) - len(part.residuals)])
+        kept = len(known_results) - len(segments.old)
+        known_roles = Roles(*map(sum, (*marks, [True] * (len(segments.old) + len(ragged)))))
+        lengths = segments.lengths(stacked)
+        known_body = Function(
+            body.name, (body.params[0], *part.known.params[1:]), (*part.known.lets, *segments.lets),
+            (*known_results[:kept], *stacked, *lengths, *known_results[kept:], *ragged))
         known_attributes = {**attributes, "body": known_body, "roles": known_roles}
+        known_attributes.pop("segment_sizes", None)
+        if segments.names:
+            known_attributes["segment_sizes"] = segments.names
         if condition is not None:
             keep = [True, *marks[0], *marks[1]]
             known_attributes["cond"] = Function(condition.name, tuple(select_marked(condition.params, keep)),
                                                 condition.lets, condition.results)
-        names = [v.name for v, k in zip(let.outs, outs_known) if k] + [r.name for r in stacked]
-        known_args = select_marked(let.args, operands)
-        outs = self.known_builder.bind(loop_primitive, tuple(known_args), known_attributes, names, let.span)
-        known_outs = select_marked(let.outs, outs_known)
-        stacks = outs[len(known_outs):]
+        known_outs: list[Var] = select_marked(let.outs[lead:], outs_known[lead:])
+        leading = [*let.outs[: condition is not None], *segments.sizes()]
+        named = (*leading, *known_outs[:kept], *stacked, *lengths, *known_outs[kept:], *ragged)
+        names = [v.name for v in named]
+        known_args = tuple(select_marked(let.args, operands))
+        self.known_builder.bind(loop_primitive, known_args, known_attributes, names, let.span)
         made = self.known_builder.lets.pop()
-        made = Let((*known_outs, *stacks), made.primitive, made.args, made.attributes, made.span)
-        self._known(made)
+        first = len(leading) + kept
+        stacks = made.outs[first:first + len(stacked) + len(lengths)]
+        flat = made.outs[len(made.outs) - len(ragged):]
+        stores = stored_into(body)
+        self.bulky.update(s for r, s in zip((*stacked, *lengths, *ragged), (*stacks, *flat)) if r in stores)
+        self._known(Let((*leading, *known_outs[:kept], *stacks, *known_outs[kept:], *flat),
+                        made.primitive, made.args, made.attributes, made.span))
+        starts = self._starts(let, segments, dict(zip((*stacked, *lengths), stacks)))
 
         trips = loop_trips(attributes["length"], condition, attributes.get("size"))
         unknown = [
             select_marked(p, [not k for k in m]) for p, m in zip((consts, carries, accumulators, rows), marks)
         ]
-        linear_params = (
-            body.params[0],
-            *invariant,
-            *unknown[0],
-            *unknown[1],
-            *unknown[2],
-            *row_residuals,
-            *stacked,
-            *unknown[3],
-        )
-        if not index_used:
-            linear_params = (Var("i", body.params[0].type), *linear_params[1:])
-        linear_body = fresh_copy(
-            Function(part.linear.name, linear_params, part.linear.lets, part.linear.results)
-        )
+        index = body.params[0] if index_used else Var("i", body.params[0].type)
+        reading = segments.reading(part.linear, stacked, len(unknown[1]) + len(unknown[2]))
+        linear_params = (index, *invariant, *reading.flat, *unknown[0], *unknown[1], *unknown[2],
+                         *reading.totals, *row_residuals, *reading.rows, *reading.starts, *unknown[3])
+        linear_body = fresh_copy(Function(part.linear.name, linear_params, reading.lets, reading.results))
         linear_attributes = {**attributes, "body": linear_body, "cond": None, "length": trips, "roles": Roles(
-            len(invariant) + len(unknown[0]), len(unknown[1]), len(unknown[2]),
-            len(row_residuals) + len(stacked) + len(unknown[3]))}
+            len(invariant) + len(flat) + len(unknown[0]), len(unknown[1]),
+            len(unknown[2]) + len(reading.totals),
+            len(row_residuals) + len(stacked) + len(starts) + len(unknown[3]))}
         linear_attributes.pop("size", None)
+        linear_attributes.pop("segment_sizes", None)
         unknown_rows = [arg_of[v] for v in unknown[3]]
         if condition is not None:
             unknown_rows = [self._cut(row, trips) for row in unknown_rows]
+        zeros = [
+            self._made(broadcast, (literal(0, v.type.dtype),), {"shape": v.type.dims, "axes": ()}, v.name)
+            for v in reading.totals
+        ]
+        state_args = [arg_of[v] for v in (*unknown[0], *unknown[1], *unknown[2])]
         linear_args = (
-            *(arg_of[v] for v in (*invariant, *unknown[0], *unknown[1], *unknown[2], *row_residuals)),
-            *stacks,
-            *unknown_rows,
+            *(arg_of[v] for v in invariant), *flat, *state_args, *zeros, *(arg_of[v] for v in row_residuals),
+            *stacks[:len(stacked)], *starts, *unknown_rows,
         )
-        linear_outs = tuple(v for v, k in zip(let.outs, outs_known) if not k)
-        self._linear(Let(linear_outs, loop_primitive, linear_args, linear_attributes, let.span))
+        outs = [v for v, k in zip(let.outs, outs_known) if not k]
+        cut, state = len(outs) - len(reading.totals), len(unknown[1]) + len(unknown[2])
+        self._linear(Let((*outs[:state], *outs[cut:], *outs[state:cut]), loop_primitive, linear_args,
+                         linear_attributes, let.span))
+
+    def _starts(self, let: Let, segments: Segments, row: dict[Atom, Var]) -> list[Var]:
+        """For each size of segments, the row that says where each iteration's part begins: on the linear
+        side, from the lengths."""
+        found = []
+        for name, length in segments.length_of.items():
+            lengths = row[length]
+            if name in segments.orphans:  # no segment of that size is known: its total is
+                (total,) = self.known_builder.bind(reduce_sum, (lengths,), {"axes": (0,)}, ["total"])
+                self._known(self.known_builder.lets.pop())
+                size = {"size": name, "counted": True}
+                self._known(Let((let.binder(name),), as_dim, (total,), size, let.span))
+            back = let.attributes.get("reverse", False)
+            ends = self._made(cumsum, (lengths,), {"axis": 0, "reverse": back}, "ends")
+            found.append(self._made(sub, (ends, lengths), {}, "starts"))
+        return found
+
+    def _made(self, primitive: Primitive, args: tuple[Atom, ...], attributes: dict[str, Any], name: str
+              ) -> Var:
+        """The result of an operation on the linear side."""
+        (out,) = self.linear_builder.bind(primitive, args, attributes, [name])
+        self._linear(self.linear_builder.lets.pop())
+        return out
 
     def _cut(self, row: Atom, trips: DimLike | None) -> Var:
         """The first `trips` rows of an unknown operand, on the linear side."""
         starts = (literal(0, i64),) * row.type.ndim
-        (out,) = self.linear_builder.bind(
-            slice_primitive,
-            (row, *starts),
-            {"shape": (trips, *row.type.dims[1:]), "step": (1,) * row.type.ndim},
-            [getattr(row, "name", "rows")],
-        )
-        self._linear(self.linear_builder.lets.pop())
-        return out
+        attributes = {"shape": (trips, *row.type.dims[1:]), "step": (1,) * row.type.ndim}
+        return self._made(slice_primitive, (row, *starts), attributes, getattr(row, "name", "rows"))
 
     def _cond(self, let: Let) -> None:
         branches: tuple[Function, ...] = let.attributes["branches"]
         operands = [a not in self.unknown for a in let.args[1:]]
         outs_known = cond_marks(let, [True, *operands])
-        parts = [split(b, operands, inner=True, results_known=outs_known) for b in branches]
+        parts = [split(b, operands, inner=True, segments=self.segments, results_known=outs_known)
+                 for b in branches]
         slots, passed, places = _share_slots(branches, parts)
 
         known_branches = []

@@ -143,6 +143,7 @@ def _loop(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]
     body: Function = attributes["body"]
     roles: Roles = attributes["roles"]
     assert attributes["cond"] is None, "a loop with a condition is split into a loop of known length first"
+    assert not roles.segments, "linear segments are split into accumulators first"
     operands = roles.parts(let.args)
     in_marks = [list(m) for m in roles.parts(marks)]
     in_marks[1] = [

@@ -10,7 +10,9 @@ order that `api` fits pytrees to. Nothing here knows of users' functions.
 """
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
@@ -31,6 +33,18 @@ from ..ops.shape import broadcast, permute, reshape
 
 Clean = Callable[[Function], Function]
 Marks = Sequence[bool]
+_lanes: ContextVar[bool] = ContextVar("metaphrase_lanes", default=False)
+
+
+@contextmanager
+def for_lanes() -> Iterator[None]:
+    """Derivatives taken inside are of one lane among many, to be batched: their loops save no segments (see
+    `split`), so that native code runs the lanes side by side."""
+    before = _lanes.set(True)
+    try:
+        yield
+    finally:
+        _lanes.reset(before)
 
 
 def _unchanged(function: Function) -> Function:
@@ -88,7 +102,7 @@ class LinearParts:
 
 def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> LinearParts:
     """The function's value at a point, and its derivative there in both directions."""
-    part = linearize(function, wrt, clean)
+    part = linearize(function, wrt, clean, segments=not _lanes.get())
     linear = clean(part.linear)
     has = [has_tangent(r.type) for r in function.results]
     nonzero = _pick(part.out_nonzero, has)

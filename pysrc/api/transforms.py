@@ -185,9 +185,11 @@ class Vmap(Transformed):
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .batch import batched_program, example_specs
+        from .programs import for_lanes
         names, span = parameter_names(self.fun), self._place()
         example = example_specs(structure, specs, self.in_axes, self.axis_size, span, names)
-        program = program_of(self.fun, structure, example.specs)
+        with for_lanes():
+            program = program_of(self.fun, structure, example.specs)
         made = batched_program(program, example, specs, self.out_axes, span, names)
         return made.with_function(made.function, name=self.__name__)
 

@@ -137,13 +137,16 @@ def match_dims(pattern: Array, actual: Array, sizes: dict[str, DimLike]) -> None
 
 
 def copy_let(let: Let, env: dict[Var, Atom], sizes: dict[str, DimLike], span: Span | None = None) -> Let:
-    """A fresh copy of `let` under a renaming; records its results in `env` and its bound symbol in
+    """A fresh copy of `let` under a renaming; records its results in `env` and its bound symbols in
     `sizes`."""
-    for symbol in let.own_symbols():
+    for symbol in sorted(let.own_symbols()):
         sizes[symbol] = Sym(fresh_symbol(symbol))
     attributes = {k: substitute_attribute(v, sizes) for k, v in let.attributes.items()}
     if isinstance(attributes.get("size"), str) and attributes["size"] in sizes:
         attributes["size"] = sizes[attributes["size"]].name  # type: ignore[union-attr]
+    if "segment_sizes" in attributes:
+        names = attributes["segment_sizes"]
+        attributes["segment_sizes"] = tuple(sizes[s].name for s in names)  # type: ignore[union-attr]
     outs = tuple(Var(v.name, substitute_type(v.type, sizes)) for v in let.outs)
     args = tuple(env.get(a, a) if isinstance(a, Var) else a for a in let.args)
     env.update(zip(let.outs, outs))

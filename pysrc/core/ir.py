@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..source import Span
-from .dims import Dim, symbols
+from .dims import Dim, Sym, symbols
 from .types import Array, type_symbols
 
 if TYPE_CHECKING:
@@ -79,8 +79,8 @@ class ConstantArray:
 
 @dataclass(frozen=True, slots=True)
 class Roles:
-    """How many operands of a `loop` play each role, in this order. `segments` is the slot for ragged
-    residuals."""
+    """How many operands of a `loop` play each role, in this order. `segments` counts the last results of the
+    body: arrays whose lengths differ from iteration to iteration, put behind one another."""
 
     consts: int = 0
     carries: int = 0
@@ -121,10 +121,16 @@ class Let:
                 yield from (v for v in value if isinstance(v, Function))
 
     def own_symbols(self) -> frozenset[str]:
-        """The size symbol this Let binds, named by its attribute `size`: some result has type
-        size[symbol]."""
+        """The size symbols this Let binds, named by its attributes `size` and `segment_sizes`: for each, some
+        result has type size[symbol]. Those of a loop are its first results."""
         size = self.attributes.get("size")
-        return frozenset([size]) if isinstance(size, str) else frozenset()
+        own = frozenset([size]) if isinstance(size, str) else frozenset()
+        more = self.attributes.get("segment_sizes")
+        return own.union(more) if more else own
+
+    def binder(self, symbol: str) -> Var:
+        """The result that binds a size symbol of this Let."""
+        return next(v for v in self.outs if v.type.value == Sym(symbol))
 
     def uses_symbols(self) -> frozenset[str]:
         """Size symbols that this Let mentions and does not bind."""

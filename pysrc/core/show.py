@@ -126,8 +126,11 @@ class _Printer:
                 rows.append(self.program(region, indent, functions[region]))
         args = [self.atom(a) for a in let.args]
         for key, value in let.attributes.items():
-            size = key == "size" and isinstance(value, str)
-            text = repr(self.size_name(value)) if size else self.attribute(value, functions)
+            text = self.attribute(value, functions)
+            if key == "size" and isinstance(value, str):
+                text = repr(self.size_name(value))
+            elif key == "segment_sizes":
+                text = repr(tuple(map(self.size_name, value)))
             args.append(f"{key}={text}")
         call = f"{let.primitive.name}({', '.join(args)})"
         if not let.outs:

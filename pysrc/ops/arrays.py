@@ -46,7 +46,7 @@ dim_value = Primitive(
     batch=_unbatched("dim_value"), native=Iota(lambda index, *, dim: dim), doc="A dim as an i64.")
 
 
-def _as_dim_type(value: Array, *, size: str) -> Array:
+def _as_dim_type(value: Array, *, size: str, counted: bool = False) -> Array:
     require(not value.dims and is_integer(value.dtype),
             lambda: f"as_dim: needs an integer scalar, got {value}")
     return Size(Sym(size))
@@ -56,7 +56,7 @@ def _as_dim_batch(size: DimLike, args: Any, batched: Any, **attributes: Any) -> 
     raise AssertionError("a size that differs by lane is grouped into a lane loop before its rule is asked")
 
 
-def _as_dim_numpy(value: Any, *, size: Any) -> Any:
+def _as_dim_numpy(value: Any, *, size: Any, counted: bool = False) -> Any:
     if value < 0:
         raise ValueError("negative dimensions are not allowed")
     return np.int64(value)
@@ -65,7 +65,7 @@ def _as_dim_numpy(value: Any, *, size: Any) -> Any:
 as_dim = Primitive(
     "as_dim", type=_as_dim_type, numpy=_as_dim_numpy, jvp=(None,), transpose=NotLinear, batch=_as_dim_batch,
     native=Point("identity"),
-    doc="Binds the size symbol `size` to a staged integer; it must not be negative.")
+    doc="Binds the size symbol `size` to a staged integer; it must not be negative. `counted`: it isn't.")
 
 
 def zeros(type_: Array) -> Any:

@@ -35,13 +35,15 @@ def loop_trips(length: DimLike | None, cond: Function | None, size: str | None) 
 
 
 def _loop_type(*types: Array, body: Function, cond: Function | None, length: DimLike | None, roles: Roles,
-               reverse: bool = False, parallel: bool = False, size: str | None = None) -> tuple:
-    require(roles.segments == 0, "loop: segments are not supported yet")
+               reverse: bool = False, parallel: bool = False, size: str | None = None,
+               segment_sizes: tuple[str, ...] = ()) -> tuple:
+    require(len(segment_sizes) == roles.segments, "loop: each segment names its size")
     require(cond is not None or length is not None, "loop: needs a length or a condition")
     require((cond is None) == (size is None),
             "loop: `size` names the trip count exactly when there is a condition")
     require(not (reverse and cond is not None), "loop: only a loop of known length runs in reverse")
-    require(not (parallel and (roles.carries or cond is not None)), "loop: a parallel loop carries nothing")
+    require(not (parallel and (roles.carries or roles.segments or cond is not None)),
+            "loop: a parallel loop carries nothing")
     consts, carries, accumulators, rows = roles.parts(types)
     slices = []
     for row in rows:
@@ -52,7 +54,7 @@ def _loop_type(*types: Array, body: Function, cond: Function | None, length: Dim
     require(len(body.params) == len(want) and all(map(_fits, want, body.param_types)),
             lambda: f"loop: body takes {body.param_types}, gets {want}")
     kept = (*carries, *accumulators)
-    require(all(map(_fits, body.result_types, kept)) and len(body.results) >= len(kept),
+    require(all(map(_fits, body.result_types, kept)) and len(body.results) >= len(kept) + roles.segments,
             lambda: f"loop: carries {kept} become {body.result_types}")
     if cond is not None:
         want = (Array(i64), *consts, *carries)
@@ -60,16 +62,25 @@ def _loop_type(*types: Array, body: Function, cond: Function | None, length: Dim
                 lambda: f"loop: condition takes {cond.param_types}, gets {want}")
         require(cond.result_types == (Array(np.dtype(bool)),), "loop: the condition gives one bool")
     lead: Any = loop_trips(length, cond, size)
+    cut = len(body.results) - roles.segments
+    lengths: dict[str, DimLike] = {}
+    for name, segment in zip(segment_sizes, body.result_types[cut:]):
+        require(segment.ndim > 0 and lengths.setdefault(name, segment.dims[0]) == segment.dims[0],
+                "loop: segments of one size have one length")
     outs = (*(t.plain for t in kept),
-            *(Array(t.dtype, (lead, *t.dims)) for t in body.result_types[len(kept):]))
-    return outs if cond is None else (Size(Sym(size)), *outs)  # type: ignore[arg-type]
+            *(Array(t.dtype, (lead, *t.dims)) for t in body.result_types[len(kept):cut]),
+            *(Array(t.dtype, (Sym(name), *t.dims[1:]))
+              for name, t in zip(segment_sizes, body.result_types[cut:])))
+    sizes = [size] if size is not None else []
+    return (*(Size(Sym(name)) for name in (*sizes, *lengths)), *outs)
 
 
 def _loop_numpy(run: Any, *args: Any, body: Function, cond: Function | None, length: int | None,
-                roles: Roles,
-                reverse: bool = False, parallel: bool = False, size: Any = None) -> tuple:
+                roles: Roles, reverse: bool = False, parallel: bool = False, size: Any = None,
+                segment_sizes: tuple[str, ...] = ()) -> tuple:
     consts, carries, accumulators, rows = roles.parts(args)
     state = (*carries, *accumulators)
+    cut = len(body.results) - roles.segments - len(state)
     outs: list[list] = [[] for _ in body.results[len(state):]]
     trips = 0
     for i in _counter(length, reverse):
@@ -82,10 +93,15 @@ def _loop_numpy(run: Any, *args: Any, body: Function, cond: Function | None, len
             out.append(value)
         trips += 1
     stacked = []
-    for out, type_ in zip(outs, body.result_types[len(state):]):
+    for out, type_ in zip(outs[:cut], body.result_types[len(state):]):
         out = out[::-1] if reverse else out
         stacked.append(np.stack(out) if out else np.zeros((0, *run.shape(type_)), type_.dtype))
-    return (*(() if cond is None else (np.int64(trips),)), *state, *stacked)
+    found: dict[str, np.int64] = {}
+    for out, type_, name in zip(outs[cut:], body.result_types[len(state) + cut:], segment_sizes):
+        none = np.zeros((0, *run.shape(type_.with_dims(type_.dims[1:]))), type_.dtype)
+        stacked.append(np.concatenate([none, *out]))
+        found[name] = np.int64(len(stacked[-1]))
+    return (*(() if cond is None else (np.int64(trips),)), *found.values(), *state, *stacked)
 
 
 def _counter(length: int | None, reverse: bool) -> Iterator[int]:

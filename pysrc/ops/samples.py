@@ -17,9 +17,11 @@ from ..core.build import literal, trace
 from ..core.ir import ConstantArray, Function, Roles
 from ..core.types import Array, bool_, c64, c128, f32, f64, i32, i64, u32
 from .arithmetic import add, mul, sub
+from .arrays import as_dim
 from .compare import lt
 from .elementary import cos, sin
 from .samples_linear import linear
+from .shape import broadcast
 
 u8, u64 = np.dtype("uint8"), np.dtype("uint64")
 
@@ -288,6 +290,15 @@ def _shrinking() -> dict[str, Any]:
     return {"body": body, "cond": cond, "length": None, "roles": Roles(0, 1, 0, 0), "size": "T"}
 
 
+def _ragged() -> dict[str, Any]:
+    """Iteration i leaves x squared i times, and sin(x) as often."""
+    def repeat(i: Any, x: Any) -> tuple:
+        size = as_dim(i, size="k").type.value
+        return tuple(broadcast(y, shape=(size,), axes=()) for y in (mul(x, x), sin(x)))
+    return {"body": trace("repeat", repeat, [("i", COUNT), ("x", SCALAR)]), "cond": None,
+            "length": 4, "roles": Roles(1, 0, 0, 0, 2), "segment_sizes": ("S", "S")}
+
+
 def _branches() -> tuple:
     return tuple(trace(n, f, [("x", SCALAR), ("y", SCALAR)]) for n, f in (("product", mul), ("total", add)))
 
@@ -296,6 +307,7 @@ _X, _Y = np.float64(1.5), np.float64(0.75)
 SAMPLES |= {
     "loop": [Sample((_Y, _X, ROW), {"body": _counted(), "cond": None, "length": 5, "roles": Roles(1, 1, 0, 1),
                                     "reverse": r, "parallel": False}) for r in (False, True)]
+    + [Sample((_X,), {**_ragged(), "reverse": r}) for r in (False, True)]
     + [Sample((_X,), _shrinking(), lanes=((np.float64(0.5),), (np.float64(0.0),)))],
     "cond": [Sample((p, _X, _Y), {"branches": _branches()}, lanes=((q, _Y, _X), (p, _Y, _Y)))
              for p, q in ((np.True_, np.False_), (np.False_, np.True_), (np.int64(1), np.int64(0)))],

@@ -142,6 +142,42 @@ def test_the_gradient_of_cholesky_is_cubic():
     assert counts[1] < 9 * counts[0] and counts[2] < 9 * counts[1], counts
 
 
+def roots(x):
+    """A loop of unknown length in one: each run of the inner one ends at another step."""
+    total, n = x, 0
+    while n < 40:
+        y = x + 0.1 * n
+        while abs(y * y - x) > 1e-9:
+            y = 0.7 * y + 0.3 * 0.5 * (y + x / y)
+        total = total * 0.9 + y * x
+        n += 1
+    return total
+
+
+def three_deep(x):
+    total, n = x, 0
+    while n < 10:
+        m, z = 0, x
+        while m < n + 2:
+            y = z + 0.1 * m + 1
+            while abs(y * y - z) > 1e-6:
+                y = 0.7 * y + 0.3 * 0.5 * (y + z / y)
+            z = z * 0.9 + 0.05 * y
+            m += 1
+        total = total * 0.5 + z * x
+        n += 1
+    return total
+
+
+@pytest.mark.parametrize("function", [roots, three_deep], ids=lambda f: f.__name__)
+def test_the_gradient_of_nested_loops_runs_no_loop_again(function):
+    program = optimize(stage(function, (2.3,)).function, before_transform=True)
+    made, args = backward(function, np.float64(2.3))
+    assert steps(made, args) < 3 * steps(program, [np.float64(2.3)])
+    slope = (function(2.3 + 1e-6) - function(2.3 - 1e-6)) / 2e-6
+    assert np.isclose(evaluate(made, *args)[1], slope, rtol=1e-6)
+
+
 @pytest.mark.parametrize("function", [cholesky, lu, stores, row_stores], ids=lambda f: f.__name__)
 def test_gradients_that_undo_are_right(function):
     x = matrix(6) if function is not stores else np.linspace(0.5, 1.5, 6)

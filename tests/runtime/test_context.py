@@ -227,6 +227,32 @@ def test_growing_stacks_keep_their_contents(program):
         assert out == count
 
 
+def test_a_stack_of_an_earlier_call_need_not_grow(program):
+    library = program("""
+        # How often a stack moves or is made larger on the way to sizes[0] bytes.
+        cdef int64_t i, capacity = 0, times = 0
+        cdef char* a = NULL
+        for i in range(sizes[0]):
+            if capacity < i + 1:
+                a = <char*>c.grow(c, a, &capacity, i + 1)
+                if a == NULL:
+                    return MP_NO_MEMORY
+                times += 1
+            a[i] = <char>i
+        for i in range(sizes[0]):
+            if a[i] != <char>i:
+                return 1
+        (<int64_t*>buffers[0])[0] = times
+        return 0
+    """)
+
+    def times(size):
+        return dispatch.run_entry(library.address, [], [("i8", ())], [size])[0]
+
+    assert times(30_000_000) > 1  # other calls of this process left less
+    assert [times(30_000_000), times(10), times(0), times(30_000_000)] == [1, 1, 0, 1]
+
+
 def test_failure_carries_site_iteration_and_values(program):
     library = program("return mp_fail(c, 4, 17, 1, -2, 3, 4)")
     seen = []
