@@ -253,10 +253,22 @@ class CompiledFunction:
     def as_text(self) -> str:
         return self.library.text
 
+    def _with_static(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
+        """The arguments of a call, with the static ones where the call leaves them out, as JAX's calls do."""
+        static, lowered = self.lowered.jit.static, self.lowered.call
+        places = [k for k in range(len(lowered.args)) if k in static]
+        if places and len(args) == len(lowered.args) - len(places):
+            rest = iter(args)
+            args = tuple(a if k in places else next(rest) for k, a in enumerate(lowered.args))
+        return args, {**{k: v for k, v in lowered.kwargs.items() if k in static}, **kwargs}
+
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         jit = self.lowered.jit
-        call = take_apart(args, kwargs, jit.static, jit.in_order)
-        if call.structure == self.lowered.call.structure and memory.fits(self.lowered.program, call):
+        call = take_apart(*self._with_static(args, kwargs), jit.static, jit.in_order)
+        same = [s.key() for s in call.specs if not s.dynamic] == [
+            s.key() for s in self.lowered.call.specs if not s.dynamic
+        ]
+        if same and call.structure == self.lowered.call.structure and memory.fits(self.lowered.program, call):
             memory.check(self.lowered.program, call)
             with contextlib.suppress(LookupError):
                 return self._run(call)

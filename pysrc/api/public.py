@@ -11,8 +11,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, ParamSpec, TypeVar, overload
 
+import numpy as np
+
 from ..config import config, disable_jit
 from ..pipeline import STAGES
+from ..tree_util import tree_map
 from .arguments import take_apart, takes_any_keywords
 from .identity import shared
 from .jit import Jit
@@ -142,11 +145,19 @@ def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The output of `fun` with a ShapeDtypeStruct for each array, without computing it. Arguments may be
-    structs."""
+    structs, or anything that has a shape and a dtype."""
     from .staging import out_structs
+    args, kwargs = tree_map(_struct_like, (args, kwargs))
     call = take_apart(args, kwargs, in_order=takes_any_keywords(fun))
     with user_frames():
         return out_structs(program_of(fun, call.structure, call.specs))
+
+
+def _struct_like(leaf: Any) -> Any:
+    if isinstance(leaf, (np.ndarray, np.generic, ShapeDtypeStruct)) or not hasattr(leaf, "dtype"):
+        return leaf
+    of_ours = type(leaf).__module__.partition(".")[0] == __name__.partition(".")[0]
+    return leaf if of_ours or not hasattr(leaf, "shape") else ShapeDtypeStruct(leaf.shape, leaf.dtype)
 
 
 def source(fun: Callable[..., Any], *args: Any, stage: str = "numpy", **kwargs: Any) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 import metaphrase as mp
 from metaphrase import lax
-from metaphrase.source import DTypeError
+from metaphrase.source import DTypeError, SourceError
 
 X = np.arange(6.0).reshape(2, 3)
 TWICE = np.array([0, 0, 1])
@@ -178,3 +178,21 @@ def test_a_row_that_is_masked_whole_has_no_softmax():
 def test_names_that_are_not_here_say_what_to_write(module, name, said):
     with pytest.raises(AttributeError, match=f"has no '{name}': .*{said}"):
         getattr(module, name)
+
+
+def test_a_compiled_function_may_be_called_without_its_static_arguments():
+    power = mp.jit(lambda n, x: x**n, static_argnums=0).lower(3, 2.0).compile()
+    assert power(5.0) == power(3, 5.0) == 125
+    with pytest.raises(SourceError, match="was compiled for"):
+        power(2, 5.0)
+    scaled = mp.jit(lambda x, *, n: x * n, static_argnames="n").lower(2.0, n=4).compile()
+    assert scaled(5.0) == scaled(5.0, n=4) == 20
+
+
+def test_shapes_of_whatever_has_a_shape_and_a_dtype():
+    class Description:
+        def __init__(self, shape, dtype):
+            self.shape, self.dtype = shape, np.dtype(dtype)
+
+    out = mp.eval_shape(lambda a, b: np.tanh(a @ b), Description((20, 30), "f4"), Description((30,), "f4"))
+    assert (out.shape, out.dtype) == ((20,), np.float32)
