@@ -103,6 +103,11 @@ class Errors(SourceError):
         return "\n\n".join(map(str, self.errors))
 
 
+class ListFull(Exception):
+    """A list has grown beyond the room that a run gave it; whoever runs the program gives it more and runs it
+    again. The message is the name of the hidden argument that says how much."""
+
+
 _EXCEPTIONS: dict[str, type[BaseException]] = {}
 
 

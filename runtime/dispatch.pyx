@@ -29,6 +29,7 @@ import types
 
 import numpy as np
 
+from ..source import ListFull
 from . import abi
 from . import entry as descriptions
 

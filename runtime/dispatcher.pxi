@@ -46,7 +46,16 @@ cdef class CompiledEntry:
 
 
 cdef object try_entry(CompiledEntry entry, PyObject** args, bint* matched):
-    """The result when the call matches; `matched` says whether it does."""
+    """The result when the call matches; `matched` says whether it does. A run in which a list has outgrown its
+    room is begun again: `raise_site` has made the room larger."""
+    while True:
+        try:
+            return try_once(entry, args, matched)
+        except ListFull:
+            pass
+
+
+cdef object try_once(CompiledEntry entry, PyObject** args, bint* matched):
     cdef Frame frame
     cdef char stack[STACK_BYTES]
     cdef void* memory = stack

@@ -221,6 +221,14 @@ def _module(emitter: Emitter, header: str, body: list[str], signature: Signature
         pieces.append("\n".join(constants))
     top = "\n\n".join(pieces)
     raised = [numpy_source_effects.exception_text(*pair) for pair in emitter.exceptions.items()]
+    full = emitter.exceptions.get(numpy_source_effects.FULL)
+    if signature is not None and full is not None:
+        again = emitter.names.fresh("with_room")
+        raised.append(numpy_source_effects.ROOM.format(again=again, full=full))
+        imports.insert(0, "import functools")
+        pieces[0] = "\n".join(imports)
+        top = "\n\n".join(pieces)
+        header = f"@{again}\n{header}"
     given = {h: HELPERS[h] for h in helpers if h in HELPERS}
     for name in given:
         if f"def {name}(" in header:          # the user's function has a helper's name

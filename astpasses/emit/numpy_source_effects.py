@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from metaphrase.core.dims import Sym
 from metaphrase.core.ir import Atom, Let, Literal, Var
-from metaphrase.source import exception_class
+from metaphrase.source import ListFull, exception_class, exception_name
 
 from .numpy_source_arrays import gathered, permuted
 from .numpy_source_blocks import Block, Emitter, named
@@ -258,6 +258,21 @@ def exception_text(wanted: str, name: str) -> str:
     renamed = "" if path == name else f" as {name}"
     body = definition.replace("\n", "\n    ")
     return f"try:\n    from {module} import {path}{renamed}\nexcept ImportError:\n\n    {body}"
+
+
+FULL = exception_name(ListFull)
+ROOM = '''def {again}(function):
+    """`function`, run again with more room where a list has outgrown it."""
+
+    @functools.wraps(function)
+    def run(*args, **keywords):
+        while True:
+            try:
+                return function(*args, **keywords)
+            except {full} as full:
+                globals()[str(full)] *= 4
+
+    return run'''
 
 
 def _check(emitter: Emitter, let: Let) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from ..astpasses.frontend.values.listed import has_lists
 from ..core.dims import DimLike
 from ..core.types import Array
 from ..pipeline import cleaned
@@ -138,6 +139,11 @@ def batched_program(
     """The program of the whole batch. `specs`: of the batched leaves."""
     refuse_writes(program, "vmap", names)
     program = output_atoms(program)
+    if has_lists(program.out):
+        raise ShapeError(
+            "vmap: the function returns a list whose length is only known when it runs", span,
+            code="gathered",
+            remedy="return what is the same size in every lane: its sum, its last item, an array of one size")
     function = cleaned(program.function)
     results_axes = _spread(out_axes, program.out, "out_axes", "the output", span)
     wanted: list[int | None] = [None] * len(function.results)

@@ -16,12 +16,28 @@ import numpy as np
 from ..astpasses.frontend.values import sources
 from ..core.ir import Function
 from ..runtime import entry as abi
+from ..source import ListFull
 from .program import Program
 
 
 def read_capture(capture: Any) -> Any:
     """What a capture is now."""
     return capture.read() if isinstance(capture, sources.Source) else capture
+
+
+def make_room(program: Program, full: ListFull) -> None:
+    """More room for the list that a run of the program had too little for."""
+    rooms = [room for capture in program.captures if (room := sources.room_of(capture)) is not None]
+    if not rooms:
+        raise RuntimeError("a list is full, and nothing says how much room it has") from full
+    for room in rooms:
+        if room.name == str(full):
+            room.grow()
+
+
+def has_room(program: Program) -> bool:
+    """Whether runs of the program may have to be begun again, for more room in a list."""
+    return any(sources.room_of(capture) is not None for capture in program.captures)
 
 
 def captures_fit(program: Program) -> bool:
@@ -143,5 +159,5 @@ def _structure_reader(source: Any) -> Any:
     return lambda: sources.structure(source.read())
 
 
-__all__ = ["read_capture", "captures_fit", "changed_numbers", "guards_hold", "broken_guard", "entry_source",
-           "capture_roots", "entry_guards"]
+__all__ = ["read_capture", "make_room", "has_room", "captures_fit", "changed_numbers", "guards_hold",
+           "broken_guard", "entry_source", "capture_roots", "entry_guards"]

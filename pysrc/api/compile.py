@@ -23,11 +23,11 @@ from ..pipeline import finished, native
 from ..runtime import dispatch
 from ..runtime import entry as abi
 from ..runtime.cython_build import Library
-from ..source import SourceError
+from ..source import ListFull, SourceError
 from ..tree_util import PyTreeDef
 from . import memory as memory
 from .arguments import Call, Spec, take_apart
-from .captures import capture_roots, entry_guards, entry_source
+from .captures import capture_roots, entry_guards, entry_source, has_room, make_room
 from .entry import callbacks_of, leaf_of, output_of, result_of, site_table, tree_of, work_of
 from .execute import finish
 from .program import Captured, Fixed, Program, Same, Slot, caller_span
@@ -71,7 +71,7 @@ class Compiled:
             address=self.library.address,
             symbols=self.symbols,
             results=results,
-            raise_site=table.raise_site,
+            raise_site=self._raise_site(table) if has_room(self.program) else table.raise_site,
             callbacks=callbacks_of(self.sites),
             uses_blas=self.uses_blas,
             name=self.name,
@@ -79,6 +79,19 @@ class Compiled:
             work=work_of(self.function, known),
             keep=(self.library, table, self.program),
         )
+
+    def _raise_site(self, table: Any) -> Callable[..., None]:
+        """Raises what a site stands for; where a list is full it has more room in the run that follows."""
+        program = self.program
+
+        def raise_site(site: int, iteration: int, values: tuple) -> None:
+            try:
+                table.raise_site(site, iteration, values)
+            except ListFull as full:
+                make_room(program, full)
+                raise
+
+        return raise_site
 
     def entry_for_leaves(self) -> abi.Entry:
         """Serves the dynamic leaves of a call as positional arguments, and gives all results."""
@@ -184,7 +197,9 @@ def compile_program(program: Program, specs: Sequence[Spec], name: str,
                     least: dict[str, int] | None = None) -> Compiled:
     """Native code for a Program. `least`: the least sizes that it was staged for, 2 where absent."""
     function = finished(program.function)
-    library, emitted = native(function, name, program.new_values)
+    # A run that is begun again reads what it was given.
+    written = {} if has_room(program) else program.new_values
+    library, emitted = native(function, name, written)
     symbols: list[str] = []
     for param in function.params:
         for dim in param.type.dims:

@@ -21,10 +21,10 @@ from ..astpasses.frontend.staging.under_way import numbers_change, sizes_at_leas
 from ..core.dims import Dim, DimLike, substitute
 from ..pipeline import finished, numpy_text, recording
 from ..runtime.errors import placed
-from ..source import SourceError
+from ..source import ListFull, SourceError
 from . import memory as memory
 from .arguments import Call, Dims, Form, Spec, generalise
-from .captures import broken_guard, captures_fit, changed_numbers, guards_hold, read_capture
+from .captures import broken_guard, captures_fit, changed_numbers, guards_hold, make_room, read_capture
 from .program import Fixed, Program, Same, Slot, leaf_labels
 
 log = logging.getLogger("metaphrase")
@@ -255,6 +255,11 @@ def call_numpy(
     try:
         with np.errstate(all="ignore"):
             results = compiled(*inputs)
+    except ListFull as full:
+        if captures is not None:
+            raise
+        make_room(program, full)
+        return call_numpy(program, compiled, call)
     except Exception as error:
         raise at_user_line(error, compiled) from error.__cause__
     if len(program.function.results) == 1:

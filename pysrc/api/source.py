@@ -22,6 +22,7 @@ import numpy as np
 
 from ..astpasses.emit.numpy_source import Signature
 from ..astpasses.emit.numpy_source_spellings import array_text
+from ..astpasses.frontend.values.listed import Listed, list_text
 from ..core.ir import Function
 from ..pipeline import numpy_text
 from ..source import UnsupportedError
@@ -184,6 +185,8 @@ class _Module:
         parts = [self.tree(child, leaves) for child in structure.children()]
         if cls is type(None):
             return "None"
+        if cls is Listed:
+            return list_text(metadata, parts, lambda names: self.tree(metadata[0], iter(names)))
         if cls is tuple:
             return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
         if cls is list:

@@ -23,6 +23,7 @@ from ..astpasses.frontend.values.sources import (
     NumberSource,
     ObjectSource,
     Source,
+    room_of,
 )
 from ..core.dims import symbols
 from ..pipeline import BY_NAME, cython, finished, loops, run
@@ -159,6 +160,8 @@ def _place_of(source: Source, program: Program, paths: list[tuple]) -> tuple[str
 
 def _capture_text(source: Source, program: Program, paths: list[tuple]) -> Any:
     """What was captured: where it stands in an argument, or its value now."""
+    if room_of(source) is not None:
+        return int(read_capture(source))
     text = _place_of(getattr(source, "place", source), program, paths)[1]
     if not text.startswith("#"):
         return Text(text)

@@ -193,3 +193,13 @@ def test_transformed_functions_serve_all_lengths():
         assert np.allclose(gradient, 2 / n * x.T @ (x @ w - y))
         assert np.allclose(rows(x), np.max(x, axis=1) - x.mean(axis=1))
     assert len(slope.signatures) == len(rows.signatures) == 2
+
+
+def test_a_jitted_function_called_in_another_gives_arrays_of_run_time_size():
+    positive = mp.jit(lambda x: x[x > 0])
+
+    def both(x):
+        return positive(x).sum(), positive(-x), len(positive(x))
+
+    total, rest, count = mp.jit(both)(np.array([1.0, -1.0, 2.0]))
+    assert total == 3.0 and rest.tolist() == [1.0] and count == 2

@@ -21,7 +21,7 @@ from metaphrase.ops.compare import ge, gt
 from metaphrase.ops.effects import check
 
 from ..flow.branches import choose, static_truth
-from ..flow.gathering import is_gathered
+from ..flow.gathering import is_gathered, snapshot
 from ..flow.gathering import length as gathered_length
 from ..flow.iteration import Ranged, staged_range
 from ..operators.arithmetic import SPELLED, WEAK, dim_of, elementwise
@@ -298,6 +298,8 @@ def reversed_(iterable: Any) -> Any:
 @handles(list)
 def list_(iterable: Any = ()) -> Any:
     here = session()
+    if type(iterable) is list and is_gathered(iterable):
+        return snapshot(here, iterable)
     return here.born(list(elements(here, iterable)))
 
 

@@ -7,6 +7,7 @@ by Python.
 
 from __future__ import annotations
 
+import collections
 import contextlib
 import dataclasses
 import functools
@@ -62,7 +63,8 @@ _CHANGES = {
 }
 DEEPEST = 64
 HALVINGS = 8  # a recursion that tests sizes at each level needs the sizes themselves: see it early
-_READ_AS_LISTS = (len, bool, isinstance, type, id, enumerate, zip, iter, list, tuple)  # know gathered lists
+# These know gathered lists.
+_READ_AS_LISTS = (len, bool, isinstance, type, id, enumerate, zip, iter, list, tuple, collections.deque)
 _WRITTEN = (types.FunctionType, types.MethodType)
 _context_manager = contextlib.contextmanager(lambda: iter(()))
 _UNSTEADY = {"random", "_random", "time", "datetime", "secrets", "uuid"}
@@ -420,6 +422,10 @@ def _unsteady(here: Session, name: str) -> UnsupportedError:
 
 def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
     """`target.name(*args, **keywords)`."""
+    from ..flow.stack_calls import METHODS as STACK_METHODS
+    from ..flow.stacks import NeedStack, become_stack, is_stack, older_loop
+    from ..staging.operations import settled
+
     here = session()
     if isinstance(target, np.ndarray):
         target = here.lift(target)
@@ -427,10 +433,21 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
         return getattr(target, name)(*args, **keywords)
     for kind, changing in _CHANGES.items():
         if isinstance(target, kind):
+            if id(target) in here.deques:
+                from .deques import list_method
+
+                name, args = list_method(here, target, name, args)
+            if kind is list and is_stack(target) and name in STACK_METHODS:
+                return STACK_METHODS[name](here, target, *map(settled, args), **keywords)
             if kind is list and name not in ("append", "extend"):
                 refuse_read(here, target)
+                if is_gathered(target) and name in STACK_METHODS:
+                    become_stack(here, target, None, "items are taken from a list in a loop")
+                    return call_method(target, name, args, keywords)
                 if is_gathered(target):
                     make_plain(here, target)
+                elif name in STACK_METHODS and older_loop(here, target):
+                    raise NeedStack(target, None, "items are taken from a list in a loop", here.span())
             if name in changing:
                 here.journal.note(StructureLocation(target))
                 return getattr(target, name)(*map(_hosted, args), **keywords)

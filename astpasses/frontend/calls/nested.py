@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 
 from metaphrase import tree_util
-from metaphrase.core.types import Array
+from metaphrase.core.dims import symbols
+from metaphrase.core.ir import Function
+from metaphrase.core.types import Array, type_symbols
 from metaphrase.ops.regions import call
 
 from ..staging.session import Session
@@ -44,8 +46,27 @@ def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) 
     for guard in found.guards:
         here.guards.setdefault(guard.source.key(), guard)
     fitted = [_fit(here, atom, param.type) for atom, param in zip(operands, found.function.params)]
-    outs = here.emit(call, *fitted, function=found.function)
+    outs = _written_out(here, found.function, fitted) if _measures(found.function) \
+        else here.emit(call, *fitted, function=found.function)
     return _result(here, found, outs, leaves)
+
+
+def _measures(function: Function) -> bool:
+    """Whether results have sizes that only the run of the function knows: those don't leave a `call`."""
+    known: set[str] = set().union(*(type_symbols(p.type) for p in function.params))
+    return any(symbols(dim) - known for r in function.results for dim in r.type.dims)
+
+
+def _written_out(here: Session, function: Function, args: list) -> tuple:
+    """The Lets of the function in the place of a `call`."""
+    lets = here.region.builder.lets
+    before = len(lets)
+    outs = here.region.builder.replay(function, args)
+    for let in lets[before:]:
+        for out in let.outs:
+            if out.type.value is not None:
+                here.region.symbols |= symbols(out.type.value)
+    return outs
 
 
 def _fit(here: Session, atom: Any, type_: Array) -> Any:

@@ -5,6 +5,7 @@ from . import (  # noqa: F401
     callbacks,
     complex_math,
     creation,
+    deques,
     methods,
     numpy_calls,
     numpy_shapes,

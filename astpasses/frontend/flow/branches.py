@@ -32,14 +32,17 @@ from ..staging.journal import BoxLocation, Location, StructureLocation
 from ..staging.knowledge import assuming, narrowed, relate_both
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised, TrialOver
-from ..values.staged_values import Maybe, Number, Staged, StagedArray
+from ..values.staged_values import Maybe, Number, Staged, StagedArray, Truth
 from .gathering import ListGrows, is_gathered, refuse_read
 from .gathering import length as gathered_length
 from .merging import Merger
+from .stacks import NeedStack, make_stacks, older_loop
 
 
 def _answered(value: Any) -> Any:
     """What a user's `__bool__` (or `__len__`) says of an object; other values are asked themselves."""
+    if isinstance(value, Truth):
+        return value.flag
     if type(value) is list:
         refuse_read(session(), value)
         return gathered_length(session(), value) != 0 if is_gathered(value) else value
@@ -127,7 +130,24 @@ def branch(
     test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable, names: tuple[str, ...]
 ) -> None:
     """`if test: then() else: otherwise()` for a staged test."""
-    here = session()
+    here, entry = session(), list(get())
+    mark, stacks = here.journal.mark(), []  # type: ignore[var-annotated]
+    while True:
+        try:
+            _branch(here, test, then, otherwise, get, set_, names)
+            return
+        except NeedStack as need:
+            if here.unrolling or older_loop(here, need.list):
+                raise
+            here.journal.undo(mark)
+            set_(tuple(entry))
+            make_stacks(here, stacks, need, (here.span(), tuple(here.path)))
+
+
+def _branch(
+    here: Session, test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable,
+    names: tuple[str, ...],
+) -> None:
     test = truth_atom(here, test)
     if isinstance(test, Literal):
         (then if test.value else otherwise)()
@@ -198,11 +218,13 @@ def _structure(here: Session, merger: Merger, location: Location, a: Any, b: Any
     )
     if type(owner) is not list:
         raise TrialOver(*over)
-    if not any(owner is grown for grown in here.growing):
-        raise ListGrows(owner, *over)
     same = len(owner)
     if any(x is not y for side in (a, b) for x, y in zip(owner, side)) or min(len(a), len(b)) < same:
-        raise TrialOver(*over)
+        raise NeedStack(owner, None, *over)
+    if not any(owner is grown for grown in here.growing):
+        if here.unrolling or older_loop(here, owner):
+            raise ListGrows(owner, *over)
+        raise NeedStack(owner, None, *over)
     makers: list[Callable] = []
     for k in range(same, max(len(a), len(b))):
         one, two = (side[k] if k < len(side) else Undefined("element") for side in (a, b))
@@ -362,11 +384,22 @@ def lazily(symbol: str, first: Any, rest: Callable) -> Any:
         held[:] = [rest()]
         return held[0]
 
+    if type(first) is list or isinstance(first, Truth):
+        sides = (lambda: _truth(here, rest()), lambda: False)
+        if symbol == "or":
+            sides = (lambda: True, lambda: _truth(here, rest()))
+        flag = choose(Number(here, test, bool), *sides)
+        return Truth(flag, f"one side of `{symbol}` is a list, the other is not", here.span())
     sides = (second, lambda: first) if symbol == "and" else (lambda: first, second)
     made = choose(Number(here, test, bool), *sides)
     if held and isinstance(made, Number) and isinstance(held[0], Number):
         relate_both(here, symbol, made._atom, test, held[0]._atom)
     return made
+
+
+def _truth(here: Session, value: Any) -> Any:
+    known = static_truth(value)
+    return Number(here, truth_atom(here, value), bool) if known is None else known
 
 
 def _eagerly(here: Session, symbol: str, first: Any, test: Atom, rest: Callable) -> Number | None:

@@ -34,6 +34,7 @@ from ..values.objects import is_mutable
 from ..values.staged_values import Box, Maybe, Number, Poison, StagedArray
 from .carried_sizes import Sizes
 from .joins import describe, joined_number, number_of, parts, same_static
+from .stacks import fit_stack
 
 Path = tuple
 
@@ -220,6 +221,8 @@ class Pass:
     def leave(self, path: Path, entry: Any, inside: Any, out: Any) -> None:
         """Compare what the body made with the plan: take its atoms, or widen the plan."""
         spec = self.plan[path]
+        if type(entry) is list and type(out) is list and out is not inside:
+            fit_stack(self.here, entry, out)
         if isinstance(out, Poison):
             raise TrialOver(f"'{self.label(path)}': {out.reason}", out.span)
         if spec.kind == "held":

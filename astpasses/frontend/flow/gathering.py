@@ -38,6 +38,17 @@ class Rows:
     def __repr__(self) -> str:
         return f"<rows of {self.tree}>"
 
+    def length(self, here: Session) -> Any:
+        return here.size(self.arrays[0].type.dims[0])
+
+    def now(self) -> Rows:
+        """The items as they are now, whatever becomes of the list."""
+        return self
+
+    def item_at(self, here: Session, index: Any) -> tuple[Any] | None:
+        """The item at an index, where there is a shorter way to it than through the arrays."""
+        return None
+
     def __eq__(self, other: object) -> bool:
         if self is other:
             return True
@@ -69,17 +80,19 @@ class Slot:
 def refuse_read(here: Session, value: Any) -> None:
     """A list that grows in the loop around can't be read there: its length is another in each iteration."""
     if here.growing and any(value is grown for grown in here.growing):
-        raise TrialOver(
-            "a list is read in the loop that appends to it",
-            here.span(),
-            "keep what is needed of it (the last item, the count) in variables of its own",
-        )
+        from .stacks import NeedStack
+
+        raise NeedStack(value, None, "a list is read in the loop that changes it", here.span())
 
 
 def appended(here: Session, owner: Any, before: Any, span: Any) -> list[Slot]:
     """The slots of what the body appended to a list, which held `before` at its start."""
+    from .stacks import NeedStack
+
     grown = isinstance(owner, list) and len(owner) >= len(before)
     if not grown or any(a is not b for a, b in zip(owner, before)):
+        if isinstance(owner, list):
+            raise NeedStack(owner, None, "items are taken from a list in a loop", span)
         raise TrialOver(
             f"the length of a {type(owner).__name__} changes in the loop",
             span,
@@ -91,14 +104,12 @@ def appended(here: Session, owner: Any, before: Any, span: Any) -> list[Slot]:
         if isinstance(item, Maybe):
             item, flag = item.value, here.atom(item.flag, np.dtype(bool))
         if isinstance(item, Rows):
-            raise TrialOver(
-                "a loop inside appends to the list, each time as often as only the run knows",
-                span,
-                "make the inner list of its own and append its sum, or an array of one size",
-            )
+            why = "a loop inside appends to the list, each time as often as only the run knows"
+            raise NeedStack(owner, None, why, span)
         leaves, tree = tree_util.tree_flatten(item)
         if not leaves or not all(is_number(v) or isinstance(v, StagedArray) for v in leaves):
             raise TrialOver("what the loop appends to a list is no number or array", span, "append numbers")
+        here.keep_items(leaves)
         atoms = [here.atom(v) for v in leaves]
         if not all(here.is_bound(d) for a in atoms for d in a.type.dims):
             raise TrialOver("what the loop appends has a size that is only known inside", span, "pad it")
@@ -145,7 +156,7 @@ def rows_of(here: Session, slots: list[Slot], outs: list[Atom]) -> Rows:
 
 
 def is_gathered(value: Any) -> TypeGuard[list]:
-    return type(value) is list and any(type(item) is Rows for item in value)
+    return type(value) is list and any(isinstance(item, Rows) for item in value)
 
 
 def gathered(here: Session, value: list) -> Any:
@@ -154,7 +165,7 @@ def gathered(here: Session, value: list) -> Any:
 
     parts: list = []
     for item in value:
-        if type(item) is not Rows:
+        if not isinstance(item, Rows):
             parts.append(call_value(np.array, ([item],), {}))
         elif len(item.arrays) == 1 and item.tree.num_nodes == 1:
             parts.append(item.arrays[0])
@@ -163,24 +174,51 @@ def gathered(here: Session, value: list) -> Any:
     return parts[0] if len(parts) == 1 else call_value(np.concatenate, (parts,), {})
 
 
+def snapshot(here: Session, value: list) -> list:
+    """A new list of the items that a gathered one has now."""
+    return here.born([item.now() if isinstance(item, Rows) else item for item in value])
+
+
+def holds(here: Session, value: list, wanted: Any) -> Any:
+    """`wanted in value` for a gathered list."""
+    from ..calls.call import call_value
+    from ..staging.operations import negated
+
+    leaves, tree = tree_util.tree_flatten(wanted)
+    found: Any = False
+    for item in value:
+        if not isinstance(item, Rows):
+            raise not_a_list(here)
+        if item.tree != tree or any(a.ndim > 1 for a in item.arrays):
+            raise not_a_list(here)
+        same: Any = None
+        for array, leaf in zip(item.arrays, leaves):
+            mask = array == leaf
+            same = mask if same is None else same & mask
+        found = call_value(np.any, (same,), {}) if found is False else found | call_value(np.any, (same,), {})
+    return negated(negated(found))
+
+
 def length(here: Session, value: list) -> Any:
     total: Any = 0
     for item in value:
-        total = total + (here.size(item.arrays[0].type.dims[0]) if type(item) is Rows else 1)
+        total = total + (item.length(here) if isinstance(item, Rows) else 1)
     return total
 
 
 def item_of(here: Session, value: list, index: Any) -> Any:
     """`value[index]` of a list that was gathered."""
     if isinstance(index, int) and len(value) > 1:  # items apart from the rows are there as they are
-        if index >= 0 and not any(type(v) is Rows for v in value[: index + 1]):
+        if index >= 0 and not any(isinstance(v, Rows) for v in value[: index + 1]):
             return value[index]
-        if index < 0 and not any(type(v) is Rows for v in value[index:]):
+        if index < 0 and not any(isinstance(v, Rows) for v in value[index:]):
             return value[index]
     if len(value) == 1:
         rows = value[0]
+        if not isinstance(index, (slice, StagedArray)) and (found := rows.item_at(here, index)) is not None:
+            return found[0]
         if isinstance(index, slice):
-            return [Rows(rows.tree, [a[index] for a in rows.arrays], rows.python)]
+            return here.born([Rows(rows.tree, [a[index] for a in rows.arrays], rows.python)])
         return unflattened(here, rows, [a[index] for a in rows.arrays])
     return gathered(here, value)[index]
 
@@ -198,7 +236,7 @@ def expanded(here: Session, value: list) -> list:
     """The list with its items one by one, where their number is known."""
     out: list = []
     for item in value:
-        if type(item) is not Rows:
+        if not isinstance(item, Rows):
             out.append(item)
             continue
         count = item.arrays[0].type.dims[0]
@@ -210,7 +248,7 @@ def expanded(here: Session, value: list) -> list:
 
 def all_known(value: list) -> bool:
     """Whether the number of items is known."""
-    return all(isinstance(v.arrays[0].type.dims[0], int) for v in value if type(v) is Rows)
+    return all(isinstance(v.arrays[0].type.dims[0], int) for v in value if isinstance(v, Rows))
 
 
 def expand_inside(here: Session, value: Any, depth: int = 4) -> None:
@@ -231,6 +269,28 @@ def not_a_list(here: Session) -> UnsupportedError:
         code="gathered",
         remedy="make an array of it: np.array(values)",
     )
+
+
+def columns(here: Session, value: list) -> tuple[Any, list[StagedArray], list[type | None]]:
+    """The structure of the items of a gathered list, an array for each leaf, and their Python types."""
+    from ..calls.call import call_value
+
+    parts = []
+    for item in value:
+        if isinstance(item, Rows):
+            parts.append((item.tree, item.arrays, item.python))
+            continue
+        leaves, tree = tree_util.tree_flatten(item)
+        arrays = [call_value(np.array, ([leaf],), {}) for leaf in leaves]
+        parts.append((tree, arrays, list(map(_python, leaves))))
+    tree = parts[0][0]
+    if any(part[0] != tree for part in parts):
+        raise not_a_list(here)
+    if len(parts) == 1:
+        return parts[0]
+    arrays = [call_value(np.concatenate, (list(leaf),), {}) for leaf in zip(*(p[1] for p in parts))]
+    python = [p[0] if len(set(p)) == 1 else None for p in zip(*(part[2] for part in parts))]
+    return tree, arrays, python
 
 
 def make_plain(here: Session, value: list) -> None:

@@ -26,10 +26,11 @@ from ..staging.literals import known_value
 from ..staging.session import Session, log, session
 from ..staging.signals import Restart, TrialOver
 from ..values.staged_values import Number, StagedArray
-from .branches import branch, static_truth
-from .gathering import ListGrows, gathered, is_gathered, refuse_read
+from .branches import branch, lazily, static_truth
+from .gathering import ListGrows, Rows, gathered, is_gathered, refuse_read
 from .loop_aliases import PeelFirst
 from .loops import Loop, RowsWritten, roll
+from .stacks import NeedStack, become_stack, is_stack, older_loop
 
 UNROLL = 3
 NEST = 6
@@ -170,6 +171,24 @@ def run_for(
     here = session()
     span, target = here.place()
     site = (span, tuple(here.path))
+    if type(iterable) is list and is_stack(iterable):
+        mark, entry, before = here.journal.mark(), get(), iterable[0]
+        run_over(here, iterable, span, target, site, body, get, set_, names, stop)
+        if iterable[0] is before:
+            return
+        here.journal.undo(mark)  # the list has changed while the loop ran over what it was
+        set_(entry)
+    elif type(iterable) is not list or is_gathered(iterable) or site not in here.decisions.rolled:
+        run_over(here, iterable, span, target, site, body, get, set_, names, stop)
+        return
+    over_growing(here, iterable, body, get, set_, names, stop)
+
+
+def run_over(
+    here: Session, iterable: Any, span: Any, target: str | None, site: tuple, body: Callable, get: Callable,
+    set_: Callable, names: tuple, stop: Callable | None,
+) -> None:
+    """`for element in iterable` for what does not change in the loop."""
     source = ranged(here, iterable)
     reason: TrialOver | None = None
     peeled = 0
@@ -201,6 +220,35 @@ def run_for(
             raise not_rolled(here, reason, "for")
     elements = iter(source) if source is not None else _python_iterable(here, iterable)
     _python_iterations(here, itertools.islice(elements, peeled, None), body, get, set_, names, stop, site)
+
+
+def over_growing(
+    here: Session, items: list, body: Callable, get: Callable, set_: Callable, names: tuple,
+    stop: Callable | None,
+) -> None:
+    """`for v in items:` where the body appends to `items`, as `while k < len(items): v = items[k]; ...`."""
+    from ..calls.builtin_calls import len_
+    from ..staging.literals import load_item
+    from ..staging.operations import negated
+
+    if not is_stack(items):
+        become_stack(here, items, None, "a list is changed in the loop that runs over it")
+    at = [0]
+
+    def test() -> Any:
+        going = lambda: at[0] < len_(items)  # noqa: E731
+        return going() if stop is None else lazily("and", negated(stop()), going)
+
+    def step() -> None:
+        element = load_item(here, items, at[0])
+        at[0] = at[0] + 1
+        body(element)
+
+    def restore(state: tuple) -> None:
+        set_(state[:-1])
+        at[0] = state[-1]
+
+    run_while(test, step, lambda: (*get(), at[0]), restore, (*names, "position"))
 
 
 def _worth_rolling(here: Session, site: tuple, length: DimLike) -> bool:
@@ -286,12 +334,14 @@ def _python_iterations(
             count += 1
             here.unrolling[-1] = count + 1
             try:
+                if isinstance(element, Rows):  # the body has appended as many as only the run knows
+                    raise ListGrows([], "a list grows in the loop that runs over it", here.span(), "")
                 if known is None:
                     branch(stopped, lambda: None, lambda element=element: body(element), get, set_, names)
                 else:
                     body(element)
-            except ListGrows:
-                if site in here.decisions.rolled:
+            except (ListGrows, NeedStack) as need:
+                if site in here.decisions.rolled or older_loop(here, need.list):
                     raise
                 here.decisions.rolled.add(site)  # as many items as only the run knows: the loop must stay one
                 here.decisions.unrolled.pop(site, None)

@@ -25,12 +25,13 @@ from ..staging.journal import BoxLocation, ItemLocation, Location, StructureLoca
 from ..staging.knowledge import assuming
 from ..staging.session import Region, Session
 from ..staging.signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
-from ..values.staged_values import Box, Number, StagedArray
+from ..values.staged_values import Box, Number, Staged, StagedArray
 from .carries import Carry, Pass, Path
 from .gathering import FEW, ListGrows, Slot, appended, refuse_read, rows_of
-from .loop_aliases import check_aliases, link_results
+from .loop_aliases import check_aliases, link_results, refuse_kept
 from .loop_objects import link_objects, refuse_written
 from .loop_swaps import put_back, refuse_reads
+from .stacks import NeedStack, item_of_list, item_of_slots, joined, make_stacks, older_loop
 
 _PASSES = 24
 
@@ -67,6 +68,7 @@ class StagedBody:
     condition: Atom | None
     dirty: set[int]
     gathered: list[tuple[list, list[Slot]]]
+    kept: list[Box]  # arrays from before the loop that lists hold copies of
     swaps: dict[int, int] = field(default_factory=dict)  # names that pass arrays round, see loop_swaps.py
     ran: Any = None  # how many iterations there were
 
@@ -115,9 +117,13 @@ def _fixpoint(
         if box is not None and box.region in here.regions and box.alive():
             heap.append(BoxLocation(box))
     grown: list[list] = []
+    stacks: list[tuple[list, Any]] = []
+    items: dict[int, Any] = {}  # what earlier passes put into lists
+    base = mark
     for _ in range(_PASSES):
+        around = here.growing
         try:
-            here.growing += grown
+            here.growing = [*around, *grown]
             staged = _pass(here, loop, entry, plan, heap, labels, mark, grown)
         except ListGrows as over:
             if any(over.list is known for known in grown) or here.is_fresh(over.list, len(here.regions)):
@@ -126,10 +132,24 @@ def _fixpoint(
             loop.set(tuple(entry))
             grown.append(over.list)
             continue
+        except NeedStack as need:
+            if older_loop(here, need.list):
+                raise
+            if _few(here, loop):
+                raise TrialOver(need.why, need.span) from need
+            need.item = joined(here, need.item, item_of_list(here, need.list))  # as far as the pass came
+            here.journal.undo(base)
+            loop.set(tuple(entry))
+            grown[:] = [g for g in grown if g is not need.list]
+            need.item = need.item or items.get(id(need.list))
+            make_stacks(here, stacks, need, loop.site)
+            mark = here.journal.mark()
+            continue
         finally:
-            here.growing = [g for g in here.growing if not any(g is known for known in grown)]
+            here.growing = around
         if staged is None or not staged.work.changed:
             return staged
+        items.update({id(owner): item_of_slots(slots) for owner, slots in staged.gathered})
         staged.work.carries.clear()
         staged.work.by_path.clear()
     raise TrialOver("what the loop carries does not settle", loop.span)
@@ -151,6 +171,8 @@ def _pass(
     def label(path: Path) -> str:
         if path[0] == "heap":
             owner = heap[path[1]].owner if path[1] < len(heap) else None
+            if id(owner) in here.list_names and len(path) == 3:
+                return here.list_names[id(owner)][0] + ("_start", "_end", "")[min(path[2], 2)]
             return getattr(getattr(owner, "atom", None), "name", "item")
         return (
             path[0]
@@ -176,9 +198,13 @@ def _pass(
     condition = None
     endless = False
     if loop.header is not None:
+        from .branches import static_truth, truth_atom
+
         with here.inside(test):
             loop.set(tuple(work.sizes.again(value) for value in inside))
             condition = loop.header()
+            if not isinstance(condition, Staged) and (truth := static_truth(condition)) is not None:
+                condition = truth
             if isinstance(condition, (bool, np.bool_)):
                 if not condition:
                     here.journal.undo(mark)
@@ -187,8 +213,6 @@ def _pass(
                 endless = loop.length is None  # so far: what the pass assumes may not hold
                 condition = None
             else:
-                from .branches import truth_atom
-
                 condition = truth_atom(here, condition)
         if [loc for loc in here.journal.since(after_entry) if _outer(here, loc, depth)]:
             raise TrialOver(
@@ -211,9 +235,7 @@ def _pass(
                 notes = here.journal.notes[after_entry:]
                 held = next(old for where, old in notes if where.key() == loc.key())
                 slots = appended(here, loc.owner, held, loop.span)
-                few = isinstance(loop.length, int) and loop.length <= FEW and loop.header is None
-                few = few and loop.site not in here.decisions.rolled
-                if few:  # where a test on staged values decides, the branch asks for the loop to be rolled
+                if _few(here, loop):  # a branch on staged values that appends asks for it to be rolled
                     raise TrialOver(f"{loc.describe()} changes in the loop", loop.span)
                 if not any(loc.owner is known_list for known_list in grown):
                     grown.append(loc.owner)
@@ -235,6 +257,7 @@ def _pass(
             _leave_place(work, heap[k], k, value, made, out)
         refuse_written(loop, work, written)
         dirty = {id(loc.owner) for loc in written if isinstance(loc, BoxLocation)}
+        kept = refuse_kept(here, work, body, dirty)
         for source, value in zip(loop.rows, values):
             if isinstance(value, StagedArray) and id(value.box) in dirty or id(source.box) in dirty:
                 raise RowsWritten("the loop writes to the array it runs over", loop.span)
@@ -242,7 +265,15 @@ def _pass(
     loop.set(tuple(entry))
     if endless and not work.changed:
         raise TrialOver("the test does not depend on a staged value", loop.span)
-    return StagedBody(work, body, test, inside, outside, triples, index, rows, condition, dirty, gathered)
+    return StagedBody(
+        work, body, test, inside, outside, triples, index, rows, condition, dirty, gathered, kept
+    )
+
+
+def _few(here: Session, loop: Loop) -> bool:
+    """Whether a loop that changes a list is unrolled, so that the list stays a list."""
+    few = isinstance(loop.length, int) and loop.length <= FEW and loop.header is None
+    return few and loop.site not in here.decisions.rolled
 
 
 class RowsWritten(TrialOver):
@@ -379,6 +410,10 @@ def _place_results(
         put_back(here, entry, final, staged.swaps, staged.ran)
         loop.set(tuple(final))
     link_objects(here, loop, staged, sure)
+    for slot in staged.work.arrays.values():
+        if slot.outside is not None and id(slot.outside.box) in here.kept:
+            here.keep_items([staged.work.finals.get(id(slot.inside))])
+    here.keep_items(staged.kept)
     at = len(carries)
     for owner, slots in staged.gathered:
         count = sum(len(s.atoms) + (s.flag is not None) for s in slots)

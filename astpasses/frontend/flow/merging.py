@@ -13,19 +13,22 @@ import numpy as np
 
 from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom, Var
+from metaphrase.core.types import i64
 from metaphrase.ops.arrays import undefined as core_undefined
 from metaphrase.ops.compare import not_
 
 from ..operators.arithmetic import is_number
 from ..rewrite.plain import Undefined
 from ..staging.session import Region, Session
+from ..staging.signals import TrialOver
 from ..values.capacities import capacity, cut, put, same_rank, used
 from ..values.objects import is_mutable
 from ..values.phi import Phi, UnknownAlias, bind, candidates_of, family
-from ..values.staged_values import Box, Maybe, Poison, StagedArray
+from ..values.staged_values import Box, Maybe, Number, Poison, StagedArray
 from ..values.views import Rectangle
 from .carries import _equal
 from .joins import describe, joined_number, parts, same_static
+from .stacks import Stack, is_stack, item_of_list, joined, several_lengths, stack_like
 
 Maker = Callable[[tuple], Any]
 
@@ -76,6 +79,8 @@ class Merger:
             if isinstance(a, StagedArray) and isinstance(b, StagedArray):
                 return self.arrays(a, b, name)
             return self.numbers(a, b, name)
+        if type(a) is list and type(b) is list and several_lengths(a, b):
+            return self.lists(a, b, name)
         found, other = parts(a), parts(b)
         if (
             found
@@ -100,6 +105,44 @@ class Merger:
                 held.append(self.here.born(kind.unflatten(metadata, [m(outs) for m in makers])))
                 if is_mutable(a):
                     self.objects.append((a, b, held[0], name))
+            return held[0]
+
+        self.makers[id(a), id(b)] = make
+        return make
+
+    def lists(self, a: list, b: list, name: str) -> Maker:
+        """Lists of which only the run knows how long they are: a Stack with the items of one of them."""
+        here = self.here
+        if (id(a), id(b)) in self.makers:
+            return self.makers[id(a), id(b)]
+        try:
+            item = joined(here, item_of_list(here, a), item_of_list(here, b))
+        except TrialOver:
+            return self.poison(a, b, name)
+        kept = [v[0].room for v in (b, a) if is_stack(v) and v[0].item == item]
+        site = (here.span(), tuple(here.path), "joined", name)
+        room = kept[0] if kept else here.room(site, max(len(a), len(b)))
+        stacks: dict[int, Stack] = {}
+
+        def part(side: int, k: int) -> Callable[[], Atom]:
+            def task() -> Atom:
+                if side not in stacks:
+                    stacks[side] = stack_like(here, (a, b)[side], item, room, name)
+                return here.atom(stacks[side][k], i64 if k < 2 else None)
+
+            return task
+
+        count = 2 + (len(item.dtypes) if item is not None else 0)
+        places = [self.add(part(0, k), part(1, k), name) for k in range(count)]
+        held: list[list] = []
+
+        def make(outs: tuple) -> list:
+            if not held:
+                numbers = [Number(here, outs[p], int) for p in places[:2]]
+                buffers = [StagedArray(Box(here, outs[p])) for p in places[2:]]
+                held.append(here.born([Stack(item, room, (*numbers, *buffers))]))
+                here.gathers = True
+                self.objects.append((a, b, held[0], name))
             return held[0]
 
         self.makers[id(a), id(b)] = make

@@ -390,6 +390,8 @@ def write_view(target: StagedArray, value: Atom) -> None:
 
 def write_box(here: Session, box: Any, atom: Atom) -> None:
     """Replace the content of a box."""
+    if id(box) in here.kept:
+        raise here.refuse_kept()
     location = BoxLocation(box)
     here.journal.note(location)
     location.write(atom)

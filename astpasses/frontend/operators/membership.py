@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from ..flow.gathering import holds, is_gathered
 from ..staging.captured import guard_structure
 from ..staging.literals import elements
 from ..staging.session import Session
@@ -25,6 +26,8 @@ def contains(stager: Any, here: Session, value: Any, container: Any) -> Any:
     method = protocols.written(container, "__contains__")
     if method is not None:
         return stager.not_(stager.not_(protocols.call_written(method, container, value)))
+    if is_gathered(container):
+        return holds(here, container, value)
     if type(container) in (list, tuple):
         container = elements(here, container)
     else:

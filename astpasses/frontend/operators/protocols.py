@@ -18,7 +18,9 @@ import numpy as np
 
 from metaphrase.source import UnsupportedError
 
-from ..flow.gathering import refuse_read
+from ..flow.gathering import is_gathered, length, not_a_list, refuse_read, snapshot
+from ..flow.stack_calls import METHODS
+from ..flow.stacks import is_stack
 from ..rewrite.plain import OPERATORS
 from ..staging.captured import known
 from ..staging.session import Region, Session, session
@@ -70,7 +72,13 @@ def operate(symbol: str, left: Any, right: Any) -> Any:
     for value in (left, right):
         if type(value) is list:
             refuse_read(here, value)
-    left, right = known(here, left), known(here, right)
+    if symbol in ("==", "!=") and type(left) is list and type(right) is list and not (left and right):
+        for one, other in ((left, right), (right, left)):
+            if is_gathered(one) and not other:
+                return operate(symbol, length(here, one), 0)
+    left, right = (snapshot(here, v) if is_gathered(v) else known(here, v) for v in (left, right))
+    if symbol == "+" and type(left) is list and type(right) is list:
+        return here.born(left + right)
     forward, backward = _DUNDERS[symbol]
     mine, theirs = written(left, forward), written(right, backward)
     if mine is None and theirs is None:
@@ -108,6 +116,8 @@ def _compared(symbol: str, left: Any, right: Any) -> Any:
             left, right = (tuple(getattr(v, n) for n in names) for v in (left, right))
     if not isinstance(left, (tuple, list)) or not (has_staged(left) or has_staged(right)):
         return OPERATORS[symbol](left, right)
+    if is_gathered(left) or is_gathered(right):
+        raise not_a_list(session())
     if symbol in ("==", "!="):
         same: Any = len(left) == len(right)
         for a, b in zip(left, right) if same else ():
@@ -134,6 +144,9 @@ def inplace(symbol: str, old: Any, value: Any, operation: Callable) -> Any:
     """`old symbol= value`, the new value of `old`."""
     if type(old) in _KNOWN and type(value) in _KNOWN:
         return operation(old, value)
+    if type(old) is list and is_stack(old) and symbol == "+":
+        METHODS["extend"](session(), old, value)
+        return old
     method = written(old, "__i" + _DUNDERS[symbol][0][2:])
     if method is not None:
         made = call_written(method, old, value)

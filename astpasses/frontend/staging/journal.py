@@ -164,6 +164,28 @@ class StructureLocation(Location):
         return f"the length of a {type(self.owner).__name__}"
 
 
+class KeptLocation(Location):
+    """That a list holds a copy of an array."""
+
+    internal = True
+
+    def __init__(self, box: Box, kept: dict[int, Box]):
+        self.owner, self.kept = box, kept
+
+    def key(self) -> Hashable:
+        return ("kept", id(self.owner))
+
+    def read(self) -> Any:
+        return id(self.owner) in self.kept
+
+    def write(self, value: Any) -> None:
+        if not value:
+            self.kept.pop(id(self.owner), None)
+
+    def describe(self) -> str:
+        return "an array that a list holds"
+
+
 class Journal:
     """Notes of (location, what was there before), in order."""
 
@@ -182,6 +204,11 @@ class Journal:
             self.before(location)
         self.notes.append((location, location.stored()))
         self.places[location.key()] += 1
+
+    def keep(self, location: Location) -> None:
+        """Note a place of which only the form is about to change, not what it means."""
+        location.span = location.span or self.place()
+        self.notes.append((location, location.read()))
 
     def mark(self) -> int:
         return len(self.notes)

@@ -18,6 +18,7 @@ from metaphrase.core.types import Array, CoreTypeError, dtype_name
 
 from ..calls.text import Text
 from ..flow.gathering import all_known, expanded, gathered, is_gathered, item_of, refuse_read
+from ..flow.stacks import NeedStack, older_loop
 from ..rewrite.convert import Outer, is_library
 from ..rewrite.plain import Undefined
 from ..values.sources import (
@@ -185,6 +186,8 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
     try:
         value = container[index]
     except LookupError:
+        if type(container) is list and older_loop(here, container):  # by now it may have grown
+            raise NeedStack(container, None, "an item of a list is read in a loop", here.span()) from None
         guard_structure(here, container)
         raise
     if isinstance(container, StagedArray) or isinstance(value, Staged):

@@ -21,11 +21,13 @@ from metaphrase.source import UnsupportedError
 from ..calls.text import Text, formatted, message_parts, percent, shown
 from ..flow.branches import branch, choose, lazily, raises_later, static_truth, truth_atom
 from ..flow.gathering import is_gathered, make_plain
+from ..flow.stack_calls import stored_in_rows
+from ..flow.stacks import is_stack
 from ..operators import protocols
 from ..operators.membership import contains
 from ..rewrite.convert import Outer
 from ..rewrite.plain import INPLACE, OPERATORS, UNARY, PlainStager, Undefined
-from ..values.staged_values import Maybe, Number, Poison, StagedArray
+from ..values.staged_values import Maybe, Number, Poison, StagedArray, Truth
 from .captured import known
 from .journal import CellLocation, ItemLocation, StructureLocation
 from .knowledge import is_there, narrowed, relate_not
@@ -39,6 +41,11 @@ def settled(value: Any) -> Any:
     if isinstance(value, (Undefined, Maybe, Poison)):
         return _settle(value)
     return value
+
+
+def tested(value: Any) -> Any:
+    """A value of which only the truth is asked."""
+    return value if isinstance(value, Truth) else settled(value)
 
 
 def _settle(value: Any) -> Any:
@@ -142,11 +149,11 @@ class StagedStager(PlainStager):
         return percent(template, settled(values))
 
     def truth(self, value: Any) -> bool:
-        known = static_truth(settled(value)) if current_session() else bool(value)
+        known = static_truth(tested(value)) if current_session() else bool(value)
         return bool(value) if known is None else known
 
     def known(self, value: Any) -> bool:
-        found = static_truth(settled(value)) if current_session() else bool(value)
+        found = static_truth(tested(value)) if current_session() else bool(value)
         if found is None:
             raise UnsupportedError(
                 "a `yield` depends on a test on staged values",
@@ -220,12 +227,12 @@ class StagedStager(PlainStager):
         if method is not None:
             protocols.call_written(method, container, index, value)
             return
-        if isinstance(index, Number):
+        if isinstance(index, Number) and not is_gathered(container):
             index = operator.index(index)
         elif isinstance(index, Text):
             index = index.concrete()
-        if is_gathered(container):
-            make_plain(here, container)
+        if is_gathered(container) and stored_in_rows(here, container, index, value):
+            return
         if isinstance(container, (list, dict)):
             fits = (
                 isinstance(container, dict)
@@ -288,7 +295,7 @@ class StagedStager(PlainStager):
         here = current_session()
         if here is None:
             return INPLACE[symbol](old, value)
-        if isinstance(old, (list, dict, set)):
+        if isinstance(old, (list, dict, set)) and not is_stack(old):
             here.journal.note(StructureLocation(old))
         return protocols.inplace(symbol, settled(old), settled(value), INPLACE[symbol])
 
@@ -308,7 +315,7 @@ class StagedStager(PlainStager):
     def and_(self, first: Any, *rest: Callable[[], Any]) -> Any:
         if current_session() is None:
             return super().and_(first, *rest)
-        first = settled(first)
+        first = tested(first)
         if not rest:
             return first
         return lazily("and", first, lambda: self.and_(rest[0](), *rest[1:]))
@@ -316,18 +323,18 @@ class StagedStager(PlainStager):
     def or_(self, first: Any, *rest: Callable[[], Any]) -> Any:
         if current_session() is None:
             return super().or_(first, *rest)
-        first = settled(first)
+        first = tested(first)
         if not rest:
             return first
         return lazily("or", first, lambda: self.or_(rest[0](), *rest[1:]))
 
     def not_(self, value: Any) -> Any:
-        return not value if current_session() is None else negated(settled(value))
+        return not value if current_session() is None else negated(tested(value))
 
     def choose(self, test: Any, then: Callable[[], Any], otherwise: Callable[[], Any]) -> Any:
         if current_session() is None:
             return then() if test else otherwise()
-        return choose(settled(test), then, otherwise)
+        return choose(tested(test), then, otherwise)
 
     def is_(self, left: Any, right: Any) -> Any:
         if isinstance(left, Maybe) and right is None:
@@ -355,7 +362,7 @@ class StagedStager(PlainStager):
 
     def assert_(self, test: Any, message: Callable[[], Any]) -> None:
         here = current_session()
-        known = static_truth(settled(test)) if here else bool(test)
+        known = static_truth(tested(test)) if here else bool(test)
         if known:
             return
         if known is None:
@@ -435,7 +442,7 @@ class StagedStager(PlainStager):
         if current_session() is None:
             (then if test else otherwise)()
             return
-        test = settled(test)
+        test = tested(test)
         known = static_truth(test)
         if known is None:
             branch(test, then, otherwise, get, set, names)

@@ -15,8 +15,9 @@ from metaphrase.core.ir import Atom
 from metaphrase.source import UnsupportedError
 
 from ..calls.text import Text
-from ..flow.gathering import expanded, is_gathered
+from ..flow.gathering import all_known, columns, expanded, is_gathered
 from ..flow.joins import parts
+from ..values.listed import listed
 from ..values.sources import ObjectSource, Source
 from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
 from .captured import known
@@ -47,17 +48,23 @@ class Collector:
     def outputs(self, result: Any) -> tuple[Any, list[Output]]:
         """The structure of a result and one Output a leaf."""
         leaves, tree = self.take_apart(result)
-        if any(map(is_gathered, leaves)):
-            whole = [expanded(self.here, v) if is_gathered(v) else v for v in leaves]
-            return self.outputs(tree_util.tree_unflatten(tree, whole))
+        if any(is_gathered(v) and all_known(v) for v in leaves):
+            known = [expanded(self.here, v) if is_gathered(v) and all_known(v) else v for v in leaves]
+            return self.outputs(tree_util.tree_unflatten(tree, known))
         return tree, [self.output(leaf) for leaf in leaves]
 
     def take_apart(self, result: Any) -> tuple[list, tree_util.PyTreeDef]:
         """The leaves and the structure of a result; an object that the call made is part of the structure."""
         leaves, tree = tree_util.tree_flatten(
-            known(self.here, result), is_leaf=lambda v: isinstance(v, (Maybe, Poison)) or is_gathered(v)
+            known(self.here, result),
+            is_leaf=lambda v: isinstance(v, (Maybe, Poison)) or is_gathered(v) or id(v) in self.here.deques,
         )
-        objects = [self.take_object_apart(leaf) for leaf in leaves]
+        if any(id(v) in self.here.deques for v in leaves):
+            raise UnsupportedError(
+                "the function returns a deque", self.here.span(), code="gathered",
+                remedy="return list(queue), or an array",
+            )
+        objects = [self.take_list_apart(leaf) or self.take_object_apart(leaf) for leaf in leaves]
         if all(part is None for part in objects):
             return leaves, tree
         inner = iter(part[1] if part else tree_util.tree_structure(0) for part in objects)
@@ -69,6 +76,13 @@ class Collector:
 
         found = [leaf for whole, part in zip(leaves, objects) for leaf in (part[0] if part else [whole])]
         return found, build(tree)
+
+    def take_list_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
+        """A list whose length only the run knows: an array for each leaf of its items."""
+        if not is_gathered(value) or all_known(value):
+            return None
+        item, arrays, python = columns(self.here, value)
+        return list(arrays), listed(item, python)
 
     def take_object_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
         found = parts(value) if self.here.is_fresh(value, 0) and not is_gathered(value) else None

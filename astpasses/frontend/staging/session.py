@@ -29,8 +29,9 @@ from metaphrase.ops.weak_integers import check_range, is_narrow
 from metaphrase.source import DTypeError, ShapeError, SourceError, Span, UnsupportedError
 
 from ..rewrite.convert import hints_of, is_converted
+from ..values.sources import FIRST_ROOM, Room
 from ..values.staged_values import Box, Number, StagedArray
-from .journal import Journal, Location
+from .journal import Journal, KeptLocation, Location
 from .signals import Refusal
 from .under_way import current_session, least_size, sessions
 
@@ -99,6 +100,10 @@ class Session:
         self.tries: list[tuple[Region, int]] = []  # where the `try`s with `finally` began
         self.gathers = False  # whether some list holds rows
         self.growing: list[list] = []  # lists that the loops around append to
+        self.list_names: dict[int, tuple[str, list]] = {}
+        self.deques: dict[int, list] = {}  # lists that user code takes for deques
+        self.rooms: dict[tuple, tuple[str, DimLike]] = {}
+        self.kept: dict[int, Box] = {}  # arrays that a list holds copies of, where Python holds themselves
         self.argument_sizes: set[str] = set()
         self.assumed_contiguous: set[int] = set()
         self.given: dict[int, Any] = {}
@@ -152,6 +157,8 @@ class Session:
     def born(self, thing: Any) -> Any:
         """Note a mutable object made by user code."""
         self.region.fresh[id(thing)] = thing
+        if type(thing) is list and (name := self.place()[1]):
+            self.list_names[id(thing)] = (name, thing)
         return thing
 
     def label(self, box: Box) -> tuple:
@@ -382,6 +389,35 @@ class Session:
         if isinstance(dim, int):
             return literal(dim)
         return self.emit(dim_value, dim=dim)
+
+    def room(self, key: tuple, least: int) -> tuple[str, DimLike]:
+        """Room for the items of a list: the name of the hidden argument, and the size that it gives."""
+        if key not in self.rooms:
+            room = Room("room" if not self.rooms else f"room_{len(self.rooms) + 1}")
+            while room.size < 2 * least:
+                room.grow()
+            source, outermost = room.source(), self.regions[0]
+            param = Var(room.name, Array(np.dtype("int64")))
+            self.captures[("captured", source.key())] = (source, param)
+            name = fresh_symbol(room.name)
+            outermost.builder.bind(as_dim, (param,), {"size": name}, span=self.span())
+            outermost.symbols.add(name)
+            self.facts.learn(name, max(FIRST_ROOM, 2 * least), None)
+            self.rooms[key] = (room.name, Sym(name))
+        return self.rooms[key]
+
+    def keep_items(self, leaves: list) -> None:
+        """Arrays of which a list holds copies must stay as they are, or the copies would differ."""
+        for leaf in leaves:
+            box = leaf.box if isinstance(leaf, StagedArray) else leaf
+            if isinstance(box, Box) and id(box) not in self.kept:
+                self.journal.note(KeptLocation(box, self.kept))
+                self.kept[id(box)] = box
+
+    def refuse_kept(self) -> SourceError:
+        return UnsupportedError(
+            "an array that a list holds is changed in place, and the list has a copy of it", self.span(),
+            code="alias", remedy="append a copy: values.append(x.copy()), or change a copy of the item")
 
     def is_bound(self, dim: DimLike) -> bool:
         """Whether types may mention this expression here."""

@@ -30,8 +30,9 @@ from metaphrase.source import SourceError, Span, UnsupportedError
 from ..calls import tables  # noqa: F401  (registers the handlers)
 from ..calls.call import call_value
 from ..flow.branches import emit_raise, raises_later
+from ..flow.stacks import NeedStack, refuse_printing
 from ..operators.arithmetic import WEAK
-from ..values.sources import NumberSource
+from ..values.sources import NumberSource, room_of
 from ..values.staged_values import Box, Number, StagedArray
 from .closing import close
 from .outputs import Collector
@@ -95,6 +96,9 @@ class _Staging:
             except NeedConcrete as need:
                 here.journal.undo(0)
                 raise self.pin(need) from None
+            except NeedStack as need:
+                here.journal.undo(0)
+                raise UnsupportedError(need.why, need.span, remedy=need.remedy, code="trial") from need
             except TrialOver as over:
                 here.journal.undo(0)
                 raise UnsupportedError(over.reason, over.span, remedy=over.remedy, code="trial") from over
@@ -138,6 +142,8 @@ class _Staging:
         writes = collector.writes()
         captures = list(here.captures.values())
         params = [param for _, param in captures] + self.params
+        if any(room_of(source) for source, _ in here.captures.values()):
+            refuse_printing(here)
         function = close(here.regions[0], here.regions[0].builder.name, params, collector.results)
         here.journal.undo(0)
         return Staged(

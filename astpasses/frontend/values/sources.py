@@ -15,6 +15,8 @@ import numpy as np
 
 from metaphrase.core.types import NAMES
 
+FIRST_ROOM = 64  # items of a list that there is room for at first
+
 
 class Source:
     """Where a value comes from; `key()` is equal for equal places."""
@@ -112,6 +114,29 @@ class AttributeSource(Source):
 
     def __str__(self) -> str:
         return f"{self.parent}.{self.name}"
+
+
+class Room:
+    """How many items a list may have that a loop changes and reads: a hidden argument of the program, which
+    grows when a run needs more. `size` is replaced, never changed: a run under way keeps what it read."""
+
+    def __init__(self, name: str):
+        self.name, self.size = name, np.array(FIRST_ROOM)
+
+    def grow(self) -> None:
+        now = int(self.size)
+        if now >= 2**40:
+            raise MemoryError(f"a list has more than {now} items")
+        self.size = np.array(4 * now)
+
+    def source(self) -> Source:
+        return AttributeSource(ObjectSource(self, self.name), "size")
+
+
+def room_of(source: Any) -> Room | None:
+    """The Room that a capture reads, if it is one's size."""
+    parent = source.parent if isinstance(source, AttributeSource) else None
+    return parent.value if isinstance(parent, ObjectSource) and isinstance(parent.value, Room) else None
 
 
 @dataclass(eq=False)

@@ -414,5 +414,16 @@ class Poison(Unsettled):
         self.reason, self.span = reason, span
 
 
+class Truth(Poison):
+    """`stack and x > 0` where the run decides which of the two it is: they have no common form, and nothing
+    but the truth of it can be used."""
+
+    __slots__ = ("flag",)
+
+    def __init__(self, flag: Any, reason: str, span: Any):
+        super().__init__(reason, span)
+        self.flag = flag
+
+
 def is_staged(value: Any) -> bool:
     return isinstance(value, Staged)

@@ -1,4 +1,4 @@
-"""A list of unknown length is used as a list."""
+"""A list of unknown length is used as a list, in a way that has no translation."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ def function(x):
     while x > 1:
         values.append(x)
         x = x / 2
-    values.pop()
+    values.remove(8.0)
     return np.array(values)
 
 
