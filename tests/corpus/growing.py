@@ -359,7 +359,7 @@ CASES = [
     (newton_errors, (1.5,)),
     (newton_while, (1.5, 1e-12)),
     (secant, (1.0, 2.0, 1e-10)),
-    (aitken, (0.5, 1e-8)),
+    (aitken, (0.5, 1e-3)),
     (dfs_order, (_L, _R)),
     (inorder, (_L, _R)),
     (flood_fill, (np.array([[1, 1, 0], [0, 1, 1], [1, 0, 1]]), 0, 0)),
