@@ -298,9 +298,8 @@ def reversed_(iterable: Any) -> Any:
 @handles(list)
 def list_(iterable: Any = ()) -> Any:
     here = session()
-    if type(iterable) is list and is_gathered(iterable):
-        return snapshot(here, iterable)
-    return here.born(list(elements(here, iterable)))
+    gathered = is_gathered(iterable)
+    return snapshot(here, iterable) if gathered else here.born(list(elements(here, iterable)))
 
 
 @handles(tuple)
