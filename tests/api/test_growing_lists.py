@@ -146,3 +146,11 @@ def test_items_keep_their_kinds():
         assert [type(g) for g in got] == [type(w) for w in want]
         np.testing.assert_array_equal(np.asarray([g[0] if isinstance(g, tuple) else g for g in got]),
                                       np.asarray([w[0] if isinstance(w, tuple) else w for w in want]))
+
+
+def test_lists_are_explained_and_have_shapes():
+    from metaphrase.explain import explain
+
+    assert "copies" not in explain(history_of, 9.0)
+    (shape,) = mp.eval_shape(history_of, 9.0)
+    assert shape.dtype == np.float64 and len(shape.shape) == 1

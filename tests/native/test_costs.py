@@ -137,6 +137,41 @@ def test_a_gradient_takes_as_many_steps_as_there_are_stores(function):
     assert 3.5 * few < many < 4.5 * few
 
 
+def visits(n):
+    """A list that is read, appended to, popped from and appended to under a test in one loop."""
+    stack, kept, count = [1.0], [1.0], 0
+    while count < n:
+        top = stack.pop()
+        stack.append(top * 0.99)
+        stack.append(kept[-1] * 0.5)
+        if top > 0.01:
+            kept.append(top + kept[-1] * 0.1)
+        count += 1
+    return kept[-1] + stack[-1]
+
+
+def grown(x, n):
+    values = [x]
+    while len(values) < n:
+        values.append(values[-1] * 0.99)
+    return values[-1] + values[n // 2]
+
+
+def test_lists_that_grow_are_not_copied():
+    assert "copies" not in explain(visits, 40) and "copies" not in explain(grown, 2.0, 40)
+
+
+def test_appending_takes_as_many_steps_as_there_are_items():
+    few, many = (steps(optimize(stage(grown, (2.0, n)).function, before_transform=True),
+                       [*stage(grown, (2.0, n)).capture_values(), 2.0, n]) for n in (10, 40))
+    assert many < 4.5 * few
+    made = [stage(lambda x, n=n: grown(x, n), (2.0,)) for n in (15, 60)]
+    programs = [optimize(s.function, before_transform=True) for s in made]
+    reverse = [optimize(vjp(p, [False, True]), before_transform=False) for p in programs]
+    few, many = (steps(p, [*s.capture_values(), 2.0, 1.0]) for p, s in zip(reverse, made))
+    assert many < 4.5 * few
+
+
 def test_the_gradient_of_cholesky_is_cubic():
     counts = [steps(*backward(cholesky, matrix(n))) for n in (8, 16, 32)]
     assert counts[1] < 9 * counts[0] and counts[2] < 9 * counts[1], counts

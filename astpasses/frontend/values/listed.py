@@ -30,8 +30,10 @@ def _list_of(metadata: tuple, children: Any) -> list:
 
         session().gathers = True
         return session().born([Rows(tree, list(children), list(python))])
+    if not all(isinstance(child, np.ndarray) for child in children):
+        return [tree.unflatten(children)]  # what stands for the arrays, in the place of an item
     columns = [
-        np.asarray(child).tolist() if kind is not None and np.ndim(child) == 1 else _rows(child)
+        child.tolist() if kind is not None and child.ndim == 1 else _rows(child)
         for child, kind in zip(children, python)
     ]
     return [tree.unflatten(item) for item in zip(*columns)]
