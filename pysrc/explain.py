@@ -85,7 +85,8 @@ def _stores(program: Program, names: list[str]) -> list[str]:
         elif write.kind == "capture":
             lines.append(str(program.captures[write.target]))
         elif isinstance(write.target, Source):
-            lines.append(f"{write.target}.{write.key}")
+            step = f"[{write.key!r}]" if write.kind == "item" else f".{write.key}"
+            lines.append(f"{write.target}{step}")
         else:
             lines.append("a container or object that is given")
     return _section("stores into", list(dict.fromkeys(lines)))

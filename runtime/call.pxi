@@ -151,7 +151,10 @@ cdef int store_attributes(Plan* plan, Frame* frame) except -1:
     for index in range(plan.stores):
         owner = fetch(&plan.store[index].source, NULL, frame)
         if owner == NULL:
-            raise AttributeError(f"the object is gone whose attribute {<object>plan.store[index].name} changes")
+            raise LookupError(f"the object is gone of which {<object>plan.store[index].name!r} changes")
+        if plan.store[index].item:
+            (<object>owner)[<object>plan.store[index].name] = values[index]
+            continue
         PyObject_GenericSetAttr(<object>owner, <object>plan.store[index].name, values[index])
     return 0
 

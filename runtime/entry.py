@@ -231,10 +231,11 @@ class CallbackSite:
 @dataclass(frozen=True, eq=False)
 class Store:
     """After the call attribute `name` of the object at `source` becomes `value`, whatever its class does on
-    stores. All values are made before the first is stored."""
+    stores; or item `name`, if `item`. All values are made before the first is stored."""
     source: Source
-    name: str
+    name: Any
     value: Output
+    item: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -89,6 +89,7 @@ cdef struct WritePlan:
 cdef struct StorePlan:
     SourcePlan source
     PyObject* name
+    bint item
     NodePlan value
 
 cdef struct Plan:
@@ -274,7 +275,8 @@ cdef class Compiler:
             self.source(store.source, &plan.store[index].source)
             if plan.store[index].source.kind == SOURCE_POSITION:
                 raise ValueError(f"{entry.name} stores into an argument")
-            plan.store[index].name = self.memory.own(sys.intern(store.name))
+            plan.store[index].name = self.memory.own(store.name if store.item else sys.intern(store.name))
+            plan.store[index].item = store.item
             self.compile_node(store.value, &plan.store[index].value, True)
         return 0
 

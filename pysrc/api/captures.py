@@ -74,6 +74,9 @@ def broken_guard(guards: Sequence[Any], sizes: Any = None) -> str:
     """Which captured value is not what it was."""
     for guard in guards:
         if not guard.holds():
+            if guard.kind == "same":
+                other, same = guard.expected
+                return f"{guard.source} and {other} are{' not' if same else ''} one object now"
             if guard.kind == "presence":
                 return f"{guard.source} is {'not there' if guard.expected else 'there'} now"
             if guard.kind == "value":
@@ -134,6 +137,8 @@ def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[ab
     for guard in guards:
         if guard.kind == "object":
             out.append(abi.Guard(entry_source(guard.source), guard.expected, "is"))
+        elif guard.kind == "same":
+            out.append(abi.Guard(abi.Getter(_same_reader(guard)), guard.expected[1], "equal"))
         elif guard.kind == "presence":
             out.append(abi.Guard(abi.Getter(guard.source.is_there), guard.expected, "equal"))
         elif guard.kind == "items":
@@ -149,6 +154,10 @@ def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[ab
 
 def _contents_reader(source: Any) -> Any:
     return lambda: frozenset(source.read())
+
+
+def _same_reader(guard: Any) -> Any:
+    return lambda: sources.same_object(guard.source, guard.expected[0])
 
 
 def _items_reader(source: Any) -> Any:

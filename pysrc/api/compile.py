@@ -157,7 +157,7 @@ class Compiled:
                 in_place=w.index in self.in_place,
             )
             for w in self.program.writes
-            if w.kind != "attribute"
+            if w.kind in ("argument", "capture")
         )
         return abi.Entry(
             roots=tuple(roots),
@@ -165,7 +165,7 @@ class Compiled:
             output=output,
             guards=guards,
             writes=writes,
-            stores=tuple(self._store(w, parameters) for w in self.program.writes if w.kind == "attribute"),
+            stores=tuple(self._store(w, parameters) for w in self.program.writes if w.kind in _STORES),
             same=tuple(
                 (self.leaf_entries[k], self.leaf_entries[j]) for k, j in memory.pairs(self.program)
             ),
@@ -178,7 +178,7 @@ class Compiled:
 
     def _store(self, write: Any, captures: Sequence[Any]) -> abi.Store:
         value = output_of(write.tree, iter([self._slot(slot_of(o), captures) for o in write.outputs]))
-        return abi.Store(entry_source(write.target), write.key, value)
+        return abi.Store(entry_source(write.target), write.key, value, item=write.kind == "item")
 
     def _slot(self, slot: Any, captures: Sequence[Any]) -> Any:
         if isinstance(slot, Slot):
@@ -211,9 +211,12 @@ def compile_program(program: Program, specs: Sequence[Spec], name: str,
                     "abi_blas.h" in emitted.text, dict(emitted.in_place), least or {})
 
 
+_STORES = ("attribute", "item")
+
+
 def _is_direct(write: Any) -> bool:
     """Whether the dispatcher can do a store: into an array, or an attribute of an object that it finds."""
-    if write.kind == "attribute":
+    if write.kind in _STORES:
         return isinstance(write.target, Source)
     return write.kind in ("argument", "capture")
 

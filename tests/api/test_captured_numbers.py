@@ -234,6 +234,87 @@ def test_globals_cells_items(native):
     assert [f.cache_info().currsize for f in jitted] == [2, 2, 2, 2]
 
 
+class Trainer:
+    """State in containers, as many programs have it."""
+
+    def __init__(self):
+        self.state = {"n": 0, "w": np.ones(3), "inner": [1.0, np.zeros(2)]}
+        self.other = {"n": 0}
+
+    def items(self, f):
+        self.state["n"] += 1
+        self.state["w"] = self.state["w"] - f * self.state["n"]
+        self.state["inner"][0] *= 0.5
+        self.state["inner"][-1] += f
+        return self.state["w"].sum() + self.state["inner"][-2] + self.other["n"]
+
+    def in_branch(self, f):
+        if self.state["n"] % 2 == 0:
+            self.state["n"] += 3
+            self.state["w"] = np.full(3, f)
+        else:
+            self.state["n"] -= 2
+        return sum(self.state["w"]) * self.state["n"]
+
+    def in_loop(self, f):
+        for k in range(40):
+            self.state["n"] += k
+            self.state["w"] = self.state["w"] * 0.5 + f
+        return self.state["w"] * self.state["n"]
+
+    def whole(self, f):
+        before = mp.tree.map(lambda leaf: leaf * f, self.state)
+        self.state["w"] = self.state["w"] + 1.0
+        after = mp.tree.map(lambda leaf: leaf * f, self.state)
+        return before, after
+
+
+@NATIVE
+@pytest.mark.parametrize("name", ["items", "in_branch", "in_loop", "whole"])
+def test_items_of_captured_containers(name, native):
+    method = getattr(Trainer, name)
+    f, ours, theirs = mp.jit(method), Trainer(), Trainer()
+    with config(native=native):
+        for k in range(5):
+            got, want = f(ours, 0.5 + k), method(theirs, 0.5 + k)
+            for mine, wanted in zip(mp.tree.leaves((got, ours.state)), mp.tree.leaves((want, theirs.state))):
+                np.testing.assert_allclose(mine, wanted, rtol=1e-12)
+                assert type(mine) is type(wanted)
+    assert f.cache_info().currsize == 1
+    if native:
+        assert f.hits == 4
+
+
+@NATIVE
+def test_one_object_in_two_places(native):
+    """Which places hold one object is part of the program."""
+    weights, shared = np.ones(2), {"n": 1}
+    first, second = types.SimpleNamespace(w=weights, d=shared), types.SimpleNamespace(w=weights, d=shared)
+
+    @mp.jit
+    def both(x):
+        first.d["n"] += 1
+        return first.w * x + second.w, second.d["n"]
+
+    def check():
+        n = second.d["n"] + (first.d is second.d)
+        w = first.w * 2.0 + second.w
+        got = both(2.0)
+        np.testing.assert_array_equal(got[0], w)
+        assert got[1] == n
+
+    with config(native=native):
+        check(), check()
+        first.w = np.full(2, 5.0)
+        check()
+        second.d = {"n": 10}
+        check(), check()
+        second.w = first.w
+        second.d = first.d
+        check(), check()
+    assert both.cache_info().currsize <= 4
+
+
 def test_transformations_read_them():
     scale = 1.0
     square = mp.grad(lambda x: x * x * scale)

@@ -14,7 +14,7 @@ from typing import Any
 
 from metaphrase import tree_util
 
-from ..values.sources import AttributeSource, Guard, structure
+from ..values.sources import AttributeSource, Guard, Source, structure
 from ..values.staged_values import Maybe, Poison, Staged
 from .journal import AttributeLocation
 from .session import Session
@@ -45,20 +45,25 @@ def known(here: Session, value: Any) -> Any:
     kind = tree_util.kind_of(value)
     if kind is None:
         return value
-    done = here.boxes.get(("known", id(value)))
-    if done is not None:
-        return done[0]
-    if type(value) in (list, tuple) and len(value) > _MANY and all(isinstance(v, _CONSTANTS) for v in value):
+    if is_copy(here, value):
+        return value
+    written = any(key[:2] == ("item", id(value)) for key in here.journal.places)
+    many = type(value) in (list, tuple) and len(value) > _MANY and not written
+    if many and all(isinstance(v, _CONSTANTS) for v in value):
         source = here.roots[id(value)][0]
         here.guards.setdefault(("items", source.key()), Guard(source, "items", tuple(value)))
         return value
     children, metadata = kind.flatten(value)
     made = kind.unflatten(metadata, [known(here, c) for c in known_children(here, value, kind, children)])
-    here.boxes["known", id(value)] = (made, value)
     if not isinstance(value, tuple):
         here.roots[id(made)] = here.roots[id(value)]
         here.boxes["known", id(made)] = (made, made)
     return made
+
+
+def is_copy(here: Session, value: Any) -> bool:
+    """Whether a container was made here of a captured one; a store into it would be lost."""
+    return ("known", id(value)) in here.boxes
 
 
 def known_children(here: Session, value: Any, kind: tree_util.Kind, children: Any) -> list:
@@ -66,7 +71,7 @@ def known_children(here: Session, value: Any, kind: tree_util.Kind, children: An
     from .literals import load_attribute, load_item
 
     found = here.roots.get(id(value))
-    if found is None or ("known", id(value)) in here.boxes and here.boxes["known", id(value)][0] is value:
+    if found is None or is_copy(here, value):
         return list(children)
     guard_structure(here, value)
     keys = kind.keys(value, kind.flatten(value)[1])
@@ -87,6 +92,12 @@ def guard_structure(here: Session, value: Any) -> None:
     if found is not None and isinstance(value, (list, tuple, dict, set)):
         source = found[0]
         here.guards.setdefault(("structure", source.key()), Guard(source, "structure", structure(value)))
+
+
+def guard_same(here: Session, source: Source, other: Source, same: bool = True) -> None:
+    """The program holds while two places hold one object, or two."""
+    key = ("same", source.key(), other.key())
+    here.guards.setdefault(key, Guard(source, "same", (other, same)))
 
 
 def guard_presence(here: Session, target: Any, name: str, present: bool) -> None:
@@ -116,4 +127,5 @@ def make_attributes_known(here: Session, owner: Any) -> None:
             location.write(made)
 
 
-__all__ = ["guard_presence", "guard_structure", "known", "known_children", "make_attributes_known"]
+__all__ = ["guard_presence", "guard_same", "guard_structure", "is_copy", "known", "known_children",
+           "make_attributes_known"]

@@ -31,8 +31,8 @@ from ..values.sources import (
     Source,
 )
 from ..values.staged_values import Box, Maybe, Number, Poison, Staged, StagedArray
-from .captured import guard_presence, guard_structure, make_attributes_known
-from .journal import AttributeLocation
+from .captured import guard_presence, guard_same, guard_structure, make_attributes_known
+from .journal import AttributeLocation, ItemLocation
 from .numbers import changing_number
 from .session import Session
 from .signals import TrialOver
@@ -66,7 +66,9 @@ def lift(here: Session, value: Any, source: Source) -> Any:
         if not isinstance(value, types.ModuleType):
             here.guards.setdefault(source.key(), Guard(source, "object", value))
     elif not isinstance(value, Staged) and not here.is_fresh(value, 0):
-        here.roots.setdefault(id(value), (source, value))
+        first = here.roots.setdefault(id(value), (source, value))[0]
+        if first.key() != source.key():
+            guard_same(here, source, first)
         if isinstance(value, (set, frozenset)):
             here.guards.setdefault(source.key(), Guard(source, "contents", frozenset(value)))
         if not isinstance(value, (list, dict, set, tuple)):
@@ -80,7 +82,7 @@ def capture_array(here: Session, value: np.ndarray, source: Source) -> StagedArr
     if found is not None:
         made, _, first = found
         if first.key() != source.key():
-            here.guards.setdefault(source.key(), Guard(source, "object", value))
+            guard_same(here, source, first)
         return made
     try:
         dtype_name(value.dtype)
@@ -183,6 +185,8 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
         found = _number_of_many(here, container, index)
         if found is not None:
             return found
+    if type(container) is list and isinstance(index, int) and index < 0:
+        index += len(container) if index >= -len(container) else 0
     try:
         value = container[index]
     except LookupError:
@@ -193,7 +197,7 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
     if isinstance(container, StagedArray) or isinstance(value, Staged):
         return value
     found = here.roots.get(id(container))
-    if found is None:
+    if found is None or here.is_written(ItemLocation(container, index).key()):
         return here.lift(value) if isinstance(value, np.ndarray) else value
     return lift(here, value, ItemSource(found[0], index))
 

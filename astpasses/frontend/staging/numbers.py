@@ -20,9 +20,9 @@ from metaphrase.core.ir import Var
 from metaphrase.core.types import Array
 
 from ..operators.arithmetic import WEAK
-from ..values.sources import AttributeSource, NumberSource, Source, is_number
+from ..values.sources import AttributeSource, ItemSource, NumberSource, Source, is_number
 from ..values.staged_values import Maybe, Number, Poison, Staged
-from .journal import MISSING, AttributeLocation, Location
+from .journal import MISSING, AttributeLocation, ItemLocation, Location
 from .session import Session
 from .signals import Restart
 from .under_way import changing_numbers, sessions
@@ -53,17 +53,22 @@ def hidden_number(here: Session, source: NumberSource) -> Number:
 def before_write(here: Session, location: Location) -> None:
     """Called before a place is written to. A number that was read as a constant is none: staging begins
     again. What a branch or loop may leave as it was is read from where it stands, and not frozen."""
-    if not isinstance(location, AttributeLocation) or here.is_written(location.key()):
+    if not isinstance(location, (AttributeLocation, ItemLocation)) or here.is_written(location.key()):
         return
+    from .captured import is_copy
     from .literals import lift, source_of
 
     if id(location.owner) not in here.roots and id(location.owner) not in here.given:
         return
-    owner = source_of(here, location.owner)
+    owner = None if is_copy(here, location.owner) else source_of(here, location.owner)
     old = location.read()
     if owner is None or old is MISSING or isinstance(old, (Staged, Maybe, Poison)):
         return
-    source = AttributeSource(owner, location.name)
+    source: Source = (
+        AttributeSource(owner, location.name)
+        if isinstance(location, AttributeLocation)
+        else ItemSource(owner, location.index)
+    )
     key, decisions = source.key(), here.decisions
     changes = is_number(old) and key not in decisions.constant
     if changes and key in here.guards and key not in decisions.changing:

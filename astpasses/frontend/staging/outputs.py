@@ -20,7 +20,7 @@ from ..flow.joins import parts
 from ..values.listed import listed
 from ..values.sources import ObjectSource, Source
 from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
-from .captured import known
+from .captured import guard_same, is_copy, known
 from .journal import AttributeLocation, BoxLocation, CellLocation, ItemLocation, StructureLocation
 from .session import Session
 from .staged import Output, Write
@@ -149,6 +149,9 @@ class Collector:
                     )
             elif id(location.owner) in self.containers:
                 out.append(self.container_write(location))  # type: ignore[arg-type]
+            elif isinstance(location, ItemLocation) and (source := self.root(location.owner)):
+                tree, outputs = self.outputs(location.read())
+                out.append(Write("item", source, key=location.index, tree=tree, outputs=tuple(outputs)))
             elif id(location.owner) in self.here.roots:
                 raise UnsupportedError(
                     f"the function changes {location.describe()} that it was not given",
@@ -169,6 +172,16 @@ class Collector:
             return (self.here.roots[id(owner)][0],)
         named = ObjectSource(owner, type(owner).__name__.lower())
         return (named,) if id(owner) in self.here.given else None
+
+    def root(self, owner: Any) -> Source | None:
+        """Where a captured list or dict stands into which an item is stored; it is none of the others."""
+        found = self.here.roots.get(id(owner))
+        if found is None or is_copy(self.here, owner) or type(owner) not in (list, dict):
+            return None
+        for source, other in list(self.here.roots.values()):
+            if type(other) is type(owner) and other is not owner and not is_copy(self.here, other):
+                guard_same(self.here, found[0], source, same=False)
+        return found[0]
 
     def outlives(self, location: Any) -> bool:
         """Cells and attributes of objects that the call did not make."""

@@ -176,8 +176,8 @@ def is_number(value: Any) -> bool:
 @dataclass(eq=False)
 class Guard:
     """What staging relied on. `kind`: "value" (an immutable value), "object" (identity), "structure" (type
-    and keys), "contents" (of a set), "items" (of a list or tuple
-    of immutable values)."""
+    and keys), "contents" (of a set), "items" (of a list or tuple of immutable values), "presence" (of an
+    attribute), "same" (whether another source has this very object)."""
 
     source: Source
     kind: str
@@ -187,6 +187,8 @@ class Guard:
         """Whether it is still so."""
         if self.kind == "presence":
             return self.source.is_there() == self.expected
+        if self.kind == "same":
+            return same_object(self.source, self.expected[0]) == self.expected[1]
         try:
             now = self.source.read()
         except (KeyError, AttributeError, ValueError, IndexError, TypeError):
@@ -209,8 +211,18 @@ class Guard:
             if self.kind == "value"
             else f"{self.source} is {'there' if self.expected else 'not there'}"
             if self.kind == "presence"
+            else f"{self.source} is{'' if self.expected[1] else ' not'} {self.expected[0]}"
+            if self.kind == "same"
             else f"{self.source} is what it was"
         )
+
+
+def same_object(first: Source, second: Source) -> bool | None:
+    """Whether one object stands in two places; None where one of them is gone."""
+    try:
+        return first.read() is second.read()
+    except (KeyError, AttributeError, ValueError, IndexError, TypeError):
+        return None
 
 
 def same_items(value: Any, expected: tuple) -> bool:
