@@ -47,7 +47,8 @@ def known(here: Session, value: Any) -> Any:
         return value
     if is_copy(here, value):
         return value
-    written = any(key[:2] == ("item", id(value)) for key in here.journal.places)
+    places = here.journal.places
+    written = any(isinstance(key, tuple) and key[:2] == ("item", id(value)) for key in places)
     many = type(value) in (list, tuple) and len(value) > _MANY and not written
     if many and all(isinstance(v, _CONSTANTS) for v in value):
         source = here.roots[id(value)][0]

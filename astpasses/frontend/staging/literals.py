@@ -197,7 +197,7 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
     if isinstance(container, StagedArray) or isinstance(value, Staged):
         return value
     found = here.roots.get(id(container))
-    if found is None or here.is_written(ItemLocation(container, index).key()):
+    if found is None or not isinstance(index, slice) and here.is_written(ItemLocation(container, index).key()):
         return here.lift(value) if isinstance(value, np.ndarray) else value
     return lift(here, value, ItemSource(found[0], index))
 
