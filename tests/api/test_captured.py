@@ -306,3 +306,17 @@ def test_places_that_a_branch_or_loop_may_leave(native):
             assert alike(ours.array, theirs.array) and ours.offset == theirs.offset
             assert alike(vars(ours.inner), vars(theirs.inner))
     assert loop.cache_info().currsize <= 2
+
+
+@NATIVE
+def test_slices(native):
+    @mp.jit
+    def sliced(x):
+        return sum(N[:2]) * x + N[::-1][0] + np.stack(L[::-1])
+
+    with config(native=native):
+        reset()
+        for _ in range(4):
+            assert alike(sliced(2.0), sliced.py_func(2.0))
+            change()
+    assert sliced.cache_info().currsize == 2

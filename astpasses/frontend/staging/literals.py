@@ -197,7 +197,8 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
     if isinstance(container, StagedArray) or isinstance(value, Staged):
         return value
     found = here.roots.get(id(container))
-    if found is None or not isinstance(index, slice) and here.is_written(ItemLocation(container, index).key()):
+    place = ItemLocation(container, index)
+    if found is None or not isinstance(index, slice) and here.is_written(place.key()):
         return here.lift(value) if isinstance(value, np.ndarray) else value
     return lift(here, value, ItemSource(found[0], index))
 
