@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import InitVar, dataclass, field, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -115,6 +115,59 @@ def scan_of_n_steps(x, n):
     return lax.scan(lambda carry, k: (carry + k, carry), x, np.arange(n))
 
 
+@dataclass
+class Particle:
+    place: Any
+    mass: Any = 2.0
+    seen: list = field(default_factory=list)
+
+    def __post_init__(self):
+        self.place = np.asarray(self.place) * 1.0
+        if self.place.sum() > 1:
+            self.mass = self.mass * 2
+        self.seen.append(self.place)
+
+
+@dataclass
+class Heavy(Particle):
+    extra: Any = 1.0
+
+    def __post_init__(self):
+        super().__post_init__()
+        self.extra = self.extra + self.place.sum()
+
+
+@dataclass(frozen=True)
+class Scaled:
+    value: Any
+    count: int = field(init=False, default=3)
+    scale: InitVar[float] = 1.0
+
+    def __post_init__(self, scale):
+        object.__setattr__(self, "scaled", np.asarray(self.value) * scale)
+
+
+def particle_made(x):
+    particle = Particle(x)
+    particle.seen.append(x)
+    return particle.place * particle.mass + particle.seen[0] + particle.seen[1]
+
+
+def heavy_made(x):
+    heavy = Heavy(x, 3.0, extra=x[0])
+    return heavy.extra * heavy.mass
+
+
+def scaled_made(x):
+    scaled = Scaled(x, scale=2.0)
+    return scaled.scaled + scaled.count
+
+
+def particle_replaced(x):
+    particle = replace(Particle(x), mass=x[1])
+    return particle.mass * particle.place
+
+
 _WEIGHTS, _XS = np.array([[0.5, -0.25], [1.0, 0.75]]), np.array([[1.0, 2.0], [0.5, -1.0], [0.25, 0.0]])
 CASES = [
     (partial_of_a_function, (_WEIGHTS, _XS)),
@@ -123,6 +176,7 @@ CASES = [
     (pair_of_functions, (_XS[0], _XS[1])),
     (composed, (0.5,)),
     *((f, (0.5, n)) for f in (steps_unless_none, rows_unless_none, scan_of_n_steps) for n in (0, 1, 4)),
+    *((f, (x,)) for f in (particle_made, heavy_made, scaled_made, particle_replaced) for x in _XS[:2]),
     (called_object, (0.5, 3.0)),
     (called_object, (0.25, 1.5)),
 ]

@@ -307,13 +307,9 @@ def _keeps(cls: type) -> bool:
     functions among it stay themselves."""
     if cls is functools.partial:
         return True
-    init, new = cls.__init__, cls.__new__  # type: ignore[misc]
-    generated = getattr(init if dataclasses.is_dataclass(cls) else new, "__code__", None)
-    return (
-        generated is not None
-        and generated.co_filename == "<string>"
-        and not hasattr(cls, "__post_init__")
-    )
+    function = cls.__init__ if dataclasses.is_dataclass(cls) else cls.__new__  # type: ignore[misc]
+    code = getattr(function, "__code__", None)
+    return code is not None and code.co_filename == "<string>" and not hasattr(cls, "__post_init__")
 
 
 def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
@@ -332,6 +328,11 @@ def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
         return made
     if cls not in _READ_AS_LISTS:
         args, keywords = _known(here, args, keywords)
+    if dataclasses.is_dataclass(cls):
+        from .dataclass_calls import construct_dataclass, is_generated
+
+        if is_generated(cls):
+            return construct_dataclass(here, cls, args, keywords)
     return here.born(cls(*args, **keywords) if _keeps(cls) else cls(*map(_hosted, args), **keywords))
 
 

@@ -5,6 +5,7 @@ from . import (  # noqa: F401
     callbacks,
     complex_math,
     creation,
+    dataclass_calls,
     deques,
     methods,
     numpy_calls,
