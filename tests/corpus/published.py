@@ -112,6 +112,58 @@ def chained(x, width, height):
     return cell.before, last, position, flat, a * b, pair, (1.0, 2.0) * position[:2, 0], position > (1, 2)
 
 
+def student_affinities(y):
+    n = y.shape[0]
+    squares = np.sum(np.square(y), 1)
+    num = -2.0 * np.dot(y, y.T)
+    num = 1.0 / (1.0 + np.add(np.add(num, squares).T, squares))
+    num[range(n), range(n)] = 0.0
+    return num / np.sum(num), num[range(n - 1), range(1, n)].copy()
+
+
+class Stump:
+    def __init__(self):
+        self.threshold = self.weight = None
+
+    def predict(self, x):
+        predictions = np.ones(len(x))
+        predictions[x < self.threshold] = -1
+        return predictions
+
+
+def boosted(x, y, rounds):
+    w = np.full(len(x), 1 / len(x))
+    stumps = []
+    for _ in range(rounds):
+        stump, least = Stump(), float("inf")
+        for threshold in x:
+            error = sum(w[y != np.where(x < threshold, -1, 1)])
+            if error < least:
+                stump.threshold, least = threshold, error
+        stump.weight = 0.5 * np.log((1 - least) / least)
+        w *= np.exp(-stump.weight * y * stump.predict(x))
+        w /= np.sum(w)
+        stumps.append(stump)
+    return np.sign(np.sum([stump.weight * stump.predict(x) for stump in stumps], axis=0))
+
+
+def delayed_boundary(field, steps):
+    waiting = [0, 0]
+    for n in range(steps):
+        field[1:] += 0.5 * field[:-1]
+        field[0] = waiting.pop(0)
+        waiting.append(field[1])
+    return field
+
+
+def filled(image, r, c, new, depth=2):
+    if depth == 0 or r < 0 or c < 0 or r >= len(image) or c >= len(image[0]) or image[r, c] == new:
+        return
+    image[r, c] = new
+    filled(image, r + 1, c, new, depth - 1)
+    filled(image, r, c - 1, new, depth - 1)
+
+
 _SMALL = np.array([0.5, 1.25, 2.0, 3.5])
 _SQUARE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -1.0], [0.5, -1.0, 5.0]])
 CASES = [
@@ -126,4 +178,8 @@ CASES = [
     (handed_out_of_two_loops, (_SMALL[:2], 9.0)),
     (marquardt, (_SMALL, 3 * np.exp(-0.7 * _SMALL) + np.sin(_SMALL), (1.0, 0.5), 0.01)),
     (chained, (_SMALL, 3, 2)),
+    (student_affinities, (np.arange(8.0).reshape(4, 2) ** 1.5,)),
+    (boosted, (_SMALL, np.array([-1.0, 1.0, -1.0, 1.0]), 2)),
+    (delayed_boundary, (_SMALL, 3)),
+    (filled, (np.eye(3), 0, 1, 1.0)),
 ]

@@ -246,13 +246,13 @@ def _enter(
 ) -> Any:
     """Run converted code, noting the call path; endless recursion on a staged test ends here."""
     depth = sum(1 for entry in here.path if entry[0] is function.__code__)
-    if here.tests and depth > (HALVINGS if 2 * len(here.tests) >= depth else DEEPEST):
+    if here.tests and (depth > DEEPEST or depth == HALVINGS <= 2 * len(here.tests)):
         from ..staging.demand import roots_of
 
         roots = set().union(*(roots_of(here, test) for test in here.tests))
         if roots <= {("size",)} or depth > DEEPEST:
-            raise NeedConcrete(
-                roots,
+            raise NeedConcrete(  # of what it may depend on, numbers that are given can be pinned
+                {root for root in roots if root[0] == "argument"} or roots,
                 f"the depth to which '{function.__name__}' calls itself",
                 here.span(),
                 "write the recursion as a loop",

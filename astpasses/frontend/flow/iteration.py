@@ -24,7 +24,7 @@ from metaphrase.source import UnsupportedError
 from ..operators.arithmetic import dim_of
 from ..staging.literals import known_value
 from ..staging.session import Session, log, session
-from ..staging.signals import Restart, TrialOver
+from ..staging.signals import NeedConcrete, Restart, TrialOver
 from ..values.staged_values import Number, StagedArray
 from .branches import branch, lazily, static_truth
 from .gathering import ListGrows, Rows, gathered, is_gathered, refuse_read
@@ -35,6 +35,7 @@ from .stacks import NeedStack, become_stack, is_stack, older_loop
 UNROLL = 3
 NEST = 6
 LIMIT = 4096
+TURNS = 64  # a loop of at most so many iterations is unrolled for each count that the caller gives
 
 
 @dataclass
@@ -46,6 +47,7 @@ class Ranged:
     item: Callable[[Any, list], Any]
     rows: list[StagedArray] = field(default_factory=list)
     by_view: Ranged | None = None
+    bounds: tuple = ()  # of a `range`
 
     def viewed(self) -> Ranged:
         """The same with items that are views, where that is another."""
@@ -84,10 +86,11 @@ def staged_range(here: Session, *bounds: Any) -> Any:
     if isinstance(step, Number):
         known = known_value(here, step)
         if known is None:
-            return Ranged(_count_by(here, start, stop, step), lambda k, rows: start + step * k)
+            count = _count_by(here, start, stop, step)
+            return Ranged(count, lambda k, rows: start + step * k, bounds=(start, stop, step))
         step = int(known)
     length = _count(here, start, stop, int(step))
-    return Ranged(length, lambda k, rows: start + step * k)
+    return Ranged(length, lambda k, rows: start + step * k, bounds=(start, stop, step))
 
 
 def _count_by(here: Session, start: Any, stop: Any, step: Number) -> DimLike:
@@ -213,7 +216,7 @@ def run_over(
                 break
         assert reason is not None
         if not isinstance(source.length, int):
-            raise not_rolled(here, reason, "for")
+            raise _count_needed(here, source.length, not_rolled(here, reason, "for"))
         here.decisions.unrolled[site] = reason.reason
         log.info("%s: loop unrolled: %s", span, reason.reason)
         if source.length - peeled > LIMIT:
@@ -422,6 +425,18 @@ def _peel_while(
     except TrialOver:
         return False
     return True
+
+
+def _count_needed(here: Session, length: DimLike, refusal: BaseException) -> BaseException:
+    """A loop that can't be rolled is unrolled if its count is a number that the caller gives, and a small
+    one."""
+    from ..staging.demand import roots_of
+
+    roots = roots_of(here, here.dim_atom(length)) if len(here.regions) == 1 else set()
+    if not roots or any(root[0] != "argument" for root in roots):
+        return refusal
+    why = "the number of iterations of a loop that can't be rolled"
+    return NeedConcrete(roots, why, here.span(), refusal=refusal, most=TURNS)
 
 
 def not_rolled(here: Session, over: TrialOver | None, kind: str) -> BaseException:

@@ -97,6 +97,16 @@ def parse(array: StagedArray, index: Any) -> Parsed:
     return Parsed(entries, new_axes)
 
 
+def _range_as_array(item: Any) -> Any:
+    """`x[range(n), k]`: what is no range stays as it is."""
+    from ..calls.call import call_value
+    from ..flow.iteration import Ranged
+
+    if isinstance(item, range):
+        return np.arange(item.start, item.stop, item.step)
+    return call_value(np.arange, item.bounds, {}) if isinstance(item, Ranged) and item.bounds else item
+
+
 def _entry(here: Session, item: Any) -> Any:
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
@@ -114,7 +124,7 @@ def _entry(here: Session, item: Any) -> Any:
                 code="index",
             )
         return item
-    array = operand(item)
+    array = operand(_range_as_array(item))
     if not isinstance(array, StagedArray) or array.dtype.kind not in "iub":
         raise OutOfBounds(
             f"arrays used as indices must be of integer (or boolean) type, not {item!r}",

@@ -265,7 +265,10 @@ class _Staging:
         captured = {root[1] for root in need.roots if root[0] == "captured"}
         loops = {root[1] for root in need.roots if root[0] == "loop"} - set(self.decisions.unrolled)
         known = all(isinstance(self.leaves[k], (int, float, complex)) for k in arguments)
+        known = known and (need.most is None or all(self.leaves[k] <= need.most for k in arguments))
         hopeless = any(root[0] in ("array", "size", "carry") for root in need.roots) or not known
+        if need.refusal is not None and (hopeless or not arguments):
+            return need.refusal
         if hopeless or not (arguments or captured or loops):
             return UnsupportedError(
                 f"the program needs {need.why} here, which is only known when it runs",
