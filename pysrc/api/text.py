@@ -17,6 +17,7 @@ from ..astpasses.emit.numpy_source_spellings import array_text
 from ..astpasses.frontend.rewrite.convert import control_stage
 from ..astpasses.frontend.rewrite.normal import normal
 from ..astpasses.frontend.staging.under_way import sizes_at_least
+from ..astpasses.frontend.values.listed import Listed
 from ..astpasses.frontend.values.sources import (
     AttributeSource,
     ItemSource,
@@ -141,7 +142,7 @@ def _store(write: Any, program: Program, paths: list[tuple], names: list[str]) -
         return Store(f"{text}.{write.key} = {{}}", root, write.tree, slots)
     if write.kind == "item":
         return Store(f"{text}[{write.key!r}] = {{}}", root, write.tree, slots)
-    if (write.tree.node_data() or (None,))[0] is list:
+    if (write.tree.node_data() or (None,))[0] in (list, Listed):
         return Store(f"{text}[:] = {{}}", root, write.tree, slots)
     return Store(f"{text}.clear(); {text}.update({{}})", root, write.tree, slots)
 

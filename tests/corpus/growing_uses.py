@@ -258,6 +258,40 @@ def list_of_vectors_as_result(y):
     return ys
 
 
+def argument_grows(values, x):
+    while values[-1] > x:
+        values.append(values[-1] / 2)
+    return len(values)
+
+
+def argument_shrinks(values, x):
+    total = 0.0
+    while len(values) > 1 and values[-1] < x:
+        total += values.pop()
+    values[0] = total
+    return values[-1]
+
+
+def cleared_again(n):
+    xs, total, k = [0], 0, 0
+    while k < n:
+        xs.append(xs[-1] + k)
+        if len(xs) > 3:
+            total += xs[0] + xs[-1]
+            xs.clear()
+            xs.append(k)
+        k += 1
+    return total, xs
+
+
+def two_names_for_a_list(x):
+    a = [x]
+    b = a
+    while a[-1] > 1:
+        b.append(a[-1] / 2)
+    return len(a), b[-1], a is b
+
+
 def gathered_as_result(t):
     out = []
     while t > 1:
@@ -313,6 +347,10 @@ _P = np.array([-1, 0, 1, 2, 3])
 _IP = np.array([0, 2, 4, 6, 8, 9, 9])
 _IX = np.array([1, 2, 0, 3, 0, 3, 1, 4, 3])
 CASES = [
+    (argument_grows, ([9.0, 8.0], 1.0)),
+    (argument_shrinks, ([9.0, 2.0, 1.0], 5.0)),
+    (cleared_again, (9,)),
+    (two_names_for_a_list, (9.0,)),
     (gathered_as_result, (9.0,)),
     (one_sided_append, (9.0,)),
     (one_sided_append, (-9.0,)),

@@ -147,6 +147,8 @@ class Collector:
                         code="outer-write",
                         remedy="return the new value instead",
                     )
+            elif isinstance(location, ItemLocation) and is_gathered(location.owner):
+                continue  # written as a whole: a list that grows has another structure
             elif id(location.owner) in self.containers:
                 out.append(self.container_write(location))  # type: ignore[arg-type]
             elif isinstance(location, ItemLocation) and (source := self.root(location.owner)):
