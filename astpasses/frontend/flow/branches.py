@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase import tree_util
 from metaphrase.core.build import literal
 from metaphrase.core.ir import Atom, Literal
 from metaphrase.core.native import Point
@@ -228,6 +229,7 @@ def _structure(here: Session, merger: Merger, location: Location, a: Any, b: Any
     makers: list[Callable] = []
     for k in range(same, max(len(a), len(b))):
         one, two = (side[k] if k < len(side) else Undefined("element") for side in (a, b))
+        here.keep_items(tree_util.tree_leaves((one, two)))
         makers.append(merger.merge(one, two, "element"))
     kept = list(owner)
     return lambda outs: kept + [make(outs) for make in makers]

@@ -192,12 +192,15 @@ def _ran(here: Session, loop: Loop, trips: Atom | None) -> Atom:
     return here.emit(ne, trips if trips is not None else here.dim_atom(loop.length), literal(0))
 
 
-def refuse_kept(here: Session, work: Pass, body: Region, dirty: set[int]) -> list[Box]:
+def refuse_kept(
+    here: Session, work: Pass, body: Region, dirty: set[int]
+) -> tuple[list[Box], list[StagedArray]]:
     """Lists that grow in a loop hold copies of what is appended: refuse arrays that Python would have changed
-    in the list, too. Gives those that were there before the loop."""
+    in the list, too. Gives those that were there before the loop, and those that the loop carries on."""
     params = {id(slot.inside.box) for slot in work.arrays.values()}
     old = [box for box in here.kept.values() if box.region is not body or id(box) in params]
     later = [slot for slot in _slots(work) if id(slot.outside.box) in here.kept]
     if any(id(box) in dirty for box in old) or any(id(slot.inside.box) in dirty for slot in later):
         raise here.refuse_kept()
-    return [box for box in old if box.region in here.regions and box.region is not body]
+    before = [box for box in old if box.region in here.regions and box.region is not body]
+    return before, [slot.inside for slot in later]

@@ -68,7 +68,7 @@ class StagedBody:
     condition: Atom | None
     dirty: set[int]
     gathered: list[tuple[list, list[Slot]]]
-    kept: list[Box]  # arrays from before the loop that lists hold copies of
+    kept: tuple[list[Box], list[StagedArray]]  # of which lists hold copies: older arrays, carried ones
     swaps: dict[int, int] = field(default_factory=dict)  # names that pass arrays round, see loop_swaps.py
     ran: Any = None  # how many iterations there were
 
@@ -410,10 +410,8 @@ def _place_results(
         put_back(here, entry, final, staged.swaps, staged.ran)
         loop.set(tuple(final))
     link_objects(here, loop, staged, sure)
-    for slot in staged.work.arrays.values():
-        if slot.outside is not None and id(slot.outside.box) in here.kept:
-            here.keep_items([staged.work.finals.get(id(slot.inside))])
-    here.keep_items(staged.kept)
+    older, carried = staged.kept
+    here.keep_items([*older, *(staged.work.finals.get(id(array)) for array in carried)])
     at = len(carries)
     for owner, slots in staged.gathered:
         count = sum(len(s.atoms) + (s.flag is not None) for s in slots)
