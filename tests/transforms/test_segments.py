@@ -269,3 +269,60 @@ def test_lanes_that_share_their_lengths_stay_together():
     batched = mp.vmap(gradient, (None, 0))
     assert np.allclose(batched(1.3, ys), expected, rtol=1e-6)
     assert np.allclose(mp.jit(batched)(1.3, ys), expected, rtol=1e-6)
+
+
+def plain(x):
+    y = x[0] * 3.0
+    while y > 1.0:
+        y = y * 0.6 + 0.1 * np.sin(y * x[1])
+    return y * x[2]
+
+
+def halves(x):
+    y = x[0] * x[1] * 9.0
+    while y > 1.0:
+        y = y * 0.5
+    return y + x[2]
+
+
+KEEPING = [plain, halves, while_in_while, three_deep, vectors]
+
+
+@pytest.mark.parametrize("function", KEEPING, ids=lambda f: f.__name__)
+def test_pullbacks_and_what_they_keep(function):
+    """Residuals of run-time sizes go from a `vjp` to its pullback, also inside a program."""
+    expected = slopes(function, X)
+
+    def pulled(x):
+        value, pullback = mp.vjp(function, x)
+        return pullback(value * 2.0)[0]
+
+    def in_a_loop(x):
+        total = np.zeros(3)
+        for k in range(30):
+            _, pullback = mp.vjp(function, x + 0.01 * k)
+            total += pullback(1.0)[0]
+        return total
+
+    value = function(X)
+    assert np.allclose(mp.linearize(function, X)[1](V), expected @ V, rtol=1e-6)
+    assert np.allclose(pulled(X), 2.0 * value * expected, rtol=1e-6)
+    assert np.allclose(mp.jit(pulled)(X), 2.0 * value * expected, rtol=1e-6)
+    lanes = np.stack([2.0 * function(x) * slopes(function, x) for x in LANES])
+    assert np.allclose(mp.jit(mp.vmap(pulled))(LANES), lanes, rtol=1e-6)
+    sums = np.sum([slopes(function, X + 0.01 * k) for k in range(30)], axis=0)
+    assert np.allclose(mp.jit(in_a_loop)(X), sums, rtol=1e-6)
+    again = slopes(lambda x: pulled(x) @ V, X)
+    assert np.allclose(mp.jit(mp.grad(lambda x: pulled(x) @ V))(X), again, rtol=1e-5)
+    assert np.allclose(mp.jit(mp.jacrev(lambda x: np.stack([function(x), x[0]])))(X)[0], expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize("function", [while_in_while, vectors], ids=lambda f: f.__name__)
+def test_one_program_for_all_sizes(function):
+    def more(x):
+        return function(x) + np.sum(x * x)
+
+    gradient = mp.jit(mp.grad(more))
+    for n in (3, 4, 6, 9):
+        x = np.concatenate([X, np.linspace(0.5, 1.0, n - 3)])
+        assert np.allclose(gradient(x), slopes(more, x), rtol=1e-6, atol=1e-6)

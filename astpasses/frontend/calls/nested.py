@@ -46,15 +46,18 @@ def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) 
     for guard in found.guards:
         here.guards.setdefault(guard.source.key(), guard)
     fitted = [_fit(here, atom, param.type) for atom, param in zip(operands, found.function.params)]
-    outs = _written_out(here, found.function, fitted) if _measures(found.function) \
+    outs = _written_out(here, found.function, fitted) if _measures(found.function, fitted) \
         else here.emit(call, *fitted, function=found.function)
     return _result(here, found, outs, leaves)
 
 
-def _measures(function: Function) -> bool:
-    """Whether results have sizes that only the run of the function knows: those don't leave a `call`."""
+def _measures(function: Function, args: list) -> bool:
+    """Whether results have sizes that only the run of the function knows, or arguments those that such a run
+    left (a `vjp` for its pullback): a `call` knows of neither."""
+    if any(type_symbols(p.type) and p.type != a.type for p, a in zip(function.params, args)):
+        return True
     known: set[str] = set().union(*(type_symbols(p.type) for p in function.params))
-    return any(symbols(dim) - known for r in function.results for dim in r.type.dims)
+    return any(type_symbols(r.type) - known for r in function.results)
 
 
 def _written_out(here: Session, function: Function, args: list) -> tuple:
