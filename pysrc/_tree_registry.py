@@ -30,6 +30,31 @@ class Kind:
         self.type, self.flatten, self.unflatten, self.keys = type, flatten, unflatten, keys
 
 
+class Skeleton:
+    """A user's container whose leaves are no values that its class could take: types, numbers of leaves."""
+
+    __slots__ = ("kind", "metadata", "children")
+
+    def __init__(self, kind: Kind, metadata: Any, children: Sequence[Any]):
+        self.kind, self.metadata, self.children = kind, metadata, children
+
+    def row(self) -> Kind:
+        """It comes apart by itself, and goes together as an instance of its class."""
+        return Kind(self.kind.type, lambda n: (n.children, n.metadata), self.kind.unflatten, _skeleton_keys)
+
+
+def _skeleton_keys(node: Any, metadata: Any) -> Sequence[KeyEntry]:
+    """The keys of an instance, if one can be made of numbers."""
+    if isinstance(node, Skeleton):
+        kind, numbers = node.kind, range(len(node.children))
+        try:
+            return kind.keys(kind.unflatten(metadata, numbers), metadata)
+        except Exception:  # its class takes no numbers; the keys are for messages only
+            return [FlattenedIndexKey(i) for i in numbers]
+    kind = REGISTRY[type(node)]
+    return kind.keys(node, metadata)
+
+
 class Keys(tuple):
     """The sorted keys of a dict that has them in another `order`, which does not count for equality."""
 
@@ -94,6 +119,9 @@ REGISTRY: dict[type, Kind] = {
 }
 
 
+_BUILTIN = frozenset(REGISTRY)
+
+
 @functools.cache
 def _namedtuple_kind(cls: Any) -> Kind:
     return Kind(
@@ -107,7 +135,22 @@ def kind_of(node: Any) -> Kind | None:
     kind = REGISTRY.get(cls)
     if kind is None and issubclass(cls, tuple) and hasattr(cls, "_fields"):
         return _namedtuple_kind(cls)
-    return kind
+    return node.row() if cls is Skeleton else kind
+
+
+def is_builtin(kind: Kind) -> bool:
+    """Whether a kind of container takes any values: it runs no code of a user's."""
+    return kind.type in _BUILTIN or issubclass(kind.type, tuple)
+
+
+# While a function is staged its containers are made by code of the user's that may need to be staged too.
+making: Callable[[Callable, tuple, dict], Any] = lambda function, args, keywords: function(*args, **keywords)
+
+
+def make_by(function: Callable[[Callable, tuple, dict], Any]) -> None:
+    """Say how users' functions that make containers are called."""
+    global making
+    making = function
 
 
 # ---- registration ----------------------------------------------------------------------------------------
@@ -127,7 +170,10 @@ def register_pytree_node(nodetype: type, flatten_func: Callable[[Any], tuple[Ite
             return [key for key, _ in flatten_with_keys_func(node)[0]]
         return [FlattenedIndexKey(i) for i, _ in enumerate(flatten_func(node)[0])]
 
-    REGISTRY[nodetype] = Kind(nodetype, flatten_func, lambda m, c: unflatten_func(m, tuple(c)), keys)
+    def unflatten(metadata: Any, children: Iterable[Any]) -> Any:
+        return making(unflatten_func, (metadata, tuple(children)), {})
+
+    REGISTRY[nodetype] = Kind(nodetype, flatten_func, unflatten, keys)
 
 
 def register_pytree_with_keys(nodetype: type, flatten_with_keys: Callable, unflatten_func: Callable,
@@ -183,7 +229,7 @@ def register_dataclass(nodetype: Any = None, data_fields: Sequence[str] | None =
         return tuple(getattr(node, f) for f in data), tuple(getattr(node, f) for f in meta)
 
     def unflatten(metadata: tuple, children: Iterable[Any]) -> Any:
-        return nodetype(**dict(zip(meta, metadata)), **dict(zip(data, children)))
+        return making(nodetype, (), {**dict(zip(meta, metadata)), **dict(zip(data, children))})
 
     register_pytree_node(nodetype, flatten, unflatten,
                          lambda node: ([(GetAttrKey(f), getattr(node, f)) for f in data], None))

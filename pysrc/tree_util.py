@@ -30,6 +30,8 @@ from ._tree_registry import (  # noqa: F401
     Keys,
     Kind,
     Partial,
+    Skeleton,
+    is_builtin,
     kind_of,
     number_keys,
     register_dataclass,
@@ -79,6 +81,18 @@ class PyTreeDef:
         if self.kind is None:
             return next(leaves)
         return self.kind.unflatten(self.metadata, [child._take(leaves) for child in self._children])
+
+    def skeleton(self, leaves: Iterable[Any]) -> Any:
+        """Like `unflatten`, for leaves that a user's class would not take: it is left out of it."""
+        return self._stand_in(iter(leaves))
+
+    def _stand_in(self, leaves: Iterator[Any]) -> Any:
+        if self.kind is None:
+            return next(leaves)
+        children = [child._stand_in(leaves) for child in self._children]
+        if is_builtin(self.kind):
+            return self.kind.unflatten(self.metadata, children)
+        return Skeleton(self.kind, self.metadata, children)
 
     def flatten_up_to(self, tree: Any) -> list[Any]:
         """The subtrees of `tree` that stand where this structure has its leaves."""

@@ -43,7 +43,7 @@ def _axes_error(message: str, span: Span | None, remedy: str, code: str = "vmap-
 
 def _spread(axes: Any, structure: PyTreeDef, what: str, over: str, span: Span | None) -> list[Any]:
     """One axis a leaf, from a prefix of the structure."""
-    tree = structure.unflatten([0] * structure.num_leaves)
+    tree = structure.skeleton([0] * structure.num_leaves)
     for axis in tree_leaves(axes):
         if not isinstance(axis, int) or isinstance(axis, bool):
             raise _axes_error(

@@ -115,7 +115,7 @@ def treedef_text(structure: PyTreeDef) -> str:
 
 
 def _labels(argument: PyTreeDef) -> list[str]:
-    pairs = tree_flatten_with_path(argument.unflatten(range(argument.num_leaves)))[0]
+    pairs = tree_flatten_with_path(argument.skeleton(range(argument.num_leaves)))[0]
     return [f"argument {path[0].idx}{keystr(path[1:])}" if path else "the argument" for path, _ in pairs]
 
 

@@ -184,7 +184,7 @@ def name_of(function: Callable[..., Any]) -> str:
 def leaf_labels(structure: PyTreeDef, names: Sequence[str] = ()) -> list[str]:
     """What to call each leaf of (args, kwargs) in a message: `params['w']`, or `args[0]['w']`."""
     labels = [""] * structure.num_leaves
-    for path, k in tree_flatten_with_path(structure.unflatten(range(structure.num_leaves)))[0]:
+    for path, k in tree_flatten_with_path(structure.skeleton(range(structure.num_leaves)))[0]:
         group, which, *rest = path
         if group.idx == 0:
             head = names[which.idx] if which.idx < len(names) else f"args[{which.idx}]"

@@ -19,7 +19,7 @@ from ..core.dims import DimLike
 from ..core.types import NAMES, Array
 from ..pipeline import run
 from ..source import Span
-from ..tree_util import PyTreeDef
+from ..tree_util import PyTreeDef, tree_flatten
 from .arguments import Form, Spec
 from .memory import pairs
 from .program import Captured, Fixed, Program, Same, Slot, definition_span, name_of
@@ -45,7 +45,7 @@ def stand_in(spec: Spec) -> Any:
 
 def stage(fun: Any, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
     """The program of a user's function."""
-    args, kwargs = structure.unflatten(
+    args, kwargs = structure.skeleton(
         [_Whole(stand_in(s)) if s.form is Form.STATIC else stand_in(s) for s in specs]
     )
     static = [k for k, a in enumerate(args) if type(a) is _Whole]
@@ -65,8 +65,8 @@ class _Whole:
 
 
 def _opened(tree: Any) -> Any:
-    from ..tree_util import tree_map
-    return tree_map(lambda leaf: leaf.value if type(leaf) is _Whole else leaf, tree)
+    leaves, structure = tree_flatten(tree)
+    return structure.skeleton([leaf.value if type(leaf) is _Whole else leaf for leaf in leaves])
 
 
 def program_of_staged(staged: Staged, structure: PyTreeDef, specs: Sequence[Spec], name: str,

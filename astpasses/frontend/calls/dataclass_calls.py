@@ -1,4 +1,5 @@
-"""Dataclasses made in staged code: their fields are set as Python does, `__post_init__` is staged.
+"""Dataclasses made in staged code: their fields are set as Python does, `__post_init__` is staged. Containers
+of users' classes, made of their leaves.
 
 In: a dataclass with the `__init__` that Python generated, and arguments. Out: an instance.
 
@@ -9,10 +10,15 @@ from __future__ import annotations
 
 import dataclasses
 import types
+from collections.abc import Callable
 from typing import Any
 
+from metaphrase._tree_registry import make_by
+
 from ..staging.session import Session, session
-from .call import call_value, handles
+from ..staging.signals import StagerSignal
+from ..staging.under_way import current_session
+from .call import call_value, handles, has_staged
 
 
 def is_generated(cls: type) -> bool:
@@ -46,6 +52,19 @@ def construct_dataclass(here: Session, cls: type, args: tuple, keywords: dict) -
         del made.__dict__["__post_init__"]
         call_value(types.MethodType(cls.__post_init__, made), asked[0], {})  # type: ignore[attr-defined]
     return made
+
+
+def _make(function: Callable, args: tuple, keywords: dict) -> Any:
+    """A container of a user's class, made of its leaves: staged where its class computes with them."""
+    if current_session() is None or not has_staged((args, keywords)):
+        return function(*args, **keywords)
+    try:
+        return function(*args, **keywords)
+    except (StagerSignal, Exception):  # it asked for the values of what is staged
+        return call_value(function, args, keywords)
+
+
+make_by(_make)
 
 
 @handles(dataclasses.replace)

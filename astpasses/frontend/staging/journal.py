@@ -223,6 +223,11 @@ class Journal:
             if not self.places[key]:
                 del self.places[key]
 
+    def forget(self, made: Callable[[Any], bool]) -> None:
+        """Leave out what was written while objects were made that now are the arguments."""
+        self.notes = [note for note in self.notes if not made(note[0].owner)]
+        self.places = Counter(location.key() for location, _ in self.notes)
+
     def since(self, mark: int) -> list[Location]:
         """The places written since `mark`, each once, in the order of their first writing."""
         found: dict[Hashable, Location] = {}

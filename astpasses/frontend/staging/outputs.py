@@ -41,8 +41,10 @@ class Collector:
             return
         if copy is not None and not isinstance(copy, tuple):
             self.containers[id(copy)] = (path, copy)
-        children, metadata = kind.flatten(original)
-        for key, before, after in zip(kind.keys(original, metadata), children, kind.flatten(copy)[0]):
+        given = tree_util.kind_of(original)
+        assert given is not None
+        children, metadata = given.flatten(original)
+        for key, before, after in zip(given.keys(original, metadata), children, kind.flatten(copy)[0]):
             self.note_containers(before, after, (*path, key))
 
     def outputs(self, result: Any) -> tuple[Any, list[Output]]:

@@ -129,6 +129,7 @@ class _Staging:
         collector.note_containers((self.args, self.kwargs), (args, kwargs))
         for container in collector.containers.values():
             here.born(container[1])
+        here.journal.forget(lambda owner: here.is_fresh(owner, 0))
         here.region.fresh.clear()
         try:
             result = call_value(self.function, args, kwargs)
