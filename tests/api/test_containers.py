@@ -1,4 +1,4 @@
-"""Users' containers whose classes compute with their leaves when they are made, under every transformation.
+"""Containers whose classes compute with their leaves when they are made, under every transformation.
 
 In: a registered class that turns what it is given into arrays, and a dataclass with a `__post_init__`. Out: the numbers that the function gives by itself; the caller's object stays as it was.
 """
