@@ -164,6 +164,24 @@ def filled(image, r, c, new, depth=2):
     filled(image, r, c - 1, new, depth - 1)
 
 
+def median_of_neighbours(line):
+    out = np.zeros(len(line))
+    for i in range(len(line)):
+        near = []
+        for k in (-1, 0, 1):
+            near.append(line[(i + k) % len(line)])
+        near.sort()
+        out[i] = near[len(near) // 2]
+    return out
+
+
+def ranked(x, n):
+    pairs = [(x[k], k, n) for k in range(3)] + [(x[0], 3, n + 1)]
+    pairs.sort(key=lambda pair: pair[0], reverse=True)
+    numbers = sorted([n, 3, n + 1], key=lambda a: -a), sorted([x[2], x[1]])
+    return pairs, sorted(pairs, key=lambda pair: -pair[0]), numbers
+
+
 _SMALL = np.array([0.5, 1.25, 2.0, 3.5])
 _SQUARE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -1.0], [0.5, -1.0, 5.0]])
 CASES = [
@@ -181,5 +199,7 @@ CASES = [
     (student_affinities, (np.arange(8.0).reshape(4, 2) ** 1.5,)),
     (boosted, (_SMALL, np.array([-1.0, 1.0, -1.0, 1.0]), 2)),
     (delayed_boundary, (_SMALL, 3)),
+    (median_of_neighbours, (_SMALL[::-1] ** 2 % 3,)),
+    (ranked, (_SMALL, 2)),
     (filled, (np.eye(3), 0, 1, 1.0)),
 ]

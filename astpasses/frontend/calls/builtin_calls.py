@@ -32,6 +32,7 @@ from ..staging.literals import elements, load_attribute
 from ..staging.session import session
 from ..values.staged_values import Number, Staged, StagedArray
 from .call import call_value, handles, has_staged
+from .sorting import ordered
 from .text import Text
 
 _DOMAIN: dict[Any, tuple[Any, str]] = {
@@ -365,8 +366,7 @@ def sorted_(iterable: Any, *, key: Any = None, reverse: bool = False) -> Any:
     if isinstance(iterable, StagedArray) and key is None:
         out = call_value(np.sort, (iterable,), {})
         return list_(out[::-1] if reverse else out)
-    hosted = None if key is None else (lambda item: call_value(key, (item,), {}))
-    return here.born(sorted(elements(here, iterable), key=hosted, reverse=reverse))
+    return here.born(ordered(here, list(elements(here, iterable)), key, reverse))
 
 
 @handles(all)

@@ -451,6 +451,11 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
                     raise NeedStack(target, None, "items are taken from a list in a loop", here.span())
             if name in changing:
                 here.journal.note(StructureLocation(target))
+                if kind is list and name == "sort":
+                    from .sorting import ordered
+
+                    target[:] = ordered(here, list(target), **keywords)
+                    return None
                 return getattr(target, name)(*map(_hosted, args), **keywords)
             return _container_method(here, target, name, args, keywords)
     if (
