@@ -112,6 +112,14 @@ def chained(x, width, height):
     return cell.before, last, position, flat, a * b, pair, (1.0, 2.0) * position[:2, 0], position > (1, 2)
 
 
+def passed_round(u, v, steps):
+    w = u
+    for _ in range(steps):
+        v[0] += w[1]
+        u, v = v, u
+    return w
+
+
 def student_affinities(y):
     n = y.shape[0]
     squares = np.sum(np.square(y), 1)
@@ -149,7 +157,7 @@ def boosted(x, y, rounds):
 
 def delayed_boundary(field, steps):
     waiting = [0, 0]
-    for n in range(steps):
+    for _ in range(steps):
         field[1:] += 0.5 * field[:-1]
         field[0] = waiting.pop(0)
         waiting.append(field[1])
@@ -196,6 +204,7 @@ CASES = [
     (handed_out_of_two_loops, (_SMALL[:2], 9.0)),
     (marquardt, (_SMALL, 3 * np.exp(-0.7 * _SMALL) + np.sin(_SMALL), (1.0, 0.5), 0.01)),
     (chained, (_SMALL, 3, 2)),
+    (passed_round, (np.ones(3), np.zeros(3), 4)),
     (student_affinities, (np.arange(8.0).reshape(4, 2) ** 1.5,)),
     (boosted, (_SMALL, np.array([-1.0, 1.0, -1.0, 1.0]), 2)),
     (delayed_boundary, (_SMALL, 3)),

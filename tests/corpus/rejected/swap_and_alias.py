@@ -10,4 +10,4 @@ def function(u, v, steps):
     return w
 
 
-CASE = (function, (np.ones(3), np.zeros(3), 4))
+CASE = (function, (np.ones(3), np.zeros(3), 400))

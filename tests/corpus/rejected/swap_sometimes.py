@@ -11,4 +11,4 @@ def function(u, steps):
     return a, b
 
 
-CASE = (function, (np.ones(3), 4))
+CASE = (function, (np.ones(3), 400))
