@@ -1,6 +1,7 @@
 """Containers whose classes compute with their leaves when they are made, under every transformation.
 
-In: a registered class that turns what it is given into arrays, and a dataclass with a `__post_init__`. Out: the numbers that the function gives by itself; the caller's object stays as it was.
+In: a registered class that turns what it is given into arrays, a dataclass with a `__post_init__`. Out: the
+numbers that the function gives by itself; the caller's object stays as it was.
 """
 from __future__ import annotations
 
