@@ -1,6 +1,6 @@
 """The loops stage: core in, a scheduled Program out.
 
-schedule(f)               lower, fuse, shrink, fold, merge twins, promote, place
+schedule(f)               lower, fuse, shrink, fold, merge twins, promote, columns as rows, place
 schedule(f, fuse=False)   the same without fusion: the standing oracle (METAPHRASE_FUSE=0)
 schedule(f, writes={1: 0})    result 1 is the new value of parameter 0, and may be made in its storage
 schedule(f, bounds=False)     indices are not checked
@@ -16,6 +16,7 @@ from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Function
 
 from . import lapack, library, lower_arrays, lower_regions  # noqa: F401 - they register their rules
+from .columns import columns_as_rows
 from .expand import expand
 from .fold import fold
 from .fuse import fuse_block
@@ -46,6 +47,7 @@ def schedule(
     body = promote(body, program.names)
     body = fold(body)
     if fuse:
+        body = columns_as_rows(body, program.names)
         body = lockstep(body, program.names)
     body, fns = outline(body)
     body = in_lanes(body, program.names, facts)

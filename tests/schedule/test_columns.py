@@ -1,0 +1,86 @@
+"""Columns that a nest reads again and again are rows of a copy; where that changes nothing or costs more,
+they stay."""
+
+import numpy as np
+import pytest
+
+import metaphrase as mp
+
+
+def rank_one_updates(c, a):
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            c[i, : i + 1] += 0.5 * a[i, k] * a[: i + 1, k]
+    return c
+
+
+def products_of_rows_and_columns(a, b):
+    c = np.zeros((a.shape[0], b.shape[1]))
+    for i in range(a.shape[0]):
+        for j in range(b.shape[1]):
+            c[i, j] = a[i] @ b[:, j]
+    return c
+
+
+def changed_on_the_way(c, a):
+    for i in range(a.shape[0]):
+        for k in range(a.shape[1]):
+            c[i, :] += a[:, k]
+            a[i, k] = c[i, k] * 0.25
+    return c, a
+
+
+def read_once(c, a):
+    for k in range(a.shape[1]):
+        c[:] += a[:, k] * k
+    return c
+
+
+def few(c, a):
+    for i in range(40):
+        for k in range(a.shape[1]):
+            c[i, :4] += a[:4, k]
+    return c
+
+
+def matrix(rows, columns, seed=0):
+    return np.random.default_rng(seed).standard_normal((rows, columns))
+
+
+PROGRAMS = {
+    "rank_one_updates": (rank_one_updates, lambda: (matrix(30, 30), matrix(30, 20, 1)), True),
+    "products": (products_of_rows_and_columns, lambda: (matrix(20, 30), matrix(30, 20, 1)), True),
+    "changed": (changed_on_the_way, lambda: (matrix(20, 20), matrix(20, 20, 1)), False),
+    "read_once": (read_once, lambda: (np.zeros(30), matrix(30, 20, 1)), False),
+    "few": (few, lambda: (matrix(40, 8), matrix(8, 20, 1)), False),
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_columns_are_copied_where_it_pays(name):
+    function, arguments, copied = PROGRAMS[name]
+    assert ("_columns" in mp.source(function, *arguments(), stage="cython")) == copied
+    given = arguments()
+    expected = function(*given)
+    found_given = arguments()
+    found = mp.jit(function)(*found_given)
+    for a, b in zip((expected, *given), (found, *found_given)):
+        np.testing.assert_allclose(b, a, rtol=1e-12, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["rank_one_updates", "products"])
+def test_other_sizes_and_the_loops_run_as_python(name):
+    from metaphrase import pipeline
+    from metaphrase.api.arguments import take_apart
+    from metaphrase.api.transforms import program_of
+    from metaphrase.astpasses.schedule.python_loops import python_loops
+
+    function, arguments, _ = PROGRAMS[name]
+    call = take_apart(arguments(), {})
+    program = pipeline.loops(pipeline.finished(program_of(function, call.structure, call.specs).function))
+    assert "_columns" in python_loops(program)
+    jitted = mp.jit(function)
+    jitted(*arguments())
+    other = (matrix(9, 9), matrix(9, 6, 1)) if name == "rank_one_updates" else (matrix(9, 11), matrix(11, 13))
+    expected = function(*(x.copy() for x in other))
+    np.testing.assert_allclose(jitted(*(x.copy() for x in other)), expected, rtol=1e-12)
