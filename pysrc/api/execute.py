@@ -138,13 +138,13 @@ class Memo:
                 dims = call.dims
         reason = self.reason(call, rows)
         changed = set().union(*(changed_numbers(row.program.guards) for row in rows)) - self.changing
-        if changed:
-            reason += "; it is read at each call from now on"
-            self.changing |= changed
+        self.changing |= changed
         with recording(self.name) as record, numbers_change(self.changing - self.constant):
             made = self._made(call, dims, rows)
         self.constant |= self.changing & {g.source.key() for g in made.program.guards if g.kind == "value"}
         rows.insert(0, made)
+        if changed - self.constant:
+            reason += "; it is read at each call from now on"
         log.info("%s: %s (%s)", self.name, reason, record.report())
         return made
 

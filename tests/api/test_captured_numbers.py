@@ -315,6 +315,27 @@ def test_one_object_in_two_places(native):
     assert both.cache_info().currsize <= 4
 
 
+@NATIVE
+def test_attributes_that_hold_one_array(native):
+    @mp.jit
+    def join(s, x):
+        s.x = s.x + x
+        s.other = s.x
+        return s.x.sum()
+
+    @mp.jit
+    def store(s, x):
+        s.x[0] = x
+        return s.other[0]
+
+    s = Simulation()
+    with config(native=native):
+        for k in range(3):
+            join(s, 1.0)
+            assert s.x is s.other and s.x[0] == k * 3.0 + 1.0
+            assert store(s, 3.0 * (k + 1)) == s.other[0] == 3.0 * (k + 1)
+
+
 def test_transformations_read_them():
     scale = 1.0
     square = mp.grad(lambda x: x * x * scale)

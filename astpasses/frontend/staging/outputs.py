@@ -33,6 +33,7 @@ class Collector:
         self.here, self.boxes = here, boxes
         self.results: list[Atom] = []
         self.containers: dict[int, tuple[tuple, Any]] = {}
+        self.stored: dict[int, Output] | None = None  # arrays that several places are to hold, by their box
 
     def note_containers(self, original: Any, copy: Any, path: tuple = ()) -> None:
         """Remember which of the user's containers each copy stands for."""
@@ -123,7 +124,13 @@ class Collector:
                 keys = [source for source, _ in self.here.captures.values()]
                 return Output("capture", next(k for k, s in enumerate(keys) if s is origin))
         python = leaf.python if isinstance(leaf, Number) else None
-        return self.add(self.here.atom(leaf), python, isinstance(leaf, StagedArray))
+        whole = self.stored is not None and isinstance(leaf, StagedArray) and not leaf.chain
+        if whole and id(leaf.box) in self.stored:
+            return self.stored[id(leaf.box)]
+        made = self.add(self.here.atom(leaf), python, isinstance(leaf, StagedArray))
+        if whole:
+            self.stored[id(leaf.box)] = made
+        return made
 
     def add(self, atom: Atom, python: type | None = None, array: bool = True) -> Output:
         self.results.append(atom)
@@ -132,6 +139,7 @@ class Collector:
     def writes(self) -> list[Write]:
         """The stores that outlive the call."""
         out: list[Write] = []
+        self.stored = {}
         for location in self.here.journal.since(0):
             if isinstance(location, BoxLocation):
                 made = self.box_write(location)
