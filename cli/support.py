@@ -53,7 +53,7 @@ STATEMENTS = (
         "structure is static; literals and guards may be staged"),
     Row("Raise", WORKS, "failures.raise_in_else",
         "raised when the program runs, with the user's class and message"),
-    Row("Try", STATIC, "failures.except_by_kind", "`except` around what may fail at run time is refused"),
+    Row("Try", WORKS, "attempts.every_clause", "not around a loop of unknown length that may fail"),
     Row("TryStar", REFUSED, "rejected.try_star"),
     Row("Assert", WORKS, "failures.assert_in_loop"),
     Row("Import", STATIC, "statements.import_inside"),

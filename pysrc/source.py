@@ -14,6 +14,8 @@ import importlib
 import linecache
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 
 @dataclass(frozen=True, slots=True)
 class Span:
@@ -108,7 +110,7 @@ class ListFull(Exception):
     again. The message is the name of the hidden argument that says how much."""
 
 
-_EXCEPTIONS: dict[str, type[BaseException]] = {}
+_EXCEPTIONS: dict[str, type[BaseException]] = {"LinAlgError": np.linalg.LinAlgError}
 
 
 def exception_name(kind: type[BaseException]) -> str:

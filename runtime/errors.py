@@ -27,8 +27,6 @@ import numpy as np
 
 from ..source import Span, exception_class, made_exception
 
-KNOWN: dict[str, type[Exception]] = {"LinAlgError": np.linalg.LinAlgError}
-
 
 def exception_type(name: str | type) -> type[BaseException]:
     """The exception class of a name: a builtin's, NumPy's or a user's; RuntimeError for one that is none.
@@ -36,7 +34,7 @@ def exception_type(name: str | type) -> type[BaseException]:
     >>> exception_type("IndexError")
     <class 'IndexError'>
     """
-    return name if isinstance(name, type) else KNOWN.get(name) or exception_class(name)
+    return name if isinstance(name, type) else exception_class(name)
 
 
 @dataclass(frozen=True)

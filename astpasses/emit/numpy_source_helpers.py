@@ -25,6 +25,21 @@ def spread_out(x, value, low, high, interior):
     inside = [slice(a, a + n * (i + 1) - i if n else a, i + 1) for n, a, i in zip(x.shape, low, interior)]
     made[tuple(inside)] = x
     return made''',
+    "on_each_matrix": '''\
+def on_each_matrix(function, results, *stacks):
+    """`function` of each matrix, and whether NumPy refuses it: there the results are NaN."""
+    lead = stacks[0].shape[:-2]
+    made = [np.full((*lead, *shape), np.nan, dtype) for shape, dtype in results]
+    failed = np.zeros(lead, bool)
+    for index in np.ndindex(*lead):
+        try:
+            parts = function(*(x[index] for x in stacks))
+        except np.linalg.LinAlgError:
+            failed[index] = True
+            continue
+        for whole, part in zip(made, parts if len(made) > 1 else [parts]):
+            whole[index] = part
+    return *made, failed''',
     "integer_power": '''\
 def integer_power(a, b):
     """a ** b of integers, also for negative b: 1 / a rounded towards zero."""

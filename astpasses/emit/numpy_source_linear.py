@@ -11,7 +11,8 @@ from collections.abc import Callable
 
 import numpy as np
 
-from metaphrase.core.ir import Let, Literal, Var
+from metaphrase.core.ir import Function, Let, Literal, Var
+from metaphrase.core.types import Array
 
 from .numpy_source_blocks import Emitter, named
 from .numpy_source_expressions import ATOM, Expr, call, dtype_text, reads_of
@@ -65,15 +66,67 @@ def _target(emitter: Emitter, let: Let, out: Var, role: str) -> str:
     return target
 
 
+def _only_checked(function: Function, flag: Var) -> bool:
+    """Whether all that is done with a flag is to raise LinAlgError where it is set, as NumPy does itself."""
+    if flag in function.results:
+        return False
+    for let in function.lets:
+        if flag in let.args:
+            raises = let.primitive.name == "check" and let.attributes["exception"] == "LinAlgError"
+            passed_on = let.primitive.name in ("not_", "or_", "and_", "reduce_any", "reduce_all")
+            if not raises and not (passed_on and _only_checked(function, let.out)):
+                return False
+    return True
+
+
+def _tuple(items: list[str]) -> str:
+    return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
+
+
+def _tried(emitter: Emitter, let: Let, targets: list[str], text: str) -> None:
+    """The results, NaN where NumPy refuses the matrix, and the flag that says so."""
+    flag = let.outs[-1]
+    failed = _target(emitter, let, flag, "failed")
+    emitter.hold(flag, named(failed, flag, Expr(failed, ATOM, flag.type, None, frozenset(), 1)), failed)
+    outs = [(out.type.dims[len(flag.type.dims) :], dtype_text(out.type.dtype)) for out in let.outs[:-1]]
+    shapes = [_tuple([emitter.dim(d) for d in dims]) for dims, _ in outs]
+    if flag.type.dims:
+        emitter.helpers.add("on_each_matrix")
+        names = [chr(ord("a") + k) for k in range(len(let.args))]
+        parts = [Expr(n, ATOM, Array(a.type.dtype, a.type.dims[-2:]), None, frozenset(), 1)
+                 for n, a in zip(names, let.args)]
+        applied = TEXTS[let.primitive.name](let, *parts)
+        function = applied.removesuffix(f"({', '.join(names)})")
+        if function == applied:
+            function = f"(lambda {', '.join(names)}: {applied})"
+        results = _tuple([f"({shape}, {dtype})" for shape, (_, dtype) in zip(shapes, outs)])
+        given = ", ".join(emitter.expr(a).text for a in let.args)
+        emitter.line(f"{', '.join(targets)}, {failed} = on_each_matrix({function}, {results}, {given})", let)
+        return
+    emitter.line("try:", let)
+    emitter.line(f"    {', '.join(targets)} = {text}", let)
+    emitter.line(f"    {failed} = np.False_", let)
+    emitter.line("except np.linalg.LinAlgError:", let)
+    for target, shape, (_, dtype) in zip(targets, shapes, outs):
+        emitter.line(f"    {target} = np.full({shape}, np.nan, {dtype})", let)
+    emitter.line(f"    {failed} = np.True_", let)
+
+
 def _statement(emitter: Emitter, let: Let) -> None:
     args = [emitter.expr(a) for a in let.args]
     text = TEXTS[let.primitive.name](let, *args)
     outs = let.outs[:-1] if let.primitive.name in FLAGS else let.outs
     targets = [_target(emitter, let, out, role) for out, role in zip(outs, ROLES[let.primitive.name])]
-    emitter.line(f"{', '.join(targets)} = {text}", let)
+    wanted = let.primitive.name in FLAGS and not _only_checked(emitter.block.function, let.outs[-1])
+    if wanted:
+        _tried(emitter, let, targets, text)
+    else:
+        emitter.line(f"{', '.join(targets)} = {text}", let)
     for out, target in zip(outs, targets):
         made = Expr(text, ATOM, out.type.plain, None, reads_of(args), 1)
         emitter.hold(out, named(target, out, made), target)
+    if wanted:
+        return
     for flag in let.outs[len(outs) :]:
         if flag.type.dims:
             shape = ", ".join(emitter.dim(d) for d in flag.type.dims)

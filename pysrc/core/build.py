@@ -45,7 +45,9 @@ def at_least(dim: DimLike, low: DimLike) -> DimLike:
 
 
 class Builder:
-    """Collects parameters and Lets. `span` is stamped on each Let; `facts`: what is known of sizes here."""
+    """Collects parameters and Lets. `span` is stamped on each Let; `facts`: what is known of sizes here.
+    `is_decided(args, attributes)`: asked of each check, whether it is known to pass. `done`: results of
+    operations that need not be recorded again."""
 
     def __init__(self, name: str = "function"):
         self.name = name
@@ -53,6 +55,8 @@ class Builder:
         self.lets: list[Let] = []
         self.span: Span | None = None
         self.facts = Facts()
+        self.is_decided: Callable[[tuple[Atom, ...], Mapping[str, Any]], bool] | None = None
+        self.done: Mapping[tuple, tuple[Var, ...]] = {}
 
     def parameter(self, name: str, type: Array) -> Var:
         var = Var(name, type)
@@ -63,6 +67,10 @@ class Builder:
              names: Sequence[str] | None = None, span: Span | None = None) -> tuple[Var, ...]:
         """Append `primitive(*args, **attributes)`; result types come from its type rule."""
         types = primitive.type(*(a.type for a in args), **attributes)
+        if primitive.effect == "failing" and self.is_decided and self.is_decided(args, attributes):
+            return ()
+        if self.done and (found := self.done.get(operation(primitive, args, attributes))) is not None:
+            return found
         if isinstance(types, Array):
             types = (types,)
         names = names or [primitive.name] * len(types)
@@ -102,6 +110,18 @@ class Builder:
 
 
 building = Builder
+
+
+def operation(primitive: Primitive, args: tuple[Atom, ...], attributes: Mapping[str, Any]) -> tuple | None:
+    """What makes two operations the same; None for those with effects, regions or sizes of their own."""
+    if primitive.effect is not None or primitive.region or "size" in attributes:
+        return None
+    key = (primitive, tuple(args), tuple(sorted(attributes.items(), key=lambda item: item[0])))
+    try:
+        hash(key)
+    except TypeError:
+        return None
+    return key
 
 
 @contextmanager

@@ -53,6 +53,7 @@ THEMES = (
     "expressions",
     "functions",
     "failures",
+    "attempts",
     "printing",
     "classes",
     "clocks",

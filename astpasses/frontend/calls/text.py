@@ -104,6 +104,9 @@ def shown(value: Any, conversion: str = "", spec: str = "") -> Any:
         return value if not spec and conversion != "r" else format_plain(value.concrete(), conversion, spec)
     if isinstance(value, Staged):
         return _staged(value, conversion, spec)
+    if isinstance(value, Exception) and len(value.args) == 1 and isinstance(value.args[0], Text):
+        if conversion not in ("r", "a"):  # the message of one that a handler took
+            return shown(value.args[0], conversion, spec)
     if not _holds_staged(value):
         return format_plain(value, conversion, spec)
     made = _container(value, conversion)

@@ -34,6 +34,7 @@ from ..staging.knowledge import assuming, narrowed, relate_both
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised, TrialOver
 from ..values.staged_values import Maybe, Number, Staged, StagedArray, Truth
+from .attempts import Fork, MustFork, catcher, events
 from .gathering import ListGrows, is_gathered, refuse_read
 from .gathering import length as gathered_length
 from .merging import Merger
@@ -153,6 +154,12 @@ def _branch(
     if isinstance(test, Literal):
         (then if test.value else otherwise)()
         return
+    met = events(here)
+    for attempt, event in met:
+        decided = attempt.decision(event, here.span())
+        if decided is not None:
+            (then if decided else otherwise)()
+            return
     entry = list(get())
     here.tests.append(test)
     try:
@@ -160,6 +167,14 @@ def _branch(
             first = run_side(here, "then", then, get, entry, set_)
         with assuming(here, test, False):
             second = run_side(here, "otherwise", otherwise, get, entry, set_)
+        for end in (first, second):
+            if end.raised and (taker := catcher(here, type(end.raised.exception))) is not None:
+                raise MustFork(taker, here)
+    except MustFork as must:
+        for attempt, event in met:
+            if attempt is must.attempt:
+                raise Fork(attempt, event, test, here.span()) from None
+        raise
     finally:
         here.tests.pop()
     if first.raised or second.raised:

@@ -43,7 +43,9 @@ _i64, _f64 = WEAK[int], WEAK[float]
 _SMALL = 2**31
 # Products are compared as floats: the bound keeps clear of their rounding.
 _LIMIT = float(2**63 - 2**13)
-_TOO_LARGE = "the result of '{symbol}' does not fit in 64 bits, all that Python ints have when translated"
+# In messages of what fails in translated code only: no handler of the user's takes it.
+OURS = "when translated"
+_TOO_LARGE = f"the result of '{{symbol}}' does not fit in 64 bits, all that Python ints have {OURS}"
 
 
 def weak_binary(symbol: str, left: Any, right: Any) -> Any:
@@ -177,7 +179,8 @@ def to_integer(here: Session, atom: Atom) -> Atom:
     wide = here.atom(atom, _f64)
     _require(here, here.emit(eq, wide, wide), "ValueError", "cannot convert float NaN to integer")
     fits = here.emit(lt, here.emit(abs_, wide), literal(2.0**63))
-    _require(here, fits, "OverflowError", "cannot convert float {} to an integer of 64 bits", wide)
+    limit = f"cannot convert float {{}} to an integer of 64 bits, all that Python ints have {OURS}"
+    _require(here, fits, "OverflowError", limit, wide)
     return here.emit(convert, wide, dtype=_i64)
 
 
@@ -204,7 +207,7 @@ def _weak_power(here: Session, left: Any, right: Any) -> Any:
     a, b = here.atom(left, WEAK[kind]), here.atom(right, WEAK[kind])
     power = SPELLED[np.power]
     if kind is int:
-        message = "an int to a negative int is a float in Python; the exponent must not be negative"
+        message = f"an int to a negative int is a float in Python; the exponent must not be negative {OURS}"
         _require(here, here.emit(ge, b, literal(0)), "ValueError", message)
         out = here.emit(power, a, b)
         wide = here.emit(power, *(here.emit(convert, v, dtype=_f64) for v in (a, b)))
@@ -240,8 +243,8 @@ def _check_float_power(here: Session, left: Any, right: Any, a: Atom, b: Atom) -
         ok = here.emit(or_, ok, here.emit(ne, a, a))  # NaN stays NaN
         if isinstance(right, Number):
             ok = here.emit(or_, ok, here.emit(eq, here.emit(floor, b), b))
-        _require(here, ok, "ValueError",
-                 "{} to a fractional power is complex in Python: convert it with complex(...) first", a)
+        refusal = f"{{}} to a fractional power is complex in Python; {OURS}, convert it with complex(...) first"
+        _require(here, ok, "ValueError", refusal, a)
     if isinstance(right, Number):
         ok = here.emit(or_, here.emit(ne, a, zero), here.emit(ge, b, zero))
         if not (isinstance(left, (int, float)) and left != 0):

@@ -18,14 +18,15 @@ text runs on NumPy; with that of `stage.py` it runs on staged values. Places sta
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import gast
 
 from .lowering import OPERATORS, Lowering
 from .parsing import argument_names
+from .regions import Owner, Regions
 from .scopes import Liveness, Names, all_names, bound_names, closed_over, declared, deleted_names, yields
-from .templates import constant, copy_of, expression, name, statements, text_of
+from .templates import constant, copy_of, name, statements, text_of
 
 Place = tuple[int, int, int, int]
 
@@ -41,14 +42,6 @@ class Control:
     def text(self) -> str:
         """The control stage as Python text, without the definition of its stager."""
         return text_of(self.node)
-
-
-@dataclass
-class _Owner:
-    """A function of the converted code, and which names are its local variables."""
-
-    names: set[str]
-    unbound: list[str] = field(default_factory=list)
 
 
 def control(
@@ -71,7 +64,7 @@ def control(
     return Control(made, stager, hints)
 
 
-class _Function:
+class _Function(Regions):
     """Converts one function; nested functions get their own, with the names of this one around them."""
 
     def __init__(
@@ -92,7 +85,7 @@ class _Function:
         self.own = (set(self.params) | set(bound_names(node.body))) - self.outer
         self.around = around | self.own
         self.live = Liveness(node.body, closed_over(node.body) | self.outer)
-        self.owners = [_Owner(self.own)]
+        self.owners = [Owner(self.own)]
         self.bound = set(self.params)
         self.maybe: set[str] = set()
         self.deleted = deleted_names(node.body)
@@ -124,7 +117,7 @@ class _Function:
                     owner.unbound.append(identifier)
                 return
 
-    def starts(self, owner: _Owner, at: gast.AST) -> list:
+    def starts(self, owner: Owner, at: gast.AST) -> list:
         return [
             s
             for n in owner.unbound
@@ -323,23 +316,6 @@ class _Function:
         node.body = self.block(node.body)
         return [node]
 
-    def do_Try(self, node: gast.Try) -> list:
-        before = set(self.bound)
-        node.body = self.block(node.body)
-        if node.handlers:
-            node.body = statements(f"with {self.stager}.attempt(): body", node.body[0], body=node.body)
-        node.orelse = self.block(node.orelse)
-        self.bound = set(before)
-        for handler in node.handlers:
-            handler.body = self.block(handler.body)
-            self.bound = set(before)
-        last, paused = self.block(node.finalbody), self.generator and yields(node)
-        if not last or paused:
-            node.finalbody = last
-            return [node]
-        node.finalbody = statements(f"with {self.stager}.finishing(): body", last[0], body=last)
-        return statements(f"with {self.stager}.finally_(): body", node, body=[node])
-
     def do_FunctionDef(self, node: gast.FunctionDef) -> list:
         node.decorator_list = [self.visit(d) for d in node.decorator_list]
         node.args.defaults = [self.visit(d) for d in node.args.defaults]
@@ -352,146 +328,3 @@ class _Function:
     def do_ClassDef(self, node: gast.ClassDef) -> list:
         made = self.expressions.call("fresh", node, name(node.name, node))
         return [node, gast.copy_location(gast.Assign([name(node.name, node, store=True)], made, None), node)]
-
-    # --- regions ---
-
-    def region(
-        self, label: str, params: list[str], body: list, state: list[str], at: gast.AST, before: set[str]
-    ) -> list:
-        """A function of no (or one) argument that runs `body` on the state around it."""
-        bound = set(bound_names(body))
-        owner = _Owner(bound - set(state) - self.outer)
-        kept, self.bound = self.bound, set(before)
-        self.owners.append(owner)
-        shared = [n for n in state if n in bound] + sorted(self.outer & bound)
-        made = self.block(body)
-        self.owners.pop()
-        self.bound = kept
-        made = self.starts(owner, at) + made or statements("pass", at)
-        if shared:
-            made = [gast.copy_location(gast.Nonlocal(shared), at), *made]
-        (function,) = statements(f"def {label}({', '.join(params)}): body", at, body=made)
-        return [function]
-
-    def state_functions(self, state: list[str], at: gast.AST) -> tuple[list, str, str]:
-        getter, setter = self.names.fresh("get_state"), self.names.fresh("set_state")
-        given = "state" if "state" not in self.around else "state_"
-        packed = "(" + "".join(f"{n}, " for n in state) + ")"
-        text = f"def {getter}():\n    return {packed}\n"
-        if state:
-            text += f"def {setter}({given}):\n    nonlocal {', '.join(state)}\n    {packed} = {given}\n"
-        else:
-            text += f"def {setter}({given}):\n    pass\n"
-        return statements(text, at), getter, setter
-
-    def state_of(self, node: gast.stmt, body: list) -> list[str]:
-        """Names that the region changes and that matter after it or at its start."""
-        matter = self.live.live_out[node] | self.live.live_in[node]
-        state = [n for n in bound_names(body) if n in matter and n in self.own]
-        for identifier in state:
-            self.needs_start(identifier)
-        return state
-
-    def do_If(self, node: gast.If) -> list:
-        if self.generator and yields(node):
-            node.test = self.static(node.test)
-            before = set(self.bound)
-            node.body, first = self.block(node.body), self.bound
-            self.bound = set(before)
-            node.orelse, second = self.block(node.orelse), self.bound
-            self.bound = first & second
-            return [node]
-        head = _place(node.test)
-        test = self.visit(node.test)
-        body = [*node.body, *node.orelse]
-        state = self.state_of(node, body)
-        then, otherwise = self.names.fresh("then"), self.names.fresh("otherwise")
-        before = set(self.bound)
-        both = self.surely(node.body) & self.surely(node.orelse)
-        made = self.region(then, [], node.body, state, node, before)
-        made += self.region(otherwise, [], node.orelse or statements("pass", node), state, node, before)
-        functions, getter, setter = self.state_functions(state, node)
-        names = [name(n, head) for n in (then, otherwise, getter, setter)]
-        call = self.expressions.call("if_", head, test, *names, _labels(state, head))
-        self.bound |= both & set(state)
-        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
-
-    def surely(self, body: list) -> set[str]:
-        """Names that a block binds on every path that reaches its end."""
-        found: set[str] = set()
-        for node in body:
-            if isinstance(node, gast.If):
-                found |= self.surely(node.body) & self.surely(node.orelse)
-            elif isinstance(node, gast.Raise):
-                return set(self.own)
-            else:
-                found |= self.definitely(node)
-        return found
-
-    def static(self, test: gast.expr) -> gast.expr:
-        """A test that must be known while translating: a `yield` depends on it."""
-        return self.expressions.call("known", test, self.visit(test))
-
-    def do_While(self, node: gast.While) -> list:
-        if self.generator and yields(node):
-            before = set(self.bound)
-            node.test, node.body = self.static(node.test), self.block(node.body)
-            self.bound = before
-            return [node]
-        state = self.state_of(node, node.body)
-        test, body = self.names.fresh("test"), self.names.fresh("body")
-        before = set(self.bound)
-        head = _place(node.test)
-        tested = self.visit(node.test)
-        made = statements(f"def {test}(): return tested", node.test, tested=tested)
-        made += self.region(body, [], node.body, state, node, before)
-        functions, getter, setter = self.state_functions(state, node)
-        names = [name(n, head) for n in (test, body, getter, setter)]
-        call = self.expressions.call("while_", head, *names, _labels(state, head))
-        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
-
-    def do_For(self, node: gast.For) -> list:
-        if self.generator and yields(node):
-            before = set(self.bound)
-            node.iter = self.expressions.call("iterate", node.iter, self.visit(node.iter))
-            last = node.body[-1]
-            leaves = isinstance(last, gast.If) and isinstance(last.body[0], gast.Break)
-            self.bound.add(node.target.id)
-            node.body = self.block(node.body[:-1] if leaves else node.body)
-            if leaves:
-                last.test = self.static(last.test)
-                node.body.append(last)
-            self.bound = before
-            return [node]
-        head = _place(node.target)
-        head.end_lineno, head.end_col_offset = node.iter.end_lineno, node.iter.end_col_offset
-        self.hint(head, node.target.id)
-        iterable = self.visit(node.iter)
-        stop, rest = "", node.body
-        if isinstance(rest[-1], gast.If) and isinstance(rest[-1].body[0], gast.Break):
-            stop, stopped, rest = self.names.fresh("stop"), rest[-1].test, rest[:-1]
-        item = self.names.fresh("element")
-        self.own.add(item)
-        self.around.add(item)
-        bind = gast.copy_location(gast.Assign([node.target], name(item, node.target), None), node.target)
-        inner = [bind, *rest]
-        state = self.state_of(node, inner)
-        body = self.names.fresh("body")
-        before = set(self.bound)
-        made = self.region(body, [item], inner, state, node, before)
-        if stop:
-            made += statements(f"def {stop}(): return stopped", node, stopped=self.visit(stopped))
-        functions, getter, setter = self.state_functions(state, node)
-        names = [name(n, head) for n in (body, getter, setter)]
-        last = name(stop, head) if stop else constant(None, head)
-        call = self.expressions.call("for_", head, iterable, *names, _labels(state, head), last)
-        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
-
-
-def _place(node: gast.AST) -> gast.AST:
-    """A node that only stands where `node` stands."""
-    return gast.copy_location(gast.Pass(), node)
-
-
-def _labels(state: list[str], at: gast.AST) -> gast.Tuple:
-    return expression(repr(tuple(state)), at)

@@ -206,8 +206,11 @@ class PlainStager:
         yield
 
     @contextmanager
-    def attempt(self) -> Iterator[None]:
+    def attempt(self, classes: Callable[[], Any]) -> Iterator[None]:
         yield
+
+    def try_(self, body: Callable, get: Callable, set: Callable, names: tuple) -> None:
+        body()
 
     def if_(
         self, test: Any, then: Callable, otherwise: Callable, get: Callable, set: Callable, names: tuple

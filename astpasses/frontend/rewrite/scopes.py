@@ -204,11 +204,15 @@ class Liveness:
             self.live_in[node] = frozenset(entry | header)
             return around | (read_names(node.iter) if isinstance(node, gast.For) else frozenset())
         if isinstance(node, gast.Try):
-            parts = [node.finalbody, node.orelse, *(h.body for h in node.handlers), node.body]
-            around = live | read_names([node])
-            for part in parts:
-                self.block(part, frozenset(around))
-            return frozenset(around)
+            final = self.block(node.finalbody, live)
+            orelse = self.block(node.orelse, final)
+            handled = frozenset().union(*(self.block(h.body, final) for h in node.handlers), final)
+            handled |= read_names([h.type for h in node.handlers if h.type is not None])
+            always, self.always = self.always, self.always | handled  # the body may end anywhere
+            entry = self.block(node.body, orelse) | handled
+            self.always = always
+            self.live_in[node] = entry
+            return entry
         if isinstance(node, gast.With):
             inner = self.block(node.body, live)
             killed = {n for i in node.items if i.optional_vars for n in bound_names(i.optional_vars)}

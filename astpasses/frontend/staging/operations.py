@@ -19,6 +19,7 @@ from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
 from ..calls.text import Text, formatted, message_parts, percent, shown
+from ..flow import attempts
 from ..flow.branches import branch, choose, lazily, raises_later, static_truth, truth_atom
 from ..flow.gathering import is_gathered, make_plain
 from ..flow.stack_calls import stored_in_rows
@@ -383,13 +384,11 @@ class StagedStager(PlainStager):
             exception = exception()
         if here is None:
             return exception
-        if not here.in_region():
-            if here.attempts or not raises_later(here, exception):
-                return exception
-            raise BranchRaised(exception, here.span())
-        if here.attempts and len(here.regions) == here.attempts[-1]:
+        attempt = attempts.catcher(here, type(exception))
+        if attempt is not None and attempt.depth < len(here.regions):
+            raise attempts.MustFork(attempt, here)
+        if attempt is not None or not here.in_region() and not raises_later(here, exception):
             return exception
-        here.refuse_in_attempt("a `raise` under a test on staged values")
         raise BranchRaised(exception, here.span())
 
     @contextmanager
@@ -417,16 +416,22 @@ class StagedStager(PlainStager):
         protocols.refuse_late_effects(here, *here.tries[-1], start, "`finally`")
 
     @contextmanager
-    def attempt(self) -> Iterator[None]:
+    def attempt(self, classes: Callable[[], Any]) -> Iterator[None]:
+        """Around the body of a `try` with handlers, which take exceptions of `classes()`."""
         here = current_session()
         if here is None:
             yield
             return
-        here.attempts.append(len(here.regions))
-        try:
+        with attempts.under_way(here, classes):
             yield
-        finally:
-            here.attempts.pop()
+
+    def try_(self, body: Callable, get: Callable, set: Callable, names: tuple) -> None:
+        """A `try` with handlers, whole: `body()` is the statement."""
+        here = current_session()
+        if here is None:
+            body()
+        else:
+            attempts.attempted(here, {}, body, get, set, names)
 
     def unknown_effect(self, what: str) -> None:
         from .signals import TrialOver

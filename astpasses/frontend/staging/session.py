@@ -14,7 +14,7 @@ from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -35,8 +35,11 @@ from .journal import Journal, KeptLocation, Location
 from .signals import Refusal
 from .under_way import current_session, least_size, sessions
 
+if TYPE_CHECKING:
+    from ..flow.attempts import Attempt
+
 LIBRARY = str(Path(sys.modules["metaphrase"].__file__ or "").parent)
-_OURS = str(Path(__file__).parents[1])  # functions of ours that are staged stand here: no place of the users
+_OURS = str(Path(__file__).parents[1])  # what we wrote to be staged stands here: no place of the user
 
 log = logging.getLogger("metaphrase")
 _INDEX_ARITHMETIC = frozenset("add sub mul neg lt le gt ge eq ne select min max and_ or_ not_".split())
@@ -81,6 +84,7 @@ class Session:
         self.decisions, self.facts = decisions, Facts()
         self.journal = Journal(self.span, self.before_write)
         self.regions = [Region(name, 0)]
+        self.region.builder.is_decided = self.is_decided
         self.captures: dict[Any, tuple[Any, Var]] = {}
         self.boxes: dict[Any, Any] = {}
         self.guards: dict[Any, Any] = {}
@@ -88,7 +92,9 @@ class Session:
         self.origins: dict[Var, tuple] = {}
         self.path: list[tuple] = []
         self.newest: dict[tuple, Box] = {}
-        self.attempts: list[int] = []
+        self.attempts: list[Attempt] = []
+        self.planned: Attempt | None = None
+        self.done: dict[tuple, tuple[Var, ...]] = {}  # what a `try` around computed before it forked
         self.unrolling: list[int] = []
         self.entered_guards: set[Any] = set()
         self.unsourced: set[types.CodeType] = set()  # called as they are: no source was found
@@ -140,10 +146,17 @@ class Session:
     @contextmanager
     def inside(self, region: Region) -> Iterator[Region]:
         """Record into `region` for a while."""
+        from ..flow.attempts import in_reach
+
         self.regions.append(region)
+        region.builder.is_decided, region.builder.done = self.is_decided, self.done
         with region.builder:
             try:
                 yield region
+            except Exception as error:
+                if self.attempts:
+                    in_reach(self, error)
+                raise
             finally:
                 assert self.regions.pop() is region
 
@@ -202,8 +215,6 @@ class Session:
     def emit(self, primitive: Primitive, *args: Any, **attributes: Any) -> Any:
         """Bind one Let in the innermost region; a Var, or a tuple of them."""
         span = self.span()
-        if primitive.effect == "failing" and self.attempts:
-            self.refuse_in_attempt("an operation that can fail when the program runs")
         atoms = tuple(a if isinstance(a, (Var, Literal)) else literal(a) for a in args)
         numbered = self.numbered(primitive, atoms, attributes)
         if numbered is not None and (found := self.done_before(numbered)) is not None:
@@ -230,6 +241,14 @@ class Session:
             if region.numbers and (found := region.numbers.get(numbered)) is not None:
                 return found
         return None
+
+    def is_decided(self, args: tuple, attributes: Any) -> bool:
+        """Whether a check is known to pass; in the body of a `try` that is settled now."""
+        if not self.attempts:
+            return False
+        from ..flow.attempts import is_decided
+
+        return is_decided(self, args, attributes)
 
     def refuse_in_attempt(self, what: str) -> None:
         """`try: ... except:` can't catch what fails when the program runs."""

@@ -1,0 +1,239 @@
+"""`try` with `except` around what may fail when the program runs: its body is staged once for each way to go.
+
+In: the body, handlers and all, as a function, and the state around it. Out: the state after it. Where a
+check in the body may fail with an exception that a handler takes, the statement becomes a branch on that
+check, and its body is staged again on each side: there the check is known. On the side where it fails
+Python's own exception is raised, and Python's own `except` takes it.
+
+    try:                            ok = x != 0
+        y = 1 / x                   if ok:
+    except ZeroDivisionError:           y = 1 / x
+        y = 0.0                     else:
+                                        y = 0.0
+
+What the body computes before the check stands before the branch, for both sides; what it prints and stores
+belongs to the branch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from metaphrase.core.build import operation
+from metaphrase.core.ir import Atom, Let, Literal
+from metaphrase.ops.reduce import reduce_all
+from metaphrase.source import SourceError, Span, UnsupportedError, exception_class, made_exception
+
+from ..calls.text import formatted
+from ..operators.python_numbers import OURS
+from ..staging.session import Session
+from ..staging.signals import BranchRaised, Refusal, StagerSignal, TrialOver
+from ..values.staged_values import Number
+
+MOST = 12  # ways that one statement may be taken apart into
+_WHAT = "an operation that can fail when the program runs stands in `try` with `except`"
+_REMEDY = "test for the case with `if` instead of catching the exception"
+
+
+Decisions = dict[int, tuple[bool, Span | None]]
+
+
+class Attempt:
+    """The body of one `try` under way. Its events are the checks and branches that it meets, in order;
+    `decisions` says of some how they went, and where they stand; None: it can't be taken apart."""
+
+    def __init__(self, decisions: Decisions | None):
+        self.decisions, self.count, self.depth = decisions, 0, -1
+        self.classes: Callable[[], Any] = lambda: BaseException
+        self.met: set[int] = set()
+
+    def event(self) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def decision(self, event: int, span: Span | None) -> bool | None:
+        """How an event went, if that is decided."""
+        if not self.decisions or event not in self.decisions:
+            return None
+        known, place = self.decisions[event]
+        assert place == span, f"{span} is where {place} was when the `try` was taken apart"
+        self.met.add(event)
+        return known
+
+    def catches(self, kind: type) -> bool:
+        return issubclass(kind, self.classes())
+
+
+class Fork(StagerSignal):
+    """The body of `attempt` goes on in two ways from its event number `event`, as `test` says."""
+
+    def __init__(self, attempt: Attempt, event: int, test: Atom, span: Span | None):
+        super().__init__("the body of a `try` goes on in two ways")
+        self.attempt, self.event, self.test, self.span = attempt, event, test, span
+
+
+class MustFork(TrialOver):
+    """Inside a branch or loop something may fail that `attempt` takes: the branch has to be its event."""
+
+    def __init__(self, attempt: Attempt, here: Session):
+        super().__init__(_WHAT, here.span(), _REMEDY)
+        self.attempt = attempt
+
+
+def catcher(here: Session, kind: type) -> Attempt | None:
+    """The innermost `try` whose handlers take exceptions of a class."""
+    return next((a for a in reversed(here.attempts) if a.catches(kind)), None)
+
+
+def in_reach(here: Session, error: BaseException) -> None:
+    """An exception that leaves a region must not be taken outside of it: there it would be certain."""
+    if isinstance(error, Exception) and not isinstance(error, UnsupportedError):
+        attempt = catcher(here, type(error))
+        if attempt is not None and attempt.depth < len(here.regions):
+            raise MustFork(attempt, here) from error
+
+
+def is_decided(here: Session, args: tuple, attributes: dict) -> bool:
+    """Whether a check that is about to be recorded is known to pass. Raises what it raises where it is known
+    to fail, and the signal that takes the statement apart where neither is known."""
+    if not here.attempts:
+        return False
+    kind = exception_class(attributes["exception"])
+    attempt = None if OURS in attributes["message"] else catcher(here, kind)
+    if attempt is None:
+        return False
+    if attempt.decisions is None:
+        raise Refusal(UnsupportedError(_WHAT, here.span(), code="try", remedy=_REMEDY))
+    if len(here.regions) != attempt.depth:
+        raise MustFork(attempt, here)
+    ok = args[0]
+    known = bool(ok.value) if isinstance(ok, Literal) else None
+    if known is None:
+        event = attempt.event()
+        known = attempt.decision(event, here.span())
+        if known is None:
+            raise Fork(attempt, event, ok, here.span())
+    if not known:
+        message, shown = attributes["message"], args[1:]
+        raise made_exception(kind, formatted(message, tuple(map(here.wrap, shown))) if shown else message)
+    return True
+
+
+def events(here: Session) -> list[tuple[Attempt, int]]:
+    """A branch, as an event of each `try` whose body it stands in directly."""
+    depth = len(here.regions)
+    return [(a, a.event()) for a in here.attempts if a.depth == depth and a.decisions is not None]
+
+
+@contextmanager
+def under_way(here: Session, classes: Callable[[], Any] | None) -> Iterator[None]:
+    """Around the body itself, without handlers."""
+    mine, here.planned = here.planned or Attempt(None), None
+    mine.depth, mine.classes = len(here.regions), classes or mine.classes
+    lets = here.region.builder.lets
+    start = len(lets)
+    here.attempts.append(mine)
+    try:
+        yield
+    except UnsupportedError as error:  # ours: Python would not raise it
+        raise Refusal(error) from None
+    except SourceError as error:
+        if not mine.catches(type(error)):
+            raise
+        plain = next(kind for kind in type(error).__mro__ if kind.__module__ == "builtins")
+        raise made_exception(plain, error.message) from None  # as Python's own, without our remedy
+    finally:
+        here.attempts.pop()
+    for let in lets[start:]:
+        if any(_fails_inside(let, mine)):
+            raise Refusal(UnsupportedError(_WHAT, let.span or here.span(), code="try", remedy=_REMEDY))
+
+
+def _fails_inside(let: Let, attempt: Attempt) -> Iterator[bool]:
+    """Checks in the regions of a Let that `attempt` takes; those of the body itself were asked before."""
+    for function in let.regions():
+        for inner in function.lets:
+            if inner.primitive.effect == "failing" and OURS not in inner.attributes["message"]:
+                yield attempt.catches(exception_class(inner.attributes["exception"]))
+            yield from _fails_inside(inner, attempt)
+
+
+def attempted(
+    here: Session, decisions: Decisions, body: Callable, get: Callable, set_: Callable, names: tuple
+) -> None:
+    """The whole statement, with what is decided of its body."""
+    from .branches import branch
+
+    entry, mark, start = tuple(get()), here.journal.mark(), len(here.region.builder.lets)
+    mine = here.planned = Attempt(decisions)
+    try:
+        body()
+        assert mine.met == set(decisions), "a `try` did not go the way that was decided"
+        return
+    except Fork as fork:
+        if fork.attempt is not mine:
+            raise
+        found = fork
+    except MustFork as must:
+        if must.attempt is not mine:
+            raise
+        raise Refusal(UnsupportedError(_WHAT, must.span, code="try", remedy=_REMEDY)) from None
+    here.journal.undo(mark)
+    set_(entry)
+    _only_values(here, start)
+    if len(decisions) == MOST:
+        raise Refusal(UnsupportedError(
+            f"more than {MOST} operations that can fail stand in one `try`", here.span(), code="try",
+            remedy="catch less in one statement"))
+    depth, facts, truths = len(here.regions), here.facts, here.truths
+
+    def side(known: bool) -> Callable[[], None]:
+        def run() -> None:
+            learned = here.facts, here.truths
+            here.facts, here.truths = facts, truths  # or the body would meet fewer events than before
+            try:
+                attempted(here, {**decisions, found.event: (known, found.span)}, body, get, set_, names)
+            except Exception as error:
+                if len(here.regions) == depth or isinstance(error, UnsupportedError):
+                    raise
+                raise BranchRaised(error, here.span()) from None
+            finally:
+                here.facts, here.truths = learned
+
+        return run
+
+    done = here.done
+    here.done = {**done, **_computed(here.region.builder.lets[start:])}
+    test = found.test
+    if test.type.dims:
+        test = here.emit(reduce_all, test, axes=tuple(range(len(test.type.dims))))
+    try:
+        branch(Number(here, test, bool), side(True), side(False), get, set_, names)
+    finally:
+        here.done = done
+
+
+def _computed(lets: list[Let]) -> dict[Any, Any]:
+    """The operations of the body before the fork: its sides find them done."""
+    keyed = ((operation(let.primitive, let.args, let.attributes), let) for let in lets)
+    return {key: let.outs for key, let in keyed if key is not None}
+
+
+def _only_values(here: Session, start: int) -> None:
+    """Of what was staged before the fork the values stay; what it prints is printed in the branch."""
+    lets = here.region.builder.lets
+    for let in lets[start:]:
+        here.region.symbols |= let.own_symbols()
+        if any(_prints(function.lets) for function in let.regions()):
+            raise Refusal(UnsupportedError(
+                "what stands in a `try` prints in a branch or loop before an operation that can fail",
+                let.span or here.span(), code="try", remedy="print after the `try` statement"))
+    lets[start:] = [let for let in lets[start:] if let.primitive.effect != "ordered"]
+
+
+def _prints(lets: Any) -> bool:
+    return any(
+        let.primitive.effect == "ordered" or any(_prints(f.lets) for f in let.regions()) for let in lets
+    )

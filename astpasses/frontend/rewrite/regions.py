@@ -1,0 +1,241 @@
+"""Branches, loops and `try` of normal form as calls of the stager: what they change is their state.
+
+In: a statement, and which names are live around it. Out: the functions of its parts, the pair that reads and
+sets its state, and the call. Examples stand in `control.py`, whose converter has these rules.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import gast
+
+from .lowering import Lowering
+from .scopes import Liveness, Names, bound_names, yields
+from .templates import constant, copy_of, expression, name, statements
+
+
+@dataclass
+class Owner:
+    """A function of the converted code, and which names are its local variables."""
+
+    names: set[str]
+    unbound: list[str] = field(default_factory=list)
+
+
+class Regions:
+    """The converter's rules for statements with regions. What it knows besides stands in `control.py`."""
+
+    names: Names
+    stager: str
+    outer: set[str]
+    own: set[str]
+    around: set[str]
+    bound: set[str]
+    generator: bool
+    live: Liveness
+    owners: list[Owner]
+    expressions: Lowering
+    block: Any
+    visit: Any
+    hint: Any
+    starts: Any
+    needs_start: Any
+    definitely: Any
+
+    # --- regions ---
+
+    def region(
+        self, label: str, params: list[str], body: list, state: list[str], at: gast.AST, before: set[str]
+    ) -> list:
+        """A function of no (or one) argument that runs `body` on the state around it."""
+        bound = set(bound_names(body))
+        owner = Owner(bound - set(state) - self.outer)
+        kept, self.bound = self.bound, set(before)
+        self.owners.append(owner)
+        shared = [n for n in state if n in bound] + sorted(self.outer & bound)
+        made = self.block(body)
+        self.owners.pop()
+        self.bound = kept
+        made = self.starts(owner, at) + made or statements("pass", at)
+        if shared:
+            made = [gast.copy_location(gast.Nonlocal(shared), at), *made]
+        (function,) = statements(f"def {label}({', '.join(params)}): body", at, body=made)
+        return [function]
+
+    def state_functions(self, state: list[str], at: gast.AST) -> tuple[list, str, str]:
+        getter, setter = self.names.fresh("get_state"), self.names.fresh("set_state")
+        given = "state" if "state" not in self.around else "state_"
+        packed = "(" + "".join(f"{n}, " for n in state) + ")"
+        text = f"def {getter}():\n    return {packed}\n"
+        if state:
+            text += f"def {setter}({given}):\n    nonlocal {', '.join(state)}\n    {packed} = {given}\n"
+        else:
+            text += f"def {setter}({given}):\n    pass\n"
+        return statements(text, at), getter, setter
+
+    def state_of(self, node: gast.stmt, body: list) -> list[str]:
+        """Names that the region changes and that matter after it or at its start."""
+        matter = self.live.live_out[node] | self.live.live_in[node]
+        state = [n for n in bound_names(body) if n in matter and n in self.own]
+        for identifier in state:
+            self.needs_start(identifier)
+        return state
+
+    def do_If(self, node: gast.If) -> list:
+        if self.generator and yields(node):
+            node.test = self.static(node.test)
+            before = set(self.bound)
+            node.body, first = self.block(node.body), self.bound
+            self.bound = set(before)
+            node.orelse, second = self.block(node.orelse), self.bound
+            self.bound = first & second
+            return [node]
+        head = _place(node.test)
+        test = self.visit(node.test)
+        body = [*node.body, *node.orelse]
+        state = self.state_of(node, body)
+        then, otherwise = self.names.fresh("then"), self.names.fresh("otherwise")
+        before = set(self.bound)
+        both = self.surely(node.body) & self.surely(node.orelse)
+        made = self.region(then, [], node.body, state, node, before)
+        made += self.region(otherwise, [], node.orelse or statements("pass", node), state, node, before)
+        functions, getter, setter = self.state_functions(state, node)
+        names = [name(n, head) for n in (then, otherwise, getter, setter)]
+        call = self.expressions.call("if_", head, test, *names, _labels(state, head))
+        self.bound |= both & set(state)
+        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
+
+    def surely(self, body: list) -> set[str]:
+        """Names that a block binds on every path that reaches its end."""
+        found: set[str] = set()
+        for node in body:
+            if isinstance(node, gast.If):
+                found |= self.surely(node.body) & self.surely(node.orelse)
+            elif isinstance(node, gast.Raise):
+                return set(self.own)
+            else:
+                found |= self.definitely(node)
+        return found
+
+    def static(self, test: gast.expr) -> gast.expr:
+        """A test that must be known while translating: a `yield` depends on it."""
+        return self.expressions.call("known", test, self.visit(test))
+
+    def do_While(self, node: gast.While) -> list:
+        if self.generator and yields(node):
+            before = set(self.bound)
+            node.test, node.body = self.static(node.test), self.block(node.body)
+            self.bound = before
+            return [node]
+        state = self.state_of(node, node.body)
+        test, body = self.names.fresh("test"), self.names.fresh("body")
+        before = set(self.bound)
+        head = _place(node.test)
+        tested = self.visit(node.test)
+        made = statements(f"def {test}(): return tested", node.test, tested=tested)
+        made += self.region(body, [], node.body, state, node, before)
+        functions, getter, setter = self.state_functions(state, node)
+        names = [name(n, head) for n in (test, body, getter, setter)]
+        call = self.expressions.call("while_", head, *names, _labels(state, head))
+        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
+
+    def do_For(self, node: gast.For) -> list:
+        if self.generator and yields(node):
+            before = set(self.bound)
+            node.iter = self.expressions.call("iterate", node.iter, self.visit(node.iter))
+            last = node.body[-1]
+            leaves = isinstance(last, gast.If) and isinstance(last.body[0], gast.Break)
+            self.bound.add(node.target.id)
+            node.body = self.block(node.body[:-1] if leaves else node.body)
+            if leaves:
+                last.test = self.static(last.test)
+                node.body.append(last)
+            self.bound = before
+            return [node]
+        head = _place(node.target)
+        head.end_lineno, head.end_col_offset = node.iter.end_lineno, node.iter.end_col_offset
+        self.hint(head, node.target.id)
+        iterable = self.visit(node.iter)
+        stop, rest = "", node.body
+        if isinstance(rest[-1], gast.If) and isinstance(rest[-1].body[0], gast.Break):
+            stop, stopped, rest = self.names.fresh("stop"), rest[-1].test, rest[:-1]
+        item = self.names.fresh("element")
+        self.own.add(item)
+        self.around.add(item)
+        bind = gast.copy_location(gast.Assign([node.target], name(item, node.target), None), node.target)
+        inner = [bind, *rest]
+        state = self.state_of(node, inner)
+        body = self.names.fresh("body")
+        before = set(self.bound)
+        made = self.region(body, [item], inner, state, node, before)
+        if stop:
+            made += statements(f"def {stop}(): return stopped", node, stopped=self.visit(stopped))
+        functions, getter, setter = self.state_functions(state, node)
+        names = [name(n, head) for n in (body, getter, setter)]
+        last = name(stop, head) if stop else constant(None, head)
+        call = self.expressions.call("for_", head, iterable, *names, _labels(state, head), last)
+        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
+
+    # --- try ---
+
+    def do_Try(self, node: gast.Try) -> list:
+        """With handlers the statement is a function, which is called once for each way it can go."""
+        if getattr(node, "whole", False) or not node.handlers or self.generator and yields(node):
+            return self.plain_try(node)
+        if node.finalbody:  # runs once, whichever way the body goes
+            inner = gast.copy_location(gast.Try(node.body, node.handlers, node.orelse, []), node)
+            self.live.live_in[inner] = self.live.live_in[node]
+            self.live.live_out[inner] = self.live.live_in[node]
+            return self.plain_try(gast.copy_location(gast.Try([inner], [], [], node.finalbody), node))
+        node.whole = True
+        taken = {h.name.id if isinstance(h.name, gast.Name) else h.name for h in node.handlers}
+        state = [n for n in self.state_of(node, [node]) if n not in taken]  # Python unbinds `as` names
+        ways = [[*node.body, *node.orelse], *(h.body for h in node.handlers)]
+        surely = set.intersection(*map(self.surely, ways))
+        label, before = self.names.fresh("attempt"), set(self.bound)
+        made = self.region(label, [], [node], state, node, before)
+        functions, getter, setter = self.state_functions(state, node)
+        head = _place(node)
+        names = [name(n, head) for n in (label, getter, setter)]
+        call = self.expressions.call("try_", head, *names, _labels(state, head))
+        self.bound |= surely & set(state)
+        return [*functions, *made, gast.copy_location(gast.Expr(call), node)]
+
+    def plain_try(self, node: gast.Try) -> list:
+        before = set(self.bound)
+        node.body = self.block(node.body)
+        if node.handlers:
+            classes = self.expressions.lazy(_classes(node))
+            node.body = statements(
+                f"with {self.stager}.attempt(classes): body", node.body[0], classes=classes, body=node.body
+            )
+        node.orelse = self.block(node.orelse)
+        self.bound = set(before)
+        for handler in node.handlers:
+            handler.body = self.block(handler.body)
+            self.bound = set(before)
+        last, paused = self.block(node.finalbody), self.generator and yields(node)
+        if not last or paused:
+            node.finalbody = last
+            return [node]
+        node.finalbody = statements(f"with {self.stager}.finishing(): body", last[0], body=last)
+        return statements(f"with {self.stager}.finally_(): body", node, body=[node])
+
+
+def _classes(node: gast.Try) -> gast.expr:
+    """What the handlers of a `try` take: a class, or classes in a tuple."""
+    types = [name("BaseException", h) if h.type is None else copy_of(h.type) for h in node.handlers]
+    if len(types) == 1:
+        return types[0]
+    return gast.copy_location(gast.Tuple(types, gast.Load()), node.handlers[0])
+
+
+def _place(node: gast.AST) -> gast.AST:
+    """A node that only stands where `node` stands."""
+    return gast.copy_location(gast.Pass(), node)
+
+
+def _labels(state: list[str], at: gast.AST) -> gast.Tuple:
+    return expression(repr(tuple(state)), at)
