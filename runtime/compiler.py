@@ -27,8 +27,8 @@ from .abi import HEADER_DIRECTORY
 BASE_FLAGS: tuple[str, ...] = (
     "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-fwrapv",
     "-fPIC", "-shared", "-w")
-# gcc writes out loops of up to 16 rounds while they make no more than so many instructions: at its own limit of 200
-# a program of many short loops takes twice as long to compile and is no faster.
+# gcc writes out loops of up to 16 rounds while they make no more than so many instructions: at its own limit,
+# 200, a program of many short loops takes twice as long to compile and is no faster.
 BASE_FLAGS += ("--param", "max-completely-peeled-insns=150")
 # Vectors of 32 bytes also where there are longer ones: most loops are short, and their rests get cheaper.
 if platform.machine() in ("x86_64", "AMD64"):

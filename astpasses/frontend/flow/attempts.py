@@ -77,6 +77,8 @@ class Fork(StagerSignal):
 class MustFork(TrialOver):
     """Inside a branch or loop something may fail that `attempt` takes: the branch has to be its event."""
 
+    code = "try"
+
     def __init__(self, attempt: Attempt, here: Session):
         super().__init__(_WHAT, here.span(), _REMEDY)
         self.attempt = attempt

@@ -459,7 +459,7 @@ def not_rolled(here: Session, over: TrialOver | None, kind: str) -> BaseExceptio
     return UnsupportedError(
         f"this `{kind}` loop can't be translated: {over.reason}",
         here.span(),
-        code="loop",
+        code=over.code,
         remedy=over.remedy or "keep what the loop changes of one type",
         notes=notes,
     )

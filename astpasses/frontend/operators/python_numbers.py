@@ -243,7 +243,7 @@ def _check_float_power(here: Session, left: Any, right: Any, a: Atom, b: Atom) -
         ok = here.emit(or_, ok, here.emit(ne, a, a))  # NaN stays NaN
         if isinstance(right, Number):
             ok = here.emit(or_, ok, here.emit(eq, here.emit(floor, b), b))
-        refusal = f"{{}} to a fractional power is complex in Python; {OURS}, convert it with complex(...) first"
+        refusal = f"{{}} to a fractional power is complex in Python; {OURS}, convert by complex(...) first"
         _require(here, ok, "ValueError", refusal, a)
     if isinstance(right, Number):
         ok = here.emit(or_, here.emit(ne, a, zero), here.emit(ge, b, zero))

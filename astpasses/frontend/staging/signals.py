@@ -29,6 +29,8 @@ class TrialOver(StagerSignal):
     """A trial can't go on; what it did is undone. `reason` goes into the log, or into the error of last
     resort."""
 
+    code = "loop"
+
     def __init__(self, reason: str, span: Span | None = None, remedy: str = "", notes: tuple = ()):
         super().__init__(reason)
         self.reason, self.span, self.remedy, self.notes = reason, span, remedy, notes

@@ -4,7 +4,7 @@
 def function(x):
     try:
         while x < 10:
-            x = x + 1 / (x - 3)
+            x = x + 6 / (4 - x)
     except ZeroDivisionError:
         x = 0.0
     return x
