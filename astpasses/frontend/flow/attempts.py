@@ -24,7 +24,7 @@ from typing import Any
 from metaphrase.core.build import operation
 from metaphrase.core.ir import Atom, Let, Literal
 from metaphrase.ops.reduce import reduce_all
-from metaphrase.source import SourceError, Span, UnsupportedError, exception_class, made_exception
+from metaphrase.source import ListFull, SourceError, Span, UnsupportedError, exception_class, made_exception
 
 from ..calls.text import formatted
 from ..operators.python_numbers import OURS
@@ -103,7 +103,7 @@ def is_decided(here: Session, args: tuple, attributes: dict) -> bool:
     if not here.attempts:
         return False
     kind = exception_class(attributes["exception"])
-    attempt = None if OURS in attributes["message"] else catcher(here, kind)
+    attempt = None if _is_ours(attributes) else catcher(here, kind)
     if attempt is None:
         return False
     if attempt.decisions is None:
@@ -121,6 +121,11 @@ def is_decided(here: Session, args: tuple, attributes: dict) -> bool:
         message, shown = attributes["message"], args[1:]
         raise made_exception(kind, formatted(message, tuple(map(here.wrap, shown))) if shown else message)
     return True
+
+
+def _is_ours(attributes: Any) -> bool:
+    """Whether a check is about translated code, where Python would go on: no handler of the user's is for it."""
+    return OURS in attributes["message"] or exception_class(attributes["exception"]) is ListFull
 
 
 def events(here: Session) -> list[tuple[Attempt, int]]:
@@ -157,7 +162,7 @@ def _fails_inside(let: Let, attempt: Attempt) -> Iterator[bool]:
     """Checks in the regions of a Let that `attempt` takes; those of the body itself were asked before."""
     for function in let.regions():
         for inner in function.lets:
-            if inner.primitive.effect == "failing" and OURS not in inner.attributes["message"]:
+            if inner.primitive.effect == "failing" and not _is_ours(inner.attributes):
                 yield attempt.catches(exception_class(inner.attributes["exception"]))
             yield from _fails_inside(inner, attempt)
 
