@@ -70,7 +70,7 @@ def _search(stmt: Stmt, outer: tuple[For, ...], changed: set[Buf], found: dict[B
             for buf in _across(stmt, changed):
                 entry = found.setdefault(buf, _Found())
                 entry.loops.append(stmt.index)
-                entry.reads += product(rounds)  # type: ignore[operator]
+                entry.reads += product(rounds)  # type: ignore[operator, assignment]
             return
     for block in parts(stmt):
         for inner in block:

@@ -260,7 +260,7 @@ def _reader(rows: list[Stmt | None], k: int, stmt: Store | Bind, known: _Known) 
         later = rows[j]
         if later is None:
             continue
-        if any(read in known.reads(e)[way] for e in expressions(later)):
+        if any(read in known.reads(e)[:2][way] for e in expressions(later)):
             if isinstance(later, (While, Check)):
                 return None
             nodes = sum(_size(e) for e in expressions(later))

@@ -300,7 +300,7 @@ def _key(fn: Fn) -> str:
     return "\n".join([function_text(fn), *types, *places, *kinds, *tables, str(fn.result and fn.result.name)])
 
 
-def _contents(nest: For, inside: list[Stmt]) -> _Contents:
+def _contents(nest: For | If, inside: list[Stmt]) -> _Contents:
     found = _Contents()
     for stmt in inside:
         bufs: list[Buf] = [load.buf for e in expressions(stmt) for load in loads(e)]

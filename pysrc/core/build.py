@@ -56,7 +56,7 @@ class Builder:
         self.span: Span | None = None
         self.facts = Facts()
         self.is_decided: Callable[[tuple[Atom, ...], Mapping[str, Any]], bool] | None = None
-        self.done: Mapping[tuple, tuple[Var, ...]] = {}
+        self.done: Mapping[tuple | None, tuple[Var, ...]] = {}
 
     def parameter(self, name: str, type: Array) -> Var:
         var = Var(name, type)
@@ -69,8 +69,8 @@ class Builder:
         types = primitive.type(*(a.type for a in args), **attributes)
         if primitive.effect == "failing" and self.is_decided and self.is_decided(args, attributes):
             return ()
-        if self.done and (found := self.done.get(operation(primitive, args, attributes))) is not None:
-            return found
+        if self.done and (key := operation(primitive, args, attributes)) in self.done:
+            return self.done[key]
         if isinstance(types, Array):
             types = (types,)
         names = names or [primitive.name] * len(types)

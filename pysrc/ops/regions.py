@@ -123,12 +123,12 @@ def _cond_type(index: Array, *types: Array, branches: tuple) -> tuple:
     require(len(branches) >= 1 and (index.dtype != bool or len(branches) == 2),
             "cond: a bool index has two branches")
     for branch in branches:
-        require(len(branch.params) == len(types) and all(map(_fits, types, branch.param_types)),
-                lambda branch=branch: f"cond: branch takes {branch.param_types}, gets {types}")
-        require(len(branch.results) == len(branches[0].results)
-                and all(map(_fits, branch.result_types, branches[0].result_types)),
-                lambda branch=branch: f"cond: branches give {branches[0].result_types} and "
-                                      f"{branch.result_types}")
+        taken, given = branch.param_types, branch.result_types
+        if not (len(branch.params) == len(types) and all(map(_fits, types, taken))):
+            require(False, f"cond: branch takes {taken}, gets {types}")
+        first = branches[0].result_types
+        if not (len(given) == len(first) and all(map(_fits, given, first))):
+            require(False, f"cond: branches give {first} and {given}")
     return tuple(t.plain for t in branches[0].result_types)
 
 

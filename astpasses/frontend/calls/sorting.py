@@ -40,7 +40,7 @@ def ordered(here: Session, items: list, key: Callable | None = None, reverse: bo
 
 def _one_kind(column: Any) -> bool:
     """Numbers of one type, which they keep wherever they go."""
-    kinds = {(weak_type(v), getattr(v, "dtype", None)) if is_number(v) else None for v in column}
+    kinds: set[Any] = {(weak_type(v), getattr(v, "dtype", None)) if is_number(v) else None for v in column}
     if weak_type(column[0]) is not None:
         kinds = {weak_type(v) for v in column}
     return len(kinds) == 1 and None not in kinds

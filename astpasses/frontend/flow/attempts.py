@@ -124,7 +124,7 @@ def is_decided(here: Session, args: tuple, attributes: dict) -> bool:
 
 
 def _is_ours(attributes: Any) -> bool:
-    """Whether a check is about translated code, where Python would go on: no handler of the user's is for it."""
+    """Whether a check is about translated code, where Python would go on: no handler is for it."""
     return OURS in attributes["message"] or exception_class(attributes["exception"]) is ListFull
 
 

@@ -23,7 +23,7 @@ import numpy as np
 from metaphrase import tree_util
 from metaphrase._tree_registry import REGISTRY, Kind, number_keys
 from metaphrase.core.build import literal
-from metaphrase.core.ir import Atom, Literal
+from metaphrase.core.ir import Atom, Literal, Var
 from metaphrase.core.types import i64
 from metaphrase.ops.arithmetic import add, sub
 from metaphrase.ops.arrays import undefined as core_undefined
@@ -66,7 +66,7 @@ class NeedStack(StagerSignal):
 class Stack(tuple, Rows):
     """The items from `start` to `stop` of `buffers`, one array a leaf of an item."""
 
-    item: Item
+    item: Any  # an Item; None while nothing is known of the items
     room: tuple
 
     def __new__(cls, item: Item | None, room: tuple, parts: Any) -> Stack:
@@ -80,8 +80,10 @@ class Stack(tuple, Rows):
     start = property(lambda self: self[0])
     stop = property(lambda self: self[1])
     buffers = property(lambda self: self[2:])
-    tree = property(lambda self: self.item.tree)
-    python = property(lambda self: [None if k is np.ndarray else k for k in self.item.python])
+    tree = property(lambda self: self.item.tree)  # type: ignore[assignment]
+    python = property(  # type: ignore[assignment]
+        lambda self: [None if k is np.ndarray else k for k in self.item.python]
+    )
 
     __repr__ = Rows.__repr__
     __hash__ = None  # type: ignore[assignment]
@@ -98,7 +100,7 @@ class Stack(tuple, Rows):
         return (item_at(here, self, index),)
 
     @property
-    def arrays(self) -> list[StagedArray]:
+    def arrays(self) -> list[StagedArray]:  # type: ignore[override]
         """The items as arrays of the present number of rows."""
         here = self[2].session if len(self) > 2 else _here()
         if self.item is None:
@@ -156,14 +158,19 @@ def item_of_value(here: Session, value: Any) -> Item:
             "a list that a loop changes and reads holds something that is no number or array", here.span(),
             "keep numbers, arrays and tuples of them in it",
         )
-    dtypes, dims, python = [], [], []
+    dtypes: list[Any] = []
+    dims: list[tuple] = []
+    python: list[type | None] = []
     for leaf in leaves:
         if is_number(leaf):
             dtype, kind = joined_number([leaf])
-            dtypes.append(dtype), dims.append(()), python.append(kind)
+            shape: tuple = ()
         else:
             array = here.lift(leaf) if isinstance(leaf, np.ndarray) else leaf
-            dtypes.append(array.dtype), dims.append(array.type.dims), python.append(np.ndarray)
+            dtype, shape, kind = array.dtype, array.type.dims, np.ndarray
+        dtypes.append(dtype)
+        dims.append(shape)
+        python.append(kind)
     return Item(tree, tuple(dtypes), tuple(dims), tuple(python))
 
 
@@ -175,18 +182,21 @@ def joined(here: Session, a: Item | None, b: Item | None) -> Item | None:
         what = "structures" if a.tree != b.tree else "shapes"
         raise TrialOver(f"a list that a loop changes and reads holds items of several {what}", here.span(),
                         "use two lists, or arrays of one shape")
-    dtypes, python = [], []
+    dtypes: list[Any] = []
+    python: list[type | None] = []
     for x, y, p, q in zip(a.dtypes, b.dtypes, a.python, b.python):
         if (p is np.ndarray) != (q is np.ndarray):
             raise TrialOver("a list that a loop changes and reads holds numbers and arrays", here.span(),
                             "use two lists, or float(x) of the array")
+        kind: type | None = p
         if p is np.ndarray:
-            dtype, kind = np.result_type(x, y), p
+            dtype = np.result_type(x, y)
         else:
             from .joins import number_of
 
             dtype, kind = joined_number([number_of(x, p), number_of(y, q)])
-        dtypes.append(dtype), python.append(kind)
+        dtypes.append(dtype)
+        python.append(kind)
     return Item(a.tree, tuple(dtypes), a.dims, tuple(python))
 
 
@@ -225,8 +235,10 @@ def _filled(here: Session, held: list, item: Item | None, room: tuple, name: str
     """A Stack of these items."""
     buffers = _buffers(here, item, room)
     for buffer in buffers:
-        buffer.box.atom.name = name
-    made, stop = Stack(item, room, (0, 0, *buffers)), literal(0)
+        if isinstance(buffer.box.atom, Var):
+            buffer.box.atom.name = name
+    made = Stack(item, room, (0, 0, *buffers))
+    stop: Any = literal(0)
     for value in held:
         stop = _put(here, made, stop, value)
     end = int(stop.value) if isinstance(stop, Literal) else Number(here, stop, int)

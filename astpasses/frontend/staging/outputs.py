@@ -124,13 +124,11 @@ class Collector:
                 keys = [source for source, _ in self.here.captures.values()]
                 return Output("capture", next(k for k, s in enumerate(keys) if s is origin))
         python = leaf.python if isinstance(leaf, Number) else None
-        whole = self.stored is not None and isinstance(leaf, StagedArray) and not leaf.chain
-        if whole and id(leaf.box) in self.stored:
-            return self.stored[id(leaf.box)]
-        made = self.add(self.here.atom(leaf), python, isinstance(leaf, StagedArray))
-        if whole:
-            self.stored[id(leaf.box)] = made
-        return made
+        if self.stored is None or not isinstance(leaf, StagedArray) or leaf.chain:
+            return self.add(self.here.atom(leaf), python, isinstance(leaf, StagedArray))
+        if id(leaf.box) not in self.stored:
+            self.stored[id(leaf.box)] = self.add(self.here.atom(leaf), python, True)
+        return self.stored[id(leaf.box)]
 
     def add(self, atom: Atom, python: type | None = None, array: bool = True) -> Output:
         self.results.append(atom)

@@ -94,7 +94,7 @@ class Session:
         self.newest: dict[tuple, Box] = {}
         self.attempts: list[Attempt] = []
         self.planned: Attempt | None = None
-        self.done: dict[tuple, tuple[Var, ...]] = {}  # what a `try` around computed before it forked
+        self.done: dict[tuple | None, tuple[Var, ...]] = {}  # what a `try` around computed before it forked
         self.unrolling: list[int] = []
         self.entered_guards: set[Any] = set()
         self.unsourced: set[types.CodeType] = set()  # called as they are: no source was found
