@@ -4,6 +4,10 @@ the arguments.
 In: arrays, some of which the function changes. Out: results; the tests compare the arguments, too.
 """
 
+import bisect
+import heapq
+import operator
+
 import numpy as np
 
 
@@ -329,6 +333,16 @@ _X = np.array([1.0, -2.0, 3.0, 0.5, 4.0, 2.5])
 _A = np.arange(9.0).reshape(3, 3)
 _B = np.arange(12.0).reshape(3, 4)
 _K = np.array([1, 3, 3, 0, 1])
+
+
+def list_changed_by_c_functions(queue, x):
+    heapq.heapify(queue)
+    bisect.insort(queue, 2)
+    list.append(queue, 7)
+    operator.setitem(queue, 0, 9)
+    return x + queue[0] + len(queue)
+
+
 CASES = [
     (strided_stores, (_X,)),
     (reversed_store, (_X,)),
@@ -375,4 +389,5 @@ CASES = [
     (rank_zero_in_loop, (_X,)),
     (complex_stores, (_X,)),
     (swap_by_index_arrays, (_X, _K)),
+    (list_changed_by_c_functions, ([3, 1, 2], 0.5)),
 ]

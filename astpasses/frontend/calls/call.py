@@ -25,7 +25,7 @@ from ..flow.gathering import expand_inside, gathered, is_gathered, make_plain, r
 from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
 from ..staging.captured import guard_structure, known, make_attributes_known
-from ..staging.journal import StructureLocation
+from ..staging.journal import StructureLocation, noticed
 from ..staging.literals import elements, load_attribute, load_item, source_of
 from ..staging.session import LIBRARY, Session, session
 from ..staging.signals import NeedConcrete, Refusal, TrialOver
@@ -381,7 +381,8 @@ def _call_other(here: Session, function: Any, args: tuple, keywords: dict) -> An
             )
     elif here.in_region() and top not in _PURE:
         raise TrialOver(f"{name} may have effects that can't be undone", here.span())
-    return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
+    with noticed(here.journal, args):
+        return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
 
 
 def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple, keywords: dict) -> Any:

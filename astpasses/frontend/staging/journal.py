@@ -9,7 +9,8 @@ from __future__ import annotations
 import abc
 import types
 from collections import Counter
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ..rewrite.plain import Undefined
@@ -162,6 +163,25 @@ class StructureLocation(Location):
 
     def describe(self) -> str:
         return f"the length of a {type(self.owner).__name__}"
+
+
+@contextmanager
+def noticed(journal: Journal, values: Iterable[Any]) -> Iterator[None]:
+    """Around a call of a C function: what it does to containers among its arguments is a write like any."""
+    places = [StructureLocation(v) for v in values if type(v) in (list, dict, set)]
+    before = [place.read() for place in places]
+    yield
+    for place, old in zip(places, before):
+        new = place.read()
+        if len(new) != len(old) or any(a is not b for a, b in zip(_items(new), _items(old))):
+            place.write(old)
+            journal.note(place)
+            place.write(new)
+
+
+def _items(container: Any) -> list:
+    pairs = container.items() if type(container) is dict else zip(container)
+    return [part for pair in pairs for part in pair]
 
 
 class KeptLocation(Location):
