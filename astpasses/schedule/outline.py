@@ -162,7 +162,11 @@ class _Outliner:
         arrays = [b for b in found.arrays if b not in own and b.space != "const"]
         if not arrays:
             return None
-        scalars = [b for b in found.scalars if b not in found.written or b in escaping]
+        scalars = [
+            b
+            for b in found.scalars
+            if b not in found.written or b in escaping and not _assigned_first((nest,), b)
+        ]
         if any(b.dtype == i64 and b.name in found.read for b in found.scalars):
             return None
         wanted = found.read - found.bound
@@ -317,6 +321,20 @@ def _contents(nest: For | If, inside: list[Stmt]) -> _Contents:
         elif isinstance(stmt, Bind):
             found.bound.add(stmt.name)
     return found
+
+
+def _assigned_first(block: tuple[Stmt, ...], buf: Buf) -> bool:
+    """Whether a block gives a scalar a value on every path, before it looks at it."""
+    for stmt in block:
+        if buf in _names_read(stmt):
+            return False
+        if isinstance(stmt, Store) and stmt.buf is buf:
+            return True
+        if isinstance(stmt, If) and all(_assigned_first(side, buf) for side in parts(stmt)):
+            return True
+        if any(buf in _names_read(inner) for inner in walk((stmt,))):
+            return False
+    return False
 
 
 def _names_read(stmt: Stmt) -> list:

@@ -87,8 +87,8 @@ def marquardt(x, y, p, damping):
                 damping *= 0.3
                 refused = False
             else:
-                damping *= 2
-                if damping > 1e6:
+                damping = 2 * damping + 1e-6
+                if not abs(damping) <= 1e6:
                     return p, damping
         r, cost = r_new, r_new @ r_new
     return p, damping
