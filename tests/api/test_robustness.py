@@ -28,6 +28,7 @@ def program(tmp_path: Path, text: str) -> list[str]:
     """The command that runs a program which stands in a file, as users' programs do."""
     path = tmp_path / "program.py"
     head = "import os, signal, sys, threading, time\nimport numpy as np\nimport metaphrase as mp\n"
+    head += "signal.signal(signal.SIGINT, signal.default_int_handler)\n"  # ignored in the background
     path.write_text(head + textwrap.dedent(text))
     return [sys.executable, "-P", str(path)]
 

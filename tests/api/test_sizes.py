@@ -29,6 +29,8 @@ NEEDS_SIZES = {
     "published.neville": "a Python list is repeated as often as an array has elements",
     "published.doolittle": "a Python list is repeated as often as an array has elements",
     "published.fft": "how deep a recursion goes depends on the size",
+    "attempts.inverse_or_pseudo": "numpy.linalg.pinv asks for known sizes",
+    "attempts.around_a_loop": "a loop in `try` that may fail is written out, to be left in the middle",
     "mutation.strided_stores": "a Python list is cut to the number of elements of a slice",
 }
 GROWTH: dict[str, list[Callable[[int], int]]] = {

@@ -382,8 +382,10 @@ ENDLESS = """
             return MP_INTERRUPTED
 """
 SCRIPT = """
+import signal
 import sys
 from metaphrase.runtime import cython_build, dispatch
+signal.signal(signal.SIGINT, signal.default_int_handler)   # ignored where tests run in the background
 from metaphrase.runtime.entry import Entry
 library = cython_build.build(open(sys.argv[1]).read(), name="endless")
 entry = Entry(library.address, (), work=int(sys.argv[2]))
