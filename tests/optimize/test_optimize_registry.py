@@ -15,6 +15,7 @@ from metaphrase.astpasses.optimize import PASSES, optimize
 from metaphrase.astpasses.transforms.reverse import vjp
 from metaphrase.core.build import trace
 from metaphrase.core.check import check
+from metaphrase.core.dims import Dim
 from metaphrase.core.evaluate import evaluate
 from metaphrase.core.ir import Function, Var
 from metaphrase.core.primitive import REGISTRY
@@ -66,8 +67,8 @@ def test_the_derivative_stays_the_derivative(name, monkeypatch):
     for sample in [s for s in SAMPLES[name] if s.smooth][:6]:
         function = program(name, sample)
         wrt = [has_tangent(p.type) for p in function.params]
-        if not any(wrt):
-            continue
+        if not any(wrt) or any(isinstance(d, Dim) for type_ in function.result_types for d in type_.dims):
+            continue  # cotangents of sizes that the run tells: the tests of the transformations have them
         backward = vjp(function, wrt)
         bars = [
             np.asarray(rng.standard_normal(tuple(p.type.dims))).astype(p.type.dtype)[()]
