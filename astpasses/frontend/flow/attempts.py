@@ -58,12 +58,19 @@ class Attempt:
         if not self.decisions or event not in self.decisions:
             return None
         known, place = self.decisions[event]
-        assert place == span, f"{span} is where {place} was when the `try` was taken apart"
+        if place != span:
+            raise _astray(span)
         self.met.add(event)
         return known
 
     def catches(self, kind: type) -> bool:
         return issubclass(kind, self.classes())
+
+
+def _astray(span: Span | None) -> Refusal:
+    """Not an AssertionError, which the user's handlers might take."""
+    return Refusal(UnsupportedError(
+        "the body of a `try` takes another way each time it is translated", span, code="try", remedy=_REMEDY))
 
 
 class Fork(StagerSignal):
@@ -177,7 +184,8 @@ def attempted(
     mine = here.planned = Attempt(decisions)
     try:
         body()
-        assert mine.met == set(decisions), "a `try` did not go the way that was decided"
+        if mine.met != set(decisions):
+            raise _astray(here.span())
         return
     except Fork as fork:
         if fork.attempt is not mine:
