@@ -183,6 +183,10 @@ class Emitter:
                 if e.maybe_python:
                     self.need_numpy(e)
 
+    def roots_of(self, exprs: Sequence[Expr]) -> frozenset[str]:
+        """The parameters that a value may be, handed on as Python numbers."""
+        return frozenset().union(*(self.roots.get(r, frozenset([r])) for e in exprs for r in e.reads))
+
     def need_numpy(self, expr: Expr) -> None:
         """The parameters that `expr` may hold as Python numbers have to be NumPy scalars."""
         for read in expr.reads:
@@ -280,7 +284,7 @@ class Emitter:
         self.line(assignment(target, expr, in_place=not expr.type.dims), let)
         made = named(target, var, expr)
         if expr.maybe_python:
-            self.roots[target] = frozenset().union(*(self.roots.get(r, frozenset([r])) for r in expr.reads))
+            self.roots[target] = self.roots_of([expr])
         self.hold(var, made, target)
         return made
 

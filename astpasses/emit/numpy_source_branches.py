@@ -53,17 +53,24 @@ def emit_cond(emitter: Emitter, let: Let) -> None:
     bodies: list[list[str]] = []
     storages: list[list[Storage]] = [[] for _ in used]
     exclusive = [True for _ in used]
+    python: list[list[Expr]] = [[] for _ in used]  # what may be one of the caller's Python numbers
     for branch in branches:
         with emitter.inside(branch) as inner, emitter.captured(deeper=1) as lines:
             borrowed = _bind(emitter, inner, operands, handed)
             emitter.run(inner)
-            _leave(emitter, inner, branch, used, targets, borrowed, storages, exclusive)
+            exprs = _leave(emitter, inner, branch, used, targets, borrowed, storages, exclusive)
+            for numbers, expr in zip(python, exprs):
+                if expr.maybe_python:
+                    numbers.append(expr)
         bodies.append(lines)
     _write(emitter, let, index, bodies)
-    for k, target, found, own in zip(used, targets, storages, exclusive):
+    for k, target, found, own, numbers in zip(used, targets, storages, exclusive, python):
         var = let.outs[k]
         whole = (Storage(True),) if own else (*dict.fromkeys(found), Storage(False))
-        emitter.hold(var, name(target, var.type, storages=whole if var.type.dims else ()), target)
+        made = name(target, var.type, storages=whole if var.type.dims else (), maybe_python=bool(numbers))
+        if numbers:
+            emitter.roots[target] = emitter.roots_of(numbers)
+        emitter.hold(var, made, target)
 
 
 def _has_effect(let: Let) -> bool:
@@ -112,6 +119,7 @@ def _as_expression(emitter: Emitter, let: Let, position: int) -> bool:
         reads_of([yes, no, test]),
         operations_of([yes, no, test]) + 1,
         storages=storages,
+        maybe_python=any(v.maybe_python for v in values),
     )
     emitter.bind(out, made, let)
     return True
@@ -187,8 +195,8 @@ def _leave(
     borrowed: dict,
     storages: list[list[Storage]],
     exclusive: list[bool],
-) -> None:
-    """The end of a branch: its results go to the names that all branches agree on."""
+) -> list[Expr]:
+    """The end of a branch: its results, which go to the names that all branches agree on."""
     raises = any(
         x.primitive.name == "check" and isinstance(x.args[0], Literal) and not x.args[0].value
         for x in branch.lets
@@ -215,6 +223,7 @@ def _leave(
         pairs.append((target, expr))
     if not raises:
         assign_all(emitter, pairs)
+    return exprs
 
 
 def _write(emitter: Emitter, let: Let, index: Expr, bodies: list[list[str]]) -> None:

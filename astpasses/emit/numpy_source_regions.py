@@ -204,9 +204,7 @@ def _bind_parameters(emitter: Emitter, loop: Loop, inner: Block) -> list[tuple[V
         first = loop.initial[k]
         if first.maybe_python:
             made = replace(made, maybe_python=True)
-            emitter.roots[target] = frozenset().union(
-                *(emitter.roots.get(r, frozenset([r])) for r in first.reads)
-            )
+            emitter.roots[target] = emitter.roots_of([first])
         inner.env[param] = made
         inner.carried[loop.body.results[k]] = target
         inner.holder[target] = param

@@ -83,6 +83,11 @@ def nothing_minus_counts(x):
 
 
 _V = np.array([0.5, -1.0, 2.0])
+def clipped_by_pythons_own(x, w):
+    j = (2 + int(min(max(x, -5.0), 5.0))) % 7
+    return x, w, j
+
+
 CASES = [
     (largest_of_some, (_V, 0.0)),
     (largest_of_some, (_V, 5.0)),
@@ -108,4 +113,6 @@ CASES = [
     (swap_beside_a_raise, (2.25, 2.0)),
     (swap_beside_a_raise, (2.75, 2.0)),
     (swap_beside_a_raise, (3.25, 2.0)),
+    (clipped_by_pythons_own, (3.605, np.arange(2.0))),
+    (clipped_by_pythons_own, (-9.0, np.arange(2.0))),
 ]
