@@ -210,17 +210,17 @@ def run_over(
                 _roll_for(here, site, current, body, get, set_, names, stop, target or "i", span)
                 return
             except PeelFirst as over:
-                reason = over
+                reason = over.without_frames()
             except TrialOver as over:
-                reason = over
+                reason = over.without_frames()
                 break
         assert reason is not None
         if not isinstance(source.length, int):
             raise _count_needed(here, source.length, not_rolled(here, reason, "for"))
-        here.decisions.unrolled[site] = reason.reason
+        here.decisions.unrolled[site] = reason
         log.info("%s: loop unrolled: %s", span, reason.reason)
         if source.length - peeled > LIMIT:
-            raise not_rolled(here, reason, "for")
+            raise not_rolled(here, reason, "for", too_long=True)
     elements = iter(source) if source is not None else _python_iterable(here, iterable)
     _python_iterations(here, itertools.islice(elements, peeled, None), body, get, set_, names, stop, site)
 
@@ -321,7 +321,7 @@ def _python_iterations(
             if known:
                 return False
             if known is None and count > LIMIT:
-                raise not_rolled(here, None, "for")
+                raise not_rolled(here, here.decisions.unrolled.get(site), "for", too_long=True)
             effects = _effects(here)
             try:
                 element = next(following)
@@ -372,18 +372,18 @@ def run_while(test: Callable, body: Callable, get: Callable, set_: Callable, nam
     here = session()
     span, _ = here.place()
     site = (span, tuple(here.path))
-    reason: TrialOver | None = None
-    if site not in here.decisions.unrolled:
+    reason = here.decisions.unrolled.get(site)
+    if reason is None:
         loop = Loop(site, names, get, set_, lambda index, rows: body(), test, None, [], "i", span)
         try:
             roll(here, loop)
             return
         except PeelFirst as over:
-            reason = over
+            reason = over.without_frames()
             if _peel_while(here, loop, test, body, get, set_, names):
                 return
         except TrialOver as over:
-            reason = over
+            reason = over.without_frames()
     count = 0
     here.unrolling.append(1)
     try:
@@ -394,13 +394,13 @@ def run_while(test: Callable, body: Callable, get: Callable, set_: Callable, nam
                 raise not_rolled(here, reason, "while")
             if not known:
                 break
-            if count == 0 and reason is not None:
-                here.decisions.unrolled[site] = reason.reason
+            if count == 0 and reason is not None and site not in here.decisions.unrolled:
+                here.decisions.unrolled[site] = reason
                 log.info("%s: loop run in Python: %s", span, reason.reason)
             count += 1
             here.unrolling[-1] = count + 1
             if count > LIMIT:
-                raise not_rolled(here, reason, "while")
+                raise not_rolled(here, reason, "while", too_long=True)
             body()
     finally:
         here.unrolling.pop()
@@ -439,8 +439,10 @@ def _count_needed(here: Session, length: DimLike, refusal: BaseException) -> Bas
     return NeedConcrete(roots, why, here.span(), refusal=refusal, most=TURNS)
 
 
-def not_rolled(here: Session, over: TrialOver | None, kind: str) -> BaseException:
-    """The error for a loop that must be rolled and can't be."""
+def not_rolled(
+    here: Session, over: TrialOver | None, kind: str, too_long: bool = False
+) -> BaseException:
+    """The error for a loop that must be rolled and can't be; `too_long`: as it runs more than LIMIT times."""
     if over is None:
         return UnsupportedError(
             f"this `{kind}` runs more than {LIMIT} times in Python while it is translated",
@@ -456,8 +458,9 @@ def not_rolled(here: Session, over: TrialOver | None, kind: str) -> BaseExceptio
     notes = over.notes
     if not notes and over.span and over.span != here.span():
         notes = (("the reason stands here", over.span),)
+    what = f"runs more than {LIMIT} times, and can't be rolled" if too_long else "loop can't be translated"
     return UnsupportedError(
-        f"this `{kind}` loop can't be translated: {over.reason}",
+        f"this `{kind}` {what}: {over.reason}",
         here.span(),
         code=over.code,
         remedy=over.remedy or "keep what the loop changes of one type",

@@ -7,6 +7,7 @@ it may be: by a flag where one says so, else writing to either is refused.
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +69,9 @@ def check_aliases(here: Session, loop: Loop, entry: list, staged: StagedBody) ->
     loop.set((None,) * len(entry))
     try:
         seen = {k: box for k, box in entered.items() if _seen_elsewhere(entry, slots[k])}
+        if any(box.origin is None and box.phi is None for box in seen.values()):
+            gc.collect()  # garbage that refers to itself holds nothing
+            seen = {k: box for k, box in entered.items() if _seen_elsewhere(entry, slots[k])}
     finally:
         loop.set(tuple(entry))
     named = {loop.names.index(s.path[0]): k for k, s in enumerate(slots) if len(s.path) == 1}

@@ -93,7 +93,9 @@ def _verdict(error: BaseException, here: Session) -> BaseException:
         return error
     if isinstance(error, NeedConcrete):
         return TrialOver(
-            f"{error.why} is needed, and it changes from one iteration to the next", error.span, error.remedy
+            f"{error.why} is needed, and it changes from one iteration to the next",
+            error.span,
+            error.remedy or "use arrays, and index them by what changes",
         )
     if isinstance(error, BranchRaised):
         return TrialOver("an iteration always raises", error.span)

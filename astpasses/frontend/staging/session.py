@@ -32,7 +32,7 @@ from ..rewrite.convert import hints_of, is_converted
 from ..values.sources import FIRST_ROOM, Room
 from ..values.staged_values import Box, Number, StagedArray
 from .journal import Journal, KeptLocation, Location
-from .signals import Refusal
+from .signals import Refusal, TrialOver
 from .under_way import current_session, least_size, sessions
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ class Decisions:
     loops by place and call path."""
 
     pinned: dict[int, tuple[str, Span | None]] = field(default_factory=dict)
-    unrolled: dict[tuple, str] = field(default_factory=dict)
+    unrolled: dict[tuple, TrialOver] = field(default_factory=dict)
     solutions: dict[tuple, Any] = field(default_factory=dict)
     provenance: set[tuple] = field(default_factory=set)
     rolled: set[tuple] = field(default_factory=set)

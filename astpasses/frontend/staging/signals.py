@@ -35,6 +35,16 @@ class TrialOver(StagerSignal):
         super().__init__(reason)
         self.reason, self.span, self.remedy, self.notes = reason, span, remedy, notes
 
+    def without_frames(self) -> TrialOver:
+        """Itself, to be kept: its frames hold what the trial made, and who else holds an array is asked."""
+        todo: list[BaseException | None] = [self]
+        while todo:
+            error = todo.pop()
+            if error is not None and error.__traceback__ is not None:  # else it may be its own cause
+                error.__traceback__ = None
+                todo += [error.__cause__, error.__context__]
+        return self
+
 
 class Restart(StagerSignal):
     """Staging begins again with one more decision made (a pinned argument, a loop that is not rolled)."""

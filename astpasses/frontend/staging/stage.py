@@ -293,7 +293,11 @@ class _Staging:
                 len(self.decisions.pinned),
             )
         for site in loops:
-            self.decisions.unrolled[site] = need.why
+            self.decisions.unrolled[site] = TrialOver(
+                f"what it computes is needed while translating, as {need.why}",
+                need.span,
+                need.remedy or "compute it outside of the function, and pass it",
+            )
         return Restart()
 
 
