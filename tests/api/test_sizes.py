@@ -31,6 +31,7 @@ NEEDS_SIZES = {
     "published.fft": "how deep a recursion goes depends on the size",
     "attempts.inverse_or_pseudo": "numpy.linalg.pinv asks for known sizes",
     "attempts.around_a_loop": "a loop in `try` that may fail is written out, to be left in the middle",
+    "views.reshape_of_cut_rows": "it writes to a reshape, and sizes say whether that is a view",
     "mutation.strided_stores": "a Python list is cut to the number of elements of a slice",
 }
 GROWTH: dict[str, list[Callable[[int], int]]] = {

@@ -190,6 +190,28 @@ def ranked(x, n):
     return pairs, sorted(pairs, key=lambda pair: -pair[0]), numbers
 
 
+def escape_times(left, right, bottom, top, width, height, limit, horizon=2.0):
+    X, Y = np.mgrid[0:height, 0:width]
+    C = np.linspace(left, right, width)[Y] + np.linspace(bottom, top, height)[X] * 1j
+    steps = np.zeros(C.shape, dtype=np.int64)
+    values = np.zeros(C.shape, dtype=np.complex128)
+    X.shape = Y.shape = C.shape = width * height
+    Z = np.zeros(C.shape, np.complex128)
+    for i in range(limit):
+        if not len(Z):
+            break
+        np.multiply(Z, Z, Z)
+        np.add(Z, C, Z)
+        I = abs(Z) > horizon  # noqa: E741
+        steps[X[I], Y[I]] = i + 1
+        values[X[I], Y[I]] = Z[I]
+        np.logical_not(I, I)
+        Z = Z[I]
+        X, Y = X[I], Y[I]
+        C = C[I]
+    return values.T, steps.T
+
+
 _SMALL = np.array([0.5, 1.25, 2.0, 3.5])
 _SQUARE = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -1.0], [0.5, -1.0, 5.0]])
 CASES = [
@@ -211,4 +233,6 @@ CASES = [
     (median_of_neighbours, (_SMALL[::-1] ** 2 % 3,)),
     (ranked, (_SMALL, 2)),
     (filled, (np.eye(3), 0, 1, 1.0)),
+    (escape_times, (-2.0, 1.0, -1.0, 1.0, 6, 5, 4)),
+    (escape_times, (-2.0, 1.0, -1.0, 1.0, 3, 2, 0)),
 ]

@@ -345,6 +345,20 @@ def where_writes_view(a):
     return a
 
 
+def reshape_of_cut_rows(x):
+    v = x[:, :-1]
+    w = v.reshape(v.shape[1], v.shape[0])  # as many rows as before where x has one more column than rows
+    w[0, 0] = 7.0
+    return w, v.copy()
+
+
+def shape_of_a_row(x):
+    first, second = x
+    first.shape = (2, 2)
+    first[1, 0] = 7.0
+    return first @ first, x[0] + second
+
+
 _X = np.array([1.0, -2.0, 3.0, 0.5, 4.0, 2.5])
 _A = np.arange(9.0).reshape(3, 3)
 _B = np.arange(12.0).reshape(3, 4)
@@ -394,4 +408,6 @@ CASES = [
     (ternary_of_views, (_X, 1.0)),
     (windows, (_X,)),
     (where_writes_view, (np.arange(16.0).reshape(4, 4) ** 2,)),
+    (reshape_of_cut_rows, (np.arange(12.0).reshape(3, 4),)),
+    (shape_of_a_row, (np.arange(8.0).reshape(2, 4),)),
 ]

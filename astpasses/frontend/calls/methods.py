@@ -233,7 +233,7 @@ METHODS: dict[str, Callable] = {
 
 def store_attribute(target: StagedArray, name: str, value: Any) -> None:
     """`x.real = ...`, `x.flat = ...`, `x.shape = ...`."""
-    if name == "shape" and target.box.origin is None and len(session().regions) == 1:
+    if name == "shape" and (target.box.origin is None or target.chain) and len(session().regions) == 1:
         seen = call_value(np.reshape, (target, value), {})
         if seen.box is not target.box and not target.chain:  # all of an array of our own
             seen = seen_through(target, Reshape(seen.type.dims))

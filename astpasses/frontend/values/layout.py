@@ -79,7 +79,7 @@ def is_contiguous(array: StagedArray) -> tuple[str, bool]:
 
 def _regroup(here: Session, axes: Axes, shape: tuple) -> tuple[str, Axes, bool]:
     """NumPy's attempt at a reshape without a copy: groups of old axes that hold as many elements as groups
-    of new ones must be contiguous in themselves."""
+    of new ones must be contiguous in themselves. Both hold as many elements in all: what is left is equal."""
     facts = _sizes_from_two(here)
     if any(isinstance(d, int) and d == 0 for d in (*shape, *(d for d, _ in axes))):
         return "view", _contiguous(shape), False
@@ -92,9 +92,11 @@ def _regroup(here: Session, axes: Axes, shape: tuple) -> tuple[str, Axes, bool]:
         left, right = (old[i][0] if i < len(old) else 1), (new[j] if j < len(new) else 1)
         first, begin = i, j
         i, j = min(i + 1, len(old)), min(j + 1, len(new))
+        apart = True  # no fewer axes than these hold equally many elements
         for _ in range(_LIMIT):
-            if facts.equal(left, right):
+            if facts.equal(left, right) or i == len(old) and j == len(new):
                 break
+            apart = apart and (facts.less(right, left) or facts.less(left, right))
             if j < len(new) and (i == len(old) or facts.less(right, left)):
                 right, j = right * new[j], j + 1
             elif i < len(old):
@@ -109,9 +111,10 @@ def _regroup(here: Session, axes: Axes, shape: tuple) -> tuple[str, Axes, bool]:
                 difference = facts.simplify(difference)
             if difference == 0:
                 continue
-            apart = isinstance(difference, int) or facts.less(0, difference) or facts.less(difference, 0)
+            gap = isinstance(difference, int) or facts.less(0, difference) or facts.less(difference, 0)
             several = facts.less(1, dim) and facts.less(1, group[0][0])
-            verdict = "copy" if apart and several and verdict != "unknown" else "unknown"
+            copies = gap and several and (apart or len(new[begin:j]) == 1) and verdict != "unknown"
+            verdict = "copy" if copies else "unknown"
         last = group[-1][1] if group else 1
         cut = new[begin:j]
         made += [last * product(cut[k + 1 :]) for k in range(len(cut))]
