@@ -20,6 +20,12 @@ from ..core.primitive import NotLinear, Primitive
 from ..core.types import Array, CoreTypeError, is_float, is_inexact, is_integer
 
 
+class NoOrder(CoreTypeError):
+    """Complex numbers where an order is needed."""
+
+    remedy = "compare their real parts or absolute values"
+
+
 def require(condition: bool, message: str | Callable[[], str]) -> None:
     """Raise CoreTypeError(message) unless `condition`. A message that shows types is a function: to print
     them takes longer than to compare them, and nearly always nobody reads it."""
@@ -100,7 +106,14 @@ inexact = _kind("a floating or complex dtype", is_inexact)
 floating = _kind("a real floating dtype", is_float)
 library_float = _kind("f32 or f64", lambda dtype: dtype in (np.float32, np.float64))
 numeric = _kind("numbers, not bools", lambda dtype: dtype.kind != "b")
-ordered = _kind("real numbers or bools, which have an order", lambda dtype: dtype.kind != "c")
+def ordered(*types: Array, **attributes: Any) -> Array:
+    """Type rule of what needs an order: the result is like the operands."""
+    type_ = same_type(*types)
+    if type_.dtype.kind == "c":
+        raise NoOrder(f"complex numbers have no order here, got {type_}")
+    return type_
+
+
 real = _kind("real numbers", lambda dtype: dtype.kind not in "cb")
 integral = _kind("integers", is_integer)
 bits = _kind("integers or bools", lambda dtype: dtype.kind in "iub")

@@ -14,9 +14,9 @@ import numpy as np
 
 from ..core.build import at_least, literal
 from ..core.dims import Dim, DimLike, dim_max, dim_min, floordiv, fresh_symbol
-from ..core.ir import Atom, Literal
-from ..core.types import i64, is_integer
-from ..source import ShapeError, UnsupportedError
+from ..core.ir import Atom, Literal, Var
+from ..core.types import dtype_name, i64, is_integer
+from ..source import DTypeError, ShapeError, UnsupportedError
 from .arithmetic import add, div, max_, mul, sub
 from .arrays import as_dim, iota
 from .compare import eq, le, lt, ne, select
@@ -27,6 +27,7 @@ from .indexing import gather, scatter
 from .library_shapes import concatenate, expand_dims, moveaxis, part, ravel, stack
 from .promotion import (
     Operand,
+    Weak,
     axis_of,
     broadcast_arrays,
     broadcast_to,
@@ -199,15 +200,29 @@ def _offsets(rows: DimLike, columns: DimLike) -> tuple[Atom, Atom]:
             broadcast(iota(length=columns, dtype=i64), shape=shape, axes=(1,)))
 
 
+def _whole(k: Any) -> Any:
+    """The number of a diagonal: an integer, or a float that is one."""
+    if isinstance(k, float) and k.is_integer():
+        return int(k)
+    if not is_integer(result_type(k)):
+        what = f"the number of a diagonal, k, must be an integer, not {_shown(k)}"
+        raise DTypeError(what, code="dtype", remedy="write int(...) around it")
+    return k
+
+
+def _shown(k: Any) -> str:
+    return f"a staged {dtype_name(result_type(k))}" if isinstance(k, (Weak, Var)) else repr(k)
+
+
 def _below(rows: DimLike, columns: DimLike, k: Any) -> Atom:
     row, column = _offsets(rows, columns)
-    return le(column, add(row, broadcast_to(to_dtype(k, i64), row.type.dims)))
+    return le(column, add(row, broadcast_to(to_dtype(_whole(k), i64), row.type.dims)))
 
 
 def eye(N: Any, M: Any = None, k: Any = 0, dtype: Any = float, order: str = "C") -> Atom:
     rows = dim_of(N)
     row, column = _offsets(rows, rows if M is None else dim_of(M))
-    return to_dtype(eq(column, add(row, broadcast_to(to_dtype(k, i64), row.type.dims))), dtype)
+    return to_dtype(eq(column, add(row, broadcast_to(to_dtype(_whole(k), i64), row.type.dims))), dtype)
 
 
 def identity(n: Any, dtype: Any = None) -> Atom:
@@ -224,6 +239,7 @@ def _triangle(x: Operand, k: Any, lower: bool) -> Atom:
     if x.type.ndim < 2:
         raise ShapeError(f"a triangle needs a matrix, got {x.type.ndim} dimensions", code="rank")
     rows, columns = x.type.dims[-2:]
+    k = _whole(k)
     keep = broadcast_to(_below(rows, columns, k if lower else ufunc(np.subtract, k, 1)), x.type.dims)
     nothing = like(x, 0)
     return select(keep, x, nothing) if lower else select(keep, nothing, x)

@@ -26,6 +26,7 @@ from ..core.types import dtype_name, i64, is_inexact
 from ..source import DTypeError, ShapeError, UnsupportedError
 from .arrays import as_dim, constant, dim_value
 from .compare import eq
+from .complex_order import ORDERED, by_order
 from .effects import check
 from .families import broadcast_to as broadcast_exactly
 from .indexing import slice as slice_region
@@ -219,6 +220,8 @@ def ufunc(function: np.ufunc, *values: Operand, dtype: Any = None) -> Atom:
     if dtype is not None:
         dtypes = (np.dtype(dtype),) * len(dtypes)
     atoms = [to_dtype(v, d) for v, d in zip(values, dtypes)]
+    if atoms[0].type.dtype.kind == "c" and function in ORDERED:
+        return by_order(function, *broadcast_arrays(*atoms))
     if function is np.power and atoms[0].type.dtype.kind in "iu":
         check_exponents(atoms[1])
     return primitive(*broadcast_arrays(*atoms) if len(atoms) > 1 else atoms)
@@ -283,7 +286,9 @@ def dim_of(value: Any) -> DimLike:
         size = as_dim(to_dtype(value, i64),
                       size=fresh_symbol(value.name if value.name.isidentifier() else "size"))
         return size.type.value
-    raise DTypeError(f"a size must be an integer, got {value!r}", code="size")
+    shown = f"a staged {value.type}" if isinstance(value, Var) else repr(value)
+    what = f"a size must be an integer, not {shown}"
+    raise DTypeError(what, code="dtype", remedy="write int(...) around it")
 
 
 def shape_of(shape: Any) -> tuple[DimLike, ...]:

@@ -18,7 +18,7 @@ from ..core.primitive import NotLinear, Primitive, Zero
 from ..core.types import Array, i64
 from .arithmetic import div, mul
 from .compare import eq, select
-from .families import like, require
+from .families import NoOrder, like, require
 from .shape import broadcast, convert, permute, reshape
 
 
@@ -85,8 +85,8 @@ reduce_prod: Primitive = Primitive(
 
 def _extreme_type(name: str) -> Callable[..., Array]:
     def rule(x: Array, *, axes: tuple) -> Array:
-        require(x.dtype.kind != "c",
-                lambda: f"{name}: complex numbers have no order, got {x}")
+        if x.dtype.kind == "c":
+            raise NoOrder(f"{name.removeprefix('reduce_')}: complex numbers have no order here, got {x}")
         require(all(x.dims[a] != 0 for a in axes if a < x.ndim),
                 lambda: f"{name}: {x} is empty along axes {axes}")
         return reduced_type(x, axes=axes)

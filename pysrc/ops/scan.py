@@ -19,15 +19,16 @@ from ..core.types import Array, i64
 from .arithmetic import add, mul, sub
 from .arrays import iota, zeros
 from .compare import eq, select
-from .families import like, require
+from .families import NoOrder, like, require
 from .shape import broadcast, permute
 
 
 def _scan_type(name: str, ordered: bool) -> Callable[..., Array]:
     def rule(x: Array, *, axis: int, reverse: bool) -> Array:
         require(0 <= axis < x.ndim, lambda: f"{name}: axis {axis} does not fit {x}")
-        require(x.dtype != bool and not (ordered and x.dtype.kind == "c"),
-                lambda: f"{name}: needs numbers, got {x}")
+        require(x.dtype != bool, lambda: f"{name}: needs numbers, got {x}")
+        if ordered and x.dtype.kind == "c":
+            raise NoOrder(f"{name}: complex numbers have no order here, got {x}")
         return x.plain
     return rule
 

@@ -174,6 +174,20 @@ def in_set_of_elements(xs):
     return hits
 
 
+def order_of_complex(z, w):
+    larger, smaller = np.maximum(z, w), np.minimum(z, w)
+    picked = np.where(z <= w, z, w)
+    return z < w, z >= w, larger, smaller, picked, max(z[0], w[0]), z[1] > w[1]
+
+
+def rounded_to(x, places):
+    return np.round(x, places), x.round(decimals=-places), np.round(1234, -places), round(x[0], places)
+
+
+def triangles_by_float(x):
+    return np.triu(x, 1.0), np.tril(x, k=-1.0)
+
+
 CASES = [
     (int_arithmetic, (17, 5)),
     (int_arithmetic, (-17, 5)),
@@ -218,4 +232,13 @@ CASES = [
     (among_many, (9,)),
     (among_many, (13,)),
     (in_set_of_elements, (np.array([1.0, 2.0, 4.5, 4.0]),)),
+    (
+        order_of_complex,
+        (
+            np.array([1 + 2j, 3j, 1.0, complex(np.nan, 1), complex(1, np.nan), complex(np.inf, 0)]),
+            np.array([1 + 1j, 3j, 2.0, 1.0, 2.0, complex(np.inf, -1)]),
+        ),
+    ),
+    (rounded_to, (np.array([12.345, -0.675, 2.5]), 2)),
+    (triangles_by_float, (np.arange(12.0).reshape(3, 4),)),
 ]

@@ -17,8 +17,9 @@ from metaphrase.ops.structure import concatenate
 
 from ..operators.arithmetic import WEAK
 from ..staging.session import Session, session
-from ..values.staged_values import Number, StagedArray
+from ..values.staged_values import Number, Staged, StagedArray
 from .call import handles, has_staged
+from .signatures import not_a_dtype
 
 _i64 = np.dtype("int64")
 _KNOWN = 4096
@@ -27,6 +28,8 @@ _KNOWN = 4096
 def dtype_given(dtype: Any) -> np.dtype:
     """A dtype as user code spells it."""
     here = session()
+    if isinstance(dtype, Staged):
+        raise not_a_dtype("this")
     if isinstance(dtype, type) and dtype in WEAK:
         return WEAK[dtype]
     try:

@@ -22,7 +22,7 @@ from metaphrase.source import SourceError
 
 from ..staging.session import Session, session
 from ..values.staged_values import Number, StagedArray
-from .signatures import settled_arguments
+from .signatures import python_values, settled_arguments
 
 # Functions that make an array object whatever its rank: it may be written into afterwards.
 MAKERS: frozenset[Any] = frozenset(
@@ -91,6 +91,7 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     here = session()
     rule = LIBRARY[function]
     given, named, out = settled_arguments(function, rule, args, keywords)
+    given, named = python_values(function, rule, given, named)
     result = _run(here, rule, given, named, function in MAKERS)
     if not has_staged((args, keywords)) and isinstance(result, StagedArray):
         result.box.known = np.asarray(function(*args, **{k: v for k, v in keywords.items() if k != "out"}))

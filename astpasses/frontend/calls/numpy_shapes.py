@@ -7,6 +7,7 @@ answered by the library of `ops`.
 from __future__ import annotations
 
 import itertools
+import operator
 from typing import Any
 
 import numpy as np
@@ -258,7 +259,7 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> StagedA
     x = as_array(a)
     (i,), (j,) = axes_of(axis1, x.ndim), axes_of(axis2, x.ndim)
     rows, columns = x.type.dims[i], x.type.dims[j]
-    offset = int(offset)
+    offset = operator.index(offset)
     length = dim_min(rows - max(-offset, 0), columns - max(offset, 0))
     return view(x, Diagonal(offset, (i, j), length if offset == 0 else dim_max(length, 0)))
 

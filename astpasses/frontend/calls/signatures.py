@@ -12,14 +12,18 @@ from __future__ import annotations
 
 import functools
 import inspect
+import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from metaphrase.source import UnsupportedError
+from metaphrase.core.types import dtype_name
+from metaphrase.source import SourceError, UnsupportedError
 
+from ..staging.demand import need_concrete
 from ..staging.session import session
+from ..values.staged_values import Staged
 
 _BOTH = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
@@ -61,4 +65,43 @@ def settled_arguments(function: Any, rule: Callable, args: tuple, keywords: dict
     return args, keywords, out
 
 
-__all__ = ["settled_arguments"]
+@functools.cache
+def _named_values(rule: Callable) -> tuple[tuple[int | None, str, bool], ...]:
+    """(position, name, whether it is an integer) of the parameters that are Python values: integers and
+    dtypes."""
+    found = []
+    for k, (name, parameter) in enumerate((_parameters(rule) or {}).items()):
+        if name == "dtype" or parameter.annotation in (int, "int"):
+            found.append((k if parameter.kind in _BOTH else None, name, name != "dtype"))
+    return tuple(found)
+
+
+def python_values(function: Any, rule: Callable, args: tuple, keywords: dict) -> tuple[tuple, dict]:
+    """The arguments, those known that must be: a staged integer is asked for, other staged values are
+    refused."""
+    made: dict[Any, Any] = {**dict(enumerate(args)), **keywords}
+    for position, name, integer in _named_values(rule):
+        place: Any = position if position is not None and position < len(args) else name
+        value = made.get(place)
+        if isinstance(value, Staged):
+            shown = f"{name}= of numpy.{getattr(function, '__name__', 'this function')}"
+            if not integer:
+                raise not_a_dtype(shown)
+            if value.dtype.kind not in "iub":
+                raise session().dtype_error(
+                    f"{shown} must be an integer, not a staged {dtype_name(value.dtype)}",
+                    remedy="write int(...) around it",
+                )
+            made[place] = need_concrete(value, shown, int)
+        elif integer and isinstance(value, float):
+            operator.index(value)  # type: ignore[call-overload]  # NumPy's TypeError
+    return tuple(made[k] for k in range(len(args))), {k: made[k] for k in keywords}
+
+
+def not_a_dtype(what: str) -> SourceError:
+    return session().dtype_error(
+        f"{what} is a staged value, and no dtype", remedy="name a dtype, as np.float64, or take x.dtype"
+    )
+
+
+__all__ = ["settled_arguments", "python_values", "not_a_dtype"]

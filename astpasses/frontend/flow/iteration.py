@@ -75,10 +75,9 @@ def staged_range(here: Session, *bounds: Any) -> Any:
         if not isinstance(bound, (int, np.integer)) and not (
             isinstance(bound, Number) and bound.dtype.kind in "iu"
         ):
-            raise TypeError(
-                f"'{getattr(bound, 'dtype', type(bound).__name__)}' object cannot be interpreted as an "
-                "integer"
-            )
+            python = getattr(bound, "python", None)
+            name = python.__name__ if python else getattr(bound, "dtype", type(bound).__name__)
+            raise TypeError(f"'{name}' object cannot be interpreted as an integer")
     if not any(isinstance(b, Number) for b in bounds):
         return range(*map(int, bounds))
     start, stop = (0, bounds[0]) if len(bounds) == 1 else bounds[:2]

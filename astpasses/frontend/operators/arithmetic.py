@@ -259,10 +259,7 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
         if mixed or int in kinds and any(isinstance(k, np.dtype) and is_narrow(k) for k in kinds):
             return _by_library(symbol, left, right)
         if symbol not in ("==", "!=") and any(k is complex or getattr(k, "kind", "") == "c" for k in kinds):
-            raise session().dtype_error(
-                f"'{symbol}' of complex numbers is not translated",
-                remedy="compare their real parts or absolute values",
-            )
+            return _by_library(symbol, left, right)
     return ufunc(UFUNCS[symbol], (left, right))
 
 
@@ -405,6 +402,8 @@ def check_castable(here: Session, result: Any, target: StagedArray, symbol: str)
 
 def round_python(value: Staged, digits: int | None) -> Any:
     """`round(x)`: an int for Python numbers; halves to even."""
+    if isinstance(digits, float):
+        raise TypeError("'float' object cannot be interpreted as an integer")
     from ..calls.call import call_value
 
     if isinstance(value, Number) and value.python is int:

@@ -222,7 +222,7 @@ class Session:
         try:
             outs = self.region.builder.bind(primitive, atoms, attributes, span=span)
         except CoreTypeError as error:
-            raise self.shape_error(str(error), span) from None
+            raise self.core_error(error, span) from None
         if numbered is not None:
             self.region.numbers[numbered] = outs[0]
         return outs if primitive.multiple else outs[0]
@@ -265,9 +265,14 @@ class Session:
         try:
             yield
         except CoreTypeError as error:
-            raise self.shape_error(str(error), builder.span) from None
+            raise self.core_error(error, builder.span) from None
         finally:
             builder.span = before
+
+    def core_error(self, error: CoreTypeError, span: Span | None) -> SourceError:
+        if remedy := getattr(error, "remedy", ""):
+            return DTypeError(str(error), span, remedy=remedy, code="dtype")
+        return self.shape_error(str(error), span)
 
     def shape_error(
         self, message: str, span: Span | None = None, remedy: str = "", code: str = "shape"
