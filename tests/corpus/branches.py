@@ -164,6 +164,15 @@ def clamp(x, low, high):
     return max(low, min(x, high))
 
 
+def truth_of_one_element(a, n):
+    either = n > 1 or a > 0
+    both = (a > 0) and n < 3 and (a < 9 or n == 0)
+    assert a.size == 1 or n > 0
+    if both and not (n < 0 or a > 100):
+        return 1.0
+    return 2.0 if either else 3.0
+
+
 _A = np.array([1.0, -2.0, 3.0])
 CASES = [
     (absolute, (2.0,)),
@@ -209,4 +218,5 @@ CASES = [
     (early_default, (1.0,)),
     (clamp, (5.0, 0.0, 1.0)),
     (clamp, (0.5, 0.0, 1.0)),
+    *((truth_of_one_element, (np.array([[value]]), n)) for value in (3.0, -3.0) for n in (1, 5)),
 ]

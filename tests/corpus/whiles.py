@@ -168,6 +168,25 @@ def power_iteration(a):
     return new
 
 
+def until_small(step, tolerance):
+    turns = 0
+    while np.abs(step) > tolerance and turns < 20:
+        step = step / 2
+        turns += 1
+    return step, turns
+
+
+def until_either(step, tolerance, most):
+    turns = 0
+    while True:
+        if np.abs(step) <= tolerance or turns >= most:
+            break
+        step, turns = step * 0.5, turns + 1
+    else:
+        turns = -1
+    return step, turns
+
+
 _A = np.array([3.0, 1.0, 8.0, 2.0])
 CASES = [
     (period, (0.3, 1.0)),
@@ -195,4 +214,7 @@ CASES = [
     (first_above, (_A, 3.0)),
     (first_above, (_A, 30.0)),
     (power_iteration, (np.array([[2.0, 1.0], [1.0, 3.0]]),)),
+    *((until_small, (np.full(dims, 3.0), 0.1)) for dims in ((1,), (1, 1))),
+    (until_small, (np.array([-3e9]), 0.1)),
+    *((until_either, (np.array([[3.0]]), 0.1, most)) for most in (2, 9)),
 ]

@@ -33,7 +33,7 @@ from ..staging.journal import BoxLocation, Location, StructureLocation
 from ..staging.knowledge import assuming, narrowed, relate_both
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised, TrialOver
-from ..values.staged_values import Maybe, Number, Staged, StagedArray, Truth
+from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray, Truth
 from .attempts import Fork, MustFork, catcher, events
 from .gathering import ListGrows, is_gathered, refuse_read
 from .gathering import length as gathered_length
@@ -392,7 +392,7 @@ def lazily(symbol: str, first: Any, rest: Callable) -> Any:
     if known is not None:
         return rest() if known == (symbol == "and") else first
     test = truth_atom(here, first)
-    simple = _eagerly(here, symbol, first, test, rest)
+    simple, apart = _eagerly(here, symbol, first, test, rest)
     if simple is not None:
         return simple
     held: list[Any] = []
@@ -401,12 +401,12 @@ def lazily(symbol: str, first: Any, rest: Callable) -> Any:
         held[:] = [rest()]
         return held[0]
 
-    if type(first) is list or isinstance(first, Truth):
+    if apart or type(first) is list or isinstance(first, Truth):
         sides = (lambda: _truth(here, rest()), lambda: False)
         if symbol == "or":
             sides = (lambda: True, lambda: _truth(here, rest()))
         flag = choose(Number(here, test, bool), *sides)
-        return Truth(flag, f"one side of `{symbol}` is a list, the other is not", here.span())
+        return Truth(flag, f"the two sides of `{symbol}` have no common form", here.span())
     sides = (second, lambda: first) if symbol == "and" else (lambda: first, second)
     made = choose(Number(here, test, bool), *sides)
     if held and isinstance(made, Number) and isinstance(held[0], Number):
@@ -419,8 +419,28 @@ def _truth(here: Session, value: Any) -> Any:
     return Number(here, truth_atom(here, value), bool) if known is None else known
 
 
-def _eagerly(here: Session, symbol: str, first: Any, test: Atom, rest: Callable) -> Number | None:
-    """Bool scalars whose second operand can be computed without harm need no branch."""
+def _is_one(value: Any) -> bool:
+    """An array of one element, which has a truth."""
+    return isinstance(value, StagedArray) and value.ndim > 0 and all(d == 1 for d in value.type.dims)
+
+
+def _apart(first: Any, second: Any) -> bool:
+    """Whether an array of one element stands beside what is none like it: only their truths have a common
+    form."""
+    if isinstance(second, Truth):
+        return True
+    if not (_is_one(first) or _is_one(second)):
+        return False
+    if isinstance(first, StagedArray) and isinstance(second, StagedArray):
+        return first.ndim != second.ndim
+    return not isinstance(second, (Maybe, Poison))
+
+
+def _eagerly(
+    here: Session, symbol: str, first: Any, test: Atom, rest: Callable
+) -> tuple[Number | None, bool]:
+    """Bool scalars whose second operand can be computed without harm need no branch. And whether the two are
+    apart."""
     held = []
     mark = here.journal.mark()
     region = Region("operand", mark)
@@ -429,7 +449,7 @@ def _eagerly(here: Session, symbol: str, first: Any, test: Atom, rest: Callable)
             held.append(rest())
         except BranchRaised:
             here.journal.undo(mark)
-            return None
+            return None, False
         second = held[0]
         plain = isinstance(second, (bool, np.bool_)) or isinstance(second, Number) and second.dtype == bool
         harmless = (
@@ -442,12 +462,12 @@ def _eagerly(here: Session, symbol: str, first: Any, test: Atom, rest: Callable)
         )
     if not harmless or not (isinstance(first, Number) and first.dtype == bool):
         here.journal.undo(mark)
-        return None
+        return None, _apart(first, second)
     if isinstance(second, (bool, np.bool_)):
         if bool(second) == (symbol == "and"):
-            return first
-        return second  # type: ignore[return-value]
+            return first, False
+        return second, False  # type: ignore[return-value]
     here.region.builder.lets += region.builder.lets
     out = here.emit(core_and if symbol == "and" else core_or, test, here.atom(second))
     relate_both(here, symbol, out, test, here.atom(second))
-    return here.wrap(out, bool if first.python and second.python else None)
+    return here.wrap(out, bool if first.python and second.python else None), False

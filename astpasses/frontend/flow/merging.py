@@ -24,7 +24,7 @@ from ..staging.signals import TrialOver
 from ..values.capacities import capacity, cut, put, same_rank, used
 from ..values.objects import is_mutable
 from ..values.phi import Phi, UnknownAlias, bind, candidates_of, family
-from ..values.staged_values import Box, Maybe, Number, Poison, StagedArray
+from ..values.staged_values import Box, Maybe, Number, Poison, StagedArray, Truth
 from ..values.views import Rectangle
 from .carries import _equal
 from .joins import describe, joined_number, parts, same_static
@@ -66,7 +66,9 @@ class Merger:
             return lambda outs: a
         a, b = (self.here.lift(v) if isinstance(v, np.ndarray) else v for v in (a, b))
         if isinstance(a, Poison) or isinstance(b, Poison):
-            return lambda outs: a if isinstance(a, Poison) else b
+            found = a if isinstance(a, Poison) else b  # a truth of one side is none afterwards
+            found = Poison(found.reason, found.span) if isinstance(found, Truth) else found
+            return lambda outs: found
         if (
             isinstance(a, (Undefined, Maybe))
             or isinstance(b, (Undefined, Maybe))

@@ -56,7 +56,7 @@ def _settle(value: Any) -> Any:
             value.reason,
             here.span(),
             code="join",
-            remedy="give it one type on every path",
+            remedy=value.remedy,
             notes=(("the paths meet here", value.span),),
         )
     if isinstance(value, Undefined):

@@ -409,6 +409,7 @@ class Poison(Unsettled):
     """Two paths left values that have no common form."""
 
     __slots__ = ("reason", "span")
+    remedy = "give it one type on every path"
 
     def __init__(self, reason: str, span: Any):
         self.reason, self.span = reason, span
@@ -419,6 +420,7 @@ class Truth(Poison):
     but the truth of it can be used."""
 
     __slots__ = ("flag",)
+    remedy = "ask for its truth only (`if`, `while`, `not`), or write a[0] for an array, bool(a) for a list"
 
     def __init__(self, flag: Any, reason: str, span: Any):
         super().__init__(reason, span)
