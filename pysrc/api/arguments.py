@@ -18,9 +18,9 @@ import numpy as np
 
 from .. import tree_util
 from ..astpasses.frontend.values.staged_values import Number, Staged, StagedArray
+from ..core.array_classes import plain_array
 from ..core.dims import DimLike, Sym
 from ..core.types import NAMES, Array
-from ..source import DTypeError
 from .types import ShapeDtypeStruct
 
 Dims = tuple[DimLike, ...]
@@ -154,19 +154,11 @@ def take_apart(
             specs.append(Spec(Form.STATIC, value=leaf))
             continue
         if isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray:
-            leaves[k] = leaf = _plain_array(leaf)
+            from .program import caller_span
+            leaves[k] = leaf = plain_array(leaf, caller_span())
         specs.append(spec_of(leaf))
     key = (structure, tuple(s.key() for s in specs), tree_util.orders(structure))
     return Call(leaves, structure, specs, key, *given)
-
-
-def _plain_array(leaf: np.ndarray) -> np.ndarray:
-    """The array that a memory map and its like are; a masked array means more than its data."""
-    if isinstance(leaf, np.ma.MaskedArray):
-        from .program import caller_span
-        raise DTypeError("a masked array can't be translated", caller_span(), code="dtype",
-                         remedy="pass its data and its mask as two arrays")
-    return np.asarray(leaf)
 
 
 class _Opaque:

@@ -52,6 +52,8 @@ def captures_fit(program: Program) -> bool:
                 return False
         elif getattr(value, "dtype", None) != param.type.dtype or np.shape(value) != param.type.dims:
             return False
+        elif isinstance(value, np.ndarray) and type(value) is not np.ndarray:
+            return False
     return True
 
 

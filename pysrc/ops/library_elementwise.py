@@ -37,6 +37,7 @@ from .promotion import (
     ufunc,
     weak_type,
 )
+from .shape import convert
 
 
 def as_inexact(x: Operand) -> Atom:
@@ -78,7 +79,7 @@ def float_power(x: Operand, y: Operand) -> Atom:
 
 def square(x: Operand) -> Atom:
     x = lift(x)
-    return and_(x, x) if x.type.dtype == bool else integer_pow(x, exponent=2)
+    return integer_pow(convert(x, dtype=np.dtype(np.int8)) if x.type.dtype == bool else x, exponent=2)
 
 
 def reciprocal(x: Operand) -> Atom:

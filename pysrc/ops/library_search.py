@@ -216,7 +216,10 @@ def unique(a: Operand, return_index: bool = False, return_inverse: bool = False,
     ordered = gather(flat, order, axes=(0,))
     size = flat.type.dims[0]
     if size == 0:
-        return flat
+        places = iota(length=0, dtype=i64)
+        inverse = reshape(places, x.type.dims) if return_inverse else None
+        found = [flat, *[places] * return_index, *[inverse] * return_inverse, *[places] * return_counts]
+        return found[0] if len(found) == 1 else tuple(found)
     # Each element against the one before it; the first is new. There may be none.
     place = iota(length=size, dtype=i64)
     before = gather(ordered, ufunc(np.maximum, sub(place, like(place, 1)), like(place, 0)), axes=(0,))

@@ -284,3 +284,37 @@ def test_an_error_leaves_the_arguments_as_they_were_or_as_python_leaves_them():
         with pytest.raises(IndexError):
             stops(y, 9)
         assert np.array_equal(x, values()) or np.array_equal(x, y)
+
+
+@NATIVE
+def test_a_number_given_twice_as_one_array_is_one_array(native):
+    def f(a, b):
+        a += 1
+        return a + b
+
+    with mp.config(native=native):
+        compiled = mp.jit(f)
+        for _ in range(2):
+            one = np.array(1.0)
+            assert compiled(one, one) == 4.0 and one == 2.0
+            assert compiled(np.array(1.0), one) == 4.0
+
+
+@NATIVE
+def test_numpys_integers_name_places_in_captured_lists(native):
+    class Held:
+        pass
+
+    held = Held()
+    held.values, held.at = [1.0, 2.0], np.int64(1)
+
+    def store(x):
+        held.values[held.at] = x
+        held.values[np.int64(-1)] = held.values[held.at] + 1
+        return held.values[1]
+
+    with mp.config(native=native):
+        compiled = mp.jit(store)
+        assert compiled(3.0) == 4.0 and held.values == [1.0, 4.0]
+        held.at = np.int64(0)
+        assert compiled(5.0) == 6.0 and held.values == [5.0, 6.0]

@@ -58,6 +58,7 @@ THEMES = (
     "classes",
     "clocks",
     "found",
+    "orders",
     "matching",
     "protocols",
     "lists",

@@ -325,7 +325,7 @@ def set_(iterable: Any = ()) -> Any:
 
 @handles(iter)
 def iter_(iterable: Any, *rest: Any) -> Any:
-    return iter(elements(session(), iterable), *rest)
+    return session().born(iter(elements(session(), iterable), *rest))
 
 
 @handles(next)
@@ -350,7 +350,8 @@ def sum_(iterable: Any, start: Any = 0) -> Any:
 @handles(builtins.map)
 def map_(function: Callable, *iterables: Any) -> Any:
     here = session()
-    return iter([call_value(function, items, {}) for items in zip(*(elements(here, i) for i in iterables))])
+    given = zip(*(elements(here, i) for i in iterables))
+    return here.born(call_value(function, items, {}) for items in given)
 
 
 @handles(functools.reduce)

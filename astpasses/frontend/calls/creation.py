@@ -16,6 +16,7 @@ from metaphrase.ops.shape import reshape
 from metaphrase.ops.structure import concatenate
 
 from ..operators.arithmetic import WEAK
+from ..operators.python_numbers import held
 from ..staging.session import Session, session
 from ..values.staged_values import Number, Staged, StagedArray
 from .call import handles, has_staged
@@ -59,7 +60,8 @@ def array_from(value: Any, dtype: Any = None) -> StagedArray:
     """A new array from a number, a nested list, or an array (which is copied)."""
     here = session()
     if isinstance(value, (list, tuple, range)) and has_staged(value):
-        parts = [array_from(v) for v in value]
+        given = None if dtype is None else dtype_given(dtype)
+        parts = [array_from(v, given if isinstance(v, Number) else None) for v in value]
         if dtype is None:  # an array of Python numbers has NumPy's default types: nothing is weak in it
             dtype = np.result_type(*[p.dtype for p in parts])
         dims = parts[0].type.dims
@@ -74,7 +76,7 @@ def array_from(value: Any, dtype: Any = None) -> StagedArray:
         return here.array(rows[0] if len(rows) == 1 else here.emit(concatenate, *rows, axis=0))
     if isinstance(value, (StagedArray, Number)):
         kind = dtype_given(dtype) if dtype is not None else value.dtype
-        return here.array(here.atom(value, kind))
+        return here.array(held(here, value, kind) if isinstance(value, Number) else here.atom(value, kind))
     known = np.array(value, None if dtype is None else dtype_given(dtype))
     return here.lift(known)
 
@@ -140,4 +142,5 @@ def cast_scalar(cls: type, value: Any = 0) -> Any:
     dtype = dtype_given(cls)
     if isinstance(value, (list, tuple)):
         return array_from(value, dtype)
-    return here.wrap(here.atom(value, dtype))
+    weak = isinstance(value, Number) and value.python is not None
+    return here.wrap(held(here, value, dtype) if weak else here.atom(value, dtype))

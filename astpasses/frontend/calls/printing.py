@@ -14,9 +14,8 @@ from typing import Any
 from metaphrase.ops.effects import print_
 
 from ..staging.session import session
-from ..values.staged_values import Staged
 from .call import handles
-from .text import Text, escaped, joined, shown
+from .text import Text, escaped, joined, shown, string_of
 
 
 @handles(print)
@@ -35,21 +34,17 @@ def print__(*args: Any, sep: Any = None, end: Any = None, file: Any = None, flus
         options["flush"] = True
     parts: list = []
     for k, arg in enumerate(args):
-        parts += [" " if sep is None else sep] * (k > 0) + [shown(arg, "s" if not _is_staged(arg) else "")]
+        parts += [" " if sep is None else sep] * (k > 0) + [string_of(arg)]
     text = joined(parts)
     template, values = (text.template, text.values) if isinstance(text, Text) else (escaped(text), ())
     here.emit(print_, *(here.atom(v) for v in values), template=template, **options)
-
-
-def _is_staged(value: Any) -> bool:
-    return isinstance(value, (Staged, Text))
 
 
 @handles(str)
 def str_(value: Any = "", *rest: Any) -> Any:
     if rest or isinstance(value, str):
         return str(value, *rest)
-    return shown(value, "" if _is_staged(value) else "s")
+    return string_of(value)
 
 
 @handles(repr)

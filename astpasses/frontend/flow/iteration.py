@@ -22,10 +22,11 @@ from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import dim_of
+from ..staging.journal import BoxLocation, Location
 from ..staging.literals import known_value
 from ..staging.session import Session, log, session
 from ..staging.signals import NeedConcrete, Restart, TrialOver
-from ..values.staged_values import Number, StagedArray
+from ..values.staged_values import Number, Poison, StagedArray
 from .branches import branch, lazily, static_truth
 from .gathering import ListGrows, Rows, gathered, is_gathered, refuse_read
 from .loop_aliases import PeelFirst
@@ -157,10 +158,10 @@ def ranged_rows(here: Session, rows: Any) -> Ranged:
 
 
 def iterate_array(array: StagedArray) -> Iterator:
-    """Python's own iteration over an array: unrolled."""
+    """Python's own iteration over an array: unrolled. An element is read when its turn comes."""
     if array.ndim == 0:
         raise TypeError("iteration over a 0-d array")
-    return iter([array[k] for k in range(len(array))])
+    return (array[k] for k in range(len(array)))
 
 
 # --- for ---
@@ -222,6 +223,8 @@ def run_over(
             raise not_rolled(here, reason, "for", too_long=True)
     elements = iter(source) if source is not None else _python_iterable(here, iterable)
     _python_iterations(here, itertools.islice(elements, peeled, None), body, get, set_, names, stop, site)
+    if stop is not None and static_truth(stop()) is None:  # how far iterators are depends on the run
+        here.left.update({id(i): (i, span) for i in (iterable, elements) if hasattr(type(i), "__next__")})
 
 
 def over_growing(
@@ -311,6 +314,7 @@ def _python_iterations(
 ) -> bool:
     """Run the loop in Python; whether it was not stopped."""
     here.unrolling.append(2)
+    moved: list[Location] = []
     try:
         count = 0
         following = iter(elements)
@@ -321,14 +325,18 @@ def _python_iterations(
                 return False
             if known is None and count > LIMIT:
                 raise not_rolled(here, here.decisions.unrolled.get(site), "for", too_long=True)
-            effects = _effects(here)
+            effects, mark = _effects(here), here.journal.mark()
             try:
                 element = next(following)
             except StopIteration:
                 return True
-            if known is None and _effects(here) != effects:
+            written = here.journal.since(mark) if known is None else []
+            moved += written
+            stores = any(isinstance(location, BoxLocation) for location in written)
+            if known is None and (_effects(here) != effects or stores):
                 raise UnsupportedError(
-                    "a generator that prints or checks runs in a loop that is left on a staged test",
+                    "a generator that prints, checks or stores into arrays runs in a loop that is left on a "
+                    "staged test",
                     here.span(),
                     code="generator",
                     remedy="make a list of its items before the loop",
@@ -350,6 +358,10 @@ def _python_iterations(
                 raise Restart() from None
     finally:
         here.unrolling.pop()
+        for location in moved:
+            here.journal.note(location)
+            why = "how often an iterator wrote this is only known when the program runs"
+            location.write(Poison(why, here.span()))
 
 
 def _effects(here: Session) -> int:

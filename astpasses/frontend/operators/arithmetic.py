@@ -289,6 +289,9 @@ def _special_power(base: Any, exponent: Any) -> Any:
         return elementwise(sqrt, [base], [kind])
     if isinstance(exponent, float) and not (exponent.is_integer() and is_inexact(kind)):
         return None
+    if kind.kind == "b" and exponent == 2 and isinstance(base, StagedArray):  # a square, which bools make i8
+        kind = np.dtype(np.int8)
+        return elementwise(integer_pow, [session().array(session().atom(base, kind))], [kind], exponent=2)
     if kind.kind == "b" or abs(exponent) > 64 or (exponent < 0 and not is_inexact(kind)):
         return None
     return elementwise(integer_pow, [base], [kind], exponent=int(exponent))
@@ -407,7 +410,7 @@ def round_python(value: Staged, digits: int | None) -> Any:
     from ..calls.call import call_value
 
     if isinstance(value, Number) and value.python is int:
-        return value
+        return value if digits is None or digits >= 0 else _round_int(value, 10 ** -digits)
     out = call_value(np.round, (value, digits or 0), {})
     here = session()
     if digits is None and isinstance(value, Number):
@@ -415,6 +418,18 @@ def round_python(value: Staged, digits: int | None) -> Any:
 
         return here.wrap(to_integer(here, here.atom(out)), int)
     return here.wrap(here.atom(out), value.python) if isinstance(value, Number) else out
+
+
+def _round_int(value: Number, unit: int) -> Any:
+    """The nearest multiple of `unit`; halves to the even one."""
+    from ..flow.branches import choose
+
+    if unit >= 2**62:
+        return value * 0
+    below = value // unit
+    rest = value - below * unit
+    up = choose(rest * 2 == unit, lambda: below % 2 == 1, lambda: rest * 2 > unit)
+    return (below + choose(up, lambda: 1, lambda: 0)) * unit
 
 
 def clamp(here: Session, low: DimLike, dim: DimLike, high: DimLike) -> DimLike:

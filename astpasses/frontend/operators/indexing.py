@@ -29,6 +29,7 @@ from ..values.phi import write_through
 from ..values.staged_values import Number, StagedArray
 from ..values.views import Pick, Rectangle, Reshape, view
 from .arithmetic import broadcast_dims, dims_of, is_number, operand, spread
+from .python_numbers import held
 from .slices import resolve_slice
 
 
@@ -360,7 +361,7 @@ def _fit(here: Session, value: Any, shape: Sequence[DimLike], dtype: np.dtype) -
     """A value to be stored: converted, leading 1s dropped, broadcast."""
     if not isinstance(value, StagedArray) and not is_number(value):
         raise here.dtype_error(f"a {type(value).__name__} can't be stored into an array of {dtype}")
-    atom = here.atom(value, dtype)
+    atom = held(here, value, dtype)
     shape = tuple(shape)
     dims = atom.type.dims
     while len(dims) > len(shape) and dims[0] == 1:

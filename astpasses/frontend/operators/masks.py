@@ -27,6 +27,7 @@ from metaphrase.ops.structure import pad
 from ..staging.session import Session
 from ..values.staged_values import Box, Number, StagedArray
 from .arithmetic import equal_size, require_equal
+from .python_numbers import held
 
 _i64 = np.dtype("int64")
 
@@ -102,7 +103,7 @@ class _Whole:
     """A value for every element of an array, of which a mask picks."""
 
     def __init__(self, here: Session, value: Any, array: StagedArray):
-        self.atom = here.atom(value, array.dtype)
+        self.atom = held(here, value, array.dtype)
 
 
 def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any) -> None:
@@ -120,7 +121,7 @@ def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any)
     if isinstance(value, _Whole):
         write_view(array, here.emit(select, test, value.atom, array.read()))
         return
-    atom = here.atom(value, array.dtype)
+    atom = held(here, value, array.dtype)
     rest = dims[mask.ndim :]
     if atom.type.ndim > len(rest):
         ranks = ranks_of(here, mask)

@@ -172,16 +172,28 @@ def _overflow(here: Session, ok: Atom, symbol: str) -> None:
     here.region.builder.bind(check, (ok,), attributes, span=here.span())
 
 
-def to_integer(here: Session, atom: Atom) -> Atom:
+_WIDE = f"cannot convert float {{}} to an integer of 64 bits, all that Python ints have {OURS}"
+
+
+def to_integer(here: Session, atom: Atom, limit: str = _WIDE) -> Atom:
     """A float as an int, cut towards zero; NaN and what 64 bits do not hold raise."""
     if atom.type.dtype.kind != "f":
         return here.atom(atom, _i64)
     wide = here.atom(atom, _f64)
     _require(here, here.emit(eq, wide, wide), "ValueError", "cannot convert float NaN to integer")
     fits = here.emit(lt, here.emit(abs_, wide), literal(2.0**63))
-    limit = f"cannot convert float {{}} to an integer of 64 bits, all that Python ints have {OURS}"
     _require(here, fits, "OverflowError", limit, wide)
     return here.emit(convert, wide, dtype=_i64)
+
+
+def held(here: Session, value: Any, dtype: np.dtype) -> Atom:
+    """A value as an array or a scalar of `dtype` takes it: a float that its integers do not hold raises.
+    Unsigned ones take NumPy's floats modulo their range, as NumPy does."""
+    checked = isinstance(value, Number) and value.dtype.kind == "f" and dtype != np.uint64
+    if not checked or dtype.kind not in ("iu" if value.python is float else "i"):
+        return here.atom(value, dtype)
+    whole = to_integer(here, here.atom(value), "Python int too large to convert to C long")
+    return here.atom(here.wrap(whole, int), dtype)
 
 
 # --- powers ---

@@ -271,9 +271,10 @@ class _Simplify:
         if isinstance(node.value, gast.Constant):
             return [s for t in node.targets for s in self.unpack(t, copy_of(node.value), node)]
         kept, out, rest = None, [], node.targets
-        if isinstance(node.value, gast.Name):
+        rebound = {n for target in rest[isinstance(first, gast.Name):-1] for n in _bound(target)}
+        if isinstance(node.value, gast.Name) and node.value.id not in rebound:
             kept = node.value.id
-        elif isinstance(first, gast.Name):
+        elif isinstance(first, gast.Name) and first.id not in rebound:
             kept, rest = first.id, node.targets[1:]
             out = statements(f"{kept} = value", node, value=node.value)
         else:
@@ -282,13 +283,14 @@ class _Simplify:
         return out + [s for target in rest for s in self.unpack(target, name(kept, node), node)]
 
     def unpack(self, target: gast.expr, value: gast.expr, at: gast.AST) -> list:
-        """`target = value`, cut until every tuple target holds names only."""
+        """`target = value`, cut until every tuple target holds names only. Places are stored to from left to
+        right: a name that stands after `a[i]` is bound after that store, which may read it."""
         if not isinstance(target, (gast.Tuple, gast.List)) or _names_only(target):
             return [gast.copy_location(gast.Assign([target], value, None), at)]
         parts, after = [], []
         for element in target.elts:
             inner = element.value if isinstance(element, gast.Starred) else element
-            if isinstance(inner, gast.Name):
+            if isinstance(inner, gast.Name) and not after:
                 parts.append(element)
                 continue
             kept = self.names.fresh("part")
@@ -299,6 +301,14 @@ class _Simplify:
             after += self.unpack(inner, name(kept, inner), at)
         packed = gast.copy_location(gast.Tuple(parts, gast.Store()), target)
         return [gast.copy_location(gast.Assign([packed], value, None), at), *after]
+
+
+def _bound(target: gast.expr) -> list[str]:
+    """The names that a target binds."""
+    if isinstance(target, (gast.Tuple, gast.List)):
+        return [n for element in target.elts for n in _bound(element)]
+    inner = target.value if isinstance(target, gast.Starred) else target
+    return [inner.id] if isinstance(inner, gast.Name) else []
 
 
 def _names_only(target: gast.expr) -> bool:

@@ -15,8 +15,9 @@ import gast
 
 from .parsing import argument_names
 from .scopes import bound_names
-from .templates import constant, expression, locate, name
+from .templates import constant, copy_of, expression, locate, name
 
+QUANTIFIERS = ("any", "all")
 EAGER = ("sum", "max", "min", "list", "tuple", "sorted")
 COMPARISONS = {
     gast.Lt: "<",
@@ -51,6 +52,17 @@ def point(node: gast.AST, at: gast.AST) -> None:
         if "lineno" in child._attributes:
             child.lineno = child.end_lineno = at.lineno
             child.col_offset, child.end_col_offset = at.col_offset, at.col_offset + 1
+
+
+def _over_names(node: gast.expr) -> bool:
+    """Whether this is a generator expression over names that binds no others."""
+    if not isinstance(node, gast.GeneratorExp):
+        return False
+    targets = [g.target for g in node.generators]
+    flat = [e for t in targets for e in (t.elts if isinstance(t, gast.Tuple) else [t])]
+    others = (gast.NamedExpr, gast.Yield, gast.YieldFrom, gast.Await)
+    binds = any(isinstance(n, others) for n in gast.walk(node))
+    return not binds and all(isinstance(e, gast.Name) for e in flat)
 
 
 class Lowering(gast.NodeTransformer):
@@ -96,6 +108,9 @@ class Lowering(gast.NodeTransformer):
             (only,) = node.args
             if isinstance(only, gast.GeneratorExp):  # all of it is used: the same as a list
                 node.args = [gast.copy_location(gast.ListComp(only.elt, only.generators), only)]
+        if isinstance(node.func, gast.Name) and node.func.id in QUANTIFIERS and not node.keywords:
+            if len(node.args) == 1 and _over_names(node.args[0]):
+                return self.quantified(node, node.args[0].generators, node.args[0].elt)
         args = [self.visit(a) for a in node.args]
         keywords = [self.visit(k) for k in node.keywords]
         for keyword in keywords:
@@ -239,6 +254,25 @@ class Lowering(gast.NodeTransformer):
                 whole = self.call("and_", node, whole, *map(self.lazy, tests[1:]))
             test = self.of_item(first.target, whole)
         return self.call("listed", node, iterable, element, test)
+
+    def quantified(self, node: gast.Call, generators: list, test: gast.expr) -> gast.AST:
+        """`any(t for v in vs if c)`: no test is computed behind the one that decides."""
+        (first, *others) = generators
+        iterable = self.visit(first.iter)
+        self.hidden.append(set(bound_names(first.target)))
+        each = self.quantified(node, others, test) if others else self.visit(test)
+        if first.ifs:
+            conditions = [self.visit(c) for c in first.ifs]
+            whole = conditions[0]
+            if len(conditions) > 1:
+                whole = self.call("and_", node, whole, *map(self.lazy, conditions[1:]))
+            if node.func.id == "any":
+                each = self.call("and_", node, whole, self.lazy(each))
+            else:
+                each = self.call("or_", node, self.call("not_", node, whole), self.lazy(each))
+        self.hidden.pop()
+        function, kind = self.visit(copy_of(node.func)), constant(node.func.id, node)
+        return self.call("quantified", node, function, kind, iterable, self.of_item(first.target, each))
 
     def of_item(self, target: gast.expr, value: gast.expr) -> gast.expr:
         """A function of one item: its names are its parameters."""

@@ -104,6 +104,9 @@ class PlainStager:
     def listed(self, iterable: Any, element: Callable, test: Callable | None) -> list:
         return [element(item) for item in iterable if test is None or test(item)]
 
+    def quantified(self, function: Callable, name: str, iterable: Any, test: Callable) -> Any:
+        return function(test(item) for item in iterable)
+
     def truth(self, value: Any) -> bool:
         return bool(value)
 

@@ -13,8 +13,10 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.core.array_classes import plain_array
 from metaphrase.core.ir import Literal, Var
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
+from metaphrase.source import UnsupportedError
 
 from ..calls.text import Text
 from ..flow.gathering import all_known, expanded, gathered, is_gathered, item_of, refuse_read
@@ -24,6 +26,7 @@ from ..rewrite.plain import Undefined
 from ..values.sources import (
     AttributeSource,
     CellSource,
+    ElementsSource,
     GlobalSource,
     Guard,
     ItemSource,
@@ -88,6 +91,9 @@ def capture_array(here: Session, value: np.ndarray, source: Source) -> StagedArr
         dtype_name(value.dtype)
     except CoreTypeError as error:
         raise here.dtype_error(f"'{source}': {error}", remedy="convert it to numbers") from None
+    if type(value) is not np.ndarray:
+        plain_array(value, here.span(), str(source))
+        source = ElementsSource(source)
     name = str(source).split("[")[0].split(".")[-1]
     param = Var(name, Array(value.dtype, value.shape))
     made = StagedArray(Box(here, param, origin=source), writeable=value.flags.writeable)
@@ -185,6 +191,8 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
         found = _number_of_many(here, container, index)
         if found is not None:
             return found
+    if isinstance(container, (list, tuple)) and isinstance(index, np.integer):
+        index = int(index)
     if type(container) is list and isinstance(index, int) and index < 0:
         index += len(container) if index >= -len(container) else 0
     try:
@@ -225,6 +233,7 @@ def elements(here: Session, container: Any) -> Any:
         refuse_read(here, container)
         if is_gathered(container):
             return _items_of(here, container)
+    refuse_left(here, container)
     if here.in_region() and hasattr(type(container), "__next__") and not isinstance(container, Staged):
         if not here.is_fresh(container, len(here.regions) - 1):
             raise TrialOver(
@@ -236,6 +245,7 @@ def elements(here: Session, container: Any) -> Any:
         from ..operators.protocols import iterated
 
         container = iterated(container)
+        refuse_left(here, container)
     found = here.roots.get(id(container))
     if found is None or not isinstance(container, (list, tuple, dict, set)):
         return container
@@ -243,6 +253,19 @@ def elements(here: Session, container: Any) -> Any:
     if isinstance(container, (list, tuple)):
         return [load_item(here, container, k) for k in range(len(container))]
     return list(container)
+
+
+def refuse_left(here: Session, iterator: Any) -> None:
+    """An iterator over which a loop ran that was left on a staged test is of no use afterwards."""
+    if id(iterator) in here.left:
+        raise UnsupportedError(
+            "an iterator is used after a loop over it that is left on a staged test: where it stands is only "
+            "known when the program runs",
+            here.span(),
+            code="generator",
+            remedy="make a list of its items, and keep a position in it",
+            notes=(("the loop", here.left[id(iterator)][1]),),
+        )
 
 
 def _items_of(here: Session, value: list) -> Any:

@@ -7,6 +7,7 @@ on NumPy.
 
 from __future__ import annotations
 
+import builtins
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -139,6 +140,15 @@ class StagedStager(PlainStager):
         run_for(settled(iterable), body, tuple, _nothing, (), None)
         return made
 
+    def quantified(self, function: Callable, name: str, iterable: Any, test: Callable) -> Any:
+        """`any` or `all` of a generator expression, unless the name stands for something else."""
+        here = current_session()
+        if here is None or function is not getattr(builtins, name):
+            return self.call(function, self.fresh(test(item) for item in self.iterate(iterable)))
+        from ..flow.quantifiers import quantified
+
+        return quantified(here, name == "any", settled(iterable), test)
+
     def text(self, template: str, *values: Any) -> Any:
         if current_session() is None:
             return template.format(*values)
@@ -232,6 +242,8 @@ class StagedStager(PlainStager):
             index = operator.index(index)
         elif isinstance(index, Text):
             index = index.concrete()
+        elif isinstance(container, list) and isinstance(index, np.integer):
+            index = int(index)
         if is_gathered(container) and stored_in_rows(here, container, index, value):
             return
         if isinstance(container, (list, dict)):

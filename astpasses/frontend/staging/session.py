@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from metaphrase.core.array_classes import plain_array
 from metaphrase.core.build import Builder, literal
 from metaphrase.core.dims import DimLike, Sym, fresh_symbol, symbols
 from metaphrase.core.facts import Facts
@@ -113,6 +114,7 @@ class Session:
         self.argument_sizes: set[str] = set()
         self.assumed_contiguous: set[int] = set()
         self.given: dict[int, Any] = {}
+        self.left: dict[int, tuple] = {}  # iterators over which a loop ran that was left on a staged test
         self.replaced: list[tuple[Location, Any]] = []  # places that hold staged values until the end
 
     # --- the stack of sessions and regions ---
@@ -345,6 +347,7 @@ class Session:
         key = ("constant", id(value))
         if key in self.boxes:
             return self.boxes[key][0]
+        plain_array(value, self.span())
         try:
             dtype_name(value.dtype)
         except CoreTypeError as error:

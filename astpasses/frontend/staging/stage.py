@@ -223,7 +223,7 @@ class _Staging:
             if first != k:
                 self.same.append((k, first))
                 return self.boxes[first]
-            leaf = leaf.type
+            leaf = np.zeros((), leaf.type.dtype) if not leaf.type.dims else leaf.type
         found = _type_of_leaf(leaf)
         if found is None:
             return self.fix(k, leaf)

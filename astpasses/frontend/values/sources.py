@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.core.array_classes import is_plain
 from metaphrase.core.types import NAMES
 
 FIRST_ROOM = 64  # items of a list that there is room for at first
@@ -159,6 +160,23 @@ class NumberSource(Source):
 
     def key(self) -> Hashable:
         return ("number", self.place.key())
+
+    def __str__(self) -> str:
+        return str(self.place)
+
+
+@dataclass(frozen=True)
+class ElementsSource(Source):
+    """The elements of an array whose class is no plain `ndarray`: a memory map, say."""
+
+    place: Source
+
+    def read(self) -> Any:
+        value = self.place.read()
+        return np.asarray(value) if isinstance(value, np.ndarray) and is_plain(type(value)) else value
+
+    def key(self) -> Hashable:
+        return self.place.key()
 
     def __str__(self) -> str:
         return str(self.place)

@@ -1,0 +1,50 @@
+"""Classes of arrays: which mean what their elements mean, and which give operations another meaning.
+
+In: a subclass of `numpy.ndarray`. Out: whether it computes as its elements do. A memory map does, and what a
+user derives to carry a name or a unit along; `numpy.matrix`, whose `*` is a matrix product, does not.
+
+>>> import numpy as np
+>>> is_plain(np.memmap), is_plain(np.matrix)
+(True, False)
+"""
+from __future__ import annotations
+
+import functools
+
+import numpy as np
+
+from ..source import DTypeError, Span
+
+# What a subclass may define without another meaning of what is computed.
+_OF_NO_MEANING = frozenset(
+    "__new__ __init__ __array_finalize__ __array_wrap__ __array_priority__ __repr__ __str__ __format__ "
+    "__reduce__ __reduce_ex__ __setstate__ __copy__ __deepcopy__ __doc__ __module__ __dict__ __weakref__ "
+    "__slots__ __init_subclass__ __class_getitem__ __annotations__ __firstlineno__ "
+    "__static_attributes__".split())
+
+
+@functools.cache
+def is_plain(cls: type) -> bool:
+    """Whether arrays of this class compute as `numpy.ndarray` does."""
+    own = [c for c in cls.__mro__ if issubclass(c, np.ndarray) and c not in (np.ndarray, np.memmap)]
+    return all(name in _OF_NO_MEANING or not hasattr(np.ndarray, name) for c in own for name in vars(c))
+
+
+def plain_array(array: np.ndarray, span: Span | None, what: str = "") -> np.ndarray:
+    """The array of the elements; an error where the class means more. `what`: a name for the message."""
+    cls = type(array)
+    if cls is np.ndarray:
+        return array
+    named = f"{what!r}, " if what else ""
+    if isinstance(array, np.ma.MaskedArray):
+        raise DTypeError(f"{named}a masked array, can't be translated" if what else
+                         "a masked array can't be translated", span, code="dtype",
+                         remedy="pass its data and its mask as two arrays")
+    if not is_plain(cls):
+        raise DTypeError(f"{named}an array of class {cls.__name__}, can't be translated: the class gives "
+                         "operations a meaning of its own", span, code="dtype",
+                         remedy="pass np.asarray(...) of it")
+    return np.asarray(array)
+
+
+__all__ = ["is_plain", "plain_array"]
