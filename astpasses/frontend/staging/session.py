@@ -327,12 +327,10 @@ class Session:
             return value.atom if value.session is self else self.captured(value)
         if isinstance(value, (bool, int, float, complex)):
             if isinstance(value, complex) and dtype is not None and np.dtype(dtype).kind != "c":
-                raise self.dtype_error(
-                    f"a complex value where {dtype_name(np.dtype(dtype))} is needed", remedy="take its .real"
-                )
+                needed = dtype_name(np.dtype(dtype))
+                raise self.dtype_error(f"a complex value where {needed} is needed", remedy="take its .real")
             return literal(value, dtype)
-        if isinstance(value, np.generic):
-            dtype_name(value.dtype)
+        if isinstance(value, np.generic) and dtype_name(value.dtype):
             return literal(value)
         if isinstance(value, np.ndarray):
             return self.lift(value).read()
@@ -354,9 +352,8 @@ class Session:
             raise self.dtype_error(str(error)) from None
         atom: Atom | None = literal(value[()]) if value.ndim == 0 else None
         if atom is None:
-            (atom,) = self.regions[0].builder.bind(
-                constant, (), {"value": ConstantArray(value)}, span=self.span()
-            )
+            held = {"value": ConstantArray(value)}
+            (atom,) = self.regions[0].builder.bind(constant, (), held, span=self.span())
         box = Box(self, atom)
         box.known = value
         made = StagedArray(box)
