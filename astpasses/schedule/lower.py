@@ -53,6 +53,8 @@ class Lowering:
         self.facts = Facts()
         self.sites: list[Site] = []
         self.constants: dict[ConstantArray, Buf] = {}
+        self.entry: Block | None = None
+        self.arguments: set[str] = set()  # symbols that are integer arguments
 
     def site(
         self, kind: str, exception: str, message: str, span: Span | None, operands: Sequence[Value] = ()
@@ -237,7 +239,7 @@ def lower(function: Function, writes: Mapping[int, int] | None = None, bounds: b
     renamed: dict[str, DimLike] = {}
     for name in sizes:
         renamed[name] = Sym(shared.symbol(name.split("__")[0], 0, None))
-    block = Block(shared, made, renamed)
+    shared.entry = block = Block(shared, made, renamed)
     params = []
     for k, param in enumerate(function.params):
         buf = Buf(shared.names.fresh(param.name), param.type.dtype, block.dims(param.type.dims), "arg", k)
@@ -246,6 +248,7 @@ def lower(function: Function, writes: Mapping[int, int] | None = None, bounds: b
             block.values[param] = stored(Place(buf))
         elif param.type.dtype == i64:
             shared.facts.learn(buf.name, None, None)
+            shared.arguments.add(buf.name)
             block.values[param] = scalar(Index(Sym(buf.name)))
         else:
             block.values[param] = scalar(Load(buf))

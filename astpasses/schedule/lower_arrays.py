@@ -96,19 +96,22 @@ def point(block: Block, let: Let) -> None:
 
 
 def bind_size(block: Block, let: Let, size: str) -> None:
-    """A Let that names a size: from here on the symbol is the value just defined."""
-    value = block.values[let.out].scalar
+    """A Let that names a size: from here on the symbol is the value just defined, and not negative. A number
+    of unknown sign keeps its own symbol: a carry takes other values, and not all runs come into a branch."""
+    facts, value = block.shared.facts, block.values[let.out].scalar
     dim = scalars.as_dim(value)
-    if dim is None or not (isinstance(dim, int) or dim.is_sym or scalars.is_size(block.shared.facts, dim)):
+    known = isinstance(dim, int) or dim is not None and scalars.is_size(facts, dim)
+    unknown = not known and dim is not None and not isinstance(dim, int) and dim.is_sym
+    if unknown and block is block.shared.entry and dim.name in block.shared.arguments:  # type: ignore[union-attr]
+        _check_size(block, let, value, dim)  # type: ignore[arg-type]
+        facts.learn(dim.name, 0, None)  # type: ignore[union-attr]
+    elif not known:
         name = block.shared.symbol(size.split("__")[0], 0, None)
         block.emit(Bind(name, value))
         dim = Sym(name)
         _check_size(block, let, value, dim)
-    elif not isinstance(dim, int) and dim.is_sym and block.shared.facts.ranges.get(dim.name) == (None, None):
-        _check_size(block, let, value, dim)
-        block.shared.facts.learn(dim.name, 0, None)
-    block.sizes[size] = dim
-    block.values[let.out] = scalar(Index(dim))
+    block.sizes[size] = dim  # type: ignore[assignment]
+    block.values[let.out] = scalar(Index(dim))  # type: ignore[arg-type]
 
 
 def _check_size(block: Block, let: Let, value: E, dim: DimLike) -> None:

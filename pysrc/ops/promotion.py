@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.build import literal
+from ..core.build import current, literal
 from ..core.dims import Dim, DimLike, fresh_symbol
 from ..core.facts import Facts
 from ..core.foreign import Foreign
@@ -283,6 +283,9 @@ def dim_of(value: Any) -> DimLike:
         return known
     value = value.atom if isinstance(value, Weak) else value
     if isinstance(value, Var) and value.type.dtype.kind in "iu" and not value.type.dims:
+        builder = current()
+        if builder is not None and (made := builder.size_of(value)) is not None:
+            return made
         size = as_dim(to_dtype(value, i64),
                       size=fresh_symbol(value.name if value.name.isidentifier() else "size"))
         return size.type.value

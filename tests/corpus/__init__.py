@@ -68,6 +68,7 @@ THEMES = (
     "newer",
     "ported",
     "published",
+    "fields",
 )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.core.dims import product
+from metaphrase.core.dims import Sym, product
 from metaphrase.core.ir import Let, Literal, Var
 from metaphrase.ops.library import LIBRARY, UPDATES
 from metaphrase.ops.promotion import NeedsValue, Weak
@@ -140,7 +140,7 @@ def _run(here: Session, rule: Callable, args: tuple, keywords: dict, makes: bool
     named = {k: _operand(here, v) for k, v in keywords.items()}
     builder = here.region.builder
     before = len(builder.lets)
-    builder.facts = here.facts
+    builder.facts, builder.size_of = here.facts, here.size_of
     try:
         with here.stamped():
             made = rule(*operands, **named)
@@ -157,6 +157,7 @@ def _run(here: Session, rule: Callable, args: tuple, keywords: dict, makes: bool
     for let in builder.lets[before:]:  # sizes that the library bound, as `nonzero` does
         here.region.symbols |= let.own_symbols()
         if let.primitive.name == "as_dim":
+            here.region.dims.setdefault(let.args[0], Sym(let.attributes["size"]))
             _learn_count(here, let, builder.lets[before:])
     return _result(here, made, makes)
 

@@ -105,7 +105,7 @@ def _count_by(here: Session, start: Any, stop: Any, step: Number) -> DimLike:
 
 def _count(here: Session, start: Any, stop: Any, step: int) -> DimLike:
     """How many items a range has."""
-    a, b = dim_of(start), dim_of(stop)
+    a, b = _size_or_dim(here, start), _size_or_dim(here, stop)
     if a is not None and b is not None:
         distance = b - a if step > 0 else a - b
         known = distance if step in (1, -1) else floordiv(distance + abs(step) - 1, abs(step))
@@ -122,6 +122,15 @@ def _count(here: Session, start: Any, stop: Any, step: int) -> DimLike:
     if not nonnegative:
         gap = here.wrap(here.emit(max_, here.atom(gap, i64), literal(0)), int)
     return here.as_dim(gap, "the number of iterations", "count")
+
+
+def _size_or_dim(here: Session, value: Any) -> DimLike | None:
+    """The expression an integer equals: the size that was made of it, where there is one."""
+    dim = dim_of(value)
+    if not isinstance(value, Number) or dim is not None and here.is_bound(dim):
+        return dim
+    known = here.size_of(here.atom(value))
+    return dim if known is None else known
 
 
 def ranged(here: Session, iterable: Any) -> Ranged | None:

@@ -450,6 +450,10 @@ class Session:
         known: set[str] = set().union(*(r.symbols for r in self.regions))
         return symbols(dim) <= known
 
+    def size_of(self, atom: Atom) -> DimLike | None:
+        """The size that was made of a staged integer, so that it is one size wherever it is used."""
+        return next((r.dims[atom] for r in reversed(self.regions) if atom in r.dims), None)
+
     def as_dim(self, value: Any, what: str = "a size", base: str = "") -> DimLike:
         """A size given by user code as a dim; a staged one is bound to a new symbol."""
         if isinstance(value, (bool, np.bool_)):
@@ -465,9 +469,8 @@ class Session:
         atom = self.atom(value)
         if isinstance(atom, Literal):
             return int(atom.value)
-        for region in reversed(self.regions):
-            if atom in region.dims:
-                return region.dims[atom]
+        if (known := self.size_of(atom)) is not None:
+            return known
         base = base or (atom.name if isinstance(atom, Var) and atom.name.isidentifier() else "n")
         name = fresh_symbol(base)
         self.emit(as_dim, atom, size=name)
