@@ -15,6 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
+from ..astpasses.frontend.values.optional import may_be_none
 from ..core.ir import Function, Var
 from ..core.types import has_tangent, is_float
 from ..ops.arrays import zeros
@@ -191,6 +192,7 @@ def _loss_first(program: Program, has_aux: bool, what: str, span: Span | None, h
         slots, aux_slots = slots[:out.num_leaves], slots[out.num_leaves:]
     else:
         aux, aux_slots = None, []
+    refuse_optional(program, out, span)
     if not out.is_leaf():
         raise SourceError(
             f"{what} of {program.title}, which returns {_describe(out)}, not a scalar",
@@ -314,9 +316,21 @@ def _assembled(
 # -------------------------------------------------------------------------------------
 
 
+def refuse_optional(program: Program, out: PyTreeDef, span: Span | None = None) -> None:
+    """What is None on some paths has no derivative there, and no lane beside others."""
+    if may_be_none(out):
+        raise SourceError(
+            f"{program.title} returns None on some paths and a value on others, under a derivative or vmap",
+            _result_place(program, span),
+            code="join",
+            remedy="return a number on every path, and a flag beside it",
+        )
+
+
 def output_atoms(program: Program) -> Program:
     """Every leaf of the output as a result of its own, in order; leaves that are not numbers stay as they
     are."""
+    refuse_optional(program, program.out)
     function = program.function
     results: list[Any] = []
     slots: list[Any] = []

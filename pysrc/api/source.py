@@ -23,6 +23,7 @@ import numpy as np
 from ..astpasses.emit.numpy_source import Signature
 from ..astpasses.emit.numpy_source_spellings import array_text
 from ..astpasses.frontend.values.listed import Listed, list_text
+from ..astpasses.frontend.values.optional import Optional
 from ..core.ir import Function
 from ..pipeline import numpy_text
 from ..source import UnsupportedError
@@ -187,6 +188,8 @@ class _Module:
             return "None"
         if cls is Listed:
             return list_text(metadata, parts, lambda names: self.tree(metadata[0], iter(names)))
+        if cls is Optional:
+            return f"({parts[1]} if {parts[0]} else None)"
         if cls is tuple:
             return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
         if cls is list:

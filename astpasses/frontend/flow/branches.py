@@ -30,7 +30,7 @@ from ..rewrite.plain import Undefined
 from ..staging.captured import guard_structure
 from ..staging.closing import close, free_variables
 from ..staging.journal import BoxLocation, Location, StructureLocation
-from ..staging.knowledge import assuming, narrowed, relate_both
+from ..staging.knowledge import assuming, is_there, narrowed, relate_both
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised, TrialOver
 from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray, Truth
@@ -412,6 +412,26 @@ def lazily(symbol: str, first: Any, rest: Callable) -> Any:
     if held and isinstance(made, Number) and isinstance(held[0], Number):
         relate_both(here, symbol, made._atom, test, held[0]._atom)
     return made
+
+
+def truth_of_maybe(value: Maybe) -> Any:
+    """The truth of what is None on some paths."""
+    here = session()
+    there = is_there(here, value)
+    if not there and there is not None:
+        return None
+    inner = truth_of_maybe(value.value) if isinstance(value.value, Maybe) else value.value
+    if there or inner is None:
+        return inner
+    flag = truth = truth_atom(here, value.flag)
+    known = static_truth(inner)
+    if known is None:
+        second = truth_atom(here, inner)
+        truth = here.emit(core_and, flag, second)
+        relate_both(here, "and", truth, flag, second)
+    elif not known:
+        return False
+    return Truth(Number(here, truth, bool), "it is None on some paths", here.span())
 
 
 def _truth(here: Session, value: Any) -> Any:

@@ -316,10 +316,13 @@ class Merger:
         if found is not None:
             kind, children, metadata = found
             made = [self.filler(c) for c in children]
-            if any(m is None for m in made):
+            if any(m is None and c is not None for m, c in zip(made, children)):
                 return None
             self.filled.append(kind.unflatten(metadata, made))
             return self.filled[-1]
+        if isinstance(shape, Maybe):
+            inner = self.filler(shape.value)
+            return None if inner is None else Maybe(False, inner, shape.missing)
         if isinstance(shape, StagedArray):
             return _Filler(shape.type.dtype, shape.type.dims, self.here)
         if is_number(shape):

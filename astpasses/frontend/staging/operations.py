@@ -21,7 +21,7 @@ from metaphrase.source import UnsupportedError
 
 from ..calls.text import Text, formatted, message_parts, percent, shown
 from ..flow import attempts
-from ..flow.branches import branch, choose, lazily, raises_later, static_truth, truth_atom
+from ..flow.branches import branch, choose, lazily, raises_later, static_truth, truth_atom, truth_of_maybe
 from ..flow.gathering import is_gathered, make_plain
 from ..flow.stack_calls import stored_in_rows
 from ..flow.stacks import is_stack
@@ -47,6 +47,8 @@ def settled(value: Any) -> Any:
 
 def tested(value: Any) -> Any:
     """A value of which only the truth is asked."""
+    if isinstance(value, Maybe) and value.missing is None:
+        return truth_of_maybe(value)
     return value if isinstance(value, Truth) else settled(value)
 
 

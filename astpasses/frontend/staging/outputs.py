@@ -18,6 +18,7 @@ from ..calls.text import Text
 from ..flow.gathering import all_known, columns, expanded, is_gathered
 from ..flow.joins import parts
 from ..values.listed import listed
+from ..values.optional import optional
 from ..values.sources import ObjectSource, Source
 from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
 from .captured import guard_same, is_copy, known
@@ -67,7 +68,10 @@ class Collector:
                 "the function returns a deque", self.here.span(), code="gathered",
                 remedy="return list(queue), or an array",
             )
-        objects = [self.take_list_apart(leaf) or self.take_object_apart(leaf) for leaf in leaves]
+        objects = [
+            self.take_optional_apart(leaf) or self.take_list_apart(leaf) or self.take_object_apart(leaf)
+            for leaf in leaves
+        ]
         if all(part is None for part in objects):
             return leaves, tree
         inner = iter(part[1] if part else tree_util.tree_structure(0) for part in objects)
@@ -79,6 +83,13 @@ class Collector:
 
         found = [leaf for whole, part in zip(leaves, objects) for leaf in (part[0] if part else [whole])]
         return found, build(tree)
+
+    def take_optional_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
+        """What is None on some paths: whether it is there, and its leaves."""
+        if not isinstance(value, Maybe) or value.missing is not None:
+            return None
+        leaves, tree = self.take_apart(value.value)
+        return [value.flag, *leaves], optional(tree)
 
     def take_list_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
         """A list whose length only the run knows: an array for each leaf of its items."""
@@ -99,13 +110,6 @@ class Collector:
     def output(self, leaf: Any) -> Output:
         from .operations import settled
 
-        if isinstance(leaf, Maybe) and leaf.missing is None:
-            raise UnsupportedError(
-                "the function returns None on some paths and a value on others",
-                self.here.span(),
-                code="join",
-                remedy="return a value on every path",
-            )
         leaf = settled(leaf)
         if isinstance(leaf, np.ndarray):
             leaf = self.here.lift(leaf)

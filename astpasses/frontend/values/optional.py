@@ -1,0 +1,46 @@
+"""A result that is None on some paths: a flag and a value of the program, for the caller one or the other.
+
+In: the leaf of the flag, and the structure of the value. Out: None or the value; in a staging around, a value
+that is there on some paths.
+
+    the kind Optional, children (bool, structure of the value)   ->   the value, or None
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from metaphrase._tree_registry import Kind, number_keys
+from metaphrase.tree_util import PyTreeDef
+
+from .staged_values import Maybe, Number
+
+
+class Optional:
+    """Names the kind; there are no such objects: taking one apart is never asked."""
+
+
+def _one_of(metadata: Any, children: Any) -> Any:
+    flag, value = children
+    if isinstance(flag, Number):
+        return Maybe(flag, value, None)
+    told = isinstance(flag, (bool, np.bool_)) or isinstance(flag, np.ndarray) and flag.ndim == 0
+    return None if told and not flag else value
+
+
+OPTIONAL = Kind(Optional, lambda value: ((), None), _one_of, number_keys)
+
+
+def optional(tree: PyTreeDef) -> PyTreeDef:
+    """The structure of what may be None, where it isn't."""
+    return PyTreeDef(OPTIONAL, None, (PyTreeDef(None), tree))
+
+
+def may_be_none(tree: PyTreeDef) -> bool:
+    """Whether some part of a result is None on some paths."""
+    return tree.kind is OPTIONAL or any(map(may_be_none, tree.children()))
+
+
+__all__ = ["OPTIONAL", "Optional", "may_be_none", "optional"]
