@@ -175,7 +175,7 @@ def _passed_on(emitter: Emitter, let: Let, branch: Function, k: int) -> str | No
     if not isinstance(atom, Var) or block.live_after(atom) or let.args.count(atom) > 1:
         return None
     expr, wish, own = emitter.expr(atom), wanted_name(out, let), atom.name
-    if not expr.is_name or block.holder.get(expr.text) is not atom:
+    if not expr.is_name or block.holder.get(expr.text) is not atom or expr.text in emitter.size_reads:
         return None
     fits = wish == own or out.name == let.primitive.name or expr.text == wish
     return expr.text if fits else None

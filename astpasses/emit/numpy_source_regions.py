@@ -131,6 +131,7 @@ def _carry_variables(emitter: Emitter, loop: Loop) -> None:
             isinstance(atom, Var)
             and not block.live_after(atom)
             and not repeated
+            and expr.text not in emitter.size_reads
             and not any(expr.is_name and _reads(emitter, a, expr.text) for a in (*loop.consts, *loop.rows))
         )
         if owned and not (mine and dead and emitter.may_write(atom) and not _shared(emitter, atom, let)):

@@ -272,6 +272,7 @@ def run(program: Program, *arrays: Any, effect: Any = None) -> tuple:
     namespace: dict[str, Any] = dict(
         python_scalars.NAMESPACE, Failed=Failed, effect=effect or (lambda *a: None)
     )
+    namespace.update((b.name, b.data) for b in program.constants)  # nests that stand apart read them, too
     source = text(program)
     exec(compile(source, f"<loops of {program.name}>", "exec"), namespace)
     function = namespace[program.name if program.name.isidentifier() else "program"]

@@ -69,6 +69,7 @@ THEMES = (
     "ported",
     "published",
     "fields",
+    "textbook",
 )
 
 

@@ -74,6 +74,23 @@ def putmask(a, mask, values):
 # --- indices ---
 
 
+def spaced_places(start, stop, step, size):
+    """The indices that `start:stop:step` picks of `size`."""
+    if step == 0:
+        raise ValueError("slice step cannot be zero")
+    low, high = (0, size) if step > 0 else (-1, size - 1)
+    if start is None:
+        start = 0 if step > 0 else size - 1
+    else:
+        start = min(max(start + size if start < 0 else start, low), high)
+    if stop is None:
+        stop = size if step > 0 else -1
+    else:
+        stop = min(max(stop + size if stop < 0 else stop, low), high)
+    count = (stop - start + step - (1 if step > 0 else -1)) // step
+    return start + step * np.arange(max(count, 0))
+
+
 @stands_for(np.ix_)
 def ix_(*args):
     made = []

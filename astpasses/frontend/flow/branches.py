@@ -38,7 +38,7 @@ from .attempts import Fork, MustFork, catcher, events
 from .gathering import ListGrows, is_gathered, refuse_read
 from .gathering import length as gathered_length
 from .merging import Merger
-from .stacks import NeedStack, make_stacks, older_loop
+from .stacks import NeedStack, item_of_list, joined, make_stacks, older_loop
 
 
 def _answered(value: Any) -> Any:
@@ -139,7 +139,7 @@ def branch(
             _branch(here, test, then, otherwise, get, set_, names)
             return
         except NeedStack as need:
-            if here.unrolling or older_loop(here, need.list):
+            if _loop_around(here, need.list):
                 raise
             here.journal.undo(mark)
             set_(tuple(entry))
@@ -235,12 +235,13 @@ def _structure(here: Session, merger: Merger, location: Location, a: Any, b: Any
     if type(owner) is not list:
         raise TrialOver(*over)
     same = len(owner)
+    item = joined(here, item_of_list(here, a), item_of_list(here, b))
     if any(x is not y for side in (a, b) for x, y in zip(owner, side)) or min(len(a), len(b)) < same:
-        raise NeedStack(owner, None, *over)
+        raise NeedStack(owner, item, *over)
     if not any(owner is grown for grown in here.growing):
-        if here.unrolling or older_loop(here, owner):
+        if _loop_around(here, owner):
             raise ListGrows(owner, *over)
-        raise NeedStack(owner, None, *over)
+        raise NeedStack(owner, item, *over)
     makers: list[Callable] = []
     for k in range(same, max(len(a), len(b))):
         one, two = (side[k] if k < len(side) else Undefined("element") for side in (a, b))
@@ -248,6 +249,11 @@ def _structure(here: Session, merger: Merger, location: Location, a: Any, b: Any
         makers.append(merger.merge(one, two, "element"))
     kept = list(owner)
     return lambda outs: kept + [make(outs) for make in makers]
+
+
+def _loop_around(here: Session, owner: list) -> bool:
+    """Whether a loop around is to gather what is appended: one that is rolled, or may be."""
+    return any(site not in here.decisions.rolled for site in here.unrolled) or older_loop(here, owner)
 
 
 @contextmanager

@@ -323,6 +323,7 @@ def _python_iterations(
 ) -> bool:
     """Run the loop in Python; whether it was not stopped."""
     here.unrolling.append(2)
+    here.unrolled.append(site)
     moved: list[Location] = []
     try:
         count = 0
@@ -367,6 +368,7 @@ def _python_iterations(
                 raise Restart() from None
     finally:
         here.unrolling.pop()
+        here.unrolled.pop()
         for location in moved:
             here.journal.note(location)
             why = "how often an iterator wrote this is only known when the program runs"

@@ -36,7 +36,7 @@ from ..staging.journal import ItemLocation, StructureLocation
 from ..staging.session import Session
 from ..staging.signals import StagerSignal, TrialOver
 from ..values.capacities import used
-from ..values.staged_values import Box, Number, StagedArray
+from ..values.staged_values import Box, Maybe, Number, StagedArray
 from ..values.views import Pick, Rectangle, view
 from .gathering import Rows, all_known, expanded
 from .joins import joined_number
@@ -290,6 +290,7 @@ def item_of_list(here: Session, values: list) -> Item | None:
     """What the items of a list are; None if there are none."""
     item = None
     for value in values:
+        value = value.value if isinstance(value, Maybe) else value  # what a branch of the loop has appended
         if isinstance(value, Stack):
             item = joined(here, item, value.item)
         else:

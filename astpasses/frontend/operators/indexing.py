@@ -30,7 +30,7 @@ from ..values.staged_values import Number, StagedArray
 from ..values.views import Pick, Rectangle, Reshape, view
 from .arithmetic import broadcast_dims, dims_of, is_number, operand, spread
 from .python_numbers import held
-from .slices import resolve_slice
+from .slices import resolve_slice, spaced, unknown_step
 
 
 class OutOfBounds(SourceError, IndexError):
@@ -189,10 +189,13 @@ def _check_bounds(
 def basic(array: StagedArray, parsed: Parsed) -> StagedArray:
     """The view that integers, slices and new axes pick."""
     here = session()
-    dims, entries = array.type.dims, parsed.entries
+    out, entries = array, list(parsed.entries)
+    for k, entry in enumerate(entries):
+        if unknown_step(entry):
+            out, entries[k] = view(out, spaced(here, entry, k, array.type.dims[k])), slice(None)
+    dims = out.type.dims
     integers = [k for k, e in enumerate(entries) if not isinstance(e, slice)]
     cut = [k for k, e in enumerate(entries) if isinstance(e, slice) and e != slice(None)]
-    out = array
     if not cut and integers:
         out = view(
             out, Pick(tuple(position(here, entries[k], dims[k], k) for k in integers), tuple(integers))

@@ -11,13 +11,15 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.build import literal
-from metaphrase.core.dims import DimLike, dim_max, floordiv
+from metaphrase.core.dims import DimLike, Sym, dim_max, floordiv, fresh_symbol
 from metaphrase.core.ir import Atom
 from metaphrase.ops.arithmetic import add, max_, min_
 from metaphrase.ops.compare import lt, select
 
 from ..staging.session import Session
-from ..values.staged_values import Number, StagedArray
+from ..staging.signals import NeedConcrete
+from ..values.staged_values import Number, Staged, StagedArray
+from ..values.views import Spaced
 from .arithmetic import clamp, dim_of
 
 _LONGEST = 2**60  # no array has as many elements, and sums with a size stay within 64 bits
@@ -52,6 +54,33 @@ def resolve_slice(here: Session, index: slice, dim: DimLike) -> tuple[Atom, DimL
     if abs(step) != 1:
         length = floordiv(length + abs(step) - 1, abs(step))
     return here.dim_atom(high - 1) if backwards else _value(here, low, low_value), length, step
+
+
+def unknown_step(index: Any) -> bool:
+    """Whether only the run knows the step of a slice: not where it is a number that is given."""
+    if not isinstance(index, slice) or not isinstance(index.step, Staged):
+        return False
+    from ..staging.demand import need_concrete
+
+    try:
+        need_concrete(index.step, "the step of a slice", int)
+    except NeedConcrete as need:
+        return any(root[0] not in ("argument", "captured") for root in need.roots)
+    return False
+
+
+def spaced(here: Session, index: slice, axis: int, dim: DimLike) -> Spaced:
+    """The step to the view that a slice of unknown step picks."""
+    from ..calls.call import call_value
+    from ..calls.written import spaced_places
+
+    places = call_value(spaced_places, (index.start, index.stop, index.step, here.size(dim)), {})
+    (count,) = places.type.dims
+    if not isinstance(count, int) and count.is_sym:
+        here.facts.learn(count.name, 0, dim)
+    stride = fresh_symbol("step#")
+    here.facts.learn(stride, None, None)
+    return Spaced((places.read(),), axis, Sym(stride))
 
 
 def _bound(here: Session, bound: Any) -> Any:

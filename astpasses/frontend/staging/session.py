@@ -97,6 +97,7 @@ class Session:
         self.planned: Attempt | None = None
         self.done: dict[tuple | None, tuple[Var, ...]] = {}  # what a `try` around computed before it forked
         self.unrolling: list[int] = []
+        self.unrolled: list[tuple] = []  # the `for` loops among them
         self.entered_guards: set[Any] = set()
         self.unsourced: set[types.CodeType] = set()  # called as they are: no source was found
         self.tests: list[Any] = []

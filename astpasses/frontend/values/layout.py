@@ -14,7 +14,7 @@ from metaphrase.core.facts import Facts
 
 from ..staging.session import Session
 from .staged_values import StagedArray
-from .views import Broadcast, Diagonal, Part, Permute, Pick, Rectangle, Reshape
+from .views import Broadcast, Diagonal, Part, Permute, Pick, Rectangle, Reshape, Spaced
 
 Axes = list[tuple[DimLike, DimLike]]
 _LIMIT = 32
@@ -31,6 +31,9 @@ def _walk(here: Session, array: StagedArray) -> tuple[Axes, bool]:
     for step in array.chain:
         if isinstance(step, Rectangle):
             axes = [(d, s * k) for (_, s), d, k in zip(axes, step.shape, step.step)]
+        elif isinstance(step, Spaced):
+            count, stride = step.indices[0].type.dims[0], axes[step.axis][1] * step.stride
+            axes = [(count, stride) if k == step.axis else axis for k, axis in enumerate(axes)]
         elif isinstance(step, Pick):
             axes = [axis for k, axis in enumerate(axes) if k not in step.axes]
         elif isinstance(step, Permute):

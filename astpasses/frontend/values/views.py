@@ -64,6 +64,31 @@ class Pick:
 
 
 @dataclass(frozen=True)
+class Spaced:
+    """`x[a:b:s]` along one axis where only the run knows s: the indices it picks. `stride` stands for s."""
+
+    indices: tuple[Atom]
+    axis: int
+    stride: DimLike
+
+    def read(self, here: Session, base: Atom) -> Atom:
+        k = self.axis
+        out = here.emit(gather, base, *self.indices, axes=(k,))
+        axes = (*range(1, k + 1), 0, *range(k + 1, base.type.ndim))
+        return here.emit(permute, out, axes=axes) if k else out
+
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
+        k = self.axis
+        axes = (k, *range(k), *range(k + 1, base.type.ndim))
+        value = here.emit(permute, value, axes=axes) if k else value
+        return here.emit(scatter, base, value, *self.indices, axes=(k,), unique=True)
+
+    def type(self, base: Array) -> Array:
+        (count,), k = self.indices[0].type.dims, self.axis
+        return base.with_dims((*base.dims[:k], count, *base.dims[k + 1 :]))
+
+
+@dataclass(frozen=True)
 class Reshape:
     """The same elements in the same order under another shape."""
 
