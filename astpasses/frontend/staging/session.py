@@ -29,10 +29,11 @@ from metaphrase.ops.arrays import as_dim, constant, dim_value
 from metaphrase.ops.weak_integers import check_range, is_narrow
 from metaphrase.source import DTypeError, ShapeError, SourceError, Span, UnsupportedError
 
-from ..rewrite.convert import hints_of, is_converted
+from ..rewrite.convert import is_converted
 from ..values.sources import FIRST_ROOM, Room
 from ..values.staged_values import Box, Number, StagedArray
 from .journal import Journal, KeptLocation, Location
+from .positions import known_places, place_of
 from .signals import Refusal, TrialOver
 from .under_way import current_session, least_size, sessions
 
@@ -200,9 +201,9 @@ class Session:
         if frame is None:
             return without, None
         key = (id(frame.f_code), frame.f_lasti)  # converted code is kept: its identity is its own
-        found = _known_places.get(key)
+        found = known_places.get(key)
         if found is None:
-            found = _known_places[key] = _place(frame)
+            found = known_places[key] = place_of(frame)
         return found
 
     def span(self) -> Span | None:
@@ -480,24 +481,6 @@ class Session:
         if value.dim is not None:
             self.facts.learn(name, value.dim, value.dim)
         return Sym(name)
-
-
-_known_positions: dict[int, list] = {}
-_known_places: dict[tuple[int, int], tuple[Span, str | None]] = {}
-
-
-def _place(frame: types.FrameType) -> tuple[Span, str | None]:
-    """Where converted code stands, in the user's text."""
-    code = frame.f_code
-    positions = _known_positions.get(id(code))
-    if positions is None:
-        positions = _known_positions[id(code)] = list(code.co_positions())
-    line, end_line, column, end_column = positions[frame.f_lasti // 2]
-    hints, function = hints_of(code)
-    if line is None:
-        return Span(code.co_filename, frame.f_lineno, function=function), None
-    span = Span(code.co_filename, line, column or 0, end_line, end_column, function=function)
-    return span, hints.get((line, column, end_line, end_column))
 
 
 def refuse(error: SourceError) -> Refusal:
