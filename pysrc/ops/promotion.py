@@ -47,6 +47,12 @@ class Weak:
     def __init__(self, atom: Atom, python: type, dim: DimLike | None = None):
         self.atom, self.python, self.dim = atom, python, dim
 
+    def _asked(self, *others: Any) -> Any:
+        """Where a rule decides by the number itself."""
+        raise NeedsValue(self.atom, "the value of a number")
+
+    __index__ = __int__ = __float__ = __bool__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = _asked
+
 
 def is_weak(value: Any) -> bool:
     """True for Python's own numbers, which take the dtype of what they meet. A bool is strong."""
@@ -307,7 +313,7 @@ class NeedsValue(DTypeError):
     """A program can't be had without the value of `atom`, an integer; the front end may get it."""
 
     def __init__(self, atom: Atom, what: str):
-        super().__init__(f"{what} must be a known integer, got {atom!r}", code="axis")
+        super().__init__(f"{what} must be known, got {atom!r}", code="axis")
         self.atom, self.what = atom, what
 
 

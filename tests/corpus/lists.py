@@ -271,7 +271,37 @@ def caller_list_grows(values, x):
     values[0] = x * 2
 
 
+def layer_by_layer(layers, x, tolerance):
+    k = 0
+    while np.sum(x * x) > tolerance and k < len(layers):
+        x = np.tanh(layers[k]["w"] @ x + layers[k]["b"])
+        k += 1
+    return x, k
+
+
+def item_of_largest(x, offset):
+    candidates = [x, x * 2, x * 3.5]
+    return candidates[np.argmax(x) - offset]
+
+
+def pair_of_smallest(pairs, x):
+    w, (b, name) = pairs[np.argmin(x)]
+    return w * x + b, name, ((1, x), (4, x * 2))[np.argmin(x)]
+
+
+def steps_through(x, limit):
+    stages = [x, x * 2]
+    k = 0
+    while k < 2 and x[0] < limit:
+        y = stages[k]
+        stages[1] = y + 1
+        k += 1
+    return stages
+
+
 _X = np.array([1.0, 3.0, 2.0])
+_THREE = np.array([0.5, -1.25, 0.75])
+_SQUARE = np.arange(9.0).reshape(3, 3) - 4.0
 CASES = [
     (append_static, (2.0,)),
     (append_static_long, (2.0,)),
@@ -308,4 +338,11 @@ CASES = [
     (list_shared, (2.0,)),
     (list_compare, (2.0,)),
     (caller_list_grows, ([1.0], 2.0)),
+    *(
+        (layer_by_layer, ([{"w": _SQUARE * k, "b": _THREE / k} for k in (0.3, 1.7, 0.6)], _THREE, tolerance))
+        for tolerance in (0.01, 1.9, 99.0)
+    ),
+    *((item_of_largest, (_THREE, offset)) for offset in (0, 2, 5)),
+    (pair_of_smallest, ([(_THREE * k, (_THREE + k, "scale")) for k in (1, 2, 3)], _THREE)),
+    (steps_through, (_THREE, 9.0)),
 ]

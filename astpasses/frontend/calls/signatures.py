@@ -37,7 +37,7 @@ def _parameters(function: Callable) -> dict[str, inspect.Parameter] | None:
 
 
 def settled_arguments(function: Any, rule: Callable, args: tuple, keywords: dict) -> tuple[tuple, dict, Any]:
-    keywords = dict(keywords)
+    keywords = {k: v for k, v in keywords.items() if v is not np._NoValue}  # what NumPy's own defaults say
     theirs, ours = _parameters(function), _parameters(rule)
     if isinstance(function, np.ufunc) or theirs is None or ours is None:
         return args, keywords, keywords.pop("out", None)

@@ -481,10 +481,10 @@ def not_rolled(
     if not notes and over.span and over.span != here.span():
         notes = (("the reason stands here", over.span),)
     what = f"runs more than {LIMIT} times, and can't be rolled" if too_long else "loop can't be translated"
-    return UnsupportedError(
+    return over.handed_on(UnsupportedError(
         f"this `{kind}` {what}: {over.reason}",
         here.span(),
         code=over.code,
         remedy=over.remedy or "keep what the loop changes of one type",
         notes=notes,
-    )
+    ))

@@ -92,15 +92,18 @@ def _verdict(error: BaseException, here: Session) -> BaseException:
     if isinstance(error, TrialOver):
         return error
     if isinstance(error, NeedConcrete):
-        return TrialOver(
+        over = TrialOver(
             f"{error.why} is needed, and it changes from one iteration to the next",
             error.span,
             error.remedy or "use arrays, and index them by what changes",
         )
+        return error.handed_on(over)
     if isinstance(error, BranchRaised):
         return TrialOver("an iteration always raises", error.span)
     if isinstance(error, SourceError):
-        return TrialOver(error.message, error.span, error.remedy)
+        over = TrialOver(error.message, error.span, error.remedy)
+        over.otherwise = getattr(error, "otherwise", None)
+        return over
     if isinstance(error, (StagerSignal, KeyboardInterrupt, AssertionError)) or not isinstance(
         error, Exception
     ):

@@ -188,8 +188,10 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
 
         return call_value(written, (container, index), {})
     if isinstance(container, (list, tuple)) and isinstance(index, Number):
-        found = _number_of_many(here, container, index)
-        if found is not None:
+        from ..flow.one_of_many import one_of_many
+
+        done, found = one_of_many(here, container, index)
+        if done:
             return found
     if isinstance(container, (list, tuple)) and isinstance(index, np.integer):
         index = int(index)
@@ -209,22 +211,6 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
     if found is None or not isinstance(index, slice) and here.is_written(place.key()):
         return here.lift(value) if isinstance(value, np.ndarray) else value
     return lift(here, value, ItemSource(found[0], index))
-
-
-def _number_of_many(here: Session, container: Any, index: Number) -> Any:
-    """One of a list's numbers, which one is known when the program runs; None for other items."""
-    from ..calls.creation import array_from
-    from ..flow.joins import joined_number
-    from ..operators.arithmetic import is_number
-
-    if index.dtype.kind not in "iu" or isinstance(index._atom, Literal):
-        return None
-    items = list(elements(here, container))
-    if not items or not all(map(is_number, items)):
-        return None
-    dtype, python = joined_number(items)
-    made = array_from(items, dtype)[index]
-    return here.wrap(here.atom(made), python)
 
 
 def elements(here: Session, container: Any) -> Any:

@@ -61,7 +61,7 @@ class Decisions:
     pinned: dict[int, tuple[str, Span | None]] = field(default_factory=dict)
     unrolled: dict[tuple, TrialOver] = field(default_factory=dict)
     solutions: dict[tuple, Any] = field(default_factory=dict)
-    provenance: set[tuple] = field(default_factory=set)
+    stacked: set[tuple] = field(default_factory=set)  # where an item of a list is read out of all of them
     rolled: set[tuple] = field(default_factory=set)
     changing: set[Any] = field(default_factory=set)  # sources whose numbers the function itself changes
     constant: set[Any] = field(default_factory=set)  # sources whose numbers staging needs as they are

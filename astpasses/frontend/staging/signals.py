@@ -7,11 +7,20 @@ In: what was met. Out: who catches it: a trial (`TrialOver`), the staging loop (
 
 from __future__ import annotations
 
+from typing import Any
+
 from metaphrase.source import Span
 
 
 class StagerSignal(BaseException):
-    """Control flow of the stager itself."""
+    """Control flow of the stager itself. `otherwise`: a place that can do without the value that was asked
+    for, where it can't be had: it reads an item of a list. What comes of the signal is told."""
+
+    otherwise: tuple | None = None
+
+    def handed_on(self, error: Any) -> Any:
+        error.otherwise = self.otherwise
+        return error
 
 
 class NeedConcrete(StagerSignal):

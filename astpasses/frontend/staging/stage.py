@@ -59,7 +59,10 @@ def stage(
         except Restart:
             continue
         except Exception as error:
-            if not attempt.without_numbers(error):
+            place = getattr(error, "otherwise", None)  # reads an item of a list: out of all of them, then
+            if place is not None and place not in decisions.stacked:
+                decisions.stacked.add(place)
+            elif not attempt.without_numbers(error):
                 raise
     raise UnsupportedError(
         "staging does not settle: too many arguments are needed as Python values",
@@ -101,7 +104,8 @@ class _Staging:
                 raise UnsupportedError(need.why, need.span, remedy=need.remedy, code="trial") from need
             except TrialOver as over:
                 here.journal.undo(0)
-                raise UnsupportedError(over.reason, over.span, remedy=over.remedy, code="trial") from over
+                error = UnsupportedError(over.reason, over.span, remedy=over.remedy, code="trial")
+                raise over.handed_on(error) from over
             except Refusal as refusal:
                 here.journal.undo(0)
                 raise refusal.error from None
@@ -271,12 +275,13 @@ class _Staging:
         if need.refusal is not None and (hopeless or not arguments):
             return need.refusal
         if hopeless or not (arguments or captured or loops):
-            return UnsupportedError(
+            error = UnsupportedError(
                 f"the program needs {need.why} here, which is only known when it runs",
                 need.span,
                 remedy=need.remedy or "make the argument static, or compute with array operations",
                 code="concrete",
             )
+            return need.handed_on(error)
         for k in arguments:
             self.decisions.pinned[k] = (need.why, need.span)
             log.info(
