@@ -55,7 +55,8 @@ class Signature:
     that reads it: a parameter, `params['w']`, a name in `rows`. `output`: the text to return, from those of
     the results. `imports`, `rows`: further lines at the top of the module. `keep`: parameters that `output`
     or `stores` read as well. `stores`: lines before the return, from the texts of the results, that write
-    to what the caller gave.
+    to what the caller gave. `repeated`: a result stands in several places. Where `output`, `stores` and
+    `keep` name a parameter of the program they hold `of_parameter(index)`: its name is chosen here.
 
         Signature(("params", "x"), ("params['w']", "x"), lambda texts: f"{{'w': {texts[0]}}}")
     """
@@ -67,6 +68,21 @@ class Signature:
     rows: tuple[str, ...] = ()
     keep: tuple[str, ...] = ()
     stores: Callable[[Sequence[str]], Sequence[str]] | None = None
+    repeated: bool = False
+
+    @staticmethod
+    def of_parameter(index: int) -> str:
+        """Stands for the name of a parameter of the program."""
+        return f"\0{index}\0"
+
+    @staticmethod
+    def named(text: str, params: Sequence[str]) -> str:
+        """A text with the names in place."""
+        return re.sub("\0(\\d+)\0", lambda found: params[int(found[1])], text)
+
+    def needs_names(self, count: int) -> bool:
+        """Whether the results must have names: what stands in two places is one value, made at one time."""
+        return count > 1 or self.repeated
 
 
 def numpy_source(function: Function, *, name: str | None = None, signature: Signature | None = None) -> str:
@@ -79,7 +95,7 @@ def numpy_source(function: Function, *, name: str | None = None, signature: Sign
     with emitter.inside(function) as block:
         _bind_parameters(block, function, params, emitter, signature)
         emitter.run(block)
-        _return(emitter, function, signature)
+        _return(emitter, function, params, signature)
         prologue = _prologue(emitter, function, params)
     body = unpacked + prologue + emitter.lines
     header = f"def {title}({header}):"
@@ -116,7 +132,10 @@ def _header(
 def _bind_parameters(
     block: Block, function: Function, params: list[str], emitter: Emitter, signature: Signature | None
 ) -> None:
-    fixed = set() if signature is None else {*signature.keep, *(r.split(" = ")[0] for r in signature.rows)}
+    fixed = set()
+    if signature is not None:
+        fixed = {Signature.named(text, params) for text in signature.keep}
+        fixed |= {row.split(" = ")[0] for row in signature.rows}
     for param, text in zip(function.params, params):
         storages = (Storage(False),) if param.type.dims else ()
         python = not param.type.dims and param.type.dtype in (np.float64, np.int64, np.complex128)
@@ -130,15 +149,19 @@ def _bind_parameters(
             emitter.to_numpy.add(text)
 
 
-def _return(emitter: Emitter, function: Function, signature: Signature | None) -> None:
+def _return(
+    emitter: Emitter, function: Function, params: list[str], signature: Signature | None
+) -> None:
     """`return`, with results as NumPy values."""
     if signature is not None:
         for result in function.results:
-            if isinstance(result, Var) and not emitter.expr(result).is_name and len(function.results) > 1:
+            named = emitter.expr(result).is_name or not signature.needs_names(len(function.results))
+            if isinstance(result, Var) and not named:
                 emitter.assign(result, emitter.expr(result))
         if signature.stores is not None:
-            _store(emitter, function, signature)
-        emitter.line(f"return {signature.output([strong(emitter.expr(r)).text for r in function.results])}")
+            _store(emitter, function, params, signature)
+        output = signature.output([strong(emitter.expr(r)).text for r in function.results])
+        emitter.line(f"return {Signature.named(output, params)}")
         return
     while True:
         exprs = [strong(emitter.expr(r)) for r in function.results]
@@ -158,12 +181,12 @@ def _return(emitter: Emitter, function: Function, signature: Signature | None) -
     emitter.line(f"return {text}" if exprs else "return None")
 
 
-def _store(emitter: Emitter, function: Function, signature: Signature) -> None:
+def _store(emitter: Emitter, function: Function, params: list[str], signature: Signature) -> None:
     """The lines that write to arguments; results that would see these writes are copied first."""
     assert signature.stores is not None
     for result in dict.fromkeys(r for r in function.results if isinstance(r, Var)):
         expr = emitter.expr(result)
-        if len(function.results) == 1:
+        if not signature.needs_names(len(function.results)):
             break
         if any(not storage.owned for storage in expr.storages):
             expr = replace(expr, text=f"{expr.at(ATOM)}.copy()", level=ATOM, operations=1)
@@ -171,7 +194,7 @@ def _store(emitter: Emitter, function: Function, signature: Signature) -> None:
         if not expr.is_name:
             emitter.assign(result, expr, emitter.names.fresh(result.name))
     for line in signature.stores([strong(emitter.expr(r)).text for r in function.results]):
-        emitter.line(line)
+        emitter.line(Signature.named(line, params))
 
 
 def _prologue(emitter: Emitter, function: Function, params: list[str]) -> list[str]:

@@ -22,6 +22,7 @@ import numpy as np
 
 from ..astpasses.emit.numpy_source import Signature
 from ..astpasses.emit.numpy_source_spellings import array_text
+from ..astpasses.frontend.values.chosen import Chosen, Viewed, chosen_text, viewed_text
 from ..astpasses.frontend.values.listed import Listed, list_text
 from ..astpasses.frontend.values.optional import Optional
 from ..core.ir import Function
@@ -88,12 +89,13 @@ def python_source(function: Function, name: str, arguments: Sequence[Argument], 
 
     unknown = [f"result_{k}" for k in range(len(function.results))]
     output(unknown), lines(unknown)                                # to learn what the module has to define
-    read = [s for s in (*slots, *(s for store in stores for s in store.slots))
-            if not isinstance(s, (Slot, Fixed))]
+    placed = [*slots, *(s for store in stores for s in store.slots)]
+    read = [s for s in placed if not isinstance(s, (Slot, Fixed))]
+    results = [s.index for s in placed if isinstance(s, Slot)]
     returned = [*(str(s[0]) for s in read), *(store.root for store in stores)]
     signature = Signature(parameters=_header(arguments), inputs=tuple(given), output=output,
                           imports=tuple(module.imports), rows=tuple(module.rows), keep=tuple(returned),
-                          stores=lines if stores else None)
+                          stores=lines if stores else None, repeated=len(set(results)) < len(results))
     return numpy_text(function, name, signature)
 
 
@@ -186,6 +188,10 @@ class _Module:
         parts = [self.tree(child, leaves) for child in structure.children()]
         if cls is type(None):
             return "None"
+        if cls is Chosen:
+            return chosen_text(parts)
+        if cls is Viewed:
+            return viewed_text(metadata, parts)
         if cls is Listed:
             return list_text(metadata, parts, lambda names: self.tree(metadata[0], iter(names)))
         if cls is Optional:

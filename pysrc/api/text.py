@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..astpasses.emit.numpy_source import Signature
 from ..astpasses.emit.numpy_source_spellings import array_text
 from ..astpasses.frontend.rewrite.convert import control_stage
 from ..astpasses.frontend.rewrite.normal import normal
@@ -111,7 +112,7 @@ def numpy_module(fun: Any, program: Program) -> str:
             return slot
         if isinstance(slot, Same):
             return paths[slot.leaf]
-        return (_Name(program.function.params[slot.index].name),)
+        return (_Name(Signature.of_parameter(slot.index)),)
 
     slots = [slot_of(slot) for slot in program.slots]
     parameters = [a.name for a in arguments]
@@ -124,7 +125,7 @@ def _store(write: Any, program: Program, paths: list[tuple], names: list[str]) -
     """A write of the program as a line of the module."""
     if write.kind in ("argument", "capture"):
         path = paths[write.target] if write.kind == "argument" \
-            else (program.function.params[write.target].name,)
+            else (_Name(Signature.of_parameter(write.target)),)
         return Store(f"{path_text(path)}[...] = {{}}", path[0], tree_structure(0), (Slot(write.index),))
     if isinstance(write.target, Source):
         root, text = _place_of(write.target, program, paths)
@@ -135,7 +136,7 @@ def _store(write: Any, program: Program, paths: list[tuple], names: list[str]) -
     text = text.replace("{", "{{").replace("}", "}}")
     slots = tuple(
         Slot(o.index) if o.kind == "result" else Fixed(o.value) if o.kind == "static"
-        else paths[o.index] if o.kind == "argument" else (_Name(program.function.params[o.index].name),)
+        else paths[o.index] if o.kind == "argument" else (_Name(Signature.of_parameter(o.index)),)
         for o in write.outputs
     )
     if write.kind == "attribute":

@@ -303,7 +303,7 @@ class Statements(Arrays):
             f"range(5, {limit} % 3, -2)",
             "reversed(range(4))",
             "range(0)",
-            f"range(min({limit}, 4))",
+            f"range(min(int({limit}), 4))",
             f"range(0, 6, {limit} % 2 + 1)",
         ]
         spans += [f"range({d})" for d in sizes] + [f"range(1, {d})" for d in sizes]

@@ -16,15 +16,15 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.build import literal
-from metaphrase.core.dims import dim_max, dim_min
+from metaphrase.core.dims import dim_min
 from metaphrase.ops.compare import ge, gt
 from metaphrase.ops.effects import check
 
-from ..flow.branches import choose, static_truth
+from ..flow.branches import static_truth
 from ..flow.gathering import is_gathered, snapshot
 from ..flow.gathering import length as gathered_length
 from ..flow.iteration import Ranged, staged_range
-from ..operators.arithmetic import SPELLED, WEAK, dim_of, elementwise
+from ..operators.arithmetic import SPELLED, WEAK, elementwise
 from ..operators.protocols import call_written, steps, written
 from ..operators.python_numbers import to_integer
 from ..staging.captured import guard_presence, guard_structure
@@ -370,61 +370,24 @@ def sorted_(iterable: Any, *, key: Any = None, reverse: bool = False) -> Any:
     return here.born(ordered(here, list(elements(here, iterable)), key, reverse))
 
 
-@handles(all)
-def all_(iterable: Any) -> Any:
-    if isinstance(iterable, StagedArray):
-        return bool_(iterable.all())
-    out: Any = True
-    from ..flow.branches import lazily
+def _lazily_all(word: str, reduced: Any) -> Callable:
+    """`all` and `any`: elements are looked at until one decides."""
 
-    for item in elements(session(), iterable):
-        out = lazily("and", out, lambda item=item: bool_(item))
-    return out
+    def handler(iterable: Any) -> Any:
+        if isinstance(iterable, StagedArray) and iterable.ndim == 1:
+            return bool_(call_value(reduced, (iterable,), {}))
+        out: Any = word == "and"
+        from ..flow.branches import lazily
 
-
-@handles(any)
-def any_(iterable: Any) -> Any:
-    if isinstance(iterable, StagedArray):
-        return bool_(iterable.any())
-    out: Any = False
-    from ..flow.branches import lazily
-
-    for item in elements(session(), iterable):
-        out = lazily("or", out, lambda item=item: bool_(item))
-    return out
-
-
-def _extreme(python: Callable, larger: bool) -> Callable:
-    def handler(*args: Any, key: Any = None, **keywords: Any) -> Any:
-        here = session()
-        if len(args) == 1 and isinstance(args[0], StagedArray) and key is None:
-            return args[0].max() if larger else args[0].min()
-        items = list(elements(here, args[0])) if len(args) == 1 else list(args)
-        if key is None and not has_staged(items):
-            return python(items, **keywords)
-        if not items:
-            return python(items, **keywords)
-        best = items[0]
-        for item in items[1:]:
-            best = _pick(best, item, key, larger)
-        return best
+        for item in elements(session(), iterable):
+            out = lazily(word, out, lambda item=item: bool_(item))
+        return out
 
     return handler
 
 
-def _pick(best: Any, item: Any, key: Any, larger: bool) -> Any:
-    a, b = (best, item) if key is None else (call_value(key, (best,), {}), call_value(key, (item,), {}))
-    x, y = dim_of(best), dim_of(item)
-    here = session()
-    if key is None and x is not None and y is not None and here.is_bound(x) and here.is_bound(y):
-        return here.size((dim_max if larger else dim_min)(x, y))
-    return choose(b > a if larger else b < a, lambda: item, lambda: best)
-
-
-maximum = _extreme(builtins.max, True)
-minimum = _extreme(builtins.min, False)
-handles(builtins.max)(maximum)
-handles(builtins.min)(minimum)
+handles(all)(_lazily_all("and", np.all))
+handles(any)(_lazily_all("or", np.any))
 
 
 # --- types and attributes ---

@@ -7,6 +7,7 @@ from . import (  # noqa: F401
     creation,
     dataclass_calls,
     deques,
+    extremes,
     methods,
     numpy_calls,
     numpy_shapes,

@@ -25,12 +25,14 @@ from metaphrase.core.dims import Sym, fresh_symbol
 from metaphrase.core.ir import Atom, Literal, Var
 from metaphrase.core.types import Array
 from metaphrase.ops.arrays import undefined as core_undefined
+from metaphrase.ops.compare import and_
 
 from ..operators.arithmetic import is_number, weak_type
 from ..rewrite.plain import Undefined
 from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.objects import is_mutable
+from ..values.phi import Phi
 from ..values.staged_values import Box, Maybe, Number, Poison, StagedArray
 from .carried_sizes import Sizes
 from .joins import describe, joined_number, number_of, parts, same_static
@@ -53,6 +55,7 @@ class Spec:
     sizes: tuple = ()  # of an array whose size changes: a number for each dim, None where it stays
     entry: tuple = ()  # and its dims before the loop
     changes: tuple = ()  # what it was and became when that was first seen
+    kept: bool = False  # of an array: a flag says whether it is still the one that it was before the loop
 
 
 @dataclass
@@ -91,6 +94,7 @@ class Pass:
         self.sizes = Sizes(self)
         self.arrays: dict[Path, ArraySlot] = {}
         self.finals: dict[int, StagedArray] = {}
+        self.stayed: dict[int, Any] = {}  # for arrays with such a flag: what it is after the loop
 
     # --- entering ---
 
@@ -170,6 +174,8 @@ class Pass:
             made = self.sizes.enter(path, spec, initial)
         else:
             made = StagedArray(Box(self.here, self.carry(path, Array(spec.dtype, spec.dims), initial)))
+        if spec.kept:
+            self.carry((*path, "kept"), Array(np.dtype(bool)), lambda: literal(True))
         self.arrays[path] = ArraySlot(path, entry, made)
         return made
 
@@ -333,6 +339,20 @@ class Pass:
             spec.dtype, self.changed = dtype, True
             return
         self.by_path[path].final = self.here.atom(out, spec.dtype)
+        self.leave_kept(path, spec, out)
+
+    def leave_kept(self, path: Path, spec: Spec, out: StagedArray) -> None:
+        """Whether an array that others can see is still what it was before the loop: a branch may say."""
+        inside, entry, phi = self.arrays[path].inside.box, self.arrays[path].entry, out.box.phi
+        choices = phi.choices if isinstance(phi, Phi) and not out.chain else ()
+        flag = next((flag for flag, box, _, chain in choices if box is inside and not chain), None)
+        if flag is not None and not spec.kept and isinstance(entry, StagedArray):
+            spec.kept = self.changed = entry.box.origin is not None or entry.box.phi is not None
+        carry = self.by_path.get((*path, "kept"))
+        if carry is not None:
+            same = out.box is inside and not out.chain
+            now: Any = carry.param if same else literal(False)
+            carry.final = now if flag is None else self.here.emit(and_, carry.param, flag)
 
     def makers(self, path: Path, out: Any, entry: Any = None) -> tuple:
         """Notes with the lines that made a variable before the loop, and in it."""
@@ -400,6 +420,9 @@ class Pass:
             atom = inside.box.atom
             if inside.chain or atom not in results:
                 return inside
+            slot = next((s for s in self.arrays.values() if s.inside is inside), None)
+            if slot is not None and (flag := self.by_path.get((*slot.path, "kept"))) is not None:
+                self.stayed[id(inside)] = results[flag.param]
             self.finals[id(inside)] = StagedArray(Box(here, results[atom]))
             return self.finals[id(inside)]
         if isinstance(inside, Maybe):

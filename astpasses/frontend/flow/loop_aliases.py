@@ -12,13 +12,15 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from metaphrase.core.build import literal
-from metaphrase.core.ir import Atom
+from metaphrase.core.ir import Atom, Var
+from metaphrase.ops.arithmetic import sub
 from metaphrase.ops.compare import eq, ne
 
 from ..staging.session import Region, Session
 from ..staging.signals import TrialOver
 from ..values.phi import Phi, UnknownAlias, bind, candidates_of, family
 from ..values.staged_values import Box, StagedArray
+from ..values.views import Pick
 from .loop_swaps import round_of
 
 if TYPE_CHECKING:
@@ -141,16 +143,28 @@ def link_results(
     for k in places:
         box, out = final[k].box, slots[k].outside.box
         known: list[tuple[Any, Box, Any]] = []
+        stayed = staged.work.stayed.get(id(slots[k].inside), never)
+        told = k if id(slots[k].inside) in staged.work.stayed else None
         unknown: list[Box] = [b for b in candidates_of(out) if b.region in here.regions]
-        unknown += [seen[j] for b in candidates_of(out) if (j := inside.get(id(b))) in seen]
+        unknown += [seen[j] for b in candidates_of(out) if (j := inside.get(id(b))) in seen and j != told]
         if out.region in here.regions:
             flag = True if never is False else _ran(here, loop, trips)
             known += [(flag, out, out.atom)] if not slots[k].outside.chain else []
             unknown += [out] if slots[k].outside.chain else []
+        elif (source := _source_of_row(loop, staged, out)) is not None:
+            array, whole = source
+            if sure and whole and not slots[k].outside.chain:
+                steps = (*array.chain, _last_row(here, staged.ran))
+                known += [(True, array.box, array.box.atom, steps)]
+            else:
+                unknown += [array.box]
+        elif id(out) in inside and (before := _takes_over(here, loop, staged, inside, k)) is not None:
+            steps = [(_ran_times(here, staged.ran, m), j) for m, j in enumerate(before, 1) if j in seen]
+            known += [(flag, seen[j], seen[j].atom) for flag, j in steps if flag is not False]
         elif id(out) in inside:
-            unknown += _passed_on(here, slots, inside, seen, k)
-        if k in seen and seen[k] not in unknown and never is not False:
-            known.append((never, seen[k], seen[k].atom))
+            unknown += _passed_on(here, loop, staged, inside, seen, k)
+        if k in seen and seen[k] not in unknown and stayed is not False:
+            known.append((stayed, seen[k], seen[k].atom))
         mine = {id(b) for b in family(out) if b.region not in here.regions}
         twins = [
             j
@@ -158,24 +172,72 @@ def link_results(
             if j != k and any(id(b) in mine for b in family(slots[j].outside.box))
         ]
         unknown += [final[j].box for j in twins]
-        unknown += [b for _, b, _ in known if b.atom.type.dims != box.atom.type.dims]
-        known = [choice for choice in known if choice[1].atom.type.dims == box.atom.type.dims]
+        unknown += [c[1] for c in known if not _fits(c, box)]
+        known = [choice for choice in known if _fits(choice, box)]
         unknown = [b for b in unknown if b is not box]
         if unknown:
-            bind(box, UnknownAlias(unknown + [b for _, b, _ in known], str(slots[k].path[0]), loop.span))
+            bind(box, UnknownAlias(unknown + [c[1] for c in known], str(slots[k].path[0]), loop.span))
         elif known:
             bind(box, Phi(known))
 
 
+def _fits(choice: tuple, box: Box) -> bool:
+    type_ = choice[1].atom.type.plain
+    for step in choice[3] if len(choice) > 3 else ():
+        type_ = step.type(type_)
+    return type_ == box.atom.type.plain
+
+
+def _source_of_row(loop: Loop, staged: StagedBody, out: Box) -> tuple[StagedArray, bool] | None:
+    """The array of which the body's array is, or may be, a row; and whether it is."""
+    for source, row in zip(loop.rows, staged.row_values):
+        if isinstance(row, StagedArray) and any(box is row.box for box in family(out)):
+            return source, out is row.box
+    return None
+
+
+def _last_row(here: Session, ran: Any) -> Pick:
+    """The step to the row of the last iteration."""
+    last = here.emit(sub, ran, literal(1)) if isinstance(ran, Var) else here.dim_atom(ran - 1)
+    return Pick((last,), (0,))
+
+
+def _takes_over(
+    here: Session, loop: Loop, staged: StagedBody, inside: dict[int, int], k: int
+) -> list[int] | None:
+    """The names whose arrays a name takes over, one iteration after the other, up to one that is made anew in
+    each: `a, b = f(a, b), a` gives that of `a` for `b`. None where it is not as simple."""
+    found: list[int] = []
+    slots = _slots(staged.work)
+    while (nearer := inside.get(id(slots[k].outside.box))) is not None:
+        if slots[k].outside.chain or nearer == k or nearer in found:
+            return None
+        found.append(nearer)
+        k = nearer
+    out = slots[k].outside.box
+    simple = out.region not in here.regions and out.phi is None
+    return found if simple and _source_of_row(loop, staged, out) is None else None
+
+
+def _ran_times(here: Session, ran: Any, times: int) -> Any:
+    """Whether there were so many iterations: a Python bool, or an atom."""
+    if isinstance(ran, int):
+        return ran == times
+    return here.emit(eq, ran if isinstance(ran, Var) else here.dim_atom(ran), literal(times))
+
+
 def _passed_on(
-    here: Session, slots: list[ArraySlot], inside: dict, seen: dict[int, Box], k: int
+    here: Session, loop: Loop, staged: StagedBody, inside: dict, seen: dict[int, Box], k: int
 ) -> list[Box]:
     """What a name may be that takes over another name's array: all that the names before it may have been."""
     found: list[Box] = []
     names: list[int] = []
+    slots = _slots(staged.work)
     while k not in names:
         names.append(k)
         out = slots[k].outside.box
+        source = _source_of_row(loop, staged, out)
+        found += [source[0].box] if source is not None else []
         found += [seen[k]] if k in seen else []
         found += [b for b in (out, *candidates_of(out)) if b.region in here.regions]
         k = inside.get(id(out), k)

@@ -21,7 +21,7 @@ from metaphrase.source import SourceError, Span
 
 from ..staging.closing import close, free_variables
 from ..staging.faults import is_users
-from ..staging.journal import BoxLocation, ItemLocation, Location, StructureLocation
+from ..staging.journal import AttributeLocation, BoxLocation, ItemLocation, Location, StructureLocation
 from ..staging.knowledge import assuming
 from ..staging.session import Region, Session
 from ..staging.signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
@@ -69,6 +69,7 @@ class StagedBody:
     dirty: set[int]
     gathered: list[tuple[list, list[Slot]]]
     kept: tuple[list[Box], list[StagedArray]]  # of which lists hold copies: older arrays, carried ones
+    row_values: list  # what stands for the rows in the body, as `rows` do in the program
     swaps: dict[int, int] = field(default_factory=dict)  # names that pass arrays round, see loop_swaps.py
     ran: Any = None  # how many iterations there were
 
@@ -178,11 +179,13 @@ def _pass(
             owner = heap[path[1]].owner if path[1] < len(heap) else None
             if id(owner) in here.list_names and len(path) == 3:
                 return here.list_names[id(owner)][0] + ("_start", "_end", "")[min(path[2], 2)]
+            if path[1] < len(heap) and isinstance(heap[path[1]], AttributeLocation):
+                return "_".join([heap[path[1]].name, *(p for p in path[2:] if p == "kept")])
             return getattr(getattr(owner, "atom", None), "name", "item")
         return (
             path[0]
             if all(isinstance(p, int) for p in path[1:]) or path[-1] == "value"
-            else f"{path[0]}_bound"
+            else f"{path[0]}_{path[-1]}"
         )
 
     body, test = Region("body", mark), Region("test", mark)
@@ -271,7 +274,7 @@ def _pass(
     if endless and not work.changed:
         raise TrialOver("the test does not depend on a staged value", loop.span)
     return StagedBody(
-        work, body, test, inside, outside, triples, index, rows, condition, dirty, gathered, kept
+        work, body, test, inside, outside, triples, index, rows, condition, dirty, gathered, kept, values
     )
 
 

@@ -7,10 +7,12 @@ tasks that make the operands of the `cond`, to be run in each side's region.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom, Var
 from metaphrase.core.types import i64
@@ -23,7 +25,7 @@ from ..staging.session import Region, Session
 from ..staging.signals import TrialOver
 from ..values.capacities import capacity, cut, put, same_rank, used
 from ..values.objects import is_mutable
-from ..values.phi import Phi, UnknownAlias, bind, candidates_of, family
+from ..values.phi import Phi, UnknownAlias, bind, candidates_of, depth_of, family
 from ..values.staged_values import Box, Maybe, Number, Poison, StagedArray, Truth
 from ..values.views import Rectangle
 from .carries import _equal
@@ -31,6 +33,7 @@ from .joins import describe, joined_number, parts, same_static
 from .stacks import Stack, is_stack, item_of_list, joined, several_lengths, stack_like
 
 Maker = Callable[[tuple], Any]
+_DEEPEST = 16  # each store passes through all the choices that lie one behind the other
 
 
 class Merger:
@@ -49,7 +52,8 @@ class Merger:
     def add(self, first: Callable[[], Atom], second: Callable[[], Atom], name: str) -> int:
         self.tasks[0].append(first)
         self.tasks[1].append(second)
-        self.names.append(name if name.isidentifier() else "value")
+        attribute = name.split("'")[1] if name.startswith("attribute '") else "value"
+        self.names.append(name if name.isidentifier() else attribute)
         return len(self.tasks[0]) - 1
 
     def content(self, first: Atom, second: Atom) -> Maker:
@@ -191,12 +195,14 @@ class Merger:
             return self.sized(a, b, name)
         dtype = np.result_type(a.dtype, b.dtype)
         k = self.add(lambda: here.atom(a, dtype), lambda: here.atom(b, dtype), name)
+        links = [self.link(array, side, dtype, name) for side, array in enumerate((a, b))]
+        total = all(array.box.region in here.regions for array in (a, b))
         held: list[StagedArray] = []
 
         def make(outs: tuple) -> StagedArray:
             if not held:
                 held.append(StagedArray(Box(here, outs[k]), writeable=a.writeable and b.writeable))
-                bind(held[0].box, self.phi(a, b, name))
+                bind(held[0].box, self.phi([link(outs) for link in links], total, name))
                 self.made.append((a.box, b.box, held[0], name))
             return held[0]
 
@@ -257,32 +263,68 @@ class Merger:
                         boxes = [other, *candidates_of(this)]
                         bind(this, UnknownAlias(boxes, name, self.here.span()))
 
-    def phi(self, a: StagedArray, b: StagedArray, name: str) -> Any:
-        """Older arrays that the joined one may be."""
-        here, choices, unknown = self.here, [], []
-        for array, flagged in ((a, True), (b, False)):
-            older = [box for box in candidates_of(array.box) if box.region in here.regions]
-            if array.box.region not in here.regions:
-                unknown += older
-            elif older or not self.visible(array) or a.dtype != b.dtype:
-                unknown += [array.box, *older]
-            else:
-                flag = self.test if flagged else here.emit(not_, self.test)
-                choices.append((flag, array.box, array.box.atom, array.chain))
-        if unknown:
-            return UnknownAlias([*unknown, *(choice[1] for choice in choices)], name, here.span())
-        return Phi(choices) if choices else None
+    def link(self, array: StagedArray, side: int, dtype: np.dtype, name: str) -> Callable[[tuple], list]:
+        """What an array of one side is, or may be, of those that were there before: a function from the
+        results of the `cond` to choices for a `Phi`, with the flag None where nothing says so."""
+        here, box = self.here, array.box
+        older = [b for b in candidates_of(box) if b.region in here.regions]
+        if box.region in here.regions:
+            found: list[tuple] = [(None, box, array.chain)]
+        elif isinstance(box.phi, Phi):
+            found = [(flag, b, (*chain, *array.chain)) for flag, b, _, chain in box.phi.choices if b in older]
+        else:
+            return lambda outs: [(None, b, b.atom, ()) for b in older]
+        makers = []
+        for flag, candidate, chain in found:
+            steps = self.exported(candidate, chain, side, name)
+            deep = depth_of(candidate) >= _DEEPEST
+            if array.dtype != dtype or not array.writeable or steps is None or deep:
+                return lambda outs: [(None, b, b.atom, ()) for _, b, _ in found]
+            k = None if flag is None else self.of_side(literal(True) if flag is True else flag, side, name)
+            makers.append((k, candidate, steps))
 
-    def visible(self, array: StagedArray) -> bool:
-        """Whether a view can be made again behind the branch: from indices that are known there."""
-        inner = {out for region in self.sides for let in region.builder.lets for out in let.outs}
-        for step in array.chain:
+        def choices(outs: tuple) -> list:
+            ours = self.test if side == 0 else here.emit(not_, self.test)
+            return [
+                (ours if k is None else outs[k], box, box.atom, tuple(step(outs) for step in steps))
+                for k, box, steps in makers
+            ]
+
+        return choices if makers else lambda outs: []
+
+    def of_side(self, atom: Atom, side: int, name: str) -> int:
+        """The result that is this atom of one side, and 0 on the other."""
+        zero = literal(atom.type.dtype.type(0))
+        first, second = (atom, zero) if side == 0 else (zero, atom)
+        return self.add(lambda: first, lambda: second, name)
+
+    def exported(self, base: Box, chain: tuple, side: int, name: str) -> list[Callable[[tuple], Any]] | None:
+        """The steps to a view, to be taken behind the branch: what they need of one side becomes results.
+        None where they can't be: the other side has 0 there, which must be in bounds, too."""
+        here, inner = self.here, self.sides[side].builder.lets
+        made_here = {out for let in inner for out in let.outs}
+        type_, steps = base.atom.type.plain, []
+        for step in chain:
             atoms = step.starts if isinstance(step, Rectangle) else getattr(step, "indices", ())
-            if any(atom in inner for atom in atoms) or not array.writeable:
-                return False
-            if not all(map(self.here.is_bound, getattr(step, "shape", ()))):
-                return False
-        return True
+            own = [atom in made_here for atom in atoms]
+            if not all(map(here.is_bound, getattr(step, "shape", ()))):
+                return None
+            if any(own) and not all(
+                here.facts.less_equal(most, dim) for most, dim in zip(reach(step, type_.dims), type_.dims)
+            ):
+                return None
+            places = [self.of_side(atom, side, name) if o else None for atom, o in zip(atoms, own)]
+            steps.append(_step_behind(step, atoms, places))
+            type_ = step.type(type_)
+        return steps
+
+    def phi(self, links: list[list], total: bool, name: str) -> Any:
+        """Older arrays that the joined one may be; all that it may be, if `total`."""
+        choices = [choice for found in links for choice in found]
+        if any(flag is None for flag, *_ in choices):
+            boxes = [b for _, box, *_ in choices for b in family(box) if b.region in self.here.regions]
+            return UnknownAlias(boxes, name, self.here.span())
+        return Phi(choices, total) if choices else None
 
     def partial(self, a: Any, b: Any, name: str) -> Maker:
         """A variable that one side has not bound (or left None)."""
@@ -329,6 +371,23 @@ class Merger:
             dtype, python = joined_number([shape])
             return _number_filler(self.here, dtype, python)
         return shape
+
+
+def reach(step: Any, dims: tuple) -> list[DimLike]:
+    """How large the dims of the base must be for a step whose starts or indices are 0."""
+    if isinstance(step, Rectangle):
+        return [length if s == 1 else dim + 1 for length, s, dim in zip(step.shape, step.step, dims)]
+    return [1 if k in step.axes else dim for k, dim in enumerate(dims)]
+
+
+def _step_behind(step: Any, atoms: tuple, places: list[int | None]) -> Callable[[tuple], Any]:
+    """The step with those of its atoms replaced that became results."""
+    field = "starts" if isinstance(step, Rectangle) else "indices"
+    if all(k is None for k in places):
+        return lambda outs: step
+    return lambda outs: replace(
+        step, **{field: tuple(a if k is None else outs[k] for a, k in zip(atoms, places))}
+    )
 
 
 class _Filler(StagedArray):

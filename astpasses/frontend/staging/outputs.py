@@ -5,26 +5,35 @@ In: the user's result and the journal. Out: results of the Function, and how the
 
 from __future__ import annotations
 
+import dataclasses
 import types
 from typing import Any
 
 import numpy as np
 
 from metaphrase import tree_util
-from metaphrase.core.ir import Atom
+from metaphrase.core.ir import Atom, Literal, Var
 from metaphrase.source import UnsupportedError
 
 from ..calls.text import Text
 from ..flow.gathering import all_known, columns, expanded, is_gathered
 from ..flow.joins import parts
+from ..values.chosen import chosen, step_of, viewed
 from ..values.listed import listed
 from ..values.optional import optional
+from ..values.phi import Phi, family
 from ..values.sources import ObjectSource, Source
-from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
+from ..values.staged_values import Box, Maybe, Number, Poison, Staged, StagedArray
 from .captured import guard_same, is_copy, known
 from .journal import AttributeLocation, BoxLocation, CellLocation, ItemLocation, StructureLocation
 from .session import Session
 from .staged import Output, Write
+
+
+class Own(StagedArray):
+    """An array that may be one of several, where it is none of those."""
+
+    __slots__ = ()
 
 
 class Collector:
@@ -35,6 +44,8 @@ class Collector:
         self.results: list[Atom] = []
         self.containers: dict[int, tuple[tuple, Any]] = {}
         self.stored: dict[int, Output] | None = None  # arrays that several places are to hold, by their box
+        self.span: Any = None  # where the store is that is looked at
+        self.holders: dict[int, int] = {}  # how many places hold an array when the call has ended, by its box
 
     def note_containers(self, original: Any, copy: Any, path: tuple = ()) -> None:
         """Remember which of the user's containers each copy stands for."""
@@ -69,7 +80,10 @@ class Collector:
                 remedy="return list(queue), or an array",
             )
         objects = [
-            self.take_optional_apart(leaf) or self.take_list_apart(leaf) or self.take_object_apart(leaf)
+            self.take_optional_apart(leaf)
+            or self.take_list_apart(leaf)
+            or self.take_object_apart(leaf)
+            or self.take_alias_apart(leaf)
             for leaf in leaves
         ]
         if all(part is None for part in objects):
@@ -107,6 +121,84 @@ class Collector:
         tree = tree_util.PyTreeDef(kind, metadata, tuple(part[1] for part in made))
         return [leaf for part in made for leaf in part[0]], tree
 
+    def take_alias_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
+        """A stored array that is, or may be, another one that outlives the call, or a view of it."""
+        if self.stored is None or not isinstance(value, StagedArray) or value.session is not self.here:
+            return None
+        if value.chain:
+            return self.view_of(value) if any(map(self.outlives_too, family(value.box))) else None
+        if value.box.phi is None or isinstance(value, Own):
+            return None
+        choices = value.box.phi.choices if isinstance(value.box.phi, Phi) else []
+        if not isinstance(value.box.phi, Phi) and any(map(self.outlives_too, family(value.box)[1:])):
+            raise UnsupportedError(
+                "an array is kept that may or may not be one that was there before, or that is kept elsewhere",
+                self.span or self.here.span(),
+                remedy="store a copy of it: x.copy()",
+                code="alias",
+            )
+        flags, parts = [], []
+        for flag, box, _, chain in choices:
+            if any(map(self.outlives_too, family(box))):
+                known_flag = flag.value if isinstance(flag, Literal) else flag
+                flags.append(Number(self.here, flag, bool) if isinstance(flag, Var) else bool(known_flag))
+                parts.append(self.take_apart(StagedArray(box, chain, value.type)))
+        if not flags:
+            return None
+        if len(flags) == len(choices) and value.box.phi.total:
+            flags.pop()  # it is the last one where it is none of the others
+        else:
+            parts.append(([Own(value.box)], tree_util.tree_structure(0)))
+        leaves = [leaf for part in parts for leaf in part[0]]
+        return [*flags, *leaves], chosen([part[1] for part in parts])
+
+    def view_of(self, value: StagedArray) -> tuple[list, tree_util.PyTreeDef]:
+        """A view, by its base and the numbers that say which part of it it is."""
+        steps, numbers, type_ = [], [], value.box.atom.type.plain
+        for step in value.chain:
+            made, needed = step_of(step, type_.ndim)
+            steps.append(made)
+            numbers += map(self.number, needed)
+            type_ = step.type(type_)
+        leaves, base = self.take_apart(StagedArray(value.box))
+        return [*leaves, *numbers], viewed(tuple(steps), base, len(numbers))
+
+    def number(self, value: Any) -> Any:
+        """An atom or a dim as the number that it is."""
+        if isinstance(value, Literal):
+            return int(value.value)
+        if isinstance(value, int):
+            return value
+        return Number(self.here, value if isinstance(value, Var) else self.here.dim_atom(value), int)
+
+    def outlives_too(self, box: Box) -> bool:
+        """Whether an array that something stored may share is reached by another way after the call."""
+        given = box.origin is not None and not isinstance(box.origin, str)
+        return given or self.holders.get(id(box), 0) > 1
+
+    def count_holders(self) -> None:
+        """Count the places that hold each array, or may hold it."""
+        todo: list[tuple] = []
+        for location in self.here.journal.since(0):
+            if self.here.is_fresh(location.owner, 0):
+                continue
+            if isinstance(location, AttributeLocation | ItemLocation):
+                key = location.name if isinstance(location, AttributeLocation) else location.index
+                todo.append((location.owner, key, location.read()))
+            elif isinstance(location, StructureLocation):
+                todo += _items(location.owner)
+        seen: set[tuple] = set()
+        while todo:
+            owner, key, value = todo.pop()
+            if (place := (id(owner), key)) in seen:
+                continue
+            seen.add(place)
+            if isinstance(value, StagedArray):
+                for box in family(value.box):
+                    self.holders[id(box)] = self.holders.get(id(box), 0) + 1
+            else:
+                todo += _items(value)
+
     def output(self, leaf: Any) -> Output:
         from .operations import settled
 
@@ -142,7 +234,9 @@ class Collector:
         """The stores that outlive the call."""
         out: list[Write] = []
         self.stored = {}
+        self.count_holders()
         for location in self.here.journal.since(0):
+            self.span = location.span
             if isinstance(location, BoxLocation):
                 made = self.box_write(location)
                 out += [made] if made else []
@@ -231,3 +325,13 @@ class Collector:
             return Write("structure", path, tree=tree, outputs=tuple(outputs))
         tree, outputs = self.outputs(container[location.index])
         return Write("item", path, key=location.index, tree=tree, outputs=tuple(outputs))
+
+
+def _items(value: Any) -> list[tuple]:
+    """What a container or an object holds: (the container, the key, the value)."""
+    found = parts(value)
+    if found is None:
+        return []
+    kind, children, metadata = found
+    keys = [key[0] for key in map(dataclasses.astuple, kind.keys(value, metadata))]
+    return [(value, key, child) for key, child in zip(keys, children)]

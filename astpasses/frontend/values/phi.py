@@ -21,10 +21,12 @@ from .staged_values import Box
 
 class Phi:
     """`choices`: (flag: a bool atom or True, box, the box's atom when they were last the same, the chain of
-    steps to the view of the box that it is)."""
+    steps to the view of the box that it is). `total`: it is one of these, whatever the run does."""
 
-    def __init__(self, choices: list[tuple]):
+    def __init__(self, choices: list[tuple], total: bool = False):
+        self.total = total
         self.choices = [choice if len(choice) == 4 else (*choice, ()) for choice in choices]
+        self.depth = 1 + max(map(depth_of, self.boxes), default=0)
 
     @property
     def boxes(self) -> list[Box]:
@@ -53,6 +55,11 @@ class Phi:
                 write_box(here, candidate, write_through(here, candidate.atom, chain, now))
                 here.journal.note(PhiLocation(self))
                 self.choices[k] = (flag, candidate, candidate.atom, chain)
+
+
+def depth_of(box: Box) -> int:
+    """How many choices lie between an array and those that are what they are."""
+    return box.phi.depth if isinstance(box.phi, Phi) else 0
 
 
 def read_through(here: Any, atom: Atom, chain: tuple) -> Atom:

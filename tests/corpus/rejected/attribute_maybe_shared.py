@@ -10,7 +10,7 @@ class Pair:
 
 def function(x):
     pair, b = Pair(x * 1), x * 2
-    for i in range(10):
+    for i in range(500):
         b[0] += 1
         pair.u[1] += 3
         if i * x[0] > 4:

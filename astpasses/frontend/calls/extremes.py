@@ -1,0 +1,76 @@
+"""Python's `max` and `min` of numbers and of arrays: which of them compares as larger.
+
+In: the arguments of `max` and `min`. Out: what Python returns: the first of equal ones, and NaN, which
+compares as neither, only where it comes first.
+
+    max(x, y)   ->   y if y > x else x
+"""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.dims import dim_max, dim_min
+
+from ..flow.branches import choose
+from ..operators.arithmetic import dim_of
+from ..staging.literals import elements
+from ..staging.session import session
+from ..values.staged_values import StagedArray
+from ..values.views import Pick, view
+from .call import call_value, handles, has_staged
+
+
+def _extreme(python: Callable, larger: bool) -> Callable:
+    def handler(*args: Any, key: Any = None, **keywords: Any) -> Any:
+        here = session()
+        array = args[0] if len(args) == 1 and isinstance(args[0], StagedArray) and key is None else None
+        if array is not None and array.ndim == 1 and array.dtype.kind in "biuf":
+            if "default" not in keywords or here.facts.less(0, array.type.dims[0]):
+                return _extreme_element(array, larger)
+        items = list(elements(here, args[0])) if len(args) == 1 else list(args)
+        if key is None and not has_staged(items):
+            return python(items, **keywords)
+        if not items:
+            return python(items, **keywords)
+        best = items[0]
+        for item in items[1:]:
+            best = _pick(best, item, key, larger)
+        return best
+
+    return handler
+
+
+def _extreme_element(array: StagedArray, larger: bool) -> Any:
+    """Python's `max` or `min` of an array: the first of equal ones, and NaN only where it comes first."""
+    if array.dtype.kind != "f":
+        return array.max() if larger else array.min()
+    missing = call_value(np.isnan, (array,), {})
+    known = call_value(np.where, (missing, -np.inf if larger else np.inf, array), {})
+    best = call_value(np.argmax if larger else np.argmin, (known,), {})
+    return choose(_element(missing, 0), lambda: _element(array, 0), lambda: _element(array, best))
+
+
+def _element(array: StagedArray, place: Any) -> Any:
+    """An element whose place is known to be in bounds."""
+    here = session()
+    return here.wrap(view(array, Pick((here.atom(place),), (0,))).read())
+
+
+def _pick(best: Any, item: Any, key: Any, larger: bool) -> Any:
+    a, b = (best, item) if key is None else (call_value(key, (best,), {}), call_value(key, (item,), {}))
+    x, y = dim_of(best), dim_of(item)
+    here = session()
+    if key is None and x is not None and y is not None and here.is_bound(x) and here.is_bound(y):
+        return here.size((dim_max if larger else dim_min)(x, y))
+    return choose(b > a if larger else b < a, lambda: item, lambda: best)
+
+
+maximum = _extreme(builtins.max, True)
+minimum = _extreme(builtins.min, False)
+handles(builtins.max)(maximum)
+handles(builtins.min)(minimum)
