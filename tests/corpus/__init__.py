@@ -37,6 +37,7 @@ THEMES = (
     "updates",
     "views",
     "aliases",
+    "taken",
     "sizes",
     "edges",
     "joined",

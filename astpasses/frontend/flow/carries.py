@@ -14,6 +14,7 @@ an array's content; and paths into containers), which only ever widens.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -25,14 +26,14 @@ from metaphrase.core.dims import Sym, fresh_symbol
 from metaphrase.core.ir import Atom, Literal, Var
 from metaphrase.core.types import Array
 from metaphrase.ops.arrays import undefined as core_undefined
-from metaphrase.ops.compare import and_
+from metaphrase.ops.compare import or_
 
 from ..operators.arithmetic import is_number, weak_type
 from ..rewrite.plain import Undefined
 from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.objects import is_mutable
-from ..values.phi import Phi
+from ..values.phi import all_of, choices_among
 from ..values.staged_values import Box, Maybe, Number, Poison, StagedArray
 from .carried_sizes import Sizes
 from .joins import describe, joined_number, number_of, parts, same_static
@@ -94,7 +95,8 @@ class Pass:
         self.sizes = Sizes(self)
         self.arrays: dict[Path, ArraySlot] = {}
         self.finals: dict[int, StagedArray] = {}
-        self.stayed: dict[int, Any] = {}  # for arrays with such a flag: what it is after the loop
+        self.told: dict[Path, bool] = {}  # of an array with such a flag: whether it can be told
+        self.stayed: dict[int, Any] = {}  # and what the flag is after the loop
 
     # --- entering ---
 
@@ -343,16 +345,17 @@ class Pass:
 
     def leave_kept(self, path: Path, spec: Spec, out: StagedArray) -> None:
         """Whether an array that others can see is still what it was before the loop: a branch may say."""
-        inside, entry, phi = self.arrays[path].inside.box, self.arrays[path].entry, out.box.phi
-        choices = phi.choices if isinstance(phi, Phi) and not out.chain else ()
-        flag = next((flag for flag, box, _, chain in choices if box is inside and not chain), None)
-        if flag is not None and not spec.kept and isinstance(entry, StagedArray):
+        inside, entry = self.arrays[path].inside.box, self.arrays[path].entry
+        choices = [((), inside, ())] if out.box is inside else choices_among(out.box, lambda b: b is inside)
+        told = choices is not None and not out.chain and not any(chain for _, _, chain in choices)
+        if choices and told and not spec.kept and out.box is not inside and isinstance(entry, StagedArray):
             spec.kept = self.changed = entry.box.origin is not None or entry.box.phi is not None
         carry = self.by_path.get((*path, "kept"))
         if carry is not None:
-            same = out.box is inside and not out.chain
-            now: Any = carry.param if same else literal(False)
-            carry.final = now if flag is None else self.here.emit(and_, carry.param, flag)
+            self.told[path] = told
+            flags = [all_of(self.here, flags) for flags, _, _ in choices or ()]
+            same = functools.reduce(lambda a, b: self.here.emit(or_, a, b), flags or [literal(False)])
+            carry.final = all_of(self.here, (same, carry.param)) if told else carry.param
 
     def makers(self, path: Path, out: Any, entry: Any = None) -> tuple:
         """Notes with the lines that made a variable before the loop, and in it."""
@@ -421,7 +424,8 @@ class Pass:
             if inside.chain or atom not in results:
                 return inside
             slot = next((s for s in self.arrays.values() if s.inside is inside), None)
-            if slot is not None and (flag := self.by_path.get((*slot.path, "kept"))) is not None:
+            if slot is not None and self.told.get(slot.path):
+                flag = self.by_path[(*slot.path, "kept")]
                 self.stayed[id(inside)] = results[flag.param]
             self.finals[id(inside)] = StagedArray(Box(here, results[atom]))
             return self.finals[id(inside)]

@@ -18,7 +18,7 @@ from metaphrase.ops.compare import eq, ne
 
 from ..staging.session import Region, Session
 from ..staging.signals import TrialOver
-from ..values.phi import Phi, UnknownAlias, bind, candidates_of, family
+from ..values.phi import Phi, UnknownAlias, bind, family
 from ..values.staged_values import Box, StagedArray
 from ..values.views import Pick
 from .loop_swaps import round_of
@@ -145,8 +145,8 @@ def link_results(
         known: list[tuple[Any, Box, Any]] = []
         stayed = staged.work.stayed.get(id(slots[k].inside), never)
         told = k if id(slots[k].inside) in staged.work.stayed else None
-        unknown: list[Box] = [b for b in candidates_of(out) if b.region in here.regions]
-        unknown += [seen[j] for b in candidates_of(out) if (j := inside.get(id(b))) in seen and j != told]
+        unknown: list[Box] = [b for b in family(out)[1:] if b.region in here.regions]
+        unknown += [seen[j] for b in family(out)[1:] if (j := inside.get(id(b))) in seen and j != told]
         if out.region in here.regions:
             flag = True if never is False else _ran(here, loop, trips)
             known += [(flag, out, out.atom)] if not slots[k].outside.chain else []
@@ -239,7 +239,7 @@ def _passed_on(
         source = _source_of_row(loop, staged, out)
         found += [source[0].box] if source is not None else []
         found += [seen[k]] if k in seen else []
-        found += [b for b in (out, *candidates_of(out)) if b.region in here.regions]
+        found += [b for b in family(out) if b.region in here.regions]
         k = inside.get(id(out), k)
     return found
 

@@ -25,7 +25,16 @@ from ..staging.session import Region, Session
 from ..staging.signals import TrialOver
 from ..values.capacities import capacity, cut, put, same_rank, used
 from ..values.objects import is_mutable
-from ..values.phi import Phi, UnknownAlias, bind, candidates_of, depth_of, family
+from ..values.phi import (
+    Phi,
+    UnknownAlias,
+    all_of,
+    bind,
+    candidates_of,
+    choices_among,
+    depth_of,
+    family,
+)
 from ..values.staged_values import Box, Maybe, Number, Poison, StagedArray, Truth
 from ..values.views import Rectangle
 from .carries import _equal
@@ -267,21 +276,22 @@ class Merger:
         """What an array of one side is, or may be, of those that were there before: a function from the
         results of the `cond` to choices for a `Phi`, with the flag None where nothing says so."""
         here, box = self.here, array.box
-        older = [b for b in candidates_of(box) if b.region in here.regions]
         if box.region in here.regions:
-            found: list[tuple] = [(None, box, array.chain)]
-        elif isinstance(box.phi, Phi):
-            found = [(flag, b, (*chain, *array.chain)) for flag, b, _, chain in box.phi.choices if b in older]
+            found: list[tuple] | None = [((), box, array.chain)]
         else:
-            return lambda outs: [(None, b, b.atom, ()) for b in older]
+            found = choices_among(box, lambda b: b.region in here.regions)
         makers = []
-        for flag, candidate, chain in found:
-            steps = self.exported(candidate, chain, side, name)
+        for flags, candidate, chain in found or ():
+            steps = self.exported(candidate, (*chain, *array.chain) if flags else chain, side, name)
             deep = depth_of(candidate) >= _DEEPEST
             if array.dtype != dtype or not array.writeable or steps is None or deep:
-                return lambda outs: [(None, b, b.atom, ()) for _, b, _ in found]
-            k = None if flag is None else self.of_side(literal(True) if flag is True else flag, side, name)
+                found = None
+                break
+            k = self.flag_of_side(flags, side, name) if flags else None
             makers.append((k, candidate, steps))
+        if found is None:
+            older = [b for b in family(box) if b.region in here.regions]
+            return lambda outs: [(None, b, b.atom, ()) for b in older]
 
         def choices(outs: tuple) -> list:
             ours = self.test if side == 0 else here.emit(not_, self.test)
@@ -291,6 +301,11 @@ class Merger:
             ]
 
         return choices if makers else lambda outs: []
+
+    def flag_of_side(self, flags: tuple, side: int, name: str) -> int:
+        """The result that says whether all these flags of one side hold, and that it was this side."""
+        tasks = [lambda: all_of(self.here, flags), lambda: literal(False)]
+        return self.add(tasks[side], tasks[1 - side], name)
 
     def of_side(self, atom: Atom, side: int, name: str) -> int:
         """The result that is this atom of one side, and 0 on the other."""

@@ -132,7 +132,7 @@ class Collector:
         choices = value.box.phi.choices if isinstance(value.box.phi, Phi) else []
         if not isinstance(value.box.phi, Phi) and any(map(self.outlives_too, family(value.box)[1:])):
             raise UnsupportedError(
-                "an array is kept that may or may not be one that was there before, or that is kept elsewhere",
+                "an array is kept that may or may not be one of before the call, or one kept elsewhere",
                 self.span or self.here.span(),
                 remedy="store a copy of it: x.copy()",
                 code="alias",

@@ -8,10 +8,12 @@ undone and done again do not count.
 from __future__ import annotations
 
 import weakref
+from collections.abc import Callable
 from typing import Any
 
-from metaphrase.core.ir import Atom
-from metaphrase.ops.compare import select
+from metaphrase.core.build import literal
+from metaphrase.core.ir import Atom, Literal
+from metaphrase.ops.compare import and_, select
 from metaphrase.ops.shape import broadcast
 from metaphrase.source import Span, UnsupportedError
 
@@ -147,6 +149,32 @@ def family(box: Box) -> list[Box]:
                 reached.add(id(candidate))
                 found.append(candidate)
     return found
+
+
+def choices_among(box: Box, wanted: Callable[[Box], bool]) -> list[tuple] | None:
+    """The wanted ones of those that a box may be, through any number of choices: (flags that all hold where
+    it is this one, box, chain). None where no flags say so."""
+    if not isinstance(box.phi, Phi):
+        return None if any(map(wanted, family(box)[1:])) else []
+    found: list[tuple] = []
+    for flag, candidate, _, chain in box.phi.choices:
+        if wanted(candidate):
+            found.append(((flag,), candidate, chain))
+            continue
+        nearer = choices_among(candidate, wanted)
+        if nearer is None:
+            return None
+        found += [((flag, *flags), other, (*steps, *chain)) for flags, other, steps in nearer]
+    return found
+
+
+def all_of(here: Any, flags: tuple) -> Atom:
+    """Whether all flags hold."""
+    made: Atom = literal(True)
+    for flag in flags:
+        if flag is not True:
+            made = flag if isinstance(made, Literal) else here.emit(and_, made, flag)
+    return made
 
 
 def _choose(here: Any, flag: Any, then: Atom, otherwise: Atom) -> Atom:
