@@ -190,18 +190,19 @@ def jacobian_forward(function: Function, wrt: Marks, clean: Clean = _unchanged) 
     positions = [k for k, mark in enumerate(wrt) if mark]
     with Builder(f"jacfwd_{function.name}") as builder:
         params = [builder.parameter(p.name, p.type) for p in function.params]
-        outs = builder.replay(function, params)
+        outs: Sequence[Any] = ()
         for position in positions:
             type_ = function.params[position].type.plain
             program = clean(forward(function, [k == position for k in range(len(function.params))]))
             inner, marks = batch(program, product(type_.dims), [False] * len(params) + [True])
-            dots = builder.replay(inner, [*params, _basis(type_)])[len(outs):]
-            for k, (dot, mark) in enumerate(zip(dots, marks[len(outs):])):
-                out = _pick(function.results, has)[k].type.plain
+            values = builder.replay(inner, [*params, _basis(type_)])
+            outs = outs or values[:len(has)]
+            for k, (dot, mark) in enumerate(zip(values[len(has):], marks[len(has):])):
                 if not mark:
-                    dot = zeros(out.with_dims((product(type_.dims), *out.dims)))
-                last = _moved(dot, 0, out.ndim)
-                columns[k].append(reshape(last, shape=(*out.dims, *type_.dims)))
+                    dot = zeros(dot.type.plain.with_dims((product(type_.dims), *dot.type.dims)))
+                last = _moved(dot, 0, dot.type.ndim - 1)
+                columns[k].append(reshape(last, shape=(*last.type.dims[:-1], *type_.dims)))
+        outs = outs or builder.replay(function, params)
         return builder.function([*outs, *(c for row in columns for c in row)])
 
 
@@ -209,22 +210,22 @@ def jacobian_reverse(function: Function, wrt: Marks, clean: Clean = _unchanged) 
     """All results, then for each result with a tangent space and each marked parameter the derivative,
     dims of the result first; one row of a result at a time, as one batch."""
     parts = linear_parts(function, wrt, clean)
-    out_types = [r.type.plain for r in function.results if has_tangent(r.type)]
     residual_count = len(parts.known.results) - len(function.results)
+    inside = [p.type.plain for p in parts.pullback.params[residual_count:]]
     with Builder(f"jacrev_{function.name}") as builder:
         params = [builder.parameter(p.name, p.type) for p in function.params]
         outs = builder.replay(parts.known, params)
         results, residuals = outs[:len(function.results)], outs[len(function.results):]
+        out_types = [r.type.plain for r in results if has_tangent(r.type)]
         derivatives: list[Any] = []
         for position, out in enumerate(out_types):
-            size = product(out.dims)
             marks = [False] * residual_count + [k == position for k in range(len(out_types))]
-            inner, found = batch(clean(parts.pullback), size, marks)
+            inner, found = batch(clean(parts.pullback), product(inside[position].dims), marks)
             seeds = [_basis(t) if k == position else zeros(t) for k, t in enumerate(out_types)]
             rows = builder.replay(inner, [*residuals, *seeds])
             for row, mark, target in zip(rows, found, _pick(function.params, wrt)):
                 type_ = target.type.plain
                 if not mark:
-                    row = zeros(type_.with_dims((size, *type_.dims)))
+                    row = zeros(type_.with_dims((product(out.dims), *type_.dims)))
                 derivatives.append(reshape(row, shape=(*out.dims, *type_.dims)))
         return builder.function([*results, *derivatives])
