@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
-from ..astpasses.frontend.staging.staged import Shared
+from .. import tree_util
+from ..astpasses.frontend.staging.staged import Shared, found_at
 from ..source import SourceError, UnsupportedError
 from .arguments import Call, Spec
 from .captures import read_capture
 from .program import Fixed, Program, caller_span, leaf_labels
 
 _WORK = 10_000
+_OF_CONTAINERS = ("attribute", "item", "structure")
 
 
 class ReadOnlyError(SourceError, ValueError):
@@ -81,9 +83,10 @@ def fits(program: Program, call: Call) -> bool:
 
 
 def check(program: Program, call: Call, names: Sequence[str] = ()) -> None:
-    """Refuse arrays that can't be written to, before anything runs."""
+    """Refuse arrays that can't be written to, and containers given twice, before anything runs."""
     if not program.writes:
         return
+    _check_containers(program, call)
     for one in held(program, call, names):
         if one.written and not one.array.flags.writeable:
             raise ReadOnlyError(
@@ -101,6 +104,30 @@ def check(program: Program, call: Call, names: Sequence[str] = ()) -> None:
                 code="layout",
                 remedy="pass np.ascontiguousarray(...) of it",
             )
+
+
+def _check_containers(program: Program, call: Call) -> None:
+    """A list, dict or object of the arguments that is written to stands at one place of them."""
+    paths = [w.target for w in program.writes if w.kind in _OF_CONTAINERS and isinstance(w.target, tuple)]
+    if not paths:
+        return
+    written = {id(found_at((call.args, call.kwargs), path)) for path in paths}
+    seen: set[int] = set()
+    todo: list[Any] = [call.args, call.kwargs]
+    while todo:
+        value = todo.pop()
+        kind = tree_util.kind_of(value)
+        if kind is None or value is None:
+            continue
+        if id(value) in written and id(value) in seen:
+            raise UnsupportedError(
+                f"{program.title} writes to a {type(value).__name__} that it is given twice",
+                caller_span(),
+                code="overlap",
+                remedy="pass a copy at one of the places",
+            )
+        seen.add(id(value))
+        todo += kind.flatten(value)[0]
 
 
 def shared(

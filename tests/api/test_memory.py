@@ -318,3 +318,28 @@ def test_numpys_integers_name_places_in_captured_lists(native):
         assert compiled(3.0) == 4.0 and held.values == [1.0, 4.0]
         held.at = np.int64(0)
         assert compiled(5.0) == 6.0 and held.values == [5.0, 6.0]
+
+
+@NATIVE
+def test_a_container_given_twice_and_written_to_is_refused(native):
+    def f(a, b, x):
+        a[0] += x
+        b[0] *= 2
+        return a[0] + b[0]
+
+    with mp.config(native=native):
+        compiled = mp.jit(f)
+        one, other = [1.0, 2.0], [1.0, 2.0]
+        for _ in range(2):
+            assert compiled([1.0, 2.0], other.copy(), 1.0) == 4.0
+            with pytest.raises(UnsupportedError, match="a list that it is given twice"):
+                compiled(one, one, 1.0)
+            assert one == [1.0, 2.0]
+        assert mp.jit(lambda a, b: a[0] + b[0])(one, one) == 2.0
+
+
+@NATIVE
+def test_the_class_of_a_value_is_pythons(native):
+    with mp.config(native=native):
+        assert mp.jit(lambda x: x.__class__.__name__)(1.0) == "float"
+        assert mp.jit(lambda x: x.__class__ is np.ndarray)(np.ones(2)) is True

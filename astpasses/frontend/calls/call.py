@@ -26,7 +26,7 @@ from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
 from ..staging.captured import guard_structure, known, make_attributes_known
 from ..staging.journal import StructureLocation, noticed
-from ..staging.literals import elements, load_attribute, load_item, source_of
+from ..staging.literals import elements, lift_defaults, load_attribute, load_item, source_of
 from ..staging.session import LIBRARY, Session, session
 from ..staging.signals import NeedConcrete, Refusal, TrialOver
 from ..values.sources import CellSource, GlobalSource, Guard
@@ -238,7 +238,8 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
                 here.guards.setdefault(source.key(), Guard(source, "object", outer.value(name)))
     from ..staging.operations import StagedStager
 
-    return _enter(here, function, converted(function, StagedStager(outer)), args, keywords)
+    made = lift_defaults(here, function, converted(function, StagedStager(outer)))
+    return _enter(here, function, made, args, keywords)
 
 
 def _enter(

@@ -11,6 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.source import UnsupportedError
+
 from ..flow.gathering import holds, is_gathered
 from ..staging.captured import guard_structure
 from ..staging.literals import elements
@@ -63,3 +65,22 @@ def _in_range(stager: Any, value: Number, bounds: range) -> Any:
     if bounds.step > 1:
         tests.append(lambda: (value - bounds.start) % bounds.step == 0)
     return stager.and_(value >= bounds.start, *tests)
+
+
+def require_told_apart(here: Session, left: Any, right: Any) -> None:
+    """`left is right` of two arrays or containers that the call was given: one program serves calls where
+    they are one and calls where they are two."""
+    if left is not right and _given(here, left) and _given(here, right):
+        what = "array" if isinstance(left, StagedArray) else "object"
+        raise UnsupportedError(
+            f"whether two arguments are one {what} depends on the call",
+            here.span(),
+            code="alias",
+            remedy="tell it by another argument",
+        )
+
+
+def _given(here: Session, value: Any) -> bool:
+    if isinstance(value, StagedArray):
+        return not value.chain and isinstance(value.box.origin, tuple)
+    return id(value) in here.journal.containers

@@ -214,6 +214,7 @@ class Journal:
         self.places: Counter[Hashable] = Counter()
         self.notes: list[tuple[Location, Any]] = []
         self.shared = Shared()
+        self.containers: set[int] = set()  # of the arguments
 
     def note(self, location: Location) -> None:
         if location.owner in self.shared:

@@ -103,6 +103,25 @@ def capture_array(here: Session, value: np.ndarray, source: Source) -> StagedArr
     return made
 
 
+def lift_defaults(
+    here: Session, function: types.FunctionType, made: types.FunctionType
+) -> types.FunctionType:
+    """`made`, which runs in place of a user's function: its default values that can be changed outlive the
+    call, as what is captured does."""
+
+    def lifted(value: Any, name: str, key: Any) -> Any:
+        if isinstance(value, (*_IMMUTABLE, Staged)) or callable(value):
+            return value
+        held = AttributeSource(ObjectSource(function, function.__name__), name)
+        return lift(here, value, ItemSource(held, key))
+
+    if function.__defaults__:
+        made.__defaults__ = tuple(lifted(v, "__defaults__", k) for k, v in enumerate(function.__defaults__))
+    if function.__kwdefaults__:
+        made.__kwdefaults__ = {k: lifted(v, "__kwdefaults__", k) for k, v in function.__kwdefaults__.items()}
+    return made
+
+
 def source_of(here: Session, value: Any) -> Source | None:
     """Where an object that existed before the call was found; None for objects made while staging."""
     found = here.roots.get(id(value))
@@ -142,6 +161,10 @@ def load_attribute(here: Session, target: Any, name: str) -> Any:
         found, value = attribute(here, target, name)
         if found:
             return value
+    if name == "__class__" and isinstance(target, Staged):
+        from ..calls.call import call_value
+
+        return call_value(type, (target,), {})
     if name == "__dict__":
         make_attributes_known(here, target)
     try:

@@ -26,7 +26,7 @@ from ..flow.gathering import is_gathered, make_plain
 from ..flow.stack_calls import stored_in_rows
 from ..flow.stacks import is_stack
 from ..operators import protocols
-from ..operators.membership import contains
+from ..operators.membership import contains, require_told_apart
 from ..rewrite.convert import Outer
 from ..rewrite.plain import INPLACE, OPERATORS, UNARY, PlainStager, Undefined
 from ..values.staged_values import Maybe, Number, Poison, StagedArray, Truth
@@ -361,6 +361,7 @@ class StagedStager(PlainStager):
         here = current_session()
         if here is not None and type(left) is type(right):
             here.journal.shared.refuse(left, here.span(), "its identity is asked for")
+            require_told_apart(here, left, right)
         return left is right
 
     def is_not(self, left: Any, right: Any) -> Any:

@@ -133,6 +133,7 @@ class _Staging:
         collector.note_containers((self.args, self.kwargs), (args, kwargs))
         for container in collector.containers.values():
             here.born(container[1])
+            here.journal.containers.add(id(container[1]))
         here.journal.forget(lambda owner: here.is_fresh(owner, 0))
         here.region.fresh.clear()
         try:

@@ -139,7 +139,8 @@ class Staged:
         if write.kind == "capture":
             held[write.target][...] = values[write.index]
             return
-        container = write.target.read() if isinstance(write.target, Source) else _at(arguments, write.target)
+        target = write.target
+        container = target.read() if isinstance(target, Source) else found_at(arguments, target)
         new = self._tree(write.tree, write.outputs, values, leaves, held)
         if write.kind == "attribute":
             object.__setattr__(container, write.key, new)  # past what the user's class does on stores
@@ -152,7 +153,7 @@ class Staged:
             container.update(new)
 
 
-def _at(tree: Any, path: Sequence[Any]) -> Any:
+def found_at(tree: Any, path: Sequence[Any]) -> Any:
     """What is found in nested containers by keys."""
     for key in path:
         if hasattr(key, "name"):
