@@ -312,6 +312,8 @@ def _threefry() -> str:
 
 def _half(name: str, t: str, operation: str) -> Helper | None:
     """Two bytes in memory, f32 in arithmetic."""
+    if operation == "select":
+        return _function(name, t, f"b1 c, {t} a, {t} b", "return c ? a : b;")
     if operation == "to_f32" and t == "f16":
         return _function(name, "f32", "f16 x", "return (f32)x;")
     if operation == "of_f32" and t == "f16":

@@ -188,6 +188,10 @@ def triangles_by_float(x):
     return np.triu(x, 1.0), np.tril(x, k=-1.0)
 
 
+def chosen_halves(x):
+    return np.where(x > 0, x, 2.0) > 1.75, np.nan_to_num(x) < 0
+
+
 CASES = [
     (int_arithmetic, (17, 5)),
     (int_arithmetic, (-17, 5)),
@@ -241,4 +245,5 @@ CASES = [
     ),
     (rounded_to, (np.array([12.345, -0.675, 2.5]), 2)),
     (triangles_by_float, (np.arange(12.0).reshape(3, 4),)),
+    (chosen_halves, (np.array([1.5, -2.0, np.nan], dtype=np.float16),)),
 ]

@@ -356,6 +356,9 @@ class StagedStager(PlainStager):
             if left.missing is None and (there := is_there(session(), left)) is not None:
                 return not there or narrowed(session(), left.value) is None
             return negated(left.flag) if left.missing is None else settled(left) is None
+        if isinstance(left, Maybe) and left.missing is None and not isinstance(right, (Maybe, Poison)):
+            return self.and_(left.flag, lambda: self.is_(left.value, right))
+        left, right = settled(left), settled(right)  # what has no common form is no object
         if isinstance(left, Number) and left.python is bool and isinstance(right, bool):
             return left if right else negated(left)
         here = current_session()
