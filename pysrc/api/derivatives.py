@@ -36,6 +36,7 @@ from .program import (
     replayed,
     with_results,
 )
+from .registration import registration_of
 
 Argnums = int | tuple[int, ...]
 TUPLE = tree_structure((0, 0))
@@ -112,8 +113,17 @@ def check_argnums(argnums: Any, count: int, what: str, span: Span | None) -> tup
     return tuple(positions), single
 
 
-def refuse_pinned(leaf: int | Fixed, what: str, label: str) -> None:
-    """A number whose value steers the translation has no derivative: the steps depend on it."""
+def refuse_pinned(leaf: int | Fixed, what: str, label: str, span: Span | None = None) -> None:
+    """A number whose value steers the translation has no derivative: the steps depend on it. Nor has an
+    object of a class that is not taken apart."""
+    if isinstance(leaf, Fixed) and (call := registration_of(leaf.value)):
+        raise DTypeError(
+            f"{what} with respect to {label}, which is an object of {type(leaf.value).__name__}, a class "
+            "that is not registered",
+            span,
+            code="grad-static",
+            remedy=f"call metaphrase.tree_util.{call} once, after the class",
+        )
     if isinstance(leaf, Fixed) and leaf.reason is not None and isinstance(leaf.value, (float, complex)):
         why, place = leaf.reason
         raise UnsupportedError(
@@ -135,7 +145,7 @@ def differentiated(program: Program, positions: Sequence[int], what: str, span: 
     for k in [k for position in positions for k in _leaves_of(program, position)]:
         leaf = program.leaves[k]
         if isinstance(leaf, Fixed):
-            refuse_pinned(leaf, what, labels[k])
+            refuse_pinned(leaf, what, labels[k], span)
             raise DTypeError(
                 f"{what} with respect to {labels[k]}, which is {leaf.value!r}, a constant of the program",
                 span,

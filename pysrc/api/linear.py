@@ -154,7 +154,7 @@ def linear_program(program: Program, span: Span | None, *, what: str, has_aux: b
     arguments = program.structure.children()[0]
     leaves = program.leaves[:arguments.num_leaves]
     for leaf, label in zip(leaves, leaf_labels(program.structure)):
-        refuse_pinned(leaf, what, label)
+        refuse_pinned(leaf, what, label, span)
     wrt = [k for k in leaves if not isinstance(k, Fixed) and has_tangent(function.params[k].type)]
     parts = programs.linear_parts(function, marks(len(function.params), wrt), cleaned)
     count = len(function.results)

@@ -262,7 +262,7 @@ class Jvp(Transformed):
         wrt = []
         labels = leaf_labels(structure, parameter_names(self.fun))
         for leaf, primal, tangent, label in zip(program.leaves, primals, tangents, labels, strict=True):
-            refuse_pinned(leaf, "jvp", label)
+            refuse_pinned(leaf, "jvp", label, span)
             if isinstance(leaf, Fixed) or not has_tangent(program.function.params[leaf].type):
                 continue
             same_dtype = (

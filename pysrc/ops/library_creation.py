@@ -100,8 +100,9 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None) -> At
     if stop is None:
         start, stop = 0, start
     start, stop, step = (v.value if isinstance(v, Literal) else v for v in (start, stop, step))
-    dtype = np.dtype(dtype) if dtype is not None else result_type(*(0 if isinstance(v, Dim) else v
-                                                                    for v in (start, stop, step)))
+    given = (start, stop) if type(step) is int and step == 1 else (start, stop, step)
+    strong = (0 if isinstance(v, Dim) else lift(v) for v in given)
+    dtype = np.dtype(dtype) if dtype is not None else result_type(*strong)
     length = _range_length(start, stop, step)
     count = iota(length=length, dtype=dtype if dtype.kind in "iu" else i64)
     count = to_dtype(count, dtype)
@@ -327,7 +328,7 @@ def vander(x: Operand, N: Any = None, increasing: bool = False) -> Atom:
     powers = iota(length=columns, dtype=i64)
     if not increasing:
         powers = sub(broadcast_to(scalar_dim(columns - 1, i64), (columns,)), powers)
-    base, powers = promote(x, powers) if x.type.dtype.kind in "iu" else (x, to_dtype(powers, x.type.dtype))
+    base, powers = promote(x, powers)
     return ufunc(np.power, expand_dims(base, 1), expand_dims(powers, 0))
 
 

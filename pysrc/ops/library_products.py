@@ -76,8 +76,13 @@ def matmul(x1: Operand, x2: Operand, dtype: Any = None) -> Atom:
     return dot_general(a, b, contract=((k + 1,), (k,)), batch=(common, common))
 
 
+def _as_arrays(*values: Operand) -> tuple[Atom, ...]:
+    """In their common dtype; NumPy makes arrays of numbers here, so that none of them is weak."""
+    return promote(*map(lift, values))
+
+
 def dot(a: Operand, b: Operand) -> Atom:
-    a, b = promote(a, b)
+    a, b = _as_arrays(a, b)
     if not a.type.dims or not b.type.dims:
         return ufunc(np.multiply, a, b)
     at = max(b.type.ndim - 2, 0)
@@ -91,7 +96,7 @@ def vdot(a: Operand, b: Operand) -> Atom:
 
 
 def inner(a: Operand, b: Operand) -> Atom:
-    a, b = promote(a, b)
+    a, b = _as_arrays(a, b)
     if not a.type.dims or not b.type.dims:
         return ufunc(np.multiply, a, b)
     b = _summed_alike(a, b, -1, -1, "inner")
@@ -119,7 +124,7 @@ def ufunc_outer(function: np.ufunc) -> Any:
 
 
 def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Atom:
-    a, b = promote(a, b)
+    a, b = _as_arrays(a, b)
     if isinstance(axes, (int, np.integer)):
         count = int(axes)
         left, right = tuple(range(a.type.ndim - count, a.type.ndim)), tuple(range(count))
@@ -156,7 +161,7 @@ def trace(a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1, dtype: An
 
 
 def kron(a: Operand, b: Operand) -> Atom:
-    a, b = promote(a, b)
+    a, b = _as_arrays(a, b)
     rank = max(a.type.ndim, b.type.ndim)
     a, b = (expand_dims(x, tuple(range(rank - x.type.ndim))) if x.type.ndim < rank else x for x in (a, b))
     wide = ufunc(np.multiply, expand_dims(a, tuple(range(1, 2 * rank, 2))),
@@ -197,7 +202,7 @@ def einsum(subscripts: Any, *operands: Operand, optimize: Any = False, dtype: An
     if not isinstance(subscripts, str):
         subscripts, given = _from_lists((subscripts, *operands))
         operands = tuple(given)
-    atoms = list(promote(*operands))
+    atoms = list(_as_arrays(*operands))
     if dtype is not None:
         atoms = [to_dtype(a, dtype) for a in atoms]
     inputs, output = _parse(subscripts, [a.type.ndim for a in atoms])

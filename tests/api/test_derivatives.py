@@ -221,3 +221,25 @@ def test_a_number_that_steers_the_translation_has_no_derivative(derive):
     assert abs(mp.jit(area)(0.0, 2.0) - (1 - np.cos(2.0))) < 1e-2
     with pytest.raises(UnsupportedError, match="with respect to .*the depth to which 'refined'"):
         derive()
+
+
+class Unregistered:
+    def __init__(self, w):
+        self.w = w
+
+
+def test_objects_of_a_class_that_is_not_registered_are_named():
+    def loss(p, x):
+        return (p.w * x).sum()
+
+    p, x = Unregistered(np.ones(2)), np.arange(2.0)
+    for derive in (
+        lambda: mp.grad(loss)(p, x),
+        lambda: mp.jvp(loss, (p, x), (p, x)),
+        lambda: mp.vjp(loss, p, x),
+    ):
+        with pytest.raises(TypeError, match="Unregistered, a class that is not registered") as caught:
+            derive()
+        call = str(caught.value).partition("remedy: call metaphrase.tree_util.")[2].partition(" once")[0]
+        assert call.startswith("register_pytree_node(Unregistered, lambda x: ((x.w,), None), ")
+        eval(call, {"register_pytree_node": lambda *args: None, "Unregistered": Unregistered})

@@ -192,6 +192,10 @@ def chosen_halves(x):
     return np.where(x > 0, x, 2.0) > 1.75, np.nan_to_num(x) < 0
 
 
+def single_times_number(x):
+    return np.dot(x, 2.0), np.inner(x, 2), np.kron(x, 2.0), np.vander(x), np.arange(x[0], 9.5)
+
+
 CASES = [
     (int_arithmetic, (17, 5)),
     (int_arithmetic, (-17, 5)),
@@ -246,4 +250,5 @@ CASES = [
     (rounded_to, (np.array([12.345, -0.675, 2.5]), 2)),
     (triangles_by_float, (np.arange(12.0).reshape(3, 4),)),
     (chosen_halves, (np.array([1.5, -2.0, np.nan], dtype=np.float16),)),
+    (single_times_number, (np.array([1.5, -2.0, 0.25], dtype=np.float32),)),
 ]
