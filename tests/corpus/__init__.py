@@ -71,6 +71,7 @@ THEMES = (
     "published",
     "fields",
     "textbook",
+    "control_programs",
 )
 
 

@@ -112,7 +112,7 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
                 if not keywords and len(args) == 1 and (function is np.stack or args[0].ndim > 1):
                     return args[0].copy()
     if any(isinstance(a, (Maybe, Poison)) for a in args):
-        from ..staging.operations import settled
+        from ..staging.settling import settled
 
         args = tuple(map(settled, args))
     handler = _handler(function)
@@ -427,7 +427,7 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
     """`target.name(*args, **keywords)`."""
     from ..flow.stack_calls import METHODS as STACK_METHODS
     from ..flow.stacks import NeedStack, become_stack, is_stack, older_loop
-    from ..staging.operations import settled
+    from ..staging.settling import settled
 
     here = session()
     if isinstance(target, np.ndarray):

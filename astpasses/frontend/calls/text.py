@@ -104,7 +104,7 @@ def string_of(value: Any) -> Any:
 def shown(value: Any, conversion: str = "", spec: str = "") -> Any:
     """`format(value, spec)`, of `repr(value)` with the conversion `r`: a string or a Text."""
     if isinstance(value, (Maybe, Poison)):
-        from ..staging.operations import settled
+        from ..staging.settling import settled
 
         value = settled(value)
     if isinstance(value, Text):

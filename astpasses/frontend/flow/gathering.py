@@ -16,6 +16,7 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from metaphrase import tree_util
+from metaphrase.core.dims import symbols
 from metaphrase.core.ir import Atom
 from metaphrase.source import UnsupportedError
 
@@ -111,8 +112,11 @@ def appended(here: Session, owner: Any, before: Any, span: Any) -> list[Slot]:
             raise TrialOver("what the loop appends to a list is no number or array", span, "append numbers")
         here.keep_items(leaves)
         atoms = [here.atom(v) for v in leaves]
-        if not all(here.is_bound(d) for a in atoms for d in a.type.dims):
-            raise TrialOver("what the loop appends has a size that is only known inside", span, "pad it")
+        if any(symbols(d) & here.region.symbols for a in atoms for d in a.type.dims):
+            raise TrialOver(
+                "what the loop appends has a size that is only known inside", span,
+                "append arrays of one size; an argument that says the size can be static (static_argnames)",
+            )
         slots.append(Slot(tree, atoms, list(map(_python, leaves)), flag))
     if any(slot.tree != slots[0].tree for slot in slots):
         raise TrialOver("the loop appends items of several structures to a list", span, "use two lists")

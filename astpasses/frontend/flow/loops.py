@@ -27,7 +27,7 @@ from ..staging.session import Region, Session
 from ..staging.signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
 from ..values.staged_values import Box, Number, Staged, StagedArray
 from .carries import Carry, Pass, Path
-from .gathering import FEW, ListGrows, Slot, appended, refuse_read, rows_of
+from .gathering import FEW, ListGrows, Slot, all_known, appended, refuse_read, rows_of
 from .loop_aliases import check_aliases, link_results, refuse_kept
 from .loop_objects import link_objects, refuse_written
 from .loop_swaps import put_back, refuse_reads
@@ -142,7 +142,9 @@ def _fixpoint(
             if older_loop(here, need.list):
                 raise
             if _few(here, loop):
-                raise TrialOver(need.why, need.span) from need
+                if all_known(need.list):
+                    raise TrialOver(need.why, need.span) from need
+                here.decisions.rolled.add(loop.site)  # unrolled, the list would not be one of known length
             need.item = joined(here, need.item, item_of_list(here, need.list))  # as far as the pass came
             here.journal.undo(base)
             loop.set(tuple(entry))

@@ -50,7 +50,7 @@ def _moved(here: Session, owner: list, start: Any, stop: Any) -> None:
 
 def push(here: Session, owner: list, value: Any) -> None:
     """`owner.append(value)`."""
-    from ..staging.operations import settled
+    from ..staging.settling import settled
 
     stack, value = owner[0], settled(value)
     item = item_of_value(here, value)
@@ -127,7 +127,7 @@ def item_at(here: Session, stack: Stack, index: Any) -> Any:
 
 def store_at(here: Session, owner: list, index: Any, value: Any) -> None:
     """`owner[index] = value`."""
-    from ..staging.operations import settled
+    from ..staging.settling import settled
 
     stack, value = owner[0], settled(value)
     if isinstance(index, slice):

@@ -235,25 +235,41 @@ class Lowering(gast.NodeTransformer):
         return node
 
     def visit_ListComp(self, node: gast.ListComp) -> gast.AST:
-        """One `for` over names becomes a call that also takes staged counts and tests."""
-        (first, *others), parts = node.generators, [node.elt, *node.generators[0].ifs]
-        names = [first.target] if isinstance(first.target, gast.Name) else getattr(first.target, "elts", [])
+        """Each `for` over names becomes a call that also takes staged counts and tests."""
+        parts = [node.elt, *(test for g in node.generators for test in g.ifs)]
+        parts += [g.iter for g in node.generators[1:]]
         closures = (gast.Lambda, gast.GeneratorExp, gast.NamedExpr, gast.Yield, gast.YieldFrom)
-        inner = any(isinstance(child, closures) for part in parts for child in gast.walk(part))
-        if others or inner or not names or not all(isinstance(n, gast.Name) for n in names):
+        children = [child for part in parts for child in gast.walk(part)]
+        called = {id(child.func) for child in children if isinstance(child, gast.Call)}
+        inner = any(isinstance(child, closures) and id(child) not in called for child in children)
+        targets = [
+            [g.target] if isinstance(g.target, gast.Name) else getattr(g.target, "elts", [])
+            for g in node.generators
+        ]
+        named = all(names and all(isinstance(n, gast.Name) for n in names) for names in targets)
+        if inner or not named:
             return self.comprehension(node)
-        iterable = self.visit(first.iter)
-        self.hidden.append({n.id for n in names})
-        element = self.of_item(first.target, self.visit(node.elt))
-        tests = [self.visit(t) for t in first.ifs]
+        several = [constant(True, node)] if len(node.generators) > 1 else []
+        return self.call("listed", node, *self.clause(node, 0), *several)
+
+    def clause(self, node: gast.ListComp, k: int) -> list[gast.expr]:
+        """What the `for` number k runs over, what it makes of an item, and its test."""
+        here = node.generators[k]
+        iterable = self.visit(here.iter)
+        self.hidden.append(set(bound_names(here.target)))
+        if k + 1 < len(node.generators):
+            element = self.call("nested", node, *self.clause(node, k + 1))
+        else:
+            element = self.visit(node.elt)
+        tests = [self.visit(t) for t in here.ifs]
         self.hidden.pop()
         test: gast.expr = constant(None, node)
         if tests:
             whole = tests[0]
             if len(tests) > 1:
                 whole = self.call("and_", node, whole, *map(self.lazy, tests[1:]))
-            test = self.of_item(first.target, whole)
-        return self.call("listed", node, iterable, element, test)
+            test = self.of_item(here.target, whole)
+        return [iterable, self.of_item(here.target, element), test]
 
     def quantified(self, node: gast.Call, generators: list, test: gast.expr) -> gast.AST:
         """`any(t for v in vs if c)`: no test is computed behind the one that decides."""

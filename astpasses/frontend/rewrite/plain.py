@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 INPLACE: dict[str, Callable[[Any, Any], Any]] = {
@@ -70,6 +71,26 @@ class Undefined:
         )
 
 
+@dataclass
+class Nested:
+    """A `for` of a comprehension: its iterable, what it makes of an item (or another `for`), its test."""
+
+    iterable: Any
+    element: Callable
+    test: Callable | None
+
+    def in_python(self, stager: PlainStager) -> list:
+        made: list = []
+        for item in stager.iterate(self.iterable):
+            if self.test is None or stager.truth(self.test(item)):
+                value = self.element(item)
+                if isinstance(value, Nested):
+                    made += value.in_python(stager)
+                else:
+                    made.append(value)
+        return made
+
+
 class PlainStager:
     """Every operation of the control stage, by Python's own rules."""
 
@@ -101,8 +122,11 @@ class PlainStager:
     def percent(self, template: str, values: Any) -> Any:
         return template % values
 
-    def listed(self, iterable: Any, element: Callable, test: Callable | None) -> list:
-        return [element(item) for item in iterable if test is None or test(item)]
+    def listed(self, iterable: Any, element: Callable, test: Callable | None, several: bool = False) -> list:
+        return Nested(iterable, element, test).in_python(self)
+
+    def nested(self, iterable: Any, element: Callable, test: Callable | None) -> Nested:
+        return Nested(iterable, element, test)
 
     def quantified(self, function: Callable, name: str, iterable: Any, test: Callable) -> Any:
         return function(test(item) for item in iterable)

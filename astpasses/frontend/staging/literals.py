@@ -48,7 +48,7 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, f
 def lift_outer(here: Session, outer: Outer, value: Any, name: str) -> Any:
     """A name that a function takes from outside."""
     if isinstance(value, (Staged, Undefined, Maybe, Poison)):
-        from .operations import settled
+        from .settling import settled
 
         return settled(value)
     cell = outer.cells.get(name)

@@ -21,60 +21,24 @@ from metaphrase.source import UnsupportedError
 
 from ..calls.text import Text, formatted, message_parts, percent, shown
 from ..flow import attempts
-from ..flow.branches import branch, choose, lazily, raises_later, static_truth, truth_atom, truth_of_maybe
+from ..flow.branches import branch, choose, lazily, raises_later, static_truth, truth_atom
 from ..flow.gathering import is_gathered, make_plain
 from ..flow.stack_calls import stored_in_rows
 from ..flow.stacks import is_stack
 from ..operators import protocols
 from ..operators.membership import contains, require_told_apart
 from ..rewrite.convert import Outer
-from ..rewrite.plain import INPLACE, OPERATORS, UNARY, PlainStager, Undefined
-from ..values.staged_values import Maybe, Number, Poison, StagedArray, Truth
+from ..rewrite.plain import INPLACE, OPERATORS, UNARY, Nested, PlainStager
+from ..values.staged_values import Maybe, Number, StagedArray
 from .captured import known
+from .chosen_items import store_one_of_many
+from .comprehensions import listed
 from .journal import CellLocation, ItemLocation, StructureLocation
 from .knowledge import is_there, narrowed, relate_not
 from .literals import elements, lift_outer
 from .session import current_session, session
+from .settling import found, settled, tested
 from .signals import BranchRaised
-
-
-def settled(value: Any) -> Any:
-    """A value that is used: maybe-unbound ones are checked, poison is the error."""
-    if isinstance(value, (Undefined, Maybe, Poison)):
-        return _settle(value)
-    return value
-
-
-def tested(value: Any) -> Any:
-    """A value of which only the truth is asked."""
-    if isinstance(value, Maybe) and value.missing is None:
-        return truth_of_maybe(value)
-    return value if isinstance(value, Truth) else settled(value)
-
-
-def _settle(value: Any) -> Any:
-    here = session()
-    if isinstance(value, Poison):
-        raise UnsupportedError(
-            value.reason,
-            here.span(),
-            code="join",
-            remedy=value.remedy,
-            notes=(("the paths meet here", value.span),),
-        )
-    if isinstance(value, Undefined):
-        if here.in_region():
-            raise BranchRaised(value.error(), here.span())
-        raise value.error()
-    if is_there(here, value):
-        return settled(value.value)
-    missing = value.missing
-    ok = truth_atom(here, value.flag)
-    if missing is None:
-        here.emit(check, ok, exception="TypeError", message="a value that is None here is used as a number")
-    else:
-        here.emit(check, ok, exception="UnboundLocalError", message=str(missing.error()))
-    return value.value
 
 
 def negated(value: Any) -> Any:
@@ -87,10 +51,6 @@ def negated(value: Any) -> Any:
     out = here.emit(not_, test)
     relate_not(here, out, test)
     return here.wrap(out, bool)
-
-
-def _nothing(*state: Any) -> None:
-    """A side that does nothing, and the setting of no state."""
 
 
 class StagedStager(PlainStager):
@@ -120,27 +80,14 @@ class StagedStager(PlainStager):
         here = current_session()
         return value if here is None else elements(here, settled(value))
 
-    def listed(self, iterable: Any, element: Callable, test: Callable | None) -> Any:
-        """A list comprehension of one `for`: gathered where the number of items is not known."""
+    def listed(
+        self, iterable: Any, element: Callable, test: Callable | None, several: bool = False
+    ) -> Any:
+        """A list comprehension: gathered where the number of items is not known."""
         here = current_session()
         if here is None:
             return super().listed(iterable, element, test)
-        from ..flow.iteration import run_for
-
-        made = here.born([])
-
-        def append(item: Any) -> None:
-            here.journal.note(StructureLocation(made))
-            made.append(element(item))
-
-        def body(item: Any) -> None:
-            if test is None:
-                append(item)
-            else:
-                self.if_(test(item), lambda: append(item), _nothing, tuple, _nothing, ())
-
-        run_for(settled(iterable), body, tuple, _nothing, (), None)
-        return made
+        return listed(self, here, Nested(iterable, element, test), several)
 
     def quantified(self, function: Callable, name: str, iterable: Any, test: Callable) -> Any:
         """`any` or `all` of a generator expression, unless the name stands for something else."""
@@ -213,7 +160,7 @@ class StagedStager(PlainStager):
         target = settled(target)
         from .literals import load_attribute
 
-        return settled(load_attribute(here, target, name))
+        return found(load_attribute(here, target, name))
 
     def item(self, container: Any, index: Any) -> Any:
         here = current_session()
@@ -221,7 +168,7 @@ class StagedStager(PlainStager):
             return container[index]
         from .literals import load_item
 
-        return settled(load_item(here, settled(container), settled(index)))
+        return found(load_item(here, settled(container), settled(index)))
 
     # --- stores ---
 
@@ -241,6 +188,10 @@ class StagedStager(PlainStager):
             protocols.call_written(method, container, index, value)
             return
         if isinstance(index, Number) and not is_gathered(container):
+            if type(container) is list and store_one_of_many(
+                here, container, index, settled(value), self.store_item
+            ):
+                return
             index = operator.index(index)
         elif isinstance(index, Text):
             index = index.concrete()

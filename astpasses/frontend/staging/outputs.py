@@ -200,7 +200,7 @@ class Collector:
                 todo += _items(value)
 
     def output(self, leaf: Any) -> Output:
-        from .operations import settled
+        from .settling import settled
 
         leaf = settled(leaf)
         if isinstance(leaf, np.ndarray):

@@ -340,7 +340,7 @@ class Unsettled:
     __hash__ = None  # type: ignore[assignment]
 
     def _settled(self) -> Any:
-        from ..staging.operations import settled
+        from ..staging.settling import settled
 
         return settled(self)
 
@@ -369,7 +369,7 @@ class Unsettled:
         return abs(self._settled())
 
     def __array_ufunc__(self, ufunc: Any, method: str, *args: Any, **keywords: Any) -> Any:
-        from ..staging.operations import settled
+        from ..staging.settling import settled
 
         return getattr(ufunc, method)(*map(settled, args), **keywords)
 
