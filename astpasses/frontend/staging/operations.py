@@ -29,7 +29,7 @@ from ..operators import protocols
 from ..operators.membership import contains, require_told_apart
 from ..rewrite.convert import Outer
 from ..rewrite.plain import INPLACE, OPERATORS, UNARY, Nested, PlainStager
-from ..values.staged_values import Maybe, Number, StagedArray
+from ..values.staged_values import Maybe, Number, Poison, StagedArray
 from .captured import known
 from .chosen_items import store_one_of_many
 from .comprehensions import listed
