@@ -17,9 +17,11 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.ir import Literal
+from metaphrase.ops.indexing import gather
 from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import is_number
+from ..staging.chosen_items import place_in
 from ..staging.session import Session
 from ..staging.signals import NeedConcrete
 from ..values.phi import UnknownAlias, bind
@@ -36,7 +38,7 @@ def one_of_many(here: Session, container: Any, index: Number) -> tuple[bool, Any
     site = (here.span(), tuple(here.path))
     items = list(elements(here, container))
     if items and all(map(is_number, items)):
-        return True, _number(here, items, index)
+        return True, _number(here, items, index, type(container).__name__)
     if items and site in here.decisions.stacked:
         return True, _joined(here, items, index, describe(container))
     try:
@@ -47,12 +49,12 @@ def one_of_many(here: Session, container: Any, index: Number) -> tuple[bool, Any
     return False, None
 
 
-def _number(here: Session, items: list, index: Number) -> Any:
+def _number(here: Session, items: list, index: Number, what: str = "list") -> Any:
     from ..calls.creation import array_from
 
     dtype, python = joined_number(items)
-    made = array_from(items, dtype)[index]
-    return here.wrap(here.atom(made), python)
+    place = place_in(here, index, len(items), f"{what} index out of range")
+    return here.wrap(here.emit(gather, here.atom(array_from(items, dtype)), place, axes=(0,)), python)
 
 
 def _joined(here: Session, items: list, index: Number, what: str) -> Any:

@@ -11,10 +11,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from metaphrase.core.build import literal
-from metaphrase.ops.compare import eq, select
+from metaphrase.core.ir import Atom
+from metaphrase.core.types import i64
+from metaphrase.ops.arithmetic import add
+from metaphrase.ops.compare import and_, eq, ge, lt, select
+from metaphrase.ops.effects import check
 
 from ..operators.arithmetic import is_number
 from ..values.staged_values import Number
@@ -25,10 +27,20 @@ from .signals import NeedConcrete
 MANY = 64  # items of a list up to which a store looks at each
 
 
+def place_in(here: Session, index: Number, size: int, message: str) -> Atom:
+    """An index into so many items, counted from the front; Python's error where there is no such item."""
+    given, zero, count = here.atom(index, i64), literal(0), literal(size)
+    if index.dim is not None and here.facts.less_equal(0, index.dim) and here.facts.less(index.dim, size):
+        return given
+    place = here.emit(select, here.emit(lt, given, zero), here.emit(add, given, count), given)
+    fits = here.emit(and_, here.emit(ge, place, zero), here.emit(lt, place, count))
+    here.emit(check, fits, exception="IndexError", message=message)
+    return place
+
+
 def store_one_of_many(here: Session, container: list, index: Number, value: Any, store: Callable) -> bool:
     """`container[index] = value` where only the run knows the index; False where staging can know it."""
     from ..flow.joins import joined_number
-    from ..operators.indexing import position
     from .literals import elements
 
     try:
@@ -40,13 +52,13 @@ def store_one_of_many(here: Session, container: list, index: Number, value: Any,
         items = list(elements(here, container))
         if len(items) > MANY or not items or not all(map(is_number, (*items, value))):
             raise
-    place = position(here, index, len(items), 0)
+    place = place_in(here, index, len(items), "list assignment index out of range")
     for k, item in enumerate(items):
         dtype, python = joined_number([item, value])
-        here_it_is = here.emit(eq, place, literal(k, np.dtype("int64")))
+        here_it_is = here.emit(eq, place, literal(k))
         chosen = here.emit(select, here_it_is, here.atom(value, dtype), here.atom(item, dtype))
         store(here.wrap(chosen, python), container, k)
     return True
 
 
-__all__ = ["store_one_of_many"]
+__all__ = ["place_in", "store_one_of_many"]
