@@ -105,6 +105,10 @@ def rounded_ints(n):
     return round(n, -2), round(n, -1), round(n, 0), round(n, 3), round(n), round(n, -30)
 
 
+def rounded_decimals(x):
+    return round(x, 2), round(x, 1), round(-x, 3), round(x, 10), round(x)
+
+
 def narrow_numbers_in_print(x):
     print(np.float32(x), np.float16(x), np.complex64(x), str(np.float32(x)), [np.float32(x)])
     print(f"{np.float32(x)} {np.float32(x)!s} {np.float32(x)!r}", "%s" % np.float32(x))  # noqa: UP031
@@ -155,6 +159,7 @@ CASES = [
     (read_when_its_turn_comes, (np.arange(3.0),)),
     (left_early_where_known, (2.0,)),
     *((rounded_ints, (n,)) for n in (1250, 1350, -1250, 5, 15, -151)),
+    *((rounded_decimals, (x,)) for x in (2.675, 2.665, 1.005, 0.125, 0.375, -0.045, 1234567890123.125, 1e18)),
     (narrow_numbers_in_print, (0.1,)),
     (narrow_numbers_in_print, (3.7,)),
     (unique_of_none, (np.zeros((2, 0)),)),

@@ -17,10 +17,10 @@ import numpy as np
 from metaphrase.core.build import literal
 from metaphrase.core.dims import symbols
 from metaphrase.core.ir import Atom
-from metaphrase.ops.arithmetic import abs_, integer_pow, mul
-from metaphrase.ops.compare import and_, eq, ge, lt, ne, or_
+from metaphrase.ops.arithmetic import abs_, add, div, integer_pow, mul, sub
+from metaphrase.ops.compare import and_, eq, ge, lt, ne, or_, select
 from metaphrase.ops.effects import check
-from metaphrase.ops.elementary import floor
+from metaphrase.ops.elementary import floor, rint, stop_gradient
 from metaphrase.ops.shape import convert
 
 from ..staging.knowledge import relate
@@ -194,6 +194,26 @@ def held(here: Session, value: Any, dtype: np.dtype) -> Atom:
         return here.atom(value, dtype)
     whole = to_integer(here, here.atom(value), "Python int too large to convert to C long")
     return here.atom(here.wrap(whole, int), dtype)
+
+
+def round_decimals(here: Session, value: Number, digits: int) -> Number:
+    """`round(x, digits)` of a float, by its exact value: the float 2.675 is a little less. Where the product
+    with 10**digits seems to be halfway, what was lost in it decides."""
+    x, scale = here.atom(value), literal(10.0**digits)
+    product = here.emit(mul, x, scale)
+    whole = here.emit(rint, product)
+    high = here.emit(convert, here.emit(convert, x, dtype=np.dtype(np.float32)), dtype=_f64)
+    lost = here.emit(sub, here.emit(mul, high, scale), product)  # exact: 10**10 has 24 bits
+    lost = here.emit(add, lost, here.emit(mul, here.emit(sub, x, high), scale))
+    gap = here.emit(sub, product, whole)
+    half, zero, one = literal(0.5), literal(0.0), literal(1.0)
+    up = here.emit(and_, here.emit(eq, gap, half), here.emit(lt, zero, lost))
+    down = here.emit(and_, here.emit(eq, gap, literal(-0.5)), here.emit(lt, lost, zero))
+    lower = here.emit(select, down, here.emit(sub, whole, one), whole)
+    whole = here.emit(select, up, here.emit(add, whole, one), lower)
+    small = here.emit(lt, here.emit(abs_, product), literal(2.0**53))
+    out = here.emit(select, small, here.emit(div, whole, scale), x)
+    return here.wrap(here.emit(stop_gradient, out), float)
 
 
 # --- powers ---
