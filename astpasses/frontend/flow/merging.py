@@ -321,6 +321,7 @@ class Merger:
         type_, steps = base.atom.type.plain, []
         for step in chain:
             atoms = step.starts if isinstance(step, Rectangle) else getattr(step, "indices", ())
+            atoms = tuple(a.type.value if _is_size(here, a) else a for a in atoms)
             own = [atom in made_here for atom in atoms]
             if not all(map(here.is_bound, getattr(step, "shape", ()))):
                 return None
@@ -329,7 +330,7 @@ class Merger:
             ):
                 return None
             places = [self.of_side(atom, side, name) if o else None for atom, o in zip(atoms, own)]
-            steps.append(_step_behind(step, atoms, places))
+            steps.append(_step_behind(here, step, atoms, places))
             type_ = step.type(type_)
         return steps
 
@@ -395,14 +396,22 @@ def reach(step: Any, dims: tuple) -> list[DimLike]:
     return [1 if k in step.axes else dim for k, dim in enumerate(dims)]
 
 
-def _step_behind(step: Any, atoms: tuple, places: list[int | None]) -> Callable[[tuple], Any]:
-    """The step with those of its atoms replaced that became results."""
+def _is_size(here: Session, atom: Atom) -> bool:
+    """Whether an atom is a size that is known wherever the program is."""
+    return isinstance(atom, Var) and atom.type.value is not None and here.is_bound(atom.type.value)
+
+
+def _step_behind(here: Session, step: Any, atoms: tuple, places: list) -> Callable[[tuple], Any]:
+    """The step with those of its atoms replaced that became results, and sizes read again."""
     field = "starts" if isinstance(step, Rectangle) else "indices"
-    if all(k is None for k in places):
+    if not atoms:
         return lambda outs: step
-    return lambda outs: replace(
-        step, **{field: tuple(a if k is None else outs[k] for a, k in zip(atoms, places))}
-    )
+
+    def made(outs: tuple) -> Any:
+        now = tuple(a if k is None else outs[k] for a, k in zip(atoms, places))
+        return replace(step, **{field: tuple(a if isinstance(a, Atom) else here.dim_atom(a) for a in now)})
+
+    return made
 
 
 class _Filler(StagedArray):
