@@ -19,6 +19,7 @@ PROGRAMS ?= 2000
 
 fuzz: $(VENV)/ready
 	PYTHONPATH=tests $(BIN)/python -P -m fuzz.campaign --programs $(PROGRAMS) --workers $(WORKERS) --folder build/fuzz
+	PYTHONPATH=tests $(BIN)/python -P -m fuzz.kept --programs $$(($(PROGRAMS) / 10))
 
 bench: $(VENV)/ready-bench
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
