@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..astpasses.frontend.values.optional import may_be_none
+from ..astpasses.frontend.values.optional import is_chosen, may_be_none
 from ..core.ir import Function, Var
 from ..core.types import has_tangent, is_float
 from ..ops.arrays import zeros
@@ -329,8 +329,10 @@ def _assembled(
 def refuse_optional(program: Program, out: PyTreeDef, span: Span | None = None) -> None:
     """What is None on some paths has no derivative there, and no lane beside others."""
     if may_be_none(out):
+        what = "one of several Python values, which one the run decides"
+        what = what if is_chosen(out) else "None on some paths and a value on others"
         raise SourceError(
-            f"{program.title} returns None on some paths and a value on others, under a derivative or vmap",
+            f"{program.title} returns {what}, under a derivative or vmap",
             _result_place(program, span),
             code="join",
             remedy="return a number on every path, and a flag beside it",

@@ -24,7 +24,7 @@ from ..astpasses.emit.numpy_source import Signature
 from ..astpasses.emit.numpy_source_spellings import array_text
 from ..astpasses.frontend.values.chosen import Chosen, Viewed, chosen_text, viewed_text
 from ..astpasses.frontend.values.listed import Listed, list_text
-from ..astpasses.frontend.values.optional import Optional
+from ..astpasses.frontend.values.optional import OneValue, Optional
 from ..core.ir import Function
 from ..pipeline import numpy_text
 from ..source import UnsupportedError
@@ -194,6 +194,8 @@ class _Module:
             return viewed_text(metadata, parts)
         if cls is Listed:
             return list_text(metadata, parts, lambda names: self.tree(metadata[0], iter(names)))
+        if cls is OneValue:
+            return f"{metadata!r}[{parts[0]}]"
         if cls is Optional:
             return f"({parts[1]} if {parts[0]} else None)"
         if cls is tuple:

@@ -69,3 +69,19 @@ def test_no_tangents():
         mp.jvp(larger_root, (1.0, 0.0, -4.0), (1.0, 0.0, 0.0))
     with pytest.raises(SourceError, match="returns None on some paths"):
         mp.vjp(larger_root, 1.0, 0.0, -4.0)
+
+
+def in_words(x):
+    return "positive" if x > 0 else "negative"
+
+
+def test_words_have_no_derivative_and_a_program_of_their_own_source():
+    with pytest.raises(SourceError, match="returns one of several Python values, which one the run decides"):
+        mp.grad(in_words)(1.0)
+    scope: dict = {}
+    exec(mp.source(in_words, 1.0), scope)
+    assert [scope["in_words"](x) for x in (1.0, -1.0)] == ["positive", "negative"]
+    pair = mp.jit(lambda x: (in_words(x), x))
+    assert [pair(x) for x in (2.0, -2.0)] == [("positive", 2.0), ("negative", -2.0)]
+    words = mp.jit(lambda x: mp.jit(in_words)(x) == "positive")
+    assert words(1.0) and not words(-1.0)

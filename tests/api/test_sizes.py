@@ -32,6 +32,7 @@ NEEDS_SIZES = {
     "attempts.inverse_or_pseudo": "numpy.linalg.pinv asks for known sizes",
     "attempts.around_a_loop": "a loop in `try` that may fail is written out, to be left in the middle",
     "views.reshape_of_cut_rows": "it writes to a reshape, and sizes say whether that is a view",
+    "choices.counted_by_word": "a list of texts is a Python list, which is as long as the array",
     "mutation.strided_stores": "a Python list is cut to the number of elements of a slice",
 }
 GROWTH: dict[str, list[Callable[[int], int]]] = {

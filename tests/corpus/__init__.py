@@ -69,6 +69,7 @@ THEMES = (
     "newer",
     "ported",
     "published",
+    "choices",
     "fields",
     "textbook",
     "control_programs",

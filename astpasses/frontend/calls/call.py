@@ -30,7 +30,7 @@ from ..staging.literals import elements, lift_defaults, load_attribute, load_ite
 from ..staging.session import LIBRARY, Session, session
 from ..staging.signals import NeedConcrete, Refusal, TrialOver
 from ..values.sources import CellSource, GlobalSource, Guard
-from ..values.staged_values import Maybe, Poison, Staged
+from ..values.staged_values import Maybe, Poison, Staged, Unsettled
 
 TABLE: dict[Any, Callable] = {}
 _NATIVE = (
@@ -83,7 +83,7 @@ def handles(*functions: Any) -> Callable:
 
 def has_staged(value: Any, depth: int = 4) -> bool:
     """Whether a value is, or in a container holds, something staged."""
-    if isinstance(value, (Staged, Maybe, Poison)):
+    if isinstance(value, (Staged, Unsettled)):
         return True
     if depth and isinstance(value, (list, tuple, set)):
         return any(has_staged(v, depth - 1) for v in value)

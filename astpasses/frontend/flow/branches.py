@@ -33,7 +33,7 @@ from ..staging.journal import BoxLocation, Location, StructureLocation
 from ..staging.knowledge import assuming, is_there, narrowed, relate_both
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised, TrialOver
-from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray, Truth
+from ..values.staged_values import Maybe, Number, OneOf, Poison, Staged, StagedArray, Truth
 from .attempts import Fork, MustFork, catcher, events
 from .gathering import ListGrows, is_gathered, refuse_read
 from .gathering import length as gathered_length
@@ -43,7 +43,7 @@ from .stacks import NeedStack, item_of_list, joined, make_stacks, older_loop
 
 def _answered(value: Any) -> Any:
     """What a user's `__bool__` (or `__len__`) says of an object; other values are asked themselves."""
-    if isinstance(value, Truth):
+    if isinstance(value, (Truth, OneOf)):
         return value.flag
     if type(value) is list:
         refuse_read(session(), value)

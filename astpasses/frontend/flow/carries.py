@@ -9,6 +9,7 @@ an array's content; and paths into containers), which only ever widens.
     content  the content of an array that the body writes to
     maybe    a value that is not bound before the loop, with the flag that says whether it is by now
     unset    the same for names of our own, which are never read before they are bound: no flag
+    one_of   one of several Python values (`template`): its number is carried
     tree     a container that the body replaces by another of the same structure
 """
 
@@ -24,7 +25,7 @@ import numpy as np
 from metaphrase.core.build import literal
 from metaphrase.core.dims import Sym, fresh_symbol
 from metaphrase.core.ir import Atom, Literal, Var
-from metaphrase.core.types import Array
+from metaphrase.core.types import Array, i64
 from metaphrase.ops.arrays import undefined as core_undefined
 from metaphrase.ops.compare import or_
 
@@ -34,8 +35,9 @@ from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.objects import is_mutable
 from ..values.phi import all_of, choices_among
-from ..values.staged_values import Box, Maybe, Number, Poison, StagedArray
+from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray
 from .carried_sizes import Sizes
+from .choices import MOST, choosable, one_of, tag_of, united
 from .joins import describe, joined_number, number_of, parts, same_static
 from .stacks import fit_stack
 
@@ -121,6 +123,8 @@ class Pass:
             if isinstance(entry, StagedArray):
                 self.sizes.refresh(spec, entry.type.dims)
             return self.array(path, spec, lambda: self.here.atom(entry, spec.dtype), entry)
+        if spec.kind == "one_of":
+            return self.one_of(path, spec, entry)
         if spec.kind == "tree":
             kind, children, metadata = parts(entry)  # type: ignore[misc]
             made = [self.enter((*path, k), c) for k, c in enumerate(children)]
@@ -144,6 +148,8 @@ class Pass:
             return Spec("number", dtype, python=python, low=isinstance(entry, int) and entry >= 0)
         if isinstance(entry, Maybe):
             return _maybe(entry.value, entry.missing)
+        if isinstance(entry, OneOf):
+            return Spec("one_of", template=entry.values)
         found = parts(entry)
         if found is not None and isinstance(entry, tuple):
             return Spec("tree")
@@ -181,6 +187,13 @@ class Pass:
         self.arrays[path] = ArraySlot(path, entry, made)
         return made
 
+    def one_of(self, path: Path, spec: Spec, entry: Any) -> OneOf:
+        """One of several Python values: its number is carried."""
+        values = spec.template
+        first = entry if choosable(entry) else values[0]
+        param = self.carry(path, Array(i64), lambda: tag_of(self.here, first, values))
+        return OneOf(values, Number(self.here, param, int))
+
     def absent(self, path: Path, spec: Spec, entry: Any) -> Any:
         """A value that is not there in every iteration."""
         here, missing = self.here, spec.missing
@@ -205,6 +218,9 @@ class Pass:
             entries = given[1] if given is not None else [entry] * len(children)
             made = [self.template((*path, k), c, e) for k, (c, e) in enumerate(zip(children, entries))]
             return self.object(path, entry, kind.unflatten(metadata, made))
+        if isinstance(shape, OneOf) or path in self.plan and self.plan[path].kind == "one_of":
+            spec = self.plan.setdefault(path, Spec("one_of", template=united(shape)))
+            return self.one_of(path, spec, entry)
         if isinstance(shape, Maybe):
             return self.absent(path, self.plan.setdefault(path, _maybe(shape.value, shape.missing)), entry)
         if isinstance(shape, StagedArray):
@@ -240,6 +256,8 @@ class Pass:
             self.leave_number(path, spec, entry, inside, out)
         elif spec.kind == "array":
             self.leave_array(path, spec, out)
+        elif spec.kind == "one_of":
+            self.leave_one_of(path, spec, entry, out)
         elif spec.kind == "tree":
             was: Any
             found, was = parts(out), parts(inside)
@@ -271,6 +289,8 @@ class Pass:
             spec = self.plan[path] = Spec("array", dtype, entry.type.dims, entry=entry.type.dims)
             if out.type.dims != entry.type.dims and not self.sizes.widen(spec, out):
                 raise self.mismatch(path, entry, out)
+        elif choosable(entry) and choosable(out):
+            self.plan[path] = Spec("one_of", template=united(entry, out))
         elif (a := parts(entry)) and (b := parts(out)) and a[0] is b[0] and len(a[1]) == len(b[1]):
             if is_mutable(out) and id(out) not in self.here.region.fresh:
                 raise TrialOver(
@@ -291,6 +311,15 @@ class Pass:
             "give it one type from the start",
             self.makers(path, out, entry),
         )
+
+    def leave_one_of(self, path: Path, spec: Spec, entry: Any, out: Any) -> None:
+        values = united(*spec.template, out) if choosable(out) else ()
+        if not 0 < len(values) <= MOST:
+            raise self.mismatch(path, entry, out)
+        if len(values) > len(spec.template):
+            spec.template, self.changed = values, True
+        else:
+            self.by_path[path].final = tag_of(self.here, out, values)
 
     def leave_number(self, path: Path, spec: Spec, entry: Any, inside: Any, out: Any) -> None:
         if isinstance(out, StagedArray) and out.ndim == 0:
@@ -399,8 +428,12 @@ class Pass:
         elif self.plan[path].kind in ("maybe", "unset"):
             self.leave_absent(path, self.plan[path], None, inside, out)
         elif self.plan[path].kind == "held":
-            if not same_static(inside, out):
+            if not same_static(inside, out) and not (choosable(inside) and choosable(out)):
                 raise self.mismatch(path, inside, out)
+            if not same_static(inside, out):
+                self.plan[path], self.changed = Spec("one_of", template=united(inside, out)), True
+        elif self.plan[path].kind == "one_of":
+            self.leave_one_of(path, self.plan[path], inside, out)
         elif self.plan[path].kind == "array":
             self.leave_array(path, self.plan[path], out)
         else:
@@ -429,6 +462,9 @@ class Pass:
                 self.stayed[id(inside)] = results[flag.param]
             self.finals[id(inside)] = StagedArray(Box(here, results[atom]))
             return self.finals[id(inside)]
+        if isinstance(inside, OneOf):
+            tag = self.after(inside.tag, results)
+            return inside if tag is inside.tag else one_of(inside.values, tag)
         if isinstance(inside, Maybe):
             flag = self.after(inside.flag, results)
             if isinstance(flag, Number) and isinstance(flag._atom, Literal):

@@ -19,7 +19,7 @@ from metaphrase.core.types import Array
 
 from ..operators.arithmetic import WEAK, is_number, weak_type
 from ..rewrite.plain import Undefined
-from ..values.staged_values import Maybe, Number, Poison, StagedArray
+from ..values.staged_values import Maybe, Number, OneOf, Poison, StagedArray, Unsettled
 
 _RANK = [bool, int, float, complex]
 _HEAP = 1 << 9  # the flag of classes written in Python
@@ -49,7 +49,7 @@ def same_static(a: Any, b: Any) -> bool:
     """Whether two Python values mean the same: one object, or equal values of one immutable type."""
     if a is b:
         return True
-    if type(a) is not type(b) or isinstance(a, (Number, StagedArray, Maybe, Poison, Undefined)):
+    if type(a) is not type(b) or isinstance(a, (Number, StagedArray, Unsettled, Undefined)):
         return False
     if isinstance(a, (bool, int, str, bytes, np.dtype, type(None), type(Ellipsis), range)):
         return a == b
@@ -62,7 +62,7 @@ def same_static(a: Any, b: Any) -> bool:
 
 def container(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
     """A pytree node taken apart one level: its kind, children and metadata. None for leaves."""
-    if value is None or is_number(value) or isinstance(value, (StagedArray, Maybe, Poison, Undefined)):
+    if value is None or is_number(value) or isinstance(value, (StagedArray, Unsettled, Undefined)):
         return None
     kind = tree_util.kind_of(value)
     if kind is None:
@@ -111,7 +111,7 @@ def parts(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
     cls = type(value)
     if found is not None or value is None or is_number(value) or cls.__module__ in ("builtins", "numpy"):
         return found
-    if isinstance(value, (StagedArray, Maybe, Poison, Undefined, type, types.FunctionType, enum.Enum)):
+    if isinstance(value, (StagedArray, Unsettled, Undefined, type, types.FunctionType, enum.Enum)):
         return None
     if cls.__new__ is not object.__new__ or type(cls) not in (type, abc.ABCMeta) or not cls.__flags__ & _HEAP:
         return None
@@ -134,6 +134,8 @@ def describe(value: Any) -> str:
         return f"{describe(value.value)} on some paths"
     if isinstance(value, Poison):
         return "of no one type"
+    if isinstance(value, OneOf):
+        return f"one of {', '.join(map(repr, value.values))}"
     if is_number(value) or isinstance(value, str):
         return f"{type(value).__name__} {value!r}"
     return f"a {type(value).__name__}"

@@ -35,9 +35,10 @@ from ..values.phi import (
     depth_of,
     family,
 )
-from ..values.staged_values import Box, Maybe, Number, Poison, StagedArray, Truth
+from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, Truth
 from ..values.views import Rectangle
 from .carries import _equal
+from .choices import MOST, choosable, one_of, tag_of, united
 from .joins import describe, joined_number, parts, same_static
 from .stacks import Stack, is_stack, item_of_list, joined, several_lengths, stack_like
 
@@ -105,7 +106,15 @@ class Merger:
             and _equal(found[2], other[2])
         ):
             return self.containers(a, b, name, found, other)
+        if choosable(a) and choosable(b) and len(united(a, b)) <= MOST:
+            return self.choice(a, b, name)
         return self.poison(a, b, name)
+
+    def choice(self, a: Any, b: Any, name: str) -> Maker:
+        """One of several Python values."""
+        here, values = self.here, united(a, b)
+        k = self.add(lambda: tag_of(here, a, values), lambda: tag_of(here, b, values), name)
+        return lambda outs: one_of(values, here.wrap(outs[k], int))
 
     def containers(self, a: Any, b: Any, name: str, found: tuple, other: tuple) -> Maker:
         """A container (or object) of the joined parts of both."""
@@ -378,6 +387,8 @@ class Merger:
                 return None
             self.filled.append(kind.unflatten(metadata, made))
             return self.filled[-1]
+        if isinstance(shape, OneOf):
+            return shape.values[0]
         if isinstance(shape, Maybe):
             inner = self.filler(shape.value)
             return None if inner is None else Maybe(False, inner, shape.missing)

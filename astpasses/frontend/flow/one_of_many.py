@@ -26,6 +26,7 @@ from ..staging.session import Session
 from ..staging.signals import NeedConcrete
 from ..values.phi import UnknownAlias, bind
 from ..values.staged_values import Number, StagedArray
+from .choices import MOST, choosable, one_of, table, united
 from .joins import describe, joined_number, parts, same_static
 
 
@@ -77,6 +78,10 @@ def _joined(here: Session, items: list, index: Number, what: str) -> Any:
         for one in (*items, here.born(made)):
             here.journal.shared.add(one, here.place()[1] or "item", here.span())
         return made
+    if all(map(choosable, items)) and len(united(*items)) <= MOST:
+        values, at = united(*items), _number(here, list(range(len(items))), index)
+        places = [next(k for k, v in enumerate(values) if same_static(v, item)) for item in items]
+        return one_of(values, at if places == list(range(len(items))) else table(here, at, places))
     for item in items:
         if not same_static(first, item):
             raise _unlike(here, what, first, item)

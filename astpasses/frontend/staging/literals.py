@@ -33,7 +33,7 @@ from ..values.sources import (
     ObjectSource,
     Source,
 )
-from ..values.staged_values import Box, Maybe, Number, Poison, Staged, StagedArray
+from ..values.staged_values import Box, Number, Staged, StagedArray, Unsettled
 from .captured import guard_presence, guard_same, guard_structure, make_attributes_known
 from .journal import AttributeLocation, ItemLocation
 from .numbers import changing_number
@@ -47,7 +47,7 @@ _FUNCTIONS = (types.FunctionType, types.BuiltinFunctionType, types.MethodType, f
 
 def lift_outer(here: Session, outer: Outer, value: Any, name: str) -> Any:
     """A name that a function takes from outside."""
-    if isinstance(value, (Staged, Undefined, Maybe, Poison)):
+    if isinstance(value, (Staged, Undefined, Unsettled)):
         from .settling import settled
 
         return settled(value)

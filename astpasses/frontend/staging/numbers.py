@@ -21,7 +21,7 @@ from metaphrase.core.types import Array
 
 from ..operators.arithmetic import WEAK
 from ..values.sources import AttributeSource, ItemSource, NumberSource, Source, is_number
-from ..values.staged_values import Maybe, Number, Poison, Staged
+from ..values.staged_values import Number, Staged, Unsettled
 from .journal import MISSING, AttributeLocation, ItemLocation, Location
 from .session import Session
 from .signals import Restart
@@ -62,7 +62,7 @@ def before_write(here: Session, location: Location) -> None:
         return
     owner = None if is_copy(here, location.owner) else source_of(here, location.owner)
     old = location.read()
-    if owner is None or old is MISSING or isinstance(old, (Staged, Maybe, Poison)):
+    if owner is None or old is MISSING or isinstance(old, (Staged, Unsettled)):
         return
     source: Source = (
         AttributeSource(owner, location.name)

@@ -22,6 +22,7 @@ from metaphrase.source import UnsupportedError
 from ..calls.text import Text, formatted, message_parts, percent, shown
 from ..flow import attempts
 from ..flow.branches import branch, choose, lazily, raises_later, static_truth, truth_atom
+from ..flow.choices import takes_choices
 from ..flow.gathering import is_gathered, make_plain
 from ..flow.stack_calls import stored_in_rows
 from ..flow.stacks import is_stack
@@ -53,6 +54,7 @@ def negated(value: Any) -> Any:
     return here.wrap(out, bool)
 
 
+@takes_choices
 class StagedStager(PlainStager):
     """One for each converted function: it knows the names that the function takes from outside."""
 

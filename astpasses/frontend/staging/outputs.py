@@ -20,10 +20,10 @@ from ..flow.gathering import all_known, columns, expanded, is_gathered
 from ..flow.joins import parts
 from ..values.chosen import chosen, step_of, viewed
 from ..values.listed import listed
-from ..values.optional import optional
+from ..values.optional import one_value, optional
 from ..values.phi import Phi, family
 from ..values.sources import ObjectSource, Source
-from ..values.staged_values import Box, Maybe, Number, Poison, Staged, StagedArray
+from ..values.staged_values import Box, Maybe, Number, OneOf, Staged, StagedArray, Unsettled
 from .captured import guard_same, is_copy, known
 from .journal import AttributeLocation, BoxLocation, CellLocation, ItemLocation, StructureLocation
 from .session import Session
@@ -72,7 +72,7 @@ class Collector:
         """The leaves and the structure of a result; an object that the call made is part of the structure."""
         leaves, tree = tree_util.tree_flatten(
             known(self.here, result),
-            is_leaf=lambda v: isinstance(v, (Maybe, Poison)) or is_gathered(v) or id(v) in self.here.deques,
+            is_leaf=lambda v: isinstance(v, Unsettled) or is_gathered(v) or id(v) in self.here.deques,
         )
         if any(id(v) in self.here.deques for v in leaves):
             raise UnsupportedError(
@@ -81,6 +81,7 @@ class Collector:
             )
         objects = [
             self.take_optional_apart(leaf)
+            or self.take_choice_apart(leaf)
             or self.take_list_apart(leaf)
             or self.take_object_apart(leaf)
             or self.take_alias_apart(leaf)
@@ -104,6 +105,10 @@ class Collector:
             return None
         leaves, tree = self.take_apart(value.value)
         return [value.flag, *leaves], optional(tree)
+
+    def take_choice_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
+        """One of several Python values: its number."""
+        return ([value.tag], one_value(value.values)) if isinstance(value, OneOf) else None
 
     def take_list_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
         """A list whose length only the run knows: an array for each leaf of its items."""

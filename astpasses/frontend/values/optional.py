@@ -4,6 +4,7 @@ In: the leaf of the flag, and the structure of the value. Out: None or the value
 that is there on some paths.
 
     the kind Optional, children (bool, structure of the value)   ->   the value, or None
+    the kind OneValue, metadata ("up", "down"), child: an int   ->   "up" or "down"
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import numpy as np
 from metaphrase._tree_registry import Kind, number_keys
 from metaphrase.tree_util import PyTreeDef
 
-from .staged_values import Maybe, Number
+from .staged_values import Maybe, Number, OneOf
 
 
 class Optional:
@@ -39,8 +40,30 @@ def optional(tree: PyTreeDef) -> PyTreeDef:
 
 
 def may_be_none(tree: PyTreeDef) -> bool:
-    """Whether some part of a result is None on some paths."""
-    return tree.kind is OPTIONAL or any(map(may_be_none, tree.children()))
+    """Whether some part of a result is None on some paths, or one of several Python values."""
+    return tree.kind in (OPTIONAL, ONE_VALUE) or any(map(may_be_none, tree.children()))
 
 
-__all__ = ["OPTIONAL", "Optional", "may_be_none", "optional"]
+def is_chosen(tree: PyTreeDef) -> bool:
+    """Whether some part of a result is one of several Python values."""
+    return tree.kind is ONE_VALUE or any(map(is_chosen, tree.children()))
+
+
+class OneValue:
+    """Names the kind of one of several Python values; there are no such objects."""
+
+
+def _value(values: tuple, children: Any) -> Any:
+    (tag,) = children
+    return OneOf(values, tag) if isinstance(tag, Number) else values[int(tag)]
+
+
+ONE_VALUE = Kind(OneValue, lambda value: ((), None), _value, number_keys)
+
+
+def one_value(values: tuple) -> PyTreeDef:
+    """The structure of one of these values, of which the run gives the number."""
+    return PyTreeDef(ONE_VALUE, values, (PyTreeDef(None),))
+
+
+__all__ = ["OPTIONAL", "OneValue", "Optional", "is_chosen", "may_be_none", "one_value", "optional"]

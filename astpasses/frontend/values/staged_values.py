@@ -427,5 +427,39 @@ class Truth(Poison):
         self.flag = flag
 
 
+class OneOf(Unsettled):
+    """One of several Python values: that with the number `tag`, which the run knows."""
+
+    __slots__ = ("values", "tag")
+
+    def __init__(self, values: tuple, tag: Number):
+        self.values, self.tag = values, tag
+
+    def _settled(self) -> Any:
+        from metaphrase.source import UnsupportedError
+
+        shown = ", ".join(map(repr, self.values))
+        raise UnsupportedError(
+            f"which of {shown} this is, is only known when the program runs",
+            self.tag.session.span(),
+            code="join",
+            remedy="test it with `if`, and use the value on each path",
+        )
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return self._settled()
+
+    __str__ = __repr__ = lambda self: self._settled()  # type: ignore[assignment]
+
+    def __format__(self, spec: str) -> str:
+        return self._settled()
+
+    @property
+    def flag(self) -> Any:
+        from ..flow.choices import truth
+
+        return truth(self)
+
+
 def is_staged(value: Any) -> bool:
     return isinstance(value, Staged)
