@@ -154,10 +154,20 @@ def qr(a: Operand, mode: str = "reduced") -> Any:
     return r if mode == "r" else _result("QRResult", q, r)
 
 
+class UnknownSize(UnsupportedError):
+    """A size has to be known while staging: where a number that is given says it, the front end may."""
+
+    def __init__(self, what: str, dim: Any):
+        remedy = "call it with arrays of one shape"
+        if what == "lstsq":
+            remedy = "solve the normal equations: np.linalg.solve(a.T @ a, a.T @ b)"
+        super().__init__(f"numpy.linalg.{what} needs known sizes, got {dim}", code="size", remedy=remedy)
+        self.dim = dim
+
+
 def _known(dim: Any, what: str) -> int:
     if not isinstance(dim, int):
-        raise UnsupportedError(f"numpy.linalg.{what} needs known sizes, got {dim}",
-                               remedy="call it with arrays of one shape", code="size")
+        raise UnknownSize(what, dim)
     return dim
 
 

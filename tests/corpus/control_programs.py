@@ -117,6 +117,47 @@ def unscented(x, gain):
     return best, math.sqrt(gain)
 
 
+def smoothed(y, window, order):
+    half = window // 2
+    powers = np.array([[k**i for i in range(order + 1)] for k in range(-half, half + 1)])
+    weights = np.linalg.pinv(powers.astype(float))[0]
+    return np.convolve(weights[::-1], y, mode="valid")
+
+
+def neighbours_joined(d):
+    d = d.copy()
+    labels = np.arange(len(d))
+    joins = []
+    while d.shape[0] > 2:
+        r = d.shape[0]
+        total = d.sum(axis=1)
+        q = (r - 2) * d - total[:, None] - total[None, :]
+        np.fill_diagonal(q, np.inf)
+        i, j = divmod(int(q.argmin()), r)
+        length = 0.5 * d[i, j] + (total[i] - total[j]) / (2 * (r - 2))
+        joins.append((labels[i], labels[j], length, d[i, j] - length))
+        u = 0.5 * (d[i] + d[j] - d[i, j])
+        keep = [k for k in range(r) if k != i and k != j]
+        new = np.zeros((r - 1, r - 1))
+        new[:-1, :-1] = d[np.ix_(keep, keep)]
+        new[-1, :-1] = new[:-1, -1] = u[keep]
+        labels = np.append(labels[keep], 10 + r)
+        d = new
+    return joins, d[0, 1]
+
+
+def k_means(x, k, rounds=100):
+    centres = x[:k].copy()
+    for _ in range(rounds):
+        d = ((x[:, None, :] - centres[None, :, :]) ** 2).sum(axis=2)
+        labels = d.argmin(axis=1)
+        new = np.array([x[labels == j].mean(axis=0) if np.any(labels == j) else centres[j] for j in range(k)])
+        if np.allclose(new, centres):
+            break
+        centres = new
+    return centres, labels
+
+
 _X = np.array([0.5, -1.0, 2.0, 2.0, -0.25, 1.5, 3.0, -2.0])
 _DISTANCES = np.abs(np.subtract.outer(_X, 2 * _X)) + np.abs(np.subtract.outer(2 * _X, _X))
 CASES = [
@@ -133,5 +174,8 @@ CASES = [
     (peaks, (_X, 0.75)),
     (pairs_in_python, (_X, 3)),
     (spectrogram, (_X, 4, 2)),
+    (smoothed, (_X, 5, 2)),
+    (neighbours_joined, (_DISTANCES[:4, :4],)),
+    (k_means, (_DISTANCES[:7, :2], 2)),
     (unscented, (_X[:3], 0.75)),
 ]

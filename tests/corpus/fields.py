@@ -60,7 +60,7 @@ def made_again_at_the_same_size(x, k):
 def gaussian_mixture(x, k, means, tol=1e-6):
     n, d = x.shape
     weights = np.ones(k) / k
-    covs = np.array([np.cov(x.T) for _ in range(k)])
+    covs = np.array([np.cov(x.T) + 0.3 * np.eye(d) for _ in range(k)])
     means = means.copy()
     old = -np.inf
     history = []

@@ -15,6 +15,7 @@ from metaphrase.core.types import CoreTypeError, dtype_name
 from metaphrase.ops.shape import reshape
 from metaphrase.ops.structure import concatenate
 
+from ..flow.gathering import gathered, is_gathered
 from ..operators.arithmetic import WEAK
 from ..operators.python_numbers import held
 from ..staging.session import Session, session
@@ -59,7 +60,9 @@ def dims_given(here: Session, shape: Any) -> tuple:
 def array_from(value: Any, dtype: Any = None) -> StagedArray:
     """A new array from a number, a nested list, or an array (which is copied)."""
     here = session()
-    if isinstance(value, (list, tuple, range)) and has_staged(value):
+    if is_gathered(value):
+        return array_from(gathered(here, value), dtype)
+    if isinstance(value, (list, tuple, range)) and (has_staged(value) or _holds_rows(value)):
         given = None if dtype is None else dtype_given(dtype)
         parts = [array_from(v, given if isinstance(v, Number) else None) for v in value]
         if dtype is None:  # an array of Python numbers has NumPy's default types: nothing is weak in it
@@ -79,6 +82,11 @@ def array_from(value: Any, dtype: Any = None) -> StagedArray:
         return here.array(held(here, value, kind) if isinstance(value, Number) else here.atom(value, kind))
     known = np.array(value, None if dtype is None else dtype_given(dtype))
     return here.lift(known)
+
+
+def _holds_rows(value: Any) -> bool:
+    """Whether a list in it is one whose length only the run knows."""
+    return isinstance(value, (list, tuple)) and any(is_gathered(v) or _holds_rows(v) for v in value)
 
 
 @handles(np.array)

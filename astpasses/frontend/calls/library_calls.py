@@ -17,6 +17,7 @@ import numpy as np
 from metaphrase.core.dims import Sym, product
 from metaphrase.core.ir import Let, Literal, Var
 from metaphrase.ops.library import LIBRARY, UPDATES
+from metaphrase.ops.library_linear import UnknownSize
 from metaphrase.ops.promotion import NeedsValue, Weak
 from metaphrase.source import SourceError
 
@@ -152,6 +153,8 @@ def _run(here: Session, rule: Callable, args: tuple, keywords: dict, makes: bool
     except SourceError as error:
         if error.span is None:
             error.span = here.span()
+        if isinstance(error, UnknownSize):
+            _pin_size(here, error)
         error.remedy = error.remedy or _REMEDIES.get(error.code, _REMEDIES[""])
         raise
     for let in builder.lets[before:]:  # sizes that the library bound, as `nonzero` does
@@ -160,6 +163,16 @@ def _run(here: Session, rule: Callable, args: tuple, keywords: dict, makes: bool
             here.region.dims.setdefault(let.args[0], Sym(let.attributes["size"]))
             _learn_count(here, let, builder.lets[before:])
     return _result(here, made, makes)
+
+
+def _pin_size(here: Session, error: UnknownSize) -> None:
+    """A size that numbers give is known where they are."""
+    from ..staging.demand import roots_of
+    from ..staging.signals import NeedConcrete
+
+    roots = roots_of(here, here.dim_atom(error.dim)) if here.is_bound(error.dim) else set()
+    if roots and all(root[0] == "argument" for root in roots):
+        raise NeedConcrete(roots, "a size of a matrix", error.span, refusal=error)
 
 
 def _learn_count(here: Session, bound: Let, lets: list[Let]) -> None:

@@ -304,13 +304,15 @@ class Pass:
             raise self.mismatch(path, entry, out)
 
     def mismatch(self, path: Path, entry: Any, out: Any) -> TrialOver:
-        return TrialOver(
+        over = TrialOver(
             f"'{self.label(path)}' is {describe(entry)} before the loop and {describe(out)} after an "
             "iteration",
             self.here.span(),
             "give it one type from the start",
             self.makers(path, out, entry),
         )
+        over.sizes = sizes_of(self.here, entry, out)
+        return over
 
     def leave_one_of(self, path: Path, spec: Spec, entry: Any, out: Any) -> None:
         values = united(*spec.template, out) if choosable(out) else ()
@@ -349,7 +351,7 @@ class Pass:
             if self.sizes.leave(path, spec, out):
                 return
             if spec.changes:
-                raise TrialOver(
+                over = TrialOver(
                     "'{}' is an array {} before the loop and an array {} after an iteration".format(
                         self.label(path), *spec.changes
                     ),
@@ -357,6 +359,8 @@ class Pass:
                     "make it as large as it gets before the loop, and store into it",
                     self.makers(path, out),
                 )
+                over.sizes = sizes_of(self.here, self.arrays[path].entry, out)
+                raise over
         if not isinstance(out, StagedArray) or out.type.dims != spec.dims:
             raise TrialOver(
                 f"'{self.label(path)}' is an array {Array(spec.dtype, spec.dims)} and becomes "
@@ -481,6 +485,17 @@ class Pass:
             return inside
         self.rebuilt[id(inside)] = here.born(kind.unflatten(metadata, made))
         return self.rebuilt[id(inside)]
+
+
+def sizes_of(here: Session, entry: Any, out: Any) -> frozenset[tuple]:
+    """Where the sizes come from that an array had before the loop, and has not after an iteration (see
+    `roots_of`)."""
+    from ..staging.demand import roots_of
+
+    if not isinstance(entry, StagedArray) or not isinstance(out, StagedArray) or entry.ndim != out.ndim:
+        return frozenset()
+    unlike = [a for a, b in zip(entry.type.dims, out.type.dims) if a != b and not isinstance(a, int)]
+    return frozenset(r for d in unlike if here.is_bound(d) for r in roots_of(here, here.dim_atom(d)))
 
 
 def is_missing(value: Any) -> bool:

@@ -102,6 +102,8 @@ def appended(here: Session, owner: Any, before: Any, span: Any) -> list[Slot]:
     slots = []
     for item in owner[len(before) :]:
         flag = None
+        if isinstance(item, Maybe) and item.missing is None:
+            raise TrialOver("what the loop appends to a list is None on some paths", span, "append NaN")
         if isinstance(item, Maybe):
             item, flag = item.value, here.atom(item.flag, np.dtype(bool))
         if isinstance(item, Rows):

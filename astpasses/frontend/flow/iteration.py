@@ -224,6 +224,7 @@ def run_over(
                 reason = over.without_frames()
                 break
         assert reason is not None
+        _pin_sizes(here, reason)
         if not isinstance(source.length, int):
             raise _count_needed(here, source.length, not_rolled(here, reason, "for"))
         here.decisions.unrolled[site] = reason
@@ -413,6 +414,7 @@ def run_while(test: Callable, body: Callable, get: Callable, set_: Callable, nam
             truth = test()
             known = static_truth(truth)
             if known is None:
+                _pin_sizes(here, reason)
                 raise not_rolled(here, reason, "while")
             if not known:
                 break
@@ -447,6 +449,13 @@ def _peel_while(
     except TrialOver:
         return False
     return True
+
+
+def _pin_sizes(here: Session, over: TrialOver | None) -> None:
+    """Where a loop can't be rolled because sizes do not fit that numbers give, their values may settle it."""
+    roots = over.sizes if over is not None else None
+    if roots and all(root[0] == "argument" for root in roots):
+        raise NeedConcrete(set(roots), "the size of an array that a loop carries", here.span())
 
 
 def _count_needed(here: Session, length: DimLike, refusal: BaseException) -> BaseException:

@@ -179,7 +179,7 @@ def _pass(
     def label(path: Path) -> str:
         if path[0] == "heap":
             owner = heap[path[1]].owner if path[1] < len(heap) else None
-            if id(owner) in here.list_names and len(path) == 3:
+            if id(owner) in here.list_names and len(path) == 3 and isinstance(path[2], int):
                 return here.list_names[id(owner)][0] + ("_start", "_end", "")[min(path[2], 2)]
             if path[1] < len(heap) and isinstance(heap[path[1]], AttributeLocation):
                 return "_".join([heap[path[1]].name, *(p for p in path[2:] if p == "kept")])

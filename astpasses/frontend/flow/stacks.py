@@ -290,7 +290,8 @@ def item_of_list(here: Session, values: list) -> Item | None:
     """What the items of a list are; None if there are none."""
     item = None
     for value in values:
-        value = value.value if isinstance(value, Maybe) else value  # what a branch of the loop has appended
+        if isinstance(value, Maybe) and value.missing is not None:  # what a branch of the loop has appended
+            value = value.value
         if isinstance(value, Stack):
             item = joined(here, item, value.item)
         else:

@@ -99,10 +99,13 @@ def parse(array: StagedArray, index: Any) -> Parsed:
 
 
 def _range_as_array(item: Any) -> Any:
-    """`x[range(n), k]`: what is no range stays as it is."""
+    """`x[range(n), k]`, `x[kept]`: what is no range, nor a list that was gathered, stays as it is."""
     from ..calls.call import call_value
+    from ..flow.gathering import gathered, is_gathered
     from ..flow.iteration import Ranged
 
+    if is_gathered(item):
+        return gathered(session(), item)
     if isinstance(item, range):
         return np.arange(item.start, item.stop, item.step)
     return call_value(np.arange, item.bounds, {}) if isinstance(item, Ranged) and item.bounds else item

@@ -39,6 +39,7 @@ class TrialOver(StagerSignal):
     resort."""
 
     code = "loop"
+    sizes: frozenset[tuple] = frozenset()  # where the sizes come from that do not fit
 
     def __init__(self, reason: str, span: Span | None = None, remedy: str = "", notes: tuple = ()):
         super().__init__(reason)
