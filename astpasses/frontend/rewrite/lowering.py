@@ -18,7 +18,7 @@ from .scopes import bound_names
 from .templates import constant, copy_of, expression, locate, name
 
 QUANTIFIERS = ("any", "all")
-EAGER = ("sum", "max", "min", "list", "tuple", "sorted")
+EAGER = ("sum", "max", "min", "list", "tuple", "sorted", "deque")
 COMPARISONS = {
     gast.Lt: "<",
     gast.LtE: "<=",

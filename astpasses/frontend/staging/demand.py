@@ -71,7 +71,8 @@ def length(value: StagedArray) -> int:
     if isinstance(dim, int):
         return dim
     here = session()
-    raise NeedConcrete({("size",)}, "the length of an array", here.span())
+    remedy = "append its items to a list in a loop, or compute with array operations"
+    raise NeedConcrete({("size",)}, "the length of an array", here.span(), remedy)
 
 
 def roots_of(here: Session, atom: Any) -> set[tuple]:
