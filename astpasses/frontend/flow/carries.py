@@ -31,6 +31,7 @@ from metaphrase.ops.compare import or_
 
 from ..operators.arithmetic import is_number, weak_type
 from ..rewrite.plain import Undefined
+from ..staging.demand import sizes_of
 from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.objects import is_mutable
@@ -304,13 +305,10 @@ class Pass:
             raise self.mismatch(path, entry, out)
 
     def mismatch(self, path: Path, entry: Any, out: Any) -> TrialOver:
-        over = TrialOver(
-            f"'{self.label(path)}' is {describe(entry)} before the loop and {describe(out)} after an "
-            "iteration",
-            self.here.span(),
-            "give it one type from the start",
-            self.makers(path, out, entry),
-        )
+        was, now = describe(entry), describe(out)
+        text = f"'{self.label(path)}' is {was} before the loop and {now} after an iteration"
+        remedy = "give it one type from the start"
+        over = TrialOver(text, self.here.span(), remedy, self.makers(path, out, entry))
         over.sizes = sizes_of(self.here, entry, out)
         return over
 
@@ -351,14 +349,10 @@ class Pass:
             if self.sizes.leave(path, spec, out):
                 return
             if spec.changes:
-                over = TrialOver(
-                    "'{}' is an array {} before the loop and an array {} after an iteration".format(
-                        self.label(path), *spec.changes
-                    ),
-                    self.here.span(),
-                    "make it as large as it gets before the loop, and store into it",
-                    self.makers(path, out),
-                )
+                text = "'{}' is an array {} before the loop and an array {} after an iteration"
+                text = text.format(self.label(path), *spec.changes)
+                remedy = "make it as large as it gets before the loop, and store into it"
+                over = TrialOver(text, self.here.span(), remedy, self.makers(path, out))
                 over.sizes = sizes_of(self.here, self.arrays[path].entry, out)
                 raise over
         if not isinstance(out, StagedArray) or out.type.dims != spec.dims:
@@ -485,17 +479,6 @@ class Pass:
             return inside
         self.rebuilt[id(inside)] = here.born(kind.unflatten(metadata, made))
         return self.rebuilt[id(inside)]
-
-
-def sizes_of(here: Session, entry: Any, out: Any) -> frozenset[tuple]:
-    """Where the sizes come from that an array had before the loop, and has not after an iteration (see
-    `roots_of`)."""
-    from ..staging.demand import roots_of
-
-    if not isinstance(entry, StagedArray) or not isinstance(out, StagedArray) or entry.ndim != out.ndim:
-        return frozenset()
-    unlike = [a for a, b in zip(entry.type.dims, out.type.dims) if a != b and not isinstance(a, int)]
-    return frozenset(r for d in unlike if here.is_bound(d) for r in roots_of(here, here.dim_atom(d)))
 
 
 def is_missing(value: Any) -> bool:

@@ -105,3 +105,11 @@ def roots_of(here: Session, atom: Any) -> set[tuple]:
             names = symbols(let.attributes["dim"])
             todo += [out for out, made in producers.items() if made.own_symbols() & names]
     return found
+
+
+def sizes_of(here: Session, entry: Any, out: Any) -> frozenset[tuple]:
+    """Where the sizes come from that an array had before a loop, and has not after an iteration."""
+    if not isinstance(entry, StagedArray) or not isinstance(out, StagedArray) or entry.ndim != out.ndim:
+        return frozenset()
+    unlike = [a for a, b in zip(entry.type.dims, out.type.dims) if a != b and not isinstance(a, int)]
+    return frozenset(r for d in unlike if here.is_bound(d) for r in roots_of(here, here.dim_atom(d)))
