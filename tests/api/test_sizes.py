@@ -37,6 +37,7 @@ NEEDS_SIZES = {
     "attempts.around_a_loop": "a loop in `try` that may fail is written out, to be left in the middle",
     "views.reshape_of_cut_rows": "it writes to a reshape, and sizes say whether that is a view",
     "choices.counted_by_word": "a list of texts is a Python list, which is as long as the array",
+    "control_programs.unscented": "a list with None among its items is a Python list, as long as the array",
     "mutation.strided_stores": "a Python list is cut to the number of elements of a slice",
 }
 GROWTH: dict[str, list[Callable[[int], int]]] = {

@@ -353,13 +353,14 @@ class Merger:
 
     def partial(self, a: Any, b: Any, name: str) -> Maker:
         """A variable that one side has not bound (or left None)."""
-        missing = next(
-            v.missing if isinstance(v, Maybe) else v
-            for v in (a, b)
-            if v is None or isinstance(v, (Undefined, Maybe))
-        )
+        absent = [v.missing if isinstance(v, Maybe) else v for v in (a, b)]
+        absent = [v for v in absent if v is None or isinstance(v, Undefined)]
         if isinstance(a, Undefined) and isinstance(b, Undefined):
             return lambda outs: a
+        read = [v for v in absent if v is None or v.label is not None]  # our own are not read unbound
+        missing = (read or absent)[0]
+        if any((v is None) != (missing is None) for v in read):  # one flag does not tell them apart
+            return self.poison(a, b, name)
         values = [
             None if v is None or isinstance(v, Undefined) else v.value if isinstance(v, Maybe) else v
             for v in (a, b)
