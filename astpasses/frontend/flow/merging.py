@@ -32,8 +32,8 @@ from ..values.phi import (
     bind,
     candidates_of,
     choices_among,
-    depth_of,
     family,
+    paths_of,
 )
 from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, Truth
 from ..values.views import Rectangle
@@ -43,7 +43,7 @@ from .joins import describe, joined_number, parts, same_static
 from .stacks import Stack, is_stack, item_of_list, joined, several_lengths, stack_like
 
 Maker = Callable[[tuple], Any]
-_DEEPEST = 16  # each store passes through all the choices that lie one behind the other
+_MOST_PATHS = 16  # a store goes all the ways, from choice to choice
 
 
 class Merger:
@@ -292,8 +292,8 @@ class Merger:
         makers = []
         for flags, candidate, chain in found or ():
             steps = self.exported(candidate, (*chain, *array.chain) if flags else chain, side, name)
-            deep = depth_of(candidate) >= _DEEPEST
-            if array.dtype != dtype or not array.writeable or steps is None or deep:
+            many = paths_of(candidate) + len(found) > _MOST_PATHS  # type: ignore[arg-type]
+            if array.dtype != dtype or not array.writeable or steps is None or many:
                 found = None
                 break
             k = self.flag_of_side(flags, side, name) if flags else None

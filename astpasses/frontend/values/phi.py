@@ -28,7 +28,7 @@ class Phi:
     def __init__(self, choices: list[tuple], total: bool = False):
         self.total = total
         self.choices = [choice if len(choice) == 4 else (*choice, ()) for choice in choices]
-        self.depth = 1 + max(map(depth_of, self.boxes), default=0)
+        self.paths = sum(map(paths_of, self.boxes))
 
     @property
     def boxes(self) -> list[Box]:
@@ -59,9 +59,9 @@ class Phi:
                 self.choices[k] = (flag, candidate, candidate.atom, chain)
 
 
-def depth_of(box: Box) -> int:
-    """How many choices lie between an array and those that are what they are."""
-    return box.phi.depth if isinstance(box.phi, Phi) else 0
+def paths_of(box: Box) -> int:
+    """On how many ways, from choice to choice, an array is one that is what it is."""
+    return box.phi.paths if isinstance(box.phi, Phi) else 1
 
 
 def read_through(here: Any, atom: Atom, chain: tuple) -> Atom:
