@@ -109,6 +109,11 @@ def rounded_decimals(x):
     return round(x, 2), round(x, 1), round(-x, 3), round(x, 10), round(x)
 
 
+def rounded_far(x):
+    """Digits before the point, and more than ten after it."""
+    return round(x, -1), round(x, -2), round(x, -22), round(x, 11), round(x, 15), round(x, 22)
+
+
 def narrow_numbers_in_print(x):
     print(np.float32(x), np.float16(x), np.complex64(x), str(np.float32(x)), [np.float32(x)])
     print(f"{np.float32(x)} {np.float32(x)!s} {np.float32(x)!r}", "%s" % np.float32(x))  # noqa: UP031
@@ -159,6 +164,7 @@ CASES = [
     (read_when_its_turn_comes, (np.arange(3.0),)),
     (left_early_where_known, (2.0,)),
     *((rounded_ints, (n,)) for n in (1250, 1350, -1250, 5, 15, -151)),
+    *((rounded_far, (x,)) for x in (1250.0, -1350.0, 5e22, -0.0, 1.0 / 3.0, 123.45678901234565, 1e300, np.inf)),
     *((rounded_decimals, (x,)) for x in (2.675, 2.665, 1.005, 0.125, 0.375, -0.045, 1234567890123.125, 1e18)),
     (narrow_numbers_in_print, (0.1,)),
     (narrow_numbers_in_print, (3.7,)),

@@ -412,10 +412,11 @@ def round_python(value: Staged, digits: int | None) -> Any:
     if isinstance(value, Number) and value.python is int:
         return value if digits is None or digits >= 0 else _round_int(value, 10 ** -digits)
     here = session()
-    if isinstance(value, Number) and value.python is float and isinstance(digits, int) and 0 < digits <= 10:
-        from .python_numbers import round_decimals
+    python = isinstance(value, Number) and value.python is float
+    if python and isinstance(digits, int) and 0 < abs(digits) <= 22:
+        from .python_numbers import round_digits
 
-        return round_decimals(here, value, digits)
+        return round_digits(here, value, digits)  # type: ignore[arg-type]
     out = call_value(np.round, (value, digits or 0), {})
     if digits is None and isinstance(value, Number):
         from .python_numbers import to_integer

@@ -17,7 +17,7 @@ import numpy as np
 from metaphrase.core.build import literal
 from metaphrase.core.dims import symbols
 from metaphrase.core.ir import Atom
-from metaphrase.ops.arithmetic import abs_, add, div, integer_pow, mul, sub
+from metaphrase.ops.arithmetic import abs_, add, div, fmod, integer_pow, mul, neg, sub
 from metaphrase.ops.compare import and_, eq, ge, lt, ne, or_, select
 from metaphrase.ops.effects import check
 from metaphrase.ops.elementary import floor, rint, stop_gradient
@@ -196,15 +196,25 @@ def held(here: Session, value: Any, dtype: np.dtype) -> Atom:
     return here.atom(here.wrap(whole, int), dtype)
 
 
-def round_decimals(here: Session, value: Number, digits: int) -> Number:
-    """`round(x, digits)` of a float, by its exact value: the float 2.675 is a little less. Where the product
-    with 10**digits seems to be halfway, what was lost in it decides."""
-    x, scale = here.atom(value), literal(10.0**digits)
-    product = here.emit(mul, x, scale)
+def round_digits(here: Session, value: Number, digits: int) -> Number:
+    """`round(x, digits)` of a float, by its exact value, for up to 22 digits before or after the point:
+    10**22 is a float."""
+    x = here.atom(value)
+    out = _round_decimals(here, x, 10.0**digits) if digits > 0 else _round_multiple(here, x, 10.0**-digits)
+    return here.wrap(here.emit(stop_gradient, out), float)
+
+
+def _round_decimals(here: Session, x: Atom, unit: float) -> Atom:
+    """To multiples of `1 / unit`. The float 2.675 is a little less: where the product with `unit` seems to be
+    halfway, what was lost in it decides. Of factors of 24 and 29 bits no product loses any."""
+    parts = [literal(float(np.float32(unit))), literal(unit - float(np.float32(unit)))]
+    product = here.emit(mul, x, literal(unit))
     whole = here.emit(rint, product)
     high = here.emit(convert, here.emit(convert, x, dtype=np.dtype(np.float32)), dtype=_f64)
-    lost = here.emit(sub, here.emit(mul, high, scale), product)  # exact: 10**10 has 24 bits
-    lost = here.emit(add, lost, here.emit(mul, here.emit(sub, x, high), scale))
+    lost = here.emit(sub, here.emit(mul, high, parts[0]), product)
+    for factor in (high, here.emit(sub, x, high)):
+        for part in parts[factor is high :]:
+            lost = here.emit(add, lost, here.emit(mul, factor, part))
     gap = here.emit(sub, product, whole)
     half, zero, one = literal(0.5), literal(0.0), literal(1.0)
     up = here.emit(and_, here.emit(eq, gap, half), here.emit(lt, zero, lost))
@@ -212,8 +222,23 @@ def round_decimals(here: Session, value: Number, digits: int) -> Number:
     lower = here.emit(select, down, here.emit(sub, whole, one), whole)
     whole = here.emit(select, up, here.emit(add, whole, one), lower)
     small = here.emit(lt, here.emit(abs_, product), literal(2.0**53))
-    out = here.emit(select, small, here.emit(div, whole, scale), x)
-    return here.wrap(here.emit(stop_gradient, out), float)
+    return here.emit(select, small, here.emit(div, whole, literal(unit)), x)
+
+
+def _round_multiple(here: Session, x: Atom, unit: float) -> Atom:
+    """To multiples of `unit`; halves to the even one."""
+    size, step, one = here.emit(abs_, x), literal(unit), literal(1.0)
+    rest = here.emit(fmod, size, step)
+    count = here.emit(div, here.emit(sub, size, rest), step)
+    half = here.emit(rint, here.emit(mul, count, literal(0.5)))
+    odd = here.emit(ne, here.emit(add, half, half), count)
+    twice = here.emit(add, rest, rest)
+    tie = here.emit(and_, here.emit(eq, twice, step), odd)
+    more = here.emit(or_, here.emit(lt, step, twice), tie)
+    found = here.emit(mul, here.emit(select, more, here.emit(add, count, one), count), step)
+    signed = here.emit(select, here.emit(lt, x, literal(0.0)), here.emit(neg, found), found)
+    fits = here.emit(lt, size, literal(unit * 2.0**53))
+    return here.emit(select, here.emit(and_, fits, here.emit(lt, literal(0.0), size)), signed, x)
 
 
 # --- powers ---
