@@ -164,7 +164,7 @@ CASES = [
     (read_when_its_turn_comes, (np.arange(3.0),)),
     (left_early_where_known, (2.0,)),
     *((rounded_ints, (n,)) for n in (1250, 1350, -1250, 5, 15, -151)),
-    *((rounded_far, (x,)) for x in (1250.0, -1350.0, 5e22, -0.0, 1.0 / 3.0, 123.45678901234565, 1e300, np.inf)),
+    *((rounded_far, (x,)) for x in (1250.0, -1350.0, 5e22, -0.0, 1.0 / 3.0, 123.45678901234565, 1e300)),
     *((rounded_decimals, (x,)) for x in (2.675, 2.665, 1.005, 0.125, 0.375, -0.045, 1234567890123.125, 1e18)),
     (narrow_numbers_in_print, (0.1,)),
     (narrow_numbers_in_print, (3.7,)),
