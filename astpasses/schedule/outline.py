@@ -203,9 +203,10 @@ class _Outliner:
         indices: dict[str, str] = {}
         for stmt in walk((nest,)):
             if isinstance(stmt, For):
-                indices[stmt.index] = f"_i{len(indices)}"
-            elif isinstance(stmt, Bind):
-                indices[stmt.name] = f"p{len(indices)}"
+                indices.setdefault(stmt.index, f"_i{len(indices)}")
+            elif isinstance(stmt, Bind):  # both sides of an `if` bind one name
+                indices.setdefault(stmt.name, f"p{len(indices)}")
+        assert len(set(indices.values())) == len(indices), "two names of a nest became one"
         values.update({old: Sym(new) for old, new in indices.items()})
         bufs: dict[Buf, Buf] = {}
 

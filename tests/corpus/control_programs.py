@@ -158,9 +158,42 @@ def k_means(x, k, rounds=100):
     return centres, labels
 
 
+def thinned(image):
+    """Lines of an image one element wide, by Zhang and Suen's two conditions in turn."""
+    image = image.copy()
+    changed = True
+    while changed:
+        changed = False
+        for step in (0, 1):
+            marked = []
+            for i in range(1, image.shape[0] - 1):
+                for j in range(1, image.shape[1] - 1):
+                    if image[i, j] != 1:
+                        continue
+                    n, e, s, w = image[i - 1, j], image[i, j + 1], image[i + 1, j], image[i, j - 1]
+                    ne, se = image[i - 1, j + 1], image[i + 1, j + 1]
+                    sw, nw = image[i + 1, j - 1], image[i - 1, j - 1]
+                    around = [n, ne, e, se, s, sw, w, nw]
+                    rises = sum(a == 0 and b == 1 for a, b in zip(around, around[1:] + around[:1]))
+                    if step == 0:
+                        free = n * e * s == 0 and e * s * w == 0
+                    else:
+                        free = n * e * w == 0 and n * s * w == 0
+                    if 2 <= sum(around) <= 6 and rises == 1 and free:
+                        marked.append((i, j))
+            for i, j in marked:
+                image[i, j] = 0
+                changed = True
+    return image
+
+
 _X = np.array([0.5, -1.0, 2.0, 2.0, -0.25, 1.5, 3.0, -2.0])
 _DISTANCES = np.abs(np.subtract.outer(_X, 2 * _X)) + np.abs(np.subtract.outer(2 * _X, _X))
+_BLOCK = np.pad(np.ones((4, 4), int), ((2, 2), (3, 2)))
+_BLOCK[4, 5] = 0
+
 CASES = [
+    (thinned, (_BLOCK,)),
     (controlled, ((2.0, 0.5, 0.1), 1.0, 20)),
     (none_in_items, (_X,)),
     (none_in_items, (-abs(_X),)),
