@@ -59,6 +59,19 @@ def test_loops_as_python(name):
     assert_same(python(*CASES[name]), got, bound(name), "loops")
 
 
+OUTLINED = "attempts branches joins lists growing growing_uses control_programs fields textbook".split()
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if name.partition(".")[0] in OUTLINED])
+def test_loops_with_every_nest_outlined(name, monkeypatch):
+    """As a program of many loops is, whatever a nest's size."""
+    monkeypatch.setattr("metaphrase.astpasses.schedule.outline.WHOLE", -1)
+    monkeypatch.setattr("metaphrase.astpasses.schedule.outline.TINY", 0)
+    scheduled = schedule(program(name)[1])
+    got = evaluated(name, lambda arrays: run_loops(scheduled, arrays))
+    assert_same(python(*CASES[name]), got, bound(name), "outlined loops")
+
+
 def test_most_of_the_corpus_is_exact():
     exact = [name for name in CASES if bound(name) == 0]
     assert len(exact) > 0.6 * len(CASES), len(exact)
