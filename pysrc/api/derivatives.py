@@ -126,11 +126,14 @@ def refuse_pinned(leaf: int | Fixed, what: str, label: str, span: Span | None = 
         )
     if isinstance(leaf, Fixed) and leaf.reason is not None and isinstance(leaf.value, (float, complex)):
         why, place = leaf.reason
+        remedy = "write a recursion as a loop; what counts or indexes is better an argument of its own"
+        if "source was not found" in why:
+            remedy = "define the function in a file or a notebook cell"
         raise UnsupportedError(
             f"{what} with respect to {label}: the program needs {why} here, which depends on {label}",
             place,
             code="concrete",
-            remedy="write a recursion as a loop; what counts or indexes is better an argument of its own",
+            remedy=remedy,
         )
 
 

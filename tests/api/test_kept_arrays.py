@@ -1,6 +1,6 @@
-"""Objects whose attributes are, or become, one array or views of one: which memory they share after each call.
+"""Objects whose attributes are, or become, one array or views of one: what they share after each call.
 
-The plain methods and the jitted ones are called in one order on two objects alike; after each call the objects
+The plain methods and the jitted ones are called in one order on two objects alike; after each call these
 hold the same numbers, and the same pairs of arrays share memory: those held now, before, and at the start.
 """
 

@@ -30,7 +30,6 @@ NEEDS_SIZES = {
     "published.doolittle": "a Python list is repeated as often as an array has elements",
     "textbook.knapsack": "a table is made of Python lists",
     "control_programs.merged_heights": "a Python list is repeated as often as an array has elements",
-    "control_programs.unscented": "a list holds None on some paths",
     "control_programs.smoothed": "numpy.linalg.pinv asks for known sizes",
     "published.fft": "how deep a recursion goes depends on the size",
     "attempts.inverse_or_pseudo": "numpy.linalg.pinv asks for known sizes",

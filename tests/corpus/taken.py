@@ -69,10 +69,22 @@ def one_of_three_arrays(x, y, z, a, b, c):
     return w
 
 
+def types_settle_one_by_one(p):
+    y, t, h = np.zeros(2), 0.0, 1.0
+    for _ in range(4):
+        t = t + h
+        if p <= 5:
+            y = y + 1
+        h = p * np.float64(1)
+    return y, t
+
+
 _X = np.array([1.0, -2.0, 3.0, 0.5, 4.0, 2.5])
 _A = np.array([[2.0, 1.0, 4.0], [6.0, 3.5, 1.0], [1.0, 5.0, 2.0]])
 
 CASES = [
+    (types_settle_one_by_one, (1.0,)),
+    (types_settle_one_by_one, (6.0,)),
     (last_row_changed, (_A,)),
     (last_row_changed, (np.arange(320.0).reshape(80, 4),)),
     (first_large_row_changed, (np.arange(320.0).reshape(80, 4), 50.0)),

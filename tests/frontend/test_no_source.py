@@ -71,3 +71,85 @@ def test_lambdas_on_one_line_are_told_apart():
 def test_functions_of_numpy_are_translated_as_they_are():
     assert mp.jit(np.sum)(X) == 3.0
     np.testing.assert_allclose(mp.grad(np.linalg.norm)(X), X / np.sqrt(5))
+
+
+OUTSIDE = """
+def scaled(x):
+    return helper(x) * G + A.sum()
+
+def helper(x):
+    return x + G
+
+def told(x):
+    print('x is', x)
+    return x
+
+def stored(x):
+    x[0] = 5.0
+    return x.sum()
+
+def kept(o, x):
+    o.t = x
+    return x
+
+def appended(items, x):
+    items.append(x)
+    return x
+
+def renewed(x):
+    global G
+    G = x
+
+def found(x):
+    return x * CONFIG['rate']
+
+def counted(x):
+    n = 0.0
+    def count():
+        nonlocal n
+        n += x
+        return n
+    return count() + count()
+
+"""
+
+
+def outside():
+    names = {"np": np, "G": 2.0, "A": np.ones(3), "CONFIG": {"rate": 2.0}}
+    exec(OUTSIDE, names)
+    return names
+
+
+def test_what_a_function_without_source_reads_from_outside_is_read_at_each_call():
+    names = outside()
+    scaled = mp.jit(names["scaled"])
+    assert scaled(1.0) == names["scaled"](1.0) == 9.0
+    names["G"], names["A"][0] = 3.0, 5.0
+    assert scaled(1.0) == names["scaled"](1.0) == 19.0
+    names["helper"] = lambda x: -x
+    assert scaled(1.0) == names["scaled"](1.0) == 4.0
+
+
+def test_it_prints_and_stores_as_it_does(capsys):
+    names, x = outside(), np.zeros(3)
+    told = mp.jit(names["told"])
+    assert (told(3.0), told(4.0), capsys.readouterr().out) == (3.0, 4.0, "x is 3.0\nx is 4.0\n")
+    assert mp.jit(names["stored"])(x) == x[0] == 5.0
+
+
+@pytest.mark.parametrize("name, args, what", [
+    ("kept", (type("Clock", (), {"t": 0.0})(), 1.0), "stores into an attribute"),
+    ("appended", ([1.0], 2.0), "changes a list or a dict that it is given"),
+    ("renewed", (1.0,), "assigns a global variable"),
+    ("found", (1.0,), "reads 'CONFIG', a dict from outside"),
+])
+def test_what_it_would_do_to_others_is_refused(name, args, what):
+    names = outside()
+    with pytest.raises(UnsupportedError, match=f"'{name}', whose source was not found, {what}"):
+        mp.jit(names[name])(*args)
+    assert names["G"] == 2.0 and args[0] in ([1.0], 1.0) or args[0].t == 0.0
+
+
+def test_its_own_variables_are_its_own():
+    counted = outside()["counted"]
+    assert mp.jit(counted)(2.0) == counted(2.0) == 6.0

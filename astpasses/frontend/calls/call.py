@@ -202,10 +202,8 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
     if (
         is_native(module)
         or function.__code__.co_flags & 0x280
-        or function.__code__.co_filename == "<string>"
+        or function.__code__.co_filename == "<string>" and function.__name__[:2] == "__"  # a class's own
     ):
-        if function.__code__.co_filename == "<string>":
-            here.unsourced.add(function.__code__)
         args, keywords = _known(here, args, keywords)
         if module in ("copy", "dataclasses"):
             for arg in args:
@@ -225,8 +223,9 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
     try:
         entry = converted_code(function)
     except NoSource:
-        here.unsourced.add(function.__code__)
-        return function(*args, **keywords)
+        from .traced import traced
+
+        return traced(here, function, args, keywords)
     outer = Outer(function)
     here.outer_cells += outer.cells.values()
     if function.__code__ not in here.entered_guards:

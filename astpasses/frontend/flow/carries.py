@@ -376,7 +376,8 @@ class Pass:
         choices = [((), inside, ())] if out.box is inside else choices_among(out.box, lambda b: b is inside)
         told = choices is not None and not out.chain and not any(chain for _, _, chain in choices)
         if choices and told and not spec.kept and out.box is not inside and isinstance(entry, StagedArray):
-            spec.kept = self.changed = entry.box.origin is not None or entry.box.phi is not None
+            spec.kept = entry.box.origin is not None or entry.box.phi is not None
+            self.changed |= spec.kept
         carry = self.by_path.get((*path, "kept"))
         if carry is not None:
             self.told[path] = told
