@@ -39,7 +39,9 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--args", default="", metavar="TYPES", dest="args",
                         help='types of the arguments, such as "f64[n, 3], {\'w\': f32}, True"')
     parser.set_defaults(transformations=None)
-    parser.add_argument("--grad", nargs=0, action=_Transformation, help="differentiate (the first argument)")
+    parser.add_argument("--grad", nargs=0, action=_Transformation,
+                        help="differentiate (the first argument); `--grad --vmap 0` batches the derivative, "
+                        "`--vmap 0 --grad` differentiates the batch")
     parser.add_argument("--vmap", action=_Transformation, metavar="AXES",
                         help="batch over these axes, such as 0 or 0,None")
 

@@ -40,7 +40,7 @@ def plain_array(array: np.ndarray, span: Span | None, what: str = "") -> np.ndar
         raise DTypeError(f"{named}a masked array, can't be translated" if what else
                          "a masked array can't be translated", span, code="dtype",
                          remedy="pass its data and its mask as two arrays")
-    if not is_plain(cls):
+    if not is_plain(cls):  # type: ignore[arg-type]
         raise DTypeError(f"{named}an array of class {cls.__name__}, can't be translated: the class gives "
                          "operations a meaning of its own", span, code="dtype",
                          remedy="pass np.asarray(...) of it")

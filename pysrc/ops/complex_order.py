@@ -22,7 +22,7 @@ def by_order(function: np.ufunc, a: Atom, b: Atom) -> Atom:
     if function in (np.maximum, np.minimum):
         first = by_order(np.greater_equal if function is np.maximum else np.less_equal, a, b)
         return select(or_(first, or_(isnan(real(a)), isnan(imag(a)))), a, b)
-    by_real, by_imag = _LARGER[function]
+    by_real, by_imag = _LARGER[function]  # type: ignore[index]
     sure = not_(or_(isnan(imag(a)), isnan(imag(b))))
     return or_(and_(by_real(real(a), real(b)), sure), and_(eq(real(a), real(b)), by_imag(imag(a), imag(b))))
 

@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import threading
+from pathlib import Path
 
 import pytest
 
@@ -66,3 +67,12 @@ def test_wrong_settings():
         config.update("jax_enable_x64", False)
     config.update("jax_enable_x64", True)
     assert len(SETTINGS) <= 25 and all(setting.doc for setting in SETTINGS.values())
+
+
+def test_the_page_of_the_settings_has_each_of_them():
+    page = Path(__file__).parents[2] / "docs" / "settings.md"
+    rows = [line for line in page.read_text().splitlines() if line.startswith("| `")]
+    assert rows == [
+        f"| `{s.name}` | `{s.variable}` | `{s.default!r}` | the {s.scope} | {s.doc} |"
+        for s in SETTINGS.values()
+    ]

@@ -94,7 +94,7 @@ def python_values(function: Any, rule: Callable, args: tuple, keywords: dict) ->
                 )
             made[place] = need_concrete(value, shown, int)
         elif integer and isinstance(value, float):
-            operator.index(value)  # type: ignore[call-overload]  # NumPy's TypeError
+            operator.index(value)  # type: ignore[arg-type]  # NumPy's TypeError
     return tuple(made[k] for k in range(len(args))), {k: made[k] for k in keywords}
 
 

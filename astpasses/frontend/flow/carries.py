@@ -465,12 +465,12 @@ class Pass:
             tag = self.after(inside.tag, results)
             return inside if tag is inside.tag else one_of(inside.values, tag)
         if isinstance(inside, Maybe):
-            flag = self.after(inside.flag, results)
-            if isinstance(flag, Number) and isinstance(flag._atom, Literal):
-                flag = bool(flag._atom.value)
-            if isinstance(flag, bool):
-                return self.after(inside.value, results) if flag else inside.missing
-            return Maybe(flag, self.after(inside.value, results), inside.missing)
+            there = self.after(inside.flag, results)
+            if isinstance(there, Number) and isinstance(there._atom, Literal):
+                there = bool(there._atom.value)
+            if isinstance(there, bool):
+                return self.after(inside.value, results) if there else inside.missing
+            return Maybe(there, self.after(inside.value, results), inside.missing)
         found = parts(inside)
         if found is None:
             return inside

@@ -142,7 +142,7 @@ def link_results(
     never = False if sure else _ran_never(here, loop, trips)
     for k in places:
         box, out = final[k].box, slots[k].outside.box
-        known: list[tuple[Any, Box, Any]] = []
+        known: list[tuple] = []
         stayed = staged.work.stayed.get(id(slots[k].inside), never)
         told = k if id(slots[k].inside) in staged.work.stayed else None
         unknown: list[Box] = [b for b in family(out)[1:] if b.region in here.regions]
@@ -159,8 +159,8 @@ def link_results(
             else:
                 unknown += [array.box]
         elif id(out) in inside and (before := _takes_over(here, loop, staged, inside, k)) is not None:
-            steps = [(_ran_times(here, staged.ran, m), j) for m, j in enumerate(before, 1) if j in seen]
-            known += [(flag, seen[j], seen[j].atom) for flag, j in steps if flag is not False]
+            times = [(_ran_times(here, staged.ran, m), j) for m, j in enumerate(before, 1) if j in seen]
+            known += [(flag, seen[j], seen[j].atom) for flag, j in times if flag is not False]
         elif id(out) in inside:
             unknown += _passed_on(here, loop, staged, inside, seen, k)
         if k in seen and seen[k] not in unknown and stayed is not False:

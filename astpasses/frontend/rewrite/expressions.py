@@ -287,7 +287,8 @@ class _Simplify:
         right: a name that stands after `a[i]` is bound after that store, which may read it."""
         if not isinstance(target, (gast.Tuple, gast.List)) or _names_only(target):
             return [gast.copy_location(gast.Assign([target], value, None), at)]
-        parts, after = [], []
+        parts: list = []
+        after: list = []
         for element in target.elts:
             inner = element.value if isinstance(element, gast.Starred) else element
             if isinstance(inner, gast.Name) and not after:

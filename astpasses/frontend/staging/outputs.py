@@ -22,7 +22,7 @@ from ..values.chosen import chosen, step_of, viewed
 from ..values.listed import listed
 from ..values.optional import one_value, optional
 from ..values.phi import Phi, family
-from ..values.sources import ObjectSource, Source
+from ..values.sources import AttributeSource, ItemSource, ObjectSource, Source
 from ..values.staged_values import Box, Maybe, Number, OneOf, Staged, StagedArray, Unsettled
 from .captured import guard_same, is_copy, known
 from .journal import AttributeLocation, BoxLocation, CellLocation, ItemLocation, StructureLocation
@@ -159,7 +159,9 @@ class Collector:
 
     def view_of(self, value: StagedArray) -> tuple[list, tree_util.PyTreeDef]:
         """A view, by its base and the numbers that say which part of it it is."""
-        steps, numbers, type_ = [], [], value.box.atom.type.plain
+        steps: list = []
+        numbers: list = []
+        type_ = value.box.atom.type.plain
         for step in value.chain:
             made, needed = step_of(step, type_.ndim)
             steps.append(made)
@@ -266,11 +268,14 @@ class Collector:
                 tree, outputs = self.outputs(location.read())
                 out.append(Write("item", source, key=location.index, tree=tree, outputs=tuple(outputs)))
             elif id(location.owner) in self.here.roots:
+                inside = isinstance(self.here.roots[id(location.owner)][0], AttributeSource | ItemSource)
+                remedy = "pass it as an argument, or return the new value"
                 raise UnsupportedError(
-                    f"the function changes {location.describe()} that it was not given",
+                    f"the function changes {location.describe()} that it was not given"
+                    + (" by itself: another object holds it" if inside else ""),
                     location.span,
                     code="outer-write",
-                    remedy="pass it as an argument, or return the new value",
+                    remedy="store a new one: o.items = o.items + [x]" if inside else remedy,
                 )
         return out
 

@@ -173,7 +173,8 @@ class ElementsSource(Source):
 
     def read(self) -> Any:
         value = self.place.read()
-        return np.asarray(value) if isinstance(value, np.ndarray) and is_plain(type(value)) else value
+        plain = isinstance(value, np.ndarray) and is_plain(type(value))  # type: ignore[arg-type]
+        return np.asarray(value) if plain else value
 
     def key(self) -> Hashable:
         return self.place.key()

@@ -449,7 +449,7 @@ class OneOf(Unsettled):
     def __hash__(self) -> int:  # type: ignore[override]
         return self._settled()
 
-    __str__ = __repr__ = lambda self: self._settled()  # type: ignore[assignment]
+    __str__ = __repr__ = lambda self: self._settled()  # type: ignore[assignment, attr-defined]
 
     def __format__(self, spec: str) -> str:
         return self._settled()
