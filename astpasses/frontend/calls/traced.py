@@ -5,8 +5,8 @@ those of translated functions are: numbers are watched, arrays are read at each 
 if they can be. What a plain run would get wrong in silence is refused: stores that outlive the call,
 containers and objects from outside, whose items nothing watches.
 
-    >>> G = 9.81                                  # at the prompt
-    >>> fall = jit(lambda t: 0.5 * G * t**2)      # another G is another program
+    G = 9.81                                  # at the prompt
+    fall = jit(lambda t: 0.5 * G * t**2)      # another G is another program
 """
 
 from __future__ import annotations
