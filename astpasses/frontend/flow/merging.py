@@ -219,7 +219,8 @@ class Merger:
 
         def make(outs: tuple) -> StagedArray:
             if not held:
-                held.append(StagedArray(Box(here, outs[k]), writeable=a.writeable and b.writeable))
+                writeable = a.writeable if a.writeable == b.writeable else None
+                held.append(StagedArray(Box(here, outs[k]), writeable=writeable))
                 bind(held[0].box, self.phi([link(outs) for link in links], total, name))
                 self.made.append((a.box, b.box, held[0], name))
             return held[0]

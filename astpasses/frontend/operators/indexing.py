@@ -20,7 +20,7 @@ from metaphrase.ops.compare import and_, ge, lt, select
 from metaphrase.ops.effects import check
 from metaphrase.ops.indexing import gather, scatter
 from metaphrase.ops.shape import permute, reshape
-from metaphrase.source import SourceError
+from metaphrase.source import SourceError, UnsupportedError
 
 from ..staging.journal import BoxLocation
 from ..staging.session import Session, session
@@ -393,6 +393,13 @@ def write_view(target: StagedArray, value: Atom) -> None:
         raise here.dtype_error(
             "a function under grad, vmap or a nested jit stores into an array from outside it",
             remedy="return the new value, or copy the array inside the function first",
+        )
+    if target.writeable is None:
+        raise UnsupportedError(
+            "an array is stored into that is read-only on one path and not on the other",
+            here.span(),
+            code="alias",
+            remedy="copy the read-only one: x = x.copy()",
         )
     if not target.writeable:
         raise ValueError("assignment destination is read-only")

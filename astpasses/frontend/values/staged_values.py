@@ -264,7 +264,9 @@ class StagedArray(Staged):
 
     __slots__ = ("session", "box", "chain", "type", "writeable", "_cache", "__weakref__")
 
-    def __init__(self, box: Box, chain: tuple = (), type: Array | None = None, writeable: bool = True):
+    def __init__(
+        self, box: Box, chain: tuple = (), type: Array | None = None, writeable: bool | None = True
+    ):  # `writeable` is None where the run decides
         self.session, self.box, self.chain, self.writeable = box.session, box, chain, writeable
         self.type = box.atom.type.plain if type is None else type
         self._cache: tuple = (None, None, None)
