@@ -67,11 +67,16 @@ class Item:
     guarded: bool = False  # must stay behind earlier checks: its indices are data
     is_nest: bool = True
     touched: dict[Buf, list[Access]] = field(default_factory=dict)
+    scalars: frozenset[str] = frozenset()  # names of the scalar Bufs it touches
+    scalars_written: frozenset[str] = frozenset()
 
     def finish(self) -> Item:
         self.touched = {}
         for access in self.accesses:
             self.touched.setdefault(access.buf, []).append(access)
+        scalars = [(b.name, any(a.write for a in found)) for b, found in self.touched.items() if not b.dims]
+        self.scalars = frozenset(name for name, _ in scalars)
+        self.scalars_written = frozenset(name for name, written in scalars if written)
         return self
 
 
@@ -168,9 +173,9 @@ def conflict(p: Item, n: Item, facts: Facts) -> bool:
     # Integer symbols are variables: a scalar i64 Buf and the symbol of its name are the same one.
     if p.binds & (n.reads | n.binds) or p.reads & n.binds:
         return True
-    if _names(p, True) & (n.reads | n.binds) or _names(n, True) & (p.reads | p.binds):
+    if p.scalars_written & (n.reads | n.binds) or n.scalars_written & (p.reads | p.binds):
         return True
-    if p.binds & _names(n, False) or n.binds & _names(p, False):
+    if p.binds & n.scalars or n.binds & p.scalars:
         return True
     small, large = (p.touched, n.touched) if len(p.touched) <= len(n.touched) else (n.touched, p.touched)
     for buf in small:
@@ -188,6 +193,10 @@ def disjoint(a: Access, b: Access, facts: Facts, own: frozenset[str]) -> bool:
     if a.whole or b.whole or len(a.index) != len(b.index) or a.index == b.index:
         return False
     for x, y in zip(a.index, b.index):
+        if isinstance(x, int) and isinstance(y, int):
+            if x != y:
+                return True
+            continue
         if isinstance(x, E) or isinstance(y, E) or x == y and not symbols(x):
             continue
         values: dict[str, DimLike] = {}
@@ -199,14 +208,6 @@ def disjoint(a: Access, b: Access, facts: Facts, own: frozenset[str]) -> bool:
         if facts.less(0, apart) or facts.less(apart, 0):
             return True
     return False
-
-
-def _names(item: Item, written: bool) -> frozenset[str]:
-    return frozenset(
-        b.name
-        for b, accesses in item.touched.items()
-        if not b.dims and (not written or any(a.write for a in accesses))
-    )
 
 
 def pinned(entry: object, loop: str, inner: frozenset[str]) -> bool:

@@ -9,7 +9,9 @@ time.
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from metaphrase.core.dims import symbols
@@ -211,16 +213,56 @@ def touched(stmt: Stmt) -> tuple[Buf, ...]:
 
 def _block(block: tuple[Stmt, ...], uses: _Uses) -> tuple[Stmt, ...]:
     rows: list[Stmt | None] = [_inside(s, uses) for s in block]
+    where = _Where(rows, uses.known)
     for k, stmt in enumerate(rows):
         if stmt is not None and uses.is_single(stmt):
             assert isinstance(stmt, (Store, Bind))
-            if (found := _reader(rows, k, stmt, uses.known)) is not None:
+            if (found := _reader(rows, k, stmt, where)) is not None:
                 reader = rows[found]
                 assert reader is not None
                 rows[found] = _put_in(reader, stmt)
                 rows[k] = None
+                where.moved(stmt, found)
     kept = tuple(_while_tests(s, uses) for s in rows if s is not None)
     return kept if len(kept) != len(block) or any(a is not b for a, b in zip(kept, block)) else block
+
+
+class _Where:
+    """The rows of a block that read a scalar and those that change something, by their numbers. What is read
+    once has one; of others some row stands there, and is not asked for."""
+
+    def __init__(self, rows: list[Stmt | None], known: _Known):
+        self.known = known
+        self.read: dict[Buf | str, int] = {}
+        self.changed: dict[Buf | str, list[int]] = {}
+        self.checks: list[int] = []
+        for k, stmt in enumerate(rows):
+            assert stmt is not None
+            for e in expressions(stmt):
+                self.note_reads(e, k)
+            _, bufs, names, checks = known.changes(stmt)
+            for key in (*bufs, *names):
+                self.changed.setdefault(key, []).append(k)
+            if checks:
+                self.checks.append(k)
+
+    def note_reads(self, e: E, row: int) -> None:
+        bufs, values, _, _ = self.known.reads(e)
+        for key in (*bufs, *values):
+            self.read[key] = row
+
+    def moved(self, stmt: Store | Bind, row: int) -> None:
+        """What this statement reads is read in that row now. (What it wrote has no other reader.)"""
+        self.note_reads(stmt.value, row)
+
+    def changes(self, keys: Iterable[Buf | str], first: int, last: int) -> bool:
+        """Whether a row behind `first` and before `last` changes one of these."""
+        return any(_between(self.changed.get(key, ()), first, last) for key in keys)
+
+
+def _between(rows: Sequence[int], first: int, last: int) -> bool:
+    at = bisect_right(rows, first)
+    return at < len(rows) and rows[at] < last
 
 
 def _inside(stmt: Stmt, uses: _Uses) -> Stmt:
@@ -247,35 +289,26 @@ def _while_tests(stmt: Stmt, uses: _Uses) -> Stmt:
     return replace(stmt, before=tuple(before), condition=condition)
 
 
-def _reader(rows: list[Stmt | None], k: int, stmt: Store | Bind, known: _Known) -> int | None:
+def _reader(rows: list[Stmt | None], k: int, stmt: Store | Bind, where: _Where) -> int | None:
     """The later statement of this block that reads `stmt`, if its value is still the same there."""
-    value = stmt.value
-    loaded, values, places, _ = known.reads(value)
-    bufs = frozenset(loaded)
-    names = {*values, *places, *(b.name for b in bufs if not b.dims)}
-    arrays = any(b.dims for b in bufs)
+    value, known = stmt.value, where.known
     way = 0 if isinstance(stmt, Store) else 1
     read = stmt.buf if isinstance(stmt, Store) else stmt.name
-    for j in range(k + 1, len(rows)):
-        later = rows[j]
-        if later is None:
-            continue
-        if any(read in known.reads(e)[:2][way] for e in expressions(later)):
-            if isinstance(later, (While, Check)):
-                return None
-            nodes = sum(_size(e) for e in expressions(later))
-            if isinstance(later, If):
-                return j if nodes + _size(value) <= MAX_NODES else None
-            if nodes + _size(value) > MAX_NODES and not isinstance(value, (Load, Const, Index)):
-                return None
-            # The reader's own write comes after its reads.
-            return j
-        _, changed, written, checks = known.changes(later)
-        if changed & bufs or written & names:
-            return None
-        if checks and arrays:
-            return None  # the element read may exist only because the check holds... or not: leave it
-    return None
+    j = where.read.get(read, k)
+    later = rows[j]
+    if j <= k or later is None or not any(read in known.reads(e)[:2][way] for e in expressions(later)):
+        return None
+    loaded, values, places, _ = known.reads(value)
+    if where.changes({*loaded, *values, *places, *(b.name for b in loaded if not b.dims)}, k, j):
+        return None
+    if any(b.dims for b in loaded) and _between(where.checks, k, j):
+        return None  # the element read may exist only because the check holds... or not: leave it
+    if isinstance(later, (While, Check)):
+        return None
+    nodes = sum(_size(e) for e in expressions(later)) + _size(value)
+    if nodes > MAX_NODES and (isinstance(later, If) or not isinstance(value, (Load, Const, Index))):
+        return None
+    return j  # the reader's own write comes after its reads
 
 
 def _mentions(e: E, stmt: Stmt) -> bool:

@@ -20,7 +20,7 @@ from metaphrase.core.dims import symbols
 from metaphrase.core.facts import Facts
 
 from .dependence import Item, conflict, may_share, pinned, renamed, summarize, summary
-from .nest import Axis, For, If, Stmt, Store, parts, with_parts
+from .nest import Axis, Buf, For, If, Stmt, Store, parts, with_parts
 
 MAX_ARRAYS = 16  # arrays in one loop: more streams than this and the caches and prefetchers lose track
 
@@ -33,6 +33,7 @@ class Group:
     loop: str | None = None
     extent: object = None
     kinds: set[str] = field(default_factory=set)
+    place: int = 0  # among the groups of its block
 
 
 def fuse_block(block: tuple[Stmt, ...], facts: Facts, enabled: bool = True) -> tuple[Stmt, ...]:
@@ -51,7 +52,7 @@ def _is_nest(stmt: Stmt) -> bool:
 
 
 def _fuse(items: list[Item], facts: Facts, enabled: bool) -> tuple[Stmt, ...]:
-    groups: list[Group] = []
+    groups = _Groups()
     for item in items:
         if not item.axes:
             groups.append(Group([item]))
@@ -60,16 +61,91 @@ def _fuse(items: list[Item], facts: Facts, enabled: bool) -> tuple[Stmt, ...]:
         if best is None:
             axis = item.axes[0]
             before, item = _begun(item, axis)
-            groups.extend(before)
+            for made in before:
+                groups.append(made)
             groups.append(Group([item], axis.name, axis.extent, {axis.kind}))
         else:
             group, joined, axis = best
             before, joined = _begun(joined, axis)
-            at = groups.index(group)
-            groups[at:at] = before
-            group.members.append(joined)
-            group.kinds.add(axis.kind)
-    return tuple(s for g in groups for s in _written(g, facts, enabled))
+            groups.insert(before, group)
+            groups.join(group, joined, axis.kind)
+    return tuple(s for g in groups.rows for s in _written(g, facts, enabled))
+
+
+class _Groups:
+    """The groups in order, and which of them touch what: an item is compared with those only that have
+    something in common with it, so that long straight code takes no time of its square."""
+
+    def __init__(self) -> None:
+        self.rows: list[Group] = []
+        self.writers: dict[Buf | str, dict[Group, None]] = {}
+        self.readers: dict[Buf | str, dict[Group, None]] = {}
+        self.ordered: dict[Group, None] = {}
+        self.checks: dict[Group, None] = {}
+
+    def append(self, group: Group) -> None:
+        group.place = len(self.rows)
+        self.rows.append(group)
+        for member in group.members:
+            self._note(group, member)
+
+    def insert(self, made: list[Group], before: Group) -> None:
+        """Put groups in front of one that is there."""
+        if made:
+            following = self.rows[before.place :]
+            del self.rows[before.place :]
+            for group in made:
+                self.append(group)
+            for group in following:
+                group.place = len(self.rows)
+                self.rows.append(group)
+
+    def join(self, group: Group, item: Item, kind: str) -> None:
+        group.members.append(item)
+        group.kinds.add(kind)
+        self._note(group, item)
+
+    def _note(self, group: Group, item: Item) -> None:
+        reads, writes = _keys(item)
+        for key in reads:
+            self.readers.setdefault(key, {})[group] = None
+        for key in writes:
+            self.writers.setdefault(key, {})[group] = None
+        if item.ordered:
+            self.ordered[group] = None
+        if item.checks:
+            self.checks[group] = None
+
+    def _near(self, item: Item) -> set[Group]:
+        """All that an item may conflict with."""
+        reads, writes = _keys(item)
+        found = {g for key in (*reads, *writes) for g in self.writers.get(key, ())}
+        found.update(g for key in writes for g in self.readers.get(key, ()))
+        found.update(self.ordered if item.ordered else ())
+        found.update(self.checks if item.guarded else ())
+        return found
+
+    def first_for(self, item: Item, facts: Facts) -> int:
+        """The place of the last group that the item must not precede."""
+        for group in sorted(self._near(item), key=lambda g: g.place, reverse=True):
+            if any(conflict(member, item, facts) for member in group.members):
+                return group.place
+        return 0
+
+    def sharing(self, item: Item, first: int) -> list[Group]:
+        """The loops from a place on that touch an array that the item touches."""
+        arrays = [buf for buf in item.touched if buf.dims]
+        found = {g for buf in arrays for of in (self.readers, self.writers) for g in of.get(buf, ())}
+        return sorted((g for g in found if g.loop is not None and g.place >= first), key=lambda g: g.place)
+
+
+def _keys(item: Item) -> tuple[list[Buf | str], list[Buf | str]]:
+    """What an item reads, and what it writes: Bufs, and names of symbols, which scalar Bufs are too."""
+    reads: list[Buf | str] = [*item.reads, *item.scalars]
+    writes: list[Buf | str] = [*item.binds, *item.scalars_written]
+    for buf, accesses in item.touched.items():
+        (writes if any(a.write for a in accesses) else reads).append(buf)
+    return reads, writes
 
 
 def _begun(item: Item, axis: Axis) -> tuple[list[Group], Item]:
@@ -97,17 +173,11 @@ def _written(group: Group, facts: Facts, enabled: bool) -> tuple[Stmt, ...]:
     return (For(group.loop, group.extent, body, kind, group.members[0].body[0].span),)  # type: ignore[arg-type]
 
 
-def _best_group(groups: list[Group], item: Item, facts: Facts) -> tuple[Group, Item, Axis] | None:
+def _best_group(groups: _Groups, item: Item, facts: Facts) -> tuple[Group, Item, Axis] | None:
     """The group and axis with the most to gain from sharing, if there is any gain."""
-    first = 0
-    for k in range(len(groups) - 1, -1, -1):
-        if any(conflict(member, item, facts) for member in groups[k].members):
-            first = k
-            break
     best: tuple[int, Group, Item, Axis] | None = None
-    for group in groups[first:]:
-        if group.loop is None:
-            continue
+    for group in groups.sharing(item, groups.first_for(item, facts)):
+        assert group.loop is not None
         for axis in item.axes:
             if not facts.equal(axis.extent, group.extent):  # type: ignore[arg-type]
                 continue

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.core.dims import DimLike, dim_max, dim_min, substitute, symbols
+from metaphrase.core.dims import DimLike, substitute
 from metaphrase.core.ir import Let
 from metaphrase.core.native import EffectCall, Gather, Iota, Move, Point, Put, Reduce, Scan
 from metaphrase.core.types import i64, is_float
@@ -38,7 +38,7 @@ from .nest import (
     local,
 )
 from .ownership import is_lazy
-from .pieces import move_pieces
+from .pieces import move_pieces, piece_at, restrict
 from .values import Indices, Place, Value, scalar, stored
 
 MAX_CHECK_VALUES = 4
@@ -160,70 +160,26 @@ def move(block: Block, let: Let) -> None:
     args, attributes, types = block.args(let), block.attributes(let), block.types(let)
     facts = block.shared.facts
 
-    def piece_at(number: int, index: Indices) -> E:
-        piece = move_pieces(let, index, attributes, types)[number]
+    def whole(index: Indices) -> E:
+        (piece,) = move_pieces(let, index, attributes, types)
         return args[piece.operand].at(tuple(facts.simplify(i) for i in piece.index))
 
-    pieces = move_pieces(let)
+    pieces = move_pieces(let, None, attributes, types)
     if len(pieces) == 1 and not pieces[0].guard:
-        block.define(let.out, lambda index: piece_at(0, index), lazy=True)
+        block.define(let.out, whole, lazy=True)
         return
     place = block.place_for(let.out)
     for number in reversed(range(len(pieces))):  # the first piece whose guard holds wins: it is written last
         axes, index = block.axes(place.dims)
-        piece = move_pieces(let, index, attributes, types)[number]
-        values, conditions, axes = _restrict(block, piece.guard, axes)
+        piece = piece_at(pieces[number], index)
+        values, conditions, axes = restrict(block, piece.guard, axes)
+        read = tuple(facts.simplify(substitute(i, values)) for i in piece.index)
         index = tuple(substitute(i, values) for i in index)
-        stmt: Stmt = Store(place.buf, (*place.prefix, *index), piece_at(number, index))
+        stmt: Stmt = Store(place.buf, (*place.prefix, *index), args[piece.operand].at(read))
         for condition in conditions:
             stmt = If(condition(values), (stmt,))
         block.nest(axes, [stmt])
     block.values[let.out] = stored(place)
-
-
-def _restrict(block: Block, guard: tuple, axes: list[Axis]) -> tuple[dict[str, DimLike], list, list[Axis]]:
-    """Turn guards `lo <= axis + c < hi` into shorter loops; what is left become conditions."""
-    values: dict[str, DimLike] = {}
-    conditions = []
-    facts = block.shared.facts
-    for low, expression, high in guard:
-        axis = next(
-            (
-                a
-                for a in axes
-                if a.name not in values
-                and isinstance(expression - Sym(a.name), int)
-                or a.name not in values
-                and a.name not in symbols(expression - Sym(a.name))
-                and not (symbols(expression - Sym(a.name)) & {b.name for b in axes})
-            ),
-            None,
-        )
-        if axis is None:
-            conditions.append(_guard_condition(block, low, expression, high))
-            continue
-        rest = expression - Sym(axis.name)
-        first = facts.simplify(dim_max(0, low - rest))
-        end = facts.simplify(dim_min(axis.extent, high - rest))
-        length = facts.simplify(dim_max(end - first, 0))
-        name = block.shared.symbol("i", 0, length - 1)
-        values[axis.name] = first + Sym(name)
-        axes = [Axis(name, length, a.kind) if a is axis else a for a in axes]
-    return values, conditions, axes
-
-
-def _guard_condition(block: Block, low: DimLike, expression: DimLike, high: DimLike) -> Any:
-    def condition(values: dict[str, DimLike]) -> E:
-        e = Index(substitute(expression, values))
-        bool_ = np.dtype(bool)
-        return block.apply(
-            "and",
-            block.apply("le", Index(low), e, dtype=bool_),
-            block.apply("lt", e, Index(high), dtype=bool_),
-            dtype=bool_,
-        )
-
-    return condition
 
 
 # --- reductions and scans -------------------------------------------------------------------------
