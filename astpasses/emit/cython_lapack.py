@@ -32,6 +32,29 @@ static inline __attribute__((unused)) void T_turn(const T_e* a, T_e* w, i64 m, i
 static inline __attribute__((unused)) void T_back(const T_e* w, T_e* a, i64 m, i64 n, i64 rows) {
     for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) a[i*n + j] = w[j*rows + i];
 }
+static inline __attribute__((unused)) void T_minus(T_e* x, const T_e* y, T_e by, i64 n) {
+    for (i64 i = 0; i < n; i++) x[i] -= by*y[i];
+}
+static inline __attribute__((unused)) void T_divide(T_e* x, T_e by, i64 n) {
+    for (i64 i = 0; i < n; i++) x[i] /= by;
+}
+static inline __attribute__((unused)) void T_swap(T_e* x, T_e* y, i64 n) {
+    if (x != y) for (i64 i = 0; i < n; i++) { T_e z = x[i]; x[i] = y[i]; y[i] = z; }
+}
+/* x = op(a)^-1 b, of the factors and pivots of getrf: the columns of b side by side in vector registers. */
+static __attribute__((unused)) void T_substitute(
+        const T_e* lu, const int* pivots, T_e* x, i64 n, i64 k, int plain) {
+    for (i64 i = 0; plain && i < n; i++) T_swap(x + i*k, x + (pivots[i] - 1)*k, k);
+    for (i64 i = 0; i < n; i++) {
+        for (i64 j = 0; j < i; j++) T_minus(x + i*k, x + j*k, plain ? lu[j*n + i] : lu[i*n + j], k);
+        if (!plain) T_divide(x + i*k, lu[i*n + i], k);
+    }
+    for (i64 i = n - 1; i >= 0; i--) {
+        for (i64 j = i + 1; j < n; j++) T_minus(x + i*k, x + j*k, plain ? lu[j*n + i] : lu[i*n + j], k);
+        if (plain) T_divide(x + i*k, lu[i*n + i], k);
+    }
+    for (i64 i = n - 1; !plain && i >= 0; i--) T_swap(x + i*k, x + (pivots[i] - 1)*k, k);
+}
 static inline __attribute__((unused)) void T_missing(T_e* a, i64 count) {
     for (i64 i = 0; i < count; i++) a[i] = (T_r)__builtin_nan("");
 }
@@ -42,14 +65,17 @@ TEXTS: dict[str, tuple[str, str]] = {
         "i64 n_, i64 k_, const void* a_, const void* b_, void* x_, void* flag, int transposed",
         """\
     int n = (int)n_, k = (int)k_, info = 0, *pivots = (int*)__builtin_malloc((n_ + 1)*sizeof(int));
-    T_e *lu = T_NEW(n_*n_), *w = T_NEW(n_*k_);
+    T_e *lu = T_NEW(n_*n_), *w = n_ <= 32 ? 0 : T_NEW(n_*k_);
     char how = transposed ? 'N' : 'T'; /* rows read as columns are the transposed matrix */
     __builtin_memcpy(lu, a_, n_*n_*sizeof(T_e));
-    T_turn((const T_e*)b_, w, n_, k_);
+    if (w) T_turn((const T_e*)b_, w, n_, k_);
     if (n) ((void (*)(int*, int*, T_e*, int*, int*, int*))c->blas[MP_tgetrf])(&n, &n, lu, &n, pivots, &info);
     *(unsigned char*)flag = info > 0;
     if (info > 0) T_missing((T_e*)x_, n_*k_);
-    else {
+    else if (!w) { /* getrs would wake its threads, which takes far longer than this */
+        if (x_ != b_) __builtin_memcpy(x_, b_, n_*k_*sizeof(T_e));
+        T_substitute(lu, pivots, (T_e*)x_, n_, k_, transposed);
+    } else {
         if (n && k) ((void (*)(char*, int*, int*, T_e*, int*, int*, T_e*, int*, int*))c->blas[MP_tgetrs])(
             &how, &n, &k, lu, &n, pivots, w, &n, &info);
         T_back(w, (T_e*)x_, n_, k_, n_);

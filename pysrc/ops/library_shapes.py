@@ -175,7 +175,9 @@ atleast_1d, atleast_2d, atleast_3d = atleast(1), atleast(2), atleast(3)
 # --- joining and cutting -----------------------------------------------------------------------------------
 
 def concatenate(xs: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_kind") -> Atom:
-    atoms = list(promote(*_parts(xs)))
+    if not isinstance(xs, (list, tuple)):
+        return _rows_joined(lift(xs), axis, dtype)
+    atoms = list(promote(*xs))
     if not atoms:
         raise ShapeError("concatenate needs at least one array", code="concatenate")
     if dtype is not None:
@@ -200,16 +202,6 @@ def concatenate(xs: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_
     return atoms[0] if len(atoms) == 1 else concatenate_primitive(*atoms, axis=axis)
 
 
-def _parts(xs: Any) -> list:
-    """The operands to join: a sequence of them, or the rows of one array."""
-    if isinstance(xs, (list, tuple)):
-        return list(xs)
-    x = lift(xs)
-    if not x.type.dims or not isinstance(x.type.dims[0], int):
-        raise ShapeError("a sequence of arrays is needed here", code="concatenate")
-    return [part(x, 0, k, 1, squeezed=True) for k in range(x.type.dims[0])]
-
-
 def part(x: Atom, axis: int, first: DimLike, length: DimLike, step: int = 1, squeezed: bool = False) -> Atom:
     """`length` elements of one axis from `first` on; checked where it isn't known that there are as many."""
     dims = x.type.dims
@@ -227,7 +219,10 @@ def part(x: Atom, axis: int, first: DimLike, length: DimLike, step: int = 1, squ
 
 
 def stack(xs: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind") -> Atom:
-    atoms = promote(*map(lift, _parts(xs)))
+    if not isinstance(xs, (list, tuple)):
+        x = _some_rows(lift(xs), "stack")
+        return moveaxis(x if dtype is None else to_dtype(x, dtype), 0, axis)
+    atoms = promote(*map(lift, xs))
     if not atoms:
         raise ShapeError("stack needs at least one array", code="concatenate")
     if odd := [a for a in atoms if a.type.ndim != atoms[0].type.ndim
@@ -238,22 +233,63 @@ def stack(xs: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind")
     return concatenate([expand_dims(a, axis) for a in atoms], axis, dtype)
 
 
+# Where `vstack` and its like put new axes into operands of few, by their rank; then they concatenate.
+_ROWS: dict[int, tuple] = {0: (0, 1), 1: (0,)}
+_VECTORS: dict[int, tuple] = {0: (0,)}
+_COLUMNS: dict[int, tuple] = {0: (0, 1), 1: (1,)}
+_SHEETS: dict[int, tuple] = {0: (0, 1, 2), 1: (0, 2), 2: (2,)}
+
+
+def _joined(xs: Any, places: dict[int, tuple], axis: int, dtype: Any = None) -> Atom:
+    """The operands with the axes that they lack, joined along one; those of one array all at once."""
+    if isinstance(xs, (list, tuple)):
+        atoms = [lift(x) for x in xs]
+        return concatenate([expand_dims(x, places.get(x.type.ndim, ())) for x in atoms], axis, dtype)
+    x = lift(xs)
+    return _rows_joined(expand_dims(x, tuple(k + 1 for k in places.get(x.type.ndim - 1, ()))), axis, dtype)
+
+
+def _some_rows(x: Atom, name: str) -> Atom:
+    """An array whose rows are joined: there must be one."""
+    if not x.type.dims:
+        raise ShapeError(f"{name} needs a sequence of arrays", code="concatenate")
+    count = x.type.dims[0]
+    if count == 0:
+        raise ShapeError(f"{name} needs at least one array", code="concatenate")
+    if not known_facts().less(0, count):
+        some = gt(scalar_dim(count, i64), literal(0))
+        check(some, exception="ValueError", message=f"need at least one array to {name}")
+    return x
+
+
+def _rows_joined(x: Atom, axis: Any, dtype: Any = None) -> Atom:
+    """The rows of an array, however many, joined along an axis of theirs."""
+    x = _some_rows(x if dtype is None else to_dtype(x, dtype), "concatenate")
+    if axis is None:
+        return ravel(x)
+    if x.type.ndim == 1:
+        raise ShapeError("numbers cannot be concatenated", remedy="use numpy.stack", code="concatenate")
+    at = axis_of(axis, x.type.ndim - 1)
+    moved = moveaxis(x, 0, at)
+    dims = moved.type.dims
+    return _reshaped(moved, (*dims[:at], dims[at] * dims[at + 1], *dims[at + 2:]))
+
+
 def vstack(xs: Any, dtype: Any = None, casting: str = "same_kind") -> Atom:
-    return concatenate([atleast_2d(x) for x in _parts(xs)], 0, dtype)
+    return _joined(xs, _ROWS, 0, dtype)
 
 
 def hstack(xs: Any, dtype: Any = None, casting: str = "same_kind") -> Atom:
-    atoms = [atleast_1d(x) for x in _parts(xs)]
-    return concatenate(atoms, 0 if atoms[0].type.ndim == 1 else 1, dtype)
+    first = lift(xs[0]).type.ndim if isinstance(xs, (list, tuple)) and xs else lift(xs).type.ndim - 1
+    return _joined(xs, _VECTORS, 0 if first <= 1 else 1, dtype)
 
 
 def dstack(xs: Any) -> Atom:
-    return concatenate([atleast_3d(x) for x in _parts(xs)], 2)
+    return _joined(xs, _SHEETS, 2)
 
 
 def column_stack(xs: Any) -> Atom:
-    atoms = [lift(x) for x in _parts(xs)]
-    return concatenate([a if a.type.ndim >= 2 else reshape(a, (-1, 1)) for a in atoms], 1)
+    return _joined(xs, _COLUMNS, 1)
 
 
 def block(xs: Any) -> Atom:
@@ -332,7 +368,10 @@ vsplit, hsplit, dsplit = _split_along(0, "vsplit"), _split_along(1, "hsplit"), _
 
 
 def unstack(x: Operand, axis: int = 0) -> tuple[Atom, ...]:
-    return tuple(_parts(moveaxis(x, axis, 0)))
+    rows = moveaxis(x, axis, 0)
+    if not isinstance(rows.type.dims[0], int):
+        raise ShapeError("unstack needs a number of rows that is known", code="concatenate")
+    return tuple(part(rows, 0, k, 1, squeezed=True) for k in range(rows.type.dims[0]))
 
 
 # --- moving and repeating ----------------------------------------------------------------------------------

@@ -72,6 +72,7 @@ THEMES = (
     "choices",
     "fields",
     "textbook",
+    "swept",
     "control_programs",
 )
 

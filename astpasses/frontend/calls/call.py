@@ -22,6 +22,7 @@ from metaphrase.core.primitive import Primitive
 from metaphrase.source import SourceError, Span, UnsupportedError
 
 from ..flow.gathering import expand_inside, gathered, is_gathered, make_plain, refuse_read
+from ..operators.indexing import range_as_array
 from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
 from ..staging.captured import guard_structure, known, make_attributes_known
@@ -108,9 +109,8 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
                 refuse_read(here, arg)
         if any(map(is_gathered, args)) and function not in _READ_AS_LISTS:
             args = tuple(gathered(here, a) if is_gathered(a) else a for a in args)
-            if function in (np.stack, np.vstack, np.row_stack if hasattr(np, "row_stack") else None):
-                if not keywords and len(args) == 1 and (function is np.stack or args[0].ndim > 1):
-                    return args[0].copy()
+        if isinstance(function, np.ufunc) or getattr(function, "__module__", "") == "numpy":
+            args = tuple(a if type(a) is range else range_as_array(a) for a in args)
     if any(isinstance(a, (Maybe, Poison)) for a in args):
         from ..staging.settling import settled
 

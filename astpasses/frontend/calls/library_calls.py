@@ -200,6 +200,8 @@ def _operand(here: Session, value: Any) -> Any:
         return here.atom(value)
     if type(value) in (list, tuple):
         return type(value)(_operand(here, v) for v in value)
+    if isinstance(value, range):  # of axes or of numbers
+        return tuple(value) if len(value) <= _FEW else np.arange(value.start, value.stop, value.step)
     return value
 
 

@@ -33,12 +33,17 @@ def as_array(value: Any) -> StagedArray:
     return value if isinstance(value, StagedArray) else array_from(value)
 
 
+def several(axis: Any) -> tuple:
+    """One axis, or the axes that a sequence names."""
+    return tuple(axis) if isinstance(axis, (tuple, list, range)) else (axis,)
+
+
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     """`axis` as sorted, non-negative axes."""
     if axis is None:
         return tuple(range(rank))
     out = []
-    for item in axis if isinstance(axis, (tuple, list)) else (axis,):
+    for item in several(axis):
         if not -rank <= int(item) < rank:
             raise np.exceptions.AxisError(int(item), rank)
         out.append(int(item) % rank)
@@ -69,7 +74,7 @@ def reshape(
             f"order={order!r} depends on how an array lies in memory, which a translation does not know",
             remedy="say order='C' or order='F'",
         )
-    given = list(shape) if isinstance(shape, (tuple, list)) else [shape]
+    given = several(shape)
     dims = [-1 if isinstance(d, (int, np.integer)) and d == -1 else here.as_dim(d) for d in given]
     if order == "F":
         return reshape(x.T, tuple(dims[::-1])).T
@@ -135,8 +140,8 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> StagedArray:
 @handles(np.moveaxis)
 def moveaxis(a: Any, source: Any, destination: Any) -> StagedArray:
     x = as_array(a)
-    froms = [s % x.ndim for s in (source if isinstance(source, (tuple, list)) else (source,))]
-    tos = [d % x.ndim for d in (destination if isinstance(destination, (tuple, list)) else (destination,))]
+    froms = [s % x.ndim for s in several(source)]
+    tos = [d % x.ndim for d in several(destination)]
     order = [k for k in range(x.ndim) if k not in froms]
     for to, at in sorted(zip(tos, froms)):
         order.insert(to, at)
@@ -178,7 +183,7 @@ def squeeze(a: Any, axis: Any = None) -> StagedArray:
 @handles(np.expand_dims)
 def expand_dims(a: Any, axis: Any) -> StagedArray:
     x = as_array(a)
-    axes = axis if isinstance(axis, (tuple, list)) else (axis,)
+    axes = several(axis)
     rank = x.ndim + len(axes)
     places = axes_of(tuple(axes), rank)
     rest = iter(x.type.dims)

@@ -98,7 +98,7 @@ def parse(array: StagedArray, index: Any) -> Parsed:
     return Parsed(entries, new_axes)
 
 
-def _range_as_array(item: Any) -> Any:
+def range_as_array(item: Any) -> Any:
     """`x[range(n), k]`, `x[kept]`: what is no range, nor a list that was gathered, stays as it is."""
     from ..calls.call import call_value
     from ..flow.gathering import gathered, is_gathered
@@ -128,7 +128,7 @@ def _entry(here: Session, item: Any) -> Any:
                 code="index",
             )
         return item
-    array = operand(_range_as_array(item))
+    array = operand(range_as_array(item))
     if not isinstance(array, StagedArray) or array.dtype.kind not in "iub":
         raise OutOfBounds(
             f"arrays used as indices must be of integer (or boolean) type, not {item!r}",
