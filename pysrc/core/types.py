@@ -39,7 +39,13 @@ f64, f32, i64, i32, u32, bool_, c128, c64 = (SHORT[n] for n in "f64 f32 i64 i32 
 
 
 class CoreTypeError(TypeError):
-    """Operands that a primitive's type rule does not accept."""
+    """Operands that a primitive's type rule does not accept. `remedy`: what to do, where it can be said."""
+
+    remedy = ""
+
+    def __init__(self, message: str, remedy: str = ""):
+        super().__init__(message)
+        self.remedy = remedy or self.remedy
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -88,8 +94,24 @@ def dtype_name(dtype: np.dtype) -> str:
         return NAMES[np.dtype(dtype)]
     except KeyError:
         raise CoreTypeError(
-            f"arrays of dtype {dtype} are not supported; supported are {', '.join(SHORT)}"
+            f"arrays of dtype {dtype} are not supported; supported are {', '.join(SHORT)}",
+            _remedy(np.dtype(dtype)),
         ) from None
+
+
+def _remedy(dtype: np.dtype) -> str:
+    """What to do with an array of a dtype that core does not have."""
+    if not dtype.isnative:
+        return f"convert it before: x.astype({dtype.newbyteorder('=').name!r})"
+    if dtype.kind in "mM":
+        return "take its integers before: x.astype('int64')"
+    if dtype.kind in "US":
+        return "give numbers for the texts: np.unique(texts, return_inverse=True)[1]"
+    if dtype.kind == "V":
+        return "give its fields one by one, as arrays of numbers"
+    if dtype.kind in "fc":
+        return f"convert it before: x.astype({'float64' if dtype.kind == 'f' else 'complex128'!r})"
+    return "convert it to numbers before: x.astype(float)"
 
 
 def type_of(value: object) -> Array:

@@ -207,6 +207,9 @@ def unwrap(p: Operand, discont: Any = None, axis: int = -1, *, period: float = 2
 def convolve(a: Operand, v: Operand, mode: str = "full") -> Atom:
     """Sliding products: O(n m), as windows of the longer one times the shorter one reversed."""
     x, y = promote(a, v)
+    x, y = (broadcast(z, shape=(1,), axes=()) if not z.type.dims else z for z in (x, y))
+    if len(x.type.dims) > 1 or len(y.type.dims) > 1:
+        raise ShapeError("object too deep for desired array", code="shape")
     n, m = x.type.dims[0], y.type.dims[0]
     if isinstance(n, int) and isinstance(m, int) and m > n:
         x, y, n, m = y, x, m, n
@@ -226,8 +229,10 @@ def convolve(a: Operand, v: Operand, mode: str = "full") -> Atom:
 
 
 def correlate(a: Operand, v: Operand, mode: str = "valid") -> Atom:
-    y = lift(v)
-    n, m = lift(a).type.dims[0], y.type.dims[0]
+    x, y = lift(a), lift(v)
+    if not x.type.dims or not y.type.dims:
+        raise ShapeError("object of too small depth for desired array", code="shape")
+    n, m = x.type.dims[0], y.type.dims[0]
     out = convolve(a, flip(conjugate(y)), mode)
     return flip(out) if mode == "valid" and isinstance(n, int) and isinstance(m, int) and m > n else out
 

@@ -92,6 +92,7 @@ def _stacked(values: Sequence[Any]) -> Atom:
 def to_dtype(x: Operand, dtype: Any) -> Atom:
     """x as an atom of `dtype`."""
     dtype = np.dtype(dtype)
+    dtype_name(dtype)
     if is_weak(x) and not isinstance(x, Weak):
         return literal(x, dtype)
     if isinstance(x, Weak) and x.python is int and is_narrow(dtype) and x.atom.type.dtype == i64:

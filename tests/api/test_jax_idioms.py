@@ -68,6 +68,8 @@ def test_what_fills_has_the_dtype():
     assert mp.jit(lambda x: x.at[9].get(mode="fill"))(integers) == np.iinfo(np.int64).min
     assert mp.jit(lambda x: x.at[9].get(mode="fill"))(integers.astype(np.uint8)) == 255
     assert mp.jit(lambda x: x.at[9].get(mode="fill"))(integers > 0)
+    number = mp.jit(lambda x: x.at[9].get(mode="fill"))(integers.astype(np.float32))
+    assert type(number) is np.float32 and np.isnan(number)  # a scalar, as x[9] would be
 
 
 def test_updates_have_derivatives():

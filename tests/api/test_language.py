@@ -14,7 +14,8 @@ import metaphrase as mp
 from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves
 
-THEMES = ("statements", "expressions", "functions", "classes", "protocols", "matching", "lists", "failures")
+THEMES = ("statements", "expressions", "functions", "classes", "protocols", "matching", "lists", "failures",
+          "iterators")
 GROUP = 16
 FINE = [
     (name, f, args) for name, f, args in cases(*THEMES) if not isinstance(outcome(f, args)[0], str)
@@ -26,7 +27,7 @@ JUMPS = {
     "matching.match_staged_guard", "matching.match_staged_pair", "matching.match_staged_pair_2",
     "matching.match_staged_pair_3", "protocols.containers_with_branches", "lists.append_rows",
     "expressions.lazy_or_value", "expressions.lazy_or_value_2", "failures.with_in_loop",
-    "lists.append_either",
+    "lists.append_either", "iterators.first_guarded",
 }
 LANES_DIFFER = {  # lists of other lengths, and other texts, in other lanes
     "lists.pair_of_smallest",

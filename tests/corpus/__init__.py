@@ -63,6 +63,7 @@ THEMES = (
     "matching",
     "protocols",
     "lists",
+    "iterators",
     "growing",
     "growing_uses",
     "deques",

@@ -346,7 +346,12 @@ def sorted_in_place(n):
 _P = np.array([-1, 0, 1, 2, 3])
 _IP = np.array([0, 2, 4, 6, 8, 9, 9])
 _IX = np.array([1, 2, 0, 3, 0, 3, 1, 4, 3])
+def spread_and_sorted(x, limit):
+    return [*filter(lambda v: v > limit, x)], sorted(v for v in x if v > limit)
+
+
 CASES = [
+    (spread_and_sorted, (np.array([0.5, -1.25, 2.0, 3.5, -0.75]), 0.0)),
     (argument_grows, ([9.0, 8.0], 1.0)),
     (argument_shrinks, ([9.0, 2.0, 1.0], 5.0)),
     (cleared_again, (9,)),

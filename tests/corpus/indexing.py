@@ -98,7 +98,16 @@ def backwards(x, i, j):
     return x[i:j:-1].sum(), x[i::-2].sum(), len(x[:j:-3]), x[4:1:-1], x[-2::-1]
 
 
+def truth_as_index(x, limit):
+    y = x.copy()
+    y[limit > 1.0] = 7.0  # all of it, or nothing
+    y[np.bool_(limit > 9.0)] += 1.0
+    return y, x[limit > 1.0].sum(), x[limit > 9.0].shape, x[True].shape, x[np.False_].shape
+
+
 CASES = [
+    (truth_as_index, (np.arange(6.0), 2.0)),
+    (truth_as_index, (np.arange(6.0).reshape(2, 3), 0.0)),
     (backwards, (np.arange(6.0), 4, 0)),
     (backwards, (np.arange(6.0), -1, -9)),
     (backwards, (np.arange(7.0), 9, 2)),

@@ -85,7 +85,17 @@ def ufunc_methods(x):
 _M = np.array([[1.0, 5.0, -2.0, 3.0], [4.0, 0.5, 2.0, 8.0], [7.0, 1.0, 3.0, -1.0]])
 _X = np.array([3.0, 1.0, 4.0, 1.5])
 _T = np.arange(24.0).reshape(2, 3, 4)
+def convolve_numbers(x, y):
+    return np.convolve(x, y), np.convolve(2.0, x), np.convolve(y, 3.0)
+
+
+def choose_weakly(x, k):
+    return np.choose(k, [x.astype(np.float32), 2.0]), np.choose(k, [x.astype(np.int8), 2])
+
+
 CASES = [
+    (convolve_numbers, (np.arange(4.0), 2.5)),
+    (choose_weakly, (np.arange(4.0), np.array([0, 1, 1, 0]))),
     (sums, (_M,)),
     (means, (_M,)),
     (extremes, (_M,)),

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -21,8 +22,9 @@ from metaphrase.ops.compare import ge, gt
 from metaphrase.ops.effects import check
 
 from ..flow.branches import static_truth
-from ..flow.gathering import is_gathered, snapshot
+from ..flow.gathering import all_known, is_gathered, snapshot
 from ..flow.gathering import length as gathered_length
+from ..flow.generators import Lazy, any_of, first, mapped
 from ..flow.iteration import Ranged, staged_range
 from ..operators.arithmetic import SPELLED, WEAK, elementwise
 from ..operators.protocols import call_written, steps, written
@@ -32,6 +34,8 @@ from ..staging.literals import elements, load_attribute
 from ..staging.session import session
 from ..values.staged_values import Number, Staged, StagedArray
 from .call import call_value, handles, has_staged
+from .gathered_calls import in_order, is_one_column
+from .gathered_calls import total as gathered_total
 from .sorting import ordered
 from .text import Text
 
@@ -332,6 +336,8 @@ def iter_(iterable: Any, *rest: Any) -> Any:
 def next_(iterator: Any, *default: Any) -> Any:
     if written(iterator, "__next__"):
         return next(steps(iterator), *default)
+    if type(iterator) is Lazy:
+        return first(session(), iterator, default)
     elements(session(), iterator)
     return next(iterator, *default)
 
@@ -341,6 +347,8 @@ def sum_(iterable: Any, start: Any = 0) -> Any:
     if isinstance(iterable, StagedArray):
         out = iterable.sum(axis=0)
         return out if isinstance(start, int) and start == 0 else start + out
+    if is_gathered(iterable):
+        return gathered_total(session(), iterable, start)
     total = start
     for item in elements(session(), iterable):
         total = total + item
@@ -349,9 +357,23 @@ def sum_(iterable: Any, start: Any = 0) -> Any:
 
 @handles(builtins.map)
 def map_(function: Callable, *iterables: Any) -> Any:
-    here = session()
-    given = zip(*(elements(here, i) for i in iterables))
-    return here.born(call_value(function, items, {}) for items in given)
+    if len(iterables) == 1:
+        return mapped(session(), iterables[0], lambda item: call_value(function, (item,), {}))
+    return mapped(session(), zip_(*iterables), lambda items: call_value(function, items, {}))
+
+
+@handles(filter)
+def filter_(function: Callable | None, iterable: Any) -> Any:
+    test = (lambda item: item) if function is None else lambda item: call_value(function, (item,), {})
+    return mapped(session(), iterable, lambda item: item, test)
+
+
+@handles(itertools.filterfalse)
+def filterfalse(function: Callable | None, iterable: Any) -> Any:
+    from ..staging.operations import negated
+
+    test = negated if function is None else lambda item: negated(call_value(function, (item,), {}))
+    return mapped(session(), iterable, lambda item: item, test)
 
 
 @handles(functools.reduce)
@@ -367,6 +389,8 @@ def sorted_(iterable: Any, *, key: Any = None, reverse: bool = False) -> Any:
     if isinstance(iterable, StagedArray) and key is None:
         out = call_value(np.sort, (iterable,), {})
         return list_(out[::-1] if reverse else out)
+    if is_gathered(iterable) and (key is None and is_one_column(here, iterable) or not all_known(iterable)):
+        return in_order(here, iterable, key, reverse)
     return here.born(ordered(here, list(elements(here, iterable)), key, reverse))
 
 
@@ -376,6 +400,8 @@ def _lazily_all(word: str, reduced: Any) -> Callable:
     def handler(iterable: Any) -> Any:
         if isinstance(iterable, StagedArray) and iterable.ndim == 1:
             return bool_(call_value(reduced, (iterable,), {}))
+        if type(iterable) is Lazy and iterable.steps is None:
+            return any_of(session(), iterable, word == "or", lambda item: item)
         out: Any = word == "and"
         from ..flow.branches import lazily
 

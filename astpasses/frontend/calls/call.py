@@ -7,7 +7,6 @@ by Python.
 
 from __future__ import annotations
 
-import collections
 import contextlib
 import dataclasses
 import functools
@@ -21,7 +20,8 @@ import numpy as np
 from metaphrase.core.primitive import Primitive
 from metaphrase.source import SourceError, Span, UnsupportedError
 
-from ..flow.gathering import expand_inside, gathered, is_gathered, make_plain, refuse_read
+from ..flow.gathering import expand_inside, is_gathered, make_plain, refuse_read
+from ..flow.generators import READ_AS_LISTS, handed
 from ..operators.indexing import range_as_array
 from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
@@ -64,8 +64,6 @@ _CHANGES = {
 }
 DEEPEST = 64
 HALVINGS = 8  # a recursion that tests sizes at each level needs the sizes themselves: see it early
-# These know gathered lists.
-_READ_AS_LISTS = (len, bool, isinstance, type, id, enumerate, zip, iter, list, tuple, collections.deque)
 _WRITTEN = (types.FunctionType, types.MethodType)
 _context_manager = contextlib.contextmanager(lambda: iter(()))
 _UNSTEADY = {"random", "_random", "time", "datetime", "secrets", "uuid"}
@@ -104,11 +102,7 @@ def call_value(function: Any, args: tuple, keywords: dict) -> Any:
 
 def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
     if not isinstance(function, (types.FunctionType, types.MethodType, functools.partial)):
-        for arg in args:
-            if type(arg) is list:
-                refuse_read(here, arg)
-        if any(map(is_gathered, args)) and function not in _READ_AS_LISTS:
-            args = tuple(gathered(here, a) if is_gathered(a) else a for a in args)
+        args = handed(here, function, args)
         if isinstance(function, np.ufunc) or getattr(function, "__module__", "") == "numpy":
             args = tuple(a if type(a) is range else range_as_array(a) for a in args)
     if any(isinstance(a, (Maybe, Poison)) for a in args):
@@ -116,7 +110,7 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
 
         args = tuple(map(settled, args))
     handler = _handler(function)
-    if here.roots and function not in _READ_AS_LISTS and (
+    if here.roots and function not in READ_AS_LISTS and (
         handler is not None or not isinstance(function, (*_WRITTEN, functools.partial, type))
     ):
         args, keywords = _known(here, args, keywords)
@@ -326,7 +320,7 @@ def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
         made = here.born(object.__new__(cls))
         _call_function(here, init, (made, *args), keywords)
         return made
-    if cls not in _READ_AS_LISTS:
+    if cls not in READ_AS_LISTS:
         args, keywords = _known(here, args, keywords)
     if dataclasses.is_dataclass(cls):
         from .dataclass_calls import construct_dataclass, is_generated
@@ -435,6 +429,8 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
         return getattr(target, name)(*args, **keywords)
     for kind, changing in _CHANGES.items():
         if isinstance(target, kind):
+            if name in ("extend", "update", "extendleft"):
+                args = handed(here, list, args)
             if id(target) in here.deques:
                 from .deques import list_method
 

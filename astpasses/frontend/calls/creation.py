@@ -39,7 +39,7 @@ def dtype_given(dtype: Any) -> np.dtype:
         dtype_name(found)
         return found
     except (TypeError, CoreTypeError) as error:
-        raise here.dtype_error(str(error)) from None
+        raise here.dtype_error(str(error), getattr(error, "remedy", "")) from None
 
 
 def dims_given(here: Session, shape: Any) -> tuple:

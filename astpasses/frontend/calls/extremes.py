@@ -17,12 +17,14 @@ import numpy as np
 from metaphrase.core.dims import dim_max, dim_min
 
 from ..flow.branches import choose
+from ..flow.gathering import all_known, is_gathered
 from ..operators.arithmetic import dim_of
 from ..staging.literals import elements
 from ..staging.session import session
 from ..values.staged_values import StagedArray
 from ..values.views import Pick, view
 from .call import call_value, handles, has_staged
+from .gathered_calls import extreme, is_one_column
 
 
 def _extreme(python: Callable, larger: bool) -> Callable:
@@ -32,6 +34,10 @@ def _extreme(python: Callable, larger: bool) -> Callable:
         if array is not None and array.ndim == 1 and array.dtype.kind in "biuf":
             if "default" not in keywords or here.facts.less(0, array.type.dims[0]):
                 return _extreme_element(array, larger)
+        one = len(args) == 1 and is_gathered(args[0])
+        if one and (key is None and is_one_column(here, args[0]) or not all_known(args[0])):
+            default = (keywords["default"],) if "default" in keywords else ()
+            return extreme(here, args[0], python, lambda a: _extreme_element(a, larger), key, default)
         items = list(elements(here, args[0])) if len(args) == 1 else list(args)
         if key is None and not has_staged(items):
             return python(items, **keywords)

@@ -56,7 +56,8 @@ class Place:
             return found
         dtype = self.array.dtype
         fill = call_value(np.asarray, (_nothing(dtype) if fill_value is None else fill_value,), {})
-        return call_value(np.where, (valid, found, fill.astype(dtype)), {})
+        made = call_value(np.where, (valid, found, fill.astype(dtype)), {})
+        return made if np.ndim(found) else made[()]  # a scalar, as x[i] is
 
     def set(self, values: Any, **options: Any) -> StagedArray:
         def put(target: StagedArray, index: Any) -> None:

@@ -178,7 +178,8 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     if out is not None:
         raise refused("out= of np.choose is not translated", "assign the result")
     index = as_array(a)
-    parts = np.broadcast_arrays(index, *choices)
+    kind = call_value(np.result_type, tuple(choices), {})
+    parts = np.broadcast_arrays(index, *(as_array(c).astype(kind) for c in choices))
     table = np.stack(list(parts[1:]))
     if mode == "raise":
         where = np.broadcast_to(index, parts[0].shape)

@@ -16,7 +16,8 @@ from ..staging.session import Session
 from ..values.staged_values import StagedArray
 from .branches import lazily, static_truth
 from .gathering import is_gathered
-from .iteration import UNROLL, ranged, run_for
+from .generators import run_items
+from .iteration import UNROLL, ranged
 
 
 def quantified(here: Session, wanted: bool, iterable: Any, test: Callable[[Any], Any]) -> Any:
@@ -44,7 +45,7 @@ def quantified(here: Session, wanted: bool, iterable: Any, test: Callable[[Any],
         found[:] = state
 
     stop = (lambda: found[0]) if wanted else (lambda: negated(found[0]))
-    run_for(iterable, body, lambda: (found[0],), restore, ("found",), stop)
+    run_items(iterable, body, lambda: (found[0],), restore, ("found",), stop)
     return found[0]
 
 

@@ -26,7 +26,7 @@ from ..staging.journal import BoxLocation
 from ..staging.session import Session, session
 from ..staging.signals import BranchRaised
 from ..values.phi import write_through
-from ..values.staged_values import Number, StagedArray
+from ..values.staged_values import Number, Staged, StagedArray
 from ..values.views import Pick, Rectangle, Reshape, view
 from .arithmetic import broadcast_dims, dims_of, is_number, operand, spread
 from .python_numbers import held
@@ -98,6 +98,21 @@ def parse(array: StagedArray, index: Any) -> Parsed:
     return Parsed(entries, new_axes)
 
 
+def _is_lone_bool(index: Any) -> bool:
+    """Whether a truth value is the whole index: NumPy takes it as a mask of a new first axis."""
+    if isinstance(index, (np.ndarray, StagedArray)):
+        return index.ndim == 0 and index.dtype == bool
+    return isinstance(index, (bool, np.bool_)) or isinstance(index, Number) and index.dtype == bool
+
+
+def _mask_of_one(truth: Any) -> Any:
+    """Known ones take part as slices would, but for their being copies."""
+    here = session()
+    if isinstance(truth, Staged):
+        return here.array(here.atom(truth)).reshape((1,))
+    return [0] if truth else np.zeros(0, int)
+
+
 def range_as_array(item: Any) -> Any:
     """`x[range(n), k]`, `x[kept]`: what is no range, nor a list that was gathered, stays as it is."""
     from ..calls.call import call_value
@@ -115,7 +130,9 @@ def _entry(here: Session, item: Any) -> Any:
     if item is None or item is Ellipsis or isinstance(item, slice):
         return item
     if isinstance(item, (bool, np.bool_)):
-        raise here.dtype_error("an index that is a single bool is not supported", remedy="use `if`")
+        raise here.dtype_error(
+            "a bool beside other indices is not supported", remedy="index with the others under `if`"
+        )
     if isinstance(item, (int, np.integer)):
         return int(item)
     if isinstance(item, Number):
@@ -235,6 +252,8 @@ def basic(array: StagedArray, parsed: Parsed) -> StagedArray:
 
 def get_item(array: StagedArray, index: Any) -> Any:
     """`array[index]`."""
+    if _is_lone_bool(index):
+        return get_item(array[None], _mask_of_one(index))
     parsed = parse(array, index)
     if parsed.advanced:
         return _get_advanced(array, parsed)
@@ -341,6 +360,8 @@ def set_item(array: StagedArray, index: Any, value: Any) -> None:
     """`array[index] = value`."""
     here = session()
     value = operand(value)
+    if _is_lone_bool(index):
+        array, index = array[None], _mask_of_one(index)
     mask = operand(index) if isinstance(index, (np.ndarray, StagedArray)) else None
     if isinstance(mask, StagedArray) and mask.dtype == bool and mask.ndim > 0:
         from .masks import store_mask

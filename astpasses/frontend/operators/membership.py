@@ -14,6 +14,7 @@ import numpy as np
 from metaphrase.source import UnsupportedError
 
 from ..flow.gathering import holds, is_gathered
+from ..flow.generators import Lazy, any_of
 from ..staging.captured import guard_structure
 from ..staging.literals import elements
 from ..staging.session import Session
@@ -28,6 +29,8 @@ def contains(stager: Any, here: Session, value: Any, container: Any) -> Any:
     method = protocols.written(container, "__contains__")
     if method is not None:
         return stager.not_(stager.not_(protocols.call_written(method, container, value)))
+    if type(container) is Lazy and container.steps is None:
+        return any_of(here, container, True, lambda item: protocols.operate("==", item, value))
     if is_gathered(container):
         return holds(here, container, value)
     if type(container) in (list, tuple):

@@ -212,8 +212,15 @@ class Lowering(gast.NodeTransformer):
         return self.call("operate", node, constant(OPERATORS[type(node.op)], node), node.left, node.right)
 
     def visit_List(self, node: gast.List) -> gast.AST:
-        self.generic_visit(node)
-        return self.call("fresh", node, node) if isinstance(node.ctx, gast.Load) else node
+        if not isinstance(node.ctx, gast.Load) or not any(isinstance(e, gast.Starred) for e in node.elts):
+            self.generic_visit(node)
+            return self.call("fresh", node, node) if isinstance(node.ctx, gast.Load) else node
+        starred = [isinstance(e, gast.Starred) for e in node.elts]
+        values = [
+            self.call("items", e, self.visit(e.value)) if isinstance(e, gast.Starred) else self.visit(e)
+            for e in node.elts
+        ]
+        return self.call("spread", node, expression(repr(tuple(starred)), node), *values)
 
     def visit_Dict(self, node: gast.Dict) -> gast.AST:
         self.generic_visit(node)
@@ -234,7 +241,7 @@ class Lowering(gast.NodeTransformer):
         self.hidden.pop()
         return node
 
-    def visit_ListComp(self, node: gast.ListComp) -> gast.AST:
+    def visit_ListComp(self, node: Any) -> gast.AST:
         """Each `for` over names becomes a call that also takes staged counts and tests."""
         parts = [node.elt, *(test for g in node.generators for test in g.ifs)]
         parts += [g.iter for g in node.generators[1:]]
@@ -249,10 +256,14 @@ class Lowering(gast.NodeTransformer):
         named = all(names and all(isinstance(n, gast.Name) for n in names) for names in targets)
         if inner or not named:
             return self.comprehension(node)
+        if isinstance(node, gast.GeneratorExp):
+            return self.call("generator", node, *self.clause(node, 0))
         several = [constant(True, node)] if len(node.generators) > 1 else []
         return self.call("listed", node, *self.clause(node, 0), *several)
 
-    def clause(self, node: gast.ListComp, k: int) -> list[gast.expr]:
+    visit_GeneratorExp = visit_ListComp
+
+    def clause(self, node: Any, k: int) -> list[gast.expr]:
         """What the `for` number k runs over, what it makes of an item, and its test."""
         here = node.generators[k]
         iterable = self.visit(here.iter)
@@ -317,4 +328,4 @@ class Lowering(gast.NodeTransformer):
         self.hidden.pop()
         return self.call("fresh", node, node)
 
-    visit_SetComp = visit_DictComp = visit_GeneratorExp = comprehension
+    visit_SetComp = visit_DictComp = comprehension

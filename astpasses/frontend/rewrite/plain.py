@@ -79,16 +79,14 @@ class Nested:
     element: Callable
     test: Callable | None
 
-    def in_python(self, stager: PlainStager) -> list:
-        made: list = []
+    def in_python(self, stager: PlainStager) -> Iterator:
         for item in stager.iterate(self.iterable):
             if self.test is None or stager.truth(self.test(item)):
                 value = self.element(item)
                 if isinstance(value, Nested):
-                    made += value.in_python(stager)
+                    yield from value.in_python(stager)
                 else:
-                    made.append(value)
-        return made
+                    yield value
 
 
 class PlainStager:
@@ -110,6 +108,13 @@ class PlainStager:
     def fresh(self, value: Any) -> Any:
         return value
 
+    def items(self, value: Any) -> list:
+        return list(value)
+
+    def spread(self, starred: tuple, *values: Any) -> list:
+        """A list display with starred items."""
+        return [v for star, value in zip(starred, values) for v in (value if star else (value,))]
+
     def mapping(self, value: Any) -> Any:
         return value
 
@@ -123,7 +128,10 @@ class PlainStager:
         return template % values
 
     def listed(self, iterable: Any, element: Callable, test: Callable | None, several: bool = False) -> list:
-        return Nested(iterable, element, test).in_python(self)
+        return list(Nested(iterable, element, test).in_python(self))
+
+    def generator(self, iterable: Any, element: Callable, test: Callable | None) -> Any:
+        return Nested(iter(iterable), element, test).in_python(self)
 
     def nested(self, iterable: Any, element: Callable, test: Callable | None) -> Nested:
         return Nested(iterable, element, test)

@@ -11,7 +11,6 @@ from typing import Any
 
 from ..rewrite.plain import Nested, PlainStager
 from .session import Session
-from .settling import settled
 from .signals import NeedConcrete, Restart
 
 _GIVEN = ("argument", "captured", "loop")
@@ -20,41 +19,20 @@ _GIVEN = ("argument", "captured", "loop")
 def listed(stager: PlainStager, here: Session, clause: Nested, several: bool) -> Any:
     """One `for` is run as any loop is. Of several Python runs the loops, so that items it knows stay known,
     but where a test or a length is only known when the program runs."""
-    from ..flow.iteration import run_for
+    from ..flow.generators import run_clause
 
     span, _ = here.place()
     site = ("comprehension", span, tuple(here.path))
     if several and site not in here.decisions.rolled:
         try:
-            return here.born(clause.in_python(stager))
+            return here.born(list(clause.in_python(stager)))
         except NeedConcrete as need:
             if all(root[0] in _GIVEN for root in need.roots):
                 raise
             here.decisions.rolled.add(site)
             raise Restart() from None
     made = here.born([])
-
-    def run(clause: Nested) -> None:
-        here.path.append(("for", span))  # the loops of one line are told apart
-        try:
-            run_for(settled(clause.iterable), lambda item: body(clause, item), tuple, _nothing, (), None)
-        finally:
-            here.path.pop()
-
-    def body(clause: Nested, item: Any) -> None:
-        if clause.test is None:
-            append(clause, item)
-        else:
-            stager.if_(clause.test(item), lambda: append(clause, item), _nothing, tuple, _nothing, ())
-
-    def append(clause: Nested, item: Any) -> None:
-        value = clause.element(item)
-        if isinstance(value, Nested):
-            run(value)
-        else:
-            stager.method(made, "append", value)
-
-    run(clause)
+    run_clause(here, clause, lambda item: stager.method(made, "append", item), tuple, _nothing, ())
     return made
 
 

@@ -90,7 +90,7 @@ def capture_array(here: Session, value: np.ndarray, source: Source) -> StagedArr
     try:
         dtype_name(value.dtype)
     except CoreTypeError as error:
-        raise here.dtype_error(f"'{source}': {error}", remedy="convert it to numbers") from None
+        raise here.dtype_error(f"'{source}': {error}", error.remedy) from None
     if type(value) is not np.ndarray:
         plain_array(value, here.span(), str(source))
         source = ElementsSource(source)
@@ -238,18 +238,15 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
 
 def elements(here: Session, container: Any) -> Any:
     """What iterating a container gives, each element made known; its length is guarded."""
+    from ..flow.generators import Lazy, all_of, is_loop
+
     if type(container) is list:
         refuse_read(here, container)
         if is_gathered(container):
             return _items_of(here, container)
-    refuse_left(here, container)
-    if here.in_region() and hasattr(type(container), "__next__") and not isinstance(container, Staged):
-        if not here.is_fresh(container, len(here.regions) - 1):
-            raise TrialOver(
-                "an iterator moves on in a loop or branch on staged values, which can't be undone",
-                here.span(),
-                "make a list of its items before",
-            )
+    refuse_moved(here, container)
+    if type(container) is Lazy:
+        return elements(here, all_of(here, container)) if is_loop(here, container) else container
     if type(container).__module__ != "builtins" and not isinstance(container, Staged):
         from ..operators.protocols import iterated
 
@@ -262,6 +259,18 @@ def elements(here: Session, container: Any) -> Any:
     if isinstance(container, (list, tuple)):
         return [load_item(here, container, k) for k in range(len(container))]
     return list(container)
+
+
+def refuse_moved(here: Session, container: Any) -> None:
+    """Where an iterator stands is known, or it moves where a trial can't take it back."""
+    refuse_left(here, container)
+    if here.in_region() and hasattr(type(container), "__next__") and not isinstance(container, Staged):
+        if not here.is_fresh(container, len(here.regions) - 1):
+            raise TrialOver(
+                "an iterator moves on in a loop or branch on staged values, which can't be undone",
+                here.span(),
+                "make a list of its items before",
+            )
 
 
 def refuse_left(here: Session, iterator: Any) -> None:

@@ -74,6 +74,18 @@ class StagedStager(PlainStager):
         here = current_session()
         return value if here is None else here.born(value)
 
+    def items(self, value: Any) -> list:
+        return self.call(list, value)
+
+    def spread(self, starred: tuple, *values: Any) -> list:
+        here = current_session()
+        if here is None:
+            return super().spread(starred, *values)
+        made = here.born([])
+        for star, value in zip(starred, values):
+            self.method(made, "extend", value) if star else made.append(value)
+        return made
+
     def mapping(self, value: Any) -> Any:
         here = current_session()
         return value if here is None else known(here, settled(value))
@@ -90,6 +102,15 @@ class StagedStager(PlainStager):
         if here is None:
             return super().listed(iterable, element, test)
         return listed(self, here, Nested(iterable, element, test), several)
+
+    def generator(self, iterable: Any, element: Callable, test: Callable | None) -> Any:
+        """A generator expression."""
+        here = current_session()
+        if here is None:
+            return super().generator(iterable, element, test)
+        from ..flow.generators import mapped
+
+        return mapped(here, settled(iterable), element, test)
 
     def quantified(self, function: Callable, name: str, iterable: Any, test: Callable) -> Any:
         """`any` or `all` of a generator expression, unless the name stands for something else."""
@@ -445,6 +466,6 @@ class StagedStager(PlainStager):
         if current_session() is None:
             super().for_(iterable, body, get, set, names, stop)
             return
-        from ..flow.iteration import run_for
+        from ..flow.generators import run_items
 
-        run_for(settled(iterable), body, get, set, names, stop)
+        run_items(settled(iterable), body, get, set, names, stop)

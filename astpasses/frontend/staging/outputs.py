@@ -79,6 +79,11 @@ class Collector:
                 "the function returns a deque", self.here.span(), code="gathered",
                 remedy="return list(queue), or an array",
             )
+        if any(hasattr(type(v), "__next__") and self.here.is_fresh(v, 0) for v in leaves):
+            raise UnsupportedError(
+                "the function returns an iterator, whose items would be made after the call has ended",
+                self.here.span(), code="generator", remedy="return a list of its items: list(values)",
+            )
         objects = [
             self.take_optional_apart(leaf)
             or self.take_choice_apart(leaf)

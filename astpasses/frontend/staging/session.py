@@ -274,8 +274,8 @@ class Session:
             builder.span = before
 
     def core_error(self, error: CoreTypeError, span: Span | None) -> SourceError:
-        if remedy := getattr(error, "remedy", ""):
-            return DTypeError(str(error), span, remedy=remedy, code="dtype")
+        if error.remedy:
+            return DTypeError(str(error), span, remedy=error.remedy, code="dtype")
         return self.shape_error(str(error), span)
 
     def shape_error(
@@ -351,7 +351,7 @@ class Session:
         try:
             dtype_name(value.dtype)
         except CoreTypeError as error:
-            raise self.dtype_error(str(error)) from None
+            raise self.dtype_error(str(error), error.remedy) from None
         atom: Atom | None = literal(value[()]) if value.ndim == 0 else None
         if atom is None:
             held = {"value": ConstantArray(value)}

@@ -1,0 +1,92 @@
+"""`sum`, `max`, `min` and `sorted` of a list whose length only the run knows.
+
+In: a gathered list of numbers, or of tuples of numbers where a key is given. Out: what Python
+gives, of Python's types where the items have them.
+
+    sum(1 for v in a if v > 0)                      # the sum of the rows, an int
+    max((v for v in a if v < 0), default=0.0)       # a choice on whether there are any
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from metaphrase.source import UnsupportedError
+
+from ..flow.branches import choose
+from ..flow.gathering import Rows, columns, gathered, length
+from ..operators.arithmetic import WEAK
+from ..staging.session import Session
+from .call import call_value
+from .written_lists import best_by, order_by, require
+
+
+def is_one_column(here: Session, items: list) -> bool:
+    """Whether the items are numbers."""
+    tree, arrays, _ = columns(here, items)
+    return tree.num_nodes == 1 and arrays[0].ndim == 1
+
+
+def _as_item(here: Session, items: list, number: Any) -> Any:
+    """A number of the items' Python type, if they have one."""
+    (only,) = columns(here, items)[2]
+    if only is bool:
+        only = int
+    return here.wrap(here.atom(number, WEAK[only]), only) if only is not None else number
+
+
+def total(here: Session, items: list, start: Any) -> Any:
+    """`sum(items, start)`."""
+    found = gathered(here, items).sum(axis=0)
+    found = _as_item(here, items, found) if is_one_column(here, items) else found
+    return found if isinstance(start, int) and start == 0 else start + found
+
+
+def extreme(
+    here: Session, items: list, python: Callable, of_array: Callable, key: Any, default: tuple
+) -> Any:
+    """`max(items)` or `min(items)`."""
+    try:
+        python([])
+    except ValueError as error:
+        empty = error
+    if key is not None:
+        best = lambda: call_value(best_by, (items, key, python is max), {})  # noqa: E731
+    elif is_one_column(here, items):
+        best = lambda: _as_item(here, items, of_array(gathered(here, items)))  # noqa: E731
+    else:
+        raise _of_tuples(here, python.__name__)
+    some = length(here, items) > 0
+    if default:
+        return choose(some, best, lambda: default[0])
+    call_value(require, (some, str(empty)), {})
+    return best()
+
+
+def in_order(here: Session, items: list, key: Any, reverse: bool) -> list:
+    """`sorted(items)`: a new list, gathered as well."""
+    tree, arrays, python = columns(here, items)
+    if key is None and not is_one_column(here, items):
+        raise _of_tuples(here, "sorted")
+    if key is None:
+        made = [call_value(np.sort, (arrays[0],), {})]
+        made = [made[0][::-1]] if reverse else made
+    else:
+        order = call_value(order_by, (items, key, reverse), {})
+        made = [array[order] for array in arrays]
+    return here.born([Rows(tree, made, python)])
+
+
+def _of_tuples(here: Session, name: str) -> UnsupportedError:
+    return UnsupportedError(
+        f"{name} would compare tuples of a list whose length is only known when the program runs",
+        here.span(),
+        code="gathered",
+        remedy=f"give a key that is a number: {name}(items, key=lambda item: item[0])",
+    )
+
+
+__all__ = ["extreme", "in_order", "is_one_column", "total"]

@@ -1,0 +1,34 @@
+"""What is asked of lists whose length only the run knows, in plain Python: staged as a user's own loops are.
+
+In: the items, a key. Out: an item, or places of items.
+
+    max((v for v in x if v > 0), key=f)    is   best_by(items, f, True)
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def require(test, message):
+    if not test:
+        raise ValueError(message)
+
+
+def best_by(items, key, largest):
+    """The first item whose key is the largest, or the smallest."""
+    best = items[0]
+    top = key(best)
+    for item in items[1:]:
+        value = key(item)
+        if value > top if largest else value < top:
+            best, top = item, value
+    return best
+
+
+def order_by(items, key, reverse):
+    """The places of the items in order of their keys; equal ones keep their order in either direction."""
+    keys = np.array([key(item) for item in items])
+    if reverse:
+        return (len(keys) - 1 - np.argsort(keys[::-1], kind="stable"))[::-1]
+    return np.argsort(keys, kind="stable")

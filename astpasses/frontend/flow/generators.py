@@ -1,0 +1,268 @@
+"""Generator expressions, `map` and `filter` on staged values: iterators that loops take apart.
+
+In: the clauses of a generator expression, or a function and what it is mapped over. Out: a Python iterator
+for who steps through it, which needs tests that are known; and, for `for`, `next`, `in`, `any`, `all` and
+what uses up all items, the loop that it stands for, where a test may be staged.
+
+    next((v for v in a if v > 0), 0.0)    found = False; for v in a: if v > 0: value, found = v, True; break
+    for v in filter(test, a): ...         for v in a: if test(v): ...
+    list(f(v) for v in a if v > 0)        [f(v) for v in a if v > 0]
+"""
+
+from __future__ import annotations
+
+import collections
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from metaphrase.source import UnsupportedError
+
+from ..rewrite.plain import Nested, Undefined
+from ..staging.literals import elements, refuse_moved
+from ..staging.session import Session, session
+from ..staging.settling import settled, tested
+from ..staging.signals import Restart
+from ..values.staged_values import Maybe
+from .branches import branch, choose, static_truth
+from .gathering import gathered, is_gathered, refuse_read
+from .iteration import UNROLL, ranged, run_for
+
+# They take every item of what they are given, whatever the items are.
+USE_ALL = {
+    list, tuple, set, frozenset, dict, collections.deque, sum, sorted, max, min, functools.reduce, math.fsum,
+    math.prod, np.array, np.asarray, np.fromiter, np.stack, np.concatenate,
+}  # fmt: skip
+STEP_BY_STEP = (next, iter, map, filter, any, all, isinstance, type, id)
+# These know gathered lists.
+READ_AS_LISTS = (
+    len, bool, isinstance, type, id, enumerate, zip, iter, list, tuple, collections.deque, sum, max,
+    min, sorted,
+)  # fmt: skip
+
+
+class Lazy:
+    """An iterator over what the clauses make. `steps`: Python's way through it, once that has begun."""
+
+    __slots__ = ("clause", "site", "span", "steps", "__weakref__")
+
+    def __init__(self, here: Session, clause: Nested):
+        self.clause, self.span = clause, here.place()[0]
+        self.site = ("generator", self.span, tuple(here.path))
+        self.steps: Iterator | None = None
+
+    def __iter__(self) -> Iterator:
+        return self
+
+    def __next__(self) -> Any:
+        here = session()
+        if self.steps is None:
+            self.steps = iter(elements(here, all_of(here, self))) if is_loop(here, self) else self.step(here)
+        return next(self.steps)
+
+    def step(self, here: Session, clause: Nested | None = None) -> Iterator:
+        """Item by item. Where a test turns out to be staged all of it is a loop."""
+        clause = clause or self.clause
+        for item in elements(here, settled(clause.iterable)):
+            if clause.test is not None:
+                known = static_truth(tested(clause.test(item)))
+                if known is None:
+                    here.decisions.rolled.add(self.site)
+                    raise Restart()
+                if not known:
+                    continue
+            value = clause.element(item)
+            if isinstance(value, Nested):
+                yield from self.step(here, value)
+            else:
+                yield value
+
+
+def is_loop(here: Session, lazy: Lazy) -> bool:
+    """Whether its tests are only known when the program runs."""
+    return lazy.site in here.decisions.rolled
+
+
+def mapped(here: Session, iterable: Any, function: Callable, test: Callable | None = None) -> Lazy:
+    """`map(function, iterable)`, of the items that pass the test."""
+    return here.born(Lazy(here, Nested(iterable, function, test)))
+
+
+# --- the loops that it stands for ---
+
+
+def run_items(
+    iterable: Any, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
+) -> None:
+    """`for item in iterable: body(item); if stop(): break`."""
+    here = session()
+    if type(iterable) is Lazy and iterable.steps is None and _rolls(here, iterable):
+        run_lazy(here, iterable, body, get, set_, names, stop)
+    else:
+        run_for(iterable, body, get, set_, names, stop)
+
+
+def _rolls(here: Session, lazy: Lazy) -> bool:
+    """Whether the loop over it is one over an array or a range. One over few items runs in Python, and an
+    iterator that is left in the middle can be used again."""
+    source = settled(lazy.clause.iterable)
+    if is_loop(here, lazy) or type(source) is Lazy and _rolls(here, source):
+        return True
+    over = ranged(here, source) if type(source) is not list or is_gathered(source) else None
+    return over is not None and not (isinstance(over.length, int) and over.length <= UNROLL)
+
+
+def run_lazy(
+    here: Session, lazy: Lazy, body: Callable, get: Callable, set_: Callable, names: tuple,
+    stop: Callable | None,
+) -> None:
+    """`for item in lazy: body(item); if stop(): break`, by a loop over what it is made from."""
+    refuse_moved(here, lazy)
+    if stop is not None:
+        here.left[id(lazy)] = (lazy, here.span())
+    lazy.steps = iter(())
+    run_clause(here, lazy.clause, body, get, set_, names, stop)
+
+
+def run_clause(
+    here: Session, clause: Nested, body: Callable, get: Callable, set_: Callable, names: tuple,
+    stop: Callable | None = None,
+) -> None:
+    """The loop of a clause and of those in it; `body` is told each item that they make."""
+
+    def each(item: Any) -> None:
+        if clause.test is None:
+            pass_on(item)
+            return
+        test = tested(clause.test(item))
+        known = static_truth(test)
+        if known is None:
+            branch(test, lambda: pass_on(item), _nothing, get, set_, names)
+        elif known:
+            pass_on(item)
+
+    def pass_on(item: Any) -> None:
+        value = clause.element(item)
+        if isinstance(value, Nested):
+            run_clause(here, value, body, get, set_, names, stop)
+        else:
+            body(value)
+
+    here.path.append(("for", here.place()[0]))  # the loops of one line are told apart
+    try:
+        run_items(settled(clause.iterable), each, get, set_, names, stop)
+    finally:
+        here.path.pop()
+
+
+def all_of(here: Session, lazy: Lazy) -> list:
+    """A list of all items; gathered where their number is only known when the program runs. Python's order is
+    that of who asks for them one by one: what prints is not asked ahead."""
+    from ..calls.call import call_method
+
+    if lazy.steps is not None:
+        return here.born(list(lazy))
+    printed = _prints(here)
+    made = here.born([])
+    run_lazy(here, lazy, lambda item: call_method(made, "append", (item,), {}), tuple, _nothing, (), None)
+    if _prints(here) != printed and is_loop(here, lazy):
+        raise UnsupportedError(
+            "an iterator that prints, and whose tests are only known when the program runs, is used in parts",
+            here.span(),
+            code="generator",
+            remedy="make a list of its items before",
+        )
+    return made
+
+
+def _prints(here: Session) -> int:
+    return sum(let.primitive.effect == "ordered" for let in here.region.builder.lets)
+
+
+def handed(here: Session, function: Any, args: tuple) -> tuple:
+    """The arguments of a function that is not the user's: what uses up an iterator is given a list, and what
+    does not know lists whose length only the run knows is given arrays."""
+    kinds = set(map(type, args))
+    if Lazy in kinds and function not in STEP_BY_STEP:
+        whole = _takes_all(function)
+        args = tuple(all_of(here, a) if type(a) is Lazy and (whole or is_loop(here, a)) else a for a in args)
+        kinds.add(list)
+    if list not in kinds:
+        return args
+    for arg in args:
+        if type(arg) is list:
+            refuse_read(here, arg)
+    if function in READ_AS_LISTS or not any(map(is_gathered, args)):
+        return args
+    args = tuple(gathered(here, a) if is_gathered(a) else a for a in args)
+    return args
+
+
+def _takes_all(function: Any) -> bool:
+    try:
+        return function in USE_ALL
+    except TypeError:
+        return False
+
+
+def first(here: Session, lazy: Lazy, default: tuple) -> Any:
+    """`next(lazy)`, `next(lazy, default)`."""
+    if lazy.steps is not None or not is_loop(here, lazy):
+        refuse_moved(here, lazy)
+        return next(lazy, *default)
+    held: list = [False, Undefined(None)]
+
+    def restore(state: tuple) -> None:
+        held[:] = state
+
+    def take(item: Any) -> None:
+        held[:] = (True, item)
+
+    names = ("found", "value")
+    run_lazy(here, lazy, take, lambda: tuple(held), restore, names, lambda: held[0])
+    found, value = held
+    # it was bound where `found` is true
+    value = value.value if isinstance(value, Maybe) and isinstance(value.missing, Undefined) else value
+    if default:
+        return choose(found, lambda: value, lambda: default[0])
+    known = static_truth(found)
+    if known is None:
+        branch(found, _nothing, lambda: _end(here), tuple, _nothing, ())
+    elif not known:
+        _end(here)
+    return value
+
+
+def _end(here: Session) -> None:
+    from ..staging.operations import StagedStager
+
+    raise StagedStager.raised(None, StopIteration())  # type: ignore[arg-type]
+
+
+def any_of(here: Session, lazy: Lazy, wanted: bool, test: Callable[[Any], Any]) -> Any:
+    """`any(test(v) for v in lazy)` if `wanted`, else `all(...)`."""
+    from ..calls.builtin_calls import bool_
+    from ..staging.operations import negated
+
+    held: list = [not wanted]
+
+    def look(item: Any) -> None:
+        held[0] = bool_(test(item))
+
+    def restore(state: tuple) -> None:
+        held[:] = state
+
+    stop = (lambda: held[0]) if wanted else (lambda: negated(held[0]))
+    run_lazy(here, lazy, look, lambda: tuple(held), restore, ("found",), stop)
+    return held[0]
+
+
+def _nothing(*state: Any) -> None:
+    """No state."""
+
+
+__all__ = ["Lazy", "READ_AS_LISTS", "all_of", "any_of", "first", "handed", "is_loop", "mapped", "run_clause",
+           "run_items"]
