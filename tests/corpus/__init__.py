@@ -64,6 +64,7 @@ THEMES = (
     "protocols",
     "lists",
     "iterators",
+    "statistic",
     "growing",
     "growing_uses",
     "deques",

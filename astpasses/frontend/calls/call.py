@@ -144,6 +144,10 @@ def _handler(function: Any) -> Callable | None:
         return None
     if found is not None:
         return found
+    if getattr(function, "__module__", "") == "statistics":  # imported when a program uses it
+        from . import python_statistics  # noqa: F401
+
+        return TABLE.get(function)
     from ..operators.arithmetic import SPELLED
 
     if isinstance(function, np.ufunc):
