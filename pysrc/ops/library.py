@@ -77,7 +77,8 @@ _TABLE: dict[Any, str] = {
         conj=conjugate angle sign=sign_ isreal iscomplex isposinf isneginf isnan=isnan_ isinf=isinf_
         isfinite=isfinite_ nan_to_num polyval pow=power""",
     library_fourier: " ".join(f"fft.{name}={name}" for name in """fft ifft rfft irfft hfft ihfft fftn ifftn
-        rfftn irfftn fft2 ifft2 rfft2 irfft2 fftshift ifftshift""".split()),
+        rfftn irfftn fft2 ifft2 rfft2 irfft2 fftshift ifftshift fftfreq
+        rfftfreq""".split()),
     library_linear: """linalg.solve=solve linalg.inv=inv linalg.det=det linalg.slogdet=slogdet
         linalg.cholesky=cholesky linalg.qr=qr linalg.eigh=eigh linalg.eigvalsh=eigvalsh linalg.eig=eig
         linalg.eigvals=eigvals linalg.svd=svd linalg.svdvals=svdvals linalg.matrix_rank=matrix_rank

@@ -11,12 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from ..core.dims import DimLike
+from ..core.dims import DimLike, floordiv
 from ..core.ir import Atom
-from ..core.types import SHORT
+from ..core.types import SHORT, i64
 from ..source import UnsupportedError
 from . import fourier
-from .arithmetic import mul
+from .arithmetic import div, mul, sub
+from .arrays import iota
 from .complex_numbers import complex_, conj, real
 from .families import like
 from .library_reductions import not_empty
@@ -206,4 +207,22 @@ def ifftshift(x: Operand, axes: Any = None) -> Atom:
     return _shifted(x, axes, -1)
 
 
-__all__ = ["fft", "ifft", "rfft", "irfft", "fftn", "fftshift"]
+def _frequencies(numbers: Atom, n: Any, d: Operand) -> Atom:
+    """Whole numbers as frequencies of `n` samples at distance `d`, by one factor as NumPy has it."""
+    size, gap = scalar_dim(dim_of(n), np.dtype(float)), to_dtype(d, np.float64)
+    factor = broadcast_to(div(like(size, 1), mul(size, gap)), numbers.type.dims)
+    return mul(to_dtype(numbers, np.float64), factor)
+
+
+def fftfreq(n: Any, d: Operand = 1.0) -> Atom:
+    size = dim_of(n)
+    below = floordiv(size, 2)
+    return _frequencies(roll(sub(iota(length=size, dtype=i64), broadcast_to(scalar_dim(below, i64), (size,))),
+                             -below), n, d)
+
+
+def rfftfreq(n: Any, d: Operand = 1.0) -> Atom:
+    return _frequencies(iota(length=floordiv(dim_of(n), 2) + 1, dtype=i64), n, d)
+
+
+__all__ = ["fft", "ifft", "rfft", "irfft", "fftn", "fftshift", "fftfreq", "rfftfreq"]

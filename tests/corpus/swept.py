@@ -46,6 +46,12 @@ def ranges_as_axes(x):
     return moved, np.tensordot(x, x, axes=(range(2), range(2))), np.transpose(x, range(3))
 
 
+def wave_numbers(x, length):
+    """Spectral methods take the sample distance from a grid."""
+    d = (x[-1] - x[0]) / (len(x) - 1) * length
+    return np.fft.fftfreq(len(x), d=d), np.fft.rfftfreq(len(x), d), np.fft.fftfreq(x.size, 0.5)
+
+
 _V = np.array([1.0, -2.0])
 _T = np.arange(24.0).reshape(2, 3, 4)
 
@@ -58,4 +64,7 @@ CASES = [
     (nothing_to_join, (_V, 3)),
     (grid_of_ranges, (3, 8)),
     (ranges_as_axes, (_T,)),
+    (wave_numbers, (np.linspace(0.0, 2.0, 8), 1.5)),
+    (wave_numbers, (np.linspace(0.0, 2.0, 9), 1.5)),
+    (wave_numbers, (np.linspace(0.0, 2.0, 2), 1.5)),
 ]
