@@ -52,6 +52,90 @@ def wave_numbers(x, length):
     return np.fft.fftfreq(len(x), d=d), np.fft.rfftfreq(len(x), d), np.fft.fftfreq(x.size, 0.5)
 
 
+def assembled(h, edges):
+    """Blocks of a matrix of the graph's sizes, at places that the run knows."""
+    for i, j in edges:
+        si, sj = slice(3 * i, 3 * i + 3), slice(3 * j, 3 * j + 3)
+        h[si, si] += np.eye(3)
+        h[si, sj] -= np.ones((3, 3))
+        h[sj, sj] *= 2.0
+        np.add(h[sj, si], 1.0, out=h[sj, si])
+    return h
+
+
+def robots_part(n, q):
+    p = np.zeros((3 + 2 * n, 3 + 2 * n))
+    p[:3, :3] += q
+    np.add(p[:3, :3], q, out=p[:3, :3])
+    return p
+
+
+def path_or_none(x):
+    """A planner gives None where it finds no path."""
+    if x < 0:
+        return None
+    path = []
+    while x > 1:
+        path.append(x)
+        x = x / 2
+    return np.array(path), len(path)
+
+
+def length_of_path(x):
+    found = path_or_none(x)
+    if found is None:
+        return -1.0, 0
+    path, count = found
+    return float(np.sum(np.diff(path))), count
+
+
+def masked_or_none(v, x):
+    if x < 0:
+        return None
+    return v[v > x], 3
+
+
+def list_or_none(x):
+    if x < 0:
+        return None
+    trace = []
+    while x > 1:
+        trace.append(x)
+        x = x / 2
+    return trace
+
+
+def sizes_of_two_kinds(x, n):
+    if x < 0:
+        return np.ones((1, 2))
+    rows = []
+    while x > 1:
+        rows.append((x, x * x))
+        x = x / (1 + 1 / n)
+    return np.array(rows)
+
+
+def kinds_of_sums(x):
+    """What Python makes of its own numbers is Python's: dividing by nothing raises."""
+    trace = []
+    while x > 1:
+        trace.append(x)
+        x = x / 2
+    return sum(trace) / len(trace), max(trace), min(trace), sum(v * v for v in trace)
+
+
+def kinds_of_counts(n):
+    counts = []
+    for k in range(n):
+        counts.append(k)
+    return sum(counts), max(counts), sum(counts, 0.5), sum(counts) / n
+
+
+def heads(x, n_head):
+    parts = list(map(lambda y: np.split(y, n_head, axis=-1), np.split(x, 2, axis=-1)))
+    return np.hstack([q @ k.T for q, k in zip(*parts)])
+
+
 _V = np.array([1.0, -2.0])
 _T = np.arange(24.0).reshape(2, 3, 4)
 
@@ -64,6 +148,26 @@ CASES = [
     (nothing_to_join, (_V, 3)),
     (grid_of_ranges, (3, 8)),
     (ranges_as_axes, (_T,)),
+    (assembled, (np.ones((12, 12)), np.array([[0, 1], [1, 2], [3, 0]]))),
+    (assembled, (np.ones((9, 9)), np.array([[0, 1], [1, 2]]))),
+    (robots_part, (2, np.ones((3, 3)))),
+    (robots_part, (4, np.ones((1, 3)))),
+    (path_or_none, (9.0,)),
+    (path_or_none, (-1.0,)),
+    (path_or_none, (1e40,)),
+    (length_of_path, (9.0,)),
+    (length_of_path, (-1.0,)),
+    (masked_or_none, (np.arange(4.0), 1.5)),
+    (masked_or_none, (np.arange(4.0), -1.5)),
+    (list_or_none, (9.0,)),
+    (list_or_none, (-9.0,)),
+    (sizes_of_two_kinds, (9.0, 2)),
+    (sizes_of_two_kinds, (-9.0, 2)),
+    (sizes_of_two_kinds, (9.0, 50)),
+    (kinds_of_sums, (9.0,)),
+    (kinds_of_counts, (5,)),
+    (kinds_of_counts, (80,)),
+    (heads, (np.arange(24.0).reshape(3, 8), 2)),
     (wave_numbers, (np.linspace(0.0, 2.0, 8), 1.5)),
     (wave_numbers, (np.linspace(0.0, 2.0, 9), 1.5)),
     (wave_numbers, (np.linspace(0.0, 2.0, 2), 1.5)),

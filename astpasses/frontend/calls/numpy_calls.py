@@ -15,11 +15,11 @@ from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import (
     SPELLED,
-    broadcast_dims,
     dims_of,
     dtype_of,
     elementwise,
     operand,
+    require_room,
     resolve,
     spread,
 )
@@ -74,10 +74,8 @@ def store_out(out: Any, result: Any) -> Any:
 
     if not isinstance(out, StagedArray):
         raise TypeError("return arrays must be of ArrayType")
-    dims = broadcast_dims([dims_of(result), out.type.dims])
-    if dims != out.type.dims:
-        raise here.shape_error(f"non-broadcastable output operand with shape {out.type.dims}")
-    write_view(out, spread(here, here.atom(result, out.dtype), dims))
+    require_room(here, dims_of(result), out.type.dims)
+    write_view(out, spread(here, here.atom(result, out.dtype), out.type.dims))
     return out
 
 

@@ -18,6 +18,7 @@ from metaphrase.ops.effects import check
 from metaphrase.ops.shape import reshape as core_reshape
 
 from ..operators.arithmetic import broadcast_dims, require_equal
+from ..staging.demand import need_concrete
 from ..staging.session import Session, session
 from ..values.layout import is_contiguous, reshaped
 from ..values.phi import UnknownAlias, bind
@@ -293,6 +294,8 @@ def _parts(x: StagedArray, sections: Any, axis: int, equal: bool) -> list:
     here = session()
     (at,) = axes_of(axis, x.ndim)
     lead = (slice(None),) * at
+    if isinstance(sections, Number):
+        sections = need_concrete(sections, "the number of parts", int)
     if isinstance(sections, (int, np.integer)):
         total, count = x.type.dims[at], int(sections)
         if equal:

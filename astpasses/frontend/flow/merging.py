@@ -17,7 +17,8 @@ from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom, Var
 from metaphrase.core.types import i64
 from metaphrase.ops.arrays import undefined as core_undefined
-from metaphrase.ops.compare import not_
+from metaphrase.ops.compare import le, not_
+from metaphrase.ops.effects import check
 
 from ..operators.arithmetic import is_number
 from ..rewrite.plain import Undefined
@@ -35,12 +36,13 @@ from ..values.phi import (
     family,
     paths_of,
 )
-from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, Truth
+from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, Truth, Unsized
 from ..values.views import Rectangle
 from .carries import _equal
 from .choices import MOST, choosable, one_of, tag_of, united
+from .gathering import is_gathered
 from .joins import describe, joined_number, parts, same_static
-from .stacks import Stack, is_stack, item_of_list, joined, several_lengths, stack_like
+from .stacks import FULL, Stack, is_stack, item_of_list, joined, several_lengths, stack_like
 
 Maker = Callable[[tuple], Any]
 _MOST_PATHS = 16  # a store goes all the ways, from choice to choice
@@ -231,17 +233,32 @@ class Merger:
     def sized(self, a: StagedArray, b: StagedArray, name: str) -> Maker:
         """Arrays of two sizes: a buffer for the larger, and how much of it is used."""
         here = self.here
-        most: list[Any] = [capacity(here, pair) for pair in zip(a.type.dims, b.type.dims)]
-        if not same_rank(a, b) or any(d is None for d in most):
+        if not same_rank(a, b):
             return self.poison(a, b, name)
+        most: list[Any] = [capacity(here, pair) for pair in zip(a.type.dims, b.type.dims)]
+        room: tuple = ("", 0)
+        if None in most:
+            site = (here.span(), tuple(here.path), "sized", name)
+            if site not in here.decisions.roomed:
+                unsized = Unsized(site, f"'{name}' has another size on each path", here.users_span())
+                return lambda outs: unsized
+            room = here.room(site, 1)
+            most = [room[1] if d is None else d for d in most]
         dtype, dims = np.result_type(a.dtype, b.dtype), tuple(most)
         sizes = [
             None if p == q and here.is_bound(p) else self.size(p, q, name)
             for p, q in zip(a.type.dims, b.type.dims)
         ]
-        k = self.add(
-            lambda: put(here, here.atom(a, dtype), dims), lambda: put(here, here.atom(b, dtype), dims), name
-        )
+
+
+        def within(array: StagedArray) -> Atom:
+            for have, limit in zip(array.type.dims, dims):
+                if limit is room[1] and not here.facts.less_equal(have, limit):
+                    fits = here.emit(le, here.dim_atom(have), here.dim_atom(limit))
+                    here.emit(check, fits, exception=FULL, message=room[0])
+            return put(here, here.atom(array, dtype), dims)
+
+        k = self.add(lambda: within(a), lambda: within(b), name)
         held: list[StagedArray] = []
 
         def make(outs: tuple) -> StagedArray:
@@ -381,6 +398,8 @@ class Merger:
 
     def filler(self, shape: Any) -> Any:
         """Something of the same form, to stand where there is nothing."""
+        if type(shape) is list and is_gathered(shape):
+            return self.here.born([])
         found = parts(shape)
         if found is not None:
             kind, children, metadata = found
@@ -395,7 +414,8 @@ class Merger:
             inner = self.filler(shape.value)
             return None if inner is None else Maybe(False, inner, shape.missing)
         if isinstance(shape, StagedArray):
-            return _Filler(shape.type.dtype, shape.type.dims, self.here)
+            bound = tuple(d if self.here.is_bound(d) else 0 for d in shape.type.dims)
+            return _Filler(shape.type.dtype, bound, self.here)
         if is_number(shape):
             dtype, python = joined_number([shape])
             return _number_filler(self.here, dtype, python)

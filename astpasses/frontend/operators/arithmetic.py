@@ -168,6 +168,20 @@ def require_equal(
         here.emit(check, here.emit(eq, a, b), *atoms, exception=exception, message=message)
 
 
+def require_room(here: Session, dims: tuple, target: tuple) -> None:
+    """Refuse a result that can't be stretched to the array it is stored into. Where only the run knows a size
+    (`H[3 * k : 3 * k + 3] += f`), spreading the result checks it."""
+    merged = broadcast_dims([dims, target])
+    if len(merged) != len(target) or any(
+        m != t and isinstance(m, int) and isinstance(t, int) for m, t in zip(merged, target)
+    ):
+        raise here.shape_error(
+            f"non-broadcastable output operand with shape {target} doesn't match the "
+            f"broadcast shape {merged}",
+            remedy="make the sizes equal, or write x = x + ... to make a new array",
+        )
+
+
 def require_count(here: Session, have: DimLike, count: int) -> None:
     """Refuse to unpack `have` values into another `count` of names, here or when the program runs."""
     from metaphrase.ops.compare import ge, le
@@ -379,13 +393,7 @@ def inplace(symbol: str, target: StagedArray, value: Any) -> StagedArray:
     if result is NotImplemented:
         return result
     check_castable(here, result, target, symbol)
-    if dims_of(result) != target.type.dims:
-        merged = broadcast_dims([dims_of(result), target.type.dims])
-        if merged != target.type.dims:
-            raise here.shape_error(
-                f"non-broadcastable output operand with shape {target.type.dims} doesn't match the "
-                f"broadcast shape {merged}"
-            )
+    require_room(here, dims_of(result), target.type.dims)
     from .indexing import write_view
 
     write_view(target, spread(here, here.atom(result, target.dtype), target.type.dims))

@@ -63,6 +63,7 @@ class Decisions:
     solutions: dict[tuple, Any] = field(default_factory=dict)
     stacked: set[tuple] = field(default_factory=set)  # where an item of a list is read out of all of them
     rolled: set[tuple] = field(default_factory=set)
+    roomed: set[tuple] = field(default_factory=set)  # where arrays of several sizes are joined
     changing: set[Any] = field(default_factory=set)  # sources whose numbers the function itself changes
     constant: set[Any] = field(default_factory=set)  # sources whose numbers staging needs as they are
 

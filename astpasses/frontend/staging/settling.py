@@ -15,10 +15,10 @@ from metaphrase.source import UnsupportedError
 
 from ..flow.branches import truth_atom, truth_of_maybe
 from ..rewrite.plain import Undefined
-from ..values.staged_values import Maybe, Poison, Truth
+from ..values.staged_values import Maybe, Poison, Truth, Unsized
 from .knowledge import is_there
 from .session import session
-from .signals import BranchRaised
+from .signals import BranchRaised, Restart
 
 
 def settled(value: Any) -> Any:
@@ -42,6 +42,9 @@ def tested(value: Any) -> Any:
 
 def _settle(value: Any) -> Any:
     here = session()
+    if isinstance(value, Unsized):
+        here.decisions.roomed.add(value.site)
+        raise Restart()
     if isinstance(value, Poison):
         raise UnsupportedError(
             value.reason,

@@ -417,6 +417,17 @@ class Poison(Unsettled):
         self.reason, self.span = reason, span
 
 
+class Unsized(Poison):
+    """Arrays of two sizes, of which nothing outside says how large they get: where one is used, staging
+    begins again and gives them room at `site`."""
+
+    __slots__ = ("site",)
+
+    def __init__(self, site: tuple, reason: str, span: Any):
+        super().__init__(reason, span)
+        self.site = site
+
+
 class Truth(Poison):
     """`stack and x > 0` where the run decides which of the two it is: they have no common form, and nothing
     but the truth of it can be used."""
