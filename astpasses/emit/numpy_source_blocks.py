@@ -417,6 +417,8 @@ def _positive_first(dim: DimLike) -> str:
     text = ""
     for monomial, count in terms:
         one = str(Dim(((monomial, abs(count)),))) if monomial else str(abs(count))
+        if count < 0 and not text and ("//" in one or "%" in one):
+            one = f"({one})"
         sign = (" - " if text else "-") if count < 0 else " + " if text else ""
         text += sign + one
     return text

@@ -4,6 +4,8 @@ In: ints and `Sym("n")`. Out: the same again; a constant always is an `int`, and
 normal forms are.
 
 >>> n = Sym("n")
+>>> -(n // 2), -(n % 2) + 1
+(-(n//2), -(n%2) + 1)
 >>> (n + 1) * 2 - 2, (2 * n + 4) // 2, n - n
 (2*n, n + 2, 0)
 """
@@ -125,7 +127,10 @@ class Dim:
             parts = [atom.text if power == 1 else f"{atom.text}**{power}" for atom, power in monomial]
             if "//" in "".join(parts) or "%" in "".join(parts):
                 parts = [
-                    f"({p})" if ("//" in p or "%" in p) and (len(parts) > 1 or abs(coefficient) != 1) else p
+                    f"({p})"
+                    if ("//" in p or "%" in p)
+                    and (len(parts) > 1 or abs(coefficient) != 1 or coefficient < 0 and not rows)
+                    else p  # and -n//2 is (-n)//2
                     for p in parts
                 ]
             size = abs(coefficient)

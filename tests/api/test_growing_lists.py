@@ -154,3 +154,34 @@ def test_lists_are_explained_and_have_shapes():
     assert "copies" not in explain(history_of, 9.0)
     (shape,) = mp.eval_shape(history_of, 9.0)
     assert shape.dtype == np.float64 and len(shape.shape) == 1
+
+
+def halvings(x):
+    """An array of a size that only the run knows, or None."""
+    if x < 0:
+        return None
+    steps = []
+    while x > 1:
+        steps.append(x)
+        x = x / 1.1
+    return np.array(steps), len(steps)
+
+
+def sum_of_halvings(x):
+    found = halvings(x)
+    return 0.0 if found is None else np.sum(found[0])
+
+
+def test_arrays_that_part_on_a_branch_get_more_room():
+    f = mp.jit(halvings)
+    for x in (2.0, 1e50, -1.0, 3.0):
+        want, got = halvings(x), f(x)
+        assert (want is None) == (got is None)
+        if want is not None:
+            np.testing.assert_allclose(got[0], want[0])
+            assert got[1] == want[1] and len(got[0]) == want[1]
+    slope_of_sum = sum(1.1**-k for k in range(halvings(1e50)[1]))
+    np.testing.assert_allclose(mp.jit(mp.grad(sum_of_halvings))(1e50), slope_of_sum)
+    assert mp.jit(mp.grad(sum_of_halvings))(-1.0) == 0
+    np.testing.assert_allclose(mp.vmap(sum_of_halvings)(np.array([2.0, -1.0, 1e50])),
+                               [sum_of_halvings(x) for x in (2.0, -1.0, 1e50)])
