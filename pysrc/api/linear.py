@@ -8,13 +8,15 @@ it is a pytree, it goes through jit, branches and loops like any array. Example:
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..core.build import literal
+from ..core.build import literal, match_dims
+from ..core.dims import Dim, in_users_words, symbols
 from ..core.ir import Function
-from ..core.types import Array, has_tangent
+from ..core.types import Array, has_tangent, substitute_type, type_of
 from ..pipeline import cleaned
 from ..source import DTypeError, ShapeError, Span
 from ..tree_util import (
@@ -65,7 +67,13 @@ class Rule:
                 remedy="pass values of the structure that the function returned (vjp) or took (linearize)",
             )
         labels = _labels(self.argument)
-        params: list[tuple[str, Array]] = [(p.name, p.type) for p in self.function.params[:self.residuals]]
+        sizes: dict[str, Any] = {}
+        params: list[tuple[str, Array]] = []
+        for param, residual in zip(self.function.params[:self.residuals], captures, strict=True):
+            staged = getattr(residual, "type", None)  # an array has none: its sizes are checked at each call
+            if staged is not None:
+                match_dims(param.type, staged, sizes)
+            params.append((param.name, staged or param.type))
         leaves: list[int | Fixed] = []
         used: list[int] = []
         for want, spec, label in zip(self.inputs, specs, labels, strict=True):
@@ -77,16 +85,16 @@ class Rule:
                 continue
             have = spec.type
             weak = spec.form is Form.NUMBER
-            if want is not None and (have.dims != want.dims or (have.dtype != want.dtype and not weak)):
-                raise ShapeError(
-                    f"{self.name}: {label} is {spec.text()} and must be {want}",
-                    span,
-                    code="linear-type",
-                    remedy="pass a value of the shape and dtype of the primal value",
-                )
-            leaves.append(len(params))
             if want is not None:
+                want = substitute_type(want, sizes)
+                open_ = _symbols(want) if not any(hasattr(r, "type") for r in captures) else set()
+                fits = len(have.dims) == len(want.dims) if open_ else have.dims == want.dims
+                if not fits or have.dtype != want.dtype and not weak:
+                    raise self.misfit(label, spec.text(), want, span)
+                if open_:
+                    have = Array(have.dtype, want.dims)
                 used.append(len(params))
+            leaves.append(len(params))
             params.append((f"v{len(params)}", have))
         slots: list[Slot] = []
 
@@ -108,6 +116,38 @@ class Rule:
         function = replayed(self.name, params, make)
         return Program(function, tuple(captures), structure, tuple(leaves), self.result, tuple(slots),
                        ("scalar",) * len(slots), name=self.name)
+
+
+    @functools.cached_property
+    def is_open(self) -> bool:
+        """Whether an argument has a size that only a run knows."""
+        return any(want is not None and _symbols(want) for want in self.inputs)
+
+    def require_sizes(self, residuals: Sequence[Any], given: Sequence[Spec], span: Span | None) -> None:
+        """Refuse arguments that have not the sizes that the run gave."""
+        sizes: dict[str, Any] = {}
+        for param, residual in zip(self.function.params, residuals):
+            match_dims(param.type, type_of(residual), sizes)
+            if isinstance(param.type.value, Dim) and param.type.value.is_sym:
+                sizes[param.type.value.name] = int(residual)
+        for want, spec, label in zip(self.inputs, given, _labels(self.argument)):
+            if want is None or not spec.dynamic or len(want.dims) != len(spec.type.dims):
+                continue  # refused where the program is made
+            match_dims(want, spec.type, sizes)
+            if (wanted := substitute_type(want, sizes)).dims != spec.type.dims:
+                raise self.misfit(label, spec.text(), wanted, span)
+
+    def misfit(self, label: str, have: str, want: Array, span: Span | None) -> ShapeError:
+        return ShapeError(
+            in_users_words(f"{self.name}: {label} is {have} and must be {want}"),
+            span,
+            code="linear-type",
+            remedy="pass a value of the shape and dtype of the primal value",
+        )
+
+
+def _symbols(type_: Array) -> set[str]:
+    return {name for dim in type_.dims for name in symbols(dim)}
 
 
 def treedef_text(structure: PyTreeDef) -> str:

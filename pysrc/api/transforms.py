@@ -317,6 +317,9 @@ def apply_linear(linear: LinearFunction, *args: Any) -> Any:
         return call_inside(applied, args, {})
     call = take_apart(args, {})
     rows, key = linear.rule.applied, (call.key, call.dims)
+    if linear.rule.is_open:  # one program for all sizes
+        linear.rule.require_sizes(linear.residuals, call.specs, applied._place())
+        key = (call.key, ())
     row = rows.get(key)
     if row is None:
         row = rows[key] = applied._specialise(call, call.specs, {})

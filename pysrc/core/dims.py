@@ -12,6 +12,7 @@ normal forms are.
 from __future__ import annotations
 
 import itertools
+import re
 from collections.abc import Callable, Iterable, Mapping
 
 
@@ -272,6 +273,20 @@ def product(dims: Iterable[DimLike]) -> DimLike:
 
 
 _fresh = itertools.count(1)
+
+
+def in_users_words(message: str) -> str:
+    """A message in which sizes that the run decides have the names that the user gave them, if any.
+
+    >>> in_users_words("shapes (n__7, 3) and (min__12,)")
+    'shapes (n, 3) and (size,)'
+    """
+    from .primitive import REGISTRY
+
+    def shown(found: re.Match) -> str:
+        return "size" if found[1] in REGISTRY or found[1] + "_" in REGISTRY else found[1]
+
+    return re.sub(r"(?<![\w.'\"])([A-Za-z]\w*?)__\d+\b", shown, message)
 
 
 def fresh_symbol(base: str) -> str:

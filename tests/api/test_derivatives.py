@@ -9,7 +9,7 @@ import pytest
 
 import metaphrase as mp
 from metaphrase import tree
-from metaphrase.source import UnsupportedError
+from metaphrase.source import ShapeError, UnsupportedError
 
 RNG = np.random.default_rng(0)
 X, Y = RNG.normal(size=(6, 3)), RNG.normal(size=6)
@@ -243,3 +243,31 @@ def test_objects_of_a_class_that_is_not_registered_are_named():
         call = str(caught.value).partition("remedy: call metaphrase.tree_util.")[2].partition(" once")[0]
         assert call.startswith("register_pytree_node(Unregistered, lambda x: ((x.w,), None), ")
         eval(call, {"register_pytree_node": lambda *args: None, "Unregistered": Unregistered})
+
+
+def test_vjp_of_results_of_run_time_size():
+    def kept(x):
+        return x[x > 0] ** 2, x[x < 0]
+
+    apply = mp.jit(lambda back, bars: back(bars)[0])
+    for x in (np.array([1.0, -2.0, 3.0]), np.array([1.0, 2.0, -3.0, 4.0]), np.arange(-2.0, 5.0)):
+        values, pullback = mp.vjp(kept, x)
+        bars = (np.arange(1.0, 1 + len(values[0])), np.full(len(values[1]), 0.5))
+        wanted = np.where(x < 0, 0.5, 0.0)
+        wanted[x > 0] = 2 * x[x > 0] * bars[0]
+        np.testing.assert_allclose(pullback(bars)[0], wanted)
+        np.testing.assert_allclose(apply(pullback, bars), wanted)
+        lanes = mp.vmap(pullback)(tuple(np.stack([b, 2 * b]) for b in bars))[0]
+        np.testing.assert_allclose(lanes, [wanted, 2 * wanted])
+        wrong = (np.ones(len(values[0]) + 1), bars[1])
+        with pytest.raises(ShapeError, match=rf"is f64\[{len(wrong[0])}\] and must be f64\[{len(bars[0])}\]"):
+            pullback(wrong)
+    assert len(pullback.rule.applied) <= 2  # one program for all sizes
+
+    def gradient(x):
+        values, pullback = mp.vjp(lambda x: x[x > 0] ** 2, x)
+        return pullback(values)[0]
+
+    x = np.array([1.0, -2.0, 3.0])
+    np.testing.assert_allclose(mp.jit(gradient)(x), [2, 0, 54])
+    np.testing.assert_allclose(gradient(x), [2, 0, 54])

@@ -23,6 +23,7 @@ import numpy as np
 
 from metaphrase import tree_util
 from metaphrase.core.build import literal
+from metaphrase.core.dims import in_users_words
 from metaphrase.core.ir import Var
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
 from metaphrase.source import SourceError, Span, UnsupportedError
@@ -104,10 +105,13 @@ class _Staging:
                 raise UnsupportedError(need.why, need.span, remedy=need.remedy, code="trial") from need
             except TrialOver as over:
                 here.journal.undo(0)
-                error = UnsupportedError(over.reason, over.span, remedy=over.remedy, code="trial")
+                reason = in_users_words(over.reason)
+                error = UnsupportedError(reason, over.span, remedy=over.remedy, code="trial")
                 raise over.handed_on(error) from over
             except Refusal as refusal:
                 here.journal.undo(0)
+                if isinstance(refusal.error, SourceError):
+                    refusal.error.message = in_users_words(refusal.error.message)
                 raise refusal.error from None
             except BranchRaised as raised:
                 here.journal.undo(0)
@@ -115,6 +119,7 @@ class _Staging:
             except SourceError as error:
                 here.journal.undo(0)
                 error.span = error.span or self.definition()
+                error.message = in_users_words(error.message)
                 raise
             except BaseException:
                 here.journal.undo(0)
