@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.build import literal, match_dims
-from ..core.dims import Dim, in_users_words, symbols
+from ..core.dims import Dim, fresh_symbol, in_users_words, symbols
 from ..core.ir import Function
 from ..core.types import Array, has_tangent, substitute_type, type_of
 from ..pipeline import cleaned
@@ -67,6 +67,7 @@ class Rule:
                 remedy="pass values of the structure that the function returned (vjp) or took (linearize)",
             )
         labels = _labels(self.argument)
+        inside = any(hasattr(residual, "type") for residual in captures)
         sizes: dict[str, Any] = {}
         params: list[tuple[str, Array]] = []
         for param, residual in zip(self.function.params[:self.residuals], captures, strict=True):
@@ -87,11 +88,12 @@ class Rule:
             weak = spec.form is Form.NUMBER
             if want is not None:
                 want = substitute_type(want, sizes)
-                open_ = _symbols(want) if not any(hasattr(r, "type") for r in captures) else set()
-                fits = len(have.dims) == len(want.dims) if open_ else have.dims == want.dims
+                fits = len(have.dims) == len(want.dims) and all(
+                    h == w or isinstance(w, Dim) for h, w in zip(have.dims, want.dims)
+                )
                 if not fits or have.dtype != want.dtype and not weak:
                     raise self.misfit(label, spec.text(), want, span)
-                if open_:
+                if not inside:  # one program for all sizes
                     have = Array(have.dtype, want.dims)
                 used.append(len(params))
             leaves.append(len(params))
@@ -99,18 +101,25 @@ class Rule:
         slots: list[Slot] = []
 
         def make(builder: Any, variables: list[Any]) -> list[Any]:
-            from ..ops.arrays import zeros
+            from ..ops.arrays import as_dim, zeros
             from ..ops.shape import convert
-            given = [variables[k] for k in used]
+            given = variables[:self.residuals]
+            for k, (param, value) in enumerate(zip(self.function.params, given)):
+                if param.type.value is not None and value.type.value is None:
+                    given[k] = as_dim(value, size=fresh_symbol(param.name))
+                match_dims(param.type, given[k].type, sizes)
             targets = [t for t in self.inputs if t is not None]
-            given = [
-                v if v.type.dtype == t.dtype else convert(v, dtype=t.dtype) for v, t in zip(given, targets)
-            ]
-            outs = builder.replay(self.function, [*variables[:self.residuals], *given])
+            for target, position in zip(targets, used):
+                value = variables[position]
+                match_dims(target, value.type, sizes)
+                value = value if value.type.dtype == target.dtype else convert(value, dtype=target.dtype)
+                given.append(of_shape(value, substitute_type(target, sizes).dims, self.name))
+            outs = builder.replay(self.function, given)
             results: list[Any] = []
             for output in self.outputs:
                 slots.append(Slot(len(results)))
-                results.append(outs[output] if isinstance(output, int) else zeros(output))
+                whole = isinstance(output, int)
+                results.append(outs[output] if whole else zeros(substitute_type(output, sizes)))
             return results
 
         function = replayed(self.name, params, make)
@@ -144,6 +153,21 @@ class Rule:
             code="linear-type",
             remedy="pass a value of the shape and dtype of the primal value",
         )
+
+
+def of_shape(value: Any, dims: tuple, name: str) -> Any:
+    """A value that has these sizes, which is checked where the run decides."""
+    from ..ops.arrays import dim_value
+    from ..ops.compare import eq
+    from ..ops.effects import check
+    from ..ops.indexing import slice as slice_region
+    if value.type.dims == dims:
+        return value
+    for have, want in zip(value.type.dims, dims):
+        if have != want:
+            a, b = dim_value(dim=have), dim_value(dim=want)
+            check(eq(a, b), a, b, exception="ValueError", message=f"{name}: a size is {{}} and must be {{}}")
+    return slice_region(value, *[literal(0)] * len(dims), shape=dims, step=(1,) * len(dims))
 
 
 def _symbols(type_: Array) -> set[str]:
@@ -201,7 +225,11 @@ def linear_program(program: Program, span: Span | None, *, what: str, has_aux: b
     has = [k for k, r in enumerate(function.results) if has_tangent(r.type)]
     row = {result: k for k, result in enumerate(has)}
     column = {param: k for k, param in enumerate(wrt)}
-    residuals = len(parts.known.results) - count
+    known, linear = programs.with_sizes(
+        parts.known, count, parts.pullback if what == "vjp" else parts.pushforward,
+        [r.type for r in (function.params if what == "vjp" else function.results)],
+    )
+    residuals = len(known.results) - count
 
     def leaf_type(leaf: int | Fixed) -> Array:
         return literal(0.0).type if isinstance(leaf, Fixed) else function.params[leaf].type.plain
@@ -214,7 +242,7 @@ def linear_program(program: Program, span: Span | None, *, what: str, has_aux: b
     if what == "vjp":
         # cotangents of aux do not exist; those of the output come in its order, and the pullback wants all
         # results'
-        pullback = _for_outputs(parts.pullback, residuals, has, out_slots, function)
+        pullback = _for_outputs(linear, residuals, has, out_slots, function)
         rule = Rule(
             f"pullback_{program.name}",
             pullback,
@@ -225,14 +253,14 @@ def linear_program(program: Program, span: Span | None, *, what: str, has_aux: b
             tuple(column[k] if k in column else leaf_type(k) for k in leaves),
         )
     else:
-        rule = Rule(f"pushforward_{program.name}", parts.pushforward, residuals, arguments, primal_types, out,
+        rule = Rule(f"pushforward_{program.name}", linear, residuals, arguments, primal_types, out,
                     tuple(row[s.index] if isinstance(s, Slot) and s.index in row else
                           (function.results[s.index].type.plain if isinstance(s, Slot) else literal(0.0).type)
                           for s in out_slots))
     structures = [out, _structure(residuals, rule)] + ([aux] if aux is not None else [])
     slots = [*out_slots, *(Slot(count + k) for k in range(residuals)), *program.slots[out.num_leaves:]]
-    return program.with_function(parts.known, out=treedef_tuple(structures), slots=tuple(slots),
-                                 forms=("scalar",) * len(parts.known.results))
+    return program.with_function(known, out=treedef_tuple(structures), slots=tuple(slots),
+                                 forms=("scalar",) * len(known.results))
 
 
 def _for_outputs(pullback: Function, residuals: int, has: Sequence[int], out_slots: Sequence[Any],

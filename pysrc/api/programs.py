@@ -23,10 +23,10 @@ from ..astpasses.transforms.jvp import jvp
 from ..astpasses.transforms.reverse import linearize
 from ..astpasses.transforms.transpose import transpose
 from ..core.build import Builder, literal
-from ..core.dims import DimLike, product
+from ..core.dims import Dim, DimLike, Sym, product, symbols
 from ..core.ir import Atom, Function, Var
-from ..core.types import Array, has_tangent
-from ..ops.arrays import iota, zeros
+from ..core.types import Array, Size, has_tangent
+from ..ops.arrays import dim_value, iota, zeros
 from ..ops.compare import eq, select
 from ..ops.elementary import stop_gradient
 from ..ops.shape import broadcast, permute, reshape
@@ -124,6 +124,33 @@ def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> L
         pushforward = builder.function([next(got) if m else zeros(r.type.plain)
                                         for r, m in zip(_pick(function.results, has), nonzero)])
     return LinearParts(part.known, pullback, pushforward)
+
+
+def with_sizes(
+    known: Function, results: int, linear: Function, made: Sequence[Array]
+) -> tuple[Function, Function]:
+    """Both, with the sizes that the linear part or an array of the types `made` needs, and that no parameter
+    tells, among the residuals: the gradient of `x[:2]` is as long as x was."""
+    told = {d.name for p in linear.params for d in (*p.type.dims, p.type.value)
+            if isinstance(d, Dim) and d.is_sym}
+    own = {s for let in linear.lets for s in let.own_symbols()}
+    needed = {s for let in linear.lets for s in let.uses_symbols()}
+    needed |= {s for t in (*made, *(r.type for r in linear.results)) for d in t.dims for s in symbols(d)}
+    given = {s for p in known.params for d in p.type.dims for s in symbols(d)}
+    missing = sorted((needed & given) - told - own)
+    if not missing:
+        return known, linear
+    residuals = len(known.results) - results
+    with _continue(known) as builder:
+        sizes = [dim_value(dim=Sym(s)) for s in missing]
+        known = builder.function([*known.results, *sizes])
+    with Builder(linear.name) as builder:
+        first = [builder.parameter(p.name, p.type) for p in linear.params[:residuals]]
+        for s in missing:
+            builder.parameter(s.split("__")[0], Size(Sym(s)))
+        rest = [builder.parameter(p.name, p.type) for p in linear.params[residuals:]]
+        linear = builder.function(list(builder.replay(linear, [*first, *rest])))
+    return known, linear
 
 
 def _name(atom: Atom, otherwise: str) -> str:

@@ -271,3 +271,22 @@ def test_vjp_of_results_of_run_time_size():
     x = np.array([1.0, -2.0, 3.0])
     np.testing.assert_allclose(mp.jit(gradient)(x), [2, 0, 54])
     np.testing.assert_allclose(gradient(x), [2, 0, 54])
+
+
+def test_vjp_of_many_sizes():
+    """A pullback knows how long its result is, also where no residual is as long."""
+    apply = mp.jit(lambda back, bar: back(bar))
+    for size in (3, 4, 5, 6):
+        x, k = np.arange(float(size)), np.arange(2 * size)
+        _, pullback = mp.vjp(lambda x, k: np.concatenate([x[:2] * 3.0, x, x]), x, k)
+        bar = np.ones(2 * size + 2)
+        wanted = np.where(x < 2, 5.0, 2.0)
+        for slopes in (pullback(bar), apply(pullback, bar)):
+            np.testing.assert_array_equal(slopes[0], wanted)
+            np.testing.assert_array_equal(slopes[1], np.zeros(2 * size))
+        with pytest.raises(ValueError, match=rf"{2 * size + 3}.* must be .*{2 * size + 2}"):
+            pullback(np.ones(2 * size + 3))
+        with pytest.raises(ValueError, match=rf"{2 * size + 3}.* must be .*{2 * size + 2}"):
+            apply(pullback, np.ones(2 * size + 3))
+        values, push = mp.linearize(lambda x, k: (x[:2] * 3.0, k + 1), x, k)
+        assert push(x, k)[1].shape == k.shape
