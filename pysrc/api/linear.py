@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.build import literal, match_dims
-from ..core.dims import Dim, fresh_symbol, in_users_words, symbols
+from ..core.dims import Dim, in_users_words, symbols
 from ..core.ir import Function
 from ..core.types import Array, has_tangent, substitute_type, type_of
 from ..pipeline import cleaned
@@ -101,12 +101,12 @@ class Rule:
         slots: list[Slot] = []
 
         def make(builder: Any, variables: list[Any]) -> list[Any]:
-            from ..ops.arrays import as_dim, zeros
+            from ..ops.arrays import zeros
             from ..ops.shape import convert
             given = variables[:self.residuals]
             for k, (param, value) in enumerate(zip(self.function.params, given)):
                 if param.type.value is not None and value.type.value is None:
-                    given[k] = as_dim(value, size=fresh_symbol(param.name))
+                    given[k] = builder.size(value, param.name)
                 match_dims(param.type, given[k].type, sizes)
             targets = [t for t in self.inputs if t is not None]
             for target, position in zip(targets, used):

@@ -17,7 +17,7 @@ from ..source import Span
 from .dims import Dim, DimLike, Sym, dim_max, fresh_symbol, substitute
 from .facts import Facts
 from .ir import Atom, Function, Let, Literal, Roles, Var
-from .primitive import Primitive, as_atom
+from .primitive import REGISTRY, Primitive, as_atom
 from .types import Array, CoreTypeError, Size, substitute_type
 
 _state = threading.local()
@@ -92,12 +92,20 @@ class Builder:
         env: dict[Var, Atom] = {}
         for param, arg in zip(function.params, args, strict=True):
             arg = as_atom(arg)
+            if param.type.value is not None and arg.type.value is None:  # a size that comes as a number
+                arg = self.size(arg, param.name)
             match_dims(param.type, arg.type, sizes)
             env[param] = arg
         for let in function.lets:
             new = copy_let(let, env, sizes, span)
             self.lets.append(new)
         return tuple(env.get(r, r) if isinstance(r, Var) else r for r in function.results)
+
+    def size(self, number: Atom, name: str) -> Atom:
+        """A number as the size that it is."""
+        if isinstance(number, Literal):
+            return self.bind(REGISTRY["dim_value"], (), {"dim": int(number.value)})[0]
+        return self.bind(REGISTRY["as_dim"], (number,), {"size": fresh_symbol(name)})[0]
 
     def __enter__(self) -> Builder:
         if not hasattr(_state, "stack"):
