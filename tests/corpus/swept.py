@@ -142,6 +142,59 @@ def behind_the_middle(x):
     return np.arange(len(x)) + -half, x - half, -(len(x) % 3) + x, np.roll(x, -half)
 
 
+def parents_of_each_round(c, s, t):
+    """Breadth first, round by round: the list of parents is made anew each time."""
+    n, k = len(c), 0
+    while True:
+        parent = [-1] * n
+        parent[s] = s
+        queue = [s]
+        while queue and parent[t] == -1:
+            u = queue.pop(0)
+            for v in range(n):
+                if parent[v] == -1 and c[u, v] > 0:
+                    parent[v] = u
+                    queue.append(v)
+        if parent[t] == -1:
+            return k, c
+        v = t
+        while v != s:
+            c[parent[v], v] -= 1
+            v = parent[v]
+        k += 1
+
+
+def new_lists_each_time(xs, t):
+    k = 0
+    first = xs[:]
+    first[0] = first[0] * 2
+    while k < 5:
+        part, table, zeros = xs[1:], dict.fromkeys(range(3), 0.5), [0.0] * 2
+        halves = np.split(np.zeros(4), 2)
+        part[0] = part[0] + k
+        table[1] = table[1] + k
+        zeros[1] = zeros[1] - k
+        halves[0] = halves[0] + k
+        if part[0] + table[1] + halves[0][0] > t:
+            return first, part, zeros, k
+        k += 1
+    return first, xs[1:], [0.0, 0.0], k
+
+
+def best_candidate(x, t):
+    """A candidate is changed before it is kept; the next one is another list."""
+    best = [x, x]
+    k = 0
+    while k < 70:
+        candidate = [x + k, x]
+        candidate[1] = 0.5 * k
+        if candidate[0] > t:
+            best = candidate
+            break
+        k += 1
+    return best, k
+
+
 _V = np.array([1.0, -2.0])
 _T = np.arange(24.0).reshape(2, 3, 4)
 
@@ -175,6 +228,12 @@ CASES = [
     (kinds_of_counts, (80,)),
     (heads, (np.arange(24.0).reshape(3, 8), 2)),
     (behind_the_middle, (np.arange(7.0),)),
+    (parents_of_each_round, (np.array([[0, 3, 2, 0], [0, 0, 1, 3], [0, 0, 0, 2], [0, 0, 0, 0]]), 0, 3)),
+    (parents_of_each_round, (np.array([[0, 3, 2], [0, 0, 1], [0, 0, 0]]), 1, 0)),
+    (new_lists_each_time, ([1.0, 2.0, 3.0], 6.0)),
+    (new_lists_each_time, ([1.0, 2.0, 3.0], 60.0)),
+    (best_candidate, (1.0, 2.5)),
+    (best_candidate, (1.0, 99.0)),
     (wave_numbers, (np.linspace(0.0, 2.0, 8), 1.5)),
     (wave_numbers, (np.linspace(0.0, 2.0, 9), 1.5)),
     (wave_numbers, (np.linspace(0.0, 2.0, 2), 1.5)),

@@ -404,7 +404,8 @@ def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple
     steady = (str, bytes, int, float, complex, tuple, frozenset, range, np.generic, type)
     if not isinstance(owner, steady) and here.in_region():
         raise TrialOver(f"{name} of a {kind.__name__} may have effects that can't be undone", here.span())
-    return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
+    made = function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
+    return here.born(made) if type(made) in (list, dict) else made  # `dict.fromkeys`, `str.split`
 
 
 def _unsteady(here: Session, name: str) -> UnsupportedError:

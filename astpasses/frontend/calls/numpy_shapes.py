@@ -309,7 +309,7 @@ def _parts(x: StagedArray, sections: Any, axis: int, equal: bool) -> list:
     else:
         bounds = [0, *list(sections)]
     bounds.append(None)
-    return [x[(*lead, slice(bounds[k], bounds[k + 1]))] for k in range(len(bounds) - 1)]
+    return here.born([x[(*lead, slice(bounds[k], bounds[k + 1]))] for k in range(len(bounds) - 1)])
 
 
 @handles(np.hsplit)

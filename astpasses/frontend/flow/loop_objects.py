@@ -29,10 +29,12 @@ _OWN_REFERENCES = 4
 
 def refuse_written(loop: Loop, work: Pass, written: list[Location]) -> None:
     """A body that replaces an object and also writes to the one it was given would write to a copy."""
+    here, depth = work.here, len(work.here.regions) - 1
     owners = {id(loc.owner) for loc in written if not isinstance(loc, BoxLocation)}
     for loc in written:
-        if loc.owner in work.here.journal.shared:
-            work.here.journal.shared.refuse(loc.owner, loop.span, "it is written to")
+        # What an iteration makes it has written to before it gave it away: the next one makes another.
+        if loc.owner in here.journal.shared and not here.is_fresh(loc.owner, depth):
+            here.here.journal.shared.refuse(loc.owner, loop.span, "it is written to")
     for path, _, made in work.objects:
         if id(made) in owners:
             raise TrialOver(
@@ -56,6 +58,8 @@ def link_objects(here: Session, loop: Loop, staged: StagedBody, sure: bool) -> N
         name, span = str(path[0]), loop.span
         if id(out) not in staged.body.fresh and not any(id(out) in r.fresh for r in here.regions[depth:]):
             shared.add(out, name, span)
+            shared.add(after, name, span)
+        if out in shared:  # by what the last iteration did, another name may hold it
             shared.add(after, name, span)
         if not sure or out is made or out in shared:
             fresh = sum(id(entry) in region.fresh for region in here.regions)

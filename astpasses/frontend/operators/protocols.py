@@ -77,13 +77,13 @@ def operate(symbol: str, left: Any, right: Any) -> Any:
             if is_gathered(one) and not other:
                 return operate(symbol, length(here, one), 0)
     left, right = (snapshot(here, v) if is_gathered(v) else known(here, v) for v in (left, right))
-    if symbol == "+" and type(left) is list and type(right) is list:
-        return here.born(left + right)
     forward, backward = _DUNDERS[symbol]
     mine, theirs = written(left, forward), written(right, backward)
     if mine is None and theirs is None:
-        return _compared(symbol, left, right) if symbol in _ORDER or symbol[-1] == "=" else \
-            OPERATORS[symbol](left, right)
+        if symbol in _ORDER or symbol[-1] == "=":
+            return _compared(symbol, left, right)
+        made = OPERATORS[symbol](left, right)  # `[0] * n`, `a + b`, `a | b` of lists, dicts and sets are new
+        return here.born(made) if type(made) in (list, dict, set) else made
     attempts = [(mine or getattr(type(left), forward, None), left, right)]
     attempts.append((theirs or getattr(type(right), backward, None), right, left))
     if isinstance(left, Staged) or type(left) is not type(right) and issubclass(type(right), type(left)):

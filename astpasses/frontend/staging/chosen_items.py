@@ -47,10 +47,13 @@ def store_one_of_many(here: Session, container: list, index: Number, value: Any,
         need_concrete(index, "the index of an item that is stored", int, "keep the items in an array")
         return False
     except NeedConcrete as need:
-        if not any(root[0] in ("array", "carry", "size") for root in need.roots):
+        known_outside = not any(root[0] in ("array", "carry", "size") for root in need.roots)
+        if known_outside and not here.in_region():  # the index of an argument is pinned; not in a rolled loop
             return False
         items = list(elements(here, container))
         if len(items) > MANY or not items or not all(map(is_number, (*items, value))):
+            if known_outside:
+                return False
             raise
     place = place_in(here, index, len(items), "list assignment index out of range")
     for k, item in enumerate(items):

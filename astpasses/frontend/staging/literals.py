@@ -230,6 +230,11 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
     if isinstance(container, StagedArray) or isinstance(value, Staged):
         return value
     found = here.roots.get(id(container))
+    if isinstance(index, slice) and type(container) is list:  # a new list
+        if found is None:
+            return here.born(value)
+        guard_structure(here, container)
+        return here.born([load_item(here, container, k) for k in range(len(container))[index]])
     place = ItemLocation(container, index)
     if found is None or not isinstance(index, slice) and here.is_written(place.key()):
         return here.lift(value) if isinstance(value, np.ndarray) else value
