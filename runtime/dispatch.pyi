@@ -24,6 +24,7 @@ class Dispatcher:
     keyword_only: int
     miss: Callable[[tuple], Any] | None
     bind: Callable[[tuple, dict], tuple] | None
+    renew: Callable[[], None] | None
     hits: int
     misses: int
     __dict__: dict[str, Any]
@@ -31,6 +32,9 @@ class Dispatcher:
                  miss: Callable[[tuple], Any] | None = None,
                  bind: Callable[[tuple, dict], tuple] | None = None,
                  defaults: Iterable[Any] | None = None, keyword_only: int = 0) -> None: ...
+    def lay_out(self, parameters: Iterable[str] | None, defaults: Iterable[Any] | None = None,
+                keyword_only: int = 0) -> None: ...
+    def watch(self, function: Any) -> None: ...
     @property
     def entries(self) -> tuple[CompiledEntry, ...]: ...
     def add(self, entry: Entry | CompiledEntry) -> CompiledEntry: ...

@@ -84,6 +84,23 @@ cdef extern from *:
         mp_fields(array)->mem_handler = PyDataMem_DefaultHandler;
         mp_fields(array)->flags |= NPY_ARRAY_OWNDATA;
     }
+    /* A number that is another one after each change of a class or its bases; 0 where it has none. */
+    #define mp_type_version(t) (((PyTypeObject *)(t))->tp_version_tag)
+    #define mp_or_none(o) ((o) ? (o) : Py_None)
+    #define mp_function_code(f) PyFunction_GET_CODE(f)
+    #define mp_function_defaults(f) mp_or_none(PyFunction_GET_DEFAULTS(f))
+    #define mp_function_keywords(f) mp_or_none(PyFunction_GET_KW_DEFAULTS(f))
+    #define mp_method_function(m) PyMethod_GET_FUNCTION(m)
+    /* The attribute of an object, without making a bound method where CPython knows how to do without. */
+    #if defined(CYTHON_COMPILING_IN_CPYTHON) && CYTHON_COMPILING_IN_CPYTHON && PY_VERSION_HEX < 0x030E0000
+    PyAPI_FUNC(int) _PyObject_GetMethod(PyObject *object, PyObject *name, PyObject **method);
+    #define mp_get_method _PyObject_GetMethod
+    #else
+    static int mp_get_method(PyObject *object, PyObject *name, PyObject **method) {
+        *method = PyObject_GetAttr(object, name);
+        return 0;
+    }
+    #endif
     /* Calls go to the object's own function pointer, without a tuple of arguments in between. */
     static void mp_set_vectorcall(PyObject *type, Py_ssize_t offset) {
         PyTypeObject *t = (PyTypeObject *)type;
@@ -137,6 +154,12 @@ cdef extern from *:
     bint PyArray_EquivTypes "mp_equivalent"(PyObject*, PyObject*)
     int mp_type_number(PyObject* descr)
     object PyArray_Scalar "mp_scalar"(void*, PyObject*, PyObject*)
+    unsigned int mp_type_version(PyObject*)
+    PyObject* mp_function_code(PyObject*)
+    PyObject* mp_function_defaults(PyObject*)
+    PyObject* mp_function_keywords(PyObject*)
+    PyObject* mp_method_function(PyObject*)
+    int mp_get_method(PyObject*, PyObject*, PyObject**)
     void mp_own_data(PyObject*)
     void mp_set_vectorcall(object, Py_ssize_t)
     ctypedef object (*mp_inner_call)(PyObject*, PyObject**, size_t, PyObject*)
@@ -149,6 +172,7 @@ cdef extern from "Python.h":
         double ob_fval
     ctypedef object (*vectorcallfunc)(PyObject*, PyObject**, size_t, PyObject*)
     PyTypeObject* Py_TYPE(PyObject*)
+    PyObject* Py_None
     PyObject* Py_True
     PyObject* Py_False
     unsigned long PyThread_get_thread_ident() nogil
@@ -158,6 +182,12 @@ cdef extern from "Python.h":
     bint PyDict_CheckExact(object)
     Py_ssize_t PyDict_Size(object)
     PyObject* PyDict_GetItemWithError(object, object) except? NULL
+    bint PyDict_Next(PyObject*, Py_ssize_t*, PyObject**, PyObject**)
+    bint PyMethod_Check(PyObject*)
+    PyObject* mp_get_attribute "PyObject_GetAttr"(PyObject*, PyObject*)  # new references
+    PyObject* mp_get_item "PyObject_GetItem"(PyObject*, PyObject*)
+    bint PyErr_ExceptionMatches(object)
+    void PyErr_Clear()
     PyObject* PyTuple_GET_ITEM(object, Py_ssize_t)
     PyObject* PyList_GET_ITEM(object, Py_ssize_t)
     PyObject* PyCell_GET(PyObject*)

@@ -81,6 +81,8 @@ cdef class Dispatcher:
     arguments, `bind(args, kwargs)` gives the positional tuple or raises Python's TypeError. `keyword_only` of
     the parameters come last; `defaults` has one value a parameter, REQUIRED where there is none. `miss(args)`
     gets the bound tuple, adds entries by `add`, and gives the call's result, usually by `run(entry, args)`.
+    Before a call that finds another code or other default values in the function that is `watch`ed, `renew()`
+    is called; it calls `lay_out` with what the parameters are now.
     """
     cdef vectorcallfunc vectorcall
     cdef readonly object function
@@ -89,6 +91,9 @@ cdef class Dispatcher:
     cdef readonly Py_ssize_t keyword_only
     cdef public object miss
     cdef public object bind
+    cdef public object renew
+    cdef object watched                      # a Python function, or None
+    cdef tuple state                         # its code, defaults and keyword defaults
     cdef tuple compiled                      # CompiledEntry, newest first; replaced as a whole, never changed
     cdef readonly Py_ssize_t hits, misses
     cdef dict __dict__
@@ -99,13 +104,27 @@ cdef class Dispatcher:
         self.compiled = ()
 
     def __init__(self, function=None, parameters=None, *, miss=None, bind=None, defaults=None, keyword_only=0):
-        self.function, self.miss, self.bind, self.keyword_only = function, miss, bind, keyword_only
+        self.function, self.miss, self.bind = function, miss, bind
+        self.lay_out(parameters, defaults, keyword_only)
+
+    def lay_out(self, parameters, defaults=None, keyword_only=0):
+        """The function's parameters from now on. Entries made for other ones are forgotten."""
+        before = self.parameters
+        self.keyword_only = keyword_only
         self.parameters = None if parameters is None else tuple([sys.intern(name) for name in parameters])
         self.defaults = None
         if parameters is not None:
             self.defaults = tuple(defaults) if defaults is not None else (REQUIRED,) * len(self.parameters)
             if len(self.defaults) != len(self.parameters):
                 raise ValueError("defaults has one value a parameter (REQUIRED for none)")
+        if self.parameters != before:
+            self.clear()
+
+    def watch(self, function):
+        """Call `renew` when a Python function's code or default values are replaced."""
+        keywords = function.__kwdefaults__
+        self.state = (function.__code__, function.__defaults__, keywords and dict(keywords))
+        self.watched = function
 
     @property
     def entries(self):
@@ -227,6 +246,8 @@ cdef object dispatcher_vectorcall(PyObject* callable, PyObject** args, size_t fl
     cdef Dispatcher self = <Dispatcher>callable
     cdef Py_ssize_t given = PyVectorcall_NARGS(flagged)
     cdef PyObject* bound[STACK_ARGUMENTS]
+    if self.watched is not None and not function_holds(<PyObject*>self.watched, <PyObject*>self.state):
+        self.renew()
     if bypassed:
         return mp_vectorcall(<PyObject*>self.function, args, flagged, names)
     if self.parameters is not None:

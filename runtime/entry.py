@@ -97,8 +97,10 @@ class SizeLeaf:
 
 @dataclass(frozen=True, eq=False)
 class StaticLeaf:
-    """A Python value that staging used: the same object, or one of the same type that is equal."""
+    """A Python value that staging used: the same object, or one of the same type for which `same(object)` is
+    true; without `same`, one that is equal (floats and tuples by their elements' bits and types)."""
     value: Any
+    same: Callable[[Any], bool] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +155,13 @@ class Root:
 
 @dataclass(frozen=True, eq=False)
 class Guard:
-    """The value at `source` is `expected`: the same object ("is"), or of one type and equal ("equal")."""
+    """What is at `source` is what it was. `mode` says how it is compared:
+
+        "is"         it is the object `expected`
+        "equal"      it has the type of `expected`, and equals it
+        "method"     `expected` is (name, function): its attribute of this name is the function, bound or not
+        "function"   a function: `expected` is its (code, default values, values of keywords alone)
+        "class"      a class: `expected(class)` is true, asked once for each version of the class"""
     source: Source
     expected: Any
     mode: str = "is"

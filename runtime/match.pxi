@@ -44,6 +44,11 @@ cdef inline void hold(Frame* frame, PyObject* value) noexcept:
     """Keep a new reference until the call is over: another thread or a callback may take the value from its
     container."""
     Py_INCREF(<object>value)
+    take(frame, value)
+
+
+cdef inline void take(Frame* frame, PyObject* value) noexcept:
+    """Keep a reference that is ours already."""
     frame.held[frame.held_count] = value
     frame.held_count += 1
 
@@ -118,6 +123,14 @@ cdef int match_static(PyObject* value, PyObject* expected) except -1:
         return 0
 
 
+cdef int match_object(NodePlan* node, PyObject* value) except -1:
+    if value == node.value:
+        return 1
+    if Py_TYPE(value) != Py_TYPE(node.value):
+        return 0
+    return 1 if (<object>node.same)(<object>value) else 0
+
+
 cdef inline int match_integer(NodePlan* node, PyObject* value, Frame* frame) except -1:
     cdef int overflow = 0
     cdef int64_t integer
@@ -179,7 +192,7 @@ cdef int match_node(NodePlan* node, PyObject* value, Frame* frame) except -1:
     if node.kind == NODE_INT or node.kind == NODE_SIZE:
         return match_integer(node, value, frame)
     if node.kind == NODE_STATIC:
-        return match_static(value, node.value)
+        return match_static(value, node.value) if node.same == NULL else match_object(node, value)
     if node.kind == NODE_SCALAR:
         return match_scalar(node, value, frame)
     if node.kind == NODE_ANY:
@@ -255,6 +268,14 @@ cdef int match_custom(NodePlan* node, PyObject* value, Frame* frame) except -1:
     return 1
 
 
+cdef PyObject* not_there() except? NULL:
+    """NULL, without an error where the pending one says that there is nothing to read."""
+    if PyErr_ExceptionMatches(AttributeError) or PyErr_ExceptionMatches(LookupError) \
+            or PyErr_ExceptionMatches(TypeError):
+        PyErr_Clear()
+    return NULL
+
+
 cdef PyObject* fetch(SourcePlan* source, PyObject** args, Frame* frame) except? NULL:
     """The object at a source, borrowed or held; NULL without an error when it is not there."""
     cdef PyObject* found
@@ -281,13 +302,13 @@ cdef PyObject* fetch(SourcePlan* source, PyObject** args, Frame* frame) except? 
         found = <PyObject*>value
         hold(frame, found)
     for index in range(source.count):
-        key = <object>source.steps[index].key
-        try:
-            value = getattr(<object>found, key) if source.steps[index].attribute else (<object>found)[key]
-        except (AttributeError, LookupError, TypeError):
-            return NULL
-        found = <PyObject*>value
-        hold(frame, found)
+        if source.steps[index].attribute:
+            found = mp_get_attribute(found, source.steps[index].key)
+        else:
+            found = mp_get_item(found, source.steps[index].key)
+        if found == NULL:
+            return not_there()
+        take(frame, found)
     return found
 
 
@@ -341,3 +362,60 @@ cdef bint compares(ComparePlan* compare, int64_t* sizes) noexcept:
     if compare.operator == 4:
         return left > right
     return left >= right
+
+
+cdef inline int holds(GuardPlan* guard, PyObject* found) except -1:
+    """Whether what was found is what a guard expects."""
+    if guard.kind == GUARD_CLASS:
+        return 1 if guard.version and mp_type_version(found) == guard.version else class_holds(guard, found)
+    if guard.kind == GUARD_FUNCTION:
+        return function_holds(found, guard.expected)
+    if guard.kind == GUARD_METHOD:
+        return method_holds(found, guard.expected)
+    if found == guard.expected:
+        return 1
+    return match_static(found, guard.expected) if guard.kind == GUARD_EQUAL else 0
+
+
+cdef int class_holds(GuardPlan* guard, PyObject* kind) except -1:
+    """Ask anew: the class has changed since it was found as expected, in whatever way."""
+    cdef unsigned int version
+    type.__getattribute__(<object>kind, "__init__")  # a lookup gives the class a version, where it has none
+    version = mp_type_version(kind)
+    if not (<object>guard.expected)(<object>kind):
+        return 0
+    guard.version = version if mp_type_version(kind) == version else 0
+    return 1
+
+
+cdef int method_holds(PyObject* owner, PyObject* expected) except -1:
+    cdef PyObject* found = NULL
+    cdef PyObject* function = PyTuple_GET_ITEM(<object>expected, 1)
+    cdef int held
+    mp_get_method(owner, PyTuple_GET_ITEM(<object>expected, 0), &found)
+    if found == NULL:
+        not_there()
+        return 0
+    held = found == function or PyMethod_Check(found) and mp_method_function(found) == function
+    Py_DECREF(<object>found)
+    return held
+
+
+cdef int function_holds(PyObject* function, PyObject* expected) except -1:
+    cdef PyObject* keywords = mp_function_keywords(function)
+    cdef PyObject* then = PyTuple_GET_ITEM(<object>expected, 2)
+    cdef PyObject* key
+    cdef PyObject* value
+    cdef Py_ssize_t place = 0
+    if mp_function_code(function) != PyTuple_GET_ITEM(<object>expected, 0):
+        return 0
+    if mp_function_defaults(function) != PyTuple_GET_ITEM(<object>expected, 1):
+        return 0
+    if keywords == then:                     # both None
+        return 1
+    if keywords == Py_None or then == Py_None or PyDict_Size(<object>keywords) != PyDict_Size(<object>then):
+        return 0
+    while PyDict_Next(then, &place, &key, &value):
+        if PyDict_GetItemWithError(<object>keywords, <object>key) != value:
+            return 0
+    return 1

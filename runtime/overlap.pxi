@@ -75,6 +75,7 @@ cdef int match_call(Plan* plan, PyObject** args, Frame* frame) except -1:
     """Roots, then conditions on sizes, guards, and memory."""
     cdef Py_ssize_t index
     cdef PyObject* found
+    cdef int held
     for index in range(plan.roots):
         if plan.root[index].source.kind == SOURCE_POSITION and plan.root[index].source.count == 0:
             found = args[plan.root[index].source.index]
@@ -91,9 +92,9 @@ cdef int match_call(Plan* plan, PyObject** args, Frame* frame) except -1:
         found = fetch(&plan.guard[index].source, args, frame)
         if found == NULL:
             return 0
-        if found != plan.guard[index].expected:
-            if plan.guard[index].identical or not match_static(found, plan.guard[index].expected):
-                return 0
+        held = holds(&plan.guard[index], found)
+        if held != 1:
+            return held
     if (plan.writes or plan.sames) and not memory_is_as_declared(plan, frame):
         return 0
     return 1

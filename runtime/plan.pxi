@@ -37,6 +37,7 @@ cdef struct NodePlan:
     bint plain_dtype                         # PyArray_ScalarAsCtype knows it
     PyObject* type                           # type, or descr of an array or scalar
     PyObject* value                          # static value, auxiliary data
+    PyObject* same                            # of a static value: whether another object can stand for it
     PyObject* flatten
     PyObject* unflatten
     DimPlan* dims
@@ -61,10 +62,14 @@ cdef struct RootPlan:
     SourcePlan source
     NodePlan node
 
+cdef enum GuardKind:
+    GUARD_IS, GUARD_EQUAL, GUARD_METHOD, GUARD_FUNCTION, GUARD_CLASS
+
 cdef struct GuardPlan:
     SourcePlan source
     PyObject* expected
-    bint identical
+    int kind
+    unsigned int version                     # of a class: the last one that was as expected, 0: none
 
 cdef struct ComparePlan:
     int operator
@@ -111,6 +116,8 @@ cdef struct Plan:
     Py_ssize_t frame_bytes
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+GUARDS = {"is": GUARD_IS, "equal": GUARD_EQUAL, "method": GUARD_METHOD, "function": GUARD_FUNCTION,
+          "class": GUARD_CLASS}
 KINDS = {float: NODE_FLOAT, int: NODE_INT, bool: NODE_BOOL, complex: NODE_COMPLEX}
 FORMS = {"array": FORM_ARRAY, "scalar": FORM_SCALAR, "python": FORM_PYTHON}
 
@@ -208,11 +215,11 @@ cdef class Compiler:
         plan.guard = <GuardPlan*>self.memory.take(plan.guards * sizeof(GuardPlan))
         for index in range(plan.guards):
             guard = entry.guards[index]
-            if guard.mode not in ("is", "equal"):
-                raise ValueError(f"a guard's mode is 'is' or 'equal', not {guard.mode!r}")
+            if guard.mode not in GUARDS:
+                raise ValueError(f"a guard's mode is one of {', '.join(GUARDS)}, not {guard.mode!r}")
             self.source(guard.source, &plan.guard[index].source)
             plan.guard[index].expected = self.memory.own(guard.expected)
-            plan.guard[index].identical = guard.mode == "is"
+            plan.guard[index].kind = GUARDS[guard.mode]
         plan.compares = len(entry.comparisons) + len(self.hidden)
         plan.compare = <ComparePlan*>self.memory.take(plan.compares * sizeof(ComparePlan))
         for index in range(<Py_ssize_t>len(entry.comparisons)):
@@ -393,6 +400,8 @@ cdef class Compiler:
             self.dim(tree.dim, plan.dims)
         elif isinstance(tree, descriptions.StaticLeaf):
             plan.kind, plan.value = NODE_STATIC, self.memory.own(tree.value)
+            if tree.same is not None:
+                plan.same = self.memory.own(tree.same)
         elif isinstance(tree, descriptions.AnyLeaf):
             plan.kind = NODE_ANY
         else:

@@ -21,6 +21,7 @@ from ..astpasses.frontend.values.staged_values import Number, Staged, StagedArra
 from ..core.array_classes import plain_array
 from ..core.dims import DimLike, Sym
 from ..core.types import NAMES, Array
+from .statics import static_key
 from .types import ShapeDtypeStruct
 
 Dims = tuple[DimLike, ...]
@@ -59,7 +60,7 @@ class Spec:
     def key(self) -> tuple:
         """What two leaves must share to be served by one specialisation with symbolic dims."""
         if self.form is Form.STATIC:
-            return (self.form, type(self.value), _hashable(self.value))
+            return (self.form, static_key(self.value))
         return (self.form, self.dtype, len(self.dims), self.python)
 
     def text(self) -> str:
@@ -103,14 +104,6 @@ def _staged_spec(leaf: Staged) -> Spec:
         return Spec(Form.SCALAR, leaf.dtype, value=leaf)
     form = Form.SCALAR if leaf.python is None else Form.NUMBER
     return Spec(form, leaf.dtype, python=leaf.python, value=leaf)
-
-
-def _hashable(value: Any) -> Any:
-    try:
-        hash(value)
-    except TypeError:
-        return ("by identity", id(value))
-    return value
 
 
 @dataclass

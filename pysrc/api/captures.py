@@ -8,6 +8,7 @@ and how the dispatcher reads it. Example, for `def f(x): return W @ x`:
 from __future__ import annotations
 
 import contextlib
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -81,6 +82,9 @@ def broken_guard(guards: Sequence[Any], sizes: Any = None) -> str:
                 return f"{guard.source} and {other} are{' not' if same else ''} one object now"
             if guard.kind == "presence":
                 return f"{guard.source} is {'not there' if guard.expected else 'there'} now"
+            if guard.kind in ("function", "class"):
+                what = "code or default values" if guard.kind == "function" else "methods"
+                return f"{guard.source} has other {what} now"
             if guard.kind == "value":
                 try:
                     return f"{guard.source} changed from {guard.expected!r} to {guard.source.read()!r}"
@@ -143,6 +147,15 @@ def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[ab
             out.append(abi.Guard(abi.Getter(_same_reader(guard)), guard.expected[1], "equal"))
         elif guard.kind == "presence":
             out.append(abi.Guard(abi.Getter(guard.source.is_there), guard.expected, "equal"))
+        elif guard.kind == "method":
+            place = guard.source
+            out.append(abi.Guard(entry_source(place.parent), (sys.intern(place.name), guard.expected), "method"))
+        elif guard.kind == "function":
+            state = guard.expected
+            out.append(abi.Guard(abi.Held(guard.source.value), (state.code, state.defaults, state.keywords),
+                                 "function"))
+        elif guard.kind == "class":
+            out.append(abi.Guard(abi.Held(guard.source.value), guard.expected.holds, "class"))
         elif guard.kind == "items":
             out.append(abi.Guard(abi.Getter(_items_reader(guard.source)), guard.expected, "equal"))
         elif guard.kind == "contents":

@@ -28,7 +28,7 @@ from ..tree_util import PyTreeDef
 from . import memory as memory
 from .arguments import Call, Spec, take_apart
 from .captures import capture_roots, entry_guards, entry_source, has_room, make_room
-from .entry import callbacks_of, leaf_of, output_of, result_of, site_table, tree_of, work_of
+from .entry import callbacks_of, leaf_of, output_of, result_of, site_table, static_leaf, tree_of, work_of
 from .execute import finish
 from .program import Captured, Fixed, Program, Same, Slot, caller_span
 from .staging import slot_of
@@ -55,7 +55,7 @@ class Compiled:
     def __post_init__(self) -> None:
         params = self.function.params
         self.leaf_entries: list[Any] = [
-            abi.StaticLeaf(leaf.value) if isinstance(leaf, Fixed) else leaf_of(spec, params[leaf].type)
+            static_leaf(leaf.value) if isinstance(leaf, Fixed) else leaf_of(spec, params[leaf].type)
             for leaf, spec in zip(self.program.leaves, self.specs)
         ]
         self.flat_leaves = [e for e, spec in zip(self.leaf_entries, self.specs) if spec.dynamic]

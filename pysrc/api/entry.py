@@ -20,6 +20,7 @@ from ..runtime import entry as abi
 from ..runtime.errors import Site, SiteTable
 from ..tree_util import PyTreeDef
 from .arguments import Form, Spec
+from .statics import comparison
 
 LONG = 1_000_000            # nanoseconds: of programs with loops, whose work the sizes do not tell
 RELEASE_PER_ELEMENT = 2     # nanoseconds of work a loop iteration is taken for, when nothing better is known
@@ -29,7 +30,7 @@ def leaf_of(spec: Spec, type_: Array | None = None) -> abi.Leaf:
     """The leaf that a dynamic or static argument is matched by. `type_`: the parameter's type, if it is a
     size."""
     if spec.form is Form.STATIC:
-        return abi.StaticLeaf(spec.value)
+        return static_leaf(spec.value)
     if spec.form is Form.ARRAY:
         return abi.ArrayLeaf(spec.dtype, spec.dims)
     if spec.form is Form.SCALAR:
@@ -38,6 +39,10 @@ def leaf_of(spec: Spec, type_: Array | None = None) -> abi.Leaf:
     if type_ is not None and type_.value is not None:
         return abi.SizeLeaf(type_.value)
     return abi.NumberLeaf(spec.python)
+
+
+def static_leaf(value: Any) -> abi.StaticLeaf:
+    return abi.StaticLeaf(value, comparison(value))
 
 
 def tree_of(structure: PyTreeDef, leaves: Iterator[Any]) -> Any:

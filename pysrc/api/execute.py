@@ -26,6 +26,7 @@ from . import memory as memory
 from .arguments import Call, Dims, Form, Spec, generalise
 from .captures import broken_guard, captures_fit, changed_numbers, guards_hold, make_room, read_capture
 from .program import Fixed, Program, Same, Slot, leaf_labels
+from .statics import static_key
 
 log = logging.getLogger("metaphrase")
 
@@ -84,7 +85,7 @@ def _same(a: Any, b: Any) -> bool:
         return True
     if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
         return np.array_equal(a, b)
-    return bool(a == b)
+    return static_key(a) == static_key(b)
 
 
 _memos: weakref.WeakSet[Memo] = weakref.WeakSet()
@@ -203,9 +204,10 @@ class Memo:
                 return f"the arguments' structure changed from {structure} to {call.structure}"
             if order != call.key[2]:
                 return "the keys of a dict came in another order"
-            for before, spec, label in zip(leaves, call.specs, labels):
+            known = self.table[key][0].program.leaves
+            for before, leaf, spec, label in zip(leaves, known, call.specs, labels):
                 if before != spec.key():
-                    return f"{label} changed from {_key_text(before)} to {spec.text()}"
+                    return f"{label} changed from {_key_text(before, leaf)} to {spec.text()}"
         return "another kind of call"
 
     def clear(self) -> None:
@@ -225,9 +227,9 @@ def _least_seen(dims: Sequence[Dims], now: Sequence[Dims], last: Specialisation)
     return least
 
 
-def _key_text(key: tuple) -> str:
-    if key[0] is Form.STATIC:
-        return repr(key[2])
+def _key_text(key: tuple, leaf: Any) -> str:
+    if isinstance(leaf, Fixed) and key[0] is Form.STATIC:
+        return repr(leaf.value)
     form, dtype, rank, python = key
     return python.__name__ if python else f"{dtype} of rank {rank}"
 

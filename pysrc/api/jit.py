@@ -17,6 +17,7 @@ import contextlib
 import functools
 import inspect
 import logging
+import types
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -28,12 +29,12 @@ from ..runtime.compiler import CompilerMissing
 from ..runtime.cython_build import warm
 from ..source import SourceError, Span
 from ..tree_util import PyTreeDef
-from .arguments import Call, Spec, take_apart
+from .arguments import Call, Spec, take_apart, takes_any_keywords
 from .execute import Specialisation, numpy_specialisation
 from .identity import reduced
 from .program import Fixed, Program, name_of, under_way
 from .tracebacks import user_frames
-from .transforms import Transformed, call_inside, program_of
+from .transforms import Transformed, call_inside, parameter_names, program_of
 
 if TYPE_CHECKING:
     from .compile import Lowered
@@ -74,6 +75,7 @@ class Jit(Transformed):
         super().__init__(fun)
         self.__name__ = name_of(fun)
         self._memo.name = self.__name__
+        self.static_as_given = static_argnums, static_argnames
         self.signature = _signature(fun)
         self.static = _static(self.signature, static_argnums, static_argnames, self.span)
         self.signatures: list[Signature] = []
@@ -94,7 +96,19 @@ class Jit(Transformed):
         made.reduce = lambda: reduced(made, remade, fun, self.static)
         made.lower, made.source, made.signatures = self.lower, self.source, self.signatures
         made.cache_info, made.clear_cache = self.cache_info, self.clear_cache
+        made.renew = self.renew
+        if (written := _written(fun)) is not None:
+            made.watch(written)
         return made
+
+    def renew(self) -> None:
+        """The function's code or default values were replaced, as an editor's reload does."""
+        self.signature = _signature(self.fun)
+        self.static = _static(self.signature, *self.static_as_given, self.span)
+        self.in_order = takes_any_keywords(self.fun)
+        self._memo.names = parameter_names(self.fun)
+        self.dispatcher.lay_out(*_layout(self.signature, self.fun))
+        self.dispatcher.watch(_written(self.fun))
 
     def bind(self, args: tuple, kwargs: dict) -> tuple:
         """The tuple that the dispatcher and `miss` work with: one item a parameter, or (args, kwargs)."""
@@ -217,6 +231,13 @@ def _signature(fun: Callable[..., Any]) -> inspect.Signature | None:
         return inspect.signature(fun)
     except (TypeError, ValueError):
         return None
+
+
+def _written(fun: Callable[..., Any]) -> types.FunctionType | None:
+    """The Python function whose parameters `fun` has."""
+    fun = inspect.unwrap(fun)
+    fun = getattr(fun, "__func__", fun)
+    return fun if isinstance(fun, types.FunctionType) else None
 
 
 def _counts_arguments(fun: Any) -> bool:

@@ -25,7 +25,7 @@ from ..flow.generators import READ_AS_LISTS, handed
 from ..operators.indexing import range_as_array
 from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
-from ..staging.captured import guard_structure, known, make_attributes_known
+from ..staging.captured import guard_class, guard_function, guard_structure, known, make_attributes_known
 from ..staging.journal import StructureLocation, noticed
 from ..staging.literals import elements, lift_defaults, load_attribute, load_item, source_of
 from ..staging.session import LIBRARY, Session, session
@@ -224,6 +224,7 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
         from .traced import traced
 
         return traced(here, function, args, keywords)
+    guard_function(here, function)
     outer = Outer(function)
     here.outer_cells += outer.cells.values()
     if function.__code__ not in here.entered_guards:
@@ -312,6 +313,7 @@ def _keeps(cls: type) -> bool:
 
 def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
     """An instance: `__init__` written by the user is staged like any function."""
+    guard_class(here, cls)
     init = cls.__init__  # type: ignore[misc]
     if issubclass(cls, np.generic):
         from .creation import cast_scalar

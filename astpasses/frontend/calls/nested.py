@@ -44,7 +44,7 @@ def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) 
         operands.append(here.atom(capture))
     operands += [here.atom(leaves[k]) for k in found.dynamic]
     for guard in found.guards:
-        here.guards.setdefault(guard.source.key(), guard)
+        here.guards.setdefault(guard.key(), guard)
     fitted = [_fit(here, atom, param.type) for atom, param in zip(operands, found.function.params)]
     outs = _written_out(here, found.function, fitted) if _measures(found.function, fitted) \
         else here.emit(call, *fitted, function=found.function)

@@ -22,7 +22,7 @@ from ..flow.gathering import is_gathered, length, not_a_list, refuse_read, snaps
 from ..flow.stack_calls import METHODS
 from ..flow.stacks import is_stack
 from ..rewrite.plain import OPERATORS
-from ..staging.captured import known
+from ..staging.captured import guard_class, known
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised, StagerSignal
 from ..values.staged_values import Number, Staged, StagedArray
@@ -47,6 +47,7 @@ def written(value: Any, name: str) -> types.FunctionType | None:
     kind = type(value)
     if kind in _KNOWN:
         return None
+    guard_class(session(), kind)
     method = getattr(kind, name, None)
     if not isinstance(method, types.FunctionType) or method.__code__.co_filename == "<string>":
         return None

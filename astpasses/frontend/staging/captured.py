@@ -10,11 +10,14 @@ same with every item as the stager gives it out, an array as a hidden argument, 
 
 from __future__ import annotations
 
+import types
 from typing import Any
 
 from metaphrase import tree_util
 
-from ..values.sources import AttributeSource, Guard, Source, structure
+from ..values.definitions import ClassState, FunctionState, bound_function, written_bases
+from ..values.objects import is_mutable
+from ..values.sources import AttributeSource, Guard, ObjectSource, Source, structure
 from ..values.staged_values import Maybe, Poison, Staged
 from .journal import AttributeLocation
 from .session import Session
@@ -101,6 +104,41 @@ def guard_same(here: Session, source: Source, other: Source, same: bool = True) 
     here.guards.setdefault(key, Guard(source, "same", (other, same)))
 
 
+def guard_class(here: Session, kind: type) -> None:
+    """The program holds while a class has the methods, properties and descriptors that it has now."""
+    if kind in here.guarded or kind.__module__ == "builtins":
+        return
+    here.guarded.add(kind)
+    if written_bases(kind):
+        guard = Guard(ObjectSource(kind, kind.__qualname__), "class", ClassState(kind))
+        here.guards.setdefault(guard.key(), guard)
+
+
+def guard_function(here: Session, function: types.FunctionType) -> None:
+    """The program holds while a function has its code and default values."""
+    if function in here.guarded:
+        return
+    here.guarded.add(function)
+    guard = Guard(ObjectSource(function, function.__qualname__), "function", FunctionState(function))
+    here.guards.setdefault(guard.key(), guard)
+
+
+def guard_method(here: Session, target: Any, name: str, found: Any) -> None:
+    """The program holds while an object has no attribute of its own in place of its class's method."""
+    from .literals import source_of
+
+    function = bound_function(found)
+    attributes = getattr(target, "__dict__", None)
+    if not isinstance(function, types.FunctionType) or attributes is None or name in attributes:
+        return
+    if not is_mutable(target) or here.is_written(AttributeLocation(target, name).key()):
+        return
+    source = source_of(here, target)
+    if source is not None:
+        guard = Guard(AttributeSource(source, name), "method", function)
+        here.guards.setdefault(guard.key(), guard)
+
+
 def guard_presence(here: Session, target: Any, name: str, present: bool) -> None:
     """The program holds for objects that have this attribute, or don't."""
     from .literals import source_of
@@ -128,5 +166,5 @@ def make_attributes_known(here: Session, owner: Any) -> None:
             location.write(made)
 
 
-__all__ = ["guard_presence", "guard_same", "guard_structure", "is_copy", "known", "known_children",
-           "make_attributes_known"]
+__all__ = ["guard_class", "guard_function", "guard_method", "guard_presence", "guard_same", "guard_structure",
+           "is_copy", "known", "known_children", "make_attributes_known"]

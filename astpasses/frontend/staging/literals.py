@@ -34,7 +34,14 @@ from ..values.sources import (
     Source,
 )
 from ..values.staged_values import Box, Number, Staged, StagedArray, Unsettled
-from .captured import guard_presence, guard_same, guard_structure, make_attributes_known
+from .captured import (
+    guard_class,
+    guard_method,
+    guard_presence,
+    guard_same,
+    guard_structure,
+    make_attributes_known,
+)
 from .journal import AttributeLocation, ItemLocation
 from .numbers import changing_number
 from .session import Session
@@ -155,8 +162,12 @@ def load_attribute(here: Session, target: Any, name: str) -> Any:
     """`target.name`."""
     if isinstance(target, np.ndarray):
         target = here.lift(target)
-    if not isinstance(target, (Staged, types.ModuleType, type)):
+    if isinstance(target, type):
+        guard_class(here, target)
+    elif not isinstance(target, (Staged, types.ModuleType)):
         from ..operators.protocols import attribute
+
+        guard_class(here, target.__self_class__ if type(target) is super else type(target))
 
         found, value = attribute(here, target, name)
         if found:
@@ -177,6 +188,7 @@ def load_attribute(here: Session, target: Any, name: str) -> Any:
     if isinstance(target, (types.ModuleType, type)):
         source: Source | None = ObjectSource(target, target.__name__)
     else:
+        guard_method(here, target, name, value)
         source = source_of(here, target)
     if (
         source is None

@@ -101,6 +101,7 @@ class Session:
         self.unrolling: list[int] = []
         self.unrolled: list[tuple] = []  # the `for` loops among them
         self.entered_guards: set[Any] = set()
+        self.guarded: set[Any] = set()  # functions and classes
         self.unsourced: set[types.CodeType] = set()  # called as they are: no source was found
         self.tests: list[Any] = []
         self.outer_cells: list[types.CellType] = []

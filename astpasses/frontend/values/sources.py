@@ -16,6 +16,8 @@ import numpy as np
 from metaphrase.core.array_classes import is_plain
 from metaphrase.core.types import NAMES
 
+from .definitions import bound_function
+
 FIRST_ROOM = 64  # items of a list that there is room for at first
 
 
@@ -196,11 +198,20 @@ def is_number(value: Any) -> bool:
 class Guard:
     """What staging relied on. `kind`: "value" (an immutable value), "object" (identity), "structure" (type
     and keys), "contents" (of a set), "items" (of a list or tuple of immutable values), "presence" (of an
-    attribute), "same" (whether another source has this very object)."""
+    attribute), "same" (whether another source has this very object), "method" (the function that an attribute
+    is bound to), "function" (its code and defaults), "class" (its methods and descriptors)."""
 
     source: Source
     kind: str
     expected: Any
+
+    def key(self) -> Hashable:
+        """Equal for guards of which a program needs one."""
+        if self.kind in ("value", "object", "contents"):
+            return self.source.key()
+        if self.kind == "same":
+            return ("same", self.source.key(), self.expected[0].key())
+        return (self.kind, self.source.key())
 
     def holds(self) -> bool:
         """Whether it is still so."""
@@ -214,6 +225,10 @@ class Guard:
             return False
         if self.kind == "object":
             return now is self.expected
+        if self.kind in ("function", "class"):
+            return self.expected.holds(now)
+        if self.kind == "method":
+            return bound_function(now) is self.expected
         if self.kind == "structure":
             return structure(now) == self.expected
         if self.kind == "items":
@@ -225,15 +240,17 @@ class Guard:
         return same_static(now, self.expected)
 
     def __str__(self) -> str:
-        return (
-            f"{self.source} is {self.expected!r}"
-            if self.kind == "value"
-            else f"{self.source} is {'there' if self.expected else 'not there'}"
-            if self.kind == "presence"
-            else f"{self.source} is{'' if self.expected[1] else ' not'} {self.expected[0]}"
-            if self.kind == "same"
-            else f"{self.source} is what it was"
-        )
+        if self.kind == "value":
+            return f"{self.source} is {self.expected!r}"
+        if self.kind == "presence":
+            return f"{self.source} is {'there' if self.expected else 'not there'}"
+        if self.kind == "same":
+            return f"{self.source} is{'' if self.expected[1] else ' not'} {self.expected[0]}"
+        if self.kind == "class":
+            return f"the methods of {self.source} are what they were"
+        if self.kind == "function":
+            return f"the code of {self.source} is what it was"
+        return f"{self.source} is what it was"
 
 
 def same_object(first: Source, second: Source) -> bool | None:

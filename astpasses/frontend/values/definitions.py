@@ -1,0 +1,83 @@
+"""Functions and classes as they were when a program was staged: what a guard compares them with later.
+
+In: a function, or a class, that staging ran through. Out: its state, and whether it is still that. Example:
+
+    state = class_state(Model)       # its methods, properties and descriptors, and its bases' ones
+    Model.forward = faster
+    class_state(Model) == state      # False: programs that ran through Model are translated again
+
+Data in a class (numbers, arrays, lists) is no part of its state: reading such a thing has a guard of its own.
+"""
+
+from __future__ import annotations
+
+import types
+from typing import Any
+
+import numpy as np
+
+from ..rewrite.convert import is_library
+
+_DATA = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, np.ndarray, list, dict, set,
+         tuple)
+
+
+class FunctionState:
+    """What a function runs: its code and default values. Keeps them alive, so that no identity is used again."""
+
+    __slots__ = ("code", "defaults", "keywords")
+
+    def __init__(self, function: types.FunctionType):
+        self.code, self.defaults = function.__code__, function.__defaults__
+        self.keywords = function.__kwdefaults__ and dict(function.__kwdefaults__)
+
+    def holds(self, function: types.FunctionType) -> bool:
+        now = function.__kwdefaults__
+        if function.__code__ is not self.code or function.__defaults__ is not self.defaults:
+            return False
+        if not now or not self.keywords:
+            return not now and not self.keywords
+        return now.keys() == self.keywords.keys() and all(now[k] is v for k, v in self.keywords.items())
+
+
+class ClassState:
+    """What a class and its bases define: functions, properties, descriptors and other objects, by identity."""
+
+    __slots__ = ("bases", "members")
+
+    def __init__(self, kind: type):
+        self.bases = written_bases(kind)
+        self.members = [_members(base) for base in self.bases]
+
+    def holds(self, kind: type) -> bool:
+        bases = written_bases(kind)
+        return (
+            len(bases) == len(self.bases)
+            and all(map(_is, bases, self.bases))
+            and all(_same_members(_members(base), then) for base, then in zip(bases, self.members))
+        )
+
+
+def written_bases(kind: type) -> list[type]:
+    """The classes that users wrote among those where an attribute of `kind` is looked for."""
+    return [base for base in kind.__mro__ if not is_library(str(getattr(base, "__module__", "")))]
+
+
+def bound_function(found: Any) -> Any:
+    """The function that a method runs; what is no method is itself."""
+    return found.__func__ if isinstance(found, types.MethodType) else found
+
+
+def _members(base: type) -> dict[str, Any]:
+    return {name: value for name, value in base.__dict__.items() if not isinstance(value, _DATA)}
+
+
+def _same_members(now: dict[str, Any], then: dict[str, Any]) -> bool:
+    return now.keys() == then.keys() and all(now[name] is value for name, value in then.items())
+
+
+def _is(a: Any, b: Any) -> bool:
+    return a is b
+
+
+__all__ = ["FunctionState", "ClassState", "written_bases", "bound_function"]
