@@ -22,6 +22,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+import builtins
 import os
 import sys
 import threading
@@ -34,6 +35,8 @@ from . import abi
 from . import entry as descriptions
 
 cnp.import_array()
+
+cdef dict builtin_names = builtins.__dict__
 
 cdef extern from "stdlib.h" nogil:
     int posix_memalign(void** memory, size_t alignment, size_t size)

@@ -159,6 +159,7 @@ class Guard:
 
         "is"         it is the object `expected`
         "equal"      it has the type of `expected`, and equals it
+        "names"      a module's globals: `expected` has the objects that names there, or builtins, stand for
         "method"     `expected` is (name, function): its attribute of this name is the function, bound or not
         "function"   a function: `expected` is its (code, default values, values of keywords alone)
         "class"      a class: `expected(class)` is true, asked once for each version of the class"""

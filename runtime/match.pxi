@@ -370,6 +370,8 @@ cdef inline int holds(GuardPlan* guard, PyObject* found) except -1:
         return 1 if guard.version and mp_type_version(found) == guard.version else class_holds(guard, found)
     if guard.kind == GUARD_FUNCTION:
         return function_holds(found, guard.expected)
+    if guard.kind == GUARD_NAMES:
+        return names_hold(found, guard.expected)
     if guard.kind == GUARD_METHOD:
         return method_holds(found, guard.expected)
     if found == guard.expected:
@@ -385,6 +387,20 @@ cdef int class_holds(GuardPlan* guard, PyObject* kind) except -1:
     if not (<object>guard.expected)(<object>kind):
         return 0
     guard.version = version if mp_type_version(kind) == version else 0
+    return 1
+
+
+cdef int names_hold(PyObject* around, PyObject* expected) except -1:
+    cdef PyObject* name
+    cdef PyObject* value
+    cdef PyObject* found
+    cdef Py_ssize_t place = 0
+    while PyDict_Next(expected, &place, &name, &value):
+        found = PyDict_GetItemWithError(<object>around, <object>name)
+        if found == NULL:
+            found = PyDict_GetItemWithError(builtin_names, <object>name)
+        if found != value:
+            return 0
     return 1
 
 

@@ -63,7 +63,7 @@ cdef struct RootPlan:
     NodePlan node
 
 cdef enum GuardKind:
-    GUARD_IS, GUARD_EQUAL, GUARD_METHOD, GUARD_FUNCTION, GUARD_CLASS
+    GUARD_IS, GUARD_EQUAL, GUARD_NAMES, GUARD_METHOD, GUARD_FUNCTION, GUARD_CLASS
 
 cdef struct GuardPlan:
     SourcePlan source
@@ -116,7 +116,7 @@ cdef struct Plan:
     Py_ssize_t frame_bytes
 
 COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
-GUARDS = {"is": GUARD_IS, "equal": GUARD_EQUAL, "method": GUARD_METHOD, "function": GUARD_FUNCTION,
+GUARDS = {"is": GUARD_IS, "equal": GUARD_EQUAL, "names": GUARD_NAMES, "method": GUARD_METHOD, "function": GUARD_FUNCTION,
           "class": GUARD_CLASS}
 KINDS = {float: NODE_FLOAT, int: NODE_INT, bool: NODE_BOOL, complex: NODE_COMPLEX}
 FORMS = {"array": FORM_ARRAY, "scalar": FORM_SCALAR, "python": FORM_PYTHON}

@@ -140,16 +140,20 @@ def capture_roots(program: Program, function: Function) -> list[tuple[Any, abi.L
 def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[abi.Compare, ...]]:
     """Guards as the dispatcher checks them."""
     out = []
+    names: dict[int, tuple[dict, dict[str, Any]]] = {}
     for guard in guards:
-        if guard.kind == "object":
+        if guard.kind == "object" and isinstance(guard.source, sources.GlobalSource):
+            around = guard.source.globals
+            names.setdefault(id(around), (around, {}))[1][sys.intern(guard.source.name)] = guard.expected
+        elif guard.kind == "object":
             out.append(abi.Guard(entry_source(guard.source), guard.expected, "is"))
         elif guard.kind == "same":
             out.append(abi.Guard(abi.Getter(_same_reader(guard)), guard.expected[1], "equal"))
         elif guard.kind == "presence":
             out.append(abi.Guard(abi.Getter(guard.source.is_there), guard.expected, "equal"))
         elif guard.kind == "method":
-            place = guard.source
-            out.append(abi.Guard(entry_source(place.parent), (sys.intern(place.name), guard.expected), "method"))
+            method = sys.intern(guard.source.name), guard.expected
+            out.append(abi.Guard(entry_source(guard.source.parent), method, "method"))
         elif guard.kind == "function":
             state = guard.expected
             out.append(abi.Guard(abi.Held(guard.source.value), (state.code, state.defaults, state.keywords),
@@ -164,6 +168,7 @@ def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[ab
             out.append(abi.Guard(abi.Getter(_structure_reader(guard.source)), guard.expected, "equal"))
         else:
             out.append(abi.Guard(entry_source(guard.source), guard.expected, "equal"))
+    out += [abi.Guard(abi.Held(around), expected, "names") for around, expected in names.values()]
     return tuple(out), ()
 
 

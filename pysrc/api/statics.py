@@ -8,6 +8,7 @@ it, it reads and stores in that one. Example:
     static_key(Config(3)) == static_key(Config(3))    # where Config is a frozen dataclass
     static_key([3]) != static_key([3])
 """
+
 from __future__ import annotations
 
 import dataclasses
@@ -49,7 +50,9 @@ def is_frozen(kind: type) -> bool:
     parameters = getattr(kind, "__dataclass_params__", None)
     if parameters is None or not parameters.frozen or not parameters.eq:
         return False
-    return getattr(kind.__eq__, "__code__", None) is not None and kind.__eq__.__code__.co_filename == "<string>"
+    return (
+        getattr(kind.__eq__, "__code__", None) is not None and kind.__eq__.__code__.co_filename == "<string>"
+    )
 
 
 def comparison(value: Any) -> Callable[[Any], bool] | None:

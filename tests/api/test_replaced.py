@@ -1,4 +1,4 @@
-"""Functions and classes that change after a program was made of them, and objects that are equal and not the same.
+"""Functions and classes that change after a program was made of them; objects that are equal, not the same.
 
 What is compared: a plain function, and `jit` of it, called after each change.
 """
@@ -256,7 +256,8 @@ def test_frozen_objects_go_by_their_fields():
         return math.copysign(1.0, settings.sign) * x**settings.order
 
     jitted = mp.jit(powered)
-    for settings in (Settings(2, 0.0), Settings(3, 0.0), Settings(2, -0.0), Settings(2, 0.0), Settings(True, 0.0)):
+    for order, sign in ((2, 0.0), (3, 0.0), (2, -0.0), (2, 0.0), (True, 0.0)):
+        settings = Settings(order, sign)
         np.testing.assert_array_equal(jitted(settings, x), powered(settings, x))
     assert jitted.cache_info().currsize == 4
 

@@ -36,6 +36,7 @@ from ..values.staged_values import Number, Staged, StagedArray
 from .call import call_value, handles, has_staged
 from .gathered_calls import in_order, is_one_column
 from .gathered_calls import total as gathered_total
+from .outside import unsteady
 from .sorting import ordered
 from .text import Text
 
@@ -486,4 +487,6 @@ def callable_(value: Any) -> bool:
 
 @handles(id)
 def id_(value: Any) -> int:
+    if isinstance(value, Staged):
+        raise unsteady(session(), "the address of an array", "compare with `is`")
     return id(value)

@@ -26,12 +26,13 @@ from ..operators.indexing import range_as_array
 from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
 from ..staging.captured import guard_class, guard_function, guard_structure, known, make_attributes_known
-from ..staging.journal import StructureLocation, noticed
+from ..staging.journal import StructureLocation
 from ..staging.literals import elements, lift_defaults, load_attribute, load_item, source_of
 from ..staging.session import LIBRARY, Session, session
-from ..staging.signals import NeedConcrete, Refusal, TrialOver
+from ..staging.signals import NeedConcrete, Refusal
 from ..values.sources import CellSource, GlobalSource, Guard
 from ..values.staged_values import Maybe, Poison, Staged, Unsettled
+from .outside import known_items, refuse_given, refuse_outside, refuse_unsteady
 
 TABLE: dict[Any, Callable] = {}
 _NATIVE = (
@@ -46,27 +47,18 @@ _NATIVE = (
     "metaphrase.pipeline",
     "metaphrase.config",
 )
-_PURE = {
-    "math",
-    "operator",
-    "itertools",
-    "functools",
-    "numpy",
-    "builtins",
-    "cmath",
-    "_operator",
-    "_functools",
-}
-_CHANGES = {
+CHANGES = {
     list: {"append", "extend", "insert", "pop", "remove", "clear", "sort", "reverse"},
-    dict: {"update", "setdefault", "pop", "popitem", "clear"},
-    set: {"add", "discard", "remove", "pop", "clear", "update"},
+    dict: {"update", "setdefault", "pop", "popitem", "clear", "move_to_end", "subtract"},
+    set: {
+        *("add", "discard", "remove", "pop", "clear", "update"),
+        *("difference_update", "intersection_update", "symmetric_difference_update"),
+    },
 }
 DEEPEST = 64
 HALVINGS = 8  # a recursion that tests sizes at each level needs the sizes themselves: see it early
 _WRITTEN = (types.FunctionType, types.MethodType)
 _context_manager = contextlib.contextmanager(lambda: iter(()))
-_UNSTEADY = {"random", "_random", "time", "datetime", "secrets", "uuid"}
 
 
 def handles(*functions: Any) -> Callable:
@@ -113,6 +105,7 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
     if here.roots and function not in READ_AS_LISTS and (
         handler is not None or not isinstance(function, (*_WRITTEN, functools.partial, type))
     ):
+        args = tuple(known_items(here, function, a) for a in args)
         args, keywords = _known(here, args, keywords)
     if handler is not None:
         return handler(*args, **keywords)
@@ -132,7 +125,9 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
         return _call_function(here, function, args, keywords)
     if isinstance(function, type):
         return _construct(here, function, args, keywords)
-    return _call_other(here, function, args, keywords)
+    from .native_calls import call_other
+
+    return call_other(here, function, args, keywords)
 
 
 def _handler(function: Any) -> Callable | None:
@@ -196,13 +191,17 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
         )
     if function.__code__ is _context_manager.__code__:
         generator = function.__wrapped__  # type: ignore[attr-defined]  # the user's, decorated
-        return contextlib._GeneratorContextManager(_hosted(generator), args, keywords)  # type: ignore[arg-type]
+        return contextlib._GeneratorContextManager(hosted_value(generator), args, keywords)  # type: ignore[arg-type]
     if (
         is_native(module)
         or function.__code__.co_flags & 0x280
         or function.__code__.co_filename == "<string>" and function.__name__[:2] == "__"  # a class's own
     ):
+        owner = args[0] if args and "." in function.__qualname__ else None
+        refuse_unsteady(here, module, function.__name__, owner)
+        refuse_outside(here, owner, f"`{function.__name__}`")
         args, keywords = _known(here, args, keywords)
+        refuse_given(here, args, keywords, function.__name__)
         if module in ("copy", "dataclasses"):
             for arg in args:
                 make_attributes_known(here, arg)
@@ -214,23 +213,24 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
                 code="no-translation",
                 remedy="print, or say it outside of the translated function",
             )
-        made = function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
+        made = function(*map(hosted_value, args), **{k: hosted_value(v) for k, v in keywords.items()})
         return here.born(made) if module in ("copy", "dataclasses") else made
     if module.split(".")[0] in ("numpy", "scipy") and not module.startswith("metaphrase"):
-        return _call_other(here, function, args, keywords)
+        from .native_calls import call_other
+
+        return call_other(here, function, args, keywords)
     try:
         entry = converted_code(function)
     except NoSource:
         from .traced import traced
 
         return traced(here, function, args, keywords)
-    guard_function(here, function)
     outer = Outer(function)
     here.outer_cells += outer.cells.values()
-    if function.__code__ not in here.entered_guards:
-        here.entered_guards.add(function.__code__)
-        for name, plain, is_module in entry.outer:
-            if plain and not is_module and (name in outer.cells or name in outer.globals):
+    if function not in here.guarded:
+        guard_function(here, function)
+        for name, plain, _ in entry.outer:
+            if plain:
                 cell = outer.cells.get(name)
                 source = GlobalSource(outer.globals, name) if cell is None else CellSource(cell, name)
                 here.guards.setdefault(source.key(), Guard(source, "object", outer.value(name)))
@@ -281,7 +281,7 @@ def is_native(module: str) -> bool:
     return module.startswith(_NATIVE) or module.split(".")[0] in sys.stdlib_module_names - {"__main__"}
 
 
-def _hosted(value: Any) -> Any:
+def hosted_value(value: Any) -> Any:
     """A function handed to code that is not converted: called back, it is."""
     if isinstance(value, (types.FunctionType, types.MethodType, functools.partial)) and not is_converted(
         getattr(value, "__code__", None)
@@ -328,96 +328,20 @@ def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
         return made
     if cls not in READ_AS_LISTS:
         args, keywords = _known(here, args, keywords)
+        if not written:
+            refuse_unsteady(here, cls.__module__, cls.__name__, None)
+            refuse_given(here, args, keywords, cls.__name__)
     if dataclasses.is_dataclass(cls):
         from .dataclass_calls import construct_dataclass, is_generated
 
         if is_generated(cls):
             return construct_dataclass(here, cls, args, keywords)
-    return here.born(cls(*args, **keywords) if _keeps(cls) else cls(*map(_hosted, args), **keywords))
+    return here.born(cls(*args, **keywords) if _keeps(cls) else cls(*map(hosted_value, args), **keywords))
 
 
 def _known(here: Session, args: tuple, keywords: dict) -> tuple[tuple, dict]:
     """Arguments for code that is not converted: it sees no captured value that is not made known."""
     return tuple(known(here, a) for a in args), {k: known(here, v) for k, v in keywords.items()}
-
-
-def _call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
-    """Callables written in C, and objects with `__call__`."""
-    if isinstance(function, functools._lru_cache_wrapper) and (has_staged(args) or has_staged(keywords)):
-        return call_value(function.__wrapped__, args, keywords)
-    method = getattr(type(function), "__call__", None)  # noqa: B004
-    if isinstance(method, types.FunctionType):
-        return call_value(method, (function, *args), keywords)
-    name = getattr(function, "__name__", None) or type(function).__name__
-    module = getattr(function, "__module__", None) or getattr(
-        getattr(function, "__self__", None), "__name__", ""
-    )
-    owner = getattr(function, "__self__", None)
-    if (
-        isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType))
-        and owner is not None
-        and not isinstance(owner, types.ModuleType)
-    ):
-        return _call_bound(here, function, owner, name, args, keywords)
-    top = str(module).split(".")[0]
-    if top in _UNSTEADY or str(module).startswith("numpy.random") or (
-        type(owner).__module__.startswith("numpy.random")
-    ):
-        raise _unsteady(here, f"{top}.{name}")
-    if has_staged(args) or has_staged(keywords):
-        if top in ("numpy", "scipy", "math", "cmath"):
-            raise UnsupportedError(
-                f"{module}.{name} has no translation yet" if module else f"{name} has no translation yet",
-                here.span(),
-                code="no-translation",
-                remedy="write it with functions that have one, or compute it outside",
-            )
-        if top not in _PURE and here.in_region():
-            raise UnsupportedError(
-                f"{name} is not Python, and can't be translated",
-                here.span(),
-                code="no-translation",
-                remedy="compute it outside of the staged function",
-            )
-    elif here.in_region() and top not in _PURE:
-        raise TrialOver(f"{name} may have effects that can't be undone", here.span())
-    with noticed(here.journal, args):
-        return function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
-
-
-def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple, keywords: dict) -> Any:
-    """A method written in C, held apart from its object."""
-    if isinstance(owner, np.ufunc) and name != "at":
-        from .ufunc_methods import ufunc_method
-
-        return ufunc_method(owner, name, args, keywords)
-    if isinstance(owner, (*_CHANGES, np.ndarray)):
-        return call_method(owner, name, args, keywords)
-    if name == "__setattr__" and function.__objclass__ is object:
-        return call_value(object.__setattr__, (owner, *args), keywords)
-    kind = type(owner)
-    if kind is np.ufunc and name == "at" and args and isinstance(args[0], (Staged, np.ndarray)):
-        from .written import update_at
-
-        target = here.lift(args[0]) if isinstance(args[0], np.ndarray) else args[0]
-        return call_value(update_at, (owner, target, *args[1:]), keywords)
-    if kind.__module__.startswith("numpy.random") or kind.__module__ in _UNSTEADY:
-        raise _unsteady(here, f"{kind.__name__}.{name}")
-    steady = (str, bytes, int, float, complex, tuple, frozenset, range, np.generic, type)
-    if not isinstance(owner, steady) and here.in_region():
-        raise TrialOver(f"{name} of a {kind.__name__} may have effects that can't be undone", here.span())
-    made = function(*map(_hosted, args), **{k: _hosted(v) for k, v in keywords.items()})
-    return here.born(made) if type(made) in (list, dict) else made  # `dict.fromkeys`, `str.split`
-
-
-def _unsteady(here: Session, name: str) -> UnsupportedError:
-    """Functions that give another value at each call: translated once, they would be frozen in silence."""
-    return UnsupportedError(
-        f"{name} gives another value at each call, and the program would keep the first",
-        here.span(),
-        code="unsteady",
-        remedy="pass the value as an argument; draw with metaphrase.random and a key",
-    )
 
 
 # --- methods ---
@@ -434,7 +358,11 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
         target = here.lift(target)
     if isinstance(target, Staged):
         return getattr(target, name)(*args, **keywords)
-    for kind, changing in _CHANGES.items():
+    if name in ("write", "flush") and (target is sys.stdout or target is sys.stderr):
+        from .printing import write
+
+        return write(target, name, *args)
+    for kind, changing in CHANGES.items():
         if isinstance(target, kind):
             if name in ("extend", "update", "extendleft"):
                 args = handed(here, list, args)
@@ -460,7 +388,7 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
 
                     target[:] = ordered(here, list(target), **keywords)
                     return None
-                return getattr(target, name)(*map(_hosted, args), **keywords)
+                return getattr(target, name)(*map(hosted_value, args), **keywords)
             return _container_method(here, target, name, args, keywords)
     if (
         isinstance(target, (str, bytes, tuple, frozenset, int, float, complex, range))
@@ -498,4 +426,4 @@ def _container_method(here: Session, target: Any, name: str, args: tuple, keywor
     return here.born(made) if name == "copy" else made
 
 
-__all__ = ["TABLE", "handles", "has_staged", "call_value", "call_method"]
+__all__ = ["CHANGES", "TABLE", "handles", "has_staged", "hosted_value", "call_value", "call_method"]

@@ -40,6 +40,12 @@ def print__(*args: Any, sep: Any = None, end: Any = None, file: Any = None, flus
     here.emit(print_, *(here.atom(v) for v in values), template=template, **options)
 
 
+def write(stream: Any, name: str, text: Any = "") -> Any:
+    """`sys.stdout.write(text)` and `sys.stdout.flush()`."""
+    print__(text, end="", file=stream, flush=name == "flush")
+    return len(text) if isinstance(text, str) and name == "write" else None
+
+
 @handles(str)
 def str_(value: Any = "", *rest: Any) -> Any:
     if rest or isinstance(value, str):

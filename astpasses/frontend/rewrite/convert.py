@@ -64,12 +64,14 @@ class Outer:
         return builtins.__dict__[name]
 
     def is_module(self, name: str) -> bool:
-        """Whether it is a library's module: its attributes never change. Those of users' modules may."""
+        """Whether it is a library's module, whose attributes never change. Those of users' modules may, and
+        those of `sys` and `os`."""
         try:
             value = self.value(name)
         except KeyError:
             return False
-        return isinstance(value, types.ModuleType) and is_library(value.__name__)
+        known = isinstance(value, types.ModuleType) and value not in (sys, os)
+        return known and is_library(value.__name__)
 
     def plain(self, name: str) -> bool:
         """Functions, classes and modules are read as they are; data is captured."""

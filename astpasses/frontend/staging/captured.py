@@ -10,6 +10,8 @@ same with every item as the stager gives it out, an array as a hidden argument, 
 
 from __future__ import annotations
 
+import array
+import collections
 import types
 from typing import Any
 
@@ -22,6 +24,7 @@ from ..values.staged_values import Maybe, Poison, Staged
 from .journal import AttributeLocation
 from .session import Session
 
+_SIZED = (list, tuple, dict, set, collections.deque, array.array, bytearray)
 _MANY = 64  # so many numbers of a list are guarded as one
 _CONSTANTS = (int, float, complex, str, bytes, bool, type(None))
 _PLAIN = (int, float, complex, str, bytes, bool, type(None), Staged, Maybe, Poison)
@@ -93,7 +96,7 @@ def known_children(here: Session, value: Any, kind: tree_util.Kind, children: An
 def guard_structure(here: Session, value: Any) -> None:
     """The program holds for containers of these keys, or this many items."""
     found = here.roots.get(id(value))
-    if found is not None and isinstance(value, (list, tuple, dict, set)):
+    if found is not None and isinstance(value, _SIZED):
         source = found[0]
         here.guards.setdefault(("structure", source.key()), Guard(source, "structure", structure(value)))
 
@@ -156,6 +159,9 @@ def make_attributes_known(here: Session, owner: Any) -> None:
     source = source_of(here, owner)
     if source is None:
         return
+    if hasattr(owner, "__dict__"):
+        names = Guard(AttributeSource(source, "__dict__"), "structure", structure(owner.__dict__))
+        here.guards.setdefault(names.key(), names)
     for name, value in list(getattr(owner, "__dict__", {}).items()):
         location = AttributeLocation(owner, name)
         if isinstance(value, Staged) or here.is_written(location.key()):

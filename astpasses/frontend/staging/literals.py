@@ -6,8 +6,11 @@ staged.
 
 from __future__ import annotations
 
+import collections
 import enum
 import functools
+import os
+import sys
 import types
 from typing import Any
 
@@ -42,7 +45,7 @@ from .captured import (
     guard_structure,
     make_attributes_known,
 )
-from .journal import AttributeLocation, ItemLocation
+from .journal import AttributeLocation, ItemLocation, StructureLocation
 from .numbers import changing_number
 from .session import Session
 from .signals import TrialOver
@@ -146,7 +149,9 @@ def source_of(here: Session, value: Any) -> Source | None:
 def _stands(target: Any, name: str, value: Any) -> bool:
     """Whether an attribute is data that stands in an object, its class or a module, and may change there."""
     if isinstance(target, types.ModuleType):
-        return not is_library(target.__name__) and not isinstance(value, types.ModuleType)
+        if is_library(target.__name__):  # `sys.argv`; other tables are constants
+            return target in (sys, os) and type(value) in (list, dict, set)
+        return not isinstance(value, types.ModuleType)
     if name in getattr(target, "__dict__", ()) and not isinstance(target, type):
         return True
     if isinstance(target, tuple) and name in getattr(target, "_fields", ()):
@@ -232,6 +237,10 @@ def load_item(here: Session, container: Any, index: Any) -> Any:
         index = int(index)
     if type(container) is list and isinstance(index, int) and index < 0:
         index += len(container) if index >= -len(container) else 0
+    if isinstance(container, dict) and hasattr(type(container), "__missing__") and index not in container:
+        guard_structure(here, container)
+        if not isinstance(container, collections.Counter):
+            here.journal.note(StructureLocation(container))
     try:
         value = container[index]
     except LookupError:
@@ -264,6 +273,13 @@ def elements(here: Session, container: Any) -> Any:
     refuse_moved(here, container)
     if type(container) is Lazy:
         return elements(here, all_of(here, container)) if is_loop(here, container) else container
+    from ..calls.outside import outside_items, refuse_outside
+
+    items = outside_items(here, container, functools.partial(load_item, here))
+    if items is not None:
+        guard_structure(here, container)
+        return items
+    refuse_outside(here, container, "the iteration")
     if type(container).__module__ != "builtins" and not isinstance(container, Staged):
         from ..operators.protocols import iterated
 

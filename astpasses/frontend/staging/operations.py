@@ -19,6 +19,7 @@ from metaphrase.ops.compare import not_
 from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
+from ..calls.outside import refuse_outside
 from ..calls.text import Text, formatted, message_parts, percent, shown
 from ..flow import attempts
 from ..flow.branches import branch, choose, lazily, raises_later, static_truth, truth_atom
@@ -297,7 +298,11 @@ class StagedStager(PlainStager):
         return UNARY[symbol](value) if current_session() is None else protocols.unary(symbol, settled(value))
 
     def managed(self, value: Any) -> Any:
-        return value if current_session() is None else protocols.managed(settled(value))
+        here = current_session()
+        if here is None:
+            return value
+        refuse_outside(here, value, "`with`")
+        return protocols.managed(settled(value))
 
     # --- truth ---
 

@@ -100,7 +100,6 @@ class Session:
         self.done: dict[tuple | None, tuple[Var, ...]] = {}  # what a `try` around computed before it forked
         self.unrolling: list[int] = []
         self.unrolled: list[tuple] = []  # the `for` loops among them
-        self.entered_guards: set[Any] = set()
         self.guarded: set[Any] = set()  # functions and classes
         self.unsourced: set[types.CodeType] = set()  # called as they are: no source was found
         self.tests: list[Any] = []

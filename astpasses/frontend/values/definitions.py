@@ -18,12 +18,26 @@ import numpy as np
 
 from ..rewrite.convert import is_library
 
-_DATA = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype, np.ndarray, list, dict, set,
-         tuple)
+_DATA = (
+    bool,
+    int,
+    float,
+    complex,
+    str,
+    bytes,
+    type(None),
+    np.generic,
+    np.dtype,
+    np.ndarray,
+    list,
+    dict,
+    set,
+    tuple,
+)
 
 
 class FunctionState:
-    """What a function runs: its code and default values. Keeps them alive, so that no identity is used again."""
+    """What a function runs: its code and default values, kept alive so that no identity is used again."""
 
     __slots__ = ("code", "defaults", "keywords")
 
@@ -41,7 +55,7 @@ class FunctionState:
 
 
 class ClassState:
-    """What a class and its bases define: functions, properties, descriptors and other objects, by identity."""
+    """What a class and its bases define: functions, properties, descriptors, other objects; by identity."""
 
     __slots__ = ("bases", "members")
 

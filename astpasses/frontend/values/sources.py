@@ -6,6 +6,8 @@ whether that is what staging relied on.
 
 from __future__ import annotations
 
+import array
+import collections
 import types
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -275,6 +277,6 @@ def structure(value: Any) -> Any:
     """The type and keys (or length) of a container."""
     if isinstance(value, dict):
         return dict, tuple(value)
-    if isinstance(value, (list, tuple, set)):
+    if isinstance(value, (list, tuple, set, collections.deque, array.array, bytearray)):
         return type(value), len(value)
     return type(value)

@@ -1,0 +1,103 @@
+"""Calls of what is not written in Python: functions and methods in C, and objects with `__call__`.
+
+In: a callable that no handler of the table answers to, and its arguments. Out: its result, by Python, where
+that is made of the arguments alone and none of them is staged; else an error.
+"""
+
+from __future__ import annotations
+
+import functools
+import types
+from typing import Any
+
+import numpy as np
+
+from metaphrase.source import UnsupportedError
+
+from ..staging.journal import noticed
+from ..staging.session import Session
+from ..staging.signals import TrialOver
+from ..values.staged_values import Staged
+from .call import CHANGES, call_method, call_value, has_staged, hosted_value
+from .outside import refuse_given, refuse_outside, refuse_unsteady
+
+_PURE = {
+    "math",
+    "operator",
+    "itertools",
+    "functools",
+    "numpy",
+    "builtins",
+    "cmath",
+    "_operator",
+    "_functools",
+}
+
+def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
+    """Callables written in C, and objects with `__call__`."""
+    if isinstance(function, functools._lru_cache_wrapper) and (has_staged(args) or has_staged(keywords)):
+        return call_value(function.__wrapped__, args, keywords)
+    method = getattr(type(function), "__call__", None)  # noqa: B004
+    if isinstance(method, types.FunctionType):
+        return call_value(method, (function, *args), keywords)
+    name = getattr(function, "__name__", None) or type(function).__name__
+    module = getattr(function, "__module__", None) or getattr(
+        getattr(function, "__self__", None), "__name__", ""
+    )
+    owner = getattr(function, "__self__", None)
+    if (
+        isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType))
+        and owner is not None
+        and not isinstance(owner, types.ModuleType)
+    ):
+        return _call_bound(here, function, owner, name, args, keywords)
+    top = str(module).split(".")[0]
+    refuse_unsteady(here, str(module), name, owner)
+    refuse_given(here, args, keywords, name)
+    if has_staged(args) or has_staged(keywords):
+        if top in ("numpy", "scipy", "math", "cmath"):
+            raise UnsupportedError(
+                f"{module}.{name} has no translation yet" if module else f"{name} has no translation yet",
+                here.span(),
+                code="no-translation",
+                remedy="write it with functions that have one, or compute it outside",
+            )
+        if top not in _PURE and here.in_region():
+            raise UnsupportedError(
+                f"{name} is not Python, and can't be translated",
+                here.span(),
+                code="no-translation",
+                remedy="compute it outside of the staged function",
+            )
+    elif here.in_region() and top not in _PURE:
+        raise TrialOver(f"{name} may have effects that can't be undone", here.span())
+    with noticed(here.journal, args):
+        return function(*map(hosted_value, args), **{k: hosted_value(v) for k, v in keywords.items()})
+
+
+def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple, keywords: dict) -> Any:
+    """A method written in C, held apart from its object."""
+    if isinstance(owner, np.ufunc) and name != "at":
+        from .ufunc_methods import ufunc_method
+
+        return ufunc_method(owner, name, args, keywords)
+    if isinstance(owner, (*CHANGES, np.ndarray)):
+        return call_method(owner, name, args, keywords)
+    if name == "__setattr__" and function.__objclass__ is object:
+        return call_value(object.__setattr__, (owner, *args), keywords)
+    kind = type(owner)
+    if kind is np.ufunc and name == "at" and args and isinstance(args[0], (Staged, np.ndarray)):
+        from .written import update_at
+
+        target = here.lift(args[0]) if isinstance(args[0], np.ndarray) else args[0]
+        return call_value(update_at, (owner, target, *args[1:]), keywords)
+    refuse_unsteady(here, kind.__module__, name, owner)
+    refuse_outside(here, owner, f"`{name}`")
+    steady = (str, bytes, int, float, complex, tuple, frozenset, range, np.generic, type)
+    if not isinstance(owner, steady) and here.in_region():
+        raise TrialOver(f"{name} of a {kind.__name__} may have effects that can't be undone", here.span())
+    made = function(*map(hosted_value, args), **{k: hosted_value(v) for k, v in keywords.items()})
+    return here.born(made) if type(made) in (list, dict) else made  # `dict.fromkeys`, `str.split`
+
+
+__all__ = ["call_other"]
