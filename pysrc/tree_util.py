@@ -221,15 +221,6 @@ def _flatten_into(node: Any, leaves: list[Any], is_leaf: IsLeaf) -> PyTreeDef:
     return PyTreeDef(kind, metadata, tuple([_flatten_into(child, leaves, is_leaf) for child in children]))
 
 
-def orders(structure: PyTreeDef) -> tuple:
-    """The order of the keys of each dict that does not have them sorted: what equality of structures leaves
-    out, and a program that runs over a dict depends on."""
-    keys = structure.metadata[1] if structure.kind and structure.kind.type is collections.defaultdict \
-        else structure.metadata
-    own = (keys.order,) if isinstance(keys, Keys) else ()
-    return own + tuple(order for child in structure.children() for order in orders(child))
-
-
 def tree_unflatten(treedef: PyTreeDef, leaves: Iterable[Any]) -> Any:
     return treedef.unflatten(leaves)
 

@@ -98,9 +98,11 @@ class SizeLeaf:
 @dataclass(frozen=True, eq=False)
 class StaticLeaf:
     """A Python value that staging used: the same object, or one of the same type for which `same(object)` is
-    true; without `same`, one that is equal (floats and tuples by their elements' bits and types)."""
+    true; without `same`, one that is equal (floats and tuples by their elements' bits and types). `asked`:
+    whether `same` is asked of the same object too."""
     value: Any
     same: Callable[[Any], bool] | None = None
+    asked: bool = False
 
 
 @dataclass(frozen=True, eq=False)

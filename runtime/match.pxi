@@ -124,7 +124,7 @@ cdef int match_static(PyObject* value, PyObject* expected) except -1:
 
 
 cdef int match_object(NodePlan* node, PyObject* value) except -1:
-    if value == node.value:
+    if value == node.value and not node.asked:
         return 1
     if Py_TYPE(value) != Py_TYPE(node.value):
         return 0
@@ -247,8 +247,9 @@ cdef int in_order(NodePlan* node, PyObject* value) except -1:
     for key in <dict>value:
         if index >= node.count:
             return 0
-        if <PyObject*>key != node.keys[index] and key != <object>node.keys[index]:
-            return 0
+        if <PyObject*>key != node.keys[index]:
+            if Py_TYPE(<PyObject*>key) != Py_TYPE(node.keys[index]) or key != <object>node.keys[index]:
+                return 0
         index += 1
     return 1
 

@@ -38,6 +38,7 @@ cdef struct NodePlan:
     PyObject* type                           # type, or descr of an array or scalar
     PyObject* value                          # static value, auxiliary data
     PyObject* same                            # of a static value: whether another object can stand for it
+    bint asked                               # whether the object itself must be asked too
     PyObject* flatten
     PyObject* unflatten
     DimPlan* dims
@@ -401,7 +402,7 @@ cdef class Compiler:
         elif isinstance(tree, descriptions.StaticLeaf):
             plan.kind, plan.value = NODE_STATIC, self.memory.own(tree.value)
             if tree.same is not None:
-                plan.same = self.memory.own(tree.same)
+                plan.same, plan.asked = self.memory.own(tree.same), tree.asked
         elif isinstance(tree, descriptions.AnyLeaf):
             plan.kind = NODE_ANY
         else:
@@ -418,7 +419,8 @@ cdef class Compiler:
         if isinstance(tree, descriptions.Sequence):
             plan.kind = {tuple: NODE_TUPLE, list: NODE_LIST}[tree.kind]
         elif isinstance(tree, descriptions.Dictionary):
-            plan.kind, plan.ordered = NODE_DICT, tree.ordered and len(tree.keys) > 1
+            plan.kind = NODE_DICT
+            plan.ordered = tree.ordered and (len(tree.keys) > 1 or not all([type(key) is str for key in tree.keys]))
             plan.keys = <PyObject**>self.memory.take(len(tree.keys) * sizeof(void*))
             if len(tree.keys) != len(tree.children):
                 raise ValueError(f"a dictionary of {self.entry.name} has keys {tree.keys} and {len(tree.children)} children")

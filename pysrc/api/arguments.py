@@ -21,7 +21,7 @@ from ..astpasses.frontend.values.staged_values import Number, Staged, StagedArra
 from ..core.array_classes import plain_array
 from ..core.dims import DimLike, Sym
 from ..core.types import NAMES, Array
-from .statics import static_key
+from .statics import distinctions, static_key
 from .types import ShapeDtypeStruct
 
 Dims = tuple[DimLike, ...]
@@ -150,7 +150,7 @@ def take_apart(
             from .program import caller_span
             leaves[k] = leaf = plain_array(leaf, caller_span())
         specs.append(spec_of(leaf))
-    key = (structure, tuple(s.key() for s in specs), tree_util.orders(structure))
+    key = (structure, tuple(s.key() for s in specs), distinctions(structure))
     return Call(leaves, structure, specs, key, *given)
 
 

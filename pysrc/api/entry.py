@@ -20,7 +20,7 @@ from ..runtime import entry as abi
 from ..runtime.errors import Site, SiteTable
 from ..tree_util import PyTreeDef
 from .arguments import Form, Spec
-from .statics import comparison
+from .statics import comparison, is_changeable
 
 LONG = 1_000_000            # nanoseconds: of programs with loops, whose work the sizes do not tell
 RELEASE_PER_ELEMENT = 2     # nanoseconds of work a loop iteration is taken for, when nothing better is known
@@ -42,7 +42,7 @@ def leaf_of(spec: Spec, type_: Array | None = None) -> abi.Leaf:
 
 
 def static_leaf(value: Any) -> abi.StaticLeaf:
-    return abi.StaticLeaf(value, comparison(value))
+    return abi.StaticLeaf(value, comparison(value), is_changeable(value))
 
 
 def tree_of(structure: PyTreeDef, leaves: Iterator[Any]) -> Any:

@@ -277,6 +277,71 @@ def test_static_values_go_by_type_and_bits(values):
         assert jitted(x, value)[1] == repr(value)
 
 
+def test_static_containers_go_by_what_they_hold():
+    def run(x, values):
+        return x * len(values) + values[0]
+
+    jitted, values = mp.jit(run, static_argnums=1), [1.0, 2.0]
+    for step in range(4):
+        np.testing.assert_array_equal(jitted(x, values), run(x, values))
+        values[0] += 0.5
+        if step == 1:
+            values.append(3.0)
+    np.testing.assert_array_equal(jitted(x, [1.0, 2.0]), run(x, [1.0, 2.0]))
+    assert jitted.cache_info().currsize == 4
+    shape = np.array([2, 3])
+    shaped = mp.jit(lambda x, shape: x.sum() + np.ones(tuple(shape)), static_argnums=1)
+    assert shaped(x, shape).shape == (2, 3)
+    shape[1] = 5
+    assert shaped(x, shape).shape == (2, 5)
+
+
+def test_sets_are_looked_at_in_each_call():
+    jitted, members = mp.jit(lambda x, members: x * len(members) + (1.0 in members)), {1.0, 2.0}
+    np.testing.assert_array_equal(jitted(x, members), 2 * x + 1)
+    members.add(3.0)
+    np.testing.assert_array_equal(jitted(x, members), 3 * x + 1)
+    members.remove(1.0)
+    np.testing.assert_array_equal(jitted(x, members), 2 * x)
+
+
+class Tagged:
+    def __init__(self, a, tag):
+        self.a, self.tag = a, tag
+
+
+mp.tree_util.register_pytree_node(
+    Tagged, lambda t: ((t.a,), t.tag), lambda tag, children: Tagged(*children, tag)
+)
+TAGS = (0.0, -0.0, 1, True, 1.0, (0.0,), (-0.0,), float("nan"), float("nan"), 0.0)
+
+
+def test_metadata_of_containers_goes_by_type_and_bits():
+    def run(node):
+        first = node.tag[0] if isinstance(node.tag, tuple) else node.tag
+        return node.a * (1 if math.copysign(1.0, first) > 0 else 2) + len(repr(first))
+
+    jitted, slope, batched = mp.jit(run), mp.grad(lambda node: run(node).sum()), mp.vmap(run)
+    for tag in TAGS:
+        np.testing.assert_array_equal(jitted(Tagged(x, tag)), run(Tagged(x, tag)))
+        np.testing.assert_array_equal(slope(Tagged(x, tag)).a, 1 + _negative(tag))
+        np.testing.assert_array_equal(batched(Tagged(np.stack([x, 2 * x]), tag))[1], run(Tagged(2 * x, tag)))
+    assert jitted.cache_info().currsize == 8
+
+
+def _negative(tag):
+    first = tag[0] if isinstance(tag, tuple) else tag
+    return np.ones(3) * (math.copysign(1.0, first) < 0)
+
+
+def test_keys_of_dicts_go_by_type():
+    jitted = mp.jit(lambda d: sum(len(repr(key)) * value for key, value in d.items()))
+    for key in (1, True, 1.0, 1):
+        np.testing.assert_array_equal(jitted({key: x}), len(repr(key)) * x)
+    for keys in ((1, 2), (True, 2), (1.0, 2)):
+        np.testing.assert_array_equal(jitted({k: x for k in keys}), (len(repr(keys[0])) + 1) * x)
+
+
 def test_a_pinned_number_has_a_sign():
     def chosen(x, s):
         return x + [1, 2][int(math.copysign(1.0, s))]

@@ -145,15 +145,11 @@ class _Function(Regions):
         setters = [
             s
             for identifier, setter in self.setters.items()
+            for given in ["new_value" if identifier == "value" else "value"]
             for s in statements(
-                "def setter(value):\n nonlocal target\n target = value",
-                node.body[0],
-                setter=setter,
-                target=identifier,
+                f"def {setter}({given}):\n nonlocal {identifier}\n {identifier} = {given}", node.body[0]
             )
         ]
-        for made_setter, identifier in zip(setters, self.setters):
-            made_setter.body[0].names = [identifier]
         node.body = docs + outer + self.starts(self.owners[0], node.body[0]) + setters + made
         if not node.body:
             node.body = statements("pass", node)

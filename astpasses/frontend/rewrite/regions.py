@@ -66,7 +66,9 @@ class Regions:
 
     def state_functions(self, state: list[str], at: gast.AST) -> tuple[list, str, str]:
         getter, setter = self.names.fresh("get_state"), self.names.fresh("set_state")
-        given = "state" if "state" not in self.around else "state_"
+        given = "state"
+        while given in self.around or given in state:
+            given += "_"
         packed = "(" + "".join(f"{n}, " for n in state) + ")"
         text = f"def {getter}():\n    return {packed}\n"
         if state:

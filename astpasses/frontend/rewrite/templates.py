@@ -38,8 +38,9 @@ class _Fill(gast.NodeTransformer):
         if isinstance(value, str):
             node.id = value
             return node
-        # what is assigned to may be a name that is spelled like the hole for the value
-        stored = isinstance(node.ctx, gast.Store) and not isinstance(getattr(value, "ctx", None), gast.Store)
+        # what is assigned to, and a parameter, may be a name that is spelled like the hole for the value
+        bound = isinstance(node.ctx, (gast.Store, gast.Param))
+        stored = bound and not isinstance(getattr(value, "ctx", None), gast.Store)
         return node if value is None or stored else value
 
     def visit_FunctionDef(self, node: gast.FunctionDef) -> Any:

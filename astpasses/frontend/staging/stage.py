@@ -13,6 +13,8 @@ Where staging turns out to need the value of a number, that argument is pinned t
 
 from __future__ import annotations
 
+import array
+import collections
 import functools
 import inspect
 import types
@@ -33,15 +35,17 @@ from ..calls.call import call_value
 from ..flow.branches import emit_raise, raises_later
 from ..flow.stacks import NeedStack, refuse_printing
 from ..operators.arithmetic import WEAK
-from ..values.sources import NumberSource, room_of
+from ..values.sources import NumberSource, ObjectSource, room_of
 from ..values.staged_values import Box, Number, StagedArray
 from .closing import close
+from .literals import lift
 from .outputs import Collector
 from .session import Decisions, Session, log
 from .signals import BranchRaised, NeedConcrete, Refusal, Restart, TrialOver
 from .staged import Shared, Staged
 
 _RESTARTS = 64
+_CHANGEABLE = (set, collections.deque, array.array, bytearray)
 
 
 def stage(
@@ -179,15 +183,18 @@ class _Staging:
         names = self.leaf_names()
         frozen = self.static_leaves()
         return [
-            self.fix(k, leaf)
+            self.fix(k, leaf, names[k])
             if k in frozen or k in self.decisions.pinned
             else self.argument(k, leaf, names[k])
             for k, leaf in enumerate(self.leaves)
         ]
 
-    def fix(self, k: int, leaf: Any) -> Any:
+    def fix(self, k: int, leaf: Any, name: str = "") -> Any:
+        """A leaf that the program is made for. What can be changed in place is read at each call."""
         self.fixed.append((k, leaf))
         self.here.given[id(leaf)] = leaf
+        if k not in self.decisions.pinned and isinstance(leaf, _CHANGEABLE):
+            return lift(self.here, leaf, ObjectSource(leaf, name))
         return leaf
 
     def static_leaves(self) -> set[int]:
@@ -236,7 +243,7 @@ class _Staging:
             leaf = np.zeros((), leaf.type.dtype) if not leaf.type.dims else leaf.type
         found = _type_of_leaf(leaf)
         if found is None:
-            return self.fix(k, leaf)
+            return self.fix(k, leaf, name)
         type_, python = found
         param = Var(name, type_)
         self.params.append(param)
