@@ -34,6 +34,7 @@ NEEDS_SIZES = {
     "published.fft": "how deep a recursion goes depends on the size",
     "attempts.inverse_or_pseudo": "numpy.linalg.pinv asks for known sizes",
     "attempts.around_a_loop": "a loop in `try` that may fail is written out, to be left in the middle",
+    "swept.parents_of_each_round": "a Python list is repeated as often as an array has elements",
     "views.reshape_of_cut_rows": "it writes to a reshape, and sizes say whether that is a view",
     "choices.counted_by_word": "a list of texts is a Python list, which is as long as the array",
     "control_programs.unscented": "a list with None among its items is a Python list, as long as the array",
@@ -149,20 +150,31 @@ def test_native_programs_serve_all_lengths():
 def test_a_size_that_the_program_needs_is_a_guard():
     """`b[1:3]` has two elements where b has three: one program from the least length seen on."""
     @mp.jit
+    def patched(b):
+        return list(b[1:3])
+
+    for n in (4, 5, 6, 60):
+        assert alike(patched(np.arange(n)), patched.py_func(np.arange(n)))
+    assert len(patched.signatures) == 2
+    assert alike(patched(np.arange(3)), patched.py_func(np.arange(3)))
+    assert len(patched.signatures) == 3
+    assert alike(patched(np.arange(9)), patched.py_func(np.arange(9)))
+    assert len(patched.signatures) == 3
+    assert alike(patched(np.arange(2)), patched.py_func(np.arange(2)))  # here it has one
+
+
+def test_sizes_that_a_store_needs_are_checked_by_the_run():
+    @mp.jit
     def patched(a):
         b = a.copy()
         b[1:3, 1:3] += np.ones((2, 2))
         return b
 
-    for n in (4, 5, 6, 60):
+    for n in (4, 5, 6, 60, 3):
         assert alike(patched(np.zeros((n, n))), patched.py_func(np.zeros((n, n))))
     assert len(patched.signatures) == 2
-    assert alike(patched(np.zeros((3, 3))), patched.py_func(np.zeros((3, 3))))
-    assert len(patched.signatures) == 3
-    with pytest.raises(SourceError):
+    with pytest.raises(ValueError):
         patched(np.zeros((2, 2)))                         # as in Python: the shapes differ
-    assert alike(patched(np.zeros((9, 9))), patched.py_func(np.zeros((9, 9))))
-    assert len(patched.signatures) == 3
 
 
 def test_what_has_as_many_keys_as_an_array_has_elements_is_translated_for_each_length(caplog):

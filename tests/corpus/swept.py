@@ -195,6 +195,37 @@ def best_candidate(x, t):
     return best, k
 
 
+def history_of_some(v, t):
+    """Forecasts go on from a list of what is left of a series."""
+    history = list(v[v > t])
+    for _ in range(3):
+        history.append(0.5 * history[-1] + 0.25 * history[0])
+    return np.array(history), len(history), sum(history)
+
+
+def season_of_many(v, m):
+    season, fitted = list(v[:m] - 1), []
+    for k in range(len(v)):
+        s = season[k % m]
+        season[k % m] = 0.5 * s + v[k]
+        fitted.append(s)
+    return np.array(fitted), season
+
+
+def places_as_list(v, t):
+    total = 0.0
+    places = np.flatnonzero(v > t).tolist()
+    while places:
+        total = total + v[places.pop()]
+    kept = list(np.nonzero(v <= t)[0])
+    return total, kept, v[v > t].tolist(), list(v > t)
+
+
+def empty_places_of_a_list(v, t):
+    return v[v > t].tolist(), max(v[v > t].tolist()), 1.0 in v[v > t].tolist()
+
+
+_S = np.array([3.0, 1.0, 4.0, 1.5, 5.0])
 _V = np.array([1.0, -2.0])
 _T = np.arange(24.0).reshape(2, 3, 4)
 
@@ -234,6 +265,13 @@ CASES = [
     (new_lists_each_time, ([1.0, 2.0, 3.0], 60.0)),
     (best_candidate, (1.0, 2.5)),
     (best_candidate, (1.0, 99.0)),
+    (history_of_some, (_S, 1.2)),
+    (history_of_some, (_S, 4.5)),
+    (season_of_many, (_S, 2)),
+    (season_of_many, (_S, 3)),
+    (places_as_list, (_S, 1.2)),
+    (empty_places_of_a_list, (_S, 1.2)),
+    (empty_places_of_a_list, (_S, 9.0)),
     (wave_numbers, (np.linspace(0.0, 2.0, 8), 1.5)),
     (wave_numbers, (np.linspace(0.0, 2.0, 9), 1.5)),
     (wave_numbers, (np.linspace(0.0, 2.0, 2), 1.5)),

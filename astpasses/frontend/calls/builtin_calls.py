@@ -22,7 +22,7 @@ from metaphrase.ops.compare import ge, gt
 from metaphrase.ops.effects import check
 
 from ..flow.branches import static_truth
-from ..flow.gathering import all_known, is_gathered, snapshot
+from ..flow.gathering import all_known, is_gathered, items_of_array, snapshot
 from ..flow.gathering import length as gathered_length
 from ..flow.generators import Lazy, any_of, first, mapped
 from ..flow.iteration import Ranged, staged_range
@@ -304,6 +304,8 @@ def reversed_(iterable: Any) -> Any:
 @handles(list)
 def list_(iterable: Any = ()) -> Any:
     here = session()
+    if isinstance(iterable, StagedArray) and (items := items_of_array(here, iterable)) is not None:
+        return items
     gathered = is_gathered(iterable)
     return snapshot(here, iterable) if gathered else here.born(list(elements(here, iterable)))
 

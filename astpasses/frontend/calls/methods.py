@@ -15,6 +15,7 @@ from metaphrase.core.dims import product
 from metaphrase.ops.shape import convert
 from metaphrase.source import SourceError, UnsupportedError
 
+from ..flow.gathering import items_of_array
 from ..staging.session import session
 from ..values.layout import is_contiguous
 from ..values.staged_values import Number, StagedArray
@@ -152,6 +153,9 @@ def item(value: Any, *index: Any) -> Any:
 def tolist(value: Any) -> Any:
     if isinstance(value, Number) or value.ndim == 0:
         return item(value)
+    kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[value.dtype.kind]
+    if (items := items_of_array(session(), value, kind)) is not None:
+        return items
     return session().born([tolist(value[k]) for k in range(len(value))])
 
 

@@ -23,7 +23,7 @@ from metaphrase.source import UnsupportedError
 from ..operators.arithmetic import is_number
 from ..staging.journal import StructureLocation
 from ..staging.session import Session
-from ..staging.signals import TrialOver
+from ..staging.signals import NeedConcrete, TrialOver
 from ..values.staged_values import Maybe, Number, StagedArray
 
 FEW = 64  # iterations up to which a loop that appends on every one is unrolled, so that the list stays a list
@@ -178,6 +178,21 @@ def gathered(here: Session, value: list) -> Any:
         else:
             parts.append(call_value(np.stack, (item.arrays,), {"axis": 1}))
     return parts[0] if len(parts) == 1 else call_value(np.concatenate, (parts,), {})
+
+
+def items_of_array(here: Session, array: StagedArray, python: type | None = None) -> list | None:
+    """`list(x)` and `x.tolist()` where only the run knows how many there are. None of an argument's size,
+    which staging can know; numbers that give the size are pinned."""
+    from ..staging.demand import roots_of
+
+    count = array.type.dims[0] if array.ndim == 1 else 0
+    roots = set() if isinstance(count, int) else roots_of(here, here.dim_atom(count))
+    if not roots:
+        return None
+    if all(root[0] == "argument" for root in roots):
+        raise NeedConcrete(roots, "the number of items of a list", here.span(), "make an array")
+    here.gathers = True
+    return here.born([Rows(tree_util.tree_flatten(0)[1], [here.array(array.read())], [python])])
 
 
 def snapshot(here: Session, value: list) -> list:

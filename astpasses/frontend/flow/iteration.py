@@ -336,7 +336,7 @@ def _python_iterations(
                 return False
             if known is None and count > LIMIT:
                 raise not_rolled(here, here.decisions.unrolled.get(site), "for", too_long=True)
-            effects, mark = _effects(here), here.journal.mark()
+            effects, mark = _effects(here) if known is None else 0, here.journal.mark()
             try:
                 element = next(following)
             except StopIteration:
