@@ -65,6 +65,7 @@ THEMES = (
     "lists",
     "iterators",
     "statistic",
+    "heaps",
     "growing",
     "growing_uses",
     "deques",

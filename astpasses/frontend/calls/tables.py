@@ -15,5 +15,6 @@ from . import (  # noqa: F401
     printing,
     statistics,
     written,
+    written_heaps,
     written_math,
 )

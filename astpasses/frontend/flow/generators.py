@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import collections
 import functools
+import heapq
 import math
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -40,7 +41,8 @@ STEP_BY_STEP = (next, iter, map, filter, any, all, isinstance, type, id)
 # These know gathered lists.
 READ_AS_LISTS = (
     len, bool, isinstance, type, id, enumerate, zip, iter, list, tuple, collections.deque, sum, max,
-    min, sorted,
+    min, sorted, heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop, heapq.heapify,
+    heapq.nsmallest, heapq.nlargest,
 )  # fmt: skip
 
 
