@@ -241,14 +241,16 @@ class _Where:
             for e in expressions(stmt):
                 self.note_reads(e, k)
             _, bufs, names, checks = known.changes(stmt)
-            for key in (*bufs, *names):
+            keys: list[Buf | str] = [*bufs, *names]
+            for key in keys:
                 self.changed.setdefault(key, []).append(k)
             if checks:
                 self.checks.append(k)
 
     def note_reads(self, e: E, row: int) -> None:
         bufs, values, _, _ = self.known.reads(e)
-        for key in (*bufs, *values):
+        keys: list[Buf | str] = [*bufs, *values]
+        for key in keys:
             self.read[key] = row
 
     def moved(self, stmt: Store | Bind, row: int) -> None:

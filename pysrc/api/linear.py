@@ -118,8 +118,9 @@ class Rule:
             results: list[Any] = []
             for output in self.outputs:
                 slots.append(Slot(len(results)))
-                whole = isinstance(output, int)
-                results.append(outs[output] if whole else zeros(substitute_type(output, sizes)))
+                results.append(
+                    outs[output] if isinstance(output, int) else zeros(substitute_type(output, sizes))
+                )
             return results
 
         function = replayed(self.name, params, make)

@@ -28,7 +28,8 @@ STATIC = set(
     can_cast dtype finfo iinfo issubdtype isdtype min_scalar_type promote_types broadcast_shapes ndindex
     typename mintypecode diag_indices mask_indices kaiser bartlett base_repr binary_repr
     format_float_positional format_float_scientific array2string array_repr array_str errstate geterr
-    get_printoptions getbufsize geterrcall get_include info show_config show_runtime isfortran poly1d ufunc test
+    get_printoptions getbufsize geterrcall get_include info show_config show_runtime isfortran poly1d ufunc
+    test
     """.split()
 )
 _FILES = "reads or writes files: do it outside"

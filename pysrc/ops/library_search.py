@@ -288,9 +288,9 @@ def argpartition(a: Operand, kth: Any, axis: Any = -1, kind: Any = None, order: 
 
 
 def lexsort(keys: Any, axis: Any = -1) -> Atom:
-    from .library_shapes import _parts
+    from .library_shapes import unstack
     order: Any = None
-    for key in _parts(keys):
+    for key in keys if isinstance(keys, (list, tuple)) else unstack(keys):
         at = axis_of(axis, lift(key).type.ndim)
         step = argsort(key if order is None else take_along_axis(key, order, at), at)
         order = step if order is None else take_along_axis(order, step, at)

@@ -34,7 +34,7 @@ def refuse_written(loop: Loop, work: Pass, written: list[Location]) -> None:
     for loc in written:
         # What an iteration makes it has written to before it gave it away: the next one makes another.
         if loc.owner in here.journal.shared and not here.is_fresh(loc.owner, depth):
-            here.here.journal.shared.refuse(loc.owner, loop.span, "it is written to")
+            here.journal.shared.refuse(loc.owner, loop.span, "it is written to")
     for path, _, made in work.objects:
         if id(made) in owners:
             raise TrialOver(

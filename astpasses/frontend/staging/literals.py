@@ -172,8 +172,8 @@ def load_attribute(here: Session, target: Any, name: str) -> Any:
     elif not isinstance(target, (Staged, types.ModuleType)):
         from ..operators.protocols import attribute
 
-        guard_class(here, target.__self_class__ if type(target) is super else type(target))
-
+        kind = getattr(target, "__self_class__") if type(target) is super else type(target)  # noqa: B009
+        guard_class(here, kind)
         found, value = attribute(here, target, name)
         if found:
             return value
