@@ -15,7 +15,7 @@ from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves
 
 THEMES = ("statements", "expressions", "functions", "classes", "protocols", "matching", "lists", "failures",
-          "iterators", "statistic", "heaps")
+          "iterators", "statistic", "heaps", "windows")
 GROUP = 16
 FINE = [
     (name, f, args) for name, f, args in cases(*THEMES) if not isinstance(outcome(f, args)[0], str)

@@ -66,6 +66,7 @@ THEMES = (
     "iterators",
     "statistic",
     "heaps",
+    "windows",
     "growing",
     "growing_uses",
     "deques",

@@ -367,7 +367,10 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
             if name in ("extend", "update", "extendleft"):
                 args = handed(here, list, args)
             if id(target) in here.deques:
-                from .deques import list_method
+                from .deques import bounded_method, list_method
+
+                if id(target) in here.bounds and bounded_method(here, target, name, args):
+                    return None
 
                 name, args = list_method(here, target, name, args)
             if kind is list and is_stack(target) and name in STACK_METHODS:

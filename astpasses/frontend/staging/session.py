@@ -112,6 +112,7 @@ class Session:
         self.growing: list[list] = []  # lists that the loops around append to
         self.list_names: dict[int, tuple[str, list]] = {}
         self.deques: dict[int, list] = {}  # lists that user code takes for deques
+        self.bounds: dict[int, int] = {}  # the `maxlen` of some
         self.rooms: dict[tuple, tuple[str, DimLike]] = {}
         self.kept: dict[int, Box] = {}  # arrays that a list holds copies of, where Python holds themselves
         self.argument_sizes: set[str] = set()
