@@ -25,7 +25,7 @@ from ..ops.library import LIBRARY, UPDATES
 # Names whose calls need nothing of a staged value but its type, or values that are known: Python runs them.
 STATIC = set(
     """
-    can_cast dtype finfo iinfo issubdtype isdtype min_scalar_type promote_types broadcast_shapes ndindex
+    can_cast dtype finfo iinfo issubdtype isdtype min_scalar_type promote_types broadcast_shapes
     typename mintypecode diag_indices mask_indices kaiser bartlett base_repr binary_repr
     format_float_positional format_float_scientific array2string array_repr array_str errstate geterr
     get_printoptions getbufsize geterrcall get_include info show_config show_runtime isfortran poly1d ufunc

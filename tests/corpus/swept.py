@@ -1,5 +1,7 @@
 """What programs from control, mechanics, physics and the like asked for, each cut down to a few lines."""
 
+import itertools
+
 import numpy as np
 
 
@@ -225,6 +227,63 @@ def empty_places_of_a_list(v, t):
     return v[v > t].tolist(), max(v[v > t].tolist()), 1.0 in v[v > t].tolist()
 
 
+def pair_energy(q):
+    e = 0.0
+    for i, j in itertools.combinations(range(len(q)), 2):
+        e += 1 / abs(q[i] - q[j])
+    return e
+
+
+def grid_of_indices(n, m):
+    out = np.zeros((n, m))
+    for i, j in np.ndindex(n, m):
+        out[i, j] = 10 * i + j
+    total = 0
+    for i, j, k in itertools.product(range(n), range(m), range(1, n, 2)):
+        total += 100 * i + 10 * j - k
+    return out, total
+
+
+def enumerated(x):
+    t = 0.0
+    for (i, j), v in np.ndenumerate(x):
+        t += v * i - j
+    for place in np.ndindex(x.shape):
+        x[place] = -x[place] + place[0]
+    for row in np.ndindex(*x.shape[:-1]):
+        x[row] += x[row].sum()
+    return t, x
+
+
+def best_tour(d):
+    best, tour = np.inf, (0, 1, 2, 3)
+    for p in itertools.permutations(range(4)):
+        length = 0.0
+        for k in range(4):
+            length += d[p[k], p[(k + 1) % 4]]
+        if length < best:
+            best, tour = length, p
+    return best, tour
+
+
+def known_choices(x):
+    names = {(i, j): x * i + j for i, j in itertools.product(range(2), range(5))}
+    pairs = list(itertools.combinations(range(5), 2))
+    found = itertools.combinations(range(6), 2)
+    first = next(found)
+    return names, len(pairs), pairs[3], first, sum(x * i - j for i, j in found)
+
+
+def first_of_pairs(x, y):
+    pairs = zip(x, y)
+    a, b = next(pairs)
+    for p, q in pairs:
+        a = a * p + q
+    places = enumerate(y)
+    next(places)
+    return a, b, [k for k, v in places]
+
+
 _S = np.array([3.0, 1.0, 4.0, 1.5, 5.0])
 _V = np.array([1.0, -2.0])
 _T = np.arange(24.0).reshape(2, 3, 4)
@@ -272,6 +331,15 @@ CASES = [
     (places_as_list, (_S, 1.2)),
     (empty_places_of_a_list, (_S, 1.2)),
     (empty_places_of_a_list, (_S, 9.0)),
+    (pair_energy, (_S,)),
+    (pair_energy, (np.linspace(0.0, 1.0, 12),)),
+    (pair_energy, (_S[:2],)),
+    (grid_of_indices, (3, 4)),
+    (grid_of_indices, (0, 4)),
+    (enumerated, (_T[0],)),
+    (best_tour, (np.abs(np.subtract.outer(_S, _S)) ** 1.5,)),
+    (known_choices, (0.5,)),
+    (first_of_pairs, (_S, 2 * _S)),
     (wave_numbers, (np.linspace(0.0, 2.0, 8), 1.5)),
     (wave_numbers, (np.linspace(0.0, 2.0, 9), 1.5)),
     (wave_numbers, (np.linspace(0.0, 2.0, 2), 1.5)),

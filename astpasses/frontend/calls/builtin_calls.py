@@ -25,7 +25,8 @@ from ..flow.branches import static_truth
 from ..flow.gathering import all_known, is_gathered, items_of_array, snapshot
 from ..flow.gathering import length as gathered_length
 from ..flow.generators import Lazy, any_of, first, mapped
-from ..flow.iteration import Ranged, staged_range
+from ..flow.iteration import staged_range
+from ..flow.iterators import Ranged, iterator, next_of
 from ..operators.arithmetic import SPELLED, WEAK, elementwise
 from ..operators.protocols import call_written, steps, written
 from ..operators.python_numbers import to_integer
@@ -243,11 +244,11 @@ def enumerate_(iterable: Any, start: Any = 0) -> Any:
     source = ranged(here, iterable)
     if source is None:
         return enumerate(elements(here, iterable), start)
-    return _combined(source, lambda k, item: (start + k if start != 0 else k, item))
+    return iterator(here, combined(source, lambda k, item: (start + k if start != 0 else k, item)))
 
 
-def _combined(source: Ranged, make: Callable) -> Ranged:
-    view = _combined(source.by_view, make) if source.by_view is not None else None
+def combined(source: Ranged, make: Callable) -> Ranged:
+    view = combined(source.by_view, make) if source.by_view is not None else None
     return Ranged(source.length, lambda k, rows: make(k, source.item(k, rows)), source.rows, view)
 
 
@@ -262,13 +263,14 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
         or any(s is None for s in sources)
         or not any(isinstance(i, Staged | Ranged) for i in iterables)
     ):
-        return zip(*(elements(here, i) for i in iterables), strict=strict)
+        given = [s if isinstance(i, Ranged) else elements(here, i) for i, s in zip(iterables, sources)]
+        return zip(*given, strict=strict)
     length = functools.reduce(dim_min, [s.length for s in sources])
     if not all(s.length == length or here.facts.equal(s.length, length) for s in sources) or any(
         s.length != length for s in sources
     ):
         sources = [Ranged(length, s.viewed().item) for s in sources]
-    return _zipped(length, sources)
+    return iterator(here, _zipped(length, sources))
 
 
 def _zipped(length: Any, sources: list[Ranged]) -> Ranged:
@@ -341,6 +343,8 @@ def next_(iterator: Any, *default: Any) -> Any:
         return next(steps(iterator), *default)
     if type(iterator) is Lazy:
         return first(session(), iterator, default)
+    if isinstance(iterator, Ranged) and iterator.once:
+        return next_of(session(), iterator, default)
     elements(session(), iterator)
     return next(iterator, *default)
 

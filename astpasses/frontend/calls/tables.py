@@ -8,6 +8,7 @@ from . import (  # noqa: F401
     dataclass_calls,
     deques,
     extremes,
+    index_loops,
     methods,
     numpy_calls,
     numpy_shapes,

@@ -31,6 +31,7 @@ from ..values.staged_values import Maybe
 from .branches import branch, choose, static_truth
 from .gathering import gathered, is_gathered, refuse_read
 from .iteration import UNROLL, ranged, run_for
+from .iterators import Ranged
 
 # They take every item of what they are given, whatever the items are.
 USE_ALL = {
@@ -113,7 +114,8 @@ def _rolls(here: Session, lazy: Lazy) -> bool:
     source = settled(lazy.clause.iterable)
     if is_loop(here, lazy) or type(source) is Lazy and _rolls(here, source):
         return True
-    over = ranged(here, source) if type(source) is not list or is_gathered(source) else None
+    over = source if isinstance(source, Ranged) else (
+        ranged(here, source) if type(source) is not list or is_gathered(source) else None)
     return over is not None and not (isinstance(over.length, int) and over.length <= UNROLL)
 
 

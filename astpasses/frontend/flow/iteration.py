@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -29,6 +28,7 @@ from ..staging.signals import NeedConcrete, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
 from .branches import branch, lazily, static_truth
 from .gathering import ListGrows, Rows, gathered, is_gathered, refuse_read
+from .iterators import Ranged, started, without_first
 from .loop_aliases import PeelFirst
 from .loops import Loop, RowsWritten, roll
 from .stacks import NeedStack, become_stack, is_stack, older_loop
@@ -37,36 +37,6 @@ UNROLL = 3
 NEST = 6
 LIMIT = 4096
 TURNS = 64  # a loop of at most so many iterations is unrolled for each count that the caller gives
-
-
-@dataclass
-class Ranged:
-    """`range(start, stop, step)` with staged bounds, and what iterates like it: `length` items made by
-    `item(k)`."""
-
-    length: DimLike
-    item: Callable[[Any, list], Any]
-    rows: list[StagedArray] = field(default_factory=list)
-    by_view: Ranged | None = None
-    bounds: tuple = ()  # of a `range`
-
-    def viewed(self) -> Ranged:
-        """The same with items that are views, where that is another."""
-        return self if self.by_view is None else self.by_view
-
-    def __iter__(self) -> Iterator:
-        if not isinstance(self.length, int):
-            from ..staging.demand import need_concrete
-
-            need_concrete(session().size(self.length), "the number of items", int)
-        return (self.item(k, [r[k] for r in self.rows]) for k in range(self.length))  # type: ignore[arg-type]
-
-    def __len__(self) -> int:
-        if isinstance(self.length, int):
-            return self.length
-        from ..staging.demand import need_concrete
-
-        return need_concrete(session().size(self.length), "the number of items", int)
 
 
 def staged_range(here: Session, *bounds: Any) -> Any:
@@ -136,7 +106,7 @@ def _size_or_dim(here: Session, value: Any) -> DimLike | None:
 def ranged(here: Session, iterable: Any) -> Ranged | None:
     """An iterable whose items a rolled loop can make from the iteration's number; None for others."""
     if isinstance(iterable, Ranged):
-        return iterable
+        return started(here, iterable)
     if type(iterable) is list:
         refuse_read(here, iterable)
         if is_gathered(iterable):
@@ -210,7 +180,7 @@ def run_over(
         for attempt in (0, 1):
             current = source
             if attempt and isinstance(source.length, int):
-                current, peeled = _without_first(source), 1
+                current, peeled = without_first(source), 1
                 if not _python_iterations(
                     here, [source.item(0, [r[0] for r in source.rows])], body, get, set_, names, stop, site
                 ):
@@ -275,12 +245,6 @@ def _worth_rolling(here: Session, site: tuple, length: DimLike) -> bool:
     for count in here.unrolling:
         product *= count
     return length > UNROLL or product > NEST
-
-
-def _without_first(source: Ranged) -> Ranged:
-    rows = [r[1:] for r in source.rows]
-    view = _without_first(source.by_view) if source.by_view is not None else None
-    return Ranged(source.length - 1, lambda k, given: source.item(k + 1, given), rows, view)
 
 
 def _roll_for(

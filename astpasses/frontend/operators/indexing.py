@@ -117,7 +117,7 @@ def range_as_array(item: Any) -> Any:
     """`x[range(n), k]`, `x[kept]`: what is no range, nor a list that was gathered, stays as it is."""
     from ..calls.call import call_value
     from ..flow.gathering import gathered, is_gathered
-    from ..flow.iteration import Ranged
+    from ..flow.iterators import Ranged
 
     if is_gathered(item):
         return gathered(session(), item)
