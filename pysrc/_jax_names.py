@@ -65,6 +65,19 @@ _SAID: dict[str, dict[str, str]] = {
         "bitcast_convert_type": "use x.view(dtype)",
         "optimization_barrier": "leave it out",
     },
+    "metaphrase.random": {
+        "binomial": "sum bernoulli(key, p, (n, *shape)) along its first axis",
+        "multinomial": "count categorical(key, log(p), shape=(n,)) with np.bincount",
+        "f": "(X / m) / (Y / n) for chisquare samples X of m and Y of n",
+        "wald": "it is not there yet; scipy.stats.invgauss draws outside of translated functions",
+        "maxwell": "np.linalg.norm(normal(key, (*shape, 3)), axis=-1)",
+        "double_sided_maxwell": "rademacher(key, shape) times the norm of three normal samples, scaled and moved",
+        "triangular": "put a uniform sample into the inverse of its distribution function",
+        "generalized_normal": "rademacher(key, shape) * gamma(key, 1 / p, shape) ** (1 / p)",
+        "ball": "x / norm(x) * uniform ** (1 / d) for d normal samples x",
+        "orthogonal": "the Q of np.linalg.qr(normal(key, (n, n))), its columns times the signs of R's diagonal",
+        "key_impl": "there is one generator, threefry2x32",
+    },
 }
 
 

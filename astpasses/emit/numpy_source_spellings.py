@@ -246,6 +246,7 @@ def _abs(emitter: Emitter, let: Let) -> Expr:
     )
 
 
+@spelled("sampled")
 @spelled("stop_gradient")
 def _same(emitter: Emitter, let: Let) -> Expr:
     return emitter.expr(let.args[0])

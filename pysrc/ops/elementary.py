@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.primitive import Primitive, Zero
+from ..core.primitive import Primitive, Unsupported, Zero
 from ..core.types import Array
 from .arithmetic import abs_, add, div, integer_pow, mul, neg, sub
 from .compare import eq, ne, select
@@ -133,7 +133,14 @@ def _identity(x: Array) -> Array:
 stop_gradient = elementwise("stop_gradient", lambda x: x, type=_identity, jvp=(Zero,), native="identity",
                             doc="x, whose derivative is said to be zero.")
 
+sampled = elementwise(
+    "sampled", lambda x: x, type=_identity, native="identity",
+    jvp=(Unsupported("samples that are drawn until one is accepted do not change smoothly with parameters; "
+                     "hold those constant: lax.stop_gradient(parameter)"),),
+    doc="x, a parameter of a sampler that rejects.")
+
 __all__ = ["exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "logaddexp", "logaddexp2",
            "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh",
            "arctanh", "hypot", "arctan2", "floor", "ceil", "trunc", "rint", "isnan", "isinf", "isfinite",
-           "signbit", "copysign", "nextafter", "stop_gradient", "abs_"]
+           "signbit", "copysign", "nextafter", "stop_gradient", "sampled",
+           "abs_"]

@@ -117,6 +117,7 @@ SAMPLES: dict[str, list[Sample]] = {
     + pointwise((0, 250), SMALL, dtypes=(u32, u8)),
     "popcount": pointwise((0, 250), dtypes=INTEGERS),
     "threefry": pointwise((0, 2 ** 62), (0, 2 ** 62), dtypes=(u64,)),
+    "sampled": pointwise((-3, 3), smooth=False),
     "stop_gradient": pointwise((-3, 3), dtypes=(*NUMBERS, bool_),
                                                                                  smooth=False),
     "complex_": pointwise((-3, 3), (-3, 3)), "real": pointwise((-3, 3), dtypes=(c128, c64)),

@@ -176,6 +176,7 @@ def test_a_row_that_is_masked_whole_has_no_softmax():
     (mp, "block_until_ready", "leave it out"), (mp, "make_jaxpr", "stage='core'"),
     (mp, "checkpoint", "leave it out"),
     (lax, "psum", "return the lanes"), (lax, "conv_general_dilated", "add up"), (lax, "scatter_add", "x.at"),
+    (mp.random, "binomial", "bernoulli"),
 ])
 def test_names_that_are_not_here_say_what_to_write(module, name, said):
     with pytest.raises(AttributeError, match=f"has no '{name}': .*{said}"):
