@@ -71,11 +71,11 @@ _SAID: dict[str, dict[str, str]] = {
         "f": "(X / m) / (Y / n) for chisquare samples X of m and Y of n",
         "wald": "it is not there yet; scipy.stats.invgauss draws outside of translated functions",
         "maxwell": "np.linalg.norm(normal(key, (*shape, 3)), axis=-1)",
-        "double_sided_maxwell": "rademacher(key, shape) times the norm of three normal samples, scaled and moved",
+        "double_sided_maxwell": "rademacher(key, shape) times the norm of three normal samples",
         "triangular": "put a uniform sample into the inverse of its distribution function",
         "generalized_normal": "rademacher(key, shape) * gamma(key, 1 / p, shape) ** (1 / p)",
         "ball": "x / norm(x) * uniform ** (1 / d) for d normal samples x",
-        "orthogonal": "the Q of np.linalg.qr(normal(key, (n, n))), its columns times the signs of R's diagonal",
+        "orthogonal": "Q of np.linalg.qr(normal(key, (n, n))), columns times the signs of R's diagonal",
         "key_impl": "there is one generator, threefry2x32",
     },
 }
