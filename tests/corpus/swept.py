@@ -303,7 +303,7 @@ CASES = [
     (robots_part, (4, np.ones((1, 3)))),
     (path_or_none, (9.0,)),
     (path_or_none, (-1.0,)),
-    (path_or_none, (1e15,)),
+    (path_or_none, (1000.0,)),
     (length_of_path, (9.0,)),
     (length_of_path, (-1.0,)),
     (masked_or_none, (np.arange(4.0), 1.5)),
