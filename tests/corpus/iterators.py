@@ -1,5 +1,7 @@
 """Generator expressions, `map`, `filter`, `next` and `in` whose tests depend on what the run knows only."""
 
+import itertools
+
 import numpy as np
 
 X = np.array([0.5, -1.25, 2.0, 3.5, -0.75])
@@ -150,7 +152,54 @@ def enumerated_some(x, limit):
     return total
 
 
+def until_large(x, limit):
+    total = 0.0
+    for k, v in enumerate(itertools.takewhile(lambda v: v < limit, x)):
+        total += k * v
+    return total, sum(itertools.takewhile(lambda v: v < limit, x))
+
+
+def from_large_on(x, limit):
+    total = 0.0
+    for v in itertools.dropwhile(lambda v: v < limit, x):
+        if v < -0.7:
+            break
+        total += v
+    return total, next(itertools.dropwhile(lambda v: v < limit, x), -1.0)
+
+
+def known_ends(x):
+    steps = itertools.takewhile(lambda k: k < 3, itertools.count())
+    rest = list(itertools.dropwhile(lambda k: k < 3, range(6)))
+    return sum(x[k] for k in steps) + sum(rest)
+
+
+def compressed(x):
+    rest = list(itertools.filterfalse(lambda v: v > 0, x))
+    return sum(itertools.compress(x, (v > 0 for v in x))), len(rest)
+
+
+def accumulated(x):
+    largest = list(itertools.accumulate(x, max))
+    return largest, list(itertools.accumulate(x, lambda a, v: a * 0.5 + v, initial=1.0))
+
+
+def best_pair(x, limit):
+    best, where = max((v * v, k) for k, v in enumerate(x))
+    return best, where, min(((v, k) for k, v in enumerate(x) if v > limit), default=(0.0, -1))
+
+
 CASES = [
+    (until_large, (X, 2.5)),
+    (until_large, (X, 0.6)),
+    (until_large, (X, 9.0)),
+    (from_large_on, (X, 1.0)),
+    (from_large_on, (X, 9.0)),
+    (known_ends, (X,)),
+    (compressed, (X,)),
+    (accumulated, (X,)),
+    (best_pair, (X, 0.6)),
+    (best_pair, (X, 9.0)),
     (first_above, (X, 1.0)),
     (first_above, (X, -5.0)),
     (first_above, (X, 9.0)),

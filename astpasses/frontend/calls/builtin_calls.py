@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import itertools
 import math
 import operator
 from collections.abc import Callable
@@ -341,7 +340,7 @@ def iter_(iterable: Any, *rest: Any) -> Any:
 def next_(iterator: Any, *default: Any) -> Any:
     if written(iterator, "__next__"):
         return next(steps(iterator), *default)
-    if type(iterator) is Lazy:
+    if isinstance(iterator, Lazy):
         return first(session(), iterator, default)
     if isinstance(iterator, Ranged) and iterator.once:
         return next_of(session(), iterator, default)
@@ -375,14 +374,6 @@ def filter_(function: Callable | None, iterable: Any) -> Any:
     return mapped(session(), iterable, lambda item: item, test)
 
 
-@handles(itertools.filterfalse)
-def filterfalse(function: Callable | None, iterable: Any) -> Any:
-    from ..staging.operations import negated
-
-    test = negated if function is None else lambda item: negated(call_value(function, (item,), {}))
-    return mapped(session(), iterable, lambda item: item, test)
-
-
 @handles(functools.reduce)
 def reduce_(function: Callable, iterable: Any, *initial: Any) -> Any:
     return functools.reduce(
@@ -407,7 +398,7 @@ def _lazily_all(word: str, reduced: Any) -> Callable:
     def handler(iterable: Any) -> Any:
         if isinstance(iterable, StagedArray) and iterable.ndim == 1:
             return bool_(call_value(reduced, (iterable,), {}))
-        if type(iterable) is Lazy and iterable.steps is None:
+        if isinstance(iterable, Lazy) and iterable.steps is None:
             return any_of(session(), iterable, word == "or", lambda item: item)
         out: Any = word == "and"
         from ..flow.branches import lazily

@@ -19,12 +19,13 @@ from metaphrase.core.dims import dim_max, dim_min
 from ..flow.branches import choose
 from ..flow.gathering import all_known, is_gathered
 from ..operators.arithmetic import dim_of
+from ..operators.protocols import operate
 from ..staging.literals import elements
 from ..staging.session import session
 from ..values.staged_values import StagedArray
 from ..values.views import Pick, view
 from .call import call_value, handles, has_staged
-from .gathered_calls import extreme, is_one_column
+from .gathered_calls import extreme
 
 
 def _extreme(python: Callable, larger: bool) -> Callable:
@@ -35,7 +36,7 @@ def _extreme(python: Callable, larger: bool) -> Callable:
             if "default" not in keywords or here.facts.less(0, array.type.dims[0]):
                 return _extreme_element(array, larger)
         one = len(args) == 1 and is_gathered(args[0])
-        if one and (key is None and is_one_column(here, args[0]) or not all_known(args[0])):
+        if one and (key is None or not all_known(args[0])):
             default = (keywords["default"],) if "default" in keywords else ()
             return extreme(here, args[0], python, lambda a: _extreme_element(a, larger), key, default)
         items = list(elements(here, args[0])) if len(args) == 1 else list(args)
@@ -73,7 +74,7 @@ def _pick(best: Any, item: Any, key: Any, larger: bool) -> Any:
     here = session()
     if key is None and x is not None and y is not None and here.is_bound(x) and here.is_bound(y):
         return here.size((dim_max if larger else dim_min)(x, y))
-    return choose(b > a if larger else b < a, lambda: item, lambda: best)
+    return choose(operate(">" if larger else "<", b, a), lambda: item, lambda: best)
 
 
 maximum = _extreme(builtins.max, True)

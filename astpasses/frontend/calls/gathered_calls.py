@@ -55,15 +55,19 @@ def extreme(
         empty = error
     if key is not None:
         best = lambda: call_value(best_by, (items, key, python is max), {})  # noqa: E731
-    elif is_one_column(here, items):
+    elif is_one_column(here, items):  # what it is in an array
         best = lambda: _as_item(here, items, of_array(gathered(here, items)))  # noqa: E731
     else:
-        raise _of_tuples(here, python.__name__)
+        best = lambda: call_value(best_by, (items, _itself, python is max), {})  # noqa: E731
     some = length(here, items) > 0
     if default:
         return choose(some, best, lambda: default[0])
     call_value(require, (some, str(empty)), {})
     return best()
+
+
+def _itself(item: Any) -> Any:
+    return item
 
 
 def in_order(here: Session, items: list, key: Any, reverse: bool) -> list:

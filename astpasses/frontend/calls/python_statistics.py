@@ -65,7 +65,7 @@ def _answers(function: Callable) -> Callable:
     def register(rule: Callable) -> Callable:
         @handles(function)
         def handler(*args: Any, **keywords: Any) -> Any:
-            if has_staged((args, keywords)) or any(is_gathered(a) or type(a) is Lazy for a in args):
+            if has_staged((args, keywords)) or any(is_gathered(a) or isinstance(a, Lazy) for a in args):
                 return rule(session(), *args, **keywords)
             return function(*args, **keywords)
 

@@ -9,6 +9,7 @@ from . import (  # noqa: F401
     deques,
     extremes,
     index_loops,
+    iterators,
     methods,
     numpy_calls,
     numpy_shapes,

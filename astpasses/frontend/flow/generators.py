@@ -71,17 +71,28 @@ class Lazy:
         clause = clause or self.clause
         for item in elements(here, settled(clause.iterable)):
             if clause.test is not None:
-                known = static_truth(tested(clause.test(item)))
-                if known is None:
-                    here.decisions.rolled.add(self.site)
-                    raise Restart()
-                if not known:
+                if not self.known(here, clause.test(item)):
                     continue
             value = clause.element(item)
             if isinstance(value, Nested):
                 yield from self.step(here, value)
             else:
                 yield value
+
+    def known(self, here: Session, test: Any) -> bool:
+        """The truth of a test. Where only the run knows it all of this is a loop."""
+        known = static_truth(tested(test))
+        if known is None:
+            here.decisions.rolled.add(self.site)
+            raise Restart()
+        return known
+
+    def run(
+        self, here: Session, body: Callable, get: Callable, set_: Callable, names: tuple,
+        stop: Callable | None,
+    ) -> None:
+        """The loop that it stands for."""
+        run_clause(here, self.clause, body, get, set_, names, stop)
 
 
 def is_loop(here: Session, lazy: Lazy) -> bool:
@@ -102,7 +113,7 @@ def run_items(
 ) -> None:
     """`for item in iterable: body(item); if stop(): break`."""
     here = session()
-    if type(iterable) is Lazy and iterable.steps is None and _rolls(here, iterable):
+    if isinstance(iterable, Lazy) and iterable.steps is None and _rolls(here, iterable):
         run_lazy(here, iterable, body, get, set_, names, stop)
     else:
         run_for(iterable, body, get, set_, names, stop)
@@ -112,7 +123,7 @@ def _rolls(here: Session, lazy: Lazy) -> bool:
     """Whether the loop over it is one over an array or a range. One over few items runs in Python, and an
     iterator that is left in the middle can be used again."""
     source = settled(lazy.clause.iterable)
-    if is_loop(here, lazy) or type(source) is Lazy and _rolls(here, source):
+    if is_loop(here, lazy) or isinstance(source, Lazy) and _rolls(here, source):
         return True
     over = source if isinstance(source, Ranged) else (
         ranged(here, source) if type(source) is not list or is_gathered(source) else None)
@@ -128,7 +139,7 @@ def run_lazy(
     if stop is not None:
         here.left[id(lazy)] = (lazy, here.span())
     lazy.steps = iter(())
-    run_clause(here, lazy.clause, body, get, set_, names, stop)
+    lazy.run(here, body, get, set_, names, stop)
 
 
 def run_clause(
@@ -190,9 +201,10 @@ def handed(here: Session, function: Any, args: tuple) -> tuple:
     """The arguments of a function that is not the user's: what uses up an iterator is given a list, and what
     does not know lists whose length only the run knows is given arrays."""
     kinds = set(map(type, args))
-    if Lazy in kinds and function not in STEP_BY_STEP:
+    if any(issubclass(kind, Lazy) for kind in kinds) and function not in STEP_BY_STEP:
         whole = _takes_all(function)
-        args = tuple(all_of(here, a) if type(a) is Lazy and (whole or is_loop(here, a)) else a for a in args)
+        taken = [isinstance(a, Lazy) and (whole or is_loop(here, a)) for a in args]
+        args = tuple(all_of(here, a) if all_ else a for a, all_ in zip(args, taken))
         kinds.add(list)
     if list not in kinds:
         return args

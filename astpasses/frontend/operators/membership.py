@@ -29,7 +29,7 @@ def contains(stager: Any, here: Session, value: Any, container: Any) -> Any:
     method = protocols.written(container, "__contains__")
     if method is not None:
         return stager.not_(stager.not_(protocols.call_written(method, container, value)))
-    if type(container) is Lazy and container.steps is None:
+    if isinstance(container, Lazy) and container.steps is None:
         return any_of(here, container, True, lambda item: protocols.operate("==", item, value))
     if is_gathered(container):
         return holds(here, container, value)

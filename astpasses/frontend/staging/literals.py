@@ -271,7 +271,7 @@ def elements(here: Session, container: Any) -> Any:
         if is_gathered(container):
             return _items_of(here, container)
     refuse_moved(here, container)
-    if type(container) is Lazy:
+    if isinstance(container, Lazy):
         return elements(here, all_of(here, container)) if is_loop(here, container) else container
     from ..calls.outside import outside_items, refuse_outside
 
