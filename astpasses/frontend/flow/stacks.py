@@ -388,8 +388,8 @@ def refuse_printing(here: Session) -> None:
 
     if (found := find(here.regions[0].builder.lets)) is not None:
         raise UnsupportedError(
-            "a function in which a loop changes and reads a list prints", found.span, code="gathered",
-            remedy="print after the loop, in the caller of the function")
+            "a function prints whose run may begin again, because a list or an array in it grows as long as "
+            "only the run knows", found.span, code="gathered", remedy="print in the caller of the function")
 
 
 __all__ = ["Stack", "NeedStack", "Item", "is_stack", "make_stack", "make_stacks", "become_stack", "fit_stack",
