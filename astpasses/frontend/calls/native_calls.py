@@ -7,6 +7,7 @@ that is made of the arguments alone and none of them is staged; else an error.
 from __future__ import annotations
 
 import functools
+import operator
 import types
 from typing import Any
 
@@ -40,6 +41,10 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
     method = getattr(type(function), "__call__", None)  # noqa: B004
     if isinstance(method, types.FunctionType):
         return call_value(method, (function, *args), keywords)
+    if isinstance(function, (operator.itemgetter, operator.attrgetter, operator.methodcaller)):
+        from .operator_calls import call_getter
+
+        return call_getter(function, *args)
     name = getattr(function, "__name__", None) or type(function).__name__
     module = getattr(function, "__module__", None) or getattr(
         getattr(function, "__self__", None), "__name__", ""

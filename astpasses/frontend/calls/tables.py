@@ -13,6 +13,7 @@ from . import (  # noqa: F401
     methods,
     numpy_calls,
     numpy_shapes,
+    operator_calls,
     polynomials,
     printing,
     statistics,

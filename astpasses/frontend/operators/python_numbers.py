@@ -72,7 +72,8 @@ def weak_binary(symbol: str, left: Any, right: Any) -> Any:
     elif kind is bool and symbol not in "&|^":
         kind = result = int
     if symbol in ("/", "//", "%"):
-        _check_divisor(here, right, kind, symbol)
+        integers = all(k in (bool, int) for k in kinds)
+        _check_divisor(here, right, int if integers else kind, symbol)
     if symbol == "**":
         return _weak_power(here, left, right)
     a, b = here.atom(left, WEAK[kind]), here.atom(right, WEAK[kind])
