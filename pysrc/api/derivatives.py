@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..astpasses.frontend.values.optional import is_chosen, may_be_none
+from ..astpasses.frontend.values.optional import has_text, is_chosen, may_be_none
 from ..core.ir import Function, Var
 from ..core.types import has_tangent, is_float
 from ..ops.arrays import zeros
@@ -334,11 +334,13 @@ def refuse_optional(program: Program, out: PyTreeDef, span: Span | None = None) 
     if may_be_none(out):
         what = "one of several Python values, which one the run decides"
         what = what if is_chosen(out) else "None on some paths and a value on others"
+        text = has_text(out)
+        what = "a text with values of the run" if text else what
         raise SourceError(
             f"{program.title} returns {what}, under a derivative or vmap",
             _result_place(program, span),
             code="join",
-            remedy="return a number on every path, and a flag beside it",
+            remedy=f"return {'its values' if text else 'a number on every path, and a flag beside it'}",
         )
 
 

@@ -146,10 +146,21 @@ def empty_or_word(x):
     return 5
 
 
+def told_in_words(x):
+    if x > 0:
+        said = f"up by {x:.2f}"
+    else:
+        said = f"down by {-x:.2f}"
+    steps = 0
+    while x > 1:
+        x, steps = x / 2, steps + 1
+    return said, ["%d steps" % steps, f"{x!r}" + "."], {"why": f"{steps:03d}"}  # noqa: UP031
+
+
 _FORCES = np.array([2.0, 0.5, -3.0, 5.0])
 _OF_A_SIGN = (
     sign_in_words, tested_and_looked_up, asked_in_many_ways, printed, member, matched, one_of_functions,
-    only_known_word, caught_word, empty_or_word,
+    only_known_word, caught_word, empty_or_word, told_in_words,
 )
 CASES = [
     *((function, (x,)) for function in _OF_A_SIGN for x in (1.5, -2.5)),

@@ -1,7 +1,7 @@
 """The functions of `operator`: what the operators do that they stand for.
 
-In: the arguments of a call of one of them, or of an `itemgetter`, `attrgetter` or `methodcaller`. Out: what the
-operator, subscript, attribute or method call gives. Example:
+In: the arguments of a call of one of them, or of an `itemgetter`, `attrgetter` or `methodcaller`. Out: what
+the operator, subscript, attribute or method call gives. Example:
 
     functools.reduce(operator.mul, [n, m, 2])      # (n * m) * 2, of Python numbers a Python number
     sorted(pairs, key=operator.itemgetter(1))      # pairs[k][1] of each
@@ -25,9 +25,9 @@ _BINARY = {
 }
 _UNARY = {operator.neg: "-", operator.pos: "+", operator.invert: "~", operator.inv: "~"}
 _INPLACE = {
-    operator.iadd: "+", operator.isub: "-", operator.imul: "*", operator.itruediv: "/", operator.ifloordiv: "//",
-    operator.imod: "%", operator.ipow: "**", operator.imatmul: "@", operator.iand: "&", operator.ior: "|",
-    operator.ixor: "^", operator.ilshift: "<<", operator.irshift: ">>", operator.iconcat: "+",
+    operator.iadd: "+", operator.isub: "-", operator.imul: "*", operator.itruediv: "/", operator.imod: "%",
+    operator.ifloordiv: "//", operator.ipow: "**", operator.imatmul: "@", operator.iand: "&",
+    operator.ior: "|", operator.ixor: "^", operator.ilshift: "<<", operator.irshift: ">>",
 }
 
 

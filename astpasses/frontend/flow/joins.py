@@ -134,6 +134,8 @@ def describe(value: Any) -> str:
         return f"{describe(value.value)} on some paths"
     if isinstance(value, Poison):
         return "of no one type"
+    if type(value).__name__ == "Text":
+        return "a text with values of the run"
     if isinstance(value, OneOf):
         return f"one of {', '.join(map(repr, value.values))}"
     if is_number(value) or isinstance(value, str):

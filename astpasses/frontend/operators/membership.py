@@ -58,7 +58,9 @@ def _equals_any(stager: Any, here: Session, value: Any, items: Any) -> Any:
     if len(items) > _MANY and isinstance(value, Number) and all(type(c) is int for c in items):
         if all(-(2**63) <= c < 2**63 for c in items):
             return contains(stager, here, value, here.lift(np.array(items)))
-    return stager.or_(False, *[lambda c=c: value == c for c in items])
+    found = stager.or_(False, *[lambda c=c: value == c for c in items])
+    numpys = isinstance(found, np.bool_) or isinstance(found, Number) and found.python is None
+    return stager.not_(stager.not_(found)) if numpys else found
 
 
 def _in_range(stager: Any, value: Number, bounds: range) -> Any:

@@ -148,6 +148,8 @@ def inplace(symbol: str, old: Any, value: Any, operation: Callable) -> Any:
     if type(old) is list and is_stack(old) and symbol == "+":
         METHODS["extend"](session(), old, value)
         return old
+    if type(value) is list and isinstance(old, Number):
+        return operate(symbol, old, value)
     method = written(old, "__i" + _DUNDERS[symbol][0][2:])
     if method is not None:
         made = call_written(method, old, value)

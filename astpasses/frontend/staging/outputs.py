@@ -20,7 +20,7 @@ from ..flow.gathering import all_known, columns, expanded, is_gathered
 from ..flow.joins import parts
 from ..values.chosen import chosen, step_of, viewed
 from ..values.listed import listed
-from ..values.optional import one_value, optional
+from ..values.optional import one_value, optional, text_of_values
 from ..values.phi import Phi, family
 from ..values.sources import AttributeSource, ItemSource, ObjectSource, Source
 from ..values.staged_values import Box, Maybe, Number, OneOf, Staged, StagedArray, Unsettled
@@ -87,6 +87,7 @@ class Collector:
         objects = [
             self.take_optional_apart(leaf)
             or self.take_choice_apart(leaf)
+            or self.take_text_apart(leaf)
             or self.take_list_apart(leaf)
             or self.take_object_apart(leaf)
             or self.take_alias_apart(leaf)
@@ -114,6 +115,15 @@ class Collector:
     def take_choice_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
         """One of several Python values: its number."""
         return ([value.tag], one_value(value.values)) if isinstance(value, OneOf) else None
+
+    def take_text_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
+        """A string with values of the run in it: these."""
+        if not isinstance(value, Text):
+            return None
+        if isinstance(value.template, OneOf):
+            leaves = [value.template.tag, *value.values]
+            return leaves, text_of_values(value.template.values, len(value.values))
+        return list(value.values), text_of_values((value.template,), len(value.values))
 
     def take_list_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
         """A list whose length only the run knows: an array for each leaf of its items."""

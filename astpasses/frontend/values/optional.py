@@ -5,6 +5,7 @@ that is there on some paths.
 
     the kind Optional, children (bool, structure of the value)   ->   the value, or None
     the kind OneValue, metadata ("up", "down"), child: an int   ->   "up" or "down"
+    the kind TextValue, metadata ("{} steps",), child: an int   ->   "7 steps"
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import numpy as np
 from metaphrase._tree_registry import Kind, number_keys
 from metaphrase.tree_util import PyTreeDef
 
-from .staged_values import Maybe, Number, OneOf
+from .staged_values import Maybe, Number, OneOf, Staged
 
 
 class Optional:
@@ -40,13 +41,13 @@ def optional(tree: PyTreeDef) -> PyTreeDef:
 
 
 def may_be_none(tree: PyTreeDef) -> bool:
-    """Whether some part of a result is None on some paths, or one of several Python values."""
-    return tree.kind in (OPTIONAL, ONE_VALUE) or any(map(may_be_none, tree.children()))
+    """Whether some part of a result is None on some paths, one of several Python values, or a string."""
+    return tree.kind in (OPTIONAL, ONE_VALUE, TEXT) or any(map(may_be_none, tree.children()))
 
 
 def is_chosen(tree: PyTreeDef) -> bool:
-    """Whether some part of a result is one of several Python values."""
-    return tree.kind is ONE_VALUE or any(map(is_chosen, tree.children()))
+    """Whether some part of a result is one of several Python values, or a string that the run fills in."""
+    return tree.kind in (ONE_VALUE, TEXT) or any(map(is_chosen, tree.children()))
 
 
 class OneValue:
@@ -61,9 +62,37 @@ def _value(values: tuple, children: Any) -> Any:
 ONE_VALUE = Kind(OneValue, lambda value: ((), None), _value, number_keys)
 
 
+class TextValue:
+    """Names the kind of a string with values of the run in it; there are no such objects."""
+
+
+def _text(templates: tuple, children: Any) -> Any:
+    """The string; of several templates the first child says which."""
+    tag, values = (0, tuple(children)) if len(templates) == 1 else (children[0], tuple(children[1:]))
+    if isinstance(tag, Number) or any(isinstance(value, Staged) for value in values):
+        from ..calls.text import Text
+
+        return Text(OneOf(templates, tag) if isinstance(tag, Number) else templates[int(tag)], values)
+    return templates[int(tag)].format(*values)
+
+
+TEXT = Kind(TextValue, lambda value: ((), None), _text, number_keys)
+
+
+def text_of_values(templates: tuple, count: int) -> PyTreeDef:
+    """The structure of a string that the run fills in: `count` values, and which template, of several."""
+    return PyTreeDef(TEXT, templates, (PyTreeDef(None),) * (count + (len(templates) > 1)))
+
+
+def has_text(tree: PyTreeDef) -> bool:
+    """Whether some part of a result is a string that the run fills in."""
+    return tree.kind is TEXT or any(map(has_text, tree.children()))
+
+
 def one_value(values: tuple) -> PyTreeDef:
     """The structure of one of these values, of which the run gives the number."""
     return PyTreeDef(ONE_VALUE, values, (PyTreeDef(None),))
 
 
-__all__ = ["OPTIONAL", "OneValue", "Optional", "is_chosen", "may_be_none", "one_value", "optional"]
+__all__ = ["OPTIONAL", "OneValue", "Optional", "has_text", "is_chosen", "may_be_none", "one_value",
+           "optional", "text_of_values"]

@@ -1,0 +1,100 @@
+"""The functions of `operator`, and strings that the run fills in: what Python gives, to the type."""
+
+import copy
+import functools
+import itertools
+import operator
+
+import numpy as np
+import pytest
+
+import metaphrase as mp
+from metaphrase.source import SourceError
+
+VALUES = (3, 2, 3.5, -2.0, True, np.float32(1.5), np.array([1.0, -2.0]), [1, 2])
+OTHERS = "attrgetter itemgetter methodcaller call is_ is_not countOf indexOf iconcat getitem setitem delitem"
+FUNCTIONS = [name for name in operator.__all__ if name not in OTHERS.split()]
+
+
+def shown(function, *args):
+    try:
+        with np.errstate(all="ignore"):
+            made = function(*args)
+    except Exception as error:
+        return type(error)
+    return type(made), repr(made)
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_its_operator(name):
+    function, compared = getattr(operator, name), 0
+    for args in (*itertools.product(VALUES, repeat=2), *((v,) for v in VALUES)):
+        wanted = shown(function, *map(copy.deepcopy, args))
+        if isinstance(wanted, type) or wanted[0] is complex:  # refused, or of the sign of a number of the run
+            continue
+        assert shown(mp.jit(lambda *args: function(*args)), *map(copy.deepcopy, args)) == wanted, args
+        compared += 1
+    assert compared
+
+
+class Model:
+    def __init__(self, gain):
+        self.gain, self.parts = gain, {"k": gain}
+
+    def run(self, x, offset=1.0):
+        return self.gain * x + offset
+
+
+def test_getters_and_folds():
+    def run(x, n):
+        pairs, model, values = [(x[0], 2.0), (x[1], 1.0)], Model(x[2]), [1, 2, 3]
+        operator.setitem(values, 0, 9)
+        operator.delitem(values, 1)
+        return (
+            sorted(pairs, key=operator.itemgetter(1)), operator.itemgetter(0, -1)(x),
+            operator.attrgetter("gain")(model), operator.methodcaller("run", 2.0, offset=x[0])(model),
+            operator.methodcaller("sum")(x), functools.reduce(operator.mul, [n, n, 2]), values,
+            list(map(operator.neg, x)), operator.getitem(x, -1),
+        )
+
+    x = np.array([1.0, 2.0, 3.0])
+    assert repr(mp.jit(run)(x, 2)) == repr(run(x, 2))
+
+
+def test_strings_are_results_and_compile_once():
+    class Log:
+        last = ""
+
+    log, plain = Log(), Log()
+
+    def run(x, n, log):
+        steps = 0
+        while x[0] > 1:
+            x, steps = x / 2, steps + 1
+        log.last = f"{x[0]:.3f} after {steps}"
+        told = "%d steps" % steps  # noqa: UP031
+        return f"{n:03d} {x!r}", {"why": told}, [f"{v}" for v in x], " ".join(str(v) for v in x)
+
+    jitted = mp.jit(run)
+    for scale, n in itertools.product((1.0, 3.0, 100.0), (7, 40)):
+        x = scale * np.array([5.0, 2.0, 3.0])
+        assert jitted(x, n, log) == run(x, n, plain) and log.last == plain.last
+    assert jitted.cache_info().currsize == 1
+
+
+def test_a_string_has_no_derivative_and_no_lanes():
+    def run(x):
+        return x.sum(), f"{x[0]:.1f}"
+
+    assert mp.grad(run, has_aux=True)(np.ones(3))[1] == "1.0"
+    with pytest.raises(SourceError, match="returns a text"):
+        mp.vmap(run)(np.ones((2, 3)))
+
+
+def test_division_by_zero_says_which():
+    for left, right in itertools.product((5, 5.0), (0, 0.0)):
+        with pytest.raises(ZeroDivisionError) as wanted:
+            left / right
+        with pytest.raises(ZeroDivisionError) as got:
+            mp.jit(lambda a, b: a / b)(left, right)
+        assert str(got.value) == str(wanted.value)
