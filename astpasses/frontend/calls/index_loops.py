@@ -43,7 +43,7 @@ class Table(Ranged):
 
 def _digits(here: Session, k: Any, sources: list[Ranged]) -> tuple:
     """The items of several ranges of which the last runs fastest."""
-    out = []
+    out: list[Any] = []
     for source in reversed(sources):
         size = here.size(source.length)
         last = len(out) + 1 == len(sources)
