@@ -143,29 +143,37 @@ def temporaries(body: tuple[Stmt, ...]) -> tuple[Buf, ...]:
 
 def make_room(body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Stmt, ...]:
     """Temporaries whose sizes are not `known` on entry are made where their sizes are."""
+    used = _Used()
     for buf in temporaries(body):
         unknown = frozenset().union(*map(symbols, buf.dims)) - known
         if unknown and buf.space == "temp":
             buf.dynamic = True
-            body = _grow_in(body, buf, unknown)
+            body = _grow_in(body, buf, unknown, used)
     return body
 
 
-def _touches(stmt: Stmt, buf: Buf) -> bool:
-    for inner in walk((stmt,)):
-        if buf in touched(inner) or any(load.buf is buf for e in expressions(inner) for load in loads(e)):
-            return True
-    return False
+class _Used:
+    """The storages that a statement and those inside it use, found once for each."""
+
+    def __init__(self) -> None:
+        self.found: dict[int, tuple[Stmt, frozenset[Buf]]] = {}
+
+    def __call__(self, stmt: Stmt) -> frozenset[Buf]:
+        if id(stmt) not in self.found:
+            own = [*touched(stmt), *(load.buf for e in expressions(stmt) for load in loads(e))]
+            inner = (self(s) for block in parts(stmt) for s in block)
+            self.found[id(stmt)] = (stmt, frozenset(own).union(*inner))
+        return self.found[id(stmt)][1]
 
 
-def _grow_in(block: tuple[Stmt, ...], buf: Buf, unknown: frozenset[str]) -> tuple[Stmt, ...]:
-    first = next(k for k, s in enumerate(block) if _touches(s, buf))
+def _grow_in(block: tuple[Stmt, ...], buf: Buf, unknown: frozenset[str], used: _Used) -> tuple[Stmt, ...]:
+    first = next(k for k, s in enumerate(block) if buf in used(s))
     stmt = block[first]
     if parts(stmt) and unknown & _bound_inside(stmt):
         blocks = list(parts(stmt))
         for k, inner in enumerate(blocks):
-            if any(_touches(s, buf) for s in inner):
-                blocks[k] = _grow_in(inner, buf, unknown)
+            if any(buf in used(s) for s in inner):
+                blocks[k] = _grow_in(inner, buf, unknown, used)
         return (*block[:first], with_parts(stmt, tuple(blocks)), *block[first + 1 :])
     return (*block[:first], Grow((buf,), buf.dims[0]), *block[first:])
 
