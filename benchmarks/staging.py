@@ -149,6 +149,23 @@ def counted(trips: int) -> str:
 """
 
 
+def straight(lines: int) -> str:
+    """Numbers one after the other, each made of two elements, put together to an array."""
+    made = [f"    v{k} = x[{k % 8}] * x[{(k + 3) % 8}] + {k}.0" for k in range(lines)]
+    return "def straight(x):\n" + "\n".join(made) + "\n    return np.array([" + ", ".join(
+        f"v{k}" for k in range(lines)) + "])\n"
+
+
+def matrix(size: int) -> str:
+    """Comprehensions in comprehensions: a matrix of kernel values, its product with itself, their sum."""
+    return f"""def matrix(x):
+    n = {size}
+    k = [[np.exp(-(x[i % 8] - x[j % 8]) ** 2) for j in range(n)] for i in range(n)]
+    p = [[sum(k[i][m] * k[m][j] for m in range(n)) for j in range(n)] for i in range(n)]
+    return np.array(p), sum(sum(row) for row in k)
+"""
+
+
 def load(text: str, name: str) -> Callable:
     """The function `name` of a module with this text, which stands in a file as users' code does."""
     path = Path(tempfile.mkdtemp(prefix="staging-")) / "program.py"
@@ -197,6 +214,10 @@ def programs() -> dict[str, tuple[str, str, tuple]]:
         "for, 6 deep": (nest(6, "for"), "nested", (x, 4)),
         "if, 3 deep": (nest(3, "if"), "nested", (x, 4)),
         "if, 6 deep": (nest(6, "if"), "nested", (x, 4)),
+        "6 by 6 values": (matrix(6), "matrix", (x,)),
+        "60 by 60 values": (matrix(60), "matrix", (x,)),
+        "100 numbers": (straight(100), "straight", (x,)),
+        "400 numbers": (straight(400), "straight", (x,)),
         "10 iterations": (counted(10), "counted", (x,)),
         "100000 iterations": (counted(100_000), "counted", (x,)),
     }

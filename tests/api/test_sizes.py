@@ -23,6 +23,18 @@ from metaphrase.source import SourceError
 PYTHONS_OWN = ("the length of an array", "the number of items", "a list whose length is only known")
 # Functions whose meaning or translation depends on sizes otherwise: these are translated for each.
 NEEDS_SIZES = {
+    "nested.ragged_by_value": "the lists in a list have lengths of their own",
+    "nested.given_to_builtins": "lists in a list are joined one by one",
+    "nested.same_item": "it asks which array an item of a list is",
+    "nested.relaxed_in_place": "an item of a list that a loop made is changed afterwards",
+    "nested.item_changed": "an item of a list that a loop made is changed afterwards",
+    "nested.dict_changed": "an item of a list that a loop made is changed afterwards",
+    "nested.one_row": "an item of a list that a loop made is changed afterwards",
+    "nested.last_row": "an item of a list that a loop made is changed afterwards",
+    "nested.views": "an item of a list that a loop made is changed afterwards",
+    "nested.rows_of_argument": "an item of a list that a loop made is changed afterwards",
+    "nested.in_two_lists": "an item of a list that a loop made is changed afterwards",
+    "nested.carried_on": "an item of a list that a loop made is changed afterwards",
     "classes.object_argument": "each call is given another object, which is another program",
     "functions.generator_shared_by_loops": "an iterator that two loops share moves on in Python",
     "statements.unpack_in_loop": "a row is unpacked into names, which are as many as it has elements",

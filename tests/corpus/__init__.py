@@ -38,6 +38,7 @@ THEMES = (
     "views",
     "aliases",
     "taken",
+    "nested",
     "sizes",
     "edges",
     "joined",

@@ -238,11 +238,11 @@ def test_unrolling_is_logged_with_its_reason(caplog):
     def f(x):
         out = []
         for k in range(6):
-            out.append(x * k)
-        return out[-1]
+            out.append(2 * k)
+        return x * out[-1]
 
     with caplog.at_level(logging.INFO, "metaphrase"):
-        assert run(f, 2.0) == 10.0
+        assert run(f, 2.0) == 20.0
     assert "unrolled" in caplog.text and "length of a list" in caplog.text
 
 
@@ -456,3 +456,12 @@ def test_read_only_arguments_are_not_written():
 
     with pytest.raises(ValueError, match="read-only"):
         stage(f, (x,))
+
+
+def test_the_sum_of_a_list_of_ints_keeps_to_64_bits():
+    def f(n):
+        return sum([n + k for k in range(6)])
+
+    assert run(f, 3) == 33
+    with pytest.raises(OverflowError):
+        run(f, 2**62)

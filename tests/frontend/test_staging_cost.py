@@ -14,6 +14,7 @@ import pytest
 from corpus import alike, fresh
 
 import metaphrase as mp
+from metaphrase import pipeline
 from metaphrase.astpasses.frontend.staging.stage import stage
 
 PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "staging.py"
@@ -25,17 +26,21 @@ _spec.loader.exec_module(benchmark)
 
 def calls(text: str, name: str, args: tuple) -> int:
     """How many Python functions are called to stage a function that has not been seen before."""
+    stage(benchmark.load(text, name), args)             # what is made once
+    function = benchmark.load(text, name)
+    return counted(lambda: stage(function, args))
+
+
+def counted(run) -> int:
     count = 0
 
     def one_more(frame, event, argument):
         nonlocal count
         count += event == "call"
 
-    stage(benchmark.load(text, name), args)             # what is made once
-    function = benchmark.load(text, name)
     sys.setprofile(one_more)
     try:
-        stage(function, args)
+        run()
     finally:
         sys.setprofile(None)
     return count
@@ -77,3 +82,22 @@ def test_the_trips_of_a_loop_cost_nothing():
     few, many = (benchmark.programs()[name] for name in ("10 iterations", "100000 iterations"))
     assert benchmark.measured(*few, native=False)["lines"] == benchmark.measured(*many, native=False)["lines"]
     assert calls(*many) <= 1.1 * calls(*few)
+
+
+def test_the_lengths_of_nested_comprehensions_cost_nothing():
+    small, large = (benchmark.programs()[f"{n} by {n} values"] for n in (6, 60))
+    sizes = [benchmark.measured(*program, native=False)["lines"] for program in (small, large)]
+    assert max(sizes) < 120
+    assert calls(*large) <= 1.1 * calls(*small)
+    function = benchmark.load(*small[:2])
+    with mp.config(native=False):
+        assert alike(mp.jit(function)(*small[2]), function(*small[2]), 1e-9)
+
+
+def test_scheduling_is_linear_in_straight_code():
+    def scheduled(lines: int) -> int:
+        text, name, args = benchmark.programs()[f"{lines} numbers"]
+        finished = pipeline.finished(stage(benchmark.load(text, name), args).function)
+        return counted(lambda: pipeline.loops(finished))
+
+    assert scheduled(400) < 4 * 1.5 * scheduled(100)

@@ -17,7 +17,8 @@ import numpy as np
 from metaphrase.source import UnsupportedError
 
 from ..flow.branches import choose
-from ..flow.gathering import Rows, columns, gathered, length
+from ..flow.gathering import Rows, all_known, columns, gathered, length
+from ..flow.iteration import run_for
 from ..operators.arithmetic import WEAK
 from ..staging.session import Session
 from .call import call_value
@@ -39,10 +40,27 @@ def _as_item(here: Session, items: list, number: Any) -> Any:
 
 
 def total(here: Session, items: list, start: Any) -> Any:
-    """`sum(items, start)`."""
+    """`sum(items, start)`: that of the rows; but one by one of lists, which are joined, and of a known number
+    of Python's ints, which are checked."""
+    rows = [item for item in items if isinstance(item, Rows)]
+    if any(not r.tree.is_leaf() or r.python[0] is int and all_known(items) for r in rows):
+        return _one_by_one(here, items, start)
     found = gathered(here, items).sum(axis=0)
     found = _as_item(here, items, found) if is_one_column(here, items) else found
     return found if isinstance(start, int) and start == 0 else start + found
+
+
+def _one_by_one(here: Session, items: list, start: Any) -> Any:
+    held = [start]
+
+    def add(item: Any) -> None:
+        held[0] = held[0] + item
+
+    def restore(state: tuple) -> None:
+        held[:] = state
+
+    run_for(items, add, lambda: tuple(held), restore, ("total",), None)
+    return held[0]
 
 
 def extreme(

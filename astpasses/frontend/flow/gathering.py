@@ -10,23 +10,30 @@ In: a list that the body of a loop appends to, always or in a branch. Out: after
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 from typing import Any, TypeGuard
 
 import numpy as np
 
 from metaphrase import tree_util
+from metaphrase._tree_registry import REGISTRY, Kind, number_keys
 from metaphrase.core.dims import symbols
-from metaphrase.core.ir import Atom
+from metaphrase.core.ir import Atom, Let, Literal, Var
 from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import is_number
 from ..staging.journal import StructureLocation
 from ..staging.session import Session
 from ..staging.signals import NeedConcrete, TrialOver
-from ..values.staged_values import Maybe, Number, StagedArray
+from ..values.listed import listed
+from ..values.objects import is_mutable
+from ..values.staged_values import Box, Maybe, Number, Staged, StagedArray
 
 FEW = 64  # iterations up to which a loop that appends on every one is unrolled, so that the list stays a list
+
+
+TABLE = 1024  # the same for one that appends lists of constants
 
 
 class Rows:
@@ -60,6 +67,15 @@ class Rows:
     __hash__ = None  # type: ignore[assignment]
 
 
+# A list that is gathered is made of arrays: so it is an item of another one, and rows of rows are rows.
+REGISTRY[Rows] = Kind(
+    Rows,
+    lambda rows: (list(rows.arrays), (rows.tree, tuple(rows.python))),
+    lambda metadata, children: Rows(metadata[0], list(children), list(metadata[1])),
+    number_keys,
+)
+
+
 class ListGrows(TrialOver):
     """A branch appends to a list on one side only: the loop around it has to gather what is appended."""
 
@@ -76,6 +92,9 @@ class Slot:
     atoms: list[Atom]
     python: list[type | None]
     flag: Atom | None
+    many: bool = False  # an inner loop makes them: each leaf has a row for each of its iterations
+    boxes: list[Box] = field(default_factory=list)  # the arrays among the leaves
+    held: bool = False  # something else holds one of these, or it is part of another array
 
 
 def refuse_read(here: Session, value: Any) -> None:
@@ -106,12 +125,20 @@ def appended(here: Session, owner: Any, before: Any, span: Any) -> list[Slot]:
             raise TrialOver("what the loop appends to a list is None on some paths", span, "append NaN")
         if isinstance(item, Maybe):
             item, flag = item.value, here.atom(item.flag, np.dtype(bool))
-        if isinstance(item, Rows):
+        many = isinstance(item, Rows)
+        if many and (len(owner) > len(before) + 1 or not here.settled_outside(item.arrays[0].type.dims[0])):
             why = "a loop inside appends to the list, each time as often as only the run knows"
             raise NeedStack(owner, None, why, span)
         leaves, tree = tree_util.tree_flatten(item)
         if not leaves or not all(is_number(v) or isinstance(v, StagedArray) for v in leaves):
             raise TrialOver("what the loop appends to a list is no number or array", span, "append numbers")
+        held = [] if many else list(_containers(item))
+        if not all(here.is_fresh(container, len(here.regions) - 1) for container in held):
+            raise TrialOver("what a loop appends to a list is an older list or object", span, "copy it")
+        for container in held:
+            here.journal.shared.add_copy(container, span)
+        boxes = [leaf.box for leaf in leaves if isinstance(leaf, StagedArray)]
+        kept = any(id(box) in here.kept for box in boxes)
         here.keep_items(leaves)
         atoms = [here.atom(v) for v in leaves]
         if any(symbols(d) & here.region.symbols for a in atoms for d in a.type.dims):
@@ -119,10 +146,59 @@ def appended(here: Session, owner: Any, before: Any, span: Any) -> list[Slot]:
                 "what the loop appends has a size that is only known inside", span,
                 "append arrays of one size; an argument that says the size can be static (static_argnames)",
             )
-        slots.append(Slot(tree, atoms, list(map(_python, leaves)), flag))
+        kinds = item.python if many else list(map(_python, leaves))
+        slots.append(Slot(item.tree if many else tree, atoms, kinds, flag, many, boxes, kept))
     if any(slot.tree != slots[0].tree for slot in slots):
         raise TrialOver("the loop appends items of several structures to a list", span, "use two lists")
     return slots
+
+
+def worth_gathering(here: Session, slots: list[Slot], index: Var) -> bool:
+    """Whether nothing is lost where few items become rows: each leaf depends on what only the run knows, and
+    arrays are made in the loop. What follows from the loop's index alone stays known, and Python's own."""
+    makers = {out: let for let in here.region.builder.lets for out in let.outs}
+    atoms = [a for slot in slots for a in (*slot.atoms, *([] if slot.flag is None else [slot.flag]))]
+    return all(_is_made(atom, makers) and _is_varied(atom, makers, index) for atom in atoms)
+
+
+def is_table(here: Session, slots: list[Slot], index: Var) -> bool:
+    """Whether the items are lists of constants, as of a table that is filled in later: they stay lists."""
+    makers = {out: let for let in here.region.builder.lets for out in let.outs}
+    objects = any(slot.tree.kind is not None and slot.tree.kind.type is not tuple for slot in slots)
+    return objects and not any(_is_varied(atom, makers, index) for slot in slots for atom in slot.atoms)
+
+
+def _is_made(atom: Atom, makers: dict) -> bool:
+    return not atom.type.dims or atom in makers
+
+
+def _is_varied(atom: Atom, makers: dict, index: Var) -> bool:
+    """Whether a value of the body depends on more than its index and sizes."""
+    todo, seen = [atom], set()
+    while todo:
+        var = todo.pop()
+        if isinstance(var, Literal) or var in seen or var.type.value is not None:
+            continue
+        seen.add(var)
+        if var in makers:
+            todo += _sources(var, makers[var])
+        elif var is not index:
+            return True
+    return False
+
+
+def _sources(var: Var, let: Let) -> list[Atom]:
+    """What a result of a Let comes from: of a branch, the test and what both sides give there."""
+    if let.primitive.name != "cond":
+        return list(let.args)
+    place, found = let.outs.index(var), [let.args[0]]
+    for branch in let.attributes["branches"]:
+        result = branch.results[place]
+        if result in branch.params:
+            found.append(let.args[1 + branch.params.index(result)])
+        elif not isinstance(result, Literal):
+            return list(let.args)
+    return found
 
 
 def _python(value: Any) -> type | None:
@@ -140,6 +216,8 @@ def rows_of(here: Session, slots: list[Slot], outs: list[Atom]) -> Rows:
         columns.append([here.wrap(next(given)) for _ in slot.atoms])
         flags.append(here.wrap(next(given)) if slot.flag is not None else None)
     several = len(slots) > 1
+    if slots[0].many:
+        columns = [[leaf.reshape((-1, *leaf.shape[2:])) for leaf in columns[0]]]
     mask = None
     if any(f is not None for f in flags):
         full = [np.True_ if f is None else f for f in flags]
@@ -157,6 +235,9 @@ def rows_of(here: Session, slots: list[Slot], outs: list[Atom]) -> Rows:
             joined = call_value(np.stack, (list(leaf),), {"axis": 1})
             joined = joined.reshape((-1, *leaf[0].shape[1:]))
         arrays.append(joined if mask is None else joined[mask])
+    here.items.update((id(array.box), array.box) for array in arrays if array.ndim > 1)
+    if any(slot.held for slot in slots):
+        here.keep_items(arrays)
     python = [None if len({s.python[k] for s in slots}) > 1 else p for k, p in enumerate(slots[0].python)]
     return Rows(slots[0].tree, arrays, python)
 
@@ -173,10 +254,8 @@ def gathered(here: Session, value: list) -> Any:
     for item in value:
         if not isinstance(item, Rows):
             parts.append(call_value(np.array, ([item],), {}))
-        elif len(item.arrays) == 1 and item.tree.num_nodes == 1:
-            parts.append(item.arrays[0])
         else:
-            parts.append(call_value(np.stack, (item.arrays,), {"axis": 1}))
+            parts.append(_stacked(item.tree, iter(item.arrays), 1))
     return parts[0] if len(parts) == 1 else call_value(np.concatenate, (parts,), {})
 
 
@@ -193,6 +272,52 @@ def items_of_array(here: Session, array: StagedArray, python: type | None = None
         raise NeedConcrete(roots, "the number of items of a list", here.span(), "make an array")
     here.gathers = True
     return here.born([Rows(tree_util.tree_flatten(0)[1], [here.array(array.read())], [python])])
+
+
+def as_argument(here: Session, function: Any, value: list) -> Any:
+    """What a function of C is given for a gathered list: an array; but the items, where functions of Python
+    would tell Python's numbers, lists and tuples from NumPy's (`max` of pairs, `map` over lists)."""
+    module = getattr(function, "__module__", None) or type(function).__module__
+    if module.split(".")[0] in ("numpy", "scipy", "metaphrase") or not all_known(value):
+        return gathered(here, value)
+    few = sum(item.arrays[0].type.dims[0] if isinstance(item, Rows) else 1 for item in value) <= FEW
+    numbers = all(not isinstance(item, Rows) or item.tree.is_leaf() for item in value)
+    return gathered(here, value) if numbers and not few else expanded(here, value)
+
+
+def _stacked(tree: tree_util.PyTreeDef, arrays: Iterator[StagedArray], axis: int) -> StagedArray:
+    """The leaves of items as one array: what an item holds goes along this axis and those that follow."""
+    from ..calls.call import call_value
+
+    if tree.is_leaf():
+        return next(arrays)
+    if tree.kind is not None and tree.kind.type is Rows:
+        return _stacked(tree.metadata[0], arrays, axis + 1)
+    children = [_stacked(child, arrays, axis) for child in tree.children()]
+    if len(children) == 1 and _only_rows(tree):
+        return children[0]
+    return call_value(np.stack, (children,), {"axis": axis})
+
+
+def _only_rows(tree: tree_util.PyTreeDef) -> bool:
+    """Whether a list has its items in Rows, all of them."""
+    (child,) = tree.children()
+    return child.kind is not None and child.kind.type is Rows
+
+
+def lists_in(tree: tree_util.PyTreeDef) -> tree_util.PyTreeDef:
+    """The structure of an item as results have it: rows in it become lists of their own."""
+    if tree.is_leaf():
+        return tree
+    inside = [child for child in tree.children() if child.kind is not None and child.kind.type is Rows]
+    if not inside:
+        return tree_util.PyTreeDef(tree.kind, tree.metadata, tuple(map(lists_in, tree.children())))
+    if len(tree.children()) > 1:
+        from ..staging.session import session
+
+        raise not_a_list(session())
+    item, python = inside[0].metadata
+    return listed(lists_in(item), list(python))
 
 
 def snapshot(here: Session, value: list) -> list:
@@ -244,16 +369,33 @@ def item_of(here: Session, value: list, index: Any) -> Any:
     return gathered(here, value)[index]
 
 
-def unflattened(here: Session, rows: Rows, leaves: list) -> Any:
-    """One item from its leaves, Python's numbers as such."""
+def _containers(item: Any) -> Iterator[Any]:
+    """The mutable objects in an item, outer before inner."""
+    kind = None if isinstance(item, (Staged, Rows)) else tree_util.kind_of(item)
+    if kind is not None:
+        if is_mutable(item):
+            yield item
+        for child in kind.flatten(item)[0]:
+            yield from _containers(child)
+
+
+def unflattened(here: Session, rows: Rows, leaves: list, copy: bool = True) -> Any:
+    """One item from its leaves, Python's numbers as such. `copy`: the list has its parts, not this object."""
     made = [
         Number(here, leaf._atom, python, leaf.dim) if python and isinstance(leaf, Number) else leaf
         for leaf, python in zip(leaves, rows.python)
     ]
-    return tree_util.tree_unflatten(rows.tree, made)
+    if rows.tree.is_leaf():
+        return made[0]
+    item = tree_util.tree_unflatten(rows.tree, made)
+    for container in _containers(item):
+        here.born(container)
+        if copy:
+            here.journal.shared.add_copy(container, here.span())
+    return item
 
 
-def expanded(here: Session, value: list) -> list:
+def expanded(here: Session, value: list, copy: bool = True) -> list:
     """The list with its items one by one, where their number is known."""
     out: list = []
     for item in value:
@@ -263,7 +405,7 @@ def expanded(here: Session, value: list) -> list:
         count = item.arrays[0].type.dims[0]
         if not isinstance(count, int):
             raise not_a_list(here)
-        out += [unflattened(here, item, [a[k] for a in item.arrays]) for k in range(count)]
+        out += [unflattened(here, item, [a[k] for a in item.arrays], copy) for k in range(count)]
     return out
 
 
@@ -316,6 +458,6 @@ def columns(here: Session, value: list) -> tuple[Any, list[StagedArray], list[ty
 
 def make_plain(here: Session, value: list) -> None:
     """Expand a gathered list in place, before a method that changes it."""
-    made = expanded(here, value)
+    made = expanded(here, value, copy=False)
     here.journal.note(StructureLocation(value))
     value[:] = made

@@ -29,7 +29,7 @@ from ..staging.settling import settled, tested
 from ..staging.signals import Restart
 from ..values.staged_values import Maybe
 from .branches import branch, choose, static_truth
-from .gathering import gathered, is_gathered, refuse_read
+from .gathering import as_argument, is_gathered, refuse_read
 from .iteration import UNROLL, ranged, run_for
 from .iterators import Ranged
 
@@ -213,8 +213,7 @@ def handed(here: Session, function: Any, args: tuple) -> tuple:
             refuse_read(here, arg)
     if function in READ_AS_LISTS or not any(map(is_gathered, args)):
         return args
-    args = tuple(gathered(here, a) if is_gathered(a) else a for a in args)
-    return args
+    return tuple(as_argument(here, function, a) if is_gathered(a) else a for a in args)
 
 
 def _takes_all(function: Any) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import gc
 import sys
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from metaphrase.core.build import literal
@@ -25,6 +26,7 @@ from .loop_swaps import round_of
 
 if TYPE_CHECKING:
     from .carries import ArraySlot, Pass
+    from .gathering import Slot
     from .loops import Loop, StagedBody
 
 
@@ -270,3 +272,19 @@ def refuse_kept(
         raise here.refuse_kept()
     before = [box for box in old if box.region in here.regions and box.region is not body]
     return before, [slot.inside for slot in later]
+
+
+def note_held(work: Pass, body: Region, rows: list, gathered: list[tuple[list, list[Slot]]]) -> None:
+    """Which items of lists are arrays that something else holds, too: rows can't stand for these where either
+    is written to."""
+    boxes = [box for _, slots in gathered for slot in slots for box in slot.boxes]
+    times = Counter(map(id, boxes))
+    held = {id(row.box) for row in rows if isinstance(row, StagedArray)}
+    for slot in work.arrays.values():
+        held |= {id(array.box) for array in (slot.inside, slot.outside) if array is not None}
+    for _, slots in gathered:
+        for item in slots:
+            item.held |= any(
+                box.region is not body or box.phi is not None or id(box) in held or times[id(box)] > 1
+                for box in item.boxes
+            )

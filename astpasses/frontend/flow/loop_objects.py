@@ -54,6 +54,8 @@ def link_objects(here: Session, loop: Loop, staged: StagedBody, sure: bool) -> N
         after = work.rebuilt.get(id(made), made)
         if out is None:
             continue
+        if id(out) in shared.copies:
+            shared.add_copy(after, loop.span)
         ends.setdefault(id(out), []).append(after)
         name, span = str(path[0]), loop.span
         if id(out) not in staged.body.fresh and not any(id(out) in r.fresh for r in here.regions[depth:]):

@@ -27,8 +27,19 @@ from ..staging.session import Region, Session
 from ..staging.signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
 from ..values.staged_values import Box, Number, Staged, StagedArray
 from .carries import Carry, Pass, Path
-from .gathering import FEW, ListGrows, Slot, all_known, appended, refuse_read, rows_of
-from .loop_aliases import check_aliases, link_results, refuse_kept
+from .gathering import (
+    FEW,
+    TABLE,
+    ListGrows,
+    Slot,
+    all_known,
+    appended,
+    is_table,
+    refuse_read,
+    rows_of,
+    worth_gathering,
+)
+from .loop_aliases import check_aliases, link_results, note_held, refuse_kept
 from .loop_objects import link_objects, refuse_written
 from .loop_swaps import put_back, refuse_reads
 from .stacks import NeedStack, item_of_list, item_of_slots, joined, make_stacks, older_loop
@@ -204,7 +215,7 @@ def _pass(
         loop.set(tuple(inside))
         index, counter = _index(here, loop)
         rows = [Var(getattr(r.box.atom, "name", "row"), r.type.with_dims(r.type.dims[1:])) for r in loop.rows]
-    after_entry = here.journal.mark()
+    after_entry, mixed = here.journal.mark(), here.mixed
     condition = None
     endless = False
     if loop.header is not None:
@@ -246,6 +257,11 @@ def _pass(
                 held = next(old for where, old in notes if where.key() == loc.key())
                 slots = appended(here, loc.owner, held, loop.span)
                 if _few(here, loop):  # a branch on staged values that appends asks for it to be rolled
+                    kinds = here.mixed != mixed  # unrolled, each item keeps the type that it has in Python
+                    if kinds or here.decisions.plain_lists or not worth_gathering(here, slots, index):
+                        raise TrialOver(f"{loc.describe()} changes in the loop", loop.span)
+                    here.gathers_few = True
+                elif _few(here, loop, TABLE) and is_table(here, slots, index):
                     raise TrialOver(f"{loc.describe()} changes in the loop", loop.span)
                 if not any(loc.owner is known_list for known_list in grown):
                     grown.append(loc.owner)
@@ -268,6 +284,7 @@ def _pass(
         refuse_written(loop, work, written)
         dirty = {id(loc.owner) for loc in written if isinstance(loc, BoxLocation)}
         kept = refuse_kept(here, work, body, dirty)
+        note_held(work, body, values, gathered)
         for source, value in zip(loop.rows, values):
             if isinstance(value, StagedArray) and id(value.box) in dirty or id(source.box) in dirty:
                 raise RowsWritten("the loop writes to the array it runs over", loop.span)
@@ -280,9 +297,9 @@ def _pass(
     )
 
 
-def _few(here: Session, loop: Loop) -> bool:
+def _few(here: Session, loop: Loop, most: int = FEW) -> bool:
     """Whether a loop that changes a list is unrolled, so that the list stays a list."""
-    few = isinstance(loop.length, int) and loop.length <= FEW and loop.header is None
+    few = isinstance(loop.length, int) and loop.length <= most and loop.header is None
     return few and loop.site not in here.decisions.rolled
 
 
@@ -427,6 +444,8 @@ def _place_results(
         count = sum(len(s.atoms) + (s.flag is not None) for s in slots)
         for out in outs[at : at + count]:
             out.name = "element"
+            if _few(here, loop):
+                here.origins[out] = ("list",)
         here.journal.note(StructureLocation(owner))
         owner.append(rows_of(here, slots, list(outs[at : at + count])))
         at += count

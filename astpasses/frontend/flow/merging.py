@@ -204,6 +204,7 @@ class Merger:
     def numbers(self, a: Any, b: Any, name: str) -> Maker:
         here = self.here
         dtype, python = joined_number([a, b])
+        here.mixed += any(joined_number([v]) != (dtype, python) for v in (a, b))
         k = self.add(lambda: here.atom(a, dtype), lambda: here.atom(b, dtype), name)
         return lambda outs: here.wrap(outs[k], python)
 

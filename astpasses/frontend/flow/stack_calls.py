@@ -93,6 +93,7 @@ def _picked(here: Session, stack: Stack, position: Atom) -> Any:
     leaves = [leaf if not isinstance(leaf, Number) or kind is not np.ndarray else here.array(leaf.atom)
               for leaf, kind in zip(leaves, stack.item.python)]
     here.keep_items(leaves)
+    here.items.update((id(leaf.box), leaf.box) for leaf in leaves if isinstance(leaf, StagedArray))
     return unflattened(here, stack, leaves)
 
 

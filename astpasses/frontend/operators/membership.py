@@ -74,7 +74,7 @@ def _in_range(stager: Any, value: Number, bounds: range) -> Any:
 
 def require_told_apart(here: Session, left: Any, right: Any) -> None:
     """`left is right` of two arrays or containers that the call was given: one program serves calls where
-    they are one and calls where they are two."""
+    they are one and calls where they are two. An item of a list that a loop made is made anew each time."""
     if left is not right and _given(here, left) and _given(here, right):
         what = "array" if isinstance(left, StagedArray) else "object"
         raise UnsupportedError(
@@ -82,6 +82,14 @@ def require_told_apart(here: Session, left: Any, right: Any) -> None:
             here.span(),
             code="alias",
             remedy="tell it by another argument",
+        )
+    arrays = [v for v in (left, right) if isinstance(v, StagedArray)] if left is not right else []
+    if any(id(array.box) in here.items for array in arrays):
+        raise UnsupportedError(
+            "whether an array is an item of a list that a loop made is asked: the list has the contents",
+            here.span(),
+            code="alias",
+            remedy="compare positions, or contents",
         )
 
 

@@ -65,6 +65,15 @@ def _over_names(node: gast.expr) -> bool:
     return not binds and all(isinstance(e, gast.Name) for e in flat)
 
 
+def _used_up(node: gast.Call) -> list[gast.expr]:
+    """The parts of a call that do not outlive it: what is called, and a generator expression of which it uses
+    all, or that it quantifies."""
+    named = isinstance(node.func, gast.Name) and len(node.args) == 1
+    eager = named and node.func.id in EAGER  # type: ignore[attr-defined]
+    quantified = named and node.func.id in QUANTIFIERS and not node.keywords  # type: ignore[attr-defined]
+    return [node.func, *node.args] if eager or quantified and _over_names(node.args[0]) else [node.func]
+
+
 class Lowering(gast.NodeTransformer):
     """`load(identifier, node)` gives the text-level replacement of a variable that is read, or None."""
 
@@ -247,7 +256,7 @@ class Lowering(gast.NodeTransformer):
         parts += [g.iter for g in node.generators[1:]]
         closures = (gast.Lambda, gast.GeneratorExp, gast.NamedExpr, gast.Yield, gast.YieldFrom)
         children = [child for part in parts for child in gast.walk(part)]
-        called = {id(child.func) for child in children if isinstance(child, gast.Call)}
+        called = {id(part) for child in children if isinstance(child, gast.Call) for part in _used_up(child)}
         inner = any(isinstance(child, closures) and id(child) not in called for child in children)
         targets = [
             [g.target] if isinstance(g.target, gast.Name) else getattr(g.target, "elts", [])
@@ -258,7 +267,8 @@ class Lowering(gast.NodeTransformer):
             return self.comprehension(node)
         if isinstance(node, gast.GeneratorExp):
             return self.call("generator", node, *self.clause(node, 0))
-        several = [constant(True, node)] if len(node.generators) > 1 else []
+        tested = any(g.ifs for g in node.generators)
+        several = [constant(True, node), constant(tested, node)] if len(node.generators) > 1 else []
         return self.call("listed", node, *self.clause(node, 0), *several)
 
     visit_GeneratorExp = visit_ListComp

@@ -127,7 +127,14 @@ class PlainStager:
     def percent(self, template: str, values: Any) -> Any:
         return template % values
 
-    def listed(self, iterable: Any, element: Callable, test: Callable | None, several: bool = False) -> list:
+    def listed(
+        self,
+        iterable: Any,
+        element: Callable,
+        test: Callable | None,
+        several: bool = False,
+        tested: bool = False,
+    ) -> list:
         return list(Nested(iterable, element, test).in_python(self))
 
     def generator(self, iterable: Any, element: Callable, test: Callable | None) -> Any:

@@ -16,14 +16,15 @@ from .signals import NeedConcrete, Restart
 _GIVEN = ("argument", "captured", "loop")
 
 
-def listed(stager: PlainStager, here: Session, clause: Nested, several: bool) -> Any:
-    """One `for` is run as any loop is. Of several Python runs the loops, so that items it knows stay known,
-    but where a test or a length is only known when the program runs."""
+def listed(stager: PlainStager, here: Session, clause: Nested, several: bool, tested: bool) -> Any:
+    """A `for` is run as any loop is. Of several with tests Python runs the loops, so that the length stays
+    known, but where a test or a length is only known when the program runs."""
     from ..flow.generators import run_clause
 
     span, _ = here.place()
     site = ("comprehension", span, tuple(here.path))
-    if several and site not in here.decisions.rolled:
+    plain = several and (tested or here.decisions.plain_lists)
+    if plain and site not in here.decisions.rolled:
         try:
             return here.born(list(clause.in_python(stager)))
         except NeedConcrete as need:

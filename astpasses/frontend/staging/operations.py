@@ -96,13 +96,18 @@ class StagedStager(PlainStager):
         return value if here is None else elements(here, settled(value))
 
     def listed(
-        self, iterable: Any, element: Callable, test: Callable | None, several: bool = False
+        self,
+        iterable: Any,
+        element: Callable,
+        test: Callable | None,
+        several: bool = False,
+        tested: bool = False,
     ) -> Any:
         """A list comprehension: gathered where the number of items is not known."""
         here = current_session()
         if here is None:
             return super().listed(iterable, element, test)
-        return listed(self, here, Nested(iterable, element, test), several)
+        return listed(self, here, Nested(iterable, element, test), several, tested)
 
     def generator(self, iterable: Any, element: Callable, test: Callable | None) -> Any:
         """A generator expression."""

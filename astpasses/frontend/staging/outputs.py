@@ -16,7 +16,7 @@ from metaphrase.core.ir import Atom, Literal, Var
 from metaphrase.source import UnsupportedError
 
 from ..calls.text import Text
-from ..flow.gathering import all_known, columns, expanded, is_gathered
+from ..flow.gathering import all_known, columns, expanded, is_gathered, lists_in
 from ..flow.joins import parts
 from ..values.chosen import chosen, step_of, viewed
 from ..values.listed import listed
@@ -130,7 +130,7 @@ class Collector:
         if not is_gathered(value) or all_known(value):
             return None
         item, arrays, python = columns(self.here, value)
-        return list(arrays), listed(item, python)
+        return list(arrays), listed(lists_in(item), python)
 
     def take_object_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
         found = parts(value) if self.here.is_fresh(value, 0) and not is_gathered(value) else None

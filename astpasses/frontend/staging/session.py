@@ -64,6 +64,7 @@ class Decisions:
     stacked: set[tuple] = field(default_factory=set)  # where an item of a list is read out of all of them
     rolled: set[tuple] = field(default_factory=set)
     roomed: set[tuple] = field(default_factory=set)  # where arrays of several sizes are joined
+    plain_lists: bool = False  # lists of few items that loops make have their items apart
     changing: set[Any] = field(default_factory=set)  # sources whose numbers the function itself changes
     constant: set[Any] = field(default_factory=set)  # sources whose numbers staging needs as they are
 
@@ -109,12 +110,15 @@ class Session:
         self.truths: dict[Any, bool] = {}
         self.tries: list[tuple[Region, int]] = []  # where the `try`s with `finally` began
         self.gathers = False  # whether some list holds rows
+        self.gathers_few = False  # whether one does that could have its items apart
+        self.mixed = 0  # how many joins made numbers of two types one
         self.growing: list[list] = []  # lists that the loops around append to
         self.list_names: dict[int, tuple[str, list]] = {}
         self.deques: dict[int, list] = {}  # lists that user code takes for deques
         self.bounds: dict[int, int] = {}  # the `maxlen` of some
         self.rooms: dict[tuple, tuple[str, DimLike]] = {}
         self.kept: dict[int, Box] = {}  # arrays that a list holds copies of, where Python holds themselves
+        self.items: dict[int, Box] = {}  # what stands for arrays in a list, made anew as they are read
         self.argument_sizes: set[str] = set()
         self.assumed_contiguous: set[int] = set()
         self.given: dict[int, Any] = {}
@@ -453,6 +457,10 @@ class Session:
             return True
         known: set[str] = set().union(*(r.symbols for r in self.regions))
         return symbols(dim) <= known
+
+    def settled_outside(self, dim: DimLike) -> bool:
+        """Whether a size is known outside of the innermost region."""
+        return symbols(dim) <= set().union(*(r.symbols for r in self.regions[:-1]))
 
     def size_of(self, atom: Atom) -> DimLike | None:
         """The size that was made of a staged integer, so that it is one size wherever it is used."""

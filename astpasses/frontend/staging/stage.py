@@ -65,7 +65,10 @@ def stage(
             continue
         except Exception as error:
             place = getattr(error, "otherwise", None)  # reads an item of a list: out of all of them, then
-            if place is not None and place not in decisions.stacked:
+            if attempt.here.gathers_few and not decisions.plain_lists:
+                decisions = Decisions(plain_lists=True)
+                log.info("items of lists that loops make are kept apart: %s", str(error).partition("\n")[0])
+            elif place is not None and place not in decisions.stacked:
                 decisions.stacked.add(place)
             elif not attempt.without_numbers(error):
                 raise
@@ -285,6 +288,9 @@ class _Staging:
         known = all(isinstance(self.leaves[k], (int, float, complex)) for k in arguments)
         known = known and (need.most is None or all(self.leaves[k] <= need.most for k in arguments))
         hopeless = any(root[0] in ("array", "size", "carry") for root in need.roots) or not known
+        if self.here.gathers_few and not self.decisions.plain_lists and (hopeless or ("list",) in need.roots):
+            self.decisions.plain_lists = True
+            return Restart()
         if need.refusal is not None and (hopeless or not arguments):
             return need.refusal
         if hopeless or not (arguments or captured or loops):

@@ -23,16 +23,31 @@ class Shared:
 
     def __init__(self) -> None:
         self.found: dict[int, tuple[Any, str, Span | None]] = {}
+        self.copies: dict[int, tuple[Any, Span | None]] = {}
 
     def add(self, thing: Any, name: str, span: Span | None) -> None:
         if is_mutable(thing):
             self.found.setdefault(id(thing), (thing, name, span))
 
+    def add_copy(self, thing: Any, span: Span | None) -> None:
+        """Note an item of a list that a loop made: what holds the parts of the items is not the object."""
+        if is_mutable(thing):
+            self.copies.setdefault(id(thing), (thing, span))
+
     def __contains__(self, thing: Any) -> bool:
-        return id(thing) in self.found
+        return id(thing) in self.found or id(thing) in self.copies
 
     def refuse(self, thing: Any, span: Span | None, why: str) -> None:
         """Refuse a write that another name for the same object would not see."""
+        copied = self.copies.get(id(thing))
+        if copied is not None:
+            raise UnsupportedError(
+                f"a {type(thing).__name__} in a list that a loop made is kept by its parts, and {why}",
+                span,
+                remedy="make an array of the list, np.array(values), and change that",
+                code="alias",
+                notes=(("it is put into the list, or read from it, here", copied[1]),),
+            )
         entry = self.found.get(id(thing))
         if entry is not None:
             what = f"the {type(thing).__name__} '{entry[1]}'"
