@@ -189,7 +189,18 @@ def best_pair(x, limit):
     return best, where, min(((v, k) for k, v in enumerate(x) if v > limit), default=(0.0, -1))
 
 
+def from_iterator(x, limit):
+    return np.sum(np.fromiter((v for v in x if v > limit), float)), np.fromiter(map(abs, x), float)
+
+
+def in_list_of_known(x, wanted):
+    return wanted in list(abs(v) for v in x), wanted in (x[0], x[2]), wanted in [v for v in x if v > 0]
+
+
 CASES = [
+    (in_list_of_known, (X, 2.0)),
+    (in_list_of_known, (X, 0.75)),
+    (from_iterator, (X, 0.6)),
     (until_large, (X, 2.5)),
     (until_large, (X, 0.6)),
     (until_large, (X, 9.0)),

@@ -106,7 +106,7 @@ def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, like: An
 
 @handles(np.fromiter)
 def fromiter(iter: Any, dtype: Any, count: int = -1, *, like: Any = None) -> Any:
-    values = list(iter)
+    values = iter if isinstance(iter, StagedArray) else list(iter)  # an array of what the run counts
     return call_value(np.array, (values if count < 0 else values[:count],), {"dtype": dtype})
 
 

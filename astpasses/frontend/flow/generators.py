@@ -29,7 +29,7 @@ from ..staging.settling import settled, tested
 from ..staging.signals import Restart
 from ..values.staged_values import Maybe
 from .branches import branch, choose, static_truth
-from .gathering import as_argument, is_gathered, refuse_read
+from .gathering import FEW, as_argument, is_gathered, refuse_read
 from .iteration import UNROLL, ranged, run_for
 from .iterators import Ranged
 
@@ -125,6 +125,8 @@ def _rolls(here: Session, lazy: Lazy) -> bool:
     source = settled(lazy.clause.iterable)
     if is_loop(here, lazy) or isinstance(source, Lazy) and _rolls(here, source):
         return True
+    if isinstance(source, range) and len(source) <= FEW:  # its items, and what tests say of them, are known
+        return False
     over = source if isinstance(source, Ranged) else (
         ranged(here, source) if type(source) is not list or is_gathered(source) else None)
     return over is not None and not (isinstance(over.length, int) and over.length <= UNROLL)
@@ -178,7 +180,8 @@ def all_of(here: Session, lazy: Lazy) -> list:
     that of who asks for them one by one: what prints is not asked ahead."""
     from ..calls.call import call_method
 
-    if lazy.steps is not None:
+    if lazy.steps is not None or not _rolls(here, lazy):
+        refuse_moved(here, lazy)
         return here.born(list(lazy))
     printed = _prints(here)
     made = here.born([])
