@@ -27,7 +27,7 @@ JUMPS = {
     "matching.match_staged_guard", "matching.match_staged_pair", "matching.match_staged_pair_2",
     "matching.match_staged_pair_3", "protocols.containers_with_branches", "lists.append_rows",
     "expressions.lazy_or_value", "expressions.lazy_or_value_2", "failures.with_in_loop",
-    "lists.append_either", "iterators.first_guarded",
+    "lists.append_either", "iterators.first_guarded", "protocols.numbers_of_objects",
 }
 LANES_DIFFER = {  # lists of other lengths, and other texts, in other lanes
     "lists.pair_of_smallest",

@@ -1,5 +1,8 @@
 """Users' special methods that branch on staged values, and comparisons of containers."""
 
+import functools
+import math
+
 from .classes import Frozen, Point
 
 
@@ -130,6 +133,76 @@ def generic_class(x):
     return total
 
 
+class Interval:
+    def __init__(self, low, high):
+        self.low, self.high = low, high
+
+    def __float__(self):
+        return float(self.high if self.high > 0 else self.low)
+
+    def __round__(self, digits=0):
+        return Interval(round(float(self.low), digits), round(float(self.high), digits))
+
+    def __floor__(self):
+        return math.floor(self.low if self.low > 0 else -self.low)
+
+    def __divmod__(self, other):
+        return (self.low, other) if self.low > other else (other, self.high)
+
+    def __add__(self, other):
+        return Interval(self.low + other.low, self.high) if other.high > 1 else other
+
+    def __pow__(self, power):
+        return self.low**power if self.low > 0 else 0.0
+
+    def __reversed__(self):
+        return iter([self.high, self.low])
+
+
+def numbers_of_objects(x):
+    one, other = Interval(x, x + 1), Interval(x * 2, 3.0)
+    rounded = round(one, 1)
+    total = sum([one, other], Interval(0.0, 0.0))
+    return (float(one), math.floor(other), divmod(one, 2.0), rounded.low, total.low, pow(one, 2),
+            list(reversed(one)))
+
+
+@functools.total_ordering
+class Version:
+    def __init__(self, major, minor):
+        self.major, self.minor = major, minor
+
+    def __eq__(self, other):
+        return self.major == other.major and self.minor == other.minor
+
+    def __lt__(self, other):
+        return self.major < other.major or (self.major == other.major and self.minor < other.minor)
+
+
+def totally_ordered(x):
+    one, other = Version(x, 1.0), Version(2.0, x)
+    return [bool(b) for b in (one < other, one <= other, one > other, one >= other, one != other)]
+
+
+def dicts_compared(x):
+    one, other = {"a": x, "b": 1.0}, {"b": 1.0, "a": 2.0}
+    return one == other, one != other, one == {"a": x}, [x, 2.0] == [2.0, 2.0], 3.0 if one == other else 4.0
+
+
+def sets_made(x):
+    seen = {1, 2}
+    seen |= {3}
+    seen.discard(1)
+    return x, seen, {"also": {k for k in range(2)}}, bytearray(b"ab")
+
+
+def hundred_deep(x):
+    def below(k):
+        return x if k == 0 else 0.5 * below(k - 1) + k
+
+    return below(150)
+
+
 CASES = [
     (generic_class, (2.0,)),
     *((operators_with_branches, (v,)) for v in (2.0, 0.5, -3.0, 9.0)),
@@ -137,4 +210,8 @@ CASES = [
     *((managers_with_branches, (v,)) for v in (2.0, -2.0)),
     (comparisons_of_containers, (1.0, 2.0)),
     (comparisons_of_containers, (2.0, 2.0)),
+    *((function, (x,)) for function in (numbers_of_objects, totally_ordered) for x in (2.0, 1.0, -1.5, 2.5)),
+    *((dicts_compared, (x,)) for x in (2.0, 1.0)),
+    (sets_made, (2.0,)),
+    (hundred_deep, (2.0,)),
 ]

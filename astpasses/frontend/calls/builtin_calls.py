@@ -27,7 +27,7 @@ from ..flow.generators import Lazy, any_of, first, mapped
 from ..flow.iteration import staged_range
 from ..flow.iterators import Ranged, iterator, next_of
 from ..operators.arithmetic import SPELLED, WEAK, elementwise
-from ..operators.protocols import call_written, steps, written
+from ..operators.protocols import call_written, operate, steps, written
 from ..operators.python_numbers import to_integer
 from ..staging.captured import guard_presence, guard_structure
 from ..staging.literals import elements, load_attribute
@@ -197,12 +197,12 @@ def round_(x: Any, digits: Any = None) -> Any:
 
 @handles(pow)
 def pow_(x: Any, y: Any, modulus: Any = None) -> Any:
-    return x**y if modulus is None else x**y % modulus
+    return operate("**", x, y) if modulus is None else x**y % modulus
 
 
 @handles(divmod)
 def divmod_(x: Any, y: Any) -> Any:
-    return x // y, x % y
+    return operate("//", x, y), operate("%", x, y)
 
 
 # --- containers ---
@@ -357,7 +357,7 @@ def sum_(iterable: Any, start: Any = 0) -> Any:
         return gathered_total(session(), iterable, start)
     total = start
     for item in elements(session(), iterable):
-        total = total + item
+        total = operate("+", total, item)
     return total
 
 

@@ -23,6 +23,7 @@ from metaphrase.source import SourceError, Span, UnsupportedError
 from ..flow.gathering import expand_inside, is_gathered, make_plain, refuse_read
 from ..flow.generators import READ_AS_LISTS, handed
 from ..operators.indexing import range_as_array
+from ..operators.protocols import ASKED, is_ordering, written
 from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
 from ..staging.captured import guard_class, guard_function, guard_structure, known, make_attributes_known
@@ -108,7 +109,8 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
         args = tuple(known_items(here, function, a) for a in args)
         args, keywords = _known(here, args, keywords)
     if handler is not None:
-        return handler(*args, **keywords)
+        method = answering(function, args[0]) if args and not keywords else None
+        return handler(*args, **keywords) if method is None else call_value(method, args, {})
     if hasattr(type(function), "__metaphrase_stage__"):
         from .nested import call_transformed
 
@@ -193,7 +195,7 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
         generator = function.__wrapped__  # type: ignore[attr-defined]  # the user's, decorated
         return contextlib._GeneratorContextManager(hosted_value(generator), args, keywords)  # type: ignore[arg-type]
     if (
-        is_native(module)
+        is_native(module) and not is_ordering(function)
         or function.__code__.co_flags & 0x280
         or function.__code__.co_filename == "<string>" and function.__name__[:2] == "__"  # a class's own
     ):
@@ -272,6 +274,12 @@ def place_with_user(error: BaseException, call: Span | None) -> None:
         if error.span is not None and error.span.file.startswith(LIBRARY):
             error.span = call
         error.notes = tuple((t, s) for t, s in error.notes if s is None or not s.file.startswith(LIBRARY))
+
+
+def answering(function: Any, value: Any) -> types.FunctionType | None:
+    """The method of a user's class that `float`, `round` and the like ask for."""
+    names = ASKED.get(function) if isinstance(function, (type, types.BuiltinFunctionType)) else None
+    return next((m for name in names if (m := written(value, name)) is not None), None) if names else None
 
 
 def is_native(module: str) -> bool:

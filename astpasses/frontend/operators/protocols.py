@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import operator
 import types
 from collections.abc import Callable, Iterator
@@ -38,6 +39,13 @@ _DUNDERS = {
 _UNARY: dict[str, tuple[Callable, str]] = {
     "-": (operator.neg, "__neg__"), "+": (operator.pos, "__pos__"), "~": (operator.invert, "__invert__")
 }
+# Functions that ask an object's class first, and the names that they ask for.
+ASKED: dict[Any, tuple[str, ...]] = {
+    float: ("__float__", "__index__"), int: ("__int__", "__index__", "__trunc__"), round: ("__round__",),
+    complex: ("__complex__", "__float__"), math.floor: ("__floor__", "__float__"), divmod: ("__divmod__",),
+    math.ceil: ("__ceil__", "__float__"), math.trunc: ("__trunc__",), reversed: ("__reversed__",),
+    operator.index: ("__index__",),
+}
 _KNOWN = {Number, StagedArray, int, float, bool, complex, str, np.ndarray, np.float64, np.int64, type(None)}
 _ORDER = ("<", "<=", ">", ">=")
 
@@ -53,7 +61,13 @@ def written(value: Any, name: str) -> types.FunctionType | None:
         return None
     from ..calls.call import is_native
 
-    return None if is_native(method.__module__ or "") or isinstance(value, Staged) else method
+    native = is_native(method.__module__ or "") and not is_ordering(method)
+    return None if native or isinstance(value, Staged) else method
+
+
+def is_ordering(function: types.FunctionType) -> bool:
+    """Whether `functools.total_ordering` made it: it calls a user's `__lt__` or the like."""
+    return function.__module__ == "functools" and "_from_" in function.__code__.co_name
 
 
 def call_written(method: Any, *args: Any) -> Any:
@@ -115,6 +129,10 @@ def _compared(symbol: str, left: Any, right: Any) -> Any:
         if isinstance(made, types.FunctionType) and made.__code__.co_filename == "<string>":
             names = [f.name for f in dataclasses.fields(kind) if f.compare]
             left, right = (tuple(getattr(v, n) for n in names) for v in (left, right))
+    if isinstance(left, dict) and has_staged((left, right)):
+        if left.keys() != right.keys():
+            return symbol == "!="
+        left, right = [left[key] for key in left], [right[key] for key in left]
     if not isinstance(left, (tuple, list)) or not (has_staged(left) or has_staged(right)):
         return OPERATORS[symbol](left, right)
     if is_gathered(left) or is_gathered(right):
@@ -123,6 +141,8 @@ def _compared(symbol: str, left: Any, right: Any) -> Any:
         same: Any = len(left) == len(right)
         for a, b in zip(left, right) if same else ():
             same = lazily("and", same, functools.partial(operate, "==", a, b))
+        if isinstance(same, np.bool_) or isinstance(same, Number) and same.python is None:
+            same = negated(negated(same))  # containers compare to Python's bools
         return same if symbol == "==" else negated(same)
     if not left or not right:
         return OPERATORS[symbol](len(left), len(right))

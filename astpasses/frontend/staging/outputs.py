@@ -5,6 +5,7 @@ In: the user's result and the journal. Out: results of the Function, and how the
 
 from __future__ import annotations
 
+import array
 import dataclasses
 import types
 from typing import Any
@@ -20,7 +21,7 @@ from ..flow.gathering import all_known, columns, expanded, is_gathered, lists_in
 from ..flow.joins import parts
 from ..values.chosen import chosen, step_of, viewed
 from ..values.listed import listed
-from ..values.optional import one_value, optional, text_of_values
+from ..values.optional import made_anew, one_value, optional, text_of_values
 from ..values.phi import Phi, family
 from ..values.sources import AttributeSource, ItemSource, ObjectSource, Source
 from ..values.staged_values import Box, Maybe, Number, OneOf, Staged, StagedArray, Unsettled
@@ -88,6 +89,7 @@ class Collector:
             self.take_optional_apart(leaf)
             or self.take_choice_apart(leaf)
             or self.take_text_apart(leaf)
+            or self.take_copy_apart(leaf)
             or self.take_list_apart(leaf)
             or self.take_object_apart(leaf)
             or self.take_alias_apart(leaf)
@@ -124,6 +126,11 @@ class Collector:
             leaves = [value.template.tag, *value.values]
             return leaves, text_of_values(value.template.values, len(value.values))
         return list(value.values), text_of_values((value.template,), len(value.values))
+
+    def take_copy_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
+        """A container that is no pytree, and was not there before: each call gives another one."""
+        known = id(value) in self.here.roots or id(value) in self.here.given
+        return None if known or type(value) not in (set, bytearray, array.array) else ([], made_anew(value))
 
     def take_list_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
         """A list whose length only the run knows: an array for each leaf of its items."""

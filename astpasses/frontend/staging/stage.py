@@ -40,6 +40,7 @@ from ..values.staged_values import Box, Number, StagedArray
 from .closing import close
 from .literals import lift
 from .outputs import Collector
+from .recursion import room_for_recursion
 from .session import Decisions, Session, log
 from .signals import BranchRaised, NeedConcrete, Refusal, Restart, TrialOver
 from .staged import Shared, Staged
@@ -60,7 +61,8 @@ def stage(
     for _ in range(_RESTARTS):
         attempt = _Staging(function, tuple(args), dict(kwargs or {}), frozenset(static), decisions)
         try:
-            return attempt.run()
+            with room_for_recursion(_name(function)):
+                return attempt.run()
         except Restart:
             continue
         except Exception as error:

@@ -5,11 +5,13 @@ that is there on some paths.
 
     the kind Optional, children (bool, structure of the value)   ->   the value, or None
     the kind OneValue, metadata ("up", "down"), child: an int   ->   "up" or "down"
+    the kind Copied, metadata (set, {1, 2}), no children        ->   {1, 2}, another one at each call
     the kind TextValue, metadata ("{} steps",), child: an int   ->   "7 steps"
 """
 
 from __future__ import annotations
 
+import array
 from typing import Any
 
 import numpy as np
@@ -79,6 +81,26 @@ def _text(templates: tuple, children: Any) -> Any:
 TEXT = Kind(TextValue, lambda value: ((), None), _text, number_keys)
 
 
+class Copied:
+    """Names the kind of a container that each call makes anew; there are no such objects."""
+
+
+def _made(metadata: tuple, children: Any) -> Any:
+    kind, holds = metadata
+    return array.array(*holds) if kind is array.array else kind(holds)
+
+
+COPIED = Kind(Copied, lambda value: ((), None), _made, number_keys)
+
+
+def made_anew(value: Any) -> PyTreeDef:
+    """The structure of a set, bytearray or `array.array` that the program made."""
+    kind = type(value)
+    if kind is array.array:
+        return PyTreeDef(COPIED, (kind, (value.typecode, tuple(value))), ())
+    return PyTreeDef(COPIED, (kind, frozenset(value) if kind is set else bytes(value)), ())
+
+
 def text_of_values(templates: tuple, count: int) -> PyTreeDef:
     """The structure of a string that the run fills in: `count` values, and which template, of several."""
     return PyTreeDef(TEXT, templates, (PyTreeDef(None),) * (count + (len(templates) > 1)))
@@ -94,5 +116,5 @@ def one_value(values: tuple) -> PyTreeDef:
     return PyTreeDef(ONE_VALUE, values, (PyTreeDef(None),))
 
 
-__all__ = ["OPTIONAL", "OneValue", "Optional", "has_text", "is_chosen", "may_be_none", "one_value",
-           "optional", "text_of_values"]
+__all__ = ["OPTIONAL", "OneValue", "Optional", "has_text", "is_chosen", "made_anew", "may_be_none",
+           "one_value", "optional", "text_of_values"]
