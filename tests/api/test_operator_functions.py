@@ -98,3 +98,30 @@ def test_division_by_zero_says_which():
         with pytest.raises(ZeroDivisionError) as got:
             mp.jit(lambda a, b: a / b)(left, right)
         assert str(got.value) == str(wanted.value)
+
+
+NUMBERS = (3, 2.5, -2.0, True, 1 + 2j, np.float32(2), np.int64(3), np.array([1.5, -2.0]))
+
+
+@pytest.mark.parametrize("value", NUMBERS, ids=repr)
+def test_attributes_of_numbers_are_what_they_are_in_python(value):
+    def run(v):
+        parts = v.real, v.imag, v.conjugate(), getattr(v, "numerator", 7), getattr(v, "shape", 5)
+        return parts, [hasattr(v, name) for name in ("dtype", "ptp", "real", "is_integer", "sum", "append")]
+
+    assert repr(mp.jit(run)(value)) == repr(run(value))
+
+
+def test_digits_of_numbers_pin_them():
+    def power(b, e):
+        result = 1.0
+        for k in range(e.bit_length()):
+            if e >> k & 1:
+                result = result * b
+            b = b * b
+        return result, hex(e), e.as_integer_ratio(), b.is_integer()
+
+    jitted = mp.jit(power)
+    for e in (10, 25):
+        got, want = jitted(1.1, e), power(1.1, e)
+        assert got[1:] == want[1:] and np.isclose(got[0], want[0], rtol=1e-14)

@@ -446,6 +446,8 @@ def type_(value: Any, *rest: Any) -> Any:
 
 @handles(getattr)
 def getattr_(target: Any, name: str, *default: Any) -> Any:
+    if default and isinstance(target, (Number, StagedArray)) and not hasattr_(target, name):
+        return default[0]
     try:
         return load_attribute(session(), target, name)
     except AttributeError:
@@ -472,6 +474,9 @@ def own_setattr(target: Any, name: str, value: Any) -> None:
 
 @handles(hasattr)
 def hasattr_(target: Any, name: str) -> bool:
+    if isinstance(target, (Number, StagedArray)):  # what stands here in Python
+        python = target.python if isinstance(target, Number) else np.ndarray
+        return hasattr(python or target.dtype.type, name)
     found = hasattr(target, name)
     guard_presence(session(), target, name, found)
     return found

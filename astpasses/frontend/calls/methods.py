@@ -16,6 +16,7 @@ from metaphrase.ops.shape import convert
 from metaphrase.source import SourceError, UnsupportedError
 
 from ..flow.gathering import items_of_array
+from ..staging.demand import need_concrete
 from ..staging.session import session
 from ..values.layout import is_contiguous
 from ..values.staged_values import Number, StagedArray
@@ -40,6 +41,11 @@ class NoAttribute(SourceError, AttributeError):
 
 def attribute(value: Any, name: str) -> Any:
     """`value.name`."""
+    python = value.python if isinstance(value, Number) else None
+    if python is not None and name in _OF_NUMBERS and hasattr(python, name):
+        return _of_python(value, python, name)
+    if name in ("numerator", "denominator") and isinstance(value, Number) and value.dtype.kind in "iu":
+        return value if name == "numerator" else 1
     found = PROPERTIES.get(name)
     if found is not None:
         return found(value)
@@ -58,6 +64,29 @@ def attribute(value: Any, name: str) -> Any:
     if name in ("reshape", "transpose"):
         return functools.partial(_spread_arguments, function, value)
     return lambda *args, **keywords: call_value(function, (value, *args), keywords)
+
+
+_OF_NUMBERS = (
+    *("real", "imag", "conjugate", "numerator", "denominator", "is_integer"),
+    *("bit_length", "bit_count", "as_integer_ratio", "hex", "to_bytes"),
+)
+
+
+def _of_python(value: Number, python: type, name: str) -> Any:
+    """What Python's numbers have: parts that are Python's; what looks at their digits needs the value."""
+    here, kind = session(), float if python is float else complex if python is complex else int
+    if name == "is_integer" and python is not complex:
+        return lambda: call_value(bool, (value == call_value(np.floor, (value,), {}),), {})
+    if name in ("real", "imag", "conjugate") and python is complex:
+        made = {"real": np.real, "imag": np.imag, "conjugate": np.conjugate}[name]
+        part = here.wrap(here.atom(call_value(made, (value,), {})), complex if name == "conjugate" else float)
+        return (lambda: part) if name == "conjugate" else part
+    if name in ("real", "numerator", "conjugate"):
+        part = call_value(kind, (value,), {})
+        return (lambda: part) if name == "conjugate" else part
+    if name in ("imag", "denominator"):
+        return kind(name == "denominator")
+    return getattr(need_concrete(value, f"{name!r} of a number", python), name)
 
 
 def _spread_arguments(function: Callable, value: Any, *args: Any, **keywords: Any) -> Any:
