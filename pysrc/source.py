@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import importlib
 import linecache
+import sys
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,6 +42,12 @@ class Span:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
+
+
+def is_library(module: str) -> bool:
+    """Whether a module is Python's, NumPy's or ours, and no user's."""
+    top = module.partition(".")[0]
+    return top in ("numpy", "scipy", "metaphrase") or top in sys.stdlib_module_names and top != "__main__"
 
 
 def excerpt(span: Span) -> str:

@@ -20,6 +20,8 @@ from typing import Any
 import gast
 import numpy as np
 
+from metaphrase.source import is_library
+
 from .control import Control, Place, control
 from .normal import Normal, normal
 from .templates import as_ast, copy_of, locate, statements
@@ -36,12 +38,6 @@ class Converted:
     control: Control
     outer: tuple[tuple[str, bool, bool], ...]
     name: str
-
-
-def is_library(module: str) -> bool:
-    """Whether a module is Python's, NumPy's or ours."""
-    top = module.partition(".")[0]
-    return top in ("numpy", "scipy", "metaphrase") or top in sys.stdlib_module_names and top != "__main__"
 
 
 class Outer:

@@ -19,12 +19,12 @@ import numpy as np
 from metaphrase.core.array_classes import plain_array
 from metaphrase.core.ir import Literal, Var
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
-from metaphrase.source import UnsupportedError
+from metaphrase.source import UnsupportedError, is_library
 
 from ..calls.text import Text
 from ..flow.gathering import all_known, expanded, gathered, is_gathered, item_of, refuse_read
 from ..flow.stacks import NeedStack, older_loop
-from ..rewrite.convert import Outer, is_library
+from ..rewrite.convert import Outer
 from ..rewrite.plain import Undefined
 from ..values.sources import (
     AttributeSource,

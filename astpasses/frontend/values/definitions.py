@@ -16,23 +16,11 @@ from typing import Any
 
 import numpy as np
 
-from ..rewrite.convert import is_library
+from metaphrase.source import is_library
 
 _DATA = (
-    bool,
-    int,
-    float,
-    complex,
-    str,
-    bytes,
-    type(None),
-    np.generic,
-    np.dtype,
-    np.ndarray,
-    list,
-    dict,
-    set,
-    tuple,
+    *(bool, int, float, complex, str, bytes, type(None), list, dict, set, tuple),
+    *(np.generic, np.dtype, np.ndarray),
 )
 
 
@@ -94,4 +82,4 @@ def _is(a: Any, b: Any) -> bool:
     return a is b
 
 
-__all__ = ["FunctionState", "ClassState", "written_bases", "bound_function"]
+__all__ = ["FunctionState", "ClassState", "bound_function", "written_bases"]
