@@ -35,7 +35,8 @@ _INPLACE = {
 def _stager() -> Any:
     from ..staging.operations import StagedStager
 
-    return StagedStager(Outer(_stager.__wrapped__))  # its outer names are never asked for
+    outer: Any = _stager.__wrapped__
+    return StagedStager(Outer(outer))  # its outer names are never asked for
 
 
 def _binary(symbol: str) -> Callable:
@@ -96,12 +97,11 @@ def delitem(container: Any, index: Any, /) -> None:
 
 def call_getter(getter: Any, target: Any) -> Any:
     """What an `itemgetter`, `attrgetter` or `methodcaller` gives of an object."""
-    parts = getter.__reduce__()[1]
+    call, parts = getter.__reduce__()[:2]
     stager = _stager()
     if isinstance(getter, operator.methodcaller):
-        call, arguments = getter.__reduce__()[:2]
         keywords = call.keywords if isinstance(call, functools.partial) else {}
-        name, *args = (*call.args, *arguments) if isinstance(call, functools.partial) else arguments
+        name, *args = (*call.args, *parts) if isinstance(call, functools.partial) else parts
         return stager.method(target, name, *args, **keywords)
     if isinstance(getter, operator.itemgetter):
         found = tuple(stager.item(target, part) for part in parts)

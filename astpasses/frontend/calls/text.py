@@ -26,13 +26,13 @@ _PLAIN = ("float64", "int64", "bool", "complex128")  # dtypes whose scalars are 
 
 
 class Text:
-    """`template` holds a field for each of `values`. Joining texts makes texts; whatever else Python does
-    with a string needs the values themselves."""
+    """`template`, or each of several of which the run decides, holds a field for each of `values`. Joining
+    texts makes texts; whatever else Python does with a string needs the values themselves."""
 
     __slots__ = ("template", "values")
     __hash__ = None  # type: ignore[assignment]
 
-    def __init__(self, template: str, values: tuple):
+    def __init__(self, template: Any, values: tuple):
         self.template, self.values = template, values
 
     def __repr__(self) -> str:
