@@ -13,7 +13,6 @@ pass is imported when it first runs: `import metaphrase` does not pay for it.
 from __future__ import annotations
 
 import contextlib
-import gc
 import logging
 import sys
 import threading
@@ -25,6 +24,7 @@ from typing import TYPE_CHECKING, Any
 from .config import config
 from .core.check import check as check_core
 from .core.ir import Function
+from .interpreter import undisturbed
 from .runtime.cython_build import Library, build
 
 if TYPE_CHECKING:
@@ -146,31 +146,11 @@ def recording(name: str, keep: bool = False) -> Iterator[Record]:
         _local.record = before
 
 
-_collections = threading.Lock()
-_seldom: list[tuple[int, int, int]] = []  # the thresholds that the stages under way found
-
-
-@contextlib.contextmanager
-def collecting_seldom() -> Iterator[None]:
-    """Python's garbage collector looks at everything alive again and again while many objects are made. A
-    stage makes many and drops few: collecting seldom meanwhile spares a quarter of its time."""
-    with _collections:
-        _seldom.append(gc.get_threshold() if not _seldom else _seldom[0])
-        gc.set_threshold(max(100_000, _seldom[0][0]) if _seldom[0][0] else 0, *_seldom[0][1:])
-    try:
-        yield
-    finally:
-        with _collections:
-            before = _seldom.pop()
-            if not _seldom:
-                gc.set_threshold(*before)
-
-
 def run(name: str, function: Callable[..., Any], /, *args: Any, **keywords: Any) -> Any:
     """Run `function` as the stage `name`: time it, check what it gives, record it, print it if asked."""
     stage = BY_NAME[name]
     start = time.perf_counter()
-    with collecting_seldom():
+    with undisturbed():
         output = function(*args, **keywords)
         if stage.check is not None and config.check:
             stage.check(output)

@@ -100,6 +100,9 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
+MANY = 32        # programs of one function, at which the user is told
+
+
 class Memo:
     """The specialisations of one callable, by key; made by `make`, newest first."""
 
@@ -147,6 +150,12 @@ class Memo:
         if changed - self.constant:
             reason += "; it is read at each call from now on"
         log.info("%s: %s (%s)", self.name, reason, record.report())
+        if sum(map(len, self.table.values())) == MANY:
+            log.warning(
+                "%s has %d programs by now, each translated and compiled; the last was %s. A number whose "
+                "value is needed, and an object that is no pytree and no frozen dataclass, has one for each",
+                self.name, MANY, reason,
+            )
         return made
 
     def _made(self, call: Call, dims: tuple[Dims, ...], rows: Sequence[Specialisation]) -> Specialisation:

@@ -349,3 +349,21 @@ def test_a_pinned_number_has_a_sign():
     jitted = mp.jit(chosen)
     for s in (0.0, -0.0, 1.0, -1.0, 0.0):
         np.testing.assert_array_equal(jitted(x, s), chosen(x, s))
+
+
+def test_a_function_with_many_programs_says_so(caplog):
+    class Model:
+        def __init__(self, k):
+            self.k = k
+
+    def run(model, x):
+        return x * len(repr(type(model)))
+
+    with mp.config(native=False):
+        jitted = mp.jit(run)
+        with caplog.at_level("WARNING", "metaphrase"):
+            for k in range(40):
+                jitted(Model(k), x)
+    told = [record.getMessage() for record in caplog.records]
+    assert len(told) == 1 and told[0].startswith("run has 32 programs by now")
+    assert "model changed from" in told[0]

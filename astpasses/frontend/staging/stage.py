@@ -28,6 +28,7 @@ from metaphrase.core.build import literal
 from metaphrase.core.dims import in_users_words
 from metaphrase.core.ir import Var
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
+from metaphrase.interpreter import undisturbed
 from metaphrase.source import SourceError, Span, UnsupportedError
 
 from ..calls import tables  # noqa: F401  (registers the handlers)
@@ -40,7 +41,6 @@ from ..values.staged_values import Box, Number, StagedArray
 from .closing import close
 from .literals import lift
 from .outputs import Collector
-from .recursion import room_for_recursion
 from .session import Decisions, Session, log
 from .signals import BranchRaised, NeedConcrete, Refusal, Restart, TrialOver
 from .staged import Shared, Staged
@@ -61,10 +61,15 @@ def stage(
     for _ in range(_RESTARTS):
         attempt = _Staging(function, tuple(args), dict(kwargs or {}), frozenset(static), decisions)
         try:
-            with room_for_recursion(_name(function)):
+            with undisturbed():
                 return attempt.run()
         except Restart:
             continue
+        except RecursionError:
+            raise RecursionError(
+                f"maximum recursion depth exceeded while translating '{_name(function)}': a function calls "
+                "itself too deep, or without end; write the recursion as a loop"
+            ) from None
         except Exception as error:
             place = getattr(error, "otherwise", None)  # reads an item of a list: out of all of them, then
             if attempt.here.gathers_few and not decisions.plain_lists:
