@@ -3,8 +3,9 @@
 In: a stage that is about to begin. Out: until it is over
 
 * a higher recursion limit: staging a call of a user's function takes some sixteen frames, running it one;
-* the objects of before out of the garbage collector's sight, which else looks at everything alive again and
-  again while many objects are made. What a stage collects (to tell who holds an array) costs what it made.
+* a garbage collector that looks seldom: it else goes through everything alive again and again while many
+  objects are made. What a stage makes stays young meanwhile, so that `collect_young` finds its garbage at its
+  own cost, not at that of all that the process holds.
 
     with undisturbed():
         ...
@@ -22,34 +23,58 @@ _FRAMES = 16          # of a call that is staged
 _MOST = 20_000        # frames: what a thread's stack of 8 MiB surely holds
 _SELDOM = 100_000     # objects made before the collector looks at them
 
+
+class _Settings(threading.local):
+    """How many stages this thread is in."""
+
+    depth = 0
+
+
+_mine = _Settings()
 _lock = threading.Lock()
-_inside = 0           # stages under way, of all threads: the settings are the process's
+_inside = 0           # threads with stages under way: the settings are the process's
 _limit = 0
 _thresholds = (0, 0, 0)
-_frozen = False
-os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.Lock()))
+
+
+def _after_fork() -> None:
+    """In a forked child only this thread goes on."""
+    global _lock, _inside
+    _lock = threading.Lock()
+    if _inside and not _mine.depth:
+        _restore()
+    _inside = 1 if _mine.depth else 0
+
+
+os.register_at_fork(after_in_child=_after_fork)
 
 
 @contextlib.contextmanager
 def undisturbed() -> Iterator[None]:
-    _enter()
+    _mine.depth += 1
+    if _mine.depth == 1:
+        _enter()
     try:
         yield
     finally:
-        _leave()
+        _mine.depth -= 1
+        if not _mine.depth:
+            _leave()
+
+
+def collect_young() -> None:
+    """Collect garbage that refers to itself, of what was made since the stage began."""
+    gc.collect(1)
 
 
 def _enter() -> None:
-    global _inside, _limit, _thresholds, _frozen
+    global _inside, _limit, _thresholds
     with _lock:
-        if _inside == 0:
+        if not _inside:
             _limit, _thresholds = sys.getrecursionlimit(), gc.get_threshold()
             sys.setrecursionlimit(max(_limit, min(_FRAMES * _limit, _MOST)))
             if _thresholds[0]:                            # 0: the user collects, or nobody does
                 gc.set_threshold(max(_SELDOM, _thresholds[0]), *_thresholds[1:])
-            _frozen = gc.get_freeze_count() == 0          # else the user froze what there is, and knows why
-            if _frozen:
-                gc.freeze()
         _inside += 1
 
 
@@ -57,12 +82,14 @@ def _leave() -> None:
     global _inside
     with _lock:
         _inside -= 1
-        if _inside == 0:
-            if _frozen:
-                gc.unfreeze()
-            gc.set_threshold(*_thresholds)
-            with contextlib.suppress(RecursionError):     # it stands deeper than that: as it was
-                sys.setrecursionlimit(_limit)
+        if not _inside:
+            _restore()
 
 
-__all__ = ["undisturbed"]
+def _restore() -> None:
+    gc.set_threshold(*_thresholds)
+    with contextlib.suppress(RecursionError):             # it stands deeper than that: as it was
+        sys.setrecursionlimit(_limit)
+
+
+__all__ = ["undisturbed", "collect_young"]

@@ -75,17 +75,9 @@ def match_dims(pattern: Sequence[Dims], actual: Sequence[Dims], least: Mapping[s
 def pinned_fit(program: Program, call: Call) -> bool:
     """Dynamic leaves whose value staging needed have that value again."""
     for leaf, value, spec in zip(program.leaves, call.leaves, call.specs):
-        if isinstance(leaf, Fixed) and spec.dynamic and not _same(leaf.value, value):
+        if isinstance(leaf, Fixed) and spec.dynamic and static_key(leaf.value) != static_key(value):
             return False
     return True
-
-
-def _same(a: Any, b: Any) -> bool:
-    if a is b:
-        return True
-    if isinstance(a, np.ndarray) or isinstance(b, np.ndarray):
-        return np.array_equal(a, b)
-    return static_key(a) == static_key(b)
 
 
 _memos: weakref.WeakSet[Memo] = weakref.WeakSet()
@@ -195,7 +187,7 @@ class Memo:
             if not memory.fits(last.program, call):
                 return "translated again: which arguments share memory has changed"
             for leaf, value, spec, label in zip(last.program.leaves, call.leaves, call.specs, labels):
-                if isinstance(leaf, Fixed) and spec.dynamic and not _same(leaf.value, value):
+                if isinstance(leaf, Fixed) and spec.dynamic and static_key(leaf.value) != static_key(value):
                     return f"translated again: {label}, whose value the program depends on, changed from " \
                            f"{leaf.value!r} to {value!r}"
             return "translated again: " + broken_guard(last.program.guards)

@@ -22,17 +22,9 @@ from ..values.staged_values import Staged
 from .call import CHANGES, call_method, call_value, has_staged, hosted_value
 from .outside import refuse_given, refuse_outside, refuse_unsteady
 
-_PURE = {
-    "math",
-    "operator",
-    "itertools",
-    "functools",
-    "numpy",
-    "builtins",
-    "cmath",
-    "_operator",
-    "_functools",
-}
+# Their functions may be called in branches and loops, too: nothing has to be undone.
+_PURE = frozenset("math cmath operator _operator itertools functools _functools numpy builtins".split())
+
 
 def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
     """Callables written in C, and objects with `__call__`."""

@@ -11,8 +11,6 @@ Functions whose result is made of their arguments alone run as they are.
 
 from __future__ import annotations
 
-import array
-import collections
 import enum
 import io
 import sys
@@ -25,6 +23,7 @@ import numpy as np
 from metaphrase.source import UnsupportedError
 
 from ..staging.session import Session
+from ..values.sources import SEQUENCES
 from ..values.staged_values import Staged
 
 # Modules of the standard library whose functions depend on nothing but what they are given.
@@ -66,8 +65,7 @@ _IMMUTABLE_NAMES = frozenset(
     _struct.Struct struct.Struct functools.partial operator.itemgetter operator.attrgetter""".split()
 )
 _CONTAINERS = (list, dict, set, np.ndarray)  # handled: read with guards, written back or refused
-_SEQUENCES = (collections.deque, array.array, bytearray)
-_STATEFUL = (*_SEQUENCES, memoryview, io.IOBase)
+_STATEFUL = (*SEQUENCES, memoryview, io.IOBase)
 # These look at what an object is, or at one attribute.
 _LOOKS = (getattr, hasattr, setattr, delattr, vars, dir, callable, isinstance, issubclass, type, len)
 _SHOWS = (print, str, repr, format)
@@ -149,7 +147,7 @@ def known_items(here: Session, function: Any, value: Any) -> Any:
     """What a function of ours is given: of a sequence that was there before, its items."""
     if not is_outside(here, value) or function in _LOOKS:
         return value
-    if isinstance(value, _SEQUENCES) and function not in _SHOWS:
+    if isinstance(value, SEQUENCES) and function not in _SHOWS:
         from ..staging.literals import elements
 
         return elements(here, value)
@@ -159,7 +157,7 @@ def known_items(here: Session, function: Any, value: Any) -> Any:
 
 def outside_items(here: Session, value: Any, item: Callable[[Any, int], Any]) -> Any:
     """The items of a sequence that was there before, each made known by `item`; None for what is none."""
-    if isinstance(value, _SEQUENCES) and is_outside(here, value):
+    if isinstance(value, SEQUENCES) and is_outside(here, value):
         return [item(value, k) for k in range(len(value))]
     return None
 

@@ -10,8 +10,6 @@ same with every item as the stager gives it out, an array as a hidden argument, 
 
 from __future__ import annotations
 
-import array
-import collections
 import types
 from typing import Any
 
@@ -19,12 +17,12 @@ from metaphrase import tree_util
 
 from ..values.definitions import ClassState, FunctionState, bound_function, written_bases
 from ..values.objects import is_mutable
-from ..values.sources import AttributeSource, Guard, ObjectSource, Source, structure
+from ..values.sources import SEQUENCES, AttributeSource, Guard, ObjectSource, Source, structure
 from ..values.staged_values import Maybe, Poison, Staged
 from .journal import AttributeLocation
 from .session import Session
 
-_SIZED = (list, tuple, dict, set, collections.deque, array.array, bytearray)
+_SIZED = (list, tuple, dict, set, *SEQUENCES)
 _MANY = 64  # so many numbers of a list are guarded as one
 _CONSTANTS = (int, float, complex, str, bytes, bool, type(None))
 _PLAIN = (int, float, complex, str, bytes, bool, type(None), Staged, Maybe, Poison)

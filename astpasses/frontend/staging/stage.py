@@ -13,8 +13,6 @@ Where staging turns out to need the value of a number, that argument is pinned t
 
 from __future__ import annotations
 
-import array
-import collections
 import functools
 import inspect
 import types
@@ -36,7 +34,7 @@ from ..calls.call import call_value
 from ..flow.branches import emit_raise, raises_later
 from ..flow.stacks import NeedStack, refuse_printing
 from ..operators.arithmetic import WEAK
-from ..values.sources import NumberSource, ObjectSource, room_of
+from ..values.sources import SEQUENCES, NumberSource, ObjectSource, room_of
 from ..values.staged_values import Box, Number, StagedArray
 from .closing import close
 from .literals import lift
@@ -46,7 +44,6 @@ from .signals import BranchRaised, NeedConcrete, Refusal, Restart, TrialOver
 from .staged import Shared, Staged
 
 _RESTARTS = 64
-_CHANGEABLE = (set, collections.deque, array.array, bytearray)
 
 
 def stage(
@@ -203,7 +200,7 @@ class _Staging:
         """A leaf that the program is made for. What can be changed in place is read at each call."""
         self.fixed.append((k, leaf))
         self.here.given[id(leaf)] = leaf
-        if k not in self.decisions.pinned and isinstance(leaf, _CHANGEABLE):
+        if k not in self.decisions.pinned and isinstance(leaf, (set, *SEQUENCES)):
             return lift(self.here, leaf, ObjectSource(leaf, name))
         return leaf
 

@@ -20,6 +20,7 @@ from metaphrase.core.types import NAMES
 
 from .definitions import bound_function
 
+SEQUENCES = (collections.deque, array.array, bytearray)  # that are no pytrees, and can be changed
 FIRST_ROOM = 64  # items of a list that there is room for at first
 
 
@@ -277,6 +278,6 @@ def structure(value: Any) -> Any:
     """The type and keys (or length) of a container."""
     if isinstance(value, dict):
         return dict, tuple(value)
-    if isinstance(value, (list, tuple, set, collections.deque, array.array, bytearray)):
+    if isinstance(value, (list, tuple, set, *SEQUENCES)):
         return type(value), len(value)
     return type(value)
