@@ -8,6 +8,7 @@ In: the sources as text. Out: a list of offences, which must be empty. Example o
 from __future__ import annotations
 
 import ast
+import graphlib
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -73,15 +74,16 @@ def only_for_types(node: ast.AST) -> bool:
     return isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test)
 
 
-def imports(path: Path) -> Iterator[tuple[str, int]]:
-    """The full names that a file imports, anywhere in it, with their lines."""
+def imports(path: Path, at_once: bool = False) -> Iterator[tuple[str, int]]:
+    """The full names that a file imports, anywhere in it or (`at_once`) when it is imported, with their
+    lines."""
     package = module_name(path).split(".")
     if path.name != "__init__.py":
         package = package[:-1]
     pending: list[ast.AST] = [ast.parse(path.read_text())]
     while pending:
         node = pending.pop()
-        if only_for_types(node):
+        if only_for_types(node) or at_once and isinstance(node, (ast.FunctionDef, ast.Lambda)):
             continue
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
@@ -90,6 +92,16 @@ def imports(path: Path) -> Iterator[tuple[str, int]]:
             parent = ".".join(base + (node.module.split(".") if node.module else []))
             yield from ((f"{parent}.{alias.name}", node.lineno) for alias in node.names)
         pending.extend(ast.iter_child_nodes(node))
+
+
+def test_no_two_modules_import_each_other():
+    modules = {module_name(path): path for path in source_files()}
+    needs = {
+        name: {next(n for n in (full, full.rpartition(".")[0], "") if n in modules or not n)
+               for full, _ in imports(path, at_once=True)} - {name, ""}
+        for name, path in modules.items()
+    }
+    assert len(list(graphlib.TopologicalSorter(needs).static_order())) == len(modules)  # or a CycleError
 
 
 def within(name: str, allowed: set[str]) -> bool:

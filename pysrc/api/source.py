@@ -11,6 +11,7 @@ of a module whose last function has the user's signature and which imports NumPy
 """
 from __future__ import annotations
 
+import array
 import ast
 import collections
 import math
@@ -24,7 +25,7 @@ from ..astpasses.emit.numpy_source import Signature
 from ..astpasses.emit.numpy_source_spellings import array_text
 from ..astpasses.frontend.values.chosen import Chosen, Viewed, chosen_text, viewed_text
 from ..astpasses.frontend.values.listed import Listed, list_text
-from ..astpasses.frontend.values.optional import OneValue, Optional
+from ..astpasses.frontend.values.optional import Copied, OneValue, Optional, TextValue
 from ..core.ir import Function
 from ..pipeline import numpy_text
 from ..source import UnsupportedError
@@ -196,6 +197,12 @@ class _Module:
             return list_text(metadata, parts, lambda names: self.tree(metadata[0], iter(names)))
         if cls is OneValue:
             return f"{metadata!r}[{parts[0]}]"
+        if cls is TextValue:
+            several = len(metadata) > 1
+            template = f"{metadata!r}[{parts[0]}]" if several else repr(metadata[0])
+            return f"{template}.format({', '.join(parts[several:])})"
+        if cls is Copied:
+            return self.copied(*metadata)
         if cls is Optional:
             return f"({parts[1]} if {parts[0]} else None)"
         if cls is tuple:
@@ -216,6 +223,13 @@ class _Module:
                 self.rows.append(row)
             return f"{cls.__name__}({', '.join(parts)})"
         return self.namespace(structure, parts)
+
+    def copied(self, kind: type, holds: Any) -> str:
+        """A set, bytearray or `array.array` that each call makes anew."""
+        if kind is array.array:
+            self.need("import array")
+            return f"array.array({holds[0]!r}, {list(holds[1])!r})"
+        return repr(kind(holds))
 
     def namespace(self, structure: PyTreeDef, parts: list[str]) -> str:
         node = structure.unflatten([0] * structure.num_leaves)

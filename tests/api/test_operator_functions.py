@@ -1,5 +1,6 @@
 """The functions of `operator`, and strings that the run fills in: what Python gives, to the type."""
 
+import array
 import copy
 import functools
 import itertools
@@ -125,3 +126,20 @@ def test_digits_of_numbers_pin_them():
     for e in (10, 25):
         got, want = jitted(1.1, e), power(1.1, e)
         assert got[1:] == want[1:] and np.isclose(got[0], want[0], rtol=1e-14)
+
+
+def test_the_source_of_what_is_no_array():
+    def fixed(x):
+        return f"got {x:.2f} {{}}", {1, 2}, set(), bytearray(b"ab"), array.array("d", [1.0])
+
+    def chosen(x):
+        if x > 0:
+            message = f"up {x}"
+        else:
+            message = f"down {-x:.1f}"
+        return message, x
+
+    for function, x in itertools.product((fixed, chosen), (2.0, -3.5)):
+        names = {}
+        exec(mp.source(function, x), names)
+        assert repr(names[function.__name__](x)) == repr(function(x))

@@ -13,18 +13,19 @@ import math
 import operator
 import types
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 
-from metaphrase.source import UnsupportedError
+from metaphrase.source import SourceError, UnsupportedError
 
 from ..flow.gathering import is_gathered, length, not_a_list, refuse_read, snapshot
 from ..flow.stack_calls import METHODS
 from ..flow.stacks import is_stack
 from ..rewrite.plain import OPERATORS
 from ..staging.captured import guard_class, known
-from ..staging.session import Region, Session, session
+from ..staging.session import Session, session
 from ..staging.signals import BranchRaised, StagerSignal
 from ..values.staged_values import Number, Staged, StagedArray
 
@@ -183,17 +184,34 @@ def inplace(symbol: str, old: Any, value: Any, operation: Callable) -> Any:
 # --- with, for ---
 
 
-def refuse_late_effects(here: Session, region: Region, began: int, start: int, what: str) -> None:
-    """What fails when the program runs ends it there: a `finally` that prints comes too late."""
-    lets = region.builder.lets
-    late = region is here.region and _any_effect(lets[start:], "ordered")
-    if late and _any_effect(lets[began:start], "failing"):
-        raise UnsupportedError(
-            f"{what} prints, and what stands before it may fail when the program runs",
-            here.span(),
-            code="finally",
-            remedy="print before, or test for the case that fails",
-        )
+class Began:
+    """Where what must be ended with a `finally` or an `__exit__` began."""
+
+    def __init__(self, here: Session):
+        self.region, self.at = here.region, len(here.region.builder.lets)
+
+    @contextmanager
+    def ends(self, here: Session, what: str) -> Iterator[None]:
+        """Around the end. What fails when the program runs ends it there: an end that prints or raises comes
+        too late."""
+        start, raises, raised = len(self.region.builder.lets), here.raises, None
+        try:
+            yield
+        except SourceError:
+            raise
+        except (Exception, BranchRaised) as error:
+            raised = error
+        lets, raises_ = self.region.builder.lets, raised is not None or here.raises > raises
+        late = "prints" if _any_effect(lets[start:], "ordered") else "raises" if raises_ else ""
+        if late and self.region is here.region and _any_effect(lets[self.at:start], "failing"):
+            raise UnsupportedError(
+                f"{what} {late}, and what stands before it may fail when the program runs",
+                here.span(),
+                code="finally",
+                remedy=f"{late[:-1]} before, or test for the case that fails",
+            )
+        if raised is not None:
+            raise raised
 
 
 def _any_effect(lets: Any, kind: str) -> bool:
@@ -210,7 +228,7 @@ class Managed:
 
     def __enter__(self) -> Any:
         here = session()
-        self.began = (here.region, len(here.region.builder.lets))
+        self.began = Began(here)
         return call_written(type(self.manager).__enter__, self.manager)
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
@@ -224,10 +242,8 @@ class Managed:
         if isinstance(error, StagerSignal):
             return leave(self.manager, kind, error, trace)
         here = session()
-        start = len(here.region.builder.lets)
-        made = call_written(leave, self.manager, kind, error, trace)
-        refuse_late_effects(here, *self.began, start, "`__exit__`")
-        return made
+        with self.began.ends(here, "`__exit__`"):
+            return call_written(leave, self.manager, kind, error, trace)
 
 
 def managed(value: Any) -> Any:

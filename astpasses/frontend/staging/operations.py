@@ -370,6 +370,7 @@ class StagedStager(PlainStager):
             return
         if known is None:
             assert here is not None
+            here.raises += attempts.catcher(here, AssertionError) is None
             text, values = message_parts(None if (said := message()) is None else shown(said, ""))
             here.emit(
                 check, truth_atom(here, test), *map(here.atom, values),
@@ -391,6 +392,7 @@ class StagedStager(PlainStager):
             raise attempts.MustFork(attempt, here)
         if attempt is not None or not here.in_region() and not raises_later(here, exception):
             return exception
+        here.raises += 1
         raise BranchRaised(exception, here.span())
 
     @contextmanager
@@ -400,7 +402,7 @@ class StagedStager(PlainStager):
         if here is None:
             yield
             return
-        here.tries.append((here.region, len(here.region.builder.lets)))
+        here.tries.append(protocols.Began(here))
         try:
             yield
         finally:
@@ -413,9 +415,8 @@ class StagedStager(PlainStager):
         if here is None:
             yield
             return
-        start = len(here.region.builder.lets)
-        yield
-        protocols.refuse_late_effects(here, *here.tries[-1], start, "`finally`")
+        with here.tries[-1].ends(here, "`finally`"):
+            yield
 
     @contextmanager
     def attempt(self, classes: Callable[[], Any]) -> Iterator[None]:

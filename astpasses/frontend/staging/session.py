@@ -39,6 +39,7 @@ from .under_way import current_session, least_size, sessions
 
 if TYPE_CHECKING:
     from ..flow.attempts import Attempt
+    from ..operators.protocols import Began
 
 LIBRARY = str(Path(sys.modules["metaphrase"].__file__ or "").parent)
 _OURS = str(Path(__file__).parents[1])  # what we wrote to be staged stands here: no place of the user
@@ -108,7 +109,8 @@ class Session:
         self.relations: dict[Any, tuple] = {}
         self.parts: dict[Any, tuple] = {}
         self.truths: dict[Any, bool] = {}
-        self.tries: list[tuple[Region, int]] = []  # where the `try`s with `finally` began
+        self.tries: list[Began] = []  # where the `try`s with `finally` began
+        self.raises = 0  # how often user code raises what the program raises when it runs
         self.gathers = False  # whether some list holds rows
         self.gathers_few = False  # whether one does that could have its items apart
         self.mixed = 0  # how many joins made numbers of two types one

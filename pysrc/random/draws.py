@@ -18,8 +18,8 @@ from typing import Any
 
 import numpy as np
 
-from ._special import erf_inv
-from .ops.counters import threefry
+from .._special import erf_inv
+from ..ops.counters import threefry
 
 # ---- the hash --------------------------------------------------------------------------------------------
 
@@ -367,26 +367,3 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any
                          f"without axis {axis}")
     noise = gumbel(key, shape[:len(shape) - len(rest)] + dims, logits.dtype)
     return np.argmax(noise + logits, axis=axis)
-
-
-from ._sampling import (  # noqa: E402, F401  (it is made of what stands above)
-    beta,
-    chisquare,
-    dirichlet,
-    gamma,
-    geometric,
-    loggamma,
-    lognormal,
-    multivariate_normal,
-    pareto,
-    poisson,
-    rayleigh,
-    t,
-    weibull_min,
-)
-
-
-def __getattr__(name: str) -> Any:
-    from ._jax_names import missing
-
-    raise missing(__name__, name)

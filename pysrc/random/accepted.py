@@ -13,9 +13,9 @@ from typing import Any
 
 import numpy as np
 
-from .ops.counters import threefry
-from .ops.elementary import sampled
-from .random import (
+from ..ops.counters import threefry
+from ..ops.elementary import sampled
+from .draws import (
     _as_vector,
     _check_key,
     _erf_inv,
