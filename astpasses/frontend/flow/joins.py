@@ -9,6 +9,7 @@ from __future__ import annotations
 import abc
 import enum
 import functools
+import logging
 import types
 from typing import Any
 
@@ -21,6 +22,8 @@ from ..operators.arithmetic import WEAK, is_number, weak_type
 from ..rewrite.plain import Undefined
 from ..values.staged_values import Maybe, Number, OneOf, Poison, StagedArray, Unsettled
 
+log = logging.getLogger("metaphrase")
+
 _RANK = [bool, int, float, complex]
 _HEAP = 1 << 9  # the flag of classes written in Python
 
@@ -32,7 +35,10 @@ def joined_number(values: list[Any]) -> tuple[np.dtype, type | None]:
         kind = _RANK[max(map(_RANK.index, weak))]
         return WEAK[kind], kind
     parts = [v.dtype if w is None else np.dtype(bool) if w is bool else w(0) for v, w in zip(values, weak)]
-    return np.result_type(*parts), None
+    made = np.result_type(*parts)
+    if any(weak):
+        log.debug("a Python number and a NumPy number in one variable are one np.%s", made.name)
+    return made, None
 
 
 def number_of(dtype: np.dtype, python: type | None) -> Number:
