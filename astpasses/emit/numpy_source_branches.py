@@ -49,6 +49,9 @@ def emit_cond(emitter: Emitter, let: Let) -> None:
         isinstance(a, Var) and not block.live_after(a) and _alone(emitter, let, k)
         for k, a in enumerate(let.args[1:])
     ]
+    for operand, mine in zip(operands, handed):
+        if mine:  # a branch may write into it, or take its name
+            emitter.flush_storage(operand.storages)
     targets = _targets(emitter, let, used, handed)
     bodies: list[list[str]] = []
     storages: list[list[Storage]] = [[] for _ in used]
@@ -146,7 +149,6 @@ def _bind(emitter: Emitter, inner: Block, operands: Sequence[Expr], handed: Sequ
             storage.add(inner, param)
         inner.env[param] = replace(expr, storages=storages)
         if mine and expr.is_name:
-            emitter.flush_storage(expr.storages)
             inner.holder[expr.text] = param
             emitter.keep_track(expr.text, storages)
     return borrowed

@@ -305,13 +305,21 @@ def _region(made: Plan, let: Let, place: int, free: set[Var], kind: str) -> dict
 
 
 def _writes(inner: Plan, position: int) -> bool:
-    """Whether a region writes into the storage of its parameter."""
+    """Whether a region, or one inside it, writes into the storage of its parameter."""
     param = inner.function.params[position]
-    return any(
+    if any(
         inner.root(let.args[operand]) is param
         for let, shares in inner.shares.items()
         for operand in shares.values()
-    )
+    ):
+        return True
+    for (let, _), deeper in inner.regions.items():
+        native = let.primitive.native
+        if isinstance(native, Region) and native.kind != "loop":  # what a loop writes into, its results share
+            first = 0 if native.kind == "call" else 1
+            if any(inner.root(a) is param and _writes(deeper, k) for k, a in enumerate(let.args[first:])):
+                return True
+    return False
 
 
 def _loop(made: Plan, let: Let, place: int, free: set[Var]) -> dict[int, int]:

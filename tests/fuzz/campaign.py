@@ -31,7 +31,7 @@ from .oracle import Disagreement, Refused, check
 from .programs import PLANS, Case, programs
 
 BATCH = 40
-PATIENCE = 60.0  # seconds of work that one program may take, and a shrinking at most
+PATIENCE = 60.0  # seconds of work that one program may take, and seconds that a shrinking may
 
 RUNNER = """
 
@@ -89,18 +89,27 @@ def judge(case: Case, only: str = "") -> Verdict:
     return Verdict("agrees")
 
 
-@contextlib.contextmanager
-def limited(seconds: float) -> Iterator[None]:
-    def stop(*_: Any) -> None:
-        raise TooLong(f"more than {seconds} seconds")
+class Enough(KeyboardInterrupt):
+    """A shrinking has had its time: no failure of a program, and nothing that hypothesis keeps to itself."""
 
-    before = signal.signal(signal.SIGPROF, stop)
-    signal.setitimer(signal.ITIMER_PROF, seconds)
+
+@contextlib.contextmanager
+def limited(
+    seconds: float, error: type[BaseException] = TooLong, clock: int = signal.ITIMER_PROF
+) -> Iterator[None]:
+    """Seconds of work, or of time (`ITIMER_REAL`), after which `error` is raised."""
+    number = {signal.ITIMER_PROF: signal.SIGPROF, signal.ITIMER_REAL: signal.SIGALRM}[clock]
+
+    def stop(*_: Any) -> None:
+        raise error(f"more than {seconds} seconds")
+
+    before = signal.signal(number, stop)
+    signal.setitimer(clock, seconds)
     try:
         yield
     finally:
-        signal.setitimer(signal.ITIMER_PROF, 0)
-        signal.signal(signal.SIGPROF, before)
+        signal.setitimer(clock, 0)
+        signal.signal(number, before)
 
 
 @dataclass
@@ -143,26 +152,21 @@ class Search:
         """A small program for each kind of fault in the batch."""
         for kind in dict.fromkeys(v.kind for v in self.verdicts.values() if v.failed):
             first = next(v for v in self.verdicts.values() if v.kind == kind)
-            until = time.monotonic() + PATIENCE
             tried = dict(self.verdicts)
+            small = next(c for c, v in self.verdicts.items() if v.kind == kind)
 
-            def holds(
-                case: Case,
-                kind: str = kind,
-                first: Verdict = first,
-                until: float = until,
-                tried: dict = tried,
-            ) -> bool:
+            def holds(case: Case, kind: str = kind, first: Verdict = first, tried: dict = tried) -> bool:
+                nonlocal small
                 if case not in tried:
-                    if time.monotonic() > until:
-                        return False
                     self.watch(case)
                     tried[case] = judge(case, first.stage)
-                return tried[case].kind == kind
+                if tried[case].kind == kind:
+                    small = case if len(case.text) <= len(small.text) else small
+                    return True
+                return False
 
-            small = self.replay(holds, Phase.shrink)
-            if small is None:
-                small = next(c for c, v in self.verdicts.items() if v.kind == kind)
+            with contextlib.suppress(Enough), limited(PATIENCE, Enough, signal.ITIMER_REAL):
+                self.replay(holds, Phase.shrink)
             yield small, tried[small]
 
 

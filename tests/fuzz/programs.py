@@ -9,7 +9,10 @@ In: hypothesis' choices. Out: a `Case`, whose `text` is a module that a user cou
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
+from hypothesis import assume
 from hypothesis import strategies as st
 
 from .arguments import ALL, PARAMETERS, argument_sets
@@ -18,8 +21,10 @@ from .helpers import HELPERS
 from .idioms import Idioms
 from .scope import ARRAYS, BOOL, FLOAT, INT, LIST, RECORD, Kind, Scope
 from .statements import indent
+from .stores import LARGEST, Stores, arguments
 
-PLANS = ("plain", "vmap", "grad", "sizes")
+PLANS = ("plain", "vmap", "grad", "sizes", "stores")
+HEADER = "import math\n\nimport numpy as np\nfrom numpy import array, inf, nan\n"
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,8 @@ class Grammar(Idioms):
 def programs(draw, plans: tuple[str, ...] = PLANS) -> Case:
     choose = Choices(draw)
     plan = choose.item(plans)
+    if plan == "stores":
+        return about_stores(choose)
     exact = plan != "grad" and not choose.chance(5)
     grammar = Grammar(choose, exact)
     body = grammar.program(plan)
@@ -116,10 +123,22 @@ def programs(draw, plans: tuple[str, ...] = PLANS) -> Case:
         axes = f"AXES = ({', '.join(chosen)},)\n"
     text = "\n\n".join(
         [
-            "import math\n\nimport numpy as np\nfrom numpy import array, inf, nan\n",
+            HEADER,
             *needed,
             body,
             f"ARGUMENTS = [\n{sets}]\n{axes}",
         ]
     )
     return Case(text, exact, plan)
+
+
+def about_stores(choose: Choices) -> Case:
+    """A program of `Stores`; it does not fail, and its numbers stay small."""
+    derivative = choose.chance(3)
+    text = f"{HEADER}\n\n{Stores(choose, derivative).program()}\n\nARGUMENTS = [\n{arguments(choose)}]\n"
+    names: dict[str, Any] = {}
+    exec(text, names)
+    with np.errstate(all="ignore"):
+        results = [names["program"](*args) for args in names["ARGUMENTS"]]
+    assume(all(np.all(np.abs(part) < LARGEST) for found in results for part in np.atleast_1d(found)))
+    return Case(text, not derivative, "grad" if derivative else "stores")

@@ -401,7 +401,7 @@ def _lazily_all(word: str, reduced: Any) -> Callable:
         if isinstance(iterable, Lazy) and iterable.steps is None:
             return any_of(session(), iterable, word == "or", lambda item: item)
         out: Any = word == "and"
-        from ..flow.branches import lazily
+        from ..flow.lazy import lazily
 
         for item in elements(session(), iterable):
             out = lazily(word, out, lambda item=item: bool_(item))

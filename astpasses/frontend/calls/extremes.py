@@ -16,8 +16,8 @@ import numpy as np
 
 from metaphrase.core.dims import dim_max, dim_min
 
-from ..flow.branches import choose
 from ..flow.gathering import all_known, is_gathered
+from ..flow.lazy import choose
 from ..operators.arithmetic import dim_of
 from ..operators.protocols import operate
 from ..staging.literals import elements

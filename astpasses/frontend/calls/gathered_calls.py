@@ -16,9 +16,9 @@ import numpy as np
 
 from metaphrase.source import UnsupportedError
 
-from ..flow.branches import choose
 from ..flow.gathering import Rows, all_known, columns, gathered, length
 from ..flow.iteration import run_for
+from ..flow.lazy import choose
 from ..operators.arithmetic import WEAK
 from ..staging.session import Session
 from .call import call_value

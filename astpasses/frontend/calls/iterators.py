@@ -13,8 +13,9 @@ import operator
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from ..flow.branches import branch, lazily, static_truth
+from ..flow.branches import branch, static_truth
 from ..flow.generators import Lazy, mapped
+from ..flow.lazy import lazily
 from ..rewrite.plain import Nested
 from ..staging.literals import elements
 from ..staging.session import Session, session

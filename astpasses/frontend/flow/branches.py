@@ -11,15 +11,10 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-import numpy as np
-
 from metaphrase import tree_util
 from metaphrase.core.build import literal
 from metaphrase.core.ir import Atom, Literal
-from metaphrase.core.native import Point
-from metaphrase.ops.compare import and_ as core_and
 from metaphrase.ops.compare import ne, not_
-from metaphrase.ops.compare import or_ as core_or
 from metaphrase.ops.effects import check
 from metaphrase.ops.regions import cond
 from metaphrase.ops.shape import reshape
@@ -30,10 +25,11 @@ from ..rewrite.plain import Undefined
 from ..staging.captured import guard_structure
 from ..staging.closing import close, free_variables
 from ..staging.journal import BoxLocation, Location, StructureLocation
-from ..staging.knowledge import assuming, is_there, narrowed, relate_both
+from ..staging.knowledge import assuming, narrowed
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised, TrialOver
-from ..values.staged_values import Maybe, Number, OneOf, Poison, Staged, StagedArray, Truth
+from ..values.staged_values import Maybe, Number, OneOf, Staged, StagedArray, Truth
+from .agreement import Agreement, behind_branch
 from .attempts import Fork, MustFork, catcher, events
 from .gathering import ListGrows, is_gathered, refuse_read
 from .gathering import length as gathered_length
@@ -95,6 +91,7 @@ class End:
     region: Region
     values: list = field(default_factory=list)
     written: dict[Any, tuple[Location, Any]] = field(default_factory=dict)
+    agreement: Agreement = field(default_factory=Agreement)
     raised: BranchRaised | None = None
 
 
@@ -120,11 +117,13 @@ def run_side(here: Session, name: str, side: Callable, get: Callable, entry: lis
                     fresh.append((location, location.read()))
                     continue
                 end.written[location.key()] = (location, location.read())
+            end.agreement = Agreement.since(here, mark)
     finally:
         here.journal.undo(mark)
         set_(tuple(entry))
     for location, value in fresh:  # what this side made itself keeps what it holds
         location.write(value)
+    end.agreement.put(lambda phi: phi.region not in here.regions)
     return end
 
 
@@ -199,12 +198,14 @@ def _branch(
             maker = merger.merge(a, b, location.describe())
         place_makers.append(maker)
     outs = _emit(here, test, first, second, merger)
+    agree = behind_branch(here, [(end.agreement, end.written) for end in (first, second)])
     after = []
     for (location, _, _), maker in zip(places, place_makers):
         after.append((location, maker(outs)))
     for location, value in after:
         here.journal.note(location)
         location.write(value)
+    agree()
     set_(tuple(maker(outs) for maker in makers))
     merger.link_twins()
     merger.link_objects()
@@ -262,9 +263,12 @@ def _as_it_was(end: End) -> Iterator[None]:
     before = [(location, location.read()) for location, _ in end.written.values()]
     for location, value in end.written.values():
         location.write(value)
+    choices = end.agreement.put()
     try:
         yield
     finally:
+        for phi, old in choices:
+            phi.choices = old
         for location, value in reversed(before):
             location.write(value)
 
@@ -355,145 +359,3 @@ def emit_raise(here: Session, ok: Atom, raised: BranchRaised) -> None:
     here.region.builder.bind(
         check, (ok, *map(here.atom, values)), {"exception": name, "message": text}, span=raised.span
     )
-
-
-# --- lazy operators ---
-
-
-def choose(test: Any, then: Callable, otherwise: Callable) -> Any:
-    """`then() if test else otherwise()`."""
-    known = static_truth(test)
-    if known is not None:
-        return then() if known else otherwise()
-    held = [None]
-
-    def assign(function: Callable) -> Callable:
-        def side() -> None:
-            held[0] = function()
-
-        return side
-
-    branch(
-        test,
-        assign(then),
-        assign(otherwise),
-        lambda: tuple(held),
-        lambda state: held.__setitem__(0, state[0]),
-        (session().place()[1] or "chosen",),
-    )
-    made = held[0]
-    hint = session().place()[1]
-    atom = (
-        made._atom if isinstance(made, Number) else made.box.atom if isinstance(made, StagedArray) else None
-    )
-    if hint and atom is not None and not isinstance(atom, Literal) and atom.name == "chosen":
-        atom.name = hint
-    return made
-
-
-def lazily(symbol: str, first: Any, rest: Callable) -> Any:
-    """`first and rest()`, `first or rest()` for a staged first operand."""
-    here = session()
-    known = static_truth(first)
-    if known is not None:
-        return rest() if known == (symbol == "and") else first
-    test = truth_atom(here, first)
-    simple, apart = _eagerly(here, symbol, first, test, rest)
-    if simple is not None:
-        return simple
-    held: list[Any] = []
-
-    def second() -> Any:
-        held[:] = [rest()]
-        return held[0]
-
-    if apart or type(first) is list or isinstance(first, Truth):
-        sides = (lambda: _truth(here, rest()), lambda: False)
-        if symbol == "or":
-            sides = (lambda: True, lambda: _truth(here, rest()))
-        flag = choose(Number(here, test, bool), *sides)
-        return Truth(flag, f"the two sides of `{symbol}` have no common form", here.span())
-    sides = (second, lambda: first) if symbol == "and" else (lambda: first, second)
-    made = choose(Number(here, test, bool), *sides)
-    if held and isinstance(made, Number) and isinstance(held[0], Number):
-        relate_both(here, symbol, made._atom, test, held[0]._atom)
-    return made
-
-
-def truth_of_maybe(value: Maybe) -> Any:
-    """The truth of what is None on some paths."""
-    here = session()
-    there = is_there(here, value)
-    if not there and there is not None:
-        return None
-    inner = truth_of_maybe(value.value) if isinstance(value.value, Maybe) else value.value
-    if there or inner is None:
-        return inner
-    flag = truth = truth_atom(here, value.flag)
-    known = static_truth(inner)
-    if known is None:
-        second = truth_atom(here, inner)
-        truth = here.emit(core_and, flag, second)
-        relate_both(here, "and", truth, flag, second)
-    elif not known:
-        return False
-    return Truth(Number(here, truth, bool), "it is None on some paths", here.span())
-
-
-def _truth(here: Session, value: Any) -> Any:
-    known = static_truth(value)
-    return Number(here, truth_atom(here, value), bool) if known is None else known
-
-
-def _is_one(value: Any) -> bool:
-    """An array of one element, which has a truth."""
-    return isinstance(value, StagedArray) and value.ndim > 0 and all(d == 1 for d in value.type.dims)
-
-
-def _apart(first: Any, second: Any) -> bool:
-    """Whether an array of one element stands beside what is none like it: only their truths have a common
-    form."""
-    if isinstance(second, Truth):
-        return True
-    if not (_is_one(first) or _is_one(second)):
-        return False
-    if isinstance(first, StagedArray) and isinstance(second, StagedArray):
-        return first.ndim != second.ndim
-    return not isinstance(second, (Maybe, Poison))
-
-
-def _eagerly(
-    here: Session, symbol: str, first: Any, test: Atom, rest: Callable
-) -> tuple[Number | None, bool]:
-    """Bool scalars whose second operand can be computed without harm need no branch. And whether the two are
-    apart."""
-    held = []
-    mark = here.journal.mark()
-    region = Region("operand", mark)
-    with here.inside(region), assuming(here, test, symbol == "and"):
-        try:
-            held.append(rest())
-        except BranchRaised:
-            here.journal.undo(mark)
-            return None, False
-        second = held[0]
-        plain = isinstance(second, (bool, np.bool_)) or isinstance(second, Number) and second.dtype == bool
-        harmless = (
-            plain
-            and here.journal.mark() == mark
-            and all(
-                isinstance(let.primitive.native, Point) and not let.out.type.dims and not let.primitive.effect
-                for let in region.builder.lets
-            )
-        )
-    if not harmless or not (isinstance(first, Number) and first.dtype == bool):
-        here.journal.undo(mark)
-        return None, _apart(first, second)
-    if isinstance(second, (bool, np.bool_)):
-        if bool(second) == (symbol == "and"):
-            return first, False
-        return second, False  # type: ignore[return-value]
-    here.region.builder.lets += region.builder.lets
-    out = here.emit(core_and if symbol == "and" else core_or, test, here.atom(second))
-    relate_both(here, symbol, out, test, here.atom(second))
-    return here.wrap(out, bool if first.python and second.python else None), False

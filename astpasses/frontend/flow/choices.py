@@ -119,7 +119,7 @@ def over(one: OneOf, operation: Callable[[Any], Any], known: bool) -> Any:
 
 
 def _branches(here: Session, one: OneOf, operation: Callable[[Any], Any], k: int) -> Any:
-    from .branches import choose
+    from .lazy import choose
 
     def chosen() -> Any:
         try:

@@ -28,10 +28,11 @@ from ..staging.session import Session, session
 from ..staging.settling import settled, tested
 from ..staging.signals import Restart
 from ..values.staged_values import Maybe
-from .branches import branch, choose, static_truth
+from .branches import branch, static_truth
 from .gathering import FEW, as_argument, is_gathered, refuse_read
 from .iteration import UNROLL, ranged, run_for
 from .iterators import Ranged
+from .lazy import choose
 
 # They take every item of what they are given, whatever the items are.
 USE_ALL = {

@@ -26,9 +26,10 @@ from ..staging.literals import known_value
 from ..staging.session import Session, log, session
 from ..staging.signals import NeedConcrete, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
-from .branches import branch, lazily, static_truth
+from .branches import branch, static_truth
 from .gathering import ListGrows, Rows, gathered, is_gathered, refuse_read
 from .iterators import Ranged, started, without_first
+from .lazy import lazily
 from .loop_aliases import PeelFirst
 from .loops import Loop, RowsWritten, roll
 from .stacks import NeedStack, become_stack, is_stack, older_loop

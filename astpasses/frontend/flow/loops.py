@@ -26,6 +26,7 @@ from ..staging.knowledge import assuming
 from ..staging.session import Region, Session
 from ..staging.signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
 from ..values.staged_values import Box, Number, Staged, StagedArray
+from .agreement import Agreement, agree, bring_up_to_date
 from .carries import Carry, Pass, Path
 from .gathering import (
     FEW,
@@ -74,6 +75,7 @@ class StagedBody:
     inside: list
     outside: list
     heap: list[tuple[Location, Any, Any]]
+    left: dict[int, list[str]]  # see agreement.py
     index: Var
     rows: list[Var]
     condition: Atom | None
@@ -204,6 +206,7 @@ def _pass(
     body, test = Region("body", mark), Region("test", mark)
     work = Pass(here, plan, label)
     depth = len(here.regions)
+    bring_up_to_date(here, heap)
     with here.inside(body):
         inside = [work.enter((name,), value) for name, value in zip(loop.names, entry)]
         originals = [loc.read() for loc in heap]
@@ -212,6 +215,7 @@ def _pass(
             placed.append(_enter_place(here, work, loc, k, value))
             here.journal.note(loc)
             loc.write(placed[-1])
+        agree(here, heap, {})
         loop.set(tuple(inside))
         index, counter = _index(here, loop)
         rows = [Var(getattr(r.box.atom, "name", "row"), r.type.with_dims(r.type.dims[1:])) for r in loop.rows]
@@ -247,6 +251,7 @@ def _pass(
         outside = list(loop.get())
         for name, value, made, out in zip(loop.names, entry, inside, outside):
             work.leave((name,), value, made, out)
+        bring_up_to_date(here, heap)
         written = here.journal.since(after_entry)
         gathered: list[tuple[list, list[Slot]]] = []
         for loc in written:
@@ -281,6 +286,7 @@ def _pass(
             out = heap[k].read()
             triples.append((heap[k], made, out))
             _leave_place(work, heap[k], k, value, made, out)
+        left = {key: states for key, (_, _, states) in Agreement.since(here, mark).found.items()}
         refuse_written(loop, work, written)
         dirty = {id(loc.owner) for loc in written if isinstance(loc, BoxLocation)}
         kept = refuse_kept(here, work, body, dirty)
@@ -293,7 +299,8 @@ def _pass(
     if endless and not work.changed:
         raise TrialOver("the test does not depend on a staged value", loop.span)
     return StagedBody(
-        work, body, test, inside, outside, triples, index, rows, condition, dirty, gathered, kept, values
+        work, body, test, inside, outside, triples, left, index, rows, condition, dirty, gathered, kept,
+        values,
     )
 
 
@@ -432,6 +439,7 @@ def _place_results(
             loc.write(results[made])
         else:
             loc.write(staged.work.after(made, results))
+    agree(here, [loc for loc, _, _ in staged.heap], staged.left)
     link_results(here, loop, staged, trips, sure, seen)
     if staged.swaps:
         put_back(here, entry, final, staged.swaps, staged.ran)

@@ -14,10 +14,11 @@ from typing import Any
 from ..staging.literals import elements
 from ..staging.session import Session
 from ..values.staged_values import StagedArray
-from .branches import lazily, static_truth
+from .branches import static_truth
 from .gathering import is_gathered
 from .generators import run_items
 from .iteration import UNROLL, ranged
+from .lazy import lazily
 
 
 def quantified(here: Session, wanted: bool, iterable: Any, test: Callable[[Any], Any]) -> Any:

@@ -435,7 +435,7 @@ def round_python(value: Staged, digits: int | None) -> Any:
 
 def _round_int(value: Number, unit: int) -> Any:
     """The nearest multiple of `unit`; halves to the even one."""
-    from ..flow.branches import choose
+    from ..flow.lazy import choose
 
     if unit >= 2**62:
         return value * 0

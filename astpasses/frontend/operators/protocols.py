@@ -117,7 +117,7 @@ def operate(symbol: str, left: Any, right: Any) -> Any:
 def _compared(symbol: str, left: Any, right: Any) -> Any:
     """Comparisons of containers go by their items, and of dataclasses by their fields."""
     from ..calls.call import has_staged
-    from ..flow.branches import lazily
+    from ..flow.lazy import lazily
     from ..staging.operations import negated
 
     if symbol == "!=" and (written(left, "__eq__") or written(right, "__eq__")):

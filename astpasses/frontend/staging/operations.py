@@ -22,9 +22,10 @@ from metaphrase.source import UnsupportedError
 from ..calls.outside import refuse_outside
 from ..calls.text import Text, formatted, message_parts, percent, shown
 from ..flow import attempts
-from ..flow.branches import branch, choose, lazily, raises_later, static_truth, truth_atom
+from ..flow.branches import branch, raises_later, static_truth, truth_atom
 from ..flow.choices import takes_choices
 from ..flow.gathering import is_gathered, make_plain
+from ..flow.lazy import choose, lazily
 from ..flow.stack_calls import stored_in_rows
 from ..flow.stacks import is_stack
 from ..operators import protocols

@@ -13,7 +13,8 @@ from typing import Any
 from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
-from ..flow.branches import truth_atom, truth_of_maybe
+from ..flow.branches import truth_atom
+from ..flow.lazy import truth_of_maybe
 from ..rewrite.plain import Undefined
 from ..values.staged_values import Maybe, Poison, Truth, Unsized
 from .knowledge import is_there

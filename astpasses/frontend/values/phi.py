@@ -2,7 +2,8 @@
 
 In: candidates, each with the staged flag that it is the one. Out: writes to the array reach the candidate,
 writes to the candidate reach the array. What was last the same is told by the content's atom: writes that are
-undone and done again do not count.
+undone and done again do not count. A candidate that no one can reach is not written to any more, and then not
+read from either: what it holds is old.
 """
 
 from __future__ import annotations
@@ -22,11 +23,13 @@ from .staged_values import Box
 
 
 class Phi:
-    """`choices`: (flag: a bool atom or True, box, the box's atom when they were last the same, the chain of
-    steps to the view of the box that it is). `total`: it is one of these, whatever the run does."""
+    """`choices`: (flag: a bool atom or True, box, the box's atom when they were last the same or None where
+    the box is left behind, the chain of steps to the view of it that the array is). `total`: it is one of
+    these, whatever the run does."""
 
     def __init__(self, choices: list[tuple], total: bool = False):
         self.total = total
+        self.region: Any = None  # of the array
         self.choices = [choice if len(choice) == 4 else (*choice, ()) for choice in choices]
         self.paths = sum(map(paths_of, self.boxes))
 
@@ -38,7 +41,7 @@ class Phi:
         """Take over what was written to a candidate since."""
         for k, (flag, candidate, same, chain) in enumerate(self.choices):
             here.refresh(candidate)
-            if candidate.atom is same:
+            if same is None or candidate.atom is same:
                 continue
             here.journal.note(BoxLocation(box))
             box.atom = _choose(here, flag, read_through(here, candidate.atom, chain), box.atom)
@@ -50,13 +53,17 @@ class Phi:
         """Hand a write on to the candidate that it is."""
         from ..operators.indexing import write_box
 
-        for k, (flag, candidate, _, chain) in enumerate(self.choices):
+        for k, (flag, candidate, same, chain) in enumerate(self.choices):
+            if same is None:
+                continue
+            now = None
             if candidate.alive(box):
                 here.refresh(candidate)
-                now = _choose(here, flag, box.atom, read_through(here, candidate.atom, chain))
-                write_box(here, candidate, write_through(here, candidate.atom, chain, now))
-                here.journal.note(PhiLocation(self))
-                self.choices[k] = (flag, candidate, candidate.atom, chain)
+                content = _choose(here, flag, box.atom, read_through(here, candidate.atom, chain))
+                write_box(here, candidate, write_through(here, candidate.atom, chain, content))
+                now = candidate.atom
+            here.journal.note(PhiLocation(self))
+            self.choices[k] = (flag, candidate, now, chain)
 
 
 def paths_of(box: Box) -> int:
@@ -131,6 +138,8 @@ class UnknownAlias:
 def bind(box: Box, phi: Any) -> None:
     """Say what a box may be, and tell those boxes."""
     box.phi = phi
+    if isinstance(phi, Phi):
+        phi.region = box.region
     for candidate in phi.boxes if phi is not None else ():
         candidate.dependents.append(weakref.ref(box))
 

@@ -1,0 +1,168 @@
+"""Programs about storage: what is computed before a store in a nested branch or loop, and read after it.
+
+In: choices. Out: the text of a function of two arrays and a whole number, which rebinds, copies and stores
+into arrays on some paths only; results that depend on who holds which array, and on what was read when. All
+numbers are whole and small, so that every sum is exact. Example:
+
+    def program(x, y, n):
+        x = x.copy()
+        m1 = x > y
+        if np.sum(x) > y[2]:
+            y = x.copy()
+        for i1 in range(n):
+            y[i1] += x[2]
+        return y, np.where(m1, y, 0.0)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from .choices import Choices
+
+SIZE = 5
+LARGEST = 1e12  # beyond, sums are not exact in every order
+
+
+@dataclass
+class Names:
+    """What may be read: float arrays, bool arrays, scalars, loop indices."""
+
+    arrays: list[str]
+    masks: list[str] = field(default_factory=list)
+    scalars: list[str] = field(default_factory=list)
+    indices: list[str] = field(default_factory=list)
+
+    def inner(self) -> Names:
+        return replace(self, **{name: list(value) for name, value in vars(self).items()})
+
+
+class Stores:
+    """One program as it is written."""
+
+    def __init__(self, choose: Choices, derivative: bool):
+        self.choose, self.derivative, self.count = choose, derivative, 0
+
+    def program(self) -> str:
+        names = Names(["x", "y"])
+        own = self.choose.item(("y = y + 1.0", "y = y.copy()"))
+        lines = ["x = x.copy()", own]
+        for _ in range(self.choose.number(3, 9)):
+            lines += self.statement(names, 0)
+        kept = [names.arrays[-1], *(self.choose.item(names.arrays) for _ in range(2))]
+        parts = [f"{2 * k + 1}.0 * {name}" for k, name in enumerate(kept)]
+        parts += [f"np.where({mask}, 1.0, {self.number(names)})" for mask in names.masks[:2]]
+        parts += names.scalars[:2]
+        total = " + ".join(parts)
+        result = f"np.sum(np.tanh({total}))" if self.derivative else f"{kept[0]}, {total}"
+        return "\n    ".join(["def program(x, y, n):", *lines, f"return {result}\n"])
+
+    def fresh(self, kind: str) -> str:
+        self.count += 1
+        return f"{kind}{self.count}"
+
+    # --- expressions ---
+
+    def array(self, names: Names, shared: bool = False) -> str:
+        """An array: one of its own, or (`shared`) perhaps another name of one."""
+        item = lambda: self.choose.item(names.arrays)  # noqa: E731
+        a = item()
+        forms = [
+            f"{a}.copy()",
+            f"{a} + {item()}",
+            f"{a} * 2.0",
+            f"np.minimum({a}, {item()})",
+            f"np.where({a} > {item()}, {item()}, {self.choose.item(('0.0', item()))})",
+            f"{a} - {self.number(names)}",
+            f"{a}[::-1].copy()",
+            f"np.roll({a}, 1)",
+            f"np.clip({a}, -4.0, 9.0)",
+        ]
+        forms += [f"np.where({mask}, {a}, 0.0)" for mask in names.masks[:1]]
+        return self.choose.item([*forms, a, a, a] if shared else forms)
+
+    def number(self, names: Names) -> str:
+        a = self.choose.item(names.arrays)
+        forms = ["1.0", "-3.0", f"{a}[{self.index(names)}]", f"np.sum({a})", f"np.max({a}[1:])"]
+        return self.choose.item([*forms, f"{a}[{self.index(names)}]", *names.scalars])
+
+    def index(self, names: Names) -> str:
+        return self.choose.item([str(self.choose.number(0, SIZE - 1)), *names.indices])
+
+    def test(self, names: Names) -> str:
+        if names.indices and self.choose.chance(3):
+            compare = self.choose.item(("<", ">=", "=="))
+            return f"{self.choose.item(names.indices)} {compare} {self.choose.number(0, 2)}"
+        return f"{self.number(names)} {self.choose.item(('<', '>', '<=', '!='))} {self.number(names)}"
+
+    # --- statements ---
+
+    def statement(self, names: Names, depth: int) -> list[str]:
+        table = [(4, self.bind), (1, self.mask), (1, self.scalar), (3, self.rebind), (6, self.store)]
+        if depth < 3:
+            table += [(4, self.branch), (3, self.loop)]
+        if depth:
+            table.append((1, self.leave))
+        return self.choose.weighted(table)(names, depth)
+
+    def block(self, names: Names, depth: int) -> list[str]:
+        inner = names.inner()
+        lines = [s for _ in range(self.choose.number(1, 3)) for s in self.statement(inner, depth + 1)]
+        return ["    " + line for line in lines]
+
+    def bind(self, names: Names, depth: int) -> list[str]:
+        name, text = self.fresh("v"), self.array(names, not depth)
+        names.arrays.append(name)
+        return [f"{name} = {text}"]
+
+    def mask(self, names: Names, depth: int) -> list[str]:
+        name, compare = self.fresh("m"), self.choose.item(("==", ">", "<"))
+        names.masks.append(name)
+        return [f"{name} = {self.choose.item(names.arrays)} {compare} {self.choose.item(names.arrays)}"]
+
+    def scalar(self, names: Names, depth: int) -> list[str]:
+        name, text = self.fresh("s"), self.number(names)
+        names.scalars.append(name)
+        return [f"{name} = {text}"]
+
+    def rebind(self, names: Names, depth: int) -> list[str]:
+        return [f"{self.choose.item(names.arrays)} = {self.array(names, not depth)}"]
+
+    def store(self, names: Names, depth: int) -> list[str]:
+        a, b = self.choose.item(names.arrays), self.choose.item(names.arrays)
+        return [self.choose.item((
+            f"{a}[{self.index(names)}] = {self.number(names)}",
+            f"{a}[{self.index(names)}] += {self.number(names)}",
+            f"{a}[1:4] = {self.number(names)}",
+            f"{a}[1:] -= {b}[:-1]",
+            f"{a}[:] = {self.array(names)}",
+            f"{a} *= -1.0",
+            f"{a}[{b} > 1.0] = {self.number(names)}",
+        ))]
+
+    def branch(self, names: Names, depth: int) -> list[str]:
+        lines = [f"if {self.test(names)}:", *self.block(names, depth)]
+        return lines + (["else:", *self.block(names, depth)] if self.choose.chance(2) else [])
+
+    def loop(self, names: Names, depth: int) -> list[str]:
+        index, length = self.fresh("i"), self.choose.item(("n", "3", "4"))
+        inner = names.inner()
+        inner.indices.append(index)
+        return [f"for {index} in range({length}):", *self.block(inner, depth)]
+
+    def leave(self, names: Names, depth: int) -> list[str]:
+        result = f"np.sum(np.tanh({self.array(names)}))" if self.derivative else \
+            f"{self.array(names)}, {self.array(names)}"
+        return [f"if {self.test(names)}:", f"    return {result}"]
+
+
+def arguments(choose: Choices) -> str:
+    """Three sets, one a line; `n` stays below the size."""
+    lines = []
+    for n in (2, 3, 0):
+        x, y = ([float(choose.number(-3, 4)) for _ in range(SIZE)] for _ in range(2))
+        lines.append(f"    (array({x}), array({y}), {n}),\n")
+    return "".join(lines)
+
+
+__all__ = ["LARGEST", "Stores", "arguments"]
