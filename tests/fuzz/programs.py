@@ -135,7 +135,8 @@ def programs(draw, plans: tuple[str, ...] = PLANS) -> Case:
 def about_stores(choose: Choices) -> Case:
     """A program of `Stores`; it does not fail, and its numbers stay small."""
     derivative = choose.chance(3)
-    text = f"{HEADER}\n\n{Stores(choose, derivative).program()}\n\nARGUMENTS = [\n{arguments(choose)}]\n"
+    program, sets = Stores(choose, derivative).program(), arguments(choose, derivative)
+    text = f"{HEADER}\n\n{program}\n\nARGUMENTS = [\n{sets}]\n"
     names: dict[str, Any] = {}
     exec(text, names)
     with np.errstate(all="ignore"):

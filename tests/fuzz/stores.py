@@ -156,11 +156,15 @@ class Stores:
         return [f"if {self.test(names)}:", f"    return {result}"]
 
 
-def arguments(choose: Choices) -> str:
-    """Three sets, one a line; `n` stays below the size."""
+def arguments(choose: Choices, derivative: bool) -> str:
+    """Three sets, one a line; `n` stays below the size. For derivatives no two numbers are equal."""
     lines = []
     for n in (2, 3, 0):
-        x, y = ([float(choose.number(-3, 4)) for _ in range(SIZE)] for _ in range(2))
+        x, y = (
+            [choose.number(-3, 4) + (k + 1) * apart if derivative else float(choose.number(-3, 4))
+             for k in range(SIZE)]
+            for apart in (0.0173, 0.0291)
+        )
         lines.append(f"    (array({x}), array({y}), {n}),\n")
     return "".join(lines)
 
