@@ -409,6 +409,7 @@ def _update(inner: Block, made: Plan, body: Function, targets: list) -> None:
     """The carries take their new values."""
     arrays = [(k, t) for k, t in enumerate(targets) if isinstance(t, Carried)]
     values = {k: inner.value(body.results[k]) for k, _ in arrays}
+    arrays_of = dict(arrays)
     held = {t.place.buf: k for k, t in arrays}
     pending: dict[int, Carried] = {}
     for k, target in arrays:
@@ -417,19 +418,20 @@ def _update(inner: Block, made: Plan, body: Function, targets: list) -> None:
             continue
         source = value.place.buf if value.place is not None else None
         if source in held and value.place is not None and not value.place.prefix and held[source] != k:
-            pending[k] = target  # another carry's storage
-            continue
+            if _is_pointer(target.place) and _is_pointer(arrays_of[held[source]].place):
+                pending[k] = target  # another carry's storage
+                continue
         if target.other is None:
             target.other = inner.temp("next", value.dtype, target.place.dims)
         inner.copy(target.other, value)
     sources = {k: held[place.buf] for k in pending if (place := values[k].place) is not None}
-    swaps = _exchange(inner, pending, sources, dict(arrays))
+    swaps = _exchange(inner, pending, sources, arrays_of)
     for k, target in arrays:
         if target.other is not None and k not in pending and not _same_place(values[k].place, target.place):
-            if target.place.buf.space in ("arg", "out"):  # the caller's memory is no pointer to swap
-                inner.copy(target.place, stored(target.other))
-            else:
+            if _is_pointer(target.place):
                 swaps.append((target, target.other.buf))
+            else:
+                inner.copy(target.place, stored(target.other))
     for target, buf in swaps:
         inner.emit(Swap(target.place.buf, buf))
     assign_scalars(
@@ -440,6 +442,11 @@ def _update(inner: Block, made: Plan, body: Function, targets: list) -> None:
             if not isinstance(t, Carried)
         ],
     )
+
+
+def _is_pointer(place: Place) -> bool:
+    """Whether it can change places with another: not the caller's memory, and not a part of an array."""
+    return not place.prefix and place.buf.space not in ("arg", "out")
 
 
 def _exchange(

@@ -82,15 +82,16 @@ def _twins(nest: For, writes: dict[Buf, int]) -> list[_Twin]:
         inner = inner.body[0]
     assert isinstance(inner, For)
     made: dict[Buf, tuple[str, ...]] = {}
+    begun: dict[Buf, int] = {}
     found = []
     stored: list[Buf] = [s.buf for s in walk(nest.body) if isinstance(s, Store)]
-    for stmt in inner.body:
+    for k, stmt in enumerate(inner.body):
         if not isinstance(stmt, Store) or stmt.monoid or not stmt.buf.dims:
             continue
         names = _names(stmt.index)
         if stmt.buf.space == "temp" and not stmt.buf.carried and not stmt.buf.dynamic:
             if names is not None and set(names) == set(loops) and writes[stmt.buf] == 1:
-                made[stmt.buf] = names
+                made[stmt.buf], begun[stmt.buf] = names, k
                 continue
         value = stmt.value
         if (
@@ -100,9 +101,17 @@ def _twins(nest: For, writes: dict[Buf, int]) -> list[_Twin]:
             and value.buf.dtype == stmt.buf.dtype
             and stored.count(stmt.buf) == 1
             and all(not isinstance(entry, E) for entry in stmt.index)
+            and not _is_read(inner.body[begun[value.buf] + 1 : k], stmt.buf)
         ):
             found.append(_Twin(value.buf, made[value.buf], stmt.buf, stmt.index))
     return found
+
+
+def _is_read(statements: tuple[Stmt, ...], buf: Buf) -> bool:
+    """Whether one of them wants what an array held before."""
+    return any(
+        load.buf is buf for s in walk(statements) for e in expressions(s) for load in loads(e)
+    ) or any(buf in touched(s) for s in walk(statements))
 
 
 def _names(index: Map) -> tuple[str, ...] | None:

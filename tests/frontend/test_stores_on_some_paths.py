@@ -142,6 +142,52 @@ def test_a_mask_of_what_a_branch_stores_into():
             assert mp.jit(mp.grad(function))(x, 0.5) == pytest.approx(wanted, rel=1e-7)
 
 
+def test_rows_of_a_batch_do_not_change_places_with_a_buffer():
+    """A carry that lives in one row of a batch, inside a branch: new values are copied into it."""
+
+    def function(x, y, n):
+        x = x.copy()
+        if np.max(x[1:]) != 1.0:
+            for _ in range(n):
+                for _ in range(n):
+                    x[x > 1.0] = np.max(x[1:])
+        return np.sum(np.tanh(0.4 * y + 0.5 * x))
+
+    grad = mp.grad(function)
+    x = np.array([[2.02, -0.97, -2.95, 4.07, 4.09], [1.02, 0.03, 0.05, -0.93, 3.09]])
+    y = np.array([[1.03, 0.06, -1.91, 2.12, 3.15], [0.03, -2.94, -2.91, -1.88, 1.15]])
+    found = mp.jit(mp.vmap(grad, (0, 0, None)))(x, y, 2)
+    with mp.config(native=False):
+        wanted = [mp.jit(grad)(a, b, 2) for a, b in zip(x, y)]
+    np.testing.assert_allclose(found, wanted, 1e-12)
+
+
+def test_a_result_is_not_made_where_its_old_value_is_still_read():
+    """The tangent of minimum compares with the array that the branch replaces."""
+
+    def function(x, y):
+        y = y.copy()
+        low = x + y
+        high = y * 1.0
+        if y[0] < np.sum(y):
+            y[0] = x[3]
+        else:
+            for _ in range(3):
+                high = np.clip(y, -4.0, 9.0)
+                low = np.minimum(high, low)
+        return np.sum(low) + np.sum(high)
+
+    def tangent(x, y, dx, dy):
+        return mp.jvp(function, (x, y), (dx, dy))
+
+    chance = np.random.default_rng(0)
+    args = 0.5 * chance.standard_normal(5), -0.5 * chance.standard_normal(5), *chance.standard_normal((2, 5))
+    with mp.config(native=False):
+        wanted = mp.jit(tangent)(*args)
+    with mp.config(contract=False):
+        np.testing.assert_allclose(mp.jit(tangent)(*args), wanted, 1e-12)
+
+
 def test_agreement_costs_nothing_in_the_loop():
     """The array is one of two: neither is read whole in each iteration."""
 

@@ -24,6 +24,15 @@ SIZE = 5
 LARGEST = 1e12  # beyond, sums are not exact in every order
 
 
+STATE = """class State:
+    def __init__(self, a, b):
+        self.a, self.b = a, b
+
+
+"""
+HELD = {"": [], "{": ["d['a']", "d['b']"], "[": ["d[0]", "d[1]"], "S": ["d.a", "d.b"]}
+
+
 @dataclass
 class Names:
     """What may be read: float arrays, bool arrays, scalars, loop indices."""
@@ -41,12 +50,17 @@ class Stores:
     """One program as it is written."""
 
     def __init__(self, choose: Choices, derivative: bool):
-        self.choose, self.derivative, self.count = choose, derivative, 0
+        self.choose, self.derivative, self.count, self.helped = choose, derivative, 0, False
 
     def program(self) -> str:
+        helper = self.helper() if self.choose.chance(3) else ""
         names = Names(["x", "y"])
         own = self.choose.item(("y = y + 1.0", "y = y.copy()"))
         lines = ["x = x.copy()", own]
+        holders = ("d = {'a': x, 'b': y.copy()}", "d = [x, y * 2.0]", "d = State(x, y)")
+        holder = self.choose.item(("", "", "", *holders))
+        lines += [holder] if holder else []
+        names.arrays += HELD[holder[4:5]]
         for _ in range(self.choose.number(3, 9)):
             lines += self.statement(names, 0)
         kept = [names.arrays[-1], *(self.choose.item(names.arrays) for _ in range(2))]
@@ -55,7 +69,16 @@ class Stores:
         parts += names.scalars[:2]
         total = " + ".join(parts)
         result = f"np.sum(np.tanh({total}))" if self.derivative else f"{kept[0]}, {total}"
-        return "\n    ".join(["def program(x, y, n):", *lines, f"return {result}\n"])
+        state = STATE if "State" in holder else ""
+        return state + helper + "\n    ".join(["def program(x, y, n):", *lines, f"return {result}\n"])
+
+    def helper(self) -> str:
+        """A function whose variables are gone when it returns."""
+        names = Names(["p", "q"])
+        lines = [s for _ in range(self.choose.number(1, 3)) for s in self.statement(names, 1, leaves=False)]
+        result = self.choose.item(("p", "p.copy()", "p + q"))
+        self.helped = True
+        return "\n    ".join(["def mended(p, q, n):", *lines, f"return {result}\n\n\n"])
 
     def fresh(self, kind: str) -> str:
         self.count += 1
@@ -79,7 +102,8 @@ class Stores:
             f"np.clip({a}, -4.0, 9.0)",
         ]
         forms += [f"np.where({mask}, {a}, 0.0)" for mask in names.masks[:1]]
-        return self.choose.item([*forms, a, a, a] if shared else forms)
+        forms += [f"mended({a}, {item()}, 2)"] * (2 * self.helped)
+        return self.choose.item([*forms, a, a, a, f"{a}[::-1]"] if shared else forms)
 
     def number(self, names: Names) -> str:
         a = self.choose.item(names.arrays)
@@ -97,17 +121,19 @@ class Stores:
 
     # --- statements ---
 
-    def statement(self, names: Names, depth: int) -> list[str]:
+    def statement(self, names: Names, depth: int, leaves: bool = True) -> list[str]:
         table = [(4, self.bind), (1, self.mask), (1, self.scalar), (3, self.rebind), (6, self.store)]
         if depth < 3:
-            table += [(4, self.branch), (3, self.loop)]
-        if depth:
+            table += [(4, self.branch), (3, self.loop), (1, self.while_loop)]
+        if depth and leaves:
             table.append((1, self.leave))
         return self.choose.weighted(table)(names, depth)
 
     def block(self, names: Names, depth: int) -> list[str]:
-        inner = names.inner()
-        lines = [s for _ in range(self.choose.number(1, 3)) for s in self.statement(inner, depth + 1)]
+        inner, leaves = names.inner(), "p" not in names.arrays  # a helper gives one array
+        lines = [
+            s for _ in range(self.choose.number(1, 3)) for s in self.statement(inner, depth + 1, leaves)
+        ]
         return ["    " + line for line in lines]
 
     def bind(self, names: Names, depth: int) -> list[str]:
@@ -149,6 +175,16 @@ class Stores:
         inner = names.inner()
         inner.indices.append(index)
         return [f"for {index} in range({length}):", *self.block(inner, depth)]
+
+    def while_loop(self, names: Names, depth: int) -> list[str]:
+        index = self.fresh("k")
+        inner = names.inner()
+        inner.indices.append(index)
+        end = [f"    if {self.test(names)}:", "        break"] if self.choose.chance(2) else []
+        return [
+            f"{index} = -1", f"while {index} < {self.choose.item(('n', '2'))}:", f"    {index} += 1", *end,
+            *self.block(inner, depth),
+        ]
 
     def leave(self, names: Names, depth: int) -> list[str]:
         result = f"np.sum(np.tanh({self.array(names)}))" if self.derivative else \
