@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from metaphrase.core.build import substitute_attribute
 from metaphrase.core.dims import Dim, DimLike, Sym
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
-from metaphrase.core.types import substitute_type
+from metaphrase.core.types import CoreTypeError, substitute_type
 from metaphrase.ops.arrays import dim_value
 
 from .rebuild import map_regions, replaced
@@ -27,20 +27,34 @@ pre_ad_safe = True
 def sizes(function: Function) -> Function:
     if not _binds(function):
         return function
-    return _Sizes({}, {}).function(function)
+    apart: frozenset[str] = frozenset()
+    while True:
+        try:
+            return _Sizes({}, {}, apart).function(function)
+        except _Contradiction as found:
+            apart |= found.symbols
 
 
 def _binds(function: Function) -> bool:
     return any(let.primitive.name == "as_dim" or any(map(_binds, let.regions())) for let in function.lets)
 
 
+class _Contradiction(Exception):
+    """Written otherwise, these symbols make sizes differ that have to be equal: a check before it fails
+    whenever the program runs, and says so."""
+
+    def __init__(self, symbols: frozenset[str]):
+        super().__init__("sizes differ that have to be equal")
+        self.symbols = symbols
+
+
 class _Sizes:
     """One region: what numbers are which sizes (`known`), and which symbols are written otherwise
-    (`same`)."""
+    (`same`); those in `apart` are not."""
 
-    def __init__(self, known: Mapping[Atom, DimLike], env: dict[Var, Atom]):
+    def __init__(self, known: Mapping[Atom, DimLike], env: dict[Var, Atom], apart: frozenset[str]):
         self.known: dict[Atom, DimLike] = dict(known)
-        self.env = env
+        self.env, self.apart = env, apart
         self.same: dict[str, DimLike] = {}
         self.changed = False
 
@@ -67,7 +81,7 @@ class _Sizes:
         for param, operand in zip(region.params, operands):
             if operand is not None and operand[0] == "const" and (dim := self.dim(operand[1])) is not None:
                 inner[param] = dim
-        return _Sizes(inner, {}).function(region) if _binds(region) else region
+        return _Sizes(inner, {}, self.apart).function(region) if _binds(region) else region
 
     def dim(self, atom: Atom) -> DimLike | None:
         if isinstance(atom, Literal):
@@ -77,7 +91,7 @@ class _Sizes:
     def bound(self, let: Let) -> Let:
         """An `as_dim`: a new size, or one that has a name already."""
         symbol, dim = let.attributes["size"], self.dim(let.args[0])
-        if dim is None or not _not_negative(dim):
+        if dim is None or not _not_negative(dim) or symbol in self.apart:
             self.known[let.args[0]] = Sym(symbol)
             return let
         self.same[symbol] = dim
@@ -92,6 +106,11 @@ class _Sizes:
         attributes = {k: substitute_attribute(v, self.same) for k, v in let.attributes.items()}
         outs = tuple(Var(v.name, substitute_type(v.type, self.same)) for v in let.outs)
         args = tuple(self.env.get(a, a) if isinstance(a, Var) else a for a in let.args)
+        if not any(True for _ in let.regions()):
+            try:
+                let.primitive.type(*(a.type for a in args), **attributes)
+            except CoreTypeError:
+                raise _Contradiction(let.uses_symbols() & self.same.keys()) from None
         self.env.update(zip(let.outs, outs))
         return Let(outs, let.primitive, args, attributes, let.span)
 

@@ -235,3 +235,17 @@ def test_a_jitted_function_called_in_another_gives_arrays_of_run_time_size():
 
     total, rest, count = mp.jit(both)(np.array([1.0, -1.0, 2.0]))
     assert total == 3.0 and rest.tolist() == [1.0] and count == 2
+
+
+def test_a_reshape_that_never_fits_is_refused_when_it_runs():
+    """The optimizer knows that n m + 1 is never n m; the check before says so."""
+
+    def function(n, m, x):
+        if x > 0:
+            return np.sum(np.ones((n, m)).reshape(n * m + 1))
+        return x
+
+    staged = mp.jit(function)
+    assert staged(2, 3, -1.0) == -1.0
+    with pytest.raises(ValueError, match=r"cannot reshape array of size 6 into shape \(7,\)"):
+        staged(2, 3, 1.0)
