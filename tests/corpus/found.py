@@ -82,6 +82,25 @@ def nothing_minus_counts(x):
     return 1.0 / (np.zeros(3) - np.arange(3)), 1.0 / (0.0 - np.full(2, x))
 
 
+def larger_ones_beside_all(v, x):
+    total = 0.0
+    larger = (e for e in v if e > x)
+    for a, b in zip(larger, v):
+        total += a * b
+    return total
+
+
+def pairs_beside_the_reversed(v, x):
+    larger = []
+    for e in v:
+        if e > x:
+            larger.append((e, e * e))
+    total = 0.0
+    for (a, b), c in zip(larger, v[::-1]):
+        total += a * b - c
+    return total
+
+
 _V = np.array([0.5, -1.0, 2.0])
 def clipped_by_pythons_own(x, w):
     j = (2 + int(min(max(x, -5.0), 5.0))) % 7
@@ -115,4 +134,7 @@ CASES = [
     (swap_beside_a_raise, (3.25, 2.0)),
     (clipped_by_pythons_own, (3.605, np.arange(2.0))),
     (clipped_by_pythons_own, (-9.0, np.arange(2.0))),
+    (larger_ones_beside_all, (_V, 0.5)),
+    (pairs_beside_the_reversed, (_V, 0.5)),
+    (pairs_beside_the_reversed, (_V, -9.0)),
 ]

@@ -260,7 +260,7 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
     if (
         not sources
         or any(s is None for s in sources)
-        or not any(isinstance(i, Staged | Ranged) for i in iterables)
+        or not any(isinstance(i, Staged | Ranged) or type(i) is list and is_gathered(i) for i in iterables)
     ):
         given = [s if isinstance(i, Ranged) else elements(here, i) for i, s in zip(iterables, sources)]
         return zip(*given, strict=strict)
@@ -268,8 +268,13 @@ def zip_(*iterables: Any, strict: bool = False) -> Any:
     if not all(s.length == length or here.facts.equal(s.length, length) for s in sources) or any(
         s.length != length for s in sources
     ):
-        sources = [Ranged(length, s.viewed().item) for s in sources]
+        sources = [Ranged(length, _by_index(s.viewed())) for s in sources]
     return iterator(here, _zipped(length, sources))
+
+
+def _by_index(source: Ranged) -> Callable[[Any, list], Any]:
+    """Item k of what has more items than are taken."""
+    return lambda k, rows: source.item(k, [r[k] for r in source.rows])
 
 
 def _zipped(length: Any, sources: list[Ranged]) -> Ranged:
