@@ -295,6 +295,16 @@ def promotes(forms: list[Expr], dtype: np.dtype) -> bool:
         return False
 
 
+def without_losses(expr: Expr, dtype: np.dtype) -> Expr:
+    """An expression of this dtype without looser forms that hold more than the dtype does."""
+    if expr.loose is None:
+        return expr
+    if not np.can_cast(expr.loose.type.dtype, dtype):
+        return replace(expr, loose=None)
+    inner = without_losses(expr.loose, dtype)
+    return expr if inner is expr.loose else replace(expr, loose=inner)
+
+
 def loosened(operands: list[Expr], dims: tuple, dtype: np.dtype) -> list[Expr]:
     """Each operand in its loose form where the others bring the shape and dtype that it leaves out."""
     forms = list(operands)
@@ -325,6 +335,7 @@ __all__ = [
     "suffix",
     "loosened",
     "with_loose",
+    "without_losses",
     "dtype_text",
     "dim_text",
     "reads_of",

@@ -32,6 +32,7 @@ from .numpy_source_expressions import (
     reads_of,
     strong,
     suffix,
+    without_losses,
 )
 
 Rule = Callable[[Emitter, Let], Expr]
@@ -319,8 +320,9 @@ def _convert(emitter: Emitter, let: Let) -> Expr:
     else:
         emitter.numpy_scalars(x)
         made = suffix(strong(x), f".astype({target})", type_)
-    loose = x if x.type.dtype.kind != "c" or dtype.kind == "c" else None
-    return replace(made, loose=loose)
+    if not np.can_cast(source, dtype) and dtype.kind not in "fc" or source.kind == "c" != dtype.kind:
+        return made  # what it drops, no promotion drops
+    return replace(made, loose=without_losses(x, source))
 
 
 @spelled("real", "imag")

@@ -101,6 +101,24 @@ def pairs_beside_the_reversed(v, x):
     return total
 
 
+def truncated_and_stored(v):
+    out = np.zeros(4)
+    out[0] = int(v[0])
+    out[1] = float(int(v[1])) / 4
+    out[2:] = int(v[2])
+    return out, int(v[1]) / 2, int(v[2]) > 1.5
+
+
+def narrowed_and_stored(v):
+    out, small, whole = np.zeros(3), np.zeros(3, np.float32), np.zeros(3, int)
+    out[:] = v.astype(np.float32)
+    small[:] = v.astype(int)
+    whole[:] = v.astype(np.int8)
+    out[1:] += v[1:].astype(np.int64)
+    out[0] = np.int64(v[0]) + np.float32(v[1])
+    return out, small, whole, v.astype(bool).astype(float) + v
+
+
 _V = np.array([0.5, -1.0, 2.0])
 def clipped_by_pythons_own(x, w):
     j = (2 + int(min(max(x, -5.0), 5.0))) % 7
@@ -137,4 +155,6 @@ CASES = [
     (larger_ones_beside_all, (_V, 0.5)),
     (pairs_beside_the_reversed, (_V, 0.5)),
     (pairs_beside_the_reversed, (_V, -9.0)),
+    (truncated_and_stored, (np.array([2.7, -1.3, 3.3]),)),
+    (narrowed_and_stored, (np.array([2.7, -1.3, 1e-9 + 3.3]),)),
 ]

@@ -113,13 +113,15 @@ def refusals(wanted: list[Outcome]) -> Iterator[None]:
 def joins() -> Iterator[list[str]]:
     """What the log says of Python's and NumPy's numbers that meet in one variable (docs/limitations.md)."""
     log, found = logging.getLogger("metaphrase"), []
-    level, handler = log.level, logging.Handler()
+    level, spreads, handler = log.level, log.propagate, logging.Handler()
     handler.emit = lambda record: found.append(record.msg) if "np.%s" in record.msg else None
+    log.propagate = False
     log.setLevel(logging.DEBUG)
     log.addHandler(handler)
     try:
         yield found
     finally:
+        log.propagate = spreads
         log.setLevel(level)
         log.removeHandler(handler)
 
