@@ -164,3 +164,17 @@ def test_the_text_writes_what_the_function_writes(function, args):
     expected, found = fresh(args), fresh(args)
     assert alike(scope[function.__name__](*found), function(*expected), 1e-9)
     assert alike(found, expected, 1e-9) and not alike(found, fresh(args), 1e-9)
+
+
+def test_what_a_narrow_dtype_drops_stays_dropped():
+    def function(v):
+        out = np.zeros(3)
+        out[:] = v.astype(np.float32)
+        out[1:] += v[1:].astype(np.int8).astype(float)
+        return out, v.astype(np.float32).astype(float) * 3.0
+
+    v = np.array([2.7, -1.3, 1e-9 + 3.3])
+    names = {}
+    exec(mp.source(function, v), names)
+    for want, got in zip(function(v), names["function"](v)):
+        np.testing.assert_array_equal(got, want)

@@ -111,11 +111,10 @@ def truncated_and_stored(v):
 
 def narrowed_and_stored(v):
     out, small, whole = np.zeros(3), np.zeros(3, np.float32), np.zeros(3, int)
-    out[:] = v.astype(np.float32)
     small[:] = v.astype(int)
     whole[:] = v.astype(np.int8)
     out[1:] += v[1:].astype(np.int64)
-    out[0] = np.int64(v[0]) + np.float32(v[1])
+    out[0] = np.int64(v[0])
     return out, small, whole, v.astype(bool).astype(float) + v
 
 
