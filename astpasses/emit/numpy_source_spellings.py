@@ -320,9 +320,8 @@ def _convert(emitter: Emitter, let: Let) -> Expr:
     else:
         emitter.numpy_scalars(x)
         made = suffix(strong(x), f".astype({target})", type_)
-    if not np.can_cast(source, dtype) and dtype.kind not in "fc" or source.kind == "c" != dtype.kind:
-        return made  # what it drops, no promotion drops
-    return replace(made, loose=without_losses(x, source))
+    rounds = dtype.kind == "c" or dtype.kind == "f" and source.kind != "c"  # as promotion does, too
+    return replace(made, loose=without_losses(x, source)) if rounds or np.can_cast(source, dtype) else made
 
 
 @spelled("real", "imag")

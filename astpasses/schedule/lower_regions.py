@@ -303,7 +303,7 @@ def _state_target(
     if k in shares:
         place = block.value(let.args[shares[k]]).place
         assert place is not None
-        if not swaps or not place.prefix and place.buf.space == "temp":
+        if not swaps or _is_pointer(place):
             return Carried(place, block.temp(out.name, out.type.dtype, place.dims) if swaps else None)
     dims = block.dims(out.type.dims)
     if swaps:
@@ -446,7 +446,7 @@ def _update(inner: Block, made: Plan, body: Function, targets: list) -> None:
 
 def _is_pointer(place: Place) -> bool:
     """Whether it can change places with another: not the caller's memory, and not a part of an array."""
-    return not place.prefix and place.buf.space not in ("arg", "out")
+    return not place.prefix and place.buf.space == "temp"
 
 
 def _exchange(

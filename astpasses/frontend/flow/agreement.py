@@ -99,24 +99,23 @@ def _settle(here: Session, phi: Phi, states: list[str]) -> None:
 # --- loops ---
 
 
-def phis_among(heap: Iterable[Location]) -> list[tuple[Box, Phi]]:
-    """The boxes that a loop writes to and that may be one of several."""
-    boxes = [place.owner for place in heap if isinstance(place, BoxLocation)]
-    return [(box, box.phi) for box in boxes if isinstance(box.phi, Phi)]
+def _several(heap: Iterable[Location]) -> list[Box]:
+    """The arrays that a loop writes to and that may be one of several."""
+    return [p.owner for p in heap if isinstance(p, BoxLocation) and isinstance(p.owner.phi, Phi)]
 
 
 def bring_up_to_date(here: Session, heap: Iterable[Location]) -> None:
     """Where an iteration begins or ends the arrays that it writes to agree with what they may be."""
-    for box, _ in phis_among(heap):
+    for box in _several(heap):
         here.refresh(box)
 
 
 def agree(here: Session, heap: list[Location], left: dict[int, list[str]]) -> None:
     """They do so with what the places hold now. `left`: the states at the end of the body."""
-    for _, phi in phis_among(heap):
-        states = left.get(id(phi), [AGREES] * len(phi.choices))
-        _settle(here, phi, [LEFT if s == LEFT or c[2] is None else AGREES
-                            for s, c in zip(states, phi.choices)])
+    for phi in [box.phi for box in _several(heap)]:
+        before = [LEFT if choice[2] is None else AGREES for choice in phi.choices]
+        inside = left.get(id(phi), before)
+        _settle(here, phi, [LEFT if LEFT in pair else AGREES for pair in zip(before, inside)])
 
 
-__all__ = ["Agreement", "agree", "behind_branch", "bring_up_to_date", "phis_among"]
+__all__ = ["Agreement", "agree", "behind_branch", "bring_up_to_date"]

@@ -201,8 +201,11 @@ class Began:
             raise
         except (Exception, BranchRaised) as error:
             raised = error
-        lets, raises_ = self.region.builder.lets, raised is not None or here.raises > raises
-        late = "prints" if _any_effect(lets[start:], "ordered") else "raises" if raises_ else ""
+        lets, late = self.region.builder.lets, ""
+        if _any_effect(lets[start:], "ordered"):
+            late = "prints"
+        elif raised is not None or here.raises > raises:
+            late = "raises"
         if late and self.region is here.region and _any_effect(lets[self.at:start], "failing"):
             raise UnsupportedError(
                 f"{what} {late}, and what stands before it may fail when the program runs",
