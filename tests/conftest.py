@@ -6,12 +6,14 @@ removes. Fixtures used by several rooms go at the end of this file.
 
 from __future__ import annotations
 
+import gc
 import os
 import shutil
 import sys
 import tempfile
 
 import pytest
+from parallel import ByTheme
 
 # The rooms as they are called on disk. Imported under these names a module would exist twice, with two
 # registries.
@@ -28,6 +30,18 @@ def pytest_configure(config: pytest.Config) -> None:
     if "METAPHRASE_CACHE_DIR" not in os.environ and not hasattr(config, "workerinput"):
         config._metaphrase_cache = tempfile.mkdtemp(prefix="metaphrase-test-cache-")
         os.environ["METAPHRASE_CACHE_DIR"] = config._metaphrase_cache
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Twenty thousand tests are live objects that a collection of garbage needn't look at each time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(20_000, 20, 50)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByTheme:
+    return ByTheme(config, log)
 
 
 def pytest_unconfigure(config: pytest.Config) -> None:
@@ -54,7 +68,10 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
 
 @pytest.fixture(autouse=True)
 def _one_name_for_every_module():
+    before = len(sys.modules)
     yield
+    if len(sys.modules) == before:
+        return
     doubled = imported_twice(sys.modules)
     assert not doubled, f"imported under a second name: {doubled}; import them as metaphrase..."
 

@@ -28,14 +28,16 @@ def shown(function, *args):
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_a_function_is_its_operator(name):
-    function, compared = getattr(operator, name), 0
-    for args in (*itertools.product(VALUES, repeat=2), *((v,) for v in VALUES)):
-        wanted = shown(function, *map(copy.deepcopy, args))
-        if isinstance(wanted, type) or wanted[0] is complex:  # refused, or of the sign of a number of the run
-            continue
-        assert shown(mp.jit(lambda *args: function(*args)), *map(copy.deepcopy, args)) == wanted, args
-        compared += 1
-    assert compared
+    function = getattr(operator, name)
+    tried = [*itertools.product(VALUES, repeat=2), *((v,) for v in VALUES)]
+    found = [(args, shown(function, *map(copy.deepcopy, args))) for args in tried]
+    # The others are refused, or depend on the sign of a number of the run.
+    known = [(args, want) for args, want in found if not isinstance(want, type) and want[0] is not complex]
+    given = [tuple(map(copy.deepcopy, args)) for args, _ in known]
+    made = mp.jit(lambda cases: [function(*args) for args in cases])(given)
+    assert known and len(made) == len(known)
+    for (args, want), got in zip(known, made):
+        assert (type(got), repr(got)) == want, args
 
 
 class Model:

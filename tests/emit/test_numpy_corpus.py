@@ -6,17 +6,14 @@ In: the corpus. Out: texts, run here and there; an exception counts as a result.
 
 from __future__ import annotations
 
-import pickle
 import re
-import subprocess
-import sys
 
 import numpy as np
-import pytest
-from corpus import cases, fresh
+from corpus import fresh
+from saved import foreign, run_alone
+from stages import CASES, SAMPLE, core, names, once, primal, staged
 
 from metaphrase.astpasses.emit.numpy_source import compile_numpy, numpy_source
-from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.astpasses.optimize import optimize
 from metaphrase.astpasses.transforms.reverse import vjp
 from metaphrase.core.build import Builder
@@ -26,8 +23,6 @@ from metaphrase.core.ir import Function
 from metaphrase.core.types import has_tangent, type_symbols
 from metaphrase.ops.families import like
 from metaphrase.source import SourceError
-
-CASES = {name: (function, args) for name, function, args in cases()}
 
 
 def gradient(function: Function) -> Function:
@@ -68,19 +63,18 @@ def _equal(x: np.ndarray, y: np.ndarray, loose: bool) -> bool:
     return np.array_equal(x, y, equal_nan=True)
 
 
+@once
 def programs(name: str) -> dict[str, tuple[Function, list]]:
     """The core program of a case and of its derivative, with flat arguments."""
-    function, args = CASES[name]
-    given = fresh(args)
-    staged = stage(function, given)
-    flat = [np.array(a)[()] for a in staged.arguments(fresh(args))]
-    found = {name: (optimize(staged.function, before_transform=False), flat)}
-    sizes = {s for p in staged.function.params for s in type_symbols(p.type)}
-    results = [r.type for r in staged.function.results if has_tangent(r.type)]
+    function = staged(name).function
+    flat = [np.array(a)[()] for a in staged(name).arguments(fresh(CASES[name][1]))]
+    found = {name: (core(name), flat)}
+    sizes = {s for p in function.params for s in type_symbols(p.type)}
+    results = [r.type for r in function.results if has_tangent(r.type)]
     known = all(type_symbols(t) <= sizes for t in results)  # a size made inside has no cotangent of ones
-    if results and known and any(has_tangent(p.type) for p in staged.function.params):
+    if results and known and any(has_tangent(p.type) for p in function.params):
         try:
-            derivative = gradient(optimize(staged.function, before_transform=True))
+            derivative = gradient(primal(name))
         except SourceError:  # a refusal that the transformations' own tests cover
             return found
         found[f"grad {name}"] = (optimize(derivative, before_transform=False), flat)
@@ -91,11 +85,12 @@ def listed(value, count: int) -> list:
     return [] if count == 0 else [value] if count == 1 else list(value)
 
 
-@pytest.mark.parametrize("name", CASES)
+@names
 def test_the_text_gives_what_the_program_gives(name):
     for title, (function, args) in programs(name).items():
         check(function)
         text = numpy_source(function)
+        assert not foreign(text), text
         want = outcome(lambda a, f=function: evaluate(f, *a), [np.copy(a)[()] for a in args])
         run = compile_numpy(text)
         count = len(function.results)
@@ -108,39 +103,13 @@ def test_the_text_gives_what_the_program_gives(name):
         assert text == numpy_source(function), title
 
 
-RUNNER = """
-import pickle, sys
-sys.modules["metaphrase"] = None
-import numpy as np
-found = {}
-for name, (text, last, args) in pickle.load(sys.stdin.buffer).items():
-    module = {"__name__": "saved"}
-    try:
-        with np.errstate(all="ignore"):
-            exec(compile(text, name, "exec"), module)
-            found[name] = module[last](*args)
-    except Exception as error:
-        found[name] = type(error).__name__
-sys.stdout.buffer.write(b"RESULT" + pickle.dumps(found))
-"""
-
-
 def test_saved_texts_run_without_us():
-    given, wanted = {}, {}
-    for name in CASES:
-        for title, (function, args) in programs(name).items():
-            given[title] = (numpy_source(function, name="saved"), "saved", args)
-            wanted[title] = outcome(lambda a, f=function: evaluate(f, *a), args), len(function.results)
-    run = subprocess.run(
-        [sys.executable, "-I", "-c", RUNNER], input=pickle.dumps(given), capture_output=True, timeout=300
-    )
-    assert run.returncode == 0, run.stderr.decode()
-    found = pickle.loads(run.stdout.split(b"RESULT", 1)[1])
-    for title, (want, count) in wanted.items():
-        got = (
-            found[title]
-            if isinstance(found[title], str) and isinstance(want, str)
-            else listed(found[title], count)
-        )
-        assert same_bits(want, got, given[title][0]), f"{title}\n{given[title][0]}\n{want}\n{got}"
-    assert len(found) > len(CASES)
+    found = {title: pair for name in SAMPLE for title, pair in programs(name).items()}
+    texts = {title: numpy_source(function, name="saved") for title, (function, _) in found.items()}
+    alone = run_alone({title: (texts[title], args) for title, (_, args) in found.items()})
+    assert len(alone) > len(SAMPLE)
+    for title, (function, args) in found.items():
+        want, got = outcome(lambda a, f=function: evaluate(f, *a), args), alone[title]
+        if not (isinstance(got, str) and isinstance(want, str)):
+            got = listed(got, len(function.results))
+        assert same_bits(want, got, texts[title]), f"{title}\n{texts[title]}\n{want}\n{got}"

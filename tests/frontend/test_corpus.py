@@ -3,11 +3,10 @@ back."""
 
 from __future__ import annotations
 
-import copy
 import types
 
-import pytest
-from corpus import alike, cases, fresh, outcome
+from corpus import alike, fresh, outcome
+from stages import CASES, SAMPLE, given, names, staged
 
 from metaphrase.astpasses.frontend.rewrite.convert import control_stage, converted
 from metaphrase.astpasses.frontend.rewrite.normal import normal
@@ -17,9 +16,6 @@ from metaphrase.core.check import check
 from metaphrase.core.evaluate import evaluate
 from metaphrase.core.read import read
 from metaphrase.core.show import same, show
-
-CASES = list(cases())
-names = pytest.mark.parametrize("function, args", [c[1:] for c in CASES], ids=[c[0] for c in CASES])
 
 
 def normal_form(function):
@@ -35,34 +31,36 @@ def normal_form(function):
 
 
 @names
-def test_normal_form_runs(function, args):
+def test_normal_form_runs(name):
+    function, args = CASES[name]
     if isinstance(function, types.FunctionType):
         assert alike(outcome(normal_form(function), args), outcome(function, args))
         assert control_stage(function).text().startswith("def ")
 
 
 @names
-def test_control_stage_on_numpy(function, args):
+def test_control_stage_on_numpy(name):
+    function, args = CASES[name]
     if isinstance(function, types.FunctionType):
         assert alike(outcome(converted(function, stager), args), outcome(function, args))
 
 
 @names
-def test_staged_program(function, args):
-    expected = outcome(function, args)
-    given = fresh(args)
-    staged = stage(function, given)
-    assert alike(given, fresh(args)), "staging left a trace in the arguments"
-    check(staged.function)
-    assert same(read(show(staged.function)), staged.function)
+def test_staged_program(name):
+    function, args = CASES[name]
+    case, theirs = given(name)
+    assert alike(theirs, fresh(args)), "staging left a trace in the arguments"
+    check(case.function)
+    assert same(read(show(case.function)), case.function)
 
     def run(*values):
-        return staged.result(evaluate(staged.function, *staged.arguments(values)), values)
+        return case.result(evaluate(case.function, *case.arguments(values)), values)
 
-    assert alike(outcome(run, args), expected, 1e-9)
+    assert alike(outcome(run, args), outcome(function, args), 1e-9)
 
 
 def test_staging_twice_gives_the_same_program():
-    for _, function, args in CASES[::7]:
-        first, second = (stage(function, copy.deepcopy(args)).function for _ in range(2))
-        assert show(first, canonical=True) == show(second, canonical=True)
+    for name in SAMPLE:
+        function, args = CASES[name]
+        again = stage(function, fresh(args)).function
+        assert show(again, canonical=True) == show(staged(name).function, canonical=True)

@@ -9,15 +9,16 @@ In: a name of the corpus. Out: `Derived`, with flat arguments. Example:
 
 from __future__ import annotations
 
-import functools
 import zlib
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from ways import CASES, program
+from stages import CASES, once, primal, staged
 
 from metaphrase.astpasses.optimize import optimize
+from metaphrase.astpasses.schedule import schedule
+from metaphrase.astpasses.schedule.nest import Program
 from metaphrase.astpasses.transforms.jvp import jvp
 from metaphrase.astpasses.transforms.reverse import vjp
 from metaphrase.core.ir import Function
@@ -39,28 +40,43 @@ class Derived:
     vjp: Function | None      # None where a result has a size that is only known at run time
 
 
-@functools.cache
+@once
 def derive(name: str) -> Derived | None:
     """None for a function without float arguments, or whose results do not depend on them smoothly."""
-    staged, args = program(name)[0], CASES[name][1]
-    primal = optimize(staged.function, before_transform=True)
-    flat = [np.array(a)[()] for a in staged.arguments(args)]
-    wrt = [has_tangent(p.type) for p in primal.params]
+    function = primal(name)
+    flat = [np.array(a)[()] for a in staged(name).arguments(CASES[name][1])]
+    wrt = [has_tangent(p.type) for p in function.params]
     if not any(wrt):
         return None
-    forward, smooth = jvp(primal, wrt)
+    forward, smooth = jvp(function, wrt)
     if not any(smooth):
         return None
     random = np.random.default_rng(zlib.crc32(name.encode()))
     dots = [_direction(random, a) for a, m in zip(flat, wrt) if m]
     forward = optimize(forward, before_transform=False)
-    sizes = {s for p in primal.params for s in type_symbols(p.type)}
-    if not all(type_symbols(r.type) <= sizes for r, s in zip(primal.results, smooth) if s):
-        return Derived(primal, flat, wrt, dots, smooth, [], forward, None)
-    marked = [r.type for r, s in zip(primal.results, smooth) if s]
+    sizes = {s for p in function.params for s in type_symbols(p.type)}
+    if not all(type_symbols(r.type) <= sizes for r, s in zip(function.results, smooth) if s):
+        return Derived(function, flat, wrt, dots, smooth, [], forward, None)
+    marked = [r.type for r, s in zip(function.results, smooth) if s]
     bars = [_direction(random, np.empty(t.dims, t.dtype)) for t in marked]
-    backward = optimize(vjp(primal, wrt), before_transform=False)
-    return Derived(primal, flat, wrt, dots, smooth, bars, forward, backward)
+    backward = optimize(vjp(function, wrt), before_transform=False)
+    return Derived(function, flat, wrt, dots, smooth, bars, forward, backward)
+
+
+def programs(derived: Derived | None) -> dict[str, tuple[Function, list[Any]]]:
+    """The derivatives that there are, each with its arguments."""
+    if derived is None:
+        return {}
+    found = {"jvp": (derived.jvp, [*derived.args, *derived.dots])}
+    if derived.vjp is not None:
+        found["vjp"] = derived.vjp, [*derived.args, *derived.bars]
+    return found
+
+
+@once
+def derived_loops(name: str) -> dict[str, Program]:
+    """The loops stages of `programs`."""
+    return {mode: schedule(function) for mode, (function, _) in programs(derive(name)).items()}
 
 
 def _direction(random: np.random.Generator, value: Any) -> np.ndarray:

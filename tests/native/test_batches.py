@@ -12,8 +12,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from grouped import build, chunks
-from ways import CASES, Outcome, assert_same, caught, failures, is_exact, program
+from grouped import build
+from stages import CASES, CHUNKS, SAMPLE, chunks, core, primal, staged
+from ways import Outcome, assert_same, caught, failures, is_exact
 
 from metaphrase.astpasses.optimize import optimize
 from metaphrase.astpasses.transforms.batch import batch
@@ -27,12 +28,11 @@ from metaphrase.source import SourceError
 
 LANES = 3
 BOUND = 64  # units in the last place: a product with a batch sums in another order than one of a lane
-CHUNKS = chunks(list(CASES))
 
 
 def batched_function(name: str, only_floats: bool) -> tuple[Function, list[bool], list[bool]] | None:
     """(batched program, batched parameters, batched results); None where there is nothing to batch."""
-    function = optimize(program(name)[0].function, before_transform=True)
+    function = primal(name)
     wanted = [p.type.value is None and (has_tangent(p.type) or not only_floats) for p in function.params]
     others = [p.type.value is None and has_tangent(p.type) for p in function.params]
     if not any(wanted) or not only_floats and wanted == others:
@@ -63,20 +63,20 @@ def lanes_of(name: str, values: list[Any], wanted: list[bool]) -> list[list[Any]
 
 def failures_of_lanes(name: str, rows: list[list[Any]]) -> dict[tuple, Outcome]:
     """The errors that lanes raise."""
-    found = [caught(lambda *a: evaluate(program(name)[1], *a), tuple(row)) for row in rows]
+    found = [caught(lambda *a: evaluate(core(name), *a), tuple(row)) for row in rows]
     return {(o.error, o.said): o for o in found if o.error is not None}
 
 
 def loop_over_lanes(name: str, rows: list[list[Any]], results: list[bool]) -> list[np.ndarray]:
     """What Python gives: the lanes one after the other."""
-    outs = [evaluate(program(name)[1], *row) for row in rows]
+    outs = [evaluate(core(name), *row) for row in rows]
     return [np.stack(column) if mark else np.asarray(column[0]) for column, mark in zip(zip(*outs), results)]
 
 
-def cases_of(chunk: str, only_floats: bool) -> tuple[dict[str, tuple], dict[str, SourceError]]:
+def cases_of(names: list[str], only_floats: bool) -> tuple[dict[str, tuple], dict[str, SourceError]]:
     """What can be batched, and what is refused."""
     found, refused = {}, {}
-    for name in CHUNKS[chunk]:
+    for name in names:
         try:
             made = batched_function(name, only_floats)
         except SourceError as problem:
@@ -89,8 +89,8 @@ def cases_of(chunk: str, only_floats: bool) -> tuple[dict[str, tuple], dict[str,
 
 def outcomes(name: str, function: Function, wanted: list[bool], results: list[bool], run: Any) -> tuple:
     """(of the loop over lanes, of the batched program)."""
-    staged, args = program(name)[0], CASES[name][1]
-    rows = lanes_of(name, [np.array(a)[()] for a in staged.arguments(args)], wanted)
+    flat = staged(name).arguments(CASES[name][1])
+    rows = lanes_of(name, [np.array(a)[()] for a in flat], wanted)
     stacked = [np.stack(column) if mark else column[0] for column, mark in zip(zip(*rows), wanted)]
     want = caught(lambda: loop_over_lanes(name, rows, results), ())
     got = caught(lambda: [np.asarray(r) for r in run(stacked)], ())
@@ -100,9 +100,9 @@ def outcomes(name: str, function: Function, wanted: list[bool], results: list[bo
 
 
 @pytest.mark.parametrize("only_floats", [True, False], ids=["floats", "all"])
-@pytest.mark.parametrize("chunk", CHUNKS)
+@chunks
 def test_batched_native_code(chunk, only_floats):
-    found, refused = cases_of(chunk, only_floats)
+    found, refused = cases_of(CHUNKS[chunk], only_floats)
     compiled = build({name: function for name, (function, *_) in found.items()})
 
     def test(name):
@@ -118,9 +118,9 @@ def test_batched_native_code(chunk, only_floats):
 
 
 def test_few_functions_are_refused():
-    refused = {f"{name} {only}": str(problem) for only in (True, False) for chunk in CHUNKS
-               for name, problem in cases_of(chunk, only)[1].items()}
-    assert len(refused) < 0.1 * 2 * len(CASES), refused
+    refused = {f"{name} {only}": str(problem) for only in (True, False)
+               for name, problem in cases_of(SAMPLE, only)[1].items()}
+    assert len(refused) < 0.1 * 2 * len(SAMPLE), refused
 
 
 def test_a_wrong_lane_is_seen():

@@ -8,19 +8,18 @@ are computed from (1 - tanh(x)**2 near 0 makes one unit a hundred).
 from __future__ import annotations
 
 import dataclasses
-import pickle
-import subprocess
-import sys
 
 import numpy as np
 import pytest
 from corpus import fresh
-from derivatives import CASES, Derived, derive, moved
-from grouped import build, chunks
+from derivatives import Derived, derive, derived_loops, moved, programs
+from grouped import build
+from saved import foreign, run_alone
+from stages import CASES, CHUNKS, SAMPLE, chunks, names
 from ways import Outcome, assert_same, caught, distance, failures, is_exact, run_loops
 
 import metaphrase as mp
-from metaphrase.astpasses.emit.numpy_source import numpy_source
+from metaphrase.astpasses.emit.numpy_source import compile_numpy, numpy_source
 from metaphrase.astpasses.schedule import schedule
 from metaphrase.core import evaluate as evaluation
 from metaphrase.core.build import Builder
@@ -33,15 +32,7 @@ from metaphrase.ops.arithmetic import mul
 from metaphrase.ops.families import like
 
 BOUND = 256
-CHUNKS = chunks(list(CASES))
-names = pytest.mark.parametrize("name", CASES)
-
-
-def programs(derived: Derived) -> dict[str, tuple[Function, tuple]]:
-    found = {"jvp": (derived.jvp, (*derived.args, *derived.dots))}
-    if derived.vjp is not None:
-        found["vjp"] = derived.vjp, (*derived.args, *derived.bars)
-    return found
+NEAR = 4  # of the NumPy text, which computes as the evaluator does
 
 
 def listed(run, function):
@@ -58,11 +49,10 @@ def listed(run, function):
 
 @names
 def test_programs_read_back_and_their_loops_run(name):
-    derived = derive(name)
-    for mode, (function, args) in programs(derived).items() if derived else ():
+    for mode, (function, args) in programs(derive(name)).items():
         check(function)
         assert same(read(show(function)), function), mode
-        program = schedule(function)
+        program = derived_loops(name)[mode]
         got = caught(listed(lambda *a, p=program: run_loops(p, a), function), args)
         assert_same(evaluated(function, args), got, bound(function), f"{mode} loops")
 
@@ -81,9 +71,13 @@ FUSED = [(chunk, fuse) for fuse in (True, False) for chunk in list(CHUNKS)[:: 1 
 
 @pytest.mark.parametrize("chunk, fuse", FUSED)
 def test_native_derivatives(chunk, fuse):
-    found = {(name, mode): pair for name in CHUNKS[chunk] if (derived := derive(name)) is not None
-             for mode, pair in programs(derived).items()}
-    compiled = build({key: function for key, (function, _) in found.items()}, fuse=fuse)
+    found = {
+        (name, mode): pair for name in CHUNKS[chunk] for mode, pair in programs(derive(name)).items()
+    }
+    functions = {key: function for key, (function, _) in found.items()}
+    fused = {(name, mode): p for name in CHUNKS[chunk] for mode, p in derived_loops(name).items()}
+    unfused = {} if fuse else {key: schedule(f, fuse=False) for key, f in functions.items()}
+    compiled = build(functions, fused if fuse else unfused, level="-O2" if fuse else "-O1")
 
     def test(key):
         function, args = found[key]
@@ -93,42 +87,26 @@ def test_native_derivatives(chunk, fuse):
     assert not (wrong := failures(found, test)), wrong
 
 
-RUNNER = """
-import pickle, sys
-sys.modules["metaphrase"] = None
-import numpy as np
-found = {}
-for key, (text, args) in pickle.load(sys.stdin.buffer).items():
-    module = {"__name__": "saved"}
-    try:
-        with np.errstate(all="ignore"):
-            exec(compile(text, str(key), "exec"), module)
-            found[key] = module["saved"](*args)
-    except Exception as error:
-        found[key] = type(error).__name__
-sys.stdout.buffer.write(b"RESULT" + pickle.dumps(found))
-"""
+@names
+def test_the_texts_of_derivatives(name):
+    for mode, (function, args) in programs(derive(name)).items():
+        text = numpy_source(function, name="saved")
+        assert not foreign(text), text
+        got = caught(listed(compile_numpy(text), function), args)
+        assert_same(evaluated(function, args), got, NEAR, f"the text of {mode}")
 
 
-def test_saved_sources_of_derivatives_need_numpy_only():
-    given, wanted = {}, {}
-    for name in CASES:
-        derived = derive(name)
-        for mode, (function, args) in programs(derived).items() if derived else ():
-            given[name, mode] = numpy_source(function, name="saved"), args
-            wanted[name, mode] = function, caught(lambda *a, f=function: evaluate(f, *a), args)
-    run = subprocess.run(
-        [sys.executable, "-I", "-c", RUNNER], input=pickle.dumps(given), capture_output=True, timeout=300
-    )
-    assert run.returncode == 0, run.stderr.decode()
-    found = pickle.loads(run.stdout.split(b"RESULT", 1)[1])
-    assert found.keys() == wanted.keys() and len(found) > 500
-    for key, (function, want) in wanted.items():
+def test_texts_of_derivatives_run_without_us():
+    found = {(name, mode): pair for name in SAMPLE for mode, pair in programs(derive(name)).items()}
+    alone = run_alone({key: (numpy_source(f, name="saved"), args) for key, (f, args) in found.items()})
+    assert alone.keys() == found.keys() and len(found) > len(SAMPLE)
+    for key, (function, args) in found.items():
+        want = evaluated(function, args)
         if want.error is not None:
-            assert found[key] == want.error.__name__, key
-            continue
-        got = listed(lambda key=key: found[key], function)()
-        assert distance(got, [np.asarray(r) for r in want.result]) <= 4, f"{key}\n{given[key][0]}"
+            assert alone[key] == want.error.__name__, key
+        else:
+            got = listed(lambda key=key: alone[key], function)()
+            assert distance(got, [np.asarray(r) for r in want.result]) <= NEAR, key
 
 
 # ---- finite differences and duality ------------------------------------------------------------------------
@@ -205,9 +183,9 @@ def test_forward_mode_is_the_slope(name, decisions):
 
 
 def test_most_derivatives_have_a_slope_to_compare(decisions):
-    differentiable = [name for name in CASES if derive(name) is not None]
+    differentiable = [name for name in SAMPLE if derive(name) is not None]
     checked = [name for name in differentiable if differences(name, decisions)]
-    assert len(differentiable) > 0.7 * len(CASES)
+    assert len(differentiable) > 0.7 * len(SAMPLE)
     assert len(checked) > 0.8 * len(differentiable), sorted(set(differentiable) - set(checked))
 
 
@@ -264,7 +242,7 @@ def is_scalar(name: str) -> bool:
     return first and alone and np.isscalar(caught(function, args).result)
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
+@chunks
 def test_jitted_gradients(chunk):
     scalar = list(filter(is_scalar, CHUNKS[chunk]))
     assert not (wrong := failures(scalar[::2], jitted_gradient)), wrong
@@ -289,4 +267,4 @@ def jitted_gradient(name: str) -> None:
 
 
 def test_there_are_scalar_functions():
-    assert sum(map(is_scalar, list(CASES)[::4])) > 25
+    assert sum(map(is_scalar, SAMPLE)) > 12

@@ -8,42 +8,33 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from grouped import build, chunks
-from ways import (
-    CASES,
-    assert_same,
-    distance,
-    evaluated,
-    failures,
-    is_exact,
-    native,
-    program,
-    python,
-    run_loops,
-)
+from grouped import build
+from stages import CASES, CHUNKS, SAMPLE, chunks, core, loops, names, staged
+from ways import assert_same, distance, evaluated, failures, is_exact, native, python, run_loops
 
 from metaphrase.astpasses.schedule import schedule
 
 BOUND = 4  # units in the last place of an array's largest element: docs/limitations.md states it
 CONTRACTED = 64
-CHUNKS = chunks(list(CASES))
 
 
 def bound(name: str) -> int:
-    return 0 if is_exact(program(name)[0].function) else BOUND
+    return 0 if is_exact(staged(name).function) else BOUND
 
 
-@pytest.mark.parametrize("name", CASES)
+@names
 def test_native_code(name):
     function, args = CASES[name]
     assert_same(python(function, args), native(function, args), bound(name), "native")
 
 
-@pytest.mark.parametrize("chunk", CHUNKS)
-@pytest.mark.parametrize("fuse, contract", [(False, False), (True, True)], ids=["unfused", "contracted"])
-def test_other_native_code(chunk, fuse, contract):
+@chunks
+@pytest.mark.parametrize("contract", [False, True], ids=["unfused", "contracted"])
+def test_other_native_code(chunk, contract):
     """Unfused; and contracted, as `jit` compiles unless told otherwise."""
-    compiled = build({name: program(name)[1] for name in CHUNKS[chunk]}, fuse=fuse, contract=contract)
+    functions = {name: core(name) for name in CHUNKS[chunk]}
+    programs = {name: loops(name) if contract else schedule(f, fuse=False) for name, f in functions.items()}
+    compiled = build(functions, programs, contract=contract, level="-O3" if contract else "-O1")
 
     def test(name):
         want, got = python(*CASES[name]), evaluated(name, compiled[name].run)
@@ -52,10 +43,9 @@ def test_other_native_code(chunk, fuse, contract):
     assert not (wrong := failures(CHUNKS[chunk], test)), wrong
 
 
-@pytest.mark.parametrize("name", CASES)
+@names
 def test_loops_as_python(name):
-    scheduled = schedule(program(name)[1])
-    got = evaluated(name, lambda arrays: run_loops(scheduled, arrays))
+    got = evaluated(name, lambda arrays: run_loops(loops(name), arrays))
     assert_same(python(*CASES[name]), got, bound(name), "loops")
 
 
@@ -67,14 +57,14 @@ def test_loops_with_every_nest_outlined(name, monkeypatch):
     """As a program of many loops is, whatever a nest's size."""
     monkeypatch.setattr("metaphrase.astpasses.schedule.outline.WHOLE", -1)
     monkeypatch.setattr("metaphrase.astpasses.schedule.outline.TINY", 0)
-    scheduled = schedule(program(name)[1])
+    scheduled = schedule(core(name))
     got = evaluated(name, lambda arrays: run_loops(scheduled, arrays))
     assert_same(python(*CASES[name]), got, bound(name), "outlined loops")
 
 
 def test_most_of_the_corpus_is_exact():
-    exact = [name for name in CASES if bound(name) == 0]
-    assert len(exact) > 0.6 * len(CASES), len(exact)
+    exact = [name for name in SAMPLE if bound(name) == 0]
+    assert len(exact) > 0.6 * len(SAMPLE), len(exact)
 
 
 def test_distance_sees_a_bit():

@@ -10,7 +10,6 @@ The corpus is run without contraction, so that what should be exact is exact. Ex
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
 import struct
 from collections.abc import Callable, Iterable, Sequence
@@ -18,19 +17,15 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from corpus import cases, fresh
+from corpus import fresh
+from stages import CASES, staged
 
 import metaphrase as mp
 from metaphrase import tree_util
 from metaphrase.api.entry import callbacks_of, site_table
-from metaphrase.astpasses.frontend.staging.stage import stage
-from metaphrase.astpasses.frontend.staging.staged import Staged
-from metaphrase.astpasses.optimize import optimize
 from metaphrase.astpasses.schedule import python_loops
 from metaphrase.core.ir import Function, Let
 from metaphrase.core.native import Gather, Iota, Move, Put
-
-CASES = {name: (function, args) for name, function, args in cases()}
 
 
 @dataclass
@@ -75,16 +70,8 @@ def native(function: Callable, args: tuple, **settings: Any) -> Outcome:
 
 def evaluated(name: str, run: Callable[[Sequence[Any]], Sequence[Any]]) -> Outcome:
     """A case of the corpus through `run`, which computes its core program on flat arguments."""
-    staged, args = program(name)[0], CASES[name][1]
-    return caught(lambda *given: staged.result(run(staged.arguments(given)), given), args)
-
-
-@functools.cache
-def program(name: str) -> tuple[Staged, Function]:
-    """A case staged, and its core program as native code gets it."""
-    function, args = CASES[name]
-    staged = stage(function, fresh(args))
-    return staged, optimize(staged.function, before_transform=False)
+    case = staged(name)
+    return caught(lambda *given: case.result(run(case.arguments(given)), given), CASES[name][1])
 
 
 def run_loops(program: Any, arrays: Sequence[Any]) -> tuple:

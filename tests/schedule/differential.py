@@ -6,45 +6,18 @@ In: a Function and arrays. Out: nothing; an AssertionError says which way differ
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from grouped import build
 
 from metaphrase.astpasses.emit.cython_text import emit
 from metaphrase.astpasses.schedule import python_loops, schedule
-from metaphrase.astpasses.schedule.lower import size_symbols
 from metaphrase.astpasses.schedule.nest import Program
-from metaphrase.core.dims import substitute
-from metaphrase.core.evaluate import bind_argument, evaluate
+from metaphrase.core.evaluate import evaluate
 from metaphrase.core.ir import Function
 from metaphrase.runtime import cython_build, dispatch
-from metaphrase.runtime.entry import CallbackSite
-
-
-def sizes_of(function: Function, arrays: tuple) -> dict[str, int]:
-    """The values of the size symbols of the parameter types."""
-    sizes: dict[str, int] = {}
-    for param, array in zip(function.params, arrays):
-        bind_argument(param.type, array, sizes)
-    return sizes
-
-
-def run_native(function: Function, program: Program, arrays: tuple) -> list[np.ndarray]:
-    """Build the program's Cython and call its entry."""
-    emitted = emit(program)
-    library = cython_build.build(emitted.text, name=function.name)
-    if emitted.uses_blas:
-        dispatch.load_blas()
-    sizes = sizes_of(function, arrays)
-    types = []
-    for result in function.results:
-        dims = tuple(substitute(d, sizes) for d in result.type.dims)
-        types.append((result.type.dtype, dims if all(isinstance(d, int) for d in dims) else len(dims)))
-    values = [np.asarray(a, p.type.dtype) for a, p in zip(arrays, function.params)]
-    sites = [CallbackSite(lambda *operands: None, tuple(zip(s.dtypes, s.ranks))) for s in program.sites]
-    return dispatch.run_entry(
-        library.address, values, types, [sizes[n] for n in size_symbols(function)], callbacks=sites
-    )
 
 
 def run_program(program: Program, arrays: list, results: list, sizes: list) -> list[np.ndarray]:
@@ -80,20 +53,26 @@ def close(got: Any, want: Any, ulps: int) -> bool:
         )
 
 
-def check(function: Function, *arrays: Any, ulps: int = 8, native: bool = True, loops: bool = True) -> None:
+def check(function: Function, *arrays: Any, ulps: int = 8, native: bool = True) -> None:
     """Every way of running `function` gives what `evaluate` gives."""
-    want = evaluate(function, *arrays)
-    for fuse in (True, False):
-        program = schedule(function, fuse=fuse)
-        ways = {}
-        if loops:
-            ways["loops"] = python_loops.run(program, *arrays)
+    check_all([(function, arrays)], ulps, native)
+
+
+def check_all(cases: Sequence[tuple[Function, tuple]], ulps: int = 8, native: bool = True) -> None:
+    """`check` of several, whose native code is one library."""
+    keys = [(k, fuse) for k in range(len(cases)) for fuse in (True, False)]
+    programs = {(k, fuse): schedule(cases[k][0], fuse=fuse) for k, fuse in keys}
+    compiled = build({key: cases[key[0]][0] for key in keys}, programs, contract=True) if native else {}
+    for (k, fuse), program in programs.items():
+        function, arrays = cases[k]
+        want = evaluate(function, *arrays)
+        ways = {"loops": python_loops.run(program, *arrays)}
         if native:
-            ways["native"] = run_native(function, program, arrays)
-        for name, got in ways.items():
-            for k, (g, w) in enumerate(zip(got, want, strict=True)):
+            ways["native"] = compiled[k, fuse].run(arrays)
+        for way, got in ways.items():
+            for n, (g, w) in enumerate(zip(got, want, strict=True)):
                 assert close(g, w, ulps), (
-                    f"{function.name}: result {k} of the {name} stage (fuse={fuse}) is\n{g!r}\nnot\n{w!r}\n\n"
+                    f"{function.name}: result {n} of the {way} stage (fuse={fuse}) is\n{g!r}\nnot\n{w!r}\n\n"
                     f"{function}\n"
                     f"{python_loops.text(program)}"
                 )

@@ -258,7 +258,7 @@ def test_loops_agree(seed):
 @pytest.mark.parametrize("seed", range(1000, 1012))
 def test_native_agrees(seed):
     function, arrays = compose(seed, steps=14)
-    check(function, *arrays, loops=False, ulps=2**12)
+    check(function, *arrays, ulps=2**12)
 
 
 def test_a_random_program_has_regions_and_writes():

@@ -2,7 +2,7 @@
 
 In: core Functions by key. Out: `Compiled`s by key, which run on flat arrays. Example:
 
-    compiled = build({"softmax": f, "lu": g}, fuse=False)
+    compiled = build({"softmax": f, "lu": g})
     compiled["lu"].run([a])
 
 The text of each function is what the emitter gives; only names at the top level are numbered.
@@ -30,8 +30,6 @@ from metaphrase.core.evaluate import bind_argument
 from metaphrase.core.ir import Function
 from metaphrase.core.types import type_symbols
 from metaphrase.runtime import cython_build, dispatch
-
-SIZE = 16  # functions a library
 
 
 @dataclass(frozen=True)
@@ -65,12 +63,17 @@ class Compiled:
 
 
 def build(
-    functions: Mapping[Any, Function], *, fuse: bool = True, contract: bool = False
+    functions: Mapping[Any, Function],
+    programs: Mapping[Any, Program] | None = None,
+    *,
+    contract: bool = False,
+    level: str = "-O2",
 ) -> dict[Any, Compiled]:
-    """One library of all of them."""
-    programs = {key: schedule(function, fuse=fuse) for key, function in functions.items()}
+    """One library of all of them. `programs`: their loops stages, in the same order. `level`: how hard the
+    compiler tries; `jit` has it try harder, which takes its time."""
+    programs = programs or {key: schedule(function) for key, function in functions.items()}
     text, uses_blas = module(list(programs.values()))
-    library = cython_build.build(text, name="group", contract=contract)
+    library = cython_build.build(text, name="group", contract=contract, extra_flags=(level,))
     if uses_blas:
         dispatch.load_blas()
     table = (ctypes.c_void_p * max(len(programs), 1))()
@@ -108,8 +111,3 @@ def module(programs: Sequence[Program]) -> tuple[str, bool]:
     texts, declarations = [c for c, _ in routines.values()], [d for _, d in routines.values()]
     head = prelude(bodies, helpers, abi, constants, texts, declarations, simd)
     return DIRECTIVES + head + "\n\n" + "\n\n".join(bodies), "blas" in abi
-
-
-def chunks(keys: Sequence[str]) -> dict[str, list[str]]:
-    """The keys in groups of `SIZE`, named after the first of each."""
-    return {keys[k]: list(keys[k : k + SIZE]) for k in range(0, len(keys), SIZE)}

@@ -1,0 +1,66 @@
+"""The corpus at every stage, each made once for the tests of a process that ask for it.
+
+In: a case's name. Out: the case staged, and its core programs. `names` and `chunks` parametrize tests by
+case, and by `SIZE` cases of a theme at a time; a theme's tests run in one process (tests/parallel.py), so
+that little is made twice and little has to be kept. Example:
+
+    @names
+    def test_it_reads_back(name):
+        assert same(read(show(core(name))), core(name))
+"""
+
+from __future__ import annotations
+
+import functools
+
+import pytest
+from corpus import THEMES, cases, fresh
+
+from metaphrase.astpasses.frontend.staging.stage import stage
+from metaphrase.astpasses.frontend.staging.staged import Staged
+from metaphrase.astpasses.optimize import optimize
+from metaphrase.astpasses.schedule import schedule
+from metaphrase.astpasses.schedule.nest import Program
+from metaphrase.core.ir import Function
+
+CASES = {name: (function, args) for name, function, args in cases()}
+SIZE = 16
+CHUNKS = {
+    found[k]: found[k : k + SIZE]
+    for theme in THEMES
+    for found in [[name for name in CASES if name.startswith(f"{theme}.")]]
+    for k in range(0, len(found), SIZE)
+}
+SAMPLE = list(CASES)[::8]  # where the corpus as a whole is counted
+names = pytest.mark.parametrize("name", CASES)
+chunks = pytest.mark.parametrize("chunk", CHUNKS)
+once = functools.lru_cache(maxsize=len(SAMPLE))  # more than any theme has
+
+
+@once
+def given(name: str) -> tuple[Staged, tuple]:
+    """A case staged, and the arguments it was staged for."""
+    function, args = CASES[name]
+    mine = fresh(args)
+    return stage(function, mine), mine
+
+
+def staged(name: str) -> Staged:
+    return given(name)[0]
+
+
+@once
+def core(name: str) -> Function:
+    """The core program as code is made of it."""
+    return optimize(staged(name).function, before_transform=False)
+
+
+@once
+def primal(name: str) -> Function:
+    """The core program as transformations get it."""
+    return optimize(staged(name).function, before_transform=True)
+
+
+@once
+def loops(name: str) -> Program:
+    return schedule(core(name))
