@@ -121,6 +121,7 @@ class Search:
     plans: tuple[str, ...] = PLANS
     watch: Callable[[Case], Any] = lambda case: None
     verdicts: dict[Case, Verdict] = field(default_factory=dict)
+    known: set[str] = field(default_factory=set)
 
     def run(self) -> None:
         """Judge the batch."""
@@ -130,8 +131,10 @@ class Search:
             self.verdicts[case] = judge(case)
 
     def remember(self, case: Case) -> bool:
-        if len(self.verdicts) < self.count:
-            self.verdicts.setdefault(case, Verdict("agrees"))
+        """Keep the first case of each program: hypothesis repeats some with other arguments."""
+        if len(self.verdicts) < self.count and case.program not in self.known:
+            self.known.add(case.program)
+            self.verdicts[case] = Verdict("agrees")
         return False
 
     def replay(self, condition: Callable[[Case], bool], *phases: Phase) -> Case | None:

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from .arguments import ALL, PARAMETERS, argument_sets
 from .choices import Choices
+from .grids import Grids
 from .helpers import HELPERS
 from .idioms import Idioms
 from .scope import ARRAYS, BOOL, FLOAT, INT, LIST, RECORD, Kind, Scope
@@ -34,6 +35,11 @@ class Case:
     text: str
     exact: bool
     plan: str = "plain"
+
+    @property
+    def program(self) -> str:
+        """The text without the arguments."""
+        return self.text.partition("ARGUMENTS =")[0]
 
     def __repr__(self) -> str:
         return f"<{self.plan}, {'exact' if self.exact else 'smooth'}>\n{self.text}"
@@ -133,9 +139,10 @@ def programs(draw, plans: tuple[str, ...] = PLANS) -> Case:
 
 
 def about_stores(choose: Choices) -> Case:
-    """A program of `Stores`; it does not fail, and its numbers stay small."""
+    """A program of `Stores` or `Grids`; it does not fail, and its numbers stay small."""
     derivative = choose.chance(3)
-    program, sets = Stores(choose, derivative).program(), arguments(choose, derivative)
+    grammar = choose.item((Stores, Grids))
+    program, sets = grammar(choose, derivative).program(), arguments(choose, derivative)
     text = f"{HEADER}\n\n{program}\n\nARGUMENTS = [\n{sets}]\n"
     names: dict[str, Any] = {}
     exec(text, names)

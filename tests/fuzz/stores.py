@@ -54,19 +54,20 @@ class Stores:
 
     def program(self) -> str:
         helper = self.helper() if self.choose.chance(3) else ""
-        names = Names(["x", "y"])
+        names = self.names("x", "y")
         own = self.choose.item(("y = y + 1.0", "y = y.copy()"))
         lines = ["x = x.copy()", own]
         holders = ("d = {'a': x, 'b': y.copy()}", "d = [x, y * 2.0]", "d = State(x, y)")
         holder = self.choose.item(("", "", "", *holders))
         lines += [holder] if holder else []
         names.arrays += HELD[holder[4:5]]
+        lines += self.prepare(names)
         for _ in range(self.choose.number(3, 9)):
             lines += self.statement(names, 0)
         kept = [names.arrays[-1], *(self.choose.item(names.arrays) for _ in range(2))]
         parts = [f"{2 * k + 1}.0 * {name}" for k, name in enumerate(kept)]
         parts += [f"np.where({mask}, 1.0, {self.number(names)})" for mask in names.masks[:2]]
-        parts += names.scalars[:2]
+        parts += names.scalars[:2] + self.parts(names)
         total = " + ".join(parts)
         result = f"np.sum(np.tanh({total}))" if self.derivative else f"{kept[0]}, {total}"
         state = STATE if "State" in holder else ""
@@ -74,11 +75,22 @@ class Stores:
 
     def helper(self) -> str:
         """A function whose variables are gone when it returns."""
-        names = Names(["p", "q"])
+        names = self.names("p", "q")
         lines = [s for _ in range(self.choose.number(1, 3)) for s in self.statement(names, 1, leaves=False)]
         result = self.choose.item(("p", "p.copy()", "p + q"))
         self.helped = True
         return "\n    ".join(["def mended(p, q, n):", *lines, f"return {result}\n\n\n"])
+
+    def names(self, *arrays: str) -> Names:
+        return Names(list(arrays))
+
+    def prepare(self, names: Names) -> list[str]:
+        """What else the program begins with."""
+        return []
+
+    def parts(self, names: Names) -> list[str]:
+        """What else its result depends on."""
+        return []
 
     def fresh(self, kind: str) -> str:
         self.count += 1
