@@ -96,7 +96,7 @@ def array(
     if copy is not True and isinstance(value, StagedArray):
         made = asarray(value, dtype)
     else:
-        made = array_from(value, dtype)
+        made = put_down(array_from(value, dtype), order)
     while made.ndim < ndmin:
         made = made[None]
     return made
@@ -110,7 +110,7 @@ def asarray(
         value = session().lift(value)
     if isinstance(value, StagedArray) and not copy and (dtype is None or dtype_given(dtype) == value.dtype):
         return _laid_out(value, order)
-    return array_from(value, dtype)
+    return put_down(array_from(value, dtype), order)
 
 
 @handles(np.ascontiguousarray)
@@ -132,14 +132,21 @@ def _laid_out(array: StagedArray, order: Any) -> StagedArray:
     flat = ravel(array if order == "C" else transpose(array))
     if flat.box is array.box:
         return array
-    made = session().array(array.read())
+    made = put_down(session().array(array.read()), order)
     made.box.phi = flat.box.phi  # where the layout is not known, neither is whether this is the array
     return made
 
 
 @handles(np.copy)
-def copy(value: Any, **ignored: Any) -> StagedArray:
-    return array_from(value)
+def copy(value: Any, order: Any = "K", **ignored: Any) -> StagedArray:
+    return put_down(array_from(value), order)
+
+
+def put_down(made: StagedArray, order: Any) -> StagedArray:
+    """A new array whose elements lie in this order; in that of what it was made of for "K", "A" and None."""
+    if order in ("C", "F"):
+        made.box.by_rows = order == "C"
+    return made
 
 
 def cast_scalar(cls: type, value: Any = 0) -> Any:

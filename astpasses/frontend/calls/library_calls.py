@@ -22,6 +22,7 @@ from metaphrase.ops.promotion import NeedsValue, Weak
 from metaphrase.source import SourceError
 
 from ..staging.session import Session, session
+from ..values.layout import is_contiguous
 from ..values.staged_values import Number, StagedArray
 from .signatures import python_values, settled_arguments
 
@@ -59,6 +60,8 @@ MAKERS: frozenset[Any] = frozenset(
     )
 )
 PYTHON_BOOLS = frozenset((np.allclose, np.array_equal, math.isclose))  # they give Python's bool
+_ORDERS = ("C", "F")
+LIKE = frozenset((np.full_like, np.zeros_like, np.ones_like, np.empty_like))
 _FEW = 64
 _REMEDIES = {
     "axis": "give the axis as a Python int that the array has",
@@ -95,7 +98,13 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     given, named = python_values(function, rule, given, named)
     result = _run(here, rule, given, named, function in MAKERS)
     if not has_staged((args, keywords)) and isinstance(result, StagedArray):
-        result.box.known = np.asarray(function(*args, **{k: v for k, v in keywords.items() if k != "out"}))
+        known = np.asarray(function(*args, **{k: v for k, v in keywords.items() if k != "out"}))
+        result.box.known, result.box.by_rows = known, known.flags.c_contiguous
+    elif isinstance(result, StagedArray) and function is np.take:
+        result.box.by_rows = True
+    elif isinstance(result, StagedArray) and function in MAKERS:
+        order = next((v for v in (*given, *named.values()) if v in _ORDERS), "K")
+        result.box.by_rows = _by_rows(function, order, args)
     if function in PYTHON_BOOLS and isinstance(result, Number):
         result = here.wrap(here.atom(result), bool)
     if out is None:
@@ -103,6 +112,15 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     from .numpy_calls import store_out
 
     return store_out(out[0] if isinstance(out, tuple) and len(out) == 1 else out, result)
+
+
+def _by_rows(function: Any, order: str, args: tuple) -> bool | None:
+    """Whether a new array lies in memory row after row; None where what made its value says that."""
+    if order in ("C", "F"):
+        return order == "C"
+    if function in LIKE and isinstance(args[0], StagedArray):
+        return is_contiguous(args[0])[0] == "view"
+    return None
 
 
 def _update(function: Any, target: Any, args: tuple, keywords: dict) -> None:

@@ -30,7 +30,7 @@ FUNCTIONS: dict[str, Callable] = {
     for name in (
         "sum mean prod max min argmax argmin any all var std cumsum cumprod dot reshape transpose ravel "
         "squeeze swapaxes clip repeat take diagonal trace argsort searchsorted nonzero ptp "
-        "round choose copy argpartition"
+        "round choose argpartition"
     ).split()
 }
 
@@ -162,6 +162,12 @@ def astype(
     return here.array(made) if isinstance(value, StagedArray) else here.wrap(made)
 
 
+def copy(value: StagedArray, order: str = "C") -> StagedArray:
+    from .creation import copy as copied
+
+    return copied(value, order)
+
+
 def flatten(value: StagedArray, order: str = "C") -> StagedArray:
     from .numpy_shapes import flatten as flat
 
@@ -245,6 +251,7 @@ def view(value: StagedArray, *args: Any) -> StagedArray:
 
 METHODS: dict[str, Callable] = {
     "astype": astype,
+    "copy": copy,
     "flatten": flatten,
     "item": item,
     "tolist": tolist,

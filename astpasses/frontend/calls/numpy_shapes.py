@@ -21,6 +21,7 @@ from ..operators.arithmetic import broadcast_dims, require_equal
 from ..staging.demand import need_concrete
 from ..staging.session import Session, session
 from ..values.layout import is_contiguous, reshaped
+from ..values.orders import lies_by_rows
 from ..values.phi import UnknownAlias, bind
 from ..values.staged_values import Number, StagedArray
 from ..values.views import Broadcast, Diagonal, Part, Permute, Reshape, view
@@ -103,7 +104,10 @@ def _reshaped(here: Session, x: StagedArray, dims: tuple, verdict: str, relies: 
     made = here.array(here.emit(core_reshape, x.read(), shape=dims))
     if verdict == "unknown":
         name = getattr(x.box.atom, "name", "x")
-        bind(made.box, UnknownAlias([x.box], f"a reshape of {name}", here.span()))
+        alias = UnknownAlias([x.box], f"a reshape of {name}", here.span())
+        if not lies_by_rows(here, x.box):
+            alias.why = "it depends on how the array lies in memory, perhaps transposed"
+        bind(made.box, alias)
     return made
 
 

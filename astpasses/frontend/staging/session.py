@@ -65,6 +65,7 @@ class Decisions:
     stacked: set[tuple] = field(default_factory=set)  # where an item of a list is read out of all of them
     rolled: set[tuple] = field(default_factory=set)
     roomed: set[tuple] = field(default_factory=set)  # where arrays of several sizes are joined
+    orders: str = ""  # how arrays that loops carry lie in memory: "taken" for granted, or "unknown"
     plain_lists: bool = False  # lists of few items that loops make have their items apart
     changing: set[Any] = field(default_factory=set)  # sources whose numbers the function itself changes
     constant: set[Any] = field(default_factory=set)  # sources whose numbers staging needs as they are

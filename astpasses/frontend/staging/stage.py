@@ -34,6 +34,7 @@ from ..calls.call import call_value
 from ..flow.branches import emit_raise, raises_later
 from ..flow.stacks import NeedStack, refuse_printing
 from ..operators.arithmetic import WEAK
+from ..values.orders import rearranges
 from ..values.sources import SEQUENCES, NumberSource, ObjectSource, room_of
 from ..values.staged_values import Box, Number, StagedArray
 from .closing import close
@@ -168,6 +169,9 @@ class _Staging:
             refuse_printing(here)
         function = close(here.regions[0], here.regions[0].builder.name, params, collector.results)
         here.journal.undo(0)
+        if self.decisions.orders == "taken" and rearranges(function):
+            self.decisions.orders = "unknown"
+            raise Restart()
         return Staged(
             function,
             tuple(source for source, _ in captures),

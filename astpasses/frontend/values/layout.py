@@ -1,7 +1,8 @@
 """Where the elements of a view lie in its base: strides, and whether a reshape is a view or a copy.
 
 In: a staged array (a chain of steps from a C-contiguous base) and a shape. Out: "view", "copy", or "unknown"
-where it depends on sizes that are known only when the program runs.
+where it depends on sizes that are known only when the program runs, or the base may lie otherwise
+(orders.py).
 
     strides(a[:, 1:])            # of an a: f64[n, m]: [(n, m), (m - 1, 1)], as (dim, stride)
     reshaped(a[:, 1:], (-1,))    # "copy"
@@ -13,6 +14,7 @@ from metaphrase.core.dims import DimLike, product
 from metaphrase.core.facts import Facts
 
 from ..staging.session import Session
+from .orders import has_rows, lies_by_rows
 from .staged_values import StagedArray
 from .views import Broadcast, Diagonal, Part, Permute, Pick, Rectangle, Reshape, Spaced
 
@@ -63,6 +65,8 @@ def _contiguous(dims: tuple) -> Axes:
 def reshaped(array: StagedArray, shape: tuple) -> tuple[str, bool]:
     """The verdict for a reshape in C order, and whether it holds only for a contiguous base."""
     axes, relies = _walk(array.session, array)
+    if has_rows(array.type) and not lies_by_rows(array.session, array.box):
+        return "unknown", False
     verdict, _, merges = _regroup(array.session, axes, shape)
     return verdict, relies or merges
 
@@ -72,6 +76,8 @@ def is_contiguous(array: StagedArray) -> tuple[str, bool]:
     that holds only for a contiguous base."""
     here = array.session
     axes, relies = _walk(here, array)
+    if not lies_by_rows(here, array.box):
+        return "unknown", False
     verdict, found, merges = _regroup(here, axes, (product(array.type.dims),))
     if verdict == "view" and found and found[0][0] != 1 and found[0][1] != 1:
         step, size = found[0][1], found[0][0]

@@ -113,8 +113,11 @@ class UnknownAlias:
     """The array may be one of `boxes`, and no flag says so: writing to either while both are in use is
     refused."""
 
-    def __init__(self, boxes: list[Box], name: str, span: Span | None):
+    def __init__(
+        self, boxes: list[Box], name: str, span: Span | None, why: str = "it depends on how this runs"
+    ):
         self.boxes, self.name, self.span = list({id(box): box for box in boxes}.values()), name, span
+        self.why = why
         self.same = [box.atom for box in self.boxes]
 
     def refuse(self, here: Any) -> UnsupportedError:
@@ -123,7 +126,7 @@ class UnknownAlias:
             here.span(),
             remedy="copy one of them: x = x.copy()",
             code="alias",
-            notes=(("it depends on how this runs", self.span),),
+            notes=((self.why, self.span),),
         )
 
     def refresh(self, here: Any, box: Box) -> None:

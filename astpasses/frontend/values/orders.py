@@ -1,0 +1,84 @@
+"""Whether a new array lies in memory as NumPy's default has it, row after row.
+
+In: a box. Out: yes or no; no where NumPy may have kept another order: the result of an operation on a
+transposed array is transposed in memory too (`order="K"`), and that of an index array between axes is as it
+was gathered. A reshape of such an array is a copy. Example:
+
+    g = x.T * 2.0
+    g.reshape(-1)[0] = 1.0      # does not change g
+
+The operation that made an array is asked, and those that made its operands. What a loop carries is not known
+while its body is translated: it is taken to lie row after row, and if then something in the program lies
+otherwise, the program is translated again and nothing is taken for granted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from metaphrase.core.ir import Atom, Function, Let, Var
+from metaphrase.core.types import Array
+
+from ..staging.session import Session
+from .staged_values import Box
+
+# What NumPy puts down row after row, whatever its operands; and what keeps the order of its first operand.
+_BY_ROWS = frozenset({"dot_general", "reshape", "iota"})
+_OF_FIRST = frozenset({"gather", "slice", "slice_update", "slice_add", "scatter", "scatter_add"})
+
+
+def has_rows(type: Array) -> bool:
+    """Whether there are two orders that differ."""
+    return sum(d != 1 for d in type.dims) > 1
+
+
+def is_rearranging(let: Let) -> bool:
+    """Whether the result may lie otherwise though the operand lies row after row."""
+    if let.primitive.name != "permute":
+        return False
+    dims = let.args[0].type.dims
+    kept = [k for k in let.attributes["axes"] if dims[k] != 1]
+    return kept != sorted(kept)
+
+
+def lies_by_rows(here: Session, box: Box) -> bool:
+    """Whether the elements of the box's array surely lie row after row."""
+    if box.origin is not None or not has_rows(box.atom.type):
+        return True
+    if box.by_rows is not None:
+        return box.by_rows
+    if not isinstance(box.first, Var):
+        return True
+    makers = {out: let for region in here.regions for let in region.builder.lets for out in let.outs}
+    reached = list(_origins(box.first, makers))
+    if any(here.origins.get(atom, ("",))[0] == "carry" for atom in reached):
+        if here.decisions.orders == "unknown":
+            return False
+        here.decisions.orders = "taken"
+    return not any(atom in makers and is_rearranging(makers[atom]) for atom in reached)
+
+
+def _origins(atom: Atom, makers: dict[Var, Let]) -> Iterator[Var]:
+    """The values whose order that of `atom` may come from."""
+    todo, seen = [atom], set()
+    while todo:
+        atom = todo.pop()
+        if not isinstance(atom, Var) or atom in seen or not has_rows(atom.type):
+            continue
+        seen.add(atom)
+        yield atom
+        let = makers.get(atom)
+        if let is None or is_rearranging(let) or let.primitive.name in _BY_ROWS:
+            continue
+        todo += let.args[:1] if let.primitive.name in _OF_FIRST else let.args
+        for function in let.regions():
+            makers.update({out: inner for inner in function.lets for out in inner.outs})
+            todo += function.results
+
+
+def rearranges(function: Function) -> bool:
+    """Whether anything in the program may lie otherwise."""
+    return any(is_rearranging(let) or any(map(rearranges, let.regions())) for let in function.lets)
+
+
+__all__ = ["has_rows", "lies_by_rows", "rearranges"]
