@@ -38,13 +38,17 @@ class Grids(Stores):
     reads what it has just written."""
 
     def prepare(self, names: GridNames) -> list[str]:
-        lines = [self.choose.item((
-            "g = np.stack([x, y, x - y])",
-            "g = np.zeros((3, 5))",
-            "g = np.outer(np.array([1.0, -2.0, 3.0]), x)",
-            "g = np.vstack([y, x, y]).copy()",
-            "g = np.stack([x, y, x * 2.0], axis=1).T",
-        ))]
+        lines = [
+            self.choose.item(
+                (
+                    "g = np.stack([x, y, x - y])",
+                    "g = np.zeros((3, 5))",
+                    "g = np.outer(np.array([1.0, -2.0, 3.0]), x)",
+                    "g = np.vstack([y, x, y]).copy()",
+                    "g = np.stack([x, y, x * 2.0], axis=1).T",
+                )
+            )
+        ]
         names.grids.append("g")
         if self.choose.chance(2):
             lines.append("k = np.arange(5) % 3")
@@ -76,8 +80,13 @@ class Grids(Stores):
         if not names.grids or not self.choose.chance(4):
             return super().array(names, shared)
         grid = self.choose.item(names.grids)
-        forms = [f"{self.row(names)}.copy()", f"{self.row(names)} - {self.row(names)}",
-                 f"{grid}.sum(axis=0)", f"np.max({grid}, axis=0)", f"{grid}[::2].sum(0)"]
+        forms = [
+            f"{self.row(names)}.copy()",
+            f"{self.row(names)} - {self.row(names)}",
+            f"{grid}.sum(axis=0)",
+            f"np.max({grid}, axis=0)",
+            f"{grid}[::2].sum(0)",
+        ]
         forms += [f"{self.choose.item(names.arrays)}[{name}]" for name in names.wholes]
         return self.choose.item([*forms, self.row(names)] if shared else forms)
 
@@ -125,8 +134,12 @@ class Grids(Stores):
     def change(self, names: GridNames, depth: int) -> list[str]:
         """A new value for a grid's name."""
         grid, other = self.choose.item(names.grids), self.choose.item(names.grids)
-        forms = [f"{grid} = {other}.copy()", f"{grid} = {other} * 2.0", f"{grid} = {other}[::-1].copy()",
-                 f"{grid} = np.where({grid} > {self.number(names)}, {other}, 0.0)"]
+        forms = [
+            f"{grid} = {other}.copy()",
+            f"{grid} = {other} * 2.0",
+            f"{grid} = {other}[::-1].copy()",
+            f"{grid} = np.where({grid} > {self.number(names)}, {other}, 0.0)",
+        ]
         forms += [] if depth else [f"{grid} = {other}[::-1]", f"{grid} = {other}[:, ::-1]", f"h = {other}"]
         text = self.choose.item(forms)
         if text.startswith("h ="):
@@ -136,12 +149,16 @@ class Grids(Stores):
     def trade(self, names: GridNames, depth: int) -> list[str]:
         """Two names, or two rows, change places."""
         grid, a, b = (self.choose.item(items) for items in (names.grids, names.arrays, names.arrays))
-        return [self.choose.item((
-            f"{grid}[[0, 2]] = {grid}[[2, 0]]",
-            f"{grid}[{self.place(names)}], {a}[:] = {a}.copy(), {self.row(names)}.copy()",
-            f"{a}[0], {b}[1] = {b}[1], {a}[0]",
-            f"{a}, {b} = {b}, {a}" if not depth else f"{a}[:], {b}[:] = {b}.copy(), {a}.copy()",
-        ))]
+        return [
+            self.choose.item(
+                (
+                    f"{grid}[[0, 2]] = {grid}[[2, 0]]",
+                    f"{grid}[{self.place(names)}], {a}[:] = {a}.copy(), {self.row(names)}.copy()",
+                    f"{a}[0], {b}[1] = {b}[1], {a}[0]",
+                    f"{a}, {b} = {b}, {a}" if not depth else f"{a}[:], {b}[:] = {b}.copy(), {a}.copy()",
+                )
+            )
+        ]
 
     def put(self, names: GridNames, depth: int) -> list[str]:
         """A store into a grid, a slice or at several indices."""
@@ -173,24 +190,30 @@ class Grids(Stores):
 
     def whole(self, names: GridNames, depth: int) -> list[str]:
         name = self.choose.item(names.wholes)
-        return [self.choose.item((
-            f"{name}[{self.index(names)}] = {self.choose.number(0, 2)}",
-            f"{name} = 2 - {name}",
-            f"{name}[1:] = {name}[:-1].copy()",
-            f"{name}[{self.choose.item(names.arrays)} > 1.0] = 1",
-        ))]
+        return [
+            self.choose.item(
+                (
+                    f"{name}[{self.index(names)}] = {self.choose.number(0, 2)}",
+                    f"{name} = 2 - {name}",
+                    f"{name}[1:] = {name}[:-1].copy()",
+                    f"{name}[{self.choose.item(names.arrays)} > 1.0] = 1",
+                )
+            )
+        ]
 
     def rows(self, names: GridNames, depth: int) -> list[str]:
         """A loop over the rows, which share with their grid."""
         row, index, inner = self.fresh("r"), self.fresh("i"), names.inner()
         grid, a = self.choose.item(names.grids), self.choose.item(names.arrays)
-        head, own, indices = self.choose.item((
-            (f"for {row} in {grid}:", [row], []),
-            (f"for {index}, {row} in enumerate({grid}):", [row], [index]),
-            (f"for {row} in {grid}[::-1]:", [row], []),
-            (f"for {row}, {row}_ in zip({grid}, {a}):", [row], []),
-            (f"for {index} in range(len({grid}) - 1, -1, -1):", [], [index]),
-        ))
+        head, own, indices = self.choose.item(
+            (
+                (f"for {row} in {grid}:", [row], []),
+                (f"for {index}, {row} in enumerate({grid}):", [row], [index]),
+                (f"for {row} in {grid}[::-1]:", [row], []),
+                (f"for {row}, {row}_ in zip({grid}, {a}):", [row], []),
+                (f"for {index} in range(len({grid}) - 1, -1, -1):", [], [index]),
+            )
+        )
         inner.arrays += own
         inner.indices += indices
         inner.scalars += [f"{row}_"] if f"{row}_" in head else []

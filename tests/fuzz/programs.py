@@ -8,6 +8,7 @@ In: hypothesis' choices. Out: a `Case`, whose `text` is a module that a user cou
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass
 from typing import Any
 
@@ -15,8 +16,11 @@ import numpy as np
 from hypothesis import assume
 from hypothesis import strategies as st
 
+from metaphrase import tree_util
+
 from .arguments import ALL, PARAMETERS, argument_sets
 from .choices import Choices
+from .containers import Containers
 from .grids import Grids
 from .helpers import HELPERS
 from .idioms import Idioms
@@ -115,8 +119,8 @@ class Grammar(Idioms):
 def programs(draw, plans: tuple[str, ...] = PLANS) -> Case:
     choose = Choices(draw)
     plan = choose.item(plans)
-    if plan == "stores":
-        return about_stores(choose)
+    if plan in ("stores", "containers"):
+        return about_storage(choose, plan)
     exact = plan != "grad" and not choose.chance(5)
     grammar = Grammar(choose, exact)
     body = grammar.program(plan)
@@ -138,15 +142,15 @@ def programs(draw, plans: tuple[str, ...] = PLANS) -> Case:
     return Case(text, exact, plan)
 
 
-def about_stores(choose: Choices) -> Case:
-    """A program of `Stores` or `Grids`; it does not fail, and its numbers stay small."""
+def about_storage(choose: Choices, plan: str) -> Case:
+    """A program of `Stores`, `Grids` or `Containers`; it does not fail, and its numbers stay small."""
     derivative = choose.chance(3)
-    grammar = choose.item((Stores, Grids))
+    grammar = Containers if plan == "containers" else choose.item((Stores, Grids))
     program, sets = grammar(choose, derivative).program(), arguments(choose, derivative)
     text = f"{HEADER}\n\n{program}\n\nARGUMENTS = [\n{sets}]\n"
     names: dict[str, Any] = {}
     exec(text, names)
     with np.errstate(all="ignore"):
-        results = [names["program"](*args) for args in names["ARGUMENTS"]]
-    assume(all(np.all(np.abs(part) < LARGEST) for found in results for part in np.atleast_1d(found)))
-    return Case(text, not derivative, "grad" if derivative else "stores")
+        results = [names["program"](*copy.deepcopy(args)) for args in names["ARGUMENTS"]]
+    assume(all(np.all(np.abs(part) < LARGEST) for part in tree_util.tree_leaves(results)))
+    return Case(text, not derivative, "grad" if derivative else plan)
