@@ -199,3 +199,15 @@ def test_a_sum_that_leaves_64_bits_raises():
     assert made(90) == fibonacci(90)
     with pytest.raises(OverflowError, match="64 bits"):
         made(100)
+
+
+def test_sorted_mixes_them():
+    """Which comes where only the run knows: they are NumPy's afterwards, int and float are float."""
+
+    def run(x):
+        pairs = sorted([(x[0], 1), (2.0, 2), (x[1], 3)], key=lambda pair: pair[0])
+        return sorted([5.0, 2, x[1]]), pairs, sorted([x[0], 2.0, x[1]], reverse=True)
+
+    for x in (np.array([1.0, 3.0]), np.array([-1.0, -1.0]), np.array([7.0, 2.0])):
+        got, want = mp.jit(run)(x), run(x)
+        assert got == want and all(type(v) is np.float64 for v in (*got[0], *got[2]))

@@ -1,8 +1,9 @@
 """`sorted(items)` and `items.sort()` where staged numbers decide the order.
 
 In: the items of a list, a key, the direction. Out: a list of the same items in order, as Python gives it:
-equal items keep their order. Items are numbers, or tuples of numbers, all of one form, and keys are numbers;
-what else staged values would have to order is refused.
+equal items keep their order. Items are numbers, or tuples of numbers, all of one form, and keys are numbers
+(of several types they become one, as they do where paths meet); what else staged values would have to order
+is refused.
 
     sorted([x, y, z])               # order = argsort([x, y, z]); the columns of the items, taken in order
     pairs.sort(key=lambda pair: pair[1])
@@ -15,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from ..operators.arithmetic import is_number, weak_type
+from ..flow.joins import joined_number
+from ..operators.arithmetic import is_number
 from ..staging.session import Session
 from .call import call_value, has_staged
 from .creation import array_from
@@ -28,7 +30,7 @@ def ordered(here: Session, items: list, key: Callable | None = None, reverse: bo
     rows = [item if type(item) is tuple else (item,) for item in items] if plain else []
     columns = list(zip(*rows)) if len({len(row) for row in rows}) == 1 else []
     alike = columns and len({type(item) is tuple for item in items}) == 1
-    if not (has_staged(keys) and alike and _one_kind(keys) and all(map(_one_kind, columns))):
+    if not (has_staged(keys) and alike and _joins(keys) and all(map(_joins, columns))):
         return [items[k] for k in sorted(range(len(items)), key=keys.__getitem__, reverse=reverse)]
     # from behind, so that equal items keep their order in either direction
     line = array_from(keys[::-1] if reverse else keys)
@@ -38,14 +40,12 @@ def ordered(here: Session, items: list, key: Callable | None = None, reverse: bo
     return list(zip(*taken)) if type(items[0]) is tuple else taken[0]
 
 
-def _one_kind(column: Any) -> bool:
-    """Numbers of one type, which they keep wherever they go."""
-    kinds: set[Any] = {(weak_type(v), getattr(v, "dtype", None)) if is_number(v) else None for v in column}
-    if weak_type(column[0]) is not None:
-        kinds = {weak_type(v) for v in column}
-    return len(kinds) == 1 and None not in kinds
+def _joins(column: Any) -> bool:
+    """Numbers that have an order. Of several types they become one: which comes where only the run knows."""
+    return all(is_number(v) and np.dtype(joined_number([v])[0]).kind in "biuf" for v in column)
 
 
 def _taken(here: Session, column: Any, order: Any) -> list:
-    moved, python = array_from(list(column))[order], weak_type(column[0])
+    dtype, python = joined_number(list(column))
+    moved = array_from(list(column), dtype)[order]
     return [here.wrap(here.atom(moved[k]), python) for k in range(len(column))]

@@ -6,9 +6,7 @@ In: a staged test, two functions, the state they share. Out: the state after the
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Callable
 from typing import Any
 
 from metaphrase import tree_util
@@ -24,13 +22,14 @@ from ..calls.text import Text, message_parts, shown
 from ..rewrite.plain import Undefined
 from ..staging.captured import guard_structure
 from ..staging.closing import close, free_variables
-from ..staging.journal import BoxLocation, Location, StructureLocation
+from ..staging.journal import BoxLocation, ItemLocation, Location, StructureLocation
 from ..staging.knowledge import assuming, narrowed
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised, TrialOver
 from ..values.staged_values import Maybe, Number, OneOf, Staged, StagedArray, Truth
 from .agreement import Agreement, behind_branch
 from .attempts import Fork, MustFork, catcher, events
+from .ends import End, as_it_was
 from .gathering import ListGrows, is_gathered, refuse_read
 from .gathering import length as gathered_length
 from .merging import Merger
@@ -84,17 +83,6 @@ def static_truth(value: Any) -> bool | None:
     return None if isinstance(value, (Staged, Maybe)) else bool(value)
 
 
-@dataclass
-class End:
-    """Where one side ended: its region, its state, what it wrote; or what it raised."""
-
-    region: Region
-    values: list = field(default_factory=list)
-    written: dict[Any, tuple[Location, Any]] = field(default_factory=dict)
-    agreement: Agreement = field(default_factory=Agreement)
-    raised: BranchRaised | None = None
-
-
 def run_side(here: Session, name: str, side: Callable, get: Callable, entry: list, set_: Callable) -> End:
     """Stage one side in a region of its own, then put everything back."""
     mark, depth = here.journal.mark(), len(here.regions)
@@ -117,6 +105,8 @@ def run_side(here: Session, name: str, side: Callable, get: Callable, entry: lis
                     fresh.append((location, location.read()))
                     continue
                 end.written[location.key()] = (location, location.read())
+                if isinstance(location, ItemLocation) and isinstance(location.owner, list | dict):
+                    end.contents[id(location.owner)] = location.owner.copy()
             end.agreement = Agreement.since(here, mark)
     finally:
         here.journal.undo(mark)
@@ -135,7 +125,7 @@ def branch(
     mark, stacks = here.journal.mark(), []  # type: ignore[var-annotated]
     while True:
         try:
-            _branch(here, test, then, otherwise, get, set_, names)
+            _branch(here, test, then, otherwise, get, set_, names, entry)
             return
         except NeedStack as need:
             if _loop_around(here, need.list):
@@ -147,7 +137,7 @@ def branch(
 
 def _branch(
     here: Session, test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable,
-    names: tuple[str, ...],
+    names: tuple[str, ...], before: list,
 ) -> None:
     test = truth_atom(here, test)
     if isinstance(test, Literal):
@@ -179,47 +169,59 @@ def _branch(
     if first.raised or second.raised:
         _one_raises(here, test, first, second, then, otherwise)
         return
-    merger = Merger(here, test, (first.region, second.region))
-    for k, (a, b) in enumerate(zip(first.values, second.values)):
-        if a is not b:  # what the test says of a variable that may be missing
-            with assuming(here, test, True):
-                first.values[k] = narrowed(here, a)
-            with assuming(here, test, False):
-                second.values[k] = narrowed(here, b)
+    merger = Merger(here, test, (first, second))
+    _narrow(here, test, first, second)
     makers = [merger.merge(a, b, name) for a, b, name in zip(first.values, second.values, names)]
     places = _places(first, second)
-    place_makers = []
-    for location, a, b in places:
-        if isinstance(location, BoxLocation):
-            maker = merger.content(a, b)
-        elif isinstance(location, StructureLocation):
-            maker = _structure(here, merger, location, a, b)
-        else:
-            maker = merger.merge(a, b, location.describe())
-        place_makers.append(maker)
+    place_makers = [_place_maker(here, merger, *place) for place in places]
     outs = _emit(here, test, first, second, merger)
     agree = behind_branch(here, [(end.agreement, end.written) for end in (first, second)])
-    after = []
-    for (location, _, _), maker in zip(places, place_makers):
-        after.append((location, maker(outs)))
+    after = [(place[0], maker(outs)) for place, maker in zip(places, place_makers)]
     for location, value in after:
         here.journal.note(location)
         location.write(value)
     agree()
     set_(tuple(maker(outs) for maker in makers))
     merger.link_twins()
-    merger.link_objects()
+    merger.link_objects(before, entry, first.values, second.values, *places)
+
+
+def _narrow(here: Session, test: Any, first: End, second: End) -> None:
+    """What the test says of variables that may be missing."""
+    for k, (a, b) in enumerate(zip(first.values, second.values)):
+        if a is not b:
+            with assuming(here, test, True):
+                first.values[k] = narrowed(here, a)
+            with assuming(here, test, False):
+                second.values[k] = narrowed(here, b)
+
+
+def _place_maker(here: Session, merger: Merger, location: Location, a: Any, b: Any) -> Callable:
+    if isinstance(location, BoxLocation):
+        return merger.content(a, b)
+    if isinstance(location, StructureLocation):
+        return _structure(here, merger, location, a, b)
+    return merger.merge(a, b, location.describe())
 
 
 def _places(first: End, second: End) -> list[tuple[Location, Any, Any]]:
-    """Every place that a side wrote, with what it holds at the end of each."""
+    """Every place that a side wrote, with what it holds at the end of each. Where a side changed the form of
+    a list or dict, that is one place, and its items are none."""
     out = []
-    for key in {**first.written, **second.written}:
-        location = (first.written.get(key) or second.written[key])[0]
+    written = {**first.written, **second.written}
+    whole = {id(loc.owner) for loc, _ in written.values() if isinstance(loc, StructureLocation)}
+    for key, (location, _) in written.items():
+        owner = id(location.owner)
+        if isinstance(location, ItemLocation) and owner in whole:
+            continue
         now = location.read()
-        a = first.written[key][1] if key in first.written else now
-        b = second.written[key][1] if key in second.written else now
-        out.append((location, a, b))
+        ends = [
+            end.written[key][1] if key in end.written
+            else end.contents.get(owner, now) if isinstance(location, StructureLocation)
+            else now
+            for end in (first, second)
+        ]
+        out.append((location, *ends))
     return out
 
 
@@ -257,26 +259,10 @@ def _loop_around(here: Session, owner: list) -> bool:
     return any(site not in here.decisions.rolled for site in here.unrolled) or older_loop(here, owner)
 
 
-@contextmanager
-def _as_it_was(end: End) -> Iterator[None]:
-    """The writes of one side, in place again for a while."""
-    before = [(location, location.read()) for location, _ in end.written.values()]
-    for location, value in end.written.values():
-        location.write(value)
-    choices = end.agreement.put()
-    try:
-        yield
-    finally:
-        for phi, old in choices:
-            phi.choices = old
-        for location, value in reversed(before):
-            location.write(value)
-
-
 def _emit(here: Session, test: Atom, first: End, second: End, merger: Merger) -> tuple:
     atoms = []
     for side, end in enumerate((first, second)):
-        with _as_it_was(end), here.inside(end.region), assuming(here, test, side == 0):
+        with as_it_was(end), here.inside(end.region), assuming(here, test, side == 0):
             mark = here.journal.mark()
             atoms.append([task() for task in merger.tasks[side]])
             here.journal.undo(mark)

@@ -6,7 +6,7 @@ tasks that make the operands of the `cond`, to be run in each side's region.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
 
@@ -22,7 +22,7 @@ from metaphrase.ops.effects import check
 
 from ..operators.arithmetic import is_number
 from ..rewrite.plain import Undefined
-from ..staging.session import Region, Session
+from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.capacities import capacity, cut, put, same_rank, used
 from ..values.objects import is_mutable
@@ -40,7 +40,9 @@ from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArra
 from ..values.views import Rectangle
 from .carries import _equal
 from .choices import MOST, choosable, one_of, tag_of, united
+from .ends import End
 from .gathering import is_gathered
+from .held import captured_by, held_elsewhere
 from .joins import describe, joined_number, parts, same_static
 from .stacks import FULL, Stack, is_stack, item_of_list, joined, several_lengths, stack_like
 
@@ -51,8 +53,9 @@ _MOST_PATHS = 16  # a store goes all the ways, from choice to choice
 class Merger:
     """Collects what the two sides hand over."""
 
-    def __init__(self, here: Session, test: Atom, sides: tuple[Region, Region]):
-        self.here, self.test, self.sides = here, test, sides
+    def __init__(self, here: Session, test: Atom, ends: tuple[End, End]):
+        self.here, self.test, self.ends = here, test, ends
+        self.sides = tuple(end.region for end in ends)
         self.objects: list[tuple[Any, Any, Any, str]] = []
         self.filled: list[Any] = []
         self.tasks: tuple[list, list] = ([], [])
@@ -97,9 +100,12 @@ class Merger:
             if isinstance(a, StagedArray) and isinstance(b, StagedArray):
                 return self.arrays(a, b, name)
             return self.numbers(a, b, name)
-        if type(a) is list and type(b) is list and several_lengths(a, b):
-            return self.lists(a, b, name)
-        found, other = parts(a), parts(b)
+        first, second = self.ends
+        if type(a) is list and type(b) is list:
+            one, two = first.look(a, list.copy), second.look(b, list.copy)
+            if several_lengths(one, two):
+                return self.lists(a, b, one, two, name)
+        found, other = first.look(a, parts), second.look(b, parts)
         if (
             found
             and other
@@ -136,18 +142,19 @@ class Merger:
         self.makers[id(a), id(b)] = make
         return make
 
-    def lists(self, a: list, b: list, name: str) -> Maker:
-        """Lists of which only the run knows how long they are: a Stack with the items of one of them."""
+    def lists(self, a: list, b: list, one: list, two: list, name: str) -> Maker:
+        """Lists of which only the run knows how long they are: a Stack with the items of one of them. `one`
+        and `two` hold what `a` and `b` did when the sides ended."""
         here = self.here
         if (id(a), id(b)) in self.makers:
             return self.makers[id(a), id(b)]
         try:
-            item = joined(here, item_of_list(here, a), item_of_list(here, b))
+            item = joined(here, item_of_list(here, one), item_of_list(here, two))
         except TrialOver:
             return self.poison(a, b, name)
-        kept = [v[0].room for v in (b, a) if is_stack(v) and v[0].item == item]
+        kept = [v[0].room for v in (two, one) if is_stack(v) and v[0].item == item]
         site = (here.span(), tuple(here.path), "joined", name)
-        room = kept[0] if kept else here.room(site, max(len(a), len(b)))
+        room = kept[0] if kept else here.room(site, max(len(one), len(two)))
         stacks: dict[int, Stack] = {}
 
         def part(side: int, k: int) -> Callable[[], Atom]:
@@ -174,20 +181,30 @@ class Merger:
         self.makers[id(a), id(b)] = make
         return make
 
-    def link_objects(self) -> None:
+    def link_objects(self, *states: Iterable) -> None:
         """An object that is joined of others than those that the two sides made, or of one that another name
-        shares on one side only, may be one of several."""
+        shares on one side only, may be one of several. `states`: where what the branch began and
+        ended with is kept."""
         shared, span = self.here.journal.shared, self.here.span()
+        cells = captured_by(self.makers.values())
+        alone = set()
+        for pair in self.objects:
+            for at in (0, 1):
+                holders = (*states, *self.objects, (c.cell_contents for c in cells))
+                if not held_elsewhere(self.here, pair, at, holders):
+                    alone.add(id(pair[at]))
         for k, (a, b, made, name) in enumerate(self.objects):
             for value, side in ((a, self.sides[0]), (b, self.sides[1])):
                 own = id(value) in side.fresh or any(value is f for f in self.filled)
-                if not own or value in shared:
+                if not own and id(value) not in alone or value in shared:
                     shared.add(value, name, span)
                     shared.add(made, name, span)
             for c, d, twin, _ in self.objects[:k]:
                 if (a is c) != (b is d):
                     shared.add(made, name, span)
                     shared.add(twin, name, span)
+        self.makers.clear()  # they hold the objects, and this merger
+        self.objects.clear()
 
     def poison(self, a: Any, b: Any, name: str) -> Maker:
         one, two = describe(a), describe(b)

@@ -81,10 +81,10 @@ class ItemLocation(Location):
             return MISSING
 
     def write(self, value: Any) -> None:
-        if value is MISSING:
-            self.owner.pop(self.index, None)
-        else:
+        if value is not MISSING:
             self.owner[self.index] = value
+        elif isinstance(self.owner, dict):  # a list had another length: it is put back as a whole
+            self.owner.pop(self.index, None)
 
     def describe(self) -> str:
         return f"item {self.index!r} of a {type(self.owner).__name__}"

@@ -1,0 +1,205 @@
+"""A list, dict or object that a name holds on one path, and another one on the other: it may be written to
+where nothing else holds the old one; elsewhere that is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import metaphrase as mp
+from metaphrase.source import SourceError
+
+
+class Held:
+    def __init__(self, items):
+        self.items = items
+
+
+def copied(x):
+    pair = [x[0], 2.0]
+    if x[1] > 0:
+        pair = pair[:]
+    pair[0] += 1.0
+    return pair
+
+
+def made_anew(x):
+    pair = [x[0], 2.0]
+    pair.append(x[2])
+    pair[1] = 7.0
+    if x[1] > 0:
+        pair = [v * 2.0 for v in pair]
+    pair[0] += 1.0
+    pair.reverse()
+    return pair
+
+
+def on_both_sides(x):
+    pair = [x[0], 2.0]
+    if x[1] > 0:
+        pair = [x[1], 3.0]
+    else:
+        pair = pair[::-1]
+    pair[0] += 1.0
+    return pair
+
+
+def table(x):
+    names = {"a": x[0], "b": 1.0}
+    if x[1] > 0:
+        names = dict(names, a=3.0)
+    names["a"] += 1.0
+    return names
+
+
+def seen_by_a_closure(x):
+    pair = [x[0], 2.0]
+
+    def put(value):
+        pair[0] = value
+
+    if x[1] > 0:
+        pair = pair[:]
+    put(7.0)
+    return pair
+
+
+def in_a_loop(x):
+    pair = [x[0], 2.0]
+    for v in x:
+        if v > 0:
+            pair = [pair[1], pair[0]]
+        pair[0] += v
+    return pair
+
+
+def twice(x):
+    pair = [x[0], 2.0]
+    if x[1] > 0:
+        pair = pair[:]
+    if x[2] > 0:
+        pair = [0.0, pair[0]]
+    pair[1] += 1.0
+    return pair
+
+
+FINE = [copied, made_anew, on_both_sides, table, seen_by_a_closure, in_a_loop, twice]
+
+
+def named_twice(x):
+    pair = [x[0], 2.0]
+    other = pair
+    if x[1] > 0:
+        pair = pair[:]
+    pair[0] += 1.0
+    return pair, other
+
+
+def of_the_caller(x):
+    def changed(pair):
+        if x[1] > 0:
+            pair = pair[:]
+        pair[0] += 1.0
+        return pair
+
+    own = [x[0], 2.0]
+    return changed(own), own
+
+
+def of_an_object(x):
+    held = Held([x[0], 2.0])
+    pair = held.items
+    if x[1] > 0:
+        pair = pair[:]
+    pair[0] += 1.0
+    return pair, held.items
+
+
+def of_a_tuple(x):
+    pair = [x[0], 2.0]
+    both = (pair, 3)
+    if x[1] > 0:
+        pair = pair[:]
+    pair[0] = 9.0
+    return pair, both
+
+
+def of_a_list(x):
+    rows = [[x[0], 1.0], [x[1], 2.0]]
+    for row in rows:
+        if x[2] > 0:
+            row = row[:]
+        row[0] += 1.0
+    return rows
+
+
+def under_an_iterator(x):
+    pair = [x[0], 2.0]
+    rest = iter(pair)
+    next(rest)
+    if x[1] > 0:
+        pair = pair[:]
+    pair[1] = 9.0
+    return next(rest), pair
+
+
+def of_a_default(x):
+    pair = [x[0], 2.0]
+
+    def first(items=pair):
+        return items[0]
+
+    if x[1] > 0:
+        pair = pair[:]
+    pair[0] = 9.0
+    return first(), pair
+
+
+def the_new_one_is_named_too(x):
+    pair, other = [x[0], 2.0], [x[1], 5.0]
+    if x[1] > 0:
+        pair = other
+    pair[0] = 9.0
+    return pair, other
+
+
+REFUSED = [
+    named_twice, of_the_caller, of_an_object, of_a_tuple, of_a_list, under_an_iterator, of_a_default,
+    the_new_one_is_named_too,
+]
+ARGUMENTS = [np.array([1.0, 2.0, 3.0]), np.array([1.0, -2.0, 3.0]), np.array([-1.0, 2.0, -3.0]), -np.ones(3)]
+
+
+def plain(value):
+    return [float(v) for v in (value.values() if isinstance(value, dict) else value)]
+
+
+@pytest.mark.parametrize("function", FINE)
+def test_what_nothing_else_holds_is_written_to(function):
+    jitted, slope = mp.jit(function), mp.grad(lambda x: np.tanh(sum(plain_sum(function(x)))))
+    for x in ARGUMENTS:
+        assert plain(jitted(x)) == plain(function(x))
+    assert slope(ARGUMENTS[0]).shape == (3,)
+
+
+def plain_sum(value):
+    return list(value.values()) if isinstance(value, dict) else value
+
+
+@pytest.mark.parametrize("function", REFUSED)
+def test_what_something_else_may_hold_is_refused(function):
+    with pytest.raises(SourceError, match="may or may not be the same object") as caught:
+        mp.jit(function)(ARGUMENTS[0])
+    assert caught.value.code == "alias"
+
+
+def test_a_list_that_is_an_argument_is_the_callers():
+    @mp.jit
+    def changed(x, pair):
+        if x[1] > 0:
+            pair = pair[:]
+        pair[0] += 1.0
+        return pair
+
+    with pytest.raises(SourceError, match="may or may not be the same object"):
+        changed(ARGUMENTS[0], [1.0, 2.0])
