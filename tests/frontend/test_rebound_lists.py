@@ -163,9 +163,19 @@ def the_new_one_is_named_too(x):
     return pair, other
 
 
+def grown_afterwards(x):
+    items = [x[1]]
+    other = items
+    for k in range(int(x[2] > 0) + 1):
+        if x[0] > k:
+            items = items + [x[0]]
+    items.append(5.0)
+    return items, other
+
+
 REFUSED = [
     named_twice, of_the_caller, of_an_object, of_a_tuple, of_a_list, under_an_iterator, of_a_default,
-    the_new_one_is_named_too,
+    the_new_one_is_named_too, grown_afterwards,
 ]
 ARGUMENTS = [np.array([1.0, 2.0, 3.0]), np.array([1.0, -2.0, 3.0]), np.array([-1.0, 2.0, -3.0]), -np.ones(3)]
 
@@ -191,6 +201,25 @@ def test_what_something_else_may_hold_is_refused(function):
     with pytest.raises(SourceError, match="may or may not be the same object") as caught:
         mp.jit(function)(ARGUMENTS[0])
     assert caught.value.code == "alias"
+
+
+def test_a_list_that_a_loop_replaces_and_another_turns():
+    """The loops may run no time: then both names are the same list."""
+
+    @mp.jit
+    def run(x, n):
+        pair = [1.0, x[1]]
+        other = pair
+        for _ in range(n):
+            pair = pair[:]
+            pair[0] = 1.0
+        for _ in range(n):
+            pair.reverse()
+        pair[0] = -2.0
+        return pair, other
+
+    for n in (2, 3, 0):
+        assert run(ARGUMENTS[0], n) == run.py_func(ARGUMENTS[0], n)
 
 
 def test_a_list_that_is_an_argument_is_the_callers():

@@ -43,7 +43,13 @@ from .stacks import (
 )
 
 
+def _changing(here: Session, owner: list) -> None:
+    """Another name for the list may stand for another list: what is written here would be missed there."""
+    here.journal.shared.refuse(owner, here.span(), "it is written to")
+
+
 def _moved(here: Session, owner: list, start: Any, stop: Any) -> None:
+    _changing(here, owner)
     old = owner[0]
     replace(here, owner, Stack(old.item, old.room, (start, stop, *old.buffers)))
 
@@ -130,6 +136,7 @@ def store_at(here: Session, owner: list, index: Any, value: Any) -> None:
     """`owner[index] = value`."""
     from ..staging.settling import settled
 
+    _changing(here, owner)
     stack, value = owner[0], settled(value)
     if isinstance(index, slice):
         raise refused(here, "a store into a slice")
@@ -187,6 +194,7 @@ def _refill(here: Session, owner: list, arrays: list[StagedArray], gap: int) -> 
     """Put arrays of items in the places from `start + gap` on."""
     from ..operators.indexing import write_view
 
+    _changing(here, owner)
     stack = owner[0]
     start = here.atom(after(here, stack.start, gap), i64)
     for buffer, array, dtype in zip(stack.buffers, arrays, stack.item.dtypes if stack.item else ()):
