@@ -232,3 +232,98 @@ def test_a_list_that_is_an_argument_is_the_callers():
 
     with pytest.raises(SourceError, match="may or may not be the same object"):
         changed(ARGUMENTS[0], [1.0, 2.0])
+
+
+# --- in loops, which may run no time ---
+
+
+def turned(x, n):
+    pair = [x[0], 2.0]
+    pair[1] = x[1]
+    for _ in range(n):
+        pair = pair[::-1]
+    pair[0] += 1.0
+    for _ in range(n):
+        pair = [v * 2.0 for v in pair]
+    pair[1] += 1.0
+    return pair
+
+
+def renewed(x, n):
+    held = Held([1.0, x[1]])
+    for _ in range(n):
+        held = Held(held.items[::-1])
+    held.items[0] += 1.0
+    return held.items
+
+
+def counted(x, n):
+    names = {"a": x[0]}
+    for _ in range(n):
+        names = dict(names, a=names["a"] + 1.0)
+    names["a"] += 1.0
+    return names
+
+
+def turned_with_a_second_name(x, n):
+    pair = [x[0], 2.0]
+    other = pair
+    for _ in range(n):
+        pair = pair[::-1]
+    pair[0] += 1.0
+    return pair, other
+
+
+def renewed_with_a_second_name(x, n):
+    held = Held([1.0, x[1]])
+    other = held
+    for _ in range(n):
+        held = Held(held.items[::-1])
+    held.items[0] += 1.0
+    return held.items, other.items
+
+
+def renewed_with_its_list_named(x, n):
+    held = Held([1.0, x[1]])
+    items = held.items
+    for _ in range(n):
+        held = Held([v + 1.0 for v in held.items])
+    held.items[0] += 1.0
+    return held.items, items
+
+
+def turned_in_a_tuple(x, n):
+    pair = [x[0], 1.0]
+    both = (pair, 2)
+    for _ in range(n):
+        pair = pair[::-1]
+    pair[0] = 9.0
+    return pair, both
+
+
+def turned_of_the_caller(x, n):
+    def change(pair):
+        for _ in range(n):
+            pair = pair[::-1]
+        pair[0] = 9.0
+        return pair
+
+    own = [x[0], 1.0]
+    return change(own), own
+
+
+@pytest.mark.parametrize("function", [turned, renewed, counted])
+def test_what_a_loop_replaced_is_written_to(function):
+    jitted = mp.jit(function)
+    for n in (2, 3, 0):
+        assert plain(jitted(ARGUMENTS[0], n)) == plain(function(ARGUMENTS[0], n))
+
+
+@pytest.mark.parametrize("function", [
+    turned_with_a_second_name, renewed_with_a_second_name, renewed_with_its_list_named, turned_in_a_tuple,
+    turned_of_the_caller,
+])
+def test_what_a_loop_replaced_and_something_else_may_hold_is_refused(function):
+    for n in (2, 0):
+        with pytest.raises(SourceError, match="may or may not be the same object"):
+            mp.jit(function)(ARGUMENTS[0], n)

@@ -28,7 +28,7 @@ from .scope import ARRAYS, BOOL, FLOAT, INT, LIST, RECORD, Kind, Scope
 from .statements import indent
 from .stores import LARGEST, Stores, arguments
 
-PLANS = ("plain", "vmap", "grad", "sizes", "stores")
+PLANS = ("plain", "vmap", "grad", "sizes", "stores", "containers")
 HEADER = "import math\n\nimport numpy as np\nfrom numpy import array, inf, nan\n"
 
 

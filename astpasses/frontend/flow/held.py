@@ -1,4 +1,4 @@
-"""Whether an object has another name than the one that a branch is about to rebind.
+"""Whether an object has another name than the one that a branch or loop has rebound.
 
 In: where staging itself keeps an object. Out: whether something else does, by the number of references to it.
 Only places in which the object is found are counted as staging's own, so that a reference nobody thought of
@@ -22,10 +22,12 @@ _PROBE = [object()]
 _COUNTING = sys.getrefcount(_PROBE[0]) - 1  # what asking adds
 
 
-def held_elsewhere(here: Session, place: Any, k: int, holders: Iterable[Iterable[Any]]) -> bool:
-    """Whether `place[k]` is held by more than the holders, the notes of what was written and made, and
-    `place` (which is to be one of the holders)."""
-    known = sum(item is place[k] for holder in holders for item in holder)
+def held_elsewhere(
+    here: Session, place: Any, k: int, holders: Iterable[Iterable[Any]], more: int = 0
+) -> bool:
+    """Whether `place[k]` is held by more than the holders (`place` is to be one of them), the notes of what was
+    written and made, and `more` that the caller knows of: the object around it, say."""
+    known = more + sum(item is place[k] for holder in holders for item in holder)
     known += sum(region.fresh.get(id(place[k])) is place[k] for region in here.regions)
     locations = {id(location): location for location, _ in here.journal.notes}
     known += sum(location.owner is place[k] for location in locations.values())

@@ -10,21 +10,17 @@ write would miss the object it was meant for; after the loop, the objects that m
 
 from __future__ import annotations
 
-import sys
 from typing import TYPE_CHECKING, Any
 
 from ..staging.journal import BoxLocation, Location
 from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.objects import is_mutable
+from .held import held_elsewhere
 
 if TYPE_CHECKING:
     from .carries import Pass
     from .loops import Loop, StagedBody
-
-# Who holds an object that only the loop's state names: the state's list or the object around it, the note of
-# the pass, the variable that holds it here, and the argument of `getrefcount`.
-_OWN_REFERENCES = 4
 
 
 def refuse_written(loop: Loop, work: Pass, written: list[Location]) -> None:
@@ -44,11 +40,17 @@ def refuse_written(loop: Loop, work: Pass, written: list[Location]) -> None:
             )
 
 
-def link_objects(here: Session, loop: Loop, staged: StagedBody, sure: bool) -> None:
-    """Note the objects after the loop that another name may hold as well."""
+def link_objects(here: Session, loop: Loop, staged: StagedBody, sure: bool, before: list) -> None:
+    """Note the objects after the loop that another name may hold as well. `before`: what the loop's variables
+    held."""
     work, shared = staged.work, here.journal.shared
     depth = len(here.regions)
     ends: dict[int, list[Any]] = {}
+    holders = (before, *work.objects)
+    held = {
+        triple[0] for triple in work.objects
+        if is_mutable(triple[1]) and held_elsewhere(here, triple, 1, holders, more=len(triple[0]) > 1)
+    }
     for path, entry, made in work.objects:
         out = work.left.get(path)
         after = work.rebuilt.get(id(made), made)
@@ -64,8 +66,7 @@ def link_objects(here: Session, loop: Loop, staged: StagedBody, sure: bool) -> N
         if out in shared:  # by what the last iteration did, another name may hold it
             shared.add(after, name, span)
         if not sure or out is made or out in shared:
-            fresh = sum(id(entry) in region.fresh for region in here.regions)
-            if is_mutable(entry) and sys.getrefcount(entry) > _OWN_REFERENCES + fresh:
+            if any(path[:k] in held for k in range(1, len(path) + 1)):  # or an object that it is in
                 shared.add(entry, name, span)
                 shared.add(after, name, span)
     for together in ends.values():

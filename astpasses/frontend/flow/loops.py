@@ -444,7 +444,7 @@ def _place_results(
     if staged.swaps:
         put_back(here, entry, final, staged.swaps, staged.ran)
         loop.set(tuple(final))
-    link_objects(here, loop, staged, sure)
+    link_objects(here, loop, staged, sure, entry)
     older, carried = staged.kept
     here.keep_items([*older, *(staged.work.finals.get(id(array)) for array in carried)])
     at = len(carries)
