@@ -25,8 +25,8 @@ _COUNTING = sys.getrefcount(_PROBE[0]) - 1  # what asking adds
 def held_elsewhere(
     here: Session, place: Any, k: int, holders: Iterable[Iterable[Any]], more: int = 0
 ) -> bool:
-    """Whether `place[k]` is held by more than the holders (`place` is to be one of them), the notes of what was
-    written and made, and `more` that the caller knows of: the object around it, say."""
+    """Whether `place[k]` is held by more than the holders (`place` is to be one of them), the notes of what
+    was written and made, and `more` that the caller knows of: the object around it, say."""
     known = more + sum(item is place[k] for holder in holders for item in holder)
     known += sum(region.fresh.get(id(place[k])) is place[k] for region in here.regions)
     locations = {id(location): location for location, _ in here.journal.notes}
