@@ -312,6 +312,15 @@ def turned_of_the_caller(x, n):
     return change(own), own
 
 
+def two_names_replaced(x, n):
+    pair = [x[0], 2.0]
+    other = pair
+    for _ in range(n):
+        pair, other = pair[::-1], [1.0, x[1]]
+    pair[0] += 1.0
+    return pair, other
+
+
 @pytest.mark.parametrize("function", [turned, renewed, counted])
 def test_what_a_loop_replaced_is_written_to(function):
     jitted = mp.jit(function)
@@ -321,7 +330,7 @@ def test_what_a_loop_replaced_is_written_to(function):
 
 @pytest.mark.parametrize("function", [
     turned_with_a_second_name, renewed_with_a_second_name, renewed_with_its_list_named, turned_in_a_tuple,
-    turned_of_the_caller,
+    turned_of_the_caller, two_names_replaced,
 ])
 def test_what_a_loop_replaced_and_something_else_may_hold_is_refused(function):
     for n in (2, 0):

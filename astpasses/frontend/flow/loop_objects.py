@@ -10,6 +10,7 @@ write would miss the object it was meant for; after the loop, the objects that m
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from ..staging.journal import BoxLocation, Location
@@ -46,10 +47,11 @@ def link_objects(here: Session, loop: Loop, staged: StagedBody, sure: bool, befo
     work, shared = staged.work, here.journal.shared
     depth = len(here.regions)
     ends: dict[int, list[Any]] = {}
-    holders = (before, *work.objects)
+    holders, names = (before, *work.objects), Counter(id(triple[1]) for triple in work.objects)
     held = {
         triple[0] for triple in work.objects
-        if is_mutable(triple[1]) and held_elsewhere(here, triple, 1, holders, more=len(triple[0]) > 1)
+        if is_mutable(triple[1])
+        and (names[id(triple[1])] > 1 or held_elsewhere(here, triple, 1, holders, more=len(triple[0]) > 1))
     }
     for path, entry, made in work.objects:
         out = work.left.get(path)
