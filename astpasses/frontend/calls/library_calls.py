@@ -103,7 +103,7 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     elif isinstance(result, StagedArray) and function is np.take:
         result.box.by_rows = True
     elif isinstance(result, StagedArray) and function in MAKERS:
-        order = next((v for v in (*given, *named.values()) if v in _ORDERS), "K")
+        order = next((v for v in (*given, *named.values()) if isinstance(v, str) and v in _ORDERS), "K")
         result.box.by_rows = _by_rows(function, order, args)
     if function in PYTHON_BOOLS and isinstance(result, Number):
         result = here.wrap(here.atom(result), bool)

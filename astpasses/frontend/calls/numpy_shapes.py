@@ -104,10 +104,8 @@ def _reshaped(here: Session, x: StagedArray, dims: tuple, verdict: str, relies: 
     made = here.array(here.emit(core_reshape, x.read(), shape=dims))
     if verdict == "unknown":
         name = getattr(x.box.atom, "name", "x")
-        alias = UnknownAlias([x.box], f"a reshape of {name}", here.span())
-        if not lies_by_rows(here, x.box):
-            alias.why = "it depends on how the array lies in memory, perhaps transposed"
-        bind(made.box, alias)
+        why = "this runs" if lies_by_rows(here, x.box) else "the array lies in memory, perhaps transposed"
+        bind(made.box, UnknownAlias([x.box], f"a reshape of {name}", here.span(), f"it depends on how {why}"))
     return made
 
 

@@ -13,6 +13,7 @@ makes it one that has another name. Example:
 from __future__ import annotations
 
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -22,15 +23,20 @@ _PROBE = [object()]
 _COUNTING = sys.getrefcount(_PROBE[0]) - 1  # what asking adds
 
 
+def noted(here: Session) -> Counter[int]:
+    """How many notes of what was written hold an object, by its identity."""
+    locations = {id(location): location for location, _ in here.journal.notes}
+    return Counter(id(location.owner) for location in locations.values())
+
+
 def held_elsewhere(
-    here: Session, place: Any, k: int, holders: Iterable[Iterable[Any]], more: int = 0
+    here: Session, place: Any, k: int, holders: Iterable[Iterable[Any]], notes: Counter[int], more: int = 0
 ) -> bool:
     """Whether `place[k]` is held by more than the holders (`place` is to be one of them), the notes of what
     was written and made, and `more` that the caller knows of: the object around it, say."""
     known = more + sum(item is place[k] for holder in holders for item in holder)
     known += sum(region.fresh.get(id(place[k])) is place[k] for region in here.regions)
-    locations = {id(location): location for location, _ in here.journal.notes}
-    known += sum(location.owner is place[k] for location in locations.values())
+    known += notes[id(place[k])]
     known += sum(named is place[k] for _, named in here.list_names.values())
     return sys.getrefcount(place[k]) - _COUNTING > known
 
@@ -41,4 +47,4 @@ def captured_by(functions: Iterable[Callable]) -> list[Any]:
     return list(cells.values())
 
 
-__all__ = ["held_elsewhere", "captured_by"]
+__all__ = ["noted", "held_elsewhere", "captured_by"]

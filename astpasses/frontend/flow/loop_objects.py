@@ -17,7 +17,7 @@ from ..staging.journal import BoxLocation, Location
 from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.objects import is_mutable
-from .held import held_elsewhere
+from .held import held_elsewhere, noted
 
 if TYPE_CHECKING:
     from .carries import Pass
@@ -47,11 +47,13 @@ def link_objects(here: Session, loop: Loop, staged: StagedBody, sure: bool, befo
     work, shared = staged.work, here.journal.shared
     depth = len(here.regions)
     ends: dict[int, list[Any]] = {}
+    notes = noted(here) if work.objects else Counter()
     holders, names = (before, *work.objects), Counter(id(triple[1]) for triple in work.objects)
     held = {
         triple[0] for triple in work.objects
         if is_mutable(triple[1])
-        and (names[id(triple[1])] > 1 or held_elsewhere(here, triple, 1, holders, more=len(triple[0]) > 1))
+        and (names[id(triple[1])] > 1
+             or held_elsewhere(here, triple, 1, holders, notes, more=len(triple[0]) > 1))
     }
     for path, entry, made in work.objects:
         out = work.left.get(path)

@@ -6,6 +6,7 @@ tasks that make the operands of the `cond`, to be run in each side's region.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 from typing import Any
@@ -42,7 +43,7 @@ from .carries import _equal
 from .choices import MOST, choosable, one_of, tag_of, united
 from .ends import End
 from .gathering import is_gathered
-from .held import captured_by, held_elsewhere
+from .held import captured_by, held_elsewhere, noted
 from .joins import describe, joined_number, parts, same_static
 from .stacks import FULL, Stack, is_stack, item_of_list, joined, several_lengths, stack_like
 
@@ -186,12 +187,12 @@ class Merger:
         shares on one side only, may be one of several. `states`: where what the branch began and
         ended with is kept."""
         shared, span = self.here.journal.shared, self.here.span()
-        cells = captured_by(self.makers.values())
+        cells, notes = captured_by(self.makers.values()), noted(self.here) if self.objects else Counter()
         alone = set()
         for pair in self.objects:
-            for at in (0, 1):
+            for at in (0, 1):  # no variable holds the object: that would be one more reference
                 holders = (*states, *self.objects, (c.cell_contents for c in cells))
-                if not held_elsewhere(self.here, pair, at, holders):
+                if not held_elsewhere(self.here, pair, at, holders, notes):
                     alone.add(id(pair[at]))
         for k, (a, b, made, name) in enumerate(self.objects):
             for value, side in ((a, self.sides[0]), (b, self.sides[1])):
