@@ -14,8 +14,12 @@ otherwise, the program is translated again and nothing is taken for granted.
 
 from __future__ import annotations
 
+from collections import ChainMap
 from collections.abc import Iterator
+from itertools import islice
+from weakref import WeakKeyDictionary
 
+from metaphrase.core.build import Builder
 from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.types import Array
 
@@ -25,6 +29,9 @@ from .staged_values import Box
 # What NumPy puts down row after row, whatever its operands; and what keeps the order of its first operand.
 _BY_ROWS = frozenset({"dot_general", "reshape", "iota"})
 _OF_FIRST = frozenset({"gather", "slice", "slice_update", "slice_add", "scatter", "scatter_add"})
+
+
+_MADE: WeakKeyDictionary[Builder, tuple] = WeakKeyDictionary()
 
 
 def has_rows(type: Array) -> bool:
@@ -49,7 +56,8 @@ def lies_by_rows(here: Session, box: Box) -> bool:
         return box.by_rows
     if not isinstance(box.first, Var):
         return True
-    makers = {out: let for region in here.regions for let in region.builder.lets for out in let.outs}
+    regions = reversed(here.regions)
+    makers: ChainMap[Var, Let] = ChainMap({}, *(_made_in(region.builder) for region in regions))
     reached = list(_origins(box.first, makers))
     if any(here.origins.get(atom, ("",))[0] == "carry" for atom in reached):
         if here.decisions.orders == "unknown":
@@ -58,7 +66,18 @@ def lies_by_rows(here: Session, box: Box) -> bool:
     return not any(atom in makers and is_rearranging(makers[atom]) for atom in reached)
 
 
-def _origins(atom: Atom, makers: dict[Var, Let]) -> Iterator[Var]:
+def _made_in(builder: Builder) -> dict[Var, Let]:
+    """What has made each value of a region so far; what was asked before is not looked through again."""
+    lets = builder.lets
+    count, last, made = _MADE.get(builder, (0, None, {}))
+    if count > len(lets) or count and lets[count - 1] is not last:  # some were taken back
+        count, made = 0, {}
+    made.update((out, let) for let in islice(lets, count, None) for out in let.outs)
+    _MADE[builder] = len(lets), lets[-1] if lets else None, made
+    return made
+
+
+def _origins(atom: Atom, makers: ChainMap[Var, Let]) -> Iterator[Var]:
     """The values whose order that of `atom` may come from."""
     todo, seen = [atom], set()
     while todo:
