@@ -125,7 +125,8 @@ def branch(
     mark, stacks = here.journal.mark(), []  # type: ignore[var-annotated]
     while True:
         try:
-            _branch(here, test, then, otherwise, get, set_, names, entry)
+            with here.holding(lambda: entry):
+                _branch(here, test, then, otherwise, get, set_, names)
             return
         except NeedStack as need:
             if _loop_around(here, need.list):
@@ -137,7 +138,7 @@ def branch(
 
 def _branch(
     here: Session, test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable,
-    names: tuple[str, ...], before: list,
+    names: tuple[str, ...],
 ) -> None:
     test = truth_atom(here, test)
     if isinstance(test, Literal):
@@ -152,9 +153,9 @@ def _branch(
     entry = list(get())
     here.tests.append(test)
     try:
-        with assuming(here, test, True):
+        with here.holding(lambda: entry), assuming(here, test, True):
             first = run_side(here, "then", then, get, entry, set_)
-        with assuming(here, test, False):
+        with here.holding(lambda: entry, first.kept), assuming(here, test, False):
             second = run_side(here, "otherwise", otherwise, get, entry, set_)
         for end in (first, second):
             if end.raised and (taker := catcher(here, type(end.raised.exception))) is not None:
@@ -167,7 +168,8 @@ def _branch(
     finally:
         here.tests.pop()
     if first.raised or second.raised:
-        _one_raises(here, test, first, second, then, otherwise)
+        with here.holding(lambda: entry, first.kept, second.kept):
+            _one_raises(here, test, first, second, then, otherwise)
         return
     merger = Merger(here, test, (first, second))
     _narrow(here, test, first, second)
@@ -178,12 +180,12 @@ def _branch(
     agree = behind_branch(here, [(end.agreement, end.written) for end in (first, second)])
     after = [(place[0], maker(outs)) for place, maker in zip(places, place_makers)]
     for location, value in after:
-        here.journal.note(location)
+        here.journal.note(location, again=True)
         location.write(value)
     agree()
     set_(tuple(maker(outs) for maker in makers))
     merger.link_twins()
-    merger.link_objects(before, entry, first.values, second.values, *places)
+    merger.link_objects()
 
 
 def _narrow(here: Session, test: Any, first: End, second: End) -> None:

@@ -16,7 +16,7 @@ an array's content; and paths into containers), which only ever widens.
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -101,6 +101,14 @@ class Pass:
         self.told: dict[Path, bool] = {}  # of an array with such a flag: whether it can be told
         self.stayed: dict[int, Any] = {}  # and what the flag is after the loop
 
+    def kept(self) -> Iterator[Any]:
+        """What is held here, once for each reference."""
+        for _, entry, made in self.objects:
+            yield entry
+            yield made
+        yield from self.left.values()
+        yield from self.rebuilt.values()
+
     # --- entering ---
 
     def enter(self, path: Path, entry: Any) -> Any:
@@ -140,6 +148,7 @@ class Pass:
         """Note a container of the body that stands for one before the loop."""
         if is_mutable(made):
             self.objects.append((path, entry, made))
+            self.here.journal.shared.join(made, [entry], str(path[0]), self.here.span())
         return self.here.born(made)
 
     def first_spec(self, path: Path, entry: Any) -> Spec:

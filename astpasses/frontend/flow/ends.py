@@ -39,6 +39,14 @@ class End:
         with as_it_was(self):
             return at(thing)
 
+    def kept(self) -> Iterator[Any]:
+        """What is held here, once for each reference."""
+        yield from self.values
+        yield from self.contents.values()
+        for location, value in self.written.values():
+            yield location
+            yield value
+
 
 @contextmanager
 def as_it_was(end: End) -> Iterator[None]:

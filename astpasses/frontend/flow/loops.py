@@ -92,7 +92,8 @@ def roll(here: Session, loop: Loop) -> None:
     mark, entry = here.journal.mark(), list(loop.get())
     plan, labels = here.decisions.solutions.setdefault(loop.site, ({}, []))
     try:
-        staged = _fixpoint(here, loop, entry, plan, labels, mark)
+        with here.holding(lambda: entry):
+            staged = _fixpoint(here, loop, entry, plan, labels, mark)
         if staged is not None:
             _finish(here, loop, entry, staged)
     except BaseException as error:
@@ -173,6 +174,7 @@ def _fixpoint(
         items.update({id(owner): item_of_slots(slots) for owner, slots in staged.gathered})
         staged.work.carries.clear()
         staged.work.by_path.clear()
+        del staged  # it holds objects that nothing else does
     raise TrialOver("what the loop carries does not settle", loop.span)
 
 
@@ -210,11 +212,7 @@ def _pass(
     with here.inside(body):
         inside = [work.enter((name,), value) for name, value in zip(loop.names, entry)]
         originals = [loc.read() for loc in heap]
-        placed = []
-        for k, (loc, value) in enumerate(zip(heap, originals)):
-            placed.append(_enter_place(here, work, loc, k, value))
-            here.journal.note(loc)
-            loc.write(placed[-1])
+        placed = [_enter_place(here, work, loc, k, originals[k]) for k, loc in enumerate(heap)]
         agree(here, heap, {})
         loop.set(tuple(inside))
         index, counter = _index(here, loop)
@@ -244,13 +242,13 @@ def _pass(
                 "the loop's test writes to an array or object", loop.span, "write before the test"
             )
         loop.set(tuple(inside))
-    with here.inside(body):
+    with here.inside(body), here.holding(lambda: inside, lambda: originals, lambda: placed, work.kept):
         values = [here.wrap(v) if not v.type.dims else StagedArray(Box(here, v)) for v in rows]
         with assuming(here, condition, True):
             loop.step(counter, list(values))
         outside = list(loop.get())
-        for name, value, made, out in zip(loop.names, entry, inside, outside):
-            work.leave((name,), value, made, out)
+        for k, name in enumerate(loop.names):
+            work.leave((name,), entry[k], inside[k], outside[k])
         bring_up_to_date(here, heap)
         written = here.journal.since(after_entry)
         gathered: list[tuple[list, list[Slot]]] = []
@@ -281,13 +279,12 @@ def _pass(
                 work.changed = True
                 if isinstance(loc, BoxLocation) and loc.owner.label not in labels:
                     labels.append(loc.owner.label)
-        triples = []
-        for k, (value, made) in enumerate(zip(originals, placed)):
-            out = heap[k].read()
-            triples.append((heap[k], made, out))
-            _leave_place(work, heap[k], k, value, made, out)
+        triples = [(loc, made, loc.read()) for loc, made in zip(heap, placed)]
+        for k, triple in enumerate(triples):
+            _leave_place(work, k, originals[k], *triple)
         left = {key: states for key, (_, _, states) in Agreement.since(here, mark).found.items()}
-        refuse_written(loop, work, written)
+        if not work.changed:
+            refuse_written(loop, work, written)
         dirty = {id(loc.owner) for loc in written if isinstance(loc, BoxLocation)}
         kept = refuse_kept(here, work, body, dirty)
         note_held(work, body, values, gathered)
@@ -323,11 +320,15 @@ def _outer(here: Session, loc: Location, depth: int) -> bool:
 
 def _enter_place(here: Session, work: Pass, loc: Location, k: int, value: Any) -> Any:
     if isinstance(loc, BoxLocation):
-        return work.carry(("heap", k), value.type.plain, lambda: value)
-    return work.enter(("heap", k), value)
+        placed: Any = work.carry(("heap", k), value.type.plain, lambda: value)
+    else:
+        placed = work.enter(("heap", k), value)
+    here.journal.note(loc, again=True)
+    loc.write(placed)
+    return placed
 
 
-def _leave_place(work: Pass, loc: Location, k: int, value: Any, made: Any, out: Any) -> None:
+def _leave_place(work: Pass, k: int, value: Any, loc: Location, made: Any, out: Any) -> None:
     if isinstance(loc, BoxLocation):
         work.by_path[("heap", k)].final = out
     else:
@@ -434,7 +435,7 @@ def _place_results(
     final = [staged.work.after(value, results) for value in staged.inside]
     loop.set(tuple(final))
     for loc, made, _ in staged.heap:
-        here.journal.note(loc)
+        here.journal.note(loc, again=True)
         if isinstance(loc, BoxLocation):
             loc.write(results[made])
         else:
@@ -444,7 +445,7 @@ def _place_results(
     if staged.swaps:
         put_back(here, entry, final, staged.swaps, staged.ran)
         loop.set(tuple(final))
-    link_objects(here, loop, staged, sure, entry)
+    link_objects(here, loop, staged, sure)
     older, carried = staged.kept
     here.keep_items([*older, *(staged.work.finals.get(id(array)) for array in carried)])
     at = len(carries)

@@ -6,8 +6,7 @@ tasks that make the operands of the `cond`, to be run in each side's region.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
@@ -43,7 +42,6 @@ from .carries import _equal
 from .choices import MOST, choosable, one_of, tag_of, united
 from .ends import End
 from .gathering import is_gathered
-from .held import captured_by, held_elsewhere, noted
 from .joins import describe, joined_number, parts, same_static
 from .stacks import FULL, Stack, is_stack, item_of_list, joined, several_lengths, stack_like
 
@@ -182,28 +180,10 @@ class Merger:
         self.makers[id(a), id(b)] = make
         return make
 
-    def link_objects(self, *states: Iterable) -> None:
-        """An object that is joined of others than those that the two sides made, or of one that another name
-        shares on one side only, may be one of several. `states`: where what the branch began and
-        ended with is kept."""
-        shared, span = self.here.journal.shared, self.here.span()
-        cells, notes = captured_by(self.makers.values()), noted(self.here) if self.objects else Counter()
-        alone = set()
-        for pair in self.objects:
-            for at in (0, 1):  # no variable holds the object: that would be one more reference
-                holders = (*states, *self.objects, (c.cell_contents for c in cells))
-                if not held_elsewhere(self.here, pair, at, holders, notes):
-                    alone.add(id(pair[at]))
-        for k, (a, b, made, name) in enumerate(self.objects):
-            for value, side in ((a, self.sides[0]), (b, self.sides[1])):
-                own = id(value) in side.fresh or any(value is f for f in self.filled)
-                if not own and id(value) not in alone or value in shared:
-                    shared.add(value, name, span)
-                    shared.add(made, name, span)
-            for c, d, twin, _ in self.objects[:k]:
-                if (a is c) != (b is d):
-                    shared.add(made, name, span)
-                    shared.add(twin, name, span)
+    def link_objects(self) -> None:
+        """An object that is joined of two is one or the other."""
+        for a, b, made, name in self.objects:
+            self.here.journal.shared.join(made, (a, b), name, self.here.span())
         self.makers.clear()  # they hold the objects, and this merger
         self.objects.clear()
 

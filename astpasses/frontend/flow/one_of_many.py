@@ -75,8 +75,7 @@ def _joined(here: Session, items: list, index: Number, what: str) -> Any:
                 raise _unlike(here, what, first, item)
         columns = zip(*(found[1] for found in taken if found is not None))
         made = kind.unflatten(metadata, [_joined(here, list(column), index, what) for column in columns])
-        for one in (*items, here.born(made)):
-            here.journal.shared.add(one, here.place()[1] or "item", here.span())
+        here.journal.shared.join(here.born(made), items, here.place()[1] or "item", here.span())
         return made
     if all(map(choosable, items)) and len(united(*items)) <= MOST:
         values, at = united(*items), _number(here, list(range(len(items))), index)

@@ -45,7 +45,7 @@ from .stacks import (
 
 def _changing(here: Session, owner: list) -> None:
     """Another name for the list may stand for another list: what is written here would be missed there."""
-    here.journal.shared.refuse(owner, here.span(), "it is written to")
+    here.journal.shared.refuse(owner, here.span())
 
 
 def _moved(here: Session, owner: list, start: Any, stop: Any) -> None:

@@ -302,7 +302,7 @@ def item_of_list(here: Session, values: list) -> Item | None:
 
 def become_stack(here: Session, owner: list, item: Item | None, why: str) -> None:
     """Put a Stack into a list now; or before the loop or branch, if the list was made before it."""
-    here.journal.shared.refuse(owner, here.span(), "it is written to")
+    here.journal.shared.refuse(owner, here.span())
     if _made_in(here, owner) < len(here.regions) - 1:
         raise NeedStack(owner, item, why, here.span())
     make_stack(here, owner, item, (here.span(), tuple(here.path), "list"))

@@ -9,7 +9,7 @@ from __future__ import annotations
 import abc
 import types
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -209,16 +209,23 @@ class KeptLocation(Location):
 class Journal:
     """Notes of (location, what was there before), in order."""
 
-    def __init__(self, place: Callable[[], Any], before: Callable[[Location], None]) -> None:
+    def __init__(
+        self,
+        place: Callable[[], Any],
+        before: Callable[[Location], None],
+        reachable: Callable[[Collection[int]], set[int]],
+    ) -> None:
         self.place, self.before = place, before
         self.places: Counter[Hashable] = Counter()
         self.notes: list[tuple[Location, Any]] = []
-        self.shared = Shared()
+        self.shared = Shared(reachable)
         self.containers: set[int] = set()  # of the arguments
 
-    def note(self, location: Location) -> None:
-        if location.owner in self.shared:
-            self.shared.refuse(location.owner, self.place(), "it is written to")
+    def note(self, location: Location, again: bool = False) -> None:
+        """To be called before a write. `again`: of what the sides of a branch, or a loop's body, have written
+        already; whom that concerns was asked there."""
+        if not again and location.owner in self.shared:
+            self.shared.refuse(location.owner, self.place())
         if location.span is None and not isinstance(location, BoxLocation):
             location.span = self.place()
         if not location.internal:

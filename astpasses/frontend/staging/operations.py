@@ -348,7 +348,7 @@ class StagedStager(PlainStager):
             return left if right else negated(left)
         here = current_session()
         if here is not None and type(left) is type(right):
-            here.journal.shared.refuse(left, here.span(), "its identity is asked for")
+            here.journal.shared.refuse_identity(left, right, here.span())
             require_told_apart(here, left, right)
         return left is right
 

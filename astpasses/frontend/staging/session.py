@@ -10,9 +10,9 @@ from __future__ import annotations
 import logging
 import sys
 import types
-from collections.abc import Hashable, Iterator
+import weakref
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,9 +32,11 @@ from metaphrase.source import DTypeError, ShapeError, SourceError, Span, Unsuppo
 from ..rewrite.convert import is_converted
 from ..values.sources import FIRST_ROOM, Room
 from ..values.staged_values import Box, Number, StagedArray
+from .decisions import Decisions
 from .journal import Journal, KeptLocation, Location
 from .positions import known_places, place_of
-from .signals import Refusal, TrialOver
+from .reach import reachable
+from .signals import Refusal
 from .under_way import current_session, least_size, sessions
 
 if TYPE_CHECKING:
@@ -54,23 +56,6 @@ def session() -> Session:
     return found
 
 
-@dataclass
-class Decisions:
-    """What restarts have settled: arguments pinned to their values, with the reasons, and verdicts on
-    loops by place and call path."""
-
-    pinned: dict[int, tuple[str, Span | None]] = field(default_factory=dict)
-    unrolled: dict[tuple, TrialOver] = field(default_factory=dict)
-    solutions: dict[tuple, Any] = field(default_factory=dict)
-    stacked: set[tuple] = field(default_factory=set)  # where an item of a list is read out of all of them
-    rolled: set[tuple] = field(default_factory=set)
-    roomed: set[tuple] = field(default_factory=set)  # where arrays of several sizes are joined
-    orders: str = ""  # how arrays that loops carry lie in memory: "taken" for granted, or "unknown"
-    plain_lists: bool = False  # lists of few items that loops make have their items apart
-    changing: set[Any] = field(default_factory=set)  # sources whose numbers the function itself changes
-    constant: set[Any] = field(default_factory=set)  # sources whose numbers staging needs as they are
-
-
 class Region:
     """A builder that is being filled. `fresh`: mutable Python objects made inside. `symbols`: sizes bound
     inside."""
@@ -88,8 +73,11 @@ class Session:
 
     def __init__(self, name: str, decisions: Decisions):
         self.decisions, self.facts = decisions, Facts()
-        self.journal = Journal(self.span, self.before_write)
+        self.journal = Journal(self.span, self.before_write, lambda wanted: reachable(self, wanted))
+        self.alive: weakref.WeakSet[Region] = weakref.WeakSet()
+        self.holders: list[Callable[[], Iterable[Any]]] = []  # see holding()
         self.regions = [Region(name, 0)]
+        self.alive.add(self.region)
         self.region.builder.is_decided = self.is_decided
         self.captures: dict[Any, tuple[Any, Var]] = {}
         self.boxes: dict[Any, Any] = {}
@@ -162,6 +150,7 @@ class Session:
         from ..flow.attempts import in_reach
 
         self.regions.append(region)
+        self.alive.add(region)
         region.builder.is_decided, region.builder.done = self.is_decided, self.done
         with region.builder:
             try:
@@ -172,6 +161,15 @@ class Session:
                 raise
             finally:
                 assert self.regions.pop() is region
+
+    @contextmanager
+    def holding(self, *keep: Callable[[], Iterable[Any]]) -> Iterator[None]:
+        """While a branch or loop keeps what each of `keep` gives, once for each reference: see reach.py."""
+        self.holders += keep
+        try:
+            yield
+        finally:
+            del self.holders[len(self.holders) - len(keep) :]
 
     def in_region(self) -> bool:
         return len(self.regions) > 1

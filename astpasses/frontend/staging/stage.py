@@ -38,9 +38,10 @@ from ..values.orders import rearranges
 from ..values.sources import SEQUENCES, NumberSource, ObjectSource, room_of
 from ..values.staged_values import Box, Number, StagedArray
 from .closing import close
+from .decisions import Decisions
 from .literals import lift
 from .outputs import Collector
-from .session import Decisions, Session, log
+from .session import Session, log
 from .signals import BranchRaised, NeedConcrete, Refusal, Restart, TrialOver
 from .staged import Shared, Staged
 

@@ -1,0 +1,34 @@
+"""What the restarts of a staging have settled.
+
+In: what an attempt found out. Out: the same for the next: which arguments are pinned to their values, which
+loops are unrolled, and why. Example: `if x > 0` in a loop over a list pins nothing, `np.zeros(n)` pins `n`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from metaphrase.source import Span
+
+from .signals import TrialOver
+
+
+@dataclass
+class Decisions:
+    """What restarts have settled: arguments pinned to their values, with the reasons, and verdicts on
+    loops by place and call path."""
+
+    pinned: dict[int, tuple[str, Span | None]] = field(default_factory=dict)
+    unrolled: dict[tuple, TrialOver] = field(default_factory=dict)
+    solutions: dict[tuple, Any] = field(default_factory=dict)
+    stacked: set[tuple] = field(default_factory=set)  # where an item of a list is read out of all of them
+    rolled: set[tuple] = field(default_factory=set)
+    roomed: set[tuple] = field(default_factory=set)  # where arrays of several sizes are joined
+    orders: str = ""  # how arrays that loops carry lie in memory: "taken" for granted, or "unknown"
+    plain_lists: bool = False  # lists of few items that loops make have their items apart
+    changing: set[Any] = field(default_factory=set)  # sources whose numbers the function itself changes
+    constant: set[Any] = field(default_factory=set)  # sources whose numbers staging needs as they are
+
+
+__all__ = ["Decisions"]
