@@ -112,7 +112,7 @@ def _extreme(name: str, primitive: Primitive, combine: np.ufunc, lowest: bool) -
             raise UnsupportedError(f"numpy.{name} with where= needs initial=", code="ufunc-where")
         x = _masked(x, where, initial)
         y = primitive(_started(x, axes, initial), axes=axes) if axes else x
-        y = ufunc(combine, y, initial) if _given(initial) else y
+        y = ufunc(combine, initial, y) if _given(initial) else y  # of 0.0 and -0.0 the second is the maximum
         return kept(y, x, axes, keepdims)
     call.__name__ = name
     return call

@@ -28,11 +28,11 @@ WILD = ("nan", "inf", "-0.0", "-inf", "0.0", "1.0", "-2.5", "1e300", "5e-324")
 
 def argument_sets(choose: Choices, names: list[str], plan: str, exact: bool) -> str:
     """Three sets, one a line."""
-    seed = choose.number(0, 7)
+    seed, smooth = choose.number(0, 7), plan == "grad"
     sizes = (3 + choose.number(0, 2), choose.item((4, 0, 1, 2, 7)) if plan == "sizes" else None)
-    lines = [one_set(names, sizes[0], seed, wild=False)]
+    lines = [one_set(names, sizes[0], seed, wild=False, smooth=smooth)]
     if plan == "grad":
-        lines.append(one_set(names, sizes[0], seed + 100, wild=False))
+        lines.append(one_set(names, sizes[0], seed + 100, wild=False, smooth=True))
     else:
         lines.append(one_set(names, sizes[0], seed + 100, wild=exact))
         lines.append(one_set(names, sizes[0] if sizes[1] is None else sizes[1], seed + 200, wild=False))
@@ -41,7 +41,8 @@ def argument_sets(choose: Choices, names: list[str], plan: str, exact: bool) -> 
     return "".join(f"    {line},\n" for line in lines)
 
 
-def one_set(names: list[str], n: int, seed: int, wild: bool) -> str:
+def one_set(names: list[str], n: int, seed: int, wild: bool, smooth: bool = False) -> str:
+    """`smooth`: no number that a program may hold, too: at `x == 0.5` it can have two slopes."""
     chance = random.Random(seed)
     parts = []
     for name in names:
@@ -50,18 +51,20 @@ def one_set(names: list[str], n: int, seed: int, wild: bool) -> str:
         count = 1
         for size in shape:
             count *= size
-        values = [one(base, chance, wild) for _ in range(count)]
+        values = [one(base, chance, wild, smooth) for _ in range(count)]
         parts.append(values[0] if not shape else array_text(values, shape, base))
     return f"({', '.join(parts)},)"
 
 
-def one(base: str, chance: random.Random, wild: bool) -> str:
+def one(base: str, chance: random.Random, wild: bool, smooth: bool) -> str:
     if base == "i":
         return str(chance.choice((0, 1, 2, 3, 5, -1)))
     if base == "b":
         return chance.choice(("True", "False"))
     if wild and chance.random() < 0.5:
         return chance.choice(WILD)
+    if smooth:
+        return repr(round(chance.choice(TAME) + 0.0037 + chance.random() / 5, 4))
     return repr(chance.choice(TAME) + (0.0 if chance.random() < 0.5 else round(chance.random() / 4, 3)))
 
 

@@ -186,6 +186,8 @@ def _branch(
     set_(tuple(maker(outs) for maker in makers))
     merger.link_twins()
     merger.link_objects()
+    for end in (first, second):
+        here.region.fresh.update(end.region.fresh)
 
 
 def _narrow(here: Session, test: Any, first: End, second: End) -> None:

@@ -21,9 +21,10 @@ from metaphrase.core.types import Array, i64
 from ..values.capacities import capacity, cut, put, used
 from ..values.staged_values import Box, Maybe, StagedArray
 from .joins import container
+from .specs import Spec
 
 if TYPE_CHECKING:
-    from .carries import Pass, Spec
+    from .carries import Pass
 
 _WIDER = 3
 
@@ -106,8 +107,6 @@ class Sizes:
 
     def template(self, shape: StagedArray) -> Any:
         """The plan for an array that is made inside: its sizes may be known only there."""
-        from .carries import Spec
-
         here, spec = self.work.here, Spec("array", shape.dtype, shape.type.dims)
         sizes: list[int | None] = []
         dims: list[DimLike] = []

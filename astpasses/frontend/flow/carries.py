@@ -2,22 +2,12 @@
 
 In: values at the loop's entry, and what the body made of them. Out: a `Plan` by path (a variable, an item,
 an array's content; and paths into containers), which only ever widens.
-
-    held     the same Python value or the very same array object after each iteration
-    number   a scalar of a type; Python numbers are carried as soon as the loop is tried
-    array    a name bound to another array each time: its content is carried
-    content  the content of an array that the body writes to
-    maybe    a value that is not bound before the loop, with the flag that says whether it is by now
-    unset    the same for names of our own, which are never read before they are bound: no flag
-    one_of   one of several Python values (`template`): its number is carried
-    tree     a container that the body replaces by another of the same structure
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -40,47 +30,8 @@ from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArra
 from .carried_sizes import Sizes
 from .choices import MOST, choosable, one_of, tag_of, united
 from .joins import describe, joined_number, number_of, parts, same_static
+from .specs import ArraySlot, Carry, Path, Spec
 from .stacks import fit_stack
-
-Path = tuple
-
-
-@dataclass
-class Spec:
-    """How one path is carried."""
-
-    kind: str
-    dtype: np.dtype = None  # type: ignore[assignment]  # numbers and arrays have one
-    dims: tuple = ()
-    python: type | None = None
-    low: bool = False
-    template: Any = None
-    missing: Any = ...  # what a `maybe` is where it is not there; ...: what it is before the loop
-    sizes: tuple = ()  # of an array whose size changes: a number for each dim, None where it stays
-    entry: tuple = ()  # and its dims before the loop
-    changes: tuple = ()  # what it was and became when that was first seen
-    kept: bool = False  # of an array: a flag says whether it is still the one that it was before the loop
-
-
-@dataclass
-class Carry:
-    """One carried core value: its parameter in the body, how to make its first value, and its last."""
-
-    path: Path
-    param: Var
-    initial: Callable[[], Atom]
-    entry: Any = None
-    final: Atom | None = None
-
-
-@dataclass
-class ArraySlot:
-    """An array carried by content: what it is before the loop, in the body, and at the end of the body."""
-
-    path: Path
-    entry: Any
-    inside: StagedArray
-    outside: Any = None  # a StagedArray, or None where the name holds something else
 
 
 class Pass:
@@ -100,6 +51,11 @@ class Pass:
         self.finals: dict[int, StagedArray] = {}
         self.told: dict[Path, bool] = {}  # of an array with such a flag: whether it can be told
         self.stayed: dict[int, Any] = {}  # and what the flag is after the loop
+
+    def forget(self) -> None:
+        """What makes the first values refers to all this again, and would keep the objects of a pass."""
+        self.carries.clear()
+        self.by_path.clear()
 
     def kept(self) -> Iterator[Any]:
         """What is held here, once for each reference."""
@@ -148,7 +104,7 @@ class Pass:
         """Note a container of the body that stands for one before the loop."""
         if is_mutable(made):
             self.objects.append((path, entry, made))
-            self.here.journal.shared.join(made, [entry], str(path[0]), self.here.span())
+            self.here.journal.shared.join(made, entry, str(path[0]), self.here.span())
         return self.here.born(made)
 
     def first_spec(self, path: Path, entry: Any) -> Spec:

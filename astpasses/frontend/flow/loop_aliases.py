@@ -25,9 +25,10 @@ from ..values.views import Pick
 from .loop_swaps import round_of
 
 if TYPE_CHECKING:
-    from .carries import ArraySlot, Pass
+    from .carries import Pass
     from .gathering import Slot
     from .loops import Loop, StagedBody
+    from .specs import ArraySlot
 
 
 class PeelFirst(TrialOver):

@@ -13,57 +13,74 @@ write would miss the object it was meant for; after the loop, the objects that m
 from __future__ import annotations
 
 from collections import defaultdict
-from itertools import combinations
-from typing import TYPE_CHECKING
+from collections.abc import Collection, Mapping
+from typing import TYPE_CHECKING, Any
 
 from ..staging.journal import BoxLocation, Location
 from ..staging.session import Session
 from ..staging.signals import TrialOver
+from ..values.objects import ANYWHERE, Sides, agree
 
 if TYPE_CHECKING:
-    from .carries import Pass, Path
+    from .carries import Pass
     from .loops import Loop, StagedBody
+    from .specs import Path
+
+Users = dict["Path", Sides]  # places, and on which sides of branches they are meant
 
 
 class Flow:
     """From which place of the loop's state to which the objects go: by iterations that end with what another
-    place had, or may have had, at their beginning."""
+    place had, or may have had, at their beginning. `fresh`: what an iteration makes."""
 
-    def __init__(self, work: Pass):
-        origins = work.here.journal.shared.origins
-        self.ends = {path: origins(id(work.left[path])) for path, *_ in work.objects if path in work.left}
-        self.starts = {path: origins(id(entry)) for path, entry, _ in work.objects if path in self.ends}
-        given = {id(made): path for path, _, made in work.objects if path in self.ends}
-        self.nearest = {path: {given[k] for k in end if k in given} for path, end in self.ends.items()}
+    def __init__(self, work: Pass, fresh: Collection[int]):
+        origins, left = work.here.journal.shared.origins, work.left
+        given = {id(made): path for path, _, made in work.objects if path in left}
+        ends = {path: origins(id(left[path]), given) for path in given.values()}
+        self.starts = {path: origins(id(entry)) for path, entry, _ in work.objects if path in left}
+        self.nearest = {p: {given[k]: at for k, at in end.items() if k in given} for p, end in ends.items()}
+        self.made = {p: {k: at for k, at in end.items() if k in fresh} for p, end in ends.items()}
+        self.older = {p: {k: at for k, at in end.items() if k not in fresh} for p, end in ends.items()}
 
     def sources(self, path: Path) -> set[Path]:
         """The places whose first object may get here."""
         found, todo = set(self.nearest[path]), [*self.nearest[path]]
         while todo:
-            more = self.nearest[todo.pop()] - found
+            more = self.nearest[todo.pop()].keys() - found
             found |= more
             todo += more
         return found
 
     def twins(self) -> set[frozenset[Path]]:
         """The pairs of places that may hold one object after some iterations."""
-        places = defaultdict(set)
-        for known in (self.starts, self.ends):
-            for path, origins in known.items():
-                for key in origins:
-                    places[id(known), key].add(path)
-        found = {frozenset(pair) for paths in places.values() for pair in combinations(paths, 2)}
-        users = defaultdict(set)  # the places that may end with what a place began with
-        for path, nearest in self.nearest.items():
-            for source in nearest:
-                users[source].add(path)
+        begin, made, taken = _turned(self.starts), _turned(self.made), _turned(self.older)
+        later = _turned(self.nearest)  # the places that may end with what one began with
+        found = {
+            pair for known in (begin, made, taken) for at in known.values() for pair in _pairs(at, at)
+        }
+        for source in self.older:  # one has an older object for some iterations, another one takes it now
+            for key in {k for place in (source, *self.sources(source)) for k in self.older[place]}:
+                found |= _pairs(taken[key], later[source])
         todo = list(found)
         while todo:
             one, other = todo.pop()
-            more = {frozenset((p, q)) for p in users[one] for q in users[other] if p != q} - found
+            more = _pairs(later[one], later[other]) - found
             found |= more
             todo += more
         return found
+
+
+def _turned(known: Mapping[Path, Mapping[Any, Sides]]) -> defaultdict[Any, Users]:
+    found: defaultdict[Any, Users] = defaultdict(dict)
+    for path, things in known.items():
+        for thing, sides in things.items():
+            found[thing][path] = sides
+    return found
+
+
+def _pairs(one: Users, other: Users) -> set[frozenset[Path]]:
+    """Two places that can be where they are in one run."""
+    return {frozenset((p, q)) for p in one for q in other if p != q and agree(one[p], other[q])}
 
 
 def refuse_written(loop: Loop, work: Pass, written: list[Location]) -> None:
@@ -77,14 +94,17 @@ def refuse_written(loop: Loop, work: Pass, written: list[Location]) -> None:
     changed = [path for path, _, made in work.objects if id(made) in owners and path in work.left]
     if not changed:
         return
-    flow = Flow(work)
+    fresh = {k for region in here.regions[depth:] for k in region.fresh}
+    flow = Flow(work, fresh)
     twins = set().union(*flow.twins())
-    older = [k for k in shared.things if not any(k in region.fresh for region in here.regions[depth:])]
-    copied = set().union(*map(shared.origins, shared.copies))
+    copied = {k for copy in shared.copies for k in shared.origins(copy)}
     for path in changed:
-        origins = set().union(*(flow.starts[p] | flow.ends[p] for p in (path, *flow.sources(path))))
-        others = [k for k in older if not origins.isdisjoint(shared.origins(k))]
-        if path in twins or not copied.isdisjoint(origins) or others and shared.reachable(others):
+        places = {path, *flow.sources(path)}
+        may_be = {k for place in places for k in (*flow.starts[place], *flow.older[place])}
+        others = [k for k in shared.others(dict.fromkeys(may_be, ANYWHERE)) if k not in fresh]
+        may_be.update(id(made) for at, _, made in work.objects if at in places)
+        may_be.update(k for place in places for k in flow.made[place])
+        if path in twins or not copied.isdisjoint(may_be) or others and shared.reachable(others):
             raise TrialOver(
                 f"'{path[0]}' is changed in place and replaced by another object in one loop, and another "
                 "name may hold one of these",
@@ -95,16 +115,18 @@ def refuse_written(loop: Loop, work: Pass, written: list[Location]) -> None:
 
 def link_objects(here: Session, loop: Loop, staged: StagedBody, sure: bool) -> None:
     """Note which objects those after the loop may be."""
-    work, shared, flow = staged.work, here.journal.shared, Flow(staged.work)
-    first = {path: entry for path, entry, _ in work.objects if path in flow.ends}
-    after = {path: work.rebuilt.get(id(made), made) for path, _, made in work.objects if path in flow.ends}
-    for path, entry in first.items():
-        before = {k for k in flow.ends[path] if k not in staged.body.fresh}
-        older = [shared.things[k] for k in before if k in shared.things]
-        older += [work.left[path]] if id(work.left[path]) in before else []
+    work, shared = staged.work, here.journal.shared
+    flow = Flow(work, staged.body.fresh)
+    first = {path: entry for path, entry, _ in work.objects if path in work.left}
+    after = {path: work.rebuilt.get(id(made), made) for path, _, made in work.objects if path in work.left}
+    shared.branches += 1
+    for number, (path, entry) in enumerate(first.items()):  # two are one older object only if they are twins
+        older = [shared.things[k] for k in flow.older[path] if k in shared.things]
+        older += [work.left[path]] if id(work.left[path]) in flow.older[path] else []
         older += [first[source] for source in flow.sources(path)] + ([] if sure else [entry])
-        shared.join(after[path], older, str(path[0]), loop.span)
-        if any(k in shared.copies for k in flow.ends[path]):
+        for thing in older:
+            shared.join(after[path], thing, str(path[0]), loop.span, {shared.branches: number})
+        if any(k in shared.copies for k in (*flow.made[path], *flow.older[path])):
             shared.add_copy(after[path], loop.span)
     for one, other in flow.twins():
-        shared.join(after[one], [after[other]], "object", loop.span)
+        shared.join(after[one], after[other], str(one[0]), loop.span)

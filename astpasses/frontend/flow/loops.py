@@ -27,7 +27,7 @@ from ..staging.session import Region, Session
 from ..staging.signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
 from ..values.staged_values import Box, Number, Staged, StagedArray
 from .agreement import Agreement, agree, bring_up_to_date
-from .carries import Carry, Pass, Path
+from .carries import Pass
 from .gathering import (
     FEW,
     TABLE,
@@ -43,6 +43,7 @@ from .gathering import (
 from .loop_aliases import check_aliases, link_results, note_held, refuse_kept
 from .loop_objects import link_objects, refuse_written
 from .loop_swaps import put_back, refuse_reads
+from .specs import Carry, Path
 from .stacks import NeedStack, item_of_list, item_of_slots, joined, make_stacks, older_loop
 
 _PASSES = 24
@@ -91,6 +92,7 @@ def roll(here: Session, loop: Loop) -> None:
     """Make one `loop` Let of it, or raise TrialOver with no trace left."""
     mark, entry = here.journal.mark(), list(loop.get())
     plan, labels = here.decisions.solutions.setdefault(loop.site, ({}, []))
+    staged = None
     try:
         with here.holding(lambda: entry):
             staged = _fixpoint(here, loop, entry, plan, labels, mark)
@@ -99,6 +101,8 @@ def roll(here: Session, loop: Loop) -> None:
     except BaseException as error:
         here.journal.undo(mark)
         loop.set(tuple(entry))
+        if staged is not None:
+            staged.work.forget()
         raise _verdict(error, here) from error
 
 
@@ -141,10 +145,11 @@ def _fixpoint(
     items: dict[int, Any] = {}  # what earlier passes put into lists
     base = mark
     for _ in range(_PASSES):
-        around = here.growing
+        around, work = here.growing, Pass(here, plan, _labels(here, heap))
+        staged = None
         try:
             here.growing = [*around, *grown]
-            staged = _pass(here, loop, entry, plan, heap, labels, mark, grown)
+            staged = _pass(here, loop, entry, work, heap, labels, mark, grown)
         except ListGrows as over:
             if any(over.list is known for known in grown) or here.is_fresh(over.list, len(here.regions)):
                 raise
@@ -169,12 +174,12 @@ def _fixpoint(
             continue
         finally:
             here.growing = around
+            if staged is None or work.changed:
+                work.forget()
         if staged is None or not staged.work.changed:
             return staged
         items.update({id(owner): item_of_slots(slots) for owner, slots in staged.gathered})
-        staged.work.carries.clear()
-        staged.work.by_path.clear()
-        del staged  # it holds objects that nothing else does
+        del staged, work  # it holds objects that nothing else does
     raise TrialOver("what the loop carries does not settle", loop.span)
 
 
@@ -182,7 +187,7 @@ def _pass(
     here: Session,
     loop: Loop,
     entry: list,
-    plan: dict,
+    work: Pass,
     heap: list[Location],
     labels: list,
     mark: int,
@@ -190,23 +195,7 @@ def _pass(
 ) -> StagedBody | None:
     """Stage test and body once; None if the test is false whatever the state."""
     known = {loc.key(): k for k, loc in enumerate(heap)}
-
-    def label(path: Path) -> str:
-        if path[0] == "heap":
-            owner = heap[path[1]].owner if path[1] < len(heap) else None
-            if id(owner) in here.list_names and len(path) == 3 and isinstance(path[2], int):
-                return here.list_names[id(owner)][0] + ("_start", "_end", "")[min(path[2], 2)]
-            if path[1] < len(heap) and isinstance(heap[path[1]], AttributeLocation):
-                return "_".join([heap[path[1]].name, *(p for p in path[2:] if p == "kept")])
-            return getattr(getattr(owner, "atom", None), "name", "item")
-        return (
-            path[0]
-            if all(isinstance(p, int) for p in path[1:]) or path[-1] == "value"
-            else f"{path[0]}_{path[-1]}"
-        )
-
     body, test = Region("body", mark), Region("test", mark)
-    work = Pass(here, plan, label)
     depth = len(here.regions)
     bring_up_to_date(here, heap)
     with here.inside(body):
@@ -299,6 +288,26 @@ def _pass(
         work, body, test, inside, outside, triples, left, index, rows, condition, dirty, gathered, kept,
         values,
     )
+
+
+def _labels(here: Session, heap: list[Location]) -> Callable[[Path], str]:
+    """What is at a path is called so in the program."""
+
+    def label(path: Path) -> str:
+        if path[0] == "heap":
+            owner = heap[path[1]].owner if path[1] < len(heap) else None
+            if id(owner) in here.list_names and len(path) == 3 and isinstance(path[2], int):
+                return here.list_names[id(owner)][0] + ("_start", "_end", "")[min(path[2], 2)]
+            if path[1] < len(heap) and isinstance(heap[path[1]], AttributeLocation):
+                return "_".join([heap[path[1]].name, *(p for p in path[2:] if p == "kept")])
+            return getattr(getattr(owner, "atom", None), "name", "item")
+        return (
+            path[0]
+            if all(isinstance(p, int) for p in path[1:]) or path[-1] == "value"
+            else f"{path[0]}_{path[-1]}"
+        )
+
+    return label
 
 
 def _few(here: Session, loop: Loop, most: int = FEW) -> bool:
@@ -458,5 +467,4 @@ def _place_results(
         here.journal.note(StructureLocation(owner))
         owner.append(rows_of(here, slots, list(outs[at : at + count])))
         at += count
-    staged.work.carries.clear()
-    staged.work.by_path.clear()
+    staged.work.forget()

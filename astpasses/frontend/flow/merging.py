@@ -182,8 +182,11 @@ class Merger:
 
     def link_objects(self) -> None:
         """An object that is joined of two is one or the other."""
+        shared = self.here.journal.shared
+        shared.branches += 1
         for a, b, made, name in self.objects:
-            self.here.journal.shared.join(made, (a, b), name, self.here.span())
+            for side, thing in enumerate((a, b)):
+                shared.join(made, thing, name, self.here.span(), {shared.branches: side})
         self.makers.clear()  # they hold the objects, and this merger
         self.objects.clear()
 

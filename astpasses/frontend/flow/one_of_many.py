@@ -75,7 +75,8 @@ def _joined(here: Session, items: list, index: Number, what: str) -> Any:
                 raise _unlike(here, what, first, item)
         columns = zip(*(found[1] for found in taken if found is not None))
         made = kind.unflatten(metadata, [_joined(here, list(column), index, what) for column in columns])
-        here.journal.shared.join(here.born(made), items, here.place()[1] or "item", here.span())
+        for item in items:
+            here.journal.shared.join(here.born(made), item, here.place()[1] or "item", here.span())
         return made
     if all(map(choosable, items)) and len(united(*items)) <= MOST:
         values, at = united(*items), _number(here, list(range(len(items))), index)

@@ -19,6 +19,8 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
+from metaphrase.interpreter import collect_young
+
 from .journal import Location
 
 if TYPE_CHECKING:
@@ -32,6 +34,14 @@ _LARGEST = 1000  # what is larger is not looked into
 
 def reachable(here: Session, wanted: Collection[int]) -> set[int]:
     """Those of the objects with these identities, of which `Shared` knows, that user code can reach."""
+    found = _held(here).intersection(wanted)
+    if found:
+        collect_young()  # what a trial left behind refers to itself
+        found = _held(here).intersection(wanted)
+    return found
+
+
+def _held(here: Session) -> set[int]:
     own = list(_own(here))
     known = {id(thing): thing for thing in own if type(thing) in _BUILTIN}
     for region in here.alive:
@@ -47,7 +57,7 @@ def reachable(here: Session, wanted: Collection[int]) -> set[int]:
         if key not in held:
             held.add(key)
             todo += leads[key]
-    return held.intersection(wanted)
+    return held
 
 
 def _own(here: Session) -> Iterator[Any]:

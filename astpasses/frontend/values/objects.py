@@ -11,34 +11,40 @@ to one of two such objects while user code can still reach the other, as each ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from metaphrase.source import Span, UnsupportedError
 
 from ..rewrite.plain import Undefined
 
+Sides = Mapping[int, int]  # which side of some branches, by number, was taken
+Origins = Mapping[int, Sides]  # the objects that one may be, by identity, and where it is this one
+ANYWHERE: Sides = {}  # said of what may be on any path
+
 
 class Shared:
     """`older`: which objects a joined one may be, by identity; all are kept alive so that no identity is used
-    again. Two objects may be one if both may be a third: a branch makes one of two that stay different.
-    `reachable`: which of some objects user code can still reach."""
+    again. Two objects may be one if both may be a third, and not by different sides of a branch: where
+    `a, b = b, a` was on one path, `a` and `b` are still two. `reachable`: which of some objects user code can
+    still reach."""
 
     def __init__(self, reachable: Callable[[Collection[int]], set[int]]) -> None:
         self.reachable = reachable
         self.things: dict[int, Any] = {}
-        self.older: dict[int, set[int]] = {}
+        self.older: dict[int, dict[int, Sides]] = {}
+        self.branches = 0  # and loops
         self.places: dict[int, tuple[str, Span | None]] = {}
         self.copies: dict[int, tuple[Any, Span | None]] = {}
 
-    def join(self, made: Any, older: Iterable[Any], name: str, span: Span | None) -> None:
-        """Note that an object stands for one of some others."""
-        known = {id(thing): thing for thing in older if is_mutable(thing) and thing is not made}
-        if known and is_mutable(made):
-            self.older.setdefault(id(made), set()).update(known)
-            for key, thing in (id(made), made), *known.items():
-                self.things[key] = thing
-                self.places.setdefault(key, (name, span))
+    def join(self, made: Any, thing: Any, name: str, span: Span | None, sides: Sides = ANYWHERE) -> None:
+        """Note that an object may be another one, where the run takes these sides."""
+        if is_mutable(thing) and is_mutable(made) and thing is not made:
+            known = self.older.setdefault(id(made), {})
+            known[id(thing)] = sides if known.get(id(thing), sides) == sides else ANYWHERE
+            for one in (made, thing):
+                self.things[id(one)] = one
+                self.places.setdefault(id(one), (name, span))
 
     def add_copy(self, thing: Any, span: Span | None) -> None:
         """Note an item of a list that a loop made: what holds the parts of the items is not the object."""
@@ -48,18 +54,25 @@ class Shared:
     def __contains__(self, thing: Any) -> bool:
         return id(thing) in self.things or id(thing) in self.copies
 
-    def origins(self, key: int) -> set[int]:
-        """The objects that one may be, and itself, by identity."""
-        found, todo = {key}, [key]
+    def origins(self, key: int, known: Collection[int] = ()) -> Origins:
+        """The objects that one may be, and itself. Of several ways to one object, where all of them lead.
+        `known`: those of which it is not asked what they may be."""
+        found: dict[int, Sides] = {key: {}}
+        todo = [key]
         while todo:
-            more = self.older.get(todo.pop(), set()) - found
-            found |= more
-            todo += more
+            at = todo.pop()
+            for nearer, sides in self.older.get(at, {}).items() if at not in known else ():
+                way = {**found[at], **sides}
+                if nearer in found:
+                    way = {b: side for b, side in found[nearer].items() if way.get(b) == side}
+                if way != found.get(nearer):
+                    found[nearer] = way
+                    todo.append(nearer)
         return found
 
-    def others(self, origins: set[int]) -> list[int]:
+    def others(self, origins: Origins) -> list[int]:
         """The objects that may be one of some."""
-        return [key for key in self.things if not origins.isdisjoint(self.origins(key))]
+        return [key for key in self.things if meet(origins, self.origins(key))]
 
     def refuse(self, thing: Any, span: Span | None) -> None:
         """Refuse a write that another name for the same object would not see."""
@@ -75,7 +88,7 @@ class Shared:
             return
         for thing in (left, right):
             self._refuse_copied(thing, span, "its identity is asked for")
-        if not self.origins(id(left)).isdisjoint(self.origins(id(right))):
+        if meet(self.origins(id(left)), self.origins(id(right))):
             raise self._unknown(left, span, "its identity is asked for")
 
     def _unknown(self, thing: Any, span: Span | None, why: str) -> UnsupportedError:
@@ -92,7 +105,7 @@ class Shared:
     def _refuse_copied(self, thing: Any, span: Span | None, why: str) -> None:
         origins = self.origins(id(thing))
         for copied, (_, where) in self.copies.items():
-            if not origins.isdisjoint(self.origins(copied)):
+            if meet(origins, self.origins(copied)):
                 raise UnsupportedError(
                     f"a {type(thing).__name__} in a list that a loop made is kept by its parts, and {why}",
                     span,
@@ -100,6 +113,16 @@ class Shared:
                     code="alias",
                     notes=(("it is put into the list, or read from it, here", where),),
                 )
+
+
+def agree(one: Sides, other: Sides) -> bool:
+    """Whether there is a run that takes these sides and those."""
+    return all(other.get(branch, side) == side for branch, side in one.items())
+
+
+def meet(one: Origins, other: Origins) -> bool:
+    """Whether two objects may be one."""
+    return any(agree(sides, other[key]) for key, sides in one.items() if key in other)
 
 
 def is_mutable(value: Any) -> bool:

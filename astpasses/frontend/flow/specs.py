@@ -1,0 +1,69 @@
+"""How a rolled loop carries what is at a path: a variable, an item, an array's content; and paths into
+containers.
+
+In: what a pass found out. Out: its `Spec` by path, which only ever widens. The kinds:
+
+    held     the same Python value or the very same array object after each iteration
+    number   a scalar of a type; Python numbers are carried as soon as the loop is tried
+    array    a name bound to another array each time: its content is carried
+    content  the content of an array that the body writes to
+    maybe    a value that is not bound before the loop, with the flag that says whether it is by now
+    unset    the same for names of our own, which are never read before they are bound: no flag
+    one_of   one of several Python values (`template`): its number is carried
+    tree     a container that the body replaces by another of the same structure
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.ir import Atom, Var
+
+from ..values.staged_values import StagedArray
+
+Path = tuple
+
+
+@dataclass
+class Spec:
+    """How one path is carried."""
+
+    kind: str
+    dtype: np.dtype = None  # type: ignore[assignment]  # numbers and arrays have one
+    dims: tuple = ()
+    python: type | None = None
+    low: bool = False
+    template: Any = None
+    missing: Any = ...  # what a `maybe` is where it is not there; ...: what it is before the loop
+    sizes: tuple = ()  # of an array whose size changes: a number for each dim, None where it stays
+    entry: tuple = ()  # and its dims before the loop
+    changes: tuple = ()  # what it was and became when that was first seen
+    kept: bool = False  # of an array: a flag says whether it is still the one that it was before the loop
+
+
+@dataclass
+class Carry:
+    """One carried core value: its parameter in the body, how to make its first value, and its last."""
+
+    path: Path
+    param: Var
+    initial: Callable[[], Atom]
+    entry: Any = None
+    final: Atom | None = None
+
+
+@dataclass
+class ArraySlot:
+    """An array carried by content: what it is before the loop, in the body, and at the end of the body."""
+
+    path: Path
+    entry: Any
+    inside: StagedArray
+    outside: Any = None  # a StagedArray, or None where the name holds something else
+
+
+__all__ = ["Path", "Spec", "Carry", "ArraySlot"]
