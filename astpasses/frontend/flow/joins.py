@@ -115,7 +115,7 @@ def parts(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
     """Like `container`, and takes an object of a plain user's class apart into its attributes."""
     found = container(value)
     cls = type(value)
-    if found is not None or value is None or is_number(value) or cls.__module__ in ("builtins", "numpy"):
+    if found is not None or value is None or is_number(value) or cls.__module__ == "numpy":
         return found
     if isinstance(value, (StagedArray, Unsettled, Undefined, type, types.FunctionType, enum.Enum)):
         return None

@@ -246,6 +246,7 @@ class StagedStager(PlainStager):
 
     def delete_item(self, container: Any, index: Any) -> None:
         here = current_session()
+        container, index = (container, index) if here is None else (settled(container), settled(index))
         if here is not None and isinstance(container, (list, dict)):
             if is_gathered(container):
                 make_plain(here, container)
@@ -259,7 +260,7 @@ class StagedStager(PlainStager):
     def store_attribute(self, value: Any, target: Any, name: str) -> None:
         here = current_session()
         if here is not None:
-            protocols.store_attribute(here, value, target, name)
+            protocols.store_attribute(here, value, settled(target), name)
         else:
             setattr(target, name, value)
 
