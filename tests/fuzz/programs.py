@@ -24,11 +24,12 @@ from .containers import Containers
 from .grids import Grids
 from .helpers import HELPERS
 from .idioms import Idioms
+from .objects import Objects
 from .scope import ARRAYS, BOOL, FLOAT, INT, LIST, RECORD, Kind, Scope
 from .statements import indent
 from .stores import LARGEST, Stores, arguments
 
-PLANS = ("plain", "vmap", "grad", "sizes", "stores", "containers")
+PLANS = ("plain", "vmap", "grad", "sizes", "stores", "containers", "objects")
 HEADER = "import math\n\nimport numpy as np\nfrom numpy import array, inf, nan\n"
 
 
@@ -119,7 +120,7 @@ class Grammar(Idioms):
 def programs(draw, plans: tuple[str, ...] = PLANS) -> Case:
     choose = Choices(draw)
     plan = choose.item(plans)
-    if plan in ("stores", "containers"):
+    if plan in ("stores", "containers", "objects"):
         return about_storage(choose, plan)
     exact = plan != "grad" and not choose.chance(5)
     grammar = Grammar(choose, exact)
@@ -143,9 +144,10 @@ def programs(draw, plans: tuple[str, ...] = PLANS) -> Case:
 
 
 def about_storage(choose: Choices, plan: str) -> Case:
-    """A program of `Stores`, `Grids` or `Containers`; it does not fail, and its numbers stay small."""
+    """A program of one of the grammars of storage; it does not fail, and its numbers stay small."""
     derivative = choose.chance(3)
-    grammar = Containers if plan == "containers" else choose.item((Stores, Grids))
+    kinds = {"stores": (Stores, Grids), "containers": (Containers,), "objects": (Objects,)}
+    grammar = choose.item(kinds[plan])
     program, sets = grammar(choose, derivative).program(), arguments(choose, derivative)
     text = f"{HEADER}\n\n{program}\n\nARGUMENTS = [\n{sets}]\n"
     names: dict[str, Any] = {}

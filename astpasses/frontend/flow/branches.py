@@ -16,19 +16,21 @@ from metaphrase.ops.compare import ne, not_
 from metaphrase.ops.effects import check
 from metaphrase.ops.regions import cond
 from metaphrase.ops.shape import reshape
-from metaphrase.source import UnsupportedError, exception_name, made_exception
+from metaphrase.source import SourceError, UnsupportedError, exception_name, made_exception
 
 from ..calls.text import Text, message_parts, shown
 from ..rewrite.plain import Undefined
 from ..staging.captured import guard_structure
 from ..staging.closing import close, free_variables
+from ..staging.faults import is_users
 from ..staging.journal import BoxLocation, ItemLocation, Location, StructureLocation
 from ..staging.knowledge import assuming, narrowed
+from ..staging.positions import place_of_error
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised, TrialOver
 from ..values.staged_values import Maybe, Number, OneOf, Staged, StagedArray, Truth
 from .agreement import Agreement, behind_branch
-from .attempts import Fork, MustFork, catcher, events
+from .attempts import Fork, MustFork, catcher, events, in_reach
 from .ends import End, as_it_was
 from .gathering import ListGrows, is_gathered, refuse_read
 from .gathering import length as gathered_length
@@ -94,6 +96,8 @@ def run_side(here: Session, name: str, side: Callable, get: Callable, entry: lis
                 side()
             except BranchRaised as raised:
                 end.raised = raised
+            except Exception as error:
+                end.raised = raised_here(here, error)
             end.values = list(get())
             for location in here.journal.since(mark):
                 outer = (
@@ -115,6 +119,19 @@ def run_side(here: Session, name: str, side: Callable, get: Callable, entry: lis
         location.write(value)
     end.agreement.put(lambda phi: phi.region not in here.regions)
     return end
+
+
+def raised_here(here: Session, error: Exception) -> BranchRaised:
+    """What Python raises on a path, `None.x` or `table["b"]`, is raised when the program takes that path; of
+    shapes and types that never fit, and of faults of ours, we tell now."""
+    if isinstance(error, (SourceError, RecursionError, MemoryError)):
+        raise error
+    if isinstance(error, (AttributeError, NameError, AssertionError)) and not is_users(error):
+        raise error
+    in_reach(here, error)
+    here.raises += 1
+    span = place_of_error(error) or here.span()
+    return BranchRaised(error.with_traceback(None), span)
 
 
 def branch(

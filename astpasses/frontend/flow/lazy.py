@@ -21,7 +21,7 @@ from ..staging.knowledge import assuming, is_there, relate_both
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised
 from ..values.staged_values import Maybe, Number, Poison, StagedArray, Truth
-from .branches import branch, static_truth, truth_atom
+from .branches import branch, raised_here, static_truth, truth_atom
 
 
 def choose(test: Any, then: Callable, otherwise: Callable) -> Any:
@@ -137,7 +137,9 @@ def _eagerly(
     with here.inside(region), assuming(here, test, symbol == "and"):
         try:
             held.append(rest())
-        except BranchRaised:
+        except (BranchRaised, Exception) as error:
+            if not isinstance(error, BranchRaised):
+                raised_here(here, error)  # or it is raised again
             here.journal.undo(mark)
             return None, False
         second = held[0]

@@ -240,7 +240,7 @@ class StagedStager(PlainStager):
             if isinstance(container, list) and isinstance(index, int) and index < 0:
                 index += len(container)
             here.journal.note(ItemLocation(container, index) if fits else StructureLocation(container))
-        elif here.in_region() and not here.is_fresh(container, 0):
+        elif here.in_region() and not here.is_fresh(container, 0) and hasattr(container, "__setitem__"):
             self.unknown_effect(f"a store into a {type(container).__name__}")
         container[index] = value
 

@@ -8,13 +8,26 @@ In: a frame of converted code. Out: the span of what it is doing, and the name t
 from __future__ import annotations
 
 import types
+from pathlib import Path
 
 from metaphrase.source import Span
 
-from ..rewrite.convert import hints_of
+from ..rewrite.convert import hints_of, is_converted
 
+OURS = str(Path(__file__).parents[1])  # what we wrote to be staged stands here: no place of the user
 _known_positions: dict[int, list] = {}
 known_places: dict[tuple[int, int], tuple[Span, str | None]] = {}
+
+
+def place_of_error(error: BaseException) -> Span | None:
+    """The innermost line of converted code that an exception left."""
+    found, trace = None, error.__traceback__
+    while trace is not None:
+        frame = trace.tb_frame
+        if is_converted(frame.f_code) and not frame.f_code.co_filename.startswith(OURS):
+            found = frame
+        trace = trace.tb_next
+    return None if found is None else place_of(found)[0]
 
 
 def place_of(frame: types.FrameType) -> tuple[Span, str | None]:

@@ -34,7 +34,7 @@ from ..values.sources import FIRST_ROOM, Room
 from ..values.staged_values import Box, Number, StagedArray
 from .decisions import Decisions
 from .journal import Journal, KeptLocation, Location
-from .positions import known_places, place_of
+from .positions import OURS, known_places, place_of
 from .reach import reachable
 from .signals import Refusal
 from .under_way import current_session, least_size, sessions
@@ -44,7 +44,6 @@ if TYPE_CHECKING:
     from ..operators.protocols import Began
 
 LIBRARY = str(Path(sys.modules["metaphrase"].__file__ or "").parent)
-_OURS = str(Path(__file__).parents[1])  # what we wrote to be staged stands here: no place of the user
 
 log = logging.getLogger("metaphrase")
 _INDEX_ARITHMETIC = frozenset("add sub mul neg lt le gt ge eq ne select min max and_ or_ not_".split())
@@ -200,7 +199,7 @@ class Session:
         without: Span | None = None  # a place in a function without source, if there is no better one
         while frame is not None:
             code = frame.f_code
-            if is_converted(code) and not code.co_filename.startswith(_OURS):
+            if is_converted(code) and not code.co_filename.startswith(OURS):
                 break
             if self.unsourced and without is None and code in self.unsourced:
                 without = Span(code.co_filename, frame.f_lineno, function=code.co_name)
