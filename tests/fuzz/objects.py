@@ -58,21 +58,22 @@ def raised(s):
 
 
 class Objects:
-    """One program as it is written: about cells with an attribute, or lists with an item."""
+    """One program as it is written: about cells with an attribute, or lists with an item. `apart`: each has
+    one name for most of the time, so that little is refused."""
 
     def __init__(self, choose: Choices, derivative: bool):
         self.choose, self.derivative, self.count = choose, derivative, 0
-        self.cells = choose.chance(2)
+        self.cells, self.apart = choose.chance(2), choose.chance(4) is False
         self.indices: list[str] = []
         self.left = 14  # statements
 
     def program(self) -> str:
-        third = self.choose.item(("a", self.new("x[2]"), self.new("3.0")))
+        third = self.choose.item((self.new("x[2]"), self.new("3.0"), *(() if self.apart else ("a",))))
         lines = [f"a = {self.new('x[0]')}", f"b = {self.new('y[1]')}", f"c = {third}"]
         if self.cells:
-            lines += [f"h = Cell(0.0, {self.name()})", f"k = [{self.name()}, {self.new('1.0')}]"]
+            lines += [f"h = Cell(0.0, {self.kept()})", f"k = [{self.kept()}, {self.new('1.0')}]"]
         else:
-            lines.append(f"k = [{self.name()}, {self.name()}]")
+            lines.append(f"k = [{self.kept()}, {self.kept()}]")
         for _ in range(self.choose.number(2, 5)):
             lines += self.statement(0)
         lines += self.loop(0)
@@ -89,6 +90,9 @@ class Objects:
 
     def name(self) -> str:
         return self.choose.item(("a", "b", "c"))
+
+    def kept(self) -> str:
+        return self.new(self.number()) if self.apart else self.name()
 
     def places(self) -> tuple[str, ...]:
         return ("h.o", "k[0]", "k[1]") if self.cells else ("k[0]", "k[1]")
@@ -122,6 +126,15 @@ class Objects:
 
     def bind(self, depth: int) -> list[str]:
         one, other = self.name(), self.name()
+        if self.apart:
+            new, place = self.new(self.number()), self.choose.item(self.places())
+            return self.choose.item((
+                [f"{one} = {new}"],
+                [f"{one}, {other} = {other}, {one}"],
+                [f"{one} = {other}", f"{other} = {new}"] if one != other else [f"{one} = {new}"],
+                [f"{one}, {place} = {place}, {one}"],
+                [f"{one} = {one} if {self.test()} else {new}"],
+            ))
         forms = [f"{one} = {other}", f"{one} = {self.new(self.number())}", f"{one}, {other} = {other}, {one}"]
         forms += [f"{one} = {self.choose.item(self.places())}"]
         forms += [f"{one} = {other} if {self.test()} else {self.new(self.number())}"]
@@ -133,11 +146,12 @@ class Objects:
         return [f"{one} {self.choose.item(('=', '+=', '-='))} {self.number()}"]
 
     def put(self, depth: int) -> list[str]:
-        return [f"{self.choose.item(self.places())} = {self.choose.item((self.name(), self.new('5.0')))}"]
+        return [f"{self.choose.item(self.places())} = {self.choose.item((self.kept(), self.new('5.0')))}"]
 
     def call(self, depth: int) -> list[str]:
-        forms = (f"renewed({self.name()}, {self.number()})", f"raised({self.name()})")
-        return [f"{self.name()} = {self.choose.item(forms)}"]
+        one = self.name()
+        forms = (f"renewed({one}, {self.number()})", f"raised({one})")
+        return [f"{one if self.apart else self.name()} = {self.choose.item(forms)}"]
 
     def away(self, depth: int) -> list[str]:
         """A name that stands for nothing for a while."""

@@ -48,6 +48,8 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
         and not isinstance(owner, types.ModuleType)
     ):
         return _call_bound(here, function, owner, name, args, keywords)
+    if not callable(function):
+        return function(*args, **keywords)  # Python's own words for it
     top = str(module).split(".")[0]
     refuse_unsteady(here, str(module), name, owner)
     refuse_given(here, args, keywords, name)
