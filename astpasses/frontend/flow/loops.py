@@ -201,7 +201,10 @@ def _pass(
     with here.inside(body):
         inside = [work.enter((name,), value) for name, value in zip(loop.names, entry)]
         originals = [loc.read() for loc in heap]
-        placed = [_enter_place(here, work, loc, k, originals[k]) for k, loc in enumerate(heap)]
+        placed = [_enter_place(work, loc, k, originals[k]) for k, loc in enumerate(heap)]
+        for k, loc in enumerate(heap):  # a place may be in an object that stands in another
+            here.journal.note(loc, again=True)
+            loc.write(placed[k])
         agree(here, heap, {})
         loop.set(tuple(inside))
         index, counter = _index(here, loop)
@@ -327,14 +330,10 @@ def _outer(here: Session, loc: Location, depth: int) -> bool:
     return not here.is_fresh(loc.owner, depth)
 
 
-def _enter_place(here: Session, work: Pass, loc: Location, k: int, value: Any) -> Any:
+def _enter_place(work: Pass, loc: Location, k: int, value: Any) -> Any:
     if isinstance(loc, BoxLocation):
-        placed: Any = work.carry(("heap", k), value.type.plain, lambda: value)
-    else:
-        placed = work.enter(("heap", k), value)
-    here.journal.note(loc, again=True)
-    loc.write(placed)
-    return placed
+        return work.carry(("heap", k), value.type.plain, lambda: value)
+    return work.enter(("heap", k), value)
 
 
 def _leave_place(work: Pass, k: int, value: Any, loc: Location, made: Any, out: Any) -> None:
