@@ -104,7 +104,6 @@ class Pass:
         """Note a container of the body that stands for one before the loop."""
         if is_mutable(made):
             self.objects.append((path, entry, made))
-            self.here.journal.shared.join(made, entry, str(path[0]), self.here.span())
         return self.here.born(made)
 
     def first_spec(self, path: Path, entry: Any) -> Spec:

@@ -1,7 +1,7 @@
 """Mutable Python objects that a rolled loop carries by their parts, as it carries arrays by their contents.
 
-In: the objects that stand for those before the loop, and what the body wrote. Out: a trial that ends where a
-write would miss the object it was meant for; after the loop, the objects that may still be one of several.
+In: the objects that stand for those before the loop, and those at the end of its body. Out: what is known of
+the former when the body is staged again; after the loop, the objects that may still be one of several.
 
     for x in xs:
         if x > best.value:
@@ -13,20 +13,18 @@ write would miss the object it was meant for; after the loop, the objects that m
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ..staging.journal import BoxLocation, Location
 from ..staging.session import Session
-from ..staging.signals import TrialOver
-from ..values.objects import ANYWHERE, Sides, agree
+from ..values.objects import Sides, agree
 
 if TYPE_CHECKING:
     from .carries import Pass
     from .loops import Loop, StagedBody
     from .specs import Path
 
-Users = dict["Path", Sides]  # places, and on which sides of branches they are meant
+Users = dict["Path", Sequence[Sides]]  # places, and on which sides of branches they are meant
 
 
 class Flow:
@@ -70,7 +68,7 @@ class Flow:
         return found
 
 
-def _turned(known: Mapping[Path, Mapping[Any, Sides]]) -> defaultdict[Any, Users]:
+def _turned(known: Mapping[Path, Mapping[Any, Sequence[Sides]]]) -> defaultdict[Any, Users]:
     found: defaultdict[Any, Users] = defaultdict(dict)
     for path, things in known.items():
         for thing, sides in things.items():
@@ -83,34 +81,53 @@ def _pairs(one: Users, other: Users) -> set[frozenset[Path]]:
     return {frozenset((p, q)) for p in one for q in other if p != q and agree(one[p], other[q])}
 
 
-def refuse_written(loop: Loop, work: Pass, written: list[Location]) -> None:
-    """What an iteration writes to must be what the next one, and others, see as that object."""
-    here, shared, depth = work.here, work.here.journal.shared, len(work.here.regions) - 1
-    owners = {id(loc.owner) for loc in written if not isinstance(loc, BoxLocation)}
-    for loc in written:
-        # What an iteration makes it has written to before it gave it away: the next one makes another.
-        if not here.is_fresh(loc.owner, depth):
-            shared.refuse(loc.owner, loop.span)
-    changed = [path for path, _, made in work.objects if id(made) in owners and path in work.left]
-    if not changed:
-        return
-    fresh = {k for region in here.regions[depth:] for k in region.fresh}
-    flow = Flow(work, fresh)
-    twins = set().union(*flow.twins())
-    copied = {k for copy in shared.copies for k in shared.origins(copy)}
-    for path in changed:
-        places = {path, *flow.sources(path)}
-        may_be = {k for place in places for k in (*flow.starts[place], *flow.older[place])}
-        others = [k for k in shared.others(dict.fromkeys(may_be, ANYWHERE)) if k not in fresh]
-        may_be.update(id(made) for at, _, made in work.objects if at in places)
-        may_be.update(k for place in places for k in flow.made[place])
-        if path in twins or not copied.isdisjoint(may_be) or others and shared.reachable(others):
-            raise TrialOver(
-                f"'{path[0]}' is changed in place and replaced by another object in one loop, and another "
-                "name may hold one of these",
-                loop.span,
-                "make a new object on every path",
-            )
+class Known:
+    """What the passes over a loop's body have found of its places: older objects that they may have had since
+    an iteration, others of them that may have the same object, and whether a list may have that by its parts.
+    The next pass begins with it, so that a write is refused where another name sees it."""
+
+    def __init__(self) -> None:
+        self.older: defaultdict[Path, dict[int, Any]] = defaultdict(dict)
+        self.twins: set[frozenset[Path]] = set()
+        self.copied: set[Path] = set()
+
+    def kept(self) -> Iterator[Any]:
+        """What is held here, once for each reference."""
+        for things in self.older.values():
+            yield from things.values()
+
+    def tell(self, work: Pass) -> None:
+        """Said of the objects that a pass begins with."""
+        shared, span = work.here.journal.shared, work.here.span()
+        begun = {path: made for path, _, made in work.objects}
+        shared.branches += 1
+        for number, (path, entry, made) in enumerate(work.objects):  # only twins are one older object
+            for thing in (entry, *self.older[path].values()):
+                shared.join(made, thing, str(path[0]), span, {shared.branches: number})
+            if path in self.copied:
+                shared.add_copy(made, span)
+        for one, other in self.twins:
+            if one in begun and other in begun:
+                shared.join(begun[one], begun[other], str(one[0]), span)
+
+    def learn(self, work: Pass, fresh: Collection[int]) -> bool:
+        """Take in what a pass has found; whether that is new."""
+        flow, shared = Flow(work, fresh), work.here.journal.shared
+        before = sum(map(len, self.older.values())), len(self.twins), len(self.copied)
+        first = {path: entry for path, entry, _ in work.objects}
+        last = {id(thing): thing for thing in work.left.values()}
+        begun = {path: id(made) for path, _, made in work.objects}
+        for path in flow.older:
+            sources = flow.sources(path)
+            for place in (path, *sources):
+                self.older[path].update({
+                    key: shared.things.get(key, last.get(key)) for key in flow.older[place]
+                })
+            self.older[path].update({id(first[place]): first[place] for place in sources if place != path})
+            if any(key in shared.copies for key in (begun[path], *flow.made[path], *flow.older[path])):
+                self.copied.add(path)
+        self.twins |= flow.twins()
+        return before != (sum(map(len, self.older.values())), len(self.twins), len(self.copied))
 
 
 def link_objects(here: Session, loop: Loop, staged: StagedBody, sure: bool) -> None:

@@ -41,7 +41,7 @@ from .gathering import (
     worth_gathering,
 )
 from .loop_aliases import check_aliases, link_results, note_held, refuse_kept
-from .loop_objects import link_objects, refuse_written
+from .loop_objects import Known, link_objects
 from .loop_swaps import put_back, refuse_reads
 from .specs import Carry, Path
 from .stacks import NeedStack, item_of_list, item_of_slots, joined, make_stacks, older_loop
@@ -143,13 +143,13 @@ def _fixpoint(
     grown: list[list] = []
     stacks: list[tuple[list, Any]] = []
     items: dict[int, Any] = {}  # what earlier passes put into lists
-    base = mark
+    base, objects = mark, Known()
     for _ in range(_PASSES):
         around, work = here.growing, Pass(here, plan, _labels(here, heap))
         staged = None
         try:
             here.growing = [*around, *grown]
-            staged = _pass(here, loop, entry, work, heap, labels, mark, grown)
+            staged = _pass(here, loop, entry, work, objects, heap, labels, mark, grown)
         except ListGrows as over:
             if any(over.list is known for known in grown) or here.is_fresh(over.list, len(here.regions)):
                 raise
@@ -188,6 +188,7 @@ def _pass(
     loop: Loop,
     entry: list,
     work: Pass,
+    objects: Known,
     heap: list[Location],
     labels: list,
     mark: int,
@@ -206,6 +207,7 @@ def _pass(
             here.journal.note(loc, again=True)
             loc.write(placed[k])
         agree(here, heap, {})
+        objects.tell(work)
         loop.set(tuple(inside))
         index, counter = _index(here, loop)
         rows = [Var(getattr(r.box.atom, "name", "row"), r.type.with_dims(r.type.dims[1:])) for r in loop.rows]
@@ -234,7 +236,8 @@ def _pass(
                 "the loop's test writes to an array or object", loop.span, "write before the test"
             )
         loop.set(tuple(inside))
-    with here.inside(body), here.holding(lambda: inside, lambda: originals, lambda: placed, work.kept):
+    held = (lambda: inside, lambda: originals, lambda: placed, work.kept, objects.kept)
+    with here.inside(body), here.holding(*held):
         values = [here.wrap(v) if not v.type.dims else StagedArray(Box(here, v)) for v in rows]
         with assuming(here, condition, True):
             loop.step(counter, list(values))
@@ -276,7 +279,8 @@ def _pass(
             _leave_place(work, k, originals[k], *triple)
         left = {key: states for key, (_, _, states) in Agreement.since(here, mark).found.items()}
         if not work.changed:
-            refuse_written(loop, work, written)
+            made = {key for region in here.regions[depth:] for key in region.fresh}
+            work.changed = objects.learn(work, made)
         dirty = {id(loc.owner) for loc in written if isinstance(loc, BoxLocation)}
         kept = refuse_kept(here, work, body, dirty)
         note_held(work, body, values, gathered)

@@ -33,15 +33,15 @@ _LARGEST = 1000  # what is larger is not looked into
 
 
 def reachable(here: Session, wanted: Collection[int]) -> set[int]:
-    """Those of the objects with these identities, of which `Shared` knows, that user code can reach."""
-    found = _held(here).intersection(wanted)
+    """Those of the objects with these identities that user code can reach, or of which nothing is known."""
+    found = _held(here, wanted)
     if found:
         collect_young()  # what a trial left behind refers to itself
-        found = _held(here).intersection(wanted)
+        found = _held(here, wanted)
     return found
 
 
-def _held(here: Session) -> set[int]:
+def _held(here: Session, wanted: Collection[int]) -> set[int]:
     own = list(_own(here))
     known = {id(thing): thing for thing in own if type(thing) in _BUILTIN}
     for region in here.alive:
@@ -57,7 +57,7 @@ def _held(here: Session) -> set[int]:
         if key not in held:
             held.add(key)
             todo += leads[key]
-    return held
+    return {key for key in wanted if key in held or key not in known}
 
 
 def _own(here: Session) -> Iterator[Any]:

@@ -11,7 +11,7 @@ to one of two such objects while user code can still reach the other, as each ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from metaphrase.source import Span, UnsupportedError
@@ -19,8 +19,9 @@ from metaphrase.source import Span, UnsupportedError
 from ..rewrite.plain import Undefined
 
 Sides = Mapping[int, int]  # which side of some branches, by number, was taken
-Origins = Mapping[int, Sides]  # the objects that one may be, by identity, and where it is this one
+Origins = Mapping[int, Sequence[Sides]]  # the objects that one may be, by identity, and where it is this one
 ANYWHERE: Sides = {}  # said of what may be on any path
+MOST_WAYS = 16  # to one object that are told apart
 
 
 class Shared:
@@ -55,19 +56,20 @@ class Shared:
         return id(thing) in self.things or id(thing) in self.copies
 
     def origins(self, key: int, known: Collection[int] = ()) -> Origins:
-        """The objects that one may be, and itself. Of several ways to one object, where all of them lead.
-        `known`: those of which it is not asked what they may be."""
-        found: dict[int, Sides] = {key: {}}
-        todo = [key]
+        """The objects that one may be, and itself. `known`: it is not asked what these may be."""
+        found: dict[int, list[Sides]] = {key: [ANYWHERE]}
+        todo: list[tuple[int, Sides]] = [(key, ANYWHERE)]
         while todo:
-            at = todo.pop()
+            at, way = todo.pop()
             for nearer, sides in self.older.get(at, {}).items() if at not in known else ():
-                way = {**found[at], **sides}
-                if nearer in found:
-                    way = {b: side for b, side in found[nearer].items() if way.get(b) == side}
-                if way != found.get(nearer):
-                    found[nearer] = way
-                    todo.append(nearer)
+                longer: Sides = {**way, **sides}
+                ways = found.setdefault(nearer, [])
+                if any(longer.items() >= other.items() for other in ways):
+                    continue
+                if len(ways) == MOST_WAYS:
+                    longer = ANYWHERE
+                found[nearer] = [*(w for w in ways if not w.items() >= longer.items()), longer]
+                todo.append((nearer, longer))
         return found
 
     def others(self, origins: Origins) -> list[int]:
@@ -115,14 +117,14 @@ class Shared:
                 )
 
 
-def agree(one: Sides, other: Sides) -> bool:
-    """Whether there is a run that takes these sides and those."""
-    return all(other.get(branch, side) == side for branch, side in one.items())
+def agree(one: Sequence[Sides], other: Sequence[Sides]) -> bool:
+    """Whether there is a run that goes one of these ways and one of those."""
+    return any(all(b.get(branch, side) == side for branch, side in a.items()) for a in one for b in other)
 
 
 def meet(one: Origins, other: Origins) -> bool:
     """Whether two objects may be one."""
-    return any(agree(sides, other[key]) for key, sides in one.items() if key in other)
+    return any(agree(ways, other[key]) for key, ways in one.items() if key in other)
 
 
 def is_mutable(value: Any) -> bool:
