@@ -257,13 +257,6 @@ class Pass:
         elif choosable(entry) and choosable(out):
             self.plan[path] = Spec("one_of", template=united(entry, out))
         elif (a := parts(entry)) and (b := parts(out)) and a[0] is b[0] and len(a[1]) == len(b[1]):
-            if is_mutable(out) and id(out) not in self.here.region.fresh:
-                raise TrialOver(
-                    f"'{self.label(path)}' is one {type(entry).__name__} before the loop and becomes another "
-                    "that was there before",
-                    self.here.span(),
-                    "make a new object in each iteration, or keep the objects in arrays",
-                )
             self.plan[path] = Spec("tree")
         else:
             raise self.mismatch(path, entry, out)

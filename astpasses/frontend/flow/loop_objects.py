@@ -102,6 +102,7 @@ class Known:
         begun = {path: made for path, _, made in work.objects}
         shared.branches += 1
         for number, (path, entry, made) in enumerate(work.objects):  # only twins are one older object
+            shared.name(made, str(path[0]), span)
             for thing in (entry, *self.older[path].values()):
                 shared.join(made, thing, str(path[0]), span, {shared.branches: number})
             if path in self.copied:
@@ -141,6 +142,7 @@ def link_objects(here: Session, loop: Loop, staged: StagedBody, sure: bool) -> N
         older = [shared.things[k] for k in flow.older[path] if k in shared.things]
         older += [work.left[path]] if id(work.left[path]) in flow.older[path] else []
         older += [first[source] for source in flow.sources(path)] + ([] if sure else [entry])
+        shared.name(after[path], str(path[0]), loop.span)
         for thing in older:
             shared.join(after[path], thing, str(path[0]), loop.span, {shared.branches: number})
         if any(k in shared.copies for k in (*flow.made[path], *flow.older[path])):

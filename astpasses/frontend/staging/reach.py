@@ -49,9 +49,16 @@ def _held(here: Session, wanted: Collection[int]) -> set[int]:
     known.update(here.journal.shared.things)
     count = Counter(map(id, own))
     del own
+
+    def others(key: int) -> int:
+        """How many references to an object are not staging's, and not that of `known`."""
+        return sys.getrefcount(known[key]) - _COUNTING - 1 - count[key]
+
+    if all(key in known and not others(key) for key in wanted):
+        return set()
     inner, leads = _among(known)
     held: set[int] = set()
-    todo = [k for k in known if sys.getrefcount(known[k]) - _COUNTING - 1 - count[k] - inner[k]]
+    todo = [key for key in known if others(key) - inner[key]]
     while todo:
         key = todo.pop()
         if key not in held:

@@ -34,6 +34,7 @@ class Shared:
         self.reachable = reachable
         self.things: dict[int, Any] = {}
         self.older: dict[int, dict[int, Sides]] = {}
+        self.families: dict[int, list[int]] = {}  # all that are joined with one, over others
         self.branches = 0  # and loops
         self.places: dict[int, tuple[str, Span | None]] = {}
         self.copies: dict[int, tuple[Any, Span | None]] = {}
@@ -46,6 +47,15 @@ class Shared:
             for one in (made, thing):
                 self.things[id(one)] = one
                 self.places.setdefault(id(one), (name, span))
+                self.families.setdefault(id(one), [id(one)])
+            mine, others = sorted((self.families[id(made)], self.families[id(thing)]), key=len)
+            if mine is not others:
+                others += mine
+                self.families.update(dict.fromkeys(mine, others))
+
+    def name(self, thing: Any, name: str, span: Span | None) -> None:
+        """What messages call an object, and where it became one of several."""
+        self.places.setdefault(id(thing), (name, span))
 
     def add_copy(self, thing: Any, span: Span | None) -> None:
         """Note an item of a list that a loop made: what holds the parts of the items is not the object."""
@@ -72,16 +82,19 @@ class Shared:
                 todo.append((nearer, longer))
         return found
 
-    def others(self, origins: Origins) -> list[int]:
-        """The objects that may be one of some."""
-        return [key for key in self.things if meet(origins, self.origins(key))]
+    def others(self, thing: Any) -> bool:
+        """Whether user code can reach another object that may be this one."""
+        kin = [key for key in self.families.get(id(thing), ()) if key != id(thing)]
+        if not kin or not (found := self.reachable(kin)):
+            return False
+        origins = self.origins(id(thing))
+        return any(meet(origins, self.origins(key)) for key in found)
 
     def refuse(self, thing: Any, span: Span | None) -> None:
         """Refuse a write that another name for the same object would not see."""
         if thing in self:
-            others = [key for key in self.others(self.origins(id(thing))) if key != id(thing)]
             self._refuse_copied(thing, span, "it is written to")
-            if others and self.reachable(others):
+            if self.others(thing):
                 raise self._unknown(thing, span, "it is written to")
 
     def refuse_identity(self, left: Any, right: Any, span: Span | None) -> None:
@@ -105,7 +118,7 @@ class Shared:
         )
 
     def _refuse_copied(self, thing: Any, span: Span | None, why: str) -> None:
-        origins = self.origins(id(thing))
+        origins = self.origins(id(thing)) if self.copies else {}
         for copied, (_, where) in self.copies.items():
             if meet(origins, self.origins(copied)):
                 raise UnsupportedError(
