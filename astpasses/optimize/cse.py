@@ -2,7 +2,7 @@
 
 In: a Function. Out: the same with repeated pure operations replaced by the first. Inside a loop or branch
 only what the region itself repeats is found; `hoist` moves the rest out. Rows of a loop that are equal
-become one.
+become one; so do checks of one condition.
 
     a: f64 = sin(x)                         a: f64 = sin(x)
     b: f64 = sin(x)            ->           c: f64 = mul(a, a)
@@ -57,6 +57,8 @@ def _cse(function: Function, env: dict[Var, Atom]) -> Function:
 
 def _key(let: Let, fills: dict[Var, tuple]) -> tuple | None:
     """What makes two operations the same; None for those that may not be shared."""
+    if let.primitive.name == "check":
+        return let.primitive, let.args[0]  # what held once, holds
     if let.primitive.effect is not None or let.primitive.region or let.own_symbols():
         return None
     if let.primitive.name in ("broadcast", "undefined") and not any(isinstance(a, Var) for a in let.args):
