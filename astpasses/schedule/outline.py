@@ -154,6 +154,8 @@ class _Outliner:
         ]
         if len(escaping) > 1 or any(self.readers.get(n, 0) > local_reads.get(n, 0) for n in found.bound):
             return None
+        if _read_first((nest,), found.bound, frozenset())[0]:  # a counter goes on from what it was
+            return None
         own = [
             b
             for b in found.arrays
@@ -322,6 +324,24 @@ def _contents(nest: For | If, inside: list[Stmt]) -> _Contents:
         elif isinstance(stmt, Bind):
             found.bound.add(stmt.name)
     return found
+
+
+def _read_first(
+    block: tuple[Stmt, ...], names: set[str], bound: frozenset[str]
+) -> tuple[frozenset[str], frozenset[str]]:
+    """Which of `names` a block may look at before it binds them, and what is bound on every path after it."""
+    first: frozenset[str] = frozenset()
+    for stmt in block:
+        first |= (names & set(_names_read(stmt))) - bound
+        if isinstance(stmt, Bind):
+            bound |= {stmt.name}
+        elif isinstance(stmt, For):  # it may have no iteration
+            first |= _read_first(stmt.body, names, bound | {stmt.index})[0]
+        elif parts(stmt):
+            sides = [_read_first(side, names, bound) for side in parts(stmt)]
+            first = first.union(*(found for found, _ in sides))
+            bound = frozenset.intersection(*(after for _, after in sides))
+    return first, bound
 
 
 def _assigned_first(block: tuple[Stmt, ...], buf: Buf) -> bool:

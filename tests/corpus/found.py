@@ -119,6 +119,21 @@ def narrowed_and_stored(v):
 
 
 _V = np.array([0.5, -1.0, 2.0])
+def counted_on(m, x):
+    # a number that a loop goes on with stands in a function of its own when the program is in pieces
+    k = int(m[0])
+    out = np.zeros(len(x))
+    for i in range(len(x)):
+        out[i] = k * x[i]
+        if x[i] > 1:
+            k += 1
+    last = np.zeros(len(x))
+    for i in range(len(x)):
+        last[i] = x[k % len(x)]
+        k += 1
+    return out, last
+
+
 def clipped_by_pythons_own(x, w):
     j = (2 + int(min(max(x, -5.0), 5.0))) % 7
     return x, w, j
@@ -151,6 +166,7 @@ CASES = [
     (swap_beside_a_raise, (3.25, 2.0)),
     (clipped_by_pythons_own, (3.605, np.arange(2.0))),
     (clipped_by_pythons_own, (-9.0, np.arange(2.0))),
+    (counted_on, (np.array([5, 1]), np.arange(7.0))),
     (larger_ones_beside_all, (_V, 0.5)),
     (pairs_beside_the_reversed, (_V, 0.5)),
     (pairs_beside_the_reversed, (_V, -9.0)),

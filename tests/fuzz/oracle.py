@@ -14,6 +14,7 @@ import itertools
 import linecache
 import logging
 import types
+import zlib
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -24,6 +25,7 @@ from metaphrase.astpasses.frontend.rewrite.convert import converted
 from metaphrase.astpasses.frontend.rewrite.normal import normal
 from metaphrase.astpasses.frontend.rewrite.plain import stager
 from metaphrase.astpasses.frontend.staging.stage import stage
+from metaphrase.astpasses.schedule import outline
 from metaphrase.core.check import check as check_core
 from metaphrase.core.evaluate import evaluate
 from metaphrase.core.read import read
@@ -71,7 +73,7 @@ def load(text: str) -> types.ModuleType:
 
 def check(case: Case, only: str = "") -> None:
     """Every stage on every set of arguments; then what the case's plan adds. `only`: no other stage."""
-    with mp.config(contract=False):
+    with mp.config(contract=False), in_pieces(zlib.crc32(case.text.encode()) % 2 == 1):
         try:
             module = load(case.text)
             function, sets = module.program, [Arguments(module.ARGUMENTS[0]), *module.ARGUMENTS[1:]]
@@ -96,6 +98,18 @@ def check(case: Case, only: str = "") -> None:
         finally:
             for file in [f for f in linecache.cache if f.startswith("<random program")]:
                 del linecache.cache[file]
+
+
+@contextlib.contextmanager
+def in_pieces(every: bool) -> Iterator[None]:
+    """Native code in which each nest is a function, as in a program of many loops; else it is as it would be."""
+    whole, tiny = outline.WHOLE, outline.TINY
+    if every:
+        outline.WHOLE, outline.TINY = -1, 0
+    try:
+        yield
+    finally:
+        outline.WHOLE, outline.TINY = whole, tiny
 
 
 @contextlib.contextmanager

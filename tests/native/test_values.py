@@ -49,10 +49,7 @@ def test_loops_as_python(name):
     assert_same(python(*CASES[name]), got, bound(name), "loops")
 
 
-OUTLINED = "attempts branches joins lists growing growing_uses control_programs fields textbook".split()
-
-
-@pytest.mark.parametrize("name", [name for name in CASES if name.partition(".")[0] in OUTLINED])
+@names
 def test_loops_with_every_nest_outlined(name, monkeypatch):
     """As a program of many loops is, whatever a nest's size."""
     monkeypatch.setattr("metaphrase.astpasses.schedule.outline.WHOLE", -1)
