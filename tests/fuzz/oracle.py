@@ -102,7 +102,7 @@ def check(case: Case, only: str = "") -> None:
 
 @contextlib.contextmanager
 def in_pieces(every: bool) -> Iterator[None]:
-    """Native code in which each nest is a function, as in a program of many loops; else it is as it would be."""
+    """Native code whose nests are functions, as those of a program of many loops; else as it would be."""
     whole, tiny = outline.WHOLE, outline.TINY
     if every:
         outline.WHOLE, outline.TINY = -1, 0
