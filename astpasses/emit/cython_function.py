@@ -31,6 +31,7 @@ from metaphrase.astpasses.schedule.nest import (
     Store,
     Swap,
     While,
+    never,
     walk,
 )
 from metaphrase.core.dims import DimLike, product
@@ -311,8 +312,10 @@ class FunctionWriter:
         self.use("mp_fail")
         values = [self.as_i64(v) for v in stmt.values] + ["0"] * (4 - len(stmt.values))
         iteration = self.loops[-1] if self.loops else "0"
-        self.line(depth, f"if not ({self.expression(stmt.ok)}):")
-        self.line(depth + 1, f"return mp_fail(c, {stmt.site}, {iteration}, {', '.join(values)})")
+        if not never(stmt.ok):
+            self.line(depth, f"if not ({self.expression(stmt.ok)}):")
+            depth += 1
+        self.line(depth, f"return mp_fail(c, {stmt.site}, {iteration}, {', '.join(values)})")
 
     def as_i64(self, e: E) -> str:
         """A value for an error message: integers as they are, floats by their bits as f64."""

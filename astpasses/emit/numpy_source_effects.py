@@ -195,11 +195,14 @@ OPPOSITE = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "==": "!=", "!=": "=="}
 
 
 def negated(expr: Expr) -> Expr:
-    """`not expr`; comparisons of integers are turned round, which NaN forbids for floats."""
+    """`not expr`; comparisons of integers are turned round, which NaN forbids for floats, and `not a or b` is
+    `a and not b`."""
     if expr.parts is not None and expr.parts[0] == "infix":
         _, a, operator, b = expr.parts
         if operator in OPPOSITE and (a.type.dtype.kind in "iub" or operator in ("==", "!=")):
             return infix(OPPOSITE[operator], a, b, expr.type)
+        if operator in ("and", "or") and "not " in expr.text:
+            return infix("or" if operator == "and" else "and", negated(a), negated(b), expr.type)
     if expr.level == NOT and expr.text.startswith("not "):
         return replace(expr, text=expr.text[4:], level=NOT)
     return prefix("not ", expr, expr.type, weak=1)

@@ -305,6 +305,11 @@ def boolean(value: bool) -> Const:
     return constant(value, bool)
 
 
+def never(condition: E) -> bool:
+    """Whether a condition is False by its look."""
+    return isinstance(condition, Const) and not condition.value
+
+
 def parts(stmt: Stmt) -> tuple[tuple[Stmt, ...], ...]:
     """The blocks inside a statement."""
     if isinstance(stmt, For):
@@ -429,6 +434,7 @@ __all__ = [
     "expressions",
     "subexpressions",
     "loads",
+    "never",
     "index_symbols",
     "expression_symbols",
 ]

@@ -42,6 +42,7 @@ from .nest import (
     Store,
     Swap,
     While,
+    never,
     walk,
 )
 
@@ -202,9 +203,11 @@ class _Text:
             self.block(depth + 1, stmt.orelse)
 
     def stmt_Check(self, depth: int, stmt: Check) -> None:
-        self.line(depth, f"if not ({self.printer.text(stmt.ok)}):")
+        if not never(stmt.ok):
+            self.line(depth, f"if not ({self.printer.text(stmt.ok)}):")
+            depth += 1
         values = "".join(", " + self.printer.text(v) for v in stmt.values)
-        self.line(depth + 1, f"raise Failed({stmt.site}{values})")
+        self.line(depth, f"raise Failed({stmt.site}{values})")
 
     def stmt_Effect(self, depth: int, stmt: Effect) -> None:
         self.line(depth, f"effect({', '.join([str(stmt.site)] + [b.name for b in stmt.reads])})")

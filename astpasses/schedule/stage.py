@@ -1,6 +1,7 @@
 """The loops stage: core in, a scheduled Program out.
 
-schedule(f)               lower, fuse, shrink, fold, merge twins, promote, columns as rows, place
+schedule(f)               lower, fuse, shrink, fold, merge twins, promote, columns as rows, late checks,
+                          lockstep, outline, lanes, place
 schedule(f, fuse=False)   the same without fusion: the standing oracle (METAPHRASE_FUSE=0)
 schedule(f, writes={1: 0})    result 1 is the new value of parameter 0, and may be made in its storage
 schedule(f, bounds=False)     indices are not checked
@@ -21,6 +22,7 @@ from .expand import expand
 from .fold import fold
 from .fuse import fuse_block
 from .lanes import in_lanes
+from .late_checks import late_checks
 from .lockstep import lockstep
 from .lower import lower
 from .nest import Fn, Program
@@ -48,6 +50,8 @@ def schedule(
     body = fold(body)
     if fuse:
         body = columns_as_rows(body, program.names)
+        seen = frozenset(program.params) | {program.results[result] for result, _ in program.in_place}
+        body = late_checks(body, program.names, seen)
         body = lockstep(body, program.names)
     body, fns = outline(body)
     body = in_lanes(body, program.names, facts)

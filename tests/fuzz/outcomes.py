@@ -8,7 +8,9 @@ the call. Example:
 
 from __future__ import annotations
 
+import contextlib
 import copy
+import io
 import re
 import warnings
 from collections.abc import Callable
@@ -20,7 +22,17 @@ import numpy as np
 from metaphrase.source import SourceError
 
 UNSTRETCHED = re.compile(r"could not be broadcast together: sizes (1 and|\d+ and 1$)")
-FAULTS = (ArithmeticError, ValueError, IndexError, AssertionError, UnboundLocalError, TypeError)
+TOLD = "told"  # in the messages that a program itself writes
+FAULTS = (
+    ArithmeticError,
+    ValueError,
+    LookupError,
+    AssertionError,
+    StopIteration,
+    RuntimeError,
+    UnboundLocalError,
+    TypeError,
+)
 
 
 @dataclass
@@ -31,6 +43,7 @@ class Outcome:
     arguments: tuple
     error: str = ""
     message: str = ""
+    printed: str = ""
 
     def __repr__(self) -> str:
         return f"{self.error}: {self.message}" if self.error else f"{self.result!r} <- {self.arguments!r}"
@@ -39,14 +52,15 @@ class Outcome:
 def outcome(function: Callable, args: tuple) -> Outcome:
     """Call with copies of the arguments. Refusals (SourceError) are not outcomes: they go through."""
     args = copy.deepcopy(args)
-    with np.errstate(all="ignore"), warnings.catch_warnings():
+    told = io.StringIO()
+    with np.errstate(all="ignore"), warnings.catch_warnings(), contextlib.redirect_stdout(told):
         warnings.simplefilter("ignore")
         try:
-            return Outcome(function(*args), args)
+            return Outcome(function(*args), args, printed=told.getvalue())
         except SourceError:
             raise
         except FAULTS as error:
-            return Outcome(None, args, type(error).__name__, str(error))
+            return Outcome(None, args, type(error).__name__, str(error), told.getvalue())
 
 
 def difference(want: Any, got: Any, tolerance: float = 0.0, at: str = "result") -> str:
@@ -56,8 +70,11 @@ def difference(want: Any, got: Any, tolerance: float = 0.0, at: str = "result") 
             return ""  # Python's whole numbers have no end, those of a translated program have
         if not want.error and UNSTRETCHED.search(got.message):
             return ""  # a size of the run that is 1 is not broadcast (docs/limitations.md)
+        if want.printed != got.printed:
+            return f"printed {want.printed!r} is not {got.printed!r}"
         if want.error or got.error:
-            return "" if want.error == got.error else f"{want!r} is not {got!r}"
+            told = TOLD in want.message and want.message != got.message
+            return "" if want.error == got.error and not told else f"{want!r} is not {got!r}"
         return difference(want.result, got.result, tolerance) or difference(
             want.arguments, got.arguments, tolerance, "arguments"
         )
@@ -79,6 +96,8 @@ def difference(want: Any, got: Any, tolerance: float = 0.0, at: str = "result") 
 
 
 def _equal(w: np.ndarray, g: np.ndarray, tolerance: float) -> bool:
+    if w.dtype.kind == "c":
+        return _equal(w.real, g.real, tolerance) and _equal(w.imag, g.imag, tolerance)
     if w.dtype.kind != "f":
         return bool(np.array_equal(w, g))
     if tolerance:

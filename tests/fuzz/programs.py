@@ -9,11 +9,12 @@ In: hypothesis' choices. Out: a `Case`, whose `text` is a module that a user cou
 from __future__ import annotations
 
 import copy
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from hypothesis import assume
+from hypothesis import assume, reject
 from hypothesis import strategies as st
 
 from metaphrase import tree_util
@@ -21,6 +22,10 @@ from metaphrase import tree_util
 from .arguments import ALL, PARAMETERS, argument_sets
 from .choices import Choices
 from .containers import Containers
+from .dtypes import HELPERS as DTYPE_HELPERS
+from .dtypes import Dtypes
+from .failures import HELPERS as FAILURE_HELPERS
+from .failures import Failures
 from .grids import Grids
 from .helpers import HELPERS
 from .idioms import Idioms
@@ -29,7 +34,7 @@ from .scope import ARRAYS, BOOL, FLOAT, INT, LIST, RECORD, Kind, Scope
 from .statements import indent
 from .stores import LARGEST, Stores, arguments
 
-PLANS = ("plain", "vmap", "grad", "sizes", "stores", "containers", "objects")
+PLANS = ("plain", "vmap", "grad", "sizes", "stores", "containers", "objects", "dtypes", "failures")
 HEADER = "import math\n\nimport numpy as np\nfrom numpy import array, inf, nan\n"
 
 
@@ -122,6 +127,12 @@ def programs(draw, plans: tuple[str, ...] = PLANS) -> Case:
     plan = choose.item(plans)
     if plan in ("stores", "containers", "objects"):
         return about_storage(choose, plan)
+    if plan == "dtypes":
+        return about_types(choose)
+    if plan == "failures":
+        grammar = Failures(choose)
+        program, sets = grammar.program(), grammar.arguments()
+        return Case(f"{HEADER}{FAILURE_HELPERS}{program}\n\nARGUMENTS = [\n{sets}]\n", True, plan)
     exact = plan != "grad" and not choose.chance(5)
     grammar = Grammar(choose, exact)
     body = grammar.program(plan)
@@ -156,3 +167,20 @@ def about_storage(choose: Choices, plan: str) -> Case:
         results = [names["program"](*copy.deepcopy(args)) for args in names["ARGUMENTS"]]
     assume(all(np.all(np.abs(part) < LARGEST) for part in tree_util.tree_leaves(results)))
     return Case(text, not derivative, "grad" if derivative else plan)
+
+
+def about_types(choose: Choices) -> Case:
+    """A program of the grammar of dtypes that does not fail."""
+    grammar = Dtypes(choose)
+    program, sets = grammar.program(), grammar.arguments()
+    text = f"{HEADER}\n\n{DTYPE_HELPERS}{program}\n\nARGUMENTS = [\n{sets}]\n"
+    names: dict[str, Any] = {}
+    exec(text, names)
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for args in names["ARGUMENTS"]:
+            try:
+                names["program"](*copy.deepcopy(args))
+            except (TypeError, ValueError, OverflowError, IndexError, ZeroDivisionError, AttributeError):
+                reject()
+    return Case(text, True, "dtypes")

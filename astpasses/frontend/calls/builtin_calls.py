@@ -8,17 +8,13 @@ from __future__ import annotations
 
 import builtins
 import functools
-import math
 import operator
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from metaphrase.core.build import literal
 from metaphrase.core.dims import dim_min
-from metaphrase.ops.compare import ge, gt
-from metaphrase.ops.effects import check
 
 from ..flow.branches import static_truth
 from ..flow.gathering import all_known, is_gathered, items_of_array, snapshot
@@ -26,7 +22,7 @@ from ..flow.gathering import length as gathered_length
 from ..flow.generators import Lazy, any_of, first, mapped
 from ..flow.iteration import staged_range
 from ..flow.iterators import Ranged, iterator, next_of
-from ..operators.arithmetic import SPELLED, WEAK, elementwise
+from ..operators.arithmetic import WEAK
 from ..operators.protocols import call_written, operate, steps, written
 from ..operators.python_numbers import to_integer
 from ..staging.captured import guard_presence, guard_structure
@@ -40,13 +36,6 @@ from .outside import unsteady
 from .sorting import ordered
 from .text import Text
 
-_DOMAIN: dict[Any, tuple[Any, str]] = {
-    math.sqrt: (ge, "math domain error"),
-    math.log: (gt, "math domain error"),
-    math.log2: (gt, "math domain error"),
-    math.log10: (gt, "math domain error"),
-}
-
 
 def python_scalar(value: Any) -> Any:
     """An array of one element as the number that `float(x)` would see."""
@@ -56,91 +45,6 @@ def python_scalar(value: Any) -> Any:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         return here.wrap(here.atom(value.reshape(()) if value.ndim else value))
     return value
-
-
-def math_handler(function: Callable) -> Callable:
-    """A function of `math` that a primitive answers to: Python floats in and out."""
-    primitive = SPELLED[function]
-
-    def handler(*args: Any) -> Any:
-        if not has_staged(args):
-            return function(*args)
-        here = session()
-        values = [python_scalar(a) for a in args]
-        if function in _DOMAIN:
-            test, message = _DOMAIN[function]
-            atom = here.atom(values[0], np.dtype("float64"))
-            here.emit(check, here.emit(test, atom, literal(0.0)), exception="ValueError", message=message)
-        out_bool = function in (math.isnan, math.isinf, math.isfinite)
-        return elementwise(
-            primitive, values, [np.dtype("float64")] * len(values), python=bool if out_bool else float
-        )
-
-    return handler
-
-
-@handles(math.log)
-def log(x: Any, base: Any = None) -> Any:
-    if not has_staged((x, base)):
-        return math.log(x) if base is None else math.log(x, base)
-    here = session()
-    value = python_scalar(x)
-    atom = here.atom(value, np.dtype("float64"))
-    here.emit(check, here.emit(gt, atom, literal(0.0)), exception="ValueError", message="math domain error")
-    out = elementwise(SPELLED[np.log], [value], [np.dtype("float64")], python=float)
-    return out if base is None else out / log(base)
-
-
-@handles(math.pow)
-def math_pow(x: Any, y: Any) -> Any:
-    return float_(x) ** float_(y) if has_staged((x, y)) else math.pow(x, y)
-
-
-@handles(math.fabs)
-def fabs(x: Any) -> Any:
-    return abs(float_(x)) if has_staged(x) else math.fabs(x)
-
-
-@handles(math.floor)
-def floor(x: Any) -> Any:
-    return _to_int(np.floor, x) if has_staged(x) else math.floor(x)
-
-
-@handles(math.ceil)
-def ceil(x: Any) -> Any:
-    return _to_int(np.ceil, x) if has_staged(x) else math.ceil(x)
-
-
-@handles(math.trunc)
-def trunc(x: Any) -> Any:
-    return int_(x) if has_staged(x) else math.trunc(x)
-
-
-def _to_int(function: Any, x: Any) -> Any:
-    here, x = session(), python_scalar(x)
-    if x.dtype.kind in "iub":
-        return here.wrap(here.atom(x, WEAK[int]), int, x.dim)
-    rounded = elementwise(SPELLED[function], [x], [np.dtype("float64")])
-    return here.wrap(to_integer(here, here.atom(rounded)), int)
-
-
-@handles(math.degrees)
-def degrees(x: Any) -> Any:
-    return float_(x) * (180.0 / math.pi) if has_staged(x) else math.degrees(x)
-
-
-@handles(math.radians)
-def radians(x: Any) -> Any:
-    return float_(x) * (math.pi / 180.0) if has_staged(x) else math.radians(x)
-
-
-@handles(math.fmod)
-def fmod(x: Any, y: Any) -> Any:
-    if not has_staged((x, y)):
-        return math.fmod(x, y)
-    return elementwise(
-        SPELLED[np.fmod], [python_scalar(x), python_scalar(y)], [np.dtype("float64")] * 2, python=float
-    )
 
 
 # --- numbers ---

@@ -152,7 +152,7 @@ def _handler(function: Any) -> Callable | None:
 
         return ufunc_handler(function)
     if function in SPELLED and getattr(function, "__module__", "") == "math":
-        from .builtin_calls import math_handler
+        from .math_calls import math_handler
 
         return math_handler(function)
     from .library_calls import library_handler

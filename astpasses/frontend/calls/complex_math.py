@@ -1,4 +1,4 @@
-"""`cmath` on staged numbers, and what of `math` is more than one primitive: Python numbers in and out.
+"""`cmath` on staged numbers: Python numbers in and out, and Python's errors.
 
 In: a Python number, staged or not. Out: what Python would give.
 """
@@ -13,16 +13,14 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.build import literal
-from metaphrase.ops.compare import eq, gt, ne, not_, or_
-from metaphrase.ops.effects import check
-from metaphrase.ops.elementary import floor, isfinite
-from metaphrase.ops.special import tgamma
-from metaphrase.source import UnsupportedError
+from metaphrase.ops.compare import ne
+from metaphrase.ops.elementary import isinf, isnan
 
 from ..operators.arithmetic import SPELLED, WEAK, elementwise
 from ..staging.session import session
-from .builtin_calls import float_, python_scalar
+from .builtin_calls import python_scalar
 from .call import call_value, handles, has_staged
+from .math_calls import domain_check, range_check, unless
 
 _COMPLEX = WEAK[complex]
 _NAMES = {"sqrt": "sqrt", "exp": "exp", "sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh",
@@ -41,10 +39,14 @@ def _function(original: Callable, ufunc: np.ufunc) -> Callable:
         if not has_staged((x, base)):
             return original(x, *base)
         here, value = session(), _as_complex(x)
+        atom = here.atom(value)
         if original in (cmath.log, cmath.log10):
-            ok = here.emit(ne, here.atom(value), literal(0, _COMPLEX))
-            here.emit(check, ok, exception="ValueError", message="math domain error")
+            domain_check(here, here.emit(ne, atom, literal(0, _COMPLEX)))
         out = elementwise(SPELLED[ufunc], [value], [_COMPLEX], python=complex)
+        result = here.atom(out)
+        domain_check(here, unless(here, here.emit(isnan, result), here.emit(isnan, atom)))
+        fits = unless(here, here.emit(isinf, result), here.emit(isinf, atom))
+        (domain_check if original in (cmath.atan, cmath.atanh) else range_check)(here, fits)
         return out / call_value(cmath.log, base, {}) if base else out
 
     return handler
@@ -88,39 +90,4 @@ def rect(r: Any, phi: Any) -> Any:
     return call_value(complex, (r * x, r * y), {})
 
 
-@handles(math.hypot)
-def hypot(*coordinates: Any) -> Any:
-    if not has_staged(coordinates):
-        return math.hypot(*coordinates)
-    total: Any = abs(float_(coordinates[0]))
-    for value in coordinates[1:]:
-        total = elementwise(SPELLED[np.hypot], [total, python_scalar(value)], [WEAK[float]] * 2, python=float)
-    return total
-
-
-@handles(math.gamma)
-def gamma(x: Any) -> Any:
-    """A pole is a domain error; where the result is too large for a float, it is a range error."""
-    if not has_staged(x):
-        return math.gamma(x)
-    here = session()
-    value = float_(x)
-    atom = here.atom(value)
-    whole = here.emit(eq, here.emit(floor, atom), atom)
-    ok = here.emit(or_, here.emit(gt, atom, literal(0.0)), here.emit(not_, whole))
-    here.emit(check, ok, exception="ValueError", message="math domain error")
-    out = here.emit(tgamma, atom)
-    kept = here.emit(or_, here.emit(isfinite, out), here.emit(not_, here.emit(isfinite, atom)))
-    here.emit(check, kept, exception="OverflowError", message="math range error")
-    return here.wrap(out, float)
-
-
-@handles(math.fsum)
-def fsum(values: Any) -> Any:
-    if not has_staged(values):
-        return math.fsum(values)
-    raise UnsupportedError("math.fsum rounds once, which a translated sum can't", session().span(),
-                           code="no-translation", remedy="use sum(...) or numpy.sum(...)")
-
-
-__all__ = ["phase", "polar", "rect", "hypot"]
+__all__ = ["phase", "polar", "rect"]

@@ -10,6 +10,7 @@ from . import (  # noqa: F401
     extremes,
     index_loops,
     iterators,
+    math_calls,
     methods,
     numpy_calls,
     numpy_shapes,

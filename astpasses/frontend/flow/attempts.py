@@ -33,7 +33,8 @@ from ..staging.signals import BranchRaised, Refusal, StagerSignal, TrialOver
 from ..values.staged_values import Number
 
 MOST = 12  # ways that one statement may be taken apart into
-_WHAT = "an operation that can fail when the program runs stands in `try` with `except`"
+_WHAT = "an operation that can fail when the program runs stands in {}"
+_TRY = "`try` with `except`"
 _REMEDY = "test for the case with `if` instead of catching the exception"
 
 
@@ -44,8 +45,9 @@ class Attempt:
     """The body of one `try` under way. Its events are the checks and branches that it meets, in order;
     `decisions` says of some how they went, and where they stand; None: it can't be taken apart."""
 
-    def __init__(self, decisions: Decisions | None):
+    def __init__(self, decisions: Decisions | None, place: str = _TRY):
         self.decisions, self.count, self.depth = decisions, 0, -1
+        self.what = _WHAT.format(place)
         self.classes: Callable[[], Any] = lambda: BaseException
         self.met: set[int] = set()
 
@@ -87,7 +89,7 @@ class MustFork(TrialOver):
     code = "try"
 
     def __init__(self, attempt: Attempt, here: Session):
-        super().__init__(_WHAT, here.span(), _REMEDY)
+        super().__init__(attempt.what, here.span(), _REMEDY)
         self.attempt = attempt
 
 
@@ -114,7 +116,7 @@ def is_decided(here: Session, args: tuple, attributes: dict) -> bool:
     if attempt is None:
         return False
     if attempt.decisions is None:
-        raise Refusal(UnsupportedError(_WHAT, here.span(), code="try", remedy=_REMEDY))
+        raise Refusal(UnsupportedError(attempt.what, here.span(), code="try", remedy=_REMEDY))
     if len(here.regions) != attempt.depth:
         raise MustFork(attempt, here)
     ok = args[0]
@@ -162,7 +164,7 @@ def under_way(here: Session, classes: Callable[[], Any] | None) -> Iterator[None
         here.attempts.pop()
     for let in lets[start:]:
         if any(_fails_inside(let, mine)):
-            raise Refusal(UnsupportedError(_WHAT, let.span or here.span(), code="try", remedy=_REMEDY))
+            raise Refusal(UnsupportedError(mine.what, let.span or here.span(), code="try", remedy=_REMEDY))
 
 
 def _fails_inside(let: Let, attempt: Attempt) -> Iterator[bool]:
@@ -194,7 +196,7 @@ def attempted(
     except MustFork as must:
         if must.attempt is not mine:
             raise
-        raise Refusal(UnsupportedError(_WHAT, must.span, code="try", remedy=_REMEDY)) from None
+        raise Refusal(UnsupportedError(mine.what, must.span, code="try", remedy=_REMEDY)) from None
     here.journal.undo(mark)
     set_(entry)
     _only_values(here, start)

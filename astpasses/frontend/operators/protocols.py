@@ -7,6 +7,7 @@ through the stager, so that they may branch on staged values.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -23,6 +24,7 @@ from metaphrase.source import SourceError, UnsupportedError
 from ..flow.gathering import is_gathered, length, not_a_list, refuse_read, snapshot
 from ..flow.stack_calls import METHODS
 from ..flow.stacks import is_stack
+from ..rewrite.convert import may_swallow
 from ..rewrite.plain import OPERATORS
 from ..staging.captured import guard_class, known
 from ..staging.session import Session, session
@@ -224,34 +226,49 @@ def _any_effect(lets: Any, kind: str) -> bool:
 
 
 class Managed:
-    """A user's context manager whose `__enter__` and `__exit__` are staged."""
+    """A user's context manager, whose `__enter__` and `__exit__` are staged, or `contextlib.suppress`."""
 
     def __init__(self, manager: Any):
-        self.manager = manager
+        self.manager, self.native = manager, isinstance(manager, contextlib.suppress)
+
+    def classes(self) -> tuple:
+        """The exceptions that it may end."""
+        if self.native:
+            kinds = self.manager._exceptions
+            return kinds if isinstance(kinds, tuple) else (kinds,)
+        return (Exception,) if may_swallow(type(self.manager)) else ()
 
     def __enter__(self) -> Any:
+        from ..flow.attempts import Attempt
+
         here = session()
         self.began = Began(here)
-        return call_written(type(self.manager).__enter__, self.manager)
+        entered = None if self.native else call_written(type(self.manager).__enter__, self.manager)
+        self.attempt = Attempt(None, "a `with` whose manager may end the exception")
+        self.attempt.depth, self.attempt.classes = len(here.regions), self.classes
+        here.attempts.append(self.attempt)
+        return entered
 
     def __exit__(self, kind: Any, error: Any, trace: Any) -> Any:
+        here = session()
+        here.attempts.remove(self.attempt)
+        if self.native:
+            return not isinstance(error, StagerSignal) and self.manager.__exit__(kind, error, trace)
         leave = type(self.manager).__exit__
         if isinstance(error, BranchRaised) and not error.told:
             told = error.exception
-            if call_written(leave, self.manager, type(told), told, None):
-                session().refuse_in_attempt(f"a {type(told).__name__} that may be raised at run time")
-                return True
+            call_written(leave, self.manager, type(told), told, None)
             return False
-        if isinstance(error, StagerSignal):
-            return leave(self.manager, kind, error, trace)
-        here = session()
+        if isinstance(error, StagerSignal):  # what is staged here is thrown away
+            return False
         with self.began.ends(here, "`__exit__`"):
             return call_written(leave, self.manager, kind, error, trace)
 
 
 def managed(value: Any) -> Any:
     """What `with` enters."""
-    return Managed(value) if written(value, "__enter__") and written(value, "__exit__") else value
+    users = written(value, "__enter__") and written(value, "__exit__")
+    return Managed(value) if users or isinstance(value, contextlib.suppress) else value
 
 
 def steps(iterator: Any) -> Iterator:

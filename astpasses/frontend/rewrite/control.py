@@ -24,7 +24,7 @@ import gast
 
 from .lowering import OPERATORS, Lowering
 from .parsing import argument_names
-from .regions import Owner, Regions
+from .regions import Owner, Regions, mark_swallowing
 from .scopes import Liveness, Names, all_names, bound_names, closed_over, declared, deleted_names, yields
 from .templates import constant, copy_of, name, statements, text_of
 
@@ -50,13 +50,15 @@ def control(
     *,
     plain: Callable[[str], bool],
     is_module: Callable[[str], bool],
+    swallows: Callable[[tuple[str, ...]], bool] = lambda path: False,
 ) -> Control:
     """Convert a copy of `node`. `plain(name)`: whether an outer name is read as it is (a function, a class,
-    ...).
+    ...). `swallows(path)`: whether what stands at a.b.c makes context managers that may end an exception.
 
     `invented`: names that normal form made; they are never read before they are bound.
     """
     node = copy_of(node)
+    mark_swallowing(node, swallows)
     names = Names(all_names(node))
     stager = names.fresh("stager")
     hints: dict[Place, str] = {}
@@ -304,6 +306,8 @@ class _Function(Regions):
         return [node]
 
     def do_With(self, node: gast.With) -> list:
+        if getattr(node, "swallows", False) and not (self.generator and yields(node)):
+            return self.swallowing_with(node)
         for item in node.items:
             manager = self.visit(item.context_expr)
             item.context_expr = self.expressions.call("managed", manager, manager)

@@ -9,6 +9,7 @@ the one given. Conversion is remembered by code object.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import inspect
 import os
 import sys
@@ -20,10 +21,11 @@ from typing import Any
 import gast
 import numpy as np
 
-from metaphrase.source import is_library
+from metaphrase.source import SourceError, is_library
 
 from .control import Control, Place, control
 from .normal import Normal, normal
+from .scopes import bound_names
 from .templates import as_ast, copy_of, locate, statements
 
 _PLAIN = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)
@@ -37,6 +39,7 @@ class Converted:
     code: types.CodeType
     control: Control
     outer: tuple[tuple[str, bool, bool], ...]
+    swallowing: tuple[tuple[tuple[str, ...], bool], ...]
     name: str
 
 
@@ -78,6 +81,31 @@ class Outer:
         return isinstance(value, _PLAIN) or hasattr(type(value), "__metaphrase_stage__")
 
 
+    def swallows(self, path: tuple[str, ...]) -> bool:
+        """Whether `with a.b(...)` may end an exception: `contextlib.suppress`, or a user's class."""
+        try:
+            value = self.value(path[0]) if path else None
+            for attribute in path[1:]:
+                value = vars(value)[attribute] if isinstance(value, types.ModuleType) else None
+        except KeyError:
+            return False
+        return may_swallow(value if isinstance(value, type) else type(value))
+
+
+def may_swallow(kind: type) -> bool:
+    """Whether a context manager's `__exit__` may return something true."""
+    if issubclass(kind, contextlib.suppress):
+        return True
+    leave = getattr(kind, "__exit__", None)
+    if not isinstance(leave, types.FunctionType) or is_library(leave.__module__ or ""):
+        return False
+    try:
+        returns = [n.value for n in gast.walk(normal(leave).node) if isinstance(n, gast.Return)]
+    except SourceError:
+        return True
+    return any(v is not None and not (isinstance(v, gast.Constant) and not v.value) for v in returns)
+
+
 _lock = threading.RLock()
 os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLock()))  # its holder is gone
 _by_code: dict[types.CodeType, list[Converted]] = {}
@@ -91,7 +119,9 @@ def converted_code(function: types.FunctionType) -> Converted:
     with _lock:
         known = _by_code.setdefault(function.__code__, [])
         for entry in known:
-            if all(outer.plain(n) == p and outer.is_module(n) == m for n, p, m in entry.outer):
+            if all(outer.plain(n) == p and outer.is_module(n) == m for n, p, m in entry.outer) and all(
+                outer.swallows(path) == found for path, found in entry.swallowing
+            ):
                 return entry
         entry = _convert(normal(function), function, outer)
         known.append(entry)
@@ -138,9 +168,21 @@ def _convert(form: Normal, function: types.FunctionType, outer: Outer) -> Conver
     node = copy_of(form.node)
     if form.source.class_name:
         _mangle(node, form.source.class_name)
-    made = control(node, form.invented, plain=lambda n: ask(n)[0], is_module=lambda n: ask(n)[1])
+    swallowing: dict[tuple[str, ...], bool] = {}
+
+    def swallows(path: tuple[str, ...]) -> bool:
+        if path not in swallowing:
+            swallowing[path] = bool(path) and path[0] not in own and outer.swallows(path)
+        return swallowing[path]
+
+    own = {*bound_names(node.body), *function.__code__.co_varnames}
+    made = control(
+        node, form.invented, plain=lambda n: ask(n)[0], is_module=lambda n: ask(n)[1], swallows=swallows
+    )
     compiled = _compile(made, function, form)
-    return Converted(compiled, made, tuple((n, p, m) for n, (p, m) in asked.items()), function.__name__)
+    known = tuple((n, p, m) for n, (p, m) in asked.items())
+    paths = tuple((path, found) for path, found in swallowing.items() if path and path[0] not in own)
+    return Converted(compiled, made, known, paths, function.__name__)
 
 
 def _compile(made: Control, function: types.FunctionType, form: Normal) -> types.CodeType:

@@ -93,6 +93,7 @@ class PlainStager:
     """Every operation of the control stage, by Python's own rules."""
 
     slice = staticmethod(slice)
+    signals: tuple[type[BaseException], ...] = ()  # what is raised here that no user's handler may take
 
     def undefined(self, label: str | None) -> Undefined:
         return Undefined(label)
@@ -198,6 +199,9 @@ class PlainStager:
 
     def managed(self, value: Any) -> Any:
         return value
+
+    def taken_by(self, manager: Any) -> tuple:
+        return ()
 
     def and_(self, first: Any, *rest: Callable[[], Any]) -> Any:
         for following in rest:

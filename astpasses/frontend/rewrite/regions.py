@@ -6,6 +6,7 @@ sets its state, and the call. Examples stand in `control.py`, whose converter ha
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ import gast
 
 from .lowering import Lowering
 from .scopes import Liveness, Names, bound_names, yields
-from .templates import constant, copy_of, expression, name, statements
+from .templates import constant, copy_of, expression, locate, name, statements
 
 
 @dataclass
@@ -196,6 +197,32 @@ class Regions:
         state = [n for n in self.state_of(node, [node]) if n not in taken]  # Python unbinds `as` names
         ways = [[*node.body, *node.orelse], *(h.body for h in node.handlers)]
         surely = set.intersection(*map(self.surely, ways))
+        return self.attempted(node, state, surely)
+
+    def swallowing_with(self, node: gast.With) -> list:
+        """A `with` whose manager may end an exception is a `try` whose handlers it has."""
+        if getattr(node, "whole", False):
+            (item,) = node.items
+            manager = self.names.fresh("manager")
+            made = self.visit(item.context_expr)
+            given = statements(
+                f"{manager} = value", item.context_expr, value=self.expressions.call("managed", made, made)
+            )
+            item.context_expr = name(manager, item.context_expr)
+            if item.optional_vars is not None:
+                self.bound |= set(bound_names(item.optional_vars))
+            body = self.block(node.body)
+            node.body = statements(
+                f"with {self.stager}.attempt(lambda: {self.stager}.taken_by({manager})): body",
+                body[0],
+                body=body,
+            )
+            return [*given, node]
+        node.whole = True
+        return self.attempted(node, self.state_of(node, [node]), set())
+
+    def attempted(self, node: gast.stmt, state: list[str], surely: set[str]) -> list:
+        """A statement as a function that `try_` calls once for each way that it can go."""
         label, before = self.names.fresh("attempt"), set(self.bound)
         made = self.region(label, [], [node], state, node, before)
         functions, getter, setter = self.state_functions(state, node)
@@ -218,12 +245,47 @@ class Regions:
         for handler in node.handlers:
             handler.body = self.block(handler.body)
             self.bound = set(before)
+        if any(_may_take_all(h.type) for h in node.handlers):
+            signals = gast.Attribute(name(self.stager, node.handlers[0]), "signals", gast.Load())
+            passed = gast.ExceptHandler(signals, None, [gast.Raise(None, None)])
+            node.handlers[:0] = locate([passed], node.handlers[0])
         last, paused = self.block(node.finalbody), self.generator and yields(node)
         if not last or paused:
             node.finalbody = last
             return [node]
         node.finalbody = statements(f"with {self.stager}.finishing(): body", last[0], body=last)
         return statements(f"with {self.stager}.finally_(): body", node, body=[node])
+
+
+def mark_swallowing(node: gast.AST, swallows: Callable[[tuple[str, ...]], bool]) -> None:
+    """Mark each `with` whose manager may end an exception; one with several managers becomes several."""
+    for inner in gast.walk(node):
+        if not isinstance(inner, gast.With):
+            continue
+        item, *rest = inner.items
+        if rest and any(swallows(_path(i.context_expr)) for i in inner.items):
+            inner.items = [item]
+            inner.body = [gast.copy_location(gast.With(rest, inner.body, None), inner)]
+        inner.swallows = swallows(_path(item.context_expr))
+
+
+def _path(made: gast.expr) -> tuple[str, ...]:
+    """("contextlib", "suppress") of `contextlib.suppress(...)`; () of other things."""
+    node = made.func if isinstance(made, gast.Call) else made
+    attributes: list[str] = []
+    while isinstance(node, gast.Attribute):
+        attributes.append(node.attr)
+        node = node.value
+    return (node.id, *reversed(attributes)) if isinstance(node, gast.Name) else ()
+
+
+def _may_take_all(kind: gast.expr | None) -> bool:
+    """Whether a handler may take every BaseException, and so what the stager raises to be told of: `except:`,
+    or a class or a tuple that no one knows by its look."""
+    if isinstance(kind, gast.Tuple):
+        return any(map(_may_take_all, kind.elts))
+    last = kind.attr if isinstance(kind, gast.Attribute) else getattr(kind, "id", "")
+    return last == "BaseException" or not last[:1].isupper()
 
 
 def _classes(node: gast.Try) -> gast.expr:

@@ -214,9 +214,14 @@ class Liveness:
             self.live_in[node] = entry
             return entry
         if isinstance(node, gast.With):
-            inner = self.block(node.body, live)
+            always = self.always
+            if getattr(node, "swallows", False):  # the body may end anywhere
+                self.always = always | live
+            inner = self.block(node.body, live) | (self.always - always)
+            self.always = always
             killed = {n for i in node.items if i.optional_vars for n in bound_names(i.optional_vars)}
-            return (inner - killed) | read_names(node.items)
+            self.live_in[node] = (inner - killed) | read_names(node.items)
+            return self.live_in[node]
         if isinstance(node, (gast.FunctionDef, gast.ClassDef)):
             return (live - {node.name}) | read_names([node])
         return (live - set(bound_names(node))) | read_names(node)

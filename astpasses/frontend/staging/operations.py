@@ -41,7 +41,7 @@ from .knowledge import is_there, narrowed, relate_not
 from .literals import elements, lift_outer
 from .session import current_session, session
 from .settling import found, settled, tested
-from .signals import BranchRaised
+from .signals import BranchRaised, StagerSignal
 
 
 def negated(value: Any) -> Any:
@@ -59,6 +59,8 @@ def negated(value: Any) -> Any:
 @takes_choices
 class StagedStager(PlainStager):
     """One for each converted function: it knows the names that the function takes from outside."""
+
+    signals = (StagerSignal,)
 
     def __init__(self, outer: Outer):
         self.outer = outer
@@ -310,6 +312,9 @@ class StagedStager(PlainStager):
             return value
         refuse_outside(here, value, "`with`")
         return protocols.managed(settled(value))
+
+    def taken_by(self, manager: Any) -> tuple:
+        return manager.classes() if isinstance(manager, protocols.Managed) else ()
 
     # --- truth ---
 

@@ -1,0 +1,237 @@
+"""Checks of numbers are looked at behind their loop, which then vectorises.
+
+In: the final tree. Out: a loop whose checks only look at floats (`math.exp` overflows, `assert x[i] > 0`)
+notes whether one fails, and goes on; where one did, the loop as it was is run once more, and fails at the
+iteration, line and message that Python has.
+
+    for i in range(n):                        failed = False
+        check(x[i] >= 0)                      for i in range(n):
+        y[i] = sqrt(x[i])            ->           failed |= not x[i] >= 0
+                                                  y[i] = sqrt(x[i])
+                                              if failed:
+                                                  for i in range(n): check(x[i] >= 0); ...
+
+Not where a check guards a place in memory or an integer's division, where the loop writes what the caller
+sees when the program fails, or changes what a check looks at.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import numpy as np
+
+from metaphrase.core.dims import Sym, symbols
+
+from .nest import (
+    Bind,
+    Buf,
+    Check,
+    Const,
+    E,
+    For,
+    If,
+    Load,
+    Map,
+    Op,
+    Stmt,
+    Store,
+    While,
+    boolean,
+    expressions,
+    loads,
+    local,
+    parts,
+    subexpressions,
+    walk,
+    with_parts,
+)
+from .rewrite import map_expression, map_statement
+from .values import Names
+
+SHORTEST = 16  # a shorter loop gains nothing
+BOOL = np.dtype(bool)
+# What an integer operation can't fail at.
+_SAFE = frozenset("add sub mul neg abs min max select convert and or xor not".split())
+
+
+def late_checks(block: tuple[Stmt, ...], names: Names, seen: frozenset[Buf]) -> tuple[Stmt, ...]:
+    """Rewrite every loop that it fits. `seen`: what the caller sees although the program fails."""
+    uses = Counter(load.buf for s in walk(block) for e in expressions(s) for load in loads(e))
+
+    def rewritten(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        rows: list[Stmt] = []
+        for stmt in block:
+            if isinstance(stmt, For) and (made := _late(stmt, names, seen, uses)):
+                rows.extend(made)
+            else:
+                rows.append(with_parts(stmt, tuple(map(rewritten, parts(stmt)))) if parts(stmt) else stmt)
+        return tuple(rows)
+
+    return rewritten(block)
+
+
+def _late(loop: For, names: Names, seen: frozenset[Buf], uses: Counter) -> list[Stmt]:
+    if isinstance(loop.extent, int) and loop.extent < SHORTEST:
+        return []
+    if not any(isinstance(s, Check) for s in walk(loop.body)):
+        return []
+    loop = replace(loop, body=_conditions_in_place(loop.body, uses))
+    inside = list(walk(loop.body))
+    checks = [s for s in inside if isinstance(s, Check)]
+    if all(isinstance(s, (Store, Check)) for s in inside):
+        return _flagged(loop, checks[0].site, names) if _fits(inside, seen) and _steady(loop) else []
+    by_lane = loop.kind == "par" and any(isinstance(s, While) for s in inside)
+    if by_lane and _fits(inside, seen) and not any(isinstance(s, Store) and s.monoid for s in inside):
+        return _by_lane(loop, checks[0].site, names)
+    return []
+
+
+def _conditions_in_place(block: tuple[Stmt, ...], uses: Counter) -> tuple[Stmt, ...]:
+    """`t = x < 0; check(t)` as one statement."""
+    rows: list[Stmt] = []
+    for stmt in block:
+        if parts(stmt):
+            stmt = with_parts(stmt, tuple(_conditions_in_place(b, uses) for b in parts(stmt)))
+        last = rows[-1] if rows else None
+        if (
+            isinstance(stmt, Check)
+            and isinstance(stmt.ok, Load)
+            and isinstance(last, Store)
+            and stmt.ok.buf is last.buf
+            and not last.buf.dims
+            and uses[last.buf] == 1
+        ):
+            rows[-1] = replace(stmt, ok=last.value)
+        else:
+            rows.append(stmt)
+    return tuple(rows)
+
+
+def _fits(inside: list[Stmt], seen: frozenset[Buf]) -> bool:
+    """Whether the loop may go on after a check that fails, and be run again."""
+    bound = {s.name for s in inside if isinstance(s, Bind)}
+    bound |= {s.counter for s in inside if isinstance(s, While)}
+    written = {s.buf for s in inside if isinstance(s, Store)}
+    if written & seen:
+        return False
+    for stmt in inside:
+        if not isinstance(stmt, (Store, Bind, For, While, If, Check)):
+            return False
+        if isinstance(stmt, Store) and not _known(stmt.index, bound):
+            return False
+        for e in expressions(stmt):
+            for x in subexpressions(e):
+                if isinstance(x, Load) and (not _known(x.index, bound) or x.buf.dims and x.buf in written):
+                    return False
+                if isinstance(x, Op) and x.dtype.kind in "iu" and x.name not in _SAFE:
+                    return False
+    made: dict[Buf, list[E]] = {}
+    for stmt in inside:
+        if isinstance(stmt, Store) and not stmt.buf.dims:
+            made.setdefault(stmt.buf, []).append(stmt.value)
+    return all(_of_floats(s.ok, made, set()) for s in inside if isinstance(s, Check))
+
+
+def _known(index: Map, bound: set[str]) -> bool:
+    return not any(isinstance(entry, E) or symbols(entry) & bound for entry in index)
+
+
+def _of_floats(e: E, made: dict[Buf, list[E]], followed: set[Buf]) -> bool:
+    """Whether floats alone decide: then no place in memory was found to be valid by it."""
+    if isinstance(e, Op):
+        return e.dtype.kind in "fcb" and all(
+            x.dtype.kind in "fc" or _of_floats(x, made, followed) for x in e.args
+        )
+    if isinstance(e, Load) and e.dtype.kind == "b" and e.buf in made:
+        if e.buf in followed:
+            return True
+        followed.add(e.buf)
+        return all(_of_floats(value, made, followed) for value in made[e.buf])
+    return isinstance(e, Const) or isinstance(e, Load) and e.dtype.kind in "fc"
+
+
+def _steady(loop: For) -> bool:
+    """Whether no check looks at what an iteration hands to the next: run again, the same one fails."""
+    written = {s.buf for s in loop.body if isinstance(s, Store)}
+    known: set[Buf] = set()
+    for stmt in loop.body:
+        read = {load.buf for e in expressions(stmt) for load in loads(e) if not load.buf.dims}
+        stale = any(b in written and b not in known for b in read)
+        if isinstance(stmt, Check) and stale:
+            return False
+        if isinstance(stmt, Store) and not stmt.buf.dims:
+            (known.discard if stale or stmt.monoid else known.add)(stmt.buf)
+    return True
+
+
+def _flagged(loop: For, site: int, names: Names) -> list[Stmt]:
+    failed = local(names.fresh("fault"), BOOL)
+    body = tuple(
+        Store(failed, (), negated(s.ok), "any", s.span) if isinstance(s, Check) else s for s in loop.body
+    )
+    return [Store(failed, (), boolean(False)), replace(loop, body=body), _again(failed, loop, site)]
+
+
+def _by_lane(loop: For, site: int, names: Names) -> list[Stmt]:
+    """A loop around `while` loops: each lane stops where its check fails."""
+    failed, stopped = local(names.fresh("fault"), BOOL), local(names.fresh("stopped"), BOOL)
+    by_lane = Buf(names.fresh("fault_lanes"), BOOL, (loop.extent,))
+    running = Op("not", (Load(stopped),), BOOL)
+
+    def late(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        rows: list[Stmt] = []
+        for s in block:
+            s = with_parts(s, tuple(late(b) for b in parts(s))) if parts(s) else s
+            if isinstance(s, While):
+                s = replace(s, condition=Op("and", (s.condition, running), BOOL))
+            if isinstance(s, Check):
+                s = Store(stopped, (), Op("or", (Load(stopped), negated(s.ok)), BOOL), None, s.span)
+            rows.append(s)
+        return tuple(rows)
+
+    body = (
+        Store(stopped, (), boolean(False)),
+        *late(loop.body),
+        Store(by_lane, (Sym(loop.index),), Load(stopped)),
+    )
+    lane = names.fresh("i")
+    gathered = For(lane, loop.extent, (Store(failed, (), Load(by_lane, (Sym(lane),)), "any"),), "red")
+    again = _again(failed, _with_scalars_of_its_own(loop, names), site)
+    return [replace(loop, body=body), Store(failed, (), boolean(False)), gathered, again]
+
+
+def _with_scalars_of_its_own(loop: For, names: Names) -> For:
+    """The same loop: what the first one makes is then used nowhere else, as lockstep.py wants it."""
+    own = {
+        s.buf: local(names.fresh(s.buf.name), s.buf.dtype)
+        for s in walk(loop.body)
+        if isinstance(s, Store) and not s.buf.dims
+    }
+
+    def expression(e: E) -> E:
+        return map_expression(
+            e, lambda x: Load(own[x.buf]) if isinstance(x, Load) and x.buf in own else None
+        )
+
+    made = map_statement(loop, expression, lambda buf, index: (own.get(buf, buf), index))
+    assert isinstance(made, For)
+    return made
+
+
+def _again(failed: Buf, loop: For, site: int) -> If:
+    """The loop as it was. Where its numbers come out a hair's breadth otherwise, it fails all the same."""
+    return If(Load(failed), (replace(loop, kind="seq"), Check(boolean(False), site)), ())
+
+
+def negated(e: E) -> E:
+    """`not e`, without two `not` in a row."""
+    if isinstance(e, Op) and e.name == "not":
+        return e.args[0]
+    if isinstance(e, Op) and e.name in ("and", "or"):
+        return Op({"and": "or", "or": "and"}[e.name], tuple(negated(x) for x in e.args), BOOL)
+    return Op("not", (e,), BOOL)
+
+
+__all__ = ["late_checks"]
