@@ -93,7 +93,7 @@ class Failures:
         self.noisy = choose.chance(2)
 
     def program(self) -> str:
-        lines = ["c = 0", "z = 0.0", 'd = {"a": x, "b": 2}']
+        lines = ["c = 0", "z = 0.0", 'd = {"a": x, "b": 2.0}']
         for _ in range(self.choose.number(2, 4)):
             lines += self.statement(0)
         lines += self.attempt(0)

@@ -206,6 +206,7 @@ def native(function: Callable) -> Callable[[tuple], Outcome]:
 def numpy_source(function: Callable, sets: list[tuple]) -> Callable[[tuple], Outcome | None]:
     """The text that `mp.source` gives, run by itself; for arguments of other types the un-jitted path."""
     scope: dict[str, Any] = {"__name__": "saved"}
+    sets[0].fixed[:] = stage(function, copied(sets[0])).static
     text = mp.source(function, *copied(sets[0]))
     exec(compile(text, "<NumPy source>", "exec"), scope)
     saved = scope[function.__name__]

@@ -259,14 +259,15 @@ class Regions:
 
 def mark_swallowing(node: gast.AST, swallows: Callable[[tuple[str, ...]], bool]) -> None:
     """Mark each `with` whose manager may end an exception; one with several managers becomes several."""
-    for inner in gast.walk(node):
-        if not isinstance(inner, gast.With):
-            continue
-        item, *rest = inner.items
-        if rest and any(swallows(_path(i.context_expr)) for i in inner.items):
-            inner.items = [item]
-            inner.body = [gast.copy_location(gast.With(rest, inner.body, None), inner)]
-        inner.swallows = swallows(_path(item.context_expr))
+    for outer in [n for n in gast.walk(node) if isinstance(n, gast.With)]:
+        found = [swallows(_path(item.context_expr)) for item in outer.items]
+        inner = outer
+        while any(found) and len(inner.items) > 1:
+            item, *rest = inner.items
+            made = gast.copy_location(gast.With(rest, inner.body, None), inner)
+            inner.items, inner.body, inner.swallows = [item], [made], found.pop(0)
+            inner = made
+        inner.swallows = found[0]
 
 
 def _path(made: gast.expr) -> tuple[str, ...]:
