@@ -31,7 +31,7 @@ from metaphrase.source import SourceError, Span, UnsupportedError
 
 from ..calls import tables  # noqa: F401  (registers the handlers)
 from ..calls.call import call_value
-from ..flow.branches import emit_raise, raises_later
+from ..flow.branches import emit_raise, raised_here, raises_later
 from ..flow.stacks import NeedStack, refuse_printing
 from ..operators.arithmetic import WEAK
 from ..values.orders import rearranges
@@ -162,6 +162,11 @@ class _Staging:
             if not raised.told:
                 emit_raise(here, literal(False), raised)
             result = None  # never reached: the program always raises
+        except Exception as error:
+            if isinstance(error, SourceError) or not raises_later(here, error):
+                raise
+            emit_raise(here, literal(False), raised_here(here, error))
+            result = None
         out_tree, outputs = collector.outputs(result)
         writes = collector.writes()
         captures = list(here.captures.values())
