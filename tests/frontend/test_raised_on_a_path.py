@@ -143,3 +143,31 @@ def test_attributes_of_what_is_none_on_some_paths(x):
     else:
         with pytest.raises(TypeError, match="None"):
             jitted(x)
+
+
+def told_before(y, n):
+    print("first", n)
+    return {"a": 1.0}["q"]
+
+
+def fails_before(y, n):
+    y = y[n] + y
+    return None.x
+
+
+def loops_before(y, n):
+    for k in range(n):
+        y[k] = 2.0
+    return 1 // 0
+
+
+@pytest.mark.parametrize("function", [told_before, fails_before, loops_before])
+def test_what_comes_first_happens_first(function, capfd):
+    jitted = mp.jit(function)
+    for n in (1, 4, 1):
+        found = []
+        for one in (function, jitted):
+            with pytest.raises((KeyError, AttributeError, ZeroDivisionError, IndexError)) as caught:
+                one(np.zeros(3), n)
+            found.append((type(caught.value), str(caught.value), capfd.readouterr().out))
+        assert found[0] == found[1]
