@@ -314,9 +314,16 @@ def scan(block: Block, let: Let) -> None:
     block.nest(
         loops,
         [Store(total.buf, rest, value, monoid), Store(place.buf, (*place.prefix, *here), total.load(rest))],
-        [Store(total.buf, rest, identity(monoid, out.type.dtype))],
+        [Store(total.buf, rest, _before_the_first(monoid, out.type.dtype))],
     )
     block.values[out] = stored(place)
+
+
+def _before_the_first(monoid: str, dtype: np.dtype) -> E:
+    """`identity`, with which the first element keeps its sign of zero."""
+    if monoid == "sum" and dtype.kind in "fc":
+        return constant(-0.0 if dtype.kind == "f" else complex(-0.0, -0.0), dtype)
+    return identity(monoid, dtype)
 
 
 # --- parts of arrays ------------------------------------------------------------------------------

@@ -119,6 +119,17 @@ def narrowed_and_stored(v):
 
 
 _V = np.array([0.5, -1.0, 2.0])
+def running_sums_of_zeros(a):
+    return np.cumsum(a), np.cumsum(a * 1j), np.cumsum(a.reshape(2, -1), axis=1), np.cumsum(a[::-1])
+
+
+def unsigned_as_python_ints(a, k):
+    total = int(a[0]) // 3 + a.item(1) % 7
+    for v in a.tolist():
+        total -= v
+    return total + round(a[k]), a[k], a[k] // 2
+
+
 def counted_on(m, x):
     # a number that a loop goes on with stands in a function of its own when the program is in pieces
     k = int(m[0])
@@ -166,6 +177,8 @@ CASES = [
     (swap_beside_a_raise, (3.25, 2.0)),
     (clipped_by_pythons_own, (3.605, np.arange(2.0))),
     (clipped_by_pythons_own, (-9.0, np.arange(2.0))),
+    (running_sums_of_zeros, (-np.zeros(4),)),
+    (unsigned_as_python_ints, (np.array([9, 2**62, 5], np.uint64), 1)),
     (counted_on, (np.array([5, 1]), np.arange(7.0))),
     (larger_ones_beside_all, (_V, 0.5)),
     (pairs_beside_the_reversed, (_V, 0.5)),

@@ -43,8 +43,8 @@ UNARY = {
         np.argsort({0}); np.sqrt({0}.astype(np.float32)); np.clip({0}, 1, 5); np.median({0});
         np.ptp({0}); np.unique({0})[0];
         np.cumprod({0}); np.sum({0}, dtype=np.float64); np.trunc({0}.astype(np.float64)); np.floor({0});
-        np.round({0}); int({0}[1]); float({0}[0]); bool({0}[2]); np.isfinite({0}); np.max({0}, initial=3);
-        np.searchsorted(np.sort({0}), 2); {0}.item(1); abs({0}[1])""",
+        np.round({0}.astype(np.float64)); int({0}[1]); float({0}[0]); bool({0}[2]); np.isfinite({0});
+        np.max({0}, initial=3); np.searchsorted(np.sort({0}), 2); {0}.item(1); abs({0}[1])""",
     WHOLE: """
         (~{0}); ({0} >> 1); ({0} << 1); np.bitwise_count({0}); np.add.reduce({0});
         np.bitwise_xor.reduce({0})""",

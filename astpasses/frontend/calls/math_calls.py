@@ -200,7 +200,7 @@ def trunc(x: Any) -> Any:
 def _to_int(function: Any, x: Any) -> Any:
     here, x = session(), python_scalar(x)
     if x.dtype.kind in "iub":
-        return here.wrap(here.atom(x, WEAK[int]), int, x.dim)
+        return here.wrap(to_integer(here, here.atom(x)), int, x.dim)
     rounded = elementwise(SPELLED[function], [x], [_f64])
     return here.wrap(to_integer(here, here.atom(rounded)), int)
 

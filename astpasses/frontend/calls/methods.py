@@ -16,6 +16,7 @@ from metaphrase.ops.shape import convert
 from metaphrase.source import SourceError, UnsupportedError
 
 from ..flow.gathering import items_of_array
+from ..operators.python_numbers import to_integer
 from ..staging.demand import need_concrete
 from ..staging.session import session
 from ..values.layout import is_contiguous
@@ -181,7 +182,9 @@ def item(value: Any, *index: Any) -> Any:
     kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[picked.dtype.kind]
     if isinstance(picked, StagedArray):
         picked = picked.reshape(())
-    dtype = {bool: "bool", int: "int64", float: "float64", complex: "complex128"}[kind]
+    if kind is int:
+        return here.wrap(to_integer(here, here.atom(picked)), int)
+    dtype = {bool: "bool", float: "float64", complex: "complex128"}[kind]
     return here.wrap(here.atom(picked, np.dtype(dtype)), kind)
 
 

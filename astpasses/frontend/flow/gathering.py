@@ -23,6 +23,7 @@ from metaphrase.core.ir import Atom, Let, Literal, Var
 from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import is_number
+from ..operators.python_numbers import to_integer
 from ..staging.journal import StructureLocation
 from ..staging.session import Session
 from ..staging.signals import NeedConcrete, TrialOver
@@ -271,7 +272,10 @@ def items_of_array(here: Session, array: StagedArray, python: type | None = None
     if all(root[0] == "argument" for root in roots):
         raise NeedConcrete(roots, "the number of items of a list", here.span(), "make an array")
     here.gathers = True
-    return here.born([Rows(tree_util.tree_flatten(0)[1], [here.array(array.read())], [python])])
+    items = array.read()
+    if python is int and items.type.dtype == np.uint64:
+        items = to_integer(here, items)
+    return here.born([Rows(tree_util.tree_flatten(0)[1], [here.array(items)], [python])])
 
 
 def as_argument(here: Session, function: Any, value: list) -> Any:

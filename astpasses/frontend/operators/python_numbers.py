@@ -18,10 +18,10 @@ from metaphrase.core.build import literal
 from metaphrase.core.dims import symbols
 from metaphrase.core.ir import Atom
 from metaphrase.ops.arithmetic import abs_, add, div, fmod, integer_pow, mul, neg, sub
-from metaphrase.ops.compare import and_, eq, ge, lt, ne, or_, select
+from metaphrase.ops.compare import and_, eq, ge, le, lt, ne, or_, select
 from metaphrase.ops.effects import check
 from metaphrase.ops.elementary import floor, rint, stop_gradient
-from metaphrase.ops.shape import convert
+from metaphrase.ops.shape import broadcast, convert
 
 from ..staging.knowledge import relate
 from ..staging.session import Session, session
@@ -176,8 +176,17 @@ def _overflow(here: Session, ok: Atom, symbol: str) -> None:
 _WIDE = f"cannot convert float {{}} to an integer of 64 bits, all that Python ints have {OURS}"
 
 
+_UNSIGNED = f"an unsigned integer has more than the 64 bits with a sign that Python ints have {OURS}"
+
+
 def to_integer(here: Session, atom: Atom, limit: str = _WIDE) -> Atom:
-    """A float as an int, cut towards zero; NaN and what 64 bits do not hold raise."""
+    """A number as Python's int, a float cut towards zero; NaN and what 64 bits do not hold raise."""
+    if atom.type.dtype == np.uint64:
+        most: Atom = literal(2**63 - 1, atom.type.dtype)
+        if atom.type.dims:
+            most = here.emit(broadcast, most, shape=atom.type.dims, axes=())
+        _require(here, here.emit(le, atom, most), "OverflowError", _UNSIGNED)
+        return here.emit(convert, atom, dtype=_i64)
     if atom.type.dtype.kind != "f":
         return here.atom(atom, _i64)
     wide = here.atom(atom, _f64)
