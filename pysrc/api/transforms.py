@@ -52,11 +52,19 @@ def call_inside(function: Any, args: tuple, kwargs: dict) -> Any:
     return call_value(function, args, kwargs)
 
 
+def is_around_jit(fun: Any) -> bool:
+    """Whether a transformed function has a jitted one inside."""
+    while isinstance(fun, Transformed):
+        fun = fun.fun
+    return hasattr(fun, "jitted")
+
+
 class Transformed:
     """A function with a transformation around it."""
 
     kind = "transformed"
     in_order = False              # whether the order of keyword arguments is seen
+    compiles = False              # whether a call around a jitted function runs native code
 
     def __init__(self, fun: Callable[..., Any], span: Span | None = None):
         if not callable(fun):
@@ -71,10 +79,16 @@ class Transformed:
         self.in_order = takes_any_keywords(fun)
         self.__name__ = f"{self.kind}_{name_of(fun)}"
         self._memo = Memo(self.__name__, self._specialise, parameter_names(fun))
+        self._compiled: Callable[..., Any] | None = None
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if under_way():
             return call_inside(self, args, kwargs)
+        if self.compiles and is_around_jit(self):       # grad(jit(f)) is jit(grad(f))
+            if self._compiled is None:
+                from .jit import Jit
+                self._compiled = Jit(self, (), ()).dispatcher
+            return self._compiled(*args, **kwargs)
         call = take_apart(args, kwargs, in_order=self.in_order)
         with user_frames():
             return self._memo.find(call).run(call)
@@ -128,6 +142,8 @@ class Transformed:
 class Grad(Transformed):
     """grad and value_and_grad."""
 
+    compiles = True
+
     def __init__(self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, value: bool):
         self.kind = "value_and_grad" if value else "grad"
         super().__init__(fun)
@@ -155,6 +171,8 @@ class Grad(Transformed):
 class Jacobian(Transformed):
     """jacfwd and jacrev."""
 
+    compiles = True
+
     def __init__(self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, kind: str):
         self.kind = kind
         super().__init__(fun)
@@ -174,6 +192,7 @@ class Jacobian(Transformed):
 class Vmap(Transformed):
     """vmap."""
 
+    compiles = True
     kind = "vmap"
 
     def __init__(self, fun: Callable[..., Any], in_axes: Any, out_axes: Any, axis_size: int | None):
@@ -197,11 +216,13 @@ class Vmap(Transformed):
 class Jvp(Transformed):
     """jvp, as a function of (primals, tangents)."""
 
+    compiles = True
     kind = "jvp"
 
     def __init__(self, fun: Callable[..., Any], has_aux: bool):
         super().__init__(fun)
         self.has_aux = has_aux
+        self.__dict__.pop("__wrapped__", None)      # or its signature would be that of `fun`
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .derivatives import forward_program, output_atoms, private_copies, split_aux

@@ -197,6 +197,30 @@ def test_as_in_python(function):
         np.testing.assert_equal(got, want, err_msg=str(n))
 
 
+def told_first(y, n):
+    x = y[0]
+    try:
+        print("told", n)
+        x = y[n]
+        if x > 1.0:
+            raise ValueError("no")
+    except ValueError:
+        x = -1.0
+    return x
+
+
+@pytest.mark.parametrize("n", [0, 1, 7])
+def test_what_a_try_prints_comes_before_what_fails_in_it(n, capfd):
+    found = []
+    for function in (told_first, mp.jit(told_first)):
+        try:
+            got = function(np.array([9.0, 1.0, -2.0]), n)
+        except IndexError as error:
+            got = str(error)
+        found.append((got, capfd.readouterr().out))
+    assert found[0] == found[1]
+
+
 def quietly(kind):
     return contextlib.suppress(kind) if kind is IndexError else Ends()
 

@@ -178,6 +178,8 @@ class Failures:
         return [f"{name} = {self.float()}"]
 
     def fail(self, depth: int) -> list[str]:
+        if self.inside:  # docs/limitations.md: where the `try` fails too, its exception is the one
+            return self.change(depth)
         return [f"{self.choose.item(('x', 'z', 'z'))} = {self.may_fail()}"]
 
     def throw(self, depth: int) -> list[str]:

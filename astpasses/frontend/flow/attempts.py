@@ -183,6 +183,7 @@ def attempted(
     from .branches import branch
 
     entry, mark, start = tuple(get()), here.journal.mark(), len(here.region.builder.lets)
+    before = here.facts, here.truths
     mine = here.planned = Attempt(decisions)
     try:
         body()
@@ -199,12 +200,13 @@ def attempted(
         raise Refusal(UnsupportedError(mine.what, must.span, code="try", remedy=_REMEDY)) from None
     here.journal.undo(mark)
     set_(entry)
-    _only_values(here, start)
+    again = _only_values(here, start)
     if len(decisions) == MOST:
         raise Refusal(UnsupportedError(
             f"more than {MOST} operations that can fail stand in one `try`", here.span(), code="try",
             remedy="catch less in one statement"))
-    depth, facts, truths = len(here.regions), here.facts, here.truths
+    depth = len(here.regions)
+    facts, truths = before if again else (here.facts, here.truths)
 
     def side(known: bool) -> Callable[[], None]:
         def run() -> None:
@@ -238,19 +240,27 @@ def _computed(lets: list[Let]) -> dict[Any, Any]:
     return {key: let.outs for key, let in keyed if key is not None}
 
 
-def _only_values(here: Session, start: int) -> None:
-    """Of what was staged before the fork the values stay; what it prints is printed in the branch."""
-    lets = here.region.builder.lets
+def _only_values(here: Session, start: int) -> bool:
+    """Of what was staged before the fork the values stay; what it prints is printed in the branch, and from
+    there on what may fail fails there. Whether something is checked again."""
+    lets, printed, again = here.region.builder.lets, False, False
+    kept = []
     for let in lets[start:]:
         here.region.symbols |= let.own_symbols()
-        if any(_prints(function.lets) for function in let.regions()):
+        inside = [f.lets for f in let.regions()]
+        if any(_has_effect(part, "ordered") or printed and _has_effect(part, "failing") for part in inside):
             raise Refusal(UnsupportedError(
                 "what stands in a `try` prints in a branch or loop before an operation that can fail",
                 let.span or here.span(), code="try", remedy="print after the `try` statement"))
-    lets[start:] = [let for let in lets[start:] if let.primitive.effect != "ordered"]
+        again = again or printed and let.primitive.effect == "failing"
+        printed = printed or let.primitive.effect == "ordered"
+        if let.primitive.effect != "ordered" and not (printed and let.primitive.effect == "failing"):
+            kept.append(let)
+    lets[start:] = kept
+    return again
 
 
-def _prints(lets: Any) -> bool:
+def _has_effect(lets: Any, kind: str) -> bool:
     return any(
-        let.primitive.effect == "ordered" or any(_prints(f.lets) for f in let.regions()) for let in lets
+        let.primitive.effect == kind or any(_has_effect(f.lets, kind) for f in let.regions()) for let in lets
     )
