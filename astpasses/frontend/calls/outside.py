@@ -44,7 +44,7 @@ _UNSTEADY = {
     "datetime": "now today utcnow",
     "genericpath": "exists isfile isdir getsize getmtime getatime getctime samefile",
     "numpy": "load save savez savez_compressed loadtxt savetxt genfromtxt fromfile memmap tofile open_memmap "
-    "set_printoptions printoptions",
+    "set_printoptions printoptions seterr seterrcall setbufsize",
     "posixpath": "abspath realpath expanduser expandvars relpath ismount lexists",
     "uuid": "uuid1 uuid4 getnode",
 }

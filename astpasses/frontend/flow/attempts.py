@@ -45,9 +45,9 @@ class Attempt:
     """The body of one `try` under way. Its events are the checks and branches that it meets, in order;
     `decisions` says of some how they went, and where they stand; None: it can't be taken apart."""
 
-    def __init__(self, decisions: Decisions | None, place: str = _TRY):
+    def __init__(self, decisions: Decisions | None, place: str = _TRY, remedy: str = _REMEDY):
         self.decisions, self.count, self.depth = decisions, 0, -1
-        self.what = _WHAT.format(place)
+        self.what, self.remedy = _WHAT.format(place), remedy
         self.classes: Callable[[], Any] = lambda: BaseException
         self.met: set[int] = set()
 
@@ -89,7 +89,7 @@ class MustFork(TrialOver):
     code = "try"
 
     def __init__(self, attempt: Attempt, here: Session):
-        super().__init__(attempt.what, here.span(), _REMEDY)
+        super().__init__(attempt.what, here.span(), attempt.remedy)
         self.attempt = attempt
 
 
@@ -116,7 +116,7 @@ def is_decided(here: Session, args: tuple, attributes: dict) -> bool:
     if attempt is None:
         return False
     if attempt.decisions is None:
-        raise Refusal(UnsupportedError(attempt.what, here.span(), code="try", remedy=_REMEDY))
+        raise Refusal(UnsupportedError(attempt.what, here.span(), code="try", remedy=attempt.remedy))
     if len(here.regions) != attempt.depth:
         raise MustFork(attempt, here)
     ok = args[0]

@@ -225,17 +225,24 @@ def _any_effect(lets: Any, kind: str) -> bool:
     )
 
 
+_ENDING = (contextlib.suppress, contextlib.ExitStack)
+
+
 class Managed:
-    """A user's context manager, whose `__enter__` and `__exit__` are staged, or `contextlib.suppress`."""
+    """A user's context manager, whose `__enter__` and `__exit__` are staged, or one of `contextlib` that ends
+    exceptions."""
 
     def __init__(self, manager: Any):
-        self.manager, self.native = manager, isinstance(manager, contextlib.suppress)
+        self.manager, self.native = manager, isinstance(manager, _ENDING)
 
     def classes(self) -> tuple:
         """The exceptions that it may end."""
-        if self.native:
+        if isinstance(self.manager, contextlib.suppress):
             kinds = self.manager._exceptions
             return kinds if isinstance(kinds, tuple) else (kinds,)
+        if isinstance(self.manager, contextlib.ExitStack):
+            inside = [getattr(leave, "__self__", None) for _, leave in self.manager._exit_callbacks]
+            return (Exception,) if any(may_swallow(type(one)) for one in inside) else ()
         return (Exception,) if may_swallow(type(self.manager)) else ()
 
     def __enter__(self) -> Any:
@@ -243,8 +250,13 @@ class Managed:
 
         here = session()
         self.began = Began(here)
-        entered = None if self.native else call_written(type(self.manager).__enter__, self.manager)
-        self.attempt = Attempt(None, "a `with` whose manager may end the exception")
+        enter = type(self.manager).__enter__
+        entered = enter(self.manager) if self.native else call_written(enter, self.manager)
+        self.attempt = Attempt(
+            None,
+            "a `with` whose manager may end the exception",
+            "write its class in the `with` itself, as in `with contextlib.suppress(IndexError):`",
+        )
         self.attempt.depth, self.attempt.classes = len(here.regions), self.classes
         here.attempts.append(self.attempt)
         return entered
@@ -267,8 +279,17 @@ class Managed:
 
 def managed(value: Any) -> Any:
     """What `with` enters."""
+    if isinstance(value, np.errstate):
+        asked = [getattr(value, name, None) for name in ("_all", "_divide", "_over", "_under", "_invalid")]
+        if "raise" in asked or "call" in asked:
+            raise UnsupportedError(
+                "`np.errstate` can't make floating-point faults raise: they are silent when translated",
+                session().span(),
+                code="no-translation",
+                remedy="test the numbers (np.isfinite) and raise",
+            )
     users = written(value, "__enter__") and written(value, "__exit__")
-    return Managed(value) if users or isinstance(value, contextlib.suppress) else value
+    return Managed(value) if users or isinstance(value, _ENDING) else value
 
 
 def steps(iterator: Any) -> Iterator:
