@@ -237,11 +237,11 @@ class Managed:
 
     def classes(self) -> tuple:
         """The exceptions that it may end."""
-        if isinstance(self.manager, contextlib.suppress):
-            kinds = self.manager._exceptions
-            return kinds if isinstance(kinds, tuple) else (kinds,)
-        if isinstance(self.manager, contextlib.ExitStack):
-            inside = [getattr(leave, "__self__", None) for _, leave in self.manager._exit_callbacks]
+        kind, manager = type(self.manager), self.manager
+        if issubclass(kind, contextlib.suppress):
+            return tuple(manager._exceptions)
+        if issubclass(kind, contextlib.ExitStack):
+            inside = [getattr(leave, "__self__", None) for _, leave in manager._exit_callbacks]
             return (Exception,) if any(may_swallow(type(one)) for one in inside) else ()
         return (Exception,) if may_swallow(type(self.manager)) else ()
 
