@@ -118,6 +118,8 @@ def translate(text: str) -> str:
 def vectorized(c_text: str) -> str:
     """Marks before a loop become its pragma: Cython can't put one there."""
     def pragma(found: re.Match) -> str:
+        if "mp_simd_rolled(" in found[1]:
+            return f"{found[2]}{found[3]}_Pragma(\"GCC unroll 1\")\n{found[3]}for ("
         accumulators = [f"reduction({SIMD_SPELLED.get(how, how)}:{name})"
                         for how, name in SIMD_MARK.findall(found[1])]
         return f"{found[2]}{found[3]}_Pragma(\"omp simd {' '.join(accumulators)}\")\n{found[3]}for ("

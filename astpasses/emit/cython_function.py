@@ -38,7 +38,7 @@ from metaphrase.core.dims import DimLike, product
 from metaphrase.core.types import i64
 
 from .cython_calls import routine_text
-from .cython_simd import marks
+from .cython_simd import marks, stays_rolled
 from .spell import CALL, CythonPrinter, c_name
 
 _COMBINE = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
@@ -258,7 +258,11 @@ class FunctionWriter:
 
     def stmt_For(self, depth: int, stmt: For) -> None:
         self.variable("i64", stmt.index)
-        for operation, accumulator in marks(stmt):
+        rolled = bool(self.loops) and stays_rolled(stmt)
+        if rolled:
+            self.simd.add("rolled")
+            self.line(depth, f"mp_simd_rolled({stmt.index})")
+        for operation, accumulator in marks(stmt) if not rolled else ():
             self.simd.add(operation)
             if "_" in operation:
                 self.printer.helpers.add(operation)

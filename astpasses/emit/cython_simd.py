@@ -11,10 +11,24 @@ reduction.
 
 from __future__ import annotations
 
-from metaphrase.astpasses.schedule.nest import Bind, Buf, For, Store, expressions, loads
+from metaphrase.astpasses.schedule.nest import (
+    Bind,
+    Buf,
+    For,
+    If,
+    Op,
+    Store,
+    While,
+    expressions,
+    loads,
+    subexpressions,
+    walk,
+)
 
 from .spell import c_name
 
+WRITTEN_OUT = 16  # rounds: the longest loop that gcc writes out
+CHOOSING = frozenset(["select"])
 SHORTEST = 8  # below, a loop of known length is better unrolled
 _ANY_TYPE = {"sum": "sum", "prod": "prod", "any": "any", "all": "all"}
 _FLOATS = ("f64", "f32")
@@ -46,6 +60,23 @@ def marks(loop: For) -> list[tuple[str, Buf]]:
     return [(operation, buf) for buf, operation in found.items()]
 
 
+def stays_rolled(loop: For) -> bool:
+    """Whether a loop inside another one must not be written out by the C compiler: gcc 12 writes short ones
+    out that choose what they read (`y[j] = a if x[j] > 0 else z[j]`), vectorises the loop around them with
+    masks, and puts zeros into elements that have values. Longer loops it does not write out."""
+    if not isinstance(loop.extent, int) or not 2 <= loop.extent <= WRITTEN_OUT:
+        return False
+    inside = list(walk(loop.body))
+    if any(isinstance(s, (For, While)) for s in inside):
+        return False
+    return any(isinstance(s, If) for s in inside) or any(
+        isinstance(x, Op) and x.name in CHOOSING
+        for s in inside
+        for e in expressions(s)
+        for x in subexpressions(e)
+    )
+
+
 def _operation(store: Store) -> str | None:
     kind = c_name(store.buf.dtype)
     if not store.buf.is_scalar or store.monoid is None:
@@ -57,4 +88,4 @@ def _operation(store: Store) -> str | None:
     return _ANY_TYPE.get(store.monoid) if kind in (*_FLOATS, *_INTEGERS) else None
 
 
-__all__ = ["DECLARED", "marks"]
+__all__ = ["DECLARED", "marks", "stays_rolled"]

@@ -162,7 +162,23 @@ def _written(emitter: Emitter, let: Let, operator: str) -> None:
     place = index.text(emitter, drop) or "..."
     if operator == "+=" and v.parts is not None and v.parts[0] == "neg":
         operator, v = "-=", v.parts[1]
-    emitter.line(f"{target.text}[{place}] {operator} {v.text}", let)
+    text = _apart(emitter, let, target, v)
+    emitter.line(f"{target.text}[{place}] {operator} {text}", let)
+
+
+def _apart(emitter: Emitter, let: Let, target: Expr, v: Expr) -> str:
+    """The value, copied where it is a view of the target in another order: NumPy (2.4) does not copy every
+    such value, and reads what it has overwritten. Rows, and parts of one order, are safe."""
+    value = let.args[1]
+    if not v.type.dims or not any(storage in target.storages for storage in v.storages):
+        return v.text
+    made = emitter.block.makers.get(value) if isinstance(value, Var) else None
+    reads = {"slice_update": "slice", "scatter": "gather"}.get(let.primitive.name)
+    if made is not None and made.primitive.name == reads and made.args[0] is let.args[0]:
+        same = ("step",) if reads == "slice" else ("axes",)
+        if all(made.attributes[name] == let.attributes[name] for name in same):
+            return v.text
+    return f"{v.at(14)}.copy()"
 
 
 def _scattered(emitter: Emitter, let: Let) -> None:
@@ -176,7 +192,7 @@ def _scattered(emitter: Emitter, let: Let) -> None:
     axes, dims = let.attributes["axes"], let.args[2].type.dims
     place, text, _ = gathered(target, indices, axes, dims)
     if let.primitive.name == "scatter":
-        emitter.line(f"{place.text}[{text}] = {v.text}", let)
+        emitter.line(f"{place.text}[{text}] = {_apart(emitter, let, target, v)}", let)
     elif not dims or let.attributes.get("unique"):
         emitter.line(f"{place.text}[{text}] += {v.text}", let)
     else:

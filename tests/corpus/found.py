@@ -130,6 +130,14 @@ def unsigned_as_python_ints(a, k):
     return total + round(a[k]), a[k], a[k] // 2
 
 
+def column_from_a_row(x, y):
+    g = np.stack([x, y, x - y])
+    v = g[1]
+    g[:, 4] = v[::2].copy()
+    g[1, ::2] = g[:, 1].copy()
+    return g
+
+
 def counted_on(m, x):
     # a number that a loop goes on with stands in a function of its own when the program is in pieces
     k = int(m[0])
@@ -179,6 +187,7 @@ CASES = [
     (clipped_by_pythons_own, (-9.0, np.arange(2.0))),
     (running_sums_of_zeros, (-np.zeros(4),)),
     (unsigned_as_python_ints, (np.array([9, 70, 5], np.uint64), 1)),
+    (column_from_a_row, (np.arange(5.0), np.arange(5.0) ** 2 + 1)),
     (counted_on, (np.array([5, 1]), np.arange(7.0))),
     (larger_ones_beside_all, (_V, 0.5)),
     (pairs_beside_the_reversed, (_V, 0.5)),

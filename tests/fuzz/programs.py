@@ -136,6 +136,10 @@ def programs(draw, plans: tuple[str, ...] = PLANS) -> Case:
     exact = plan != "grad" and not choose.chance(5)
     grammar = Grammar(choose, exact)
     body = grammar.program(plan)
+    try:
+        compile(body, "<program>", "exec")
+    except SyntaxError:  # `:=` where Python has none
+        reject()
     needed = [text for name, text in HELPERS.items() if name in grammar.helpers]
     names = body[body.index("(") + 1 : body.index(")")].split(", ")
     sets = argument_sets(choose, names, plan, grammar.exact)
