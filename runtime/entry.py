@@ -71,9 +71,11 @@ Source = Position | Held | Cell | Item | Getter | Path
 
 @dataclass(frozen=True, eq=False)
 class ArrayLeaf:
-    """An exact numpy.ndarray of this dtype (native byte order) and these dims, of any layout."""
+    """An exact numpy.ndarray of this dtype (native byte order) and these dims, of any layout; or of one whose
+    strides descend."""
     dtype: Any
     dims: tuple[Any, ...]
+    ordered: bool = False
 
 
 @dataclass(frozen=True, eq=False)

@@ -83,6 +83,8 @@ cdef inline int match_array(NodePlan* node, PyObject* value, Frame* frame) excep
     for axis in range(node.rank):
         if not match_dim(&node.dims[axis], dims[axis], frame.sizes):
             return 0
+    if node.descends and not strides_descend(value):
+        return 0
     if node.written and not mp_flags(value) & NPY_ARRAY_WRITEABLE:
         return 0
     if node.buffer >= 0 or node.written:
@@ -92,6 +94,23 @@ cdef inline int match_array(NodePlan* node, PyObject* value, Frame* frame) excep
         if (mp_flags(value) & NPY_ARRAY_CARRAY_RO) != NPY_ARRAY_CARRAY_RO:
             return contiguous_copy(node, value, frame)
     return 1
+
+
+cdef bint strides_descend(PyObject* value) noexcept:
+    """Whether the elements lie row after row, perhaps with gaps; those of no array do."""
+    cdef int axis
+    cdef cnp.npy_intp step, last = 0
+    for axis in range(mp_ndim(value)):
+        if mp_dims(value)[axis] == 0:
+            return True
+    for axis in range(mp_ndim(value) - 1, -1, -1):
+        step = mp_strides(value)[axis] if mp_strides(value)[axis] >= 0 else -mp_strides(value)[axis]
+        if mp_dims(value)[axis] == 1:
+            continue
+        if step < last:
+            return False
+        last = step
+    return True
 
 
 cdef int contiguous_copy(NodePlan* node, PyObject* value, Frame* frame) except -1:

@@ -33,6 +33,7 @@ cdef struct NodePlan:
     int rank
     int element                              # result or node number that an output names
     bint written
+    bint descends                            # an array: whether its strides must descend
     bint returned                            # an output names it: held until then
     bint plain_dtype                         # PyArray_ScalarAsCtype knows it
     PyObject* type                           # type, or descr of an array or scalar
@@ -384,7 +385,7 @@ cdef class Compiler:
         if isinstance(tree, descriptions.ArrayLeaf):
             dtype = np.dtype(tree.dtype)
             plan.kind, plan.type, plan.rank = NODE_ARRAY, self.memory.own(dtype), len(tree.dims)
-            plan.written = id(tree) in self.written
+            plan.written, plan.descends = id(tree) in self.written, tree.ordered
             plan.dims = <DimPlan*>self.memory.take(plan.rank * sizeof(DimPlan))
             for axis in range(plan.rank):
                 self.dim(tree.dims[axis], &plan.dims[axis])

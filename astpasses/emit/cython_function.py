@@ -12,6 +12,7 @@ import numpy as np
 
 from metaphrase.astpasses.schedule.expressions import COMPARE, INFIX, TIMES
 from metaphrase.astpasses.schedule.nest import (
+    STACK_BYTES,
     Bind,
     Buf,
     Call,
@@ -43,7 +44,6 @@ from .spell import CALL, CythonPrinter, c_name
 
 _COMBINE = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
 _IN_PLACE = {"sum": "+=", "prod": "*="}
-STACK_BYTES = 4096  # an array of known size up to this lives on the C stack
 
 
 class FunctionWriter:

@@ -25,6 +25,8 @@ from metaphrase.core.native import Const, E, Op, constant, operation
 from metaphrase.core.types import Array, i64
 from metaphrase.source import Span
 
+STACK_BYTES = 4096  # what a function's arrays of known size may take on the C stack, together
+
 
 class Buf:
     """One storage, C-contiguous. Rank 0 and not a parameter: a scalar variable.

@@ -13,6 +13,7 @@ better.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from metaphrase.core.dims import Dim, DimLike, Sym, product, substitute, symbols
@@ -20,6 +21,7 @@ from metaphrase.core.types import i64
 
 from .fold import other_symbols, touched
 from .nest import (
+    STACK_BYTES,
     Bind,
     Buf,
     Call,
@@ -57,7 +59,6 @@ CHEAP = frozenset(
     """add sub mul neg abs min max select lt le gt ge eq ne and or not xor convert shift_left shift_right
     isnan isinf isfinite""".split()
 )
-STACK_BYTES = 4096
 
 
 @dataclass(eq=False)
@@ -156,11 +157,11 @@ class _Outliner:
             return None
         if _read_first((nest,), found.bound, frozenset())[0]:  # a counter goes on from what it was
             return None
-        own = [
+        own = _that_fit_the_stack(
             b
             for b in found.arrays
-            if b.space == "temp" and self.readers.get(b, 0) == local_reads.get(b, 0) and _fits_stack(b)
-        ]
+            if b.space == "temp" and self.readers.get(b, 0) == local_reads.get(b, 0)
+        )
         arrays = [b for b in found.arrays if b not in own and b.space != "const"]
         if not arrays:
             return None
@@ -371,9 +372,16 @@ def _count(reads: dict, buf: Buf) -> int:
     return reads.get(buf, 0) + (reads.get(buf.name, 0) if buf.dtype == i64 else 0)
 
 
-def _fits_stack(buf: Buf) -> bool:
-    total = product(buf.dims)
-    return isinstance(total, int) and total * buf.dtype.itemsize <= STACK_BYTES
+def _that_fit_the_stack(bufs: Iterable[Buf]) -> list[Buf]:
+    """Those of known size that a function has room for, which can't ask for memory."""
+    room = STACK_BYTES
+    found = []
+    for buf in bufs:
+        total = product(buf.dims)
+        if isinstance(total, int) and total * buf.dtype.itemsize <= room:
+            room -= total * buf.dtype.itemsize
+            found.append(buf)
+    return found
 
 
 def _dims_symbols(buf: Buf) -> frozenset[str]:

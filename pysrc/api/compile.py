@@ -55,8 +55,9 @@ class Compiled:
     def __post_init__(self) -> None:
         params = self.function.params
         self.leaf_entries: list[Any] = [
-            static_leaf(leaf.value) if isinstance(leaf, Fixed) else leaf_of(spec, params[leaf].type)
-            for leaf, spec in zip(self.program.leaves, self.specs)
+            static_leaf(leaf.value) if isinstance(leaf, Fixed)
+            else leaf_of(spec, params[leaf].type, position in self.program.ordered)
+            for position, (leaf, spec) in enumerate(zip(self.program.leaves, self.specs))
         ]
         self.flat_leaves = [e for e, spec in zip(self.leaf_entries, self.specs) if spec.dynamic]
 

@@ -26,13 +26,13 @@ LONG = 1_000_000            # nanoseconds: of programs with loops, whose work th
 RELEASE_PER_ELEMENT = 2     # nanoseconds of work a loop iteration is taken for, when nothing better is known
 
 
-def leaf_of(spec: Spec, type_: Array | None = None) -> abi.Leaf:
+def leaf_of(spec: Spec, type_: Array | None = None, ordered: bool = False) -> abi.Leaf:
     """The leaf that a dynamic or static argument is matched by. `type_`: the parameter's type, if it is a
-    size."""
+    size. `ordered`: an array has to lie in memory row after row."""
     if spec.form is Form.STATIC:
         return static_leaf(spec.value)
     if spec.form is Form.ARRAY:
-        return abi.ArrayLeaf(spec.dtype, spec.dims)
+        return abi.ArrayLeaf(spec.dtype, spec.dims, ordered)
     if spec.form is Form.SCALAR:
         return abi.ScalarLeaf(spec.dtype)
     assert spec.python is not None

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from .. import tree_util
-from ..astpasses.frontend.staging.staged import Shared, found_at
+from ..astpasses.frontend.staging.staged import Shared, found_at, in_order
 from ..source import SourceError, UnsupportedError
 from .arguments import Call, Spec
 from .captures import read_capture
@@ -41,6 +41,7 @@ class Held:
     leaf: int | None
     written: bool = False
     contiguous: bool = False
+    ordered: bool = False
 
 
 def held(program: Program, call: Call, names: Sequence[str] = ()) -> list[Held]:
@@ -60,6 +61,8 @@ def held(program: Program, call: Call, names: Sequence[str] = ()) -> list[Held]:
                 same = one.leaf == write.target if write.kind == "argument" else one.leaf is None
                 if same and (write.kind == "argument" or one.parameter == write.target):
                     one.written, one.contiguous = True, write.contiguous
+    for one in out:
+        one.ordered = one.leaf in program.ordered
     written = {one.parameter for one in out if one.written}
     for one in out:
         one.written = one.parameter in written
@@ -83,8 +86,9 @@ def fits(program: Program, call: Call) -> bool:
 
 
 def check(program: Program, call: Call, names: Sequence[str] = ()) -> None:
-    """Refuse arrays that can't be written to, and containers given twice, before anything runs."""
-    if not program.writes:
+    """Refuse arrays that can't be written to or lie in memory otherwise than a store needs, and containers
+    given twice, before anything runs."""
+    if not program.writes and not program.ordered:
         return
     _check_containers(program, call)
     for one in held(program, call, names):
@@ -100,6 +104,14 @@ def check(program: Program, call: Call, names: Sequence[str] = ()) -> None:
                 f"{program.title} writes to {one.label} and reshapes it, and {one.label} is not "
                 "C-contiguous: "
                 "NumPy's reshape may give a copy of it",
+                caller_span(),
+                code="layout",
+                remedy="pass np.ascontiguousarray(...) of it",
+            )
+        if one.ordered and not in_order(one.array):
+            raise UnsupportedError(
+                f"{one.label} does not lie in memory row after row (it may be transposed): {program.title} stores "
+                f"through a reshape of what it makes of {one.label}, and NumPy's reshape may give a copy",
                 caller_span(),
                 code="layout",
                 remedy="pass np.ascontiguousarray(...) of it",

@@ -63,6 +63,7 @@ class Program:
     name: str = "function"
     origin: Any = None                 # the front end's Staged, for programs that write
     place: Span | None = None          # where the user's function is defined
+    ordered: tuple[int, ...] = ()      # leaves that have to lie in memory row after row
 
     @property
     def title(self) -> str:

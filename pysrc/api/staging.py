@@ -101,7 +101,7 @@ def program_of_staged(staged: Staged, structure: PyTreeDef, specs: Sequence[Spec
         elif result.type.dims or output.array:
             forms[output.index] = "array"
     return Program(staged.function, staged.captures, structure, tuple(leaves), staged.out_tree, tuple(slots),
-                   tuple(forms), staged.guards, tuple(writes), name, staged, defined)
+                   tuple(forms), staged.guards, tuple(writes), name, staged, defined, tuple(number[k] for k in staged.ordered))
 
 
 def _numbered(write: Write, number: dict[int, int]) -> Write:
@@ -162,6 +162,7 @@ def give_back(program: Program) -> Staged:
         dynamic,
         static,
         (None,) * len(dynamic),
+        ordered=program.ordered,
     )
 
 

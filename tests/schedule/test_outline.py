@@ -74,3 +74,21 @@ def test_little_work_stays_where_it_is(monkeypatch):
     monkeypatch.setattr(outline, "WHOLE", 0)
     few = Array(f64, (4,))
     assert not schedule(trace("few", lambda x, y: (add(x, y), mul(x, y)), [("x", few), ("y", few)])).fns
+
+
+def test_a_branch_with_more_arrays_than_the_stack_holds(monkeypatch):
+    """A function in which nothing can fail asks for no memory; what its stack has no room for is passed."""
+    import metaphrase as mp
+
+    monkeypatch.setattr(outline, "WHOLE", 0)
+
+    def totals(x, n):
+        if n > 0:
+            rows = [np.cumsum(x[k : 100 + 10 * k]) for k in range(8)]
+            return sum(row[:8] * row[-1] for row in rows)
+        return x[:8] * 2.0
+
+    x = np.random.default_rng(3).normal(size=256)
+    jitted = mp.jit(totals)
+    for n in (1, 0):
+        np.testing.assert_allclose(jitted(x, n), totals(x, n), rtol=1e-11)

@@ -19,6 +19,7 @@ from ..flow.gathering import gathered, is_gathered
 from ..operators.arithmetic import WEAK
 from ..operators.python_numbers import held
 from ..staging.session import Session, session
+from ..values.orders import put_in_order
 from ..values.staged_values import Number, Staged, StagedArray
 from .call import handles, has_staged
 from .signatures import not_a_dtype
@@ -145,7 +146,7 @@ def copy(value: Any, order: Any = "K", **ignored: Any) -> StagedArray:
 def put_down(made: StagedArray, order: Any) -> StagedArray:
     """A new array whose elements lie in this order; in that of what it was made of for "K", "A" and None."""
     if order in ("C", "F"):
-        made.box.by_rows = order == "C"
+        put_in_order(made.box, order == "C")
     return made
 
 

@@ -23,6 +23,7 @@ from metaphrase.source import SourceError
 
 from ..staging.session import Session, session
 from ..values.layout import is_contiguous
+from ..values.orders import put_in_order
 from ..values.staged_values import Number, StagedArray
 from .signatures import python_values, settled_arguments
 
@@ -99,12 +100,14 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     result = _run(here, rule, given, named, function in MAKERS)
     if not has_staged((args, keywords)) and isinstance(result, StagedArray):
         known = np.asarray(function(*args, **{k: v for k, v in keywords.items() if k != "out"}))
-        result.box.known, result.box.by_rows = known, known.flags.c_contiguous
+        result.box.known = known
+        put_in_order(result.box, known.flags.c_contiguous)
     elif isinstance(result, StagedArray) and function is np.take:
         result.box.by_rows = True
     elif isinstance(result, StagedArray) and function in MAKERS:
         order = next((v for v in (*given, *named.values()) if isinstance(v, str) and v in _ORDERS), "K")
-        result.box.by_rows = _by_rows(function, order, args)
+        if (by_rows := _by_rows(function, order, args)) is not None:
+            put_in_order(result.box, by_rows)
     if function in PYTHON_BOOLS and isinstance(result, Number):
         result = here.wrap(here.atom(result), bool)
     if out is None:

@@ -16,21 +16,36 @@ from metaphrase.core.dims import symbols
 from metaphrase.core.ir import Function
 from metaphrase.core.types import Array, type_symbols
 from metaphrase.ops.regions import call
+from metaphrase.source import UnsupportedError
 
 from ..staging.session import Session
+from ..values.layout import is_contiguous
+from ..values.orders import assume_order
 from ..values.sources import NumberSource, Source
-from ..values.staged_values import Number, Staged
+from ..values.staged_values import Number, Staged, StagedArray
 
 
 def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
     """Stage, bind a `call` of the Function, and give the user's result."""
     found = type(function).__metaphrase_stage__(function, args, keywords)
-    if found.writes and (inner := getattr(function, "py_func", None)) is not None:
+    if (found.writes or found.ordered) and (inner := getattr(function, "py_func", None)) is not None:
         # A jitted function that changes what it is given is as good as written here: every alias is seen.
         from .call import call_value
 
         return call_value(inner, args, keywords)
     leaves = tree_util.tree_leaves((args, keywords))
+    for k in found.ordered:
+        if not isinstance(leaves[k], StagedArray):
+            continue
+        assume_order(here, leaves[k].box)
+        if is_contiguous(leaves[k])[0] != "view":
+            raise UnsupportedError(
+                "a transformed function stores through a reshape of what it makes of an array that may lie in "
+                "memory otherwise than row after row: NumPy's reshape may give a copy",
+                here.span(),
+                code="layout",
+                remedy="copy the array: x.copy()",
+            )
     operands = []
     for capture in found.captures:
         if isinstance(capture, NumberSource):

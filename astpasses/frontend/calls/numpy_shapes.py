@@ -104,7 +104,7 @@ def _reshaped(here: Session, x: StagedArray, dims: tuple, verdict: str, relies: 
     made = here.array(here.emit(core_reshape, x.read(), shape=dims))
     if verdict == "unknown":
         name = getattr(x.box.atom, "name", "x")
-        why = "this runs" if lies_by_rows(here, x.box) else "the array lies in memory, perhaps transposed"
+        why = "this runs" if lies_by_rows(here, x.box) else "the array lies in memory, perhaps transposed or with gaps"
         bind(made.box, UnknownAlias([x.box], f"a reshape of {name}", here.span(), f"it depends on how {why}"))
     return made
 

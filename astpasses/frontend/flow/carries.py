@@ -24,6 +24,7 @@ from ..rewrite.plain import Undefined
 from ..staging.demand import sizes_of
 from ..staging.session import Session
 from ..staging.signals import TrialOver
+from ..values.layout import keeps_order
 from ..values.objects import is_mutable
 from ..values.phi import all_of, choices_among
 from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray
@@ -147,6 +148,8 @@ class Pass:
             made = self.sizes.enter(path, spec, initial)
         else:
             made = StagedArray(Box(self.here, self.carry(path, Array(spec.dtype, spec.dims), initial)))
+        spec.apart = spec.apart or isinstance(entry, StagedArray) and not keeps_order(entry)
+        made.box.by_rows = False if spec.apart else None
         if spec.kept:
             self.carry((*path, "kept"), Array(np.dtype(bool)), lambda: literal(True))
         self.arrays[path] = ArraySlot(path, entry, made)
@@ -302,6 +305,9 @@ class Pass:
 
     def leave_array(self, path: Path, spec: Spec, out: Any) -> None:
         self.arrays[path].outside = out if isinstance(out, StagedArray) else None
+        if isinstance(out, StagedArray) and not spec.apart and not keeps_order(out):
+            spec.apart = self.changed = True
+            return
         if isinstance(out, StagedArray) and (spec.sizes or out.type.dims != spec.dims):
             if self.sizes.leave(path, spec, out):
                 return
@@ -408,6 +414,7 @@ class Pass:
         if isinstance(inside, StagedArray):
             if (sized := self.sizes.after(inside, results)) is not None:
                 self.finals[id(inside)] = sized
+                sized.box.by_rows = inside.box.by_rows
                 return sized
             atom = inside.box.atom
             if inside.chain or atom not in results:
@@ -417,6 +424,7 @@ class Pass:
                 flag = self.by_path[(*slot.path, "kept")]
                 self.stayed[id(inside)] = results[flag.param]
             self.finals[id(inside)] = StagedArray(Box(here, results[atom]))
+            self.finals[id(inside)].box.by_rows = inside.box.by_rows
             return self.finals[id(inside)]
         if isinstance(inside, OneOf):
             tag = self.after(inside.tag, results)

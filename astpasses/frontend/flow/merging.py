@@ -25,6 +25,7 @@ from ..rewrite.plain import Undefined
 from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.capacities import capacity, cut, put, same_rank, used
+from ..values.layout import keeps_order
 from ..values.objects import is_mutable
 from ..values.phi import (
     Phi,
@@ -219,12 +220,14 @@ class Merger:
         k = self.add(lambda: here.atom(a, dtype), lambda: here.atom(b, dtype), name)
         links = [self.link(array, side, dtype, name) for side, array in enumerate((a, b))]
         total = all(array.box.region in here.regions for array in (a, b))
+        ordered = all(map(keeps_order, (a, b)))
         held: list[StagedArray] = []
 
         def make(outs: tuple) -> StagedArray:
             if not held:
                 writeable = a.writeable if a.writeable == b.writeable else None
                 held.append(StagedArray(Box(here, outs[k]), writeable=writeable))
+                held[0].box.by_rows = None if ordered else False
                 bind(held[0].box, self.phi([link(outs) for link in links], total, name))
                 self.made.append((a.box, b.box, held[0], name))
             return held[0]
@@ -261,6 +264,7 @@ class Merger:
             return put(here, here.atom(array, dtype), dims)
 
         k = self.add(lambda: within(a), lambda: within(b), name)
+        ordered = all(map(keeps_order, (a, b)))
         held: list[StagedArray] = []
 
         def make(outs: tuple) -> StagedArray:
@@ -269,6 +273,7 @@ class Merger:
                     d if at is None else used(here, outs[at], d, self.names[at]) for d, at in zip(dims, sizes)
                 )
                 held.append(StagedArray(Box(here, cut(here, outs[k], now))))
+                held[0].box.by_rows = None if ordered else False
                 older = [box for box in (*family(a.box), *family(b.box)) if box.region in here.regions]
                 if older:
                     bind(held[0].box, UnknownAlias(older, name, here.span()))
@@ -459,7 +464,8 @@ class _Filler(StagedArray):
 
         held = Box.__new__(Box)
         held.session, held.origin, held.phi, held.handles, held.known = here, None, None, [], None
-        held.atom, held.version, held.region, held.label = None, 0, None, ()  # type: ignore[assignment]
+        held.by_rows, held.version, held.region, held.label = None, 0, None, ()
+        held.atom = None  # type: ignore[assignment]
         super().__init__(held, (), Array(dtype, dims))
 
     def read(self) -> Atom:

@@ -42,6 +42,7 @@ class Spec:
     sizes: tuple = ()  # of an array whose size changes: a number for each dim, None where it stays
     entry: tuple = ()  # and its dims before the loop
     changes: tuple = ()  # what it was and became when that was first seen
+    apart: bool = False  # of an array: its elements may lie apart, as those of `x[::2]` do
     kept: bool = False  # of an array: a flag says whether it is still the one that it was before the loop
 
 

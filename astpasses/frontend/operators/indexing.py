@@ -25,6 +25,7 @@ from metaphrase.source import SourceError, UnsupportedError
 from ..staging.journal import BoxLocation
 from ..staging.session import Session, session
 from ..staging.signals import BranchRaised
+from ..values.orders import rely_on_order
 from ..values.phi import write_through
 from ..values.staged_values import Number, Staged, StagedArray
 from ..values.views import Pick, Rectangle, Reshape, view
@@ -437,6 +438,7 @@ def write_box(here: Session, box: Any, atom: Atom) -> None:
     """Replace the content of a box."""
     if id(box) in here.kept:
         raise here.refuse_kept()
+    rely_on_order(here, box)
     location = BoxLocation(box)
     here.journal.note(location)
     location.write(atom)

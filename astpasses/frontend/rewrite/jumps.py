@@ -106,6 +106,7 @@ class _Jumps:
         self.returned = self.result = ""
         self.flags: set[str] = set()
         self.kept: set[str] = set()  # names that the outermost loop around here leaves bound to what they are
+        self.caught = False  # whether what is raised here may be caught in this function
         self.alone = False  # whether that loop has a single `return`
         self.later: list[tuple[str, gast.expr]] = []  # what is handed out after the loops, each with its flag
 
@@ -123,7 +124,9 @@ class _Jumps:
             lowered, _ = self.block(body[:-1] if tail else body, None)
             return self.without_dead_flags(lowered, tail) + tail
         values = any(isinstance(n, gast.Return) and n.value is not None for s in body for n in gast.walk(s))
-        if not any(isinstance(n, gast.Try) and n.finalbody for s in body for n in gast.walk(s)):
+        if not any(
+            isinstance(n, gast.With) or isinstance(n, gast.Try) and n.finalbody for s in body for n in gast.walk(s)
+        ):
             self.own = self.own | set(bound_names(body)) - declared_anywhere(body)
         else:
             self.own = set()
@@ -177,11 +180,8 @@ class _Jumps:
                 out += made
                 tail, more = self.block(rest, loop)
                 return out + self.guarded(tail, flags, node), _union(flags, more)
-            elif isinstance(node, gast.With):
-                node.body, flags = self.block(node.body, loop)
-                made = [node]
             else:
-                made, flags = self.attempt(node, loop)
+                made, flags = self.with_an_end(node, loop)
             out += made
             if flags:
                 tail, more = self.block(rest, loop)
@@ -269,9 +269,39 @@ class _Jumps:
             rest = otherwise + rest
         return [*made, node], leaving, rest
 
-    def attempt(self, node: gast.Try, loop: _Loop | None) -> tuple[list, list[str]]:
+    def with_an_end(self, node: gast.With | gast.Try, loop: _Loop | None) -> tuple[list, list[str]]:
+        """A `with` or `try`. What is raised at its end takes the place of a jump out of it: where something
+        around it may go on from there, the flags are set when the end is over."""
+        lower = self.attempt if isinstance(node, gast.Try) else self.managed
+        ends = isinstance(node, gast.With) or node.finalbody
+        if not (self.caught and ends and _contains([node], JUMPS)):
+            return [node], lower(node, loop)
+        before, names = self.returned, {}
+        if self.returned:
+            self.returned = self.flag("returned")
+            names[self.returned] = before
+        inner = loop and _Loop(*(flag and self.flag(flag) for flag in (loop.stopped, loop.skipped)))
+        if inner and loop:
+            names |= {inner.stopped: loop.stopped, inner.skipped: loop.skipped}
+        flags = lower(node, inner)
+        self.returned = before
+        start = [s for flag in flags for s in statements(f"{flag} = False", node)]
+        after = [s for flag in flags for s in statements(f"{names[flag]} = {flag}", node)]
+        return [*start, node, *after], [names[flag] for flag in flags]
+
+    def managed(self, node: gast.With, loop: _Loop | None) -> list[str]:
+        node.body, flags = self.where_caught(node.body, loop, True)
+        return flags
+
+    def where_caught(self, body: list, loop: _Loop | None, caught: bool) -> tuple[list, list[str]]:
+        before, self.caught = self.caught, self.caught or caught
+        lowered = self.block(body, loop)
+        self.caught = before
+        return lowered
+
+    def attempt(self, node: gast.Try, loop: _Loop | None) -> list[str]:
         flags: list[str] = []
-        node.body, first = self.block(node.body, loop)
+        node.body, first = self.where_caught(node.body, loop, bool(node.handlers))
         flags = _union(flags, first)
         if node.orelse:
             orelse, more = self.block(node.orelse, loop)
@@ -281,7 +311,7 @@ class _Jumps:
             flags = _union(flags, more)
         if node.finalbody:
             node.finalbody, _ = self.block(node.finalbody, loop)
-        return [node], flags
+        return flags
 
     def without_dead_flags(self, body: list, tail: list) -> list:
         """Drop assignments to flags where nothing reads them afterwards."""

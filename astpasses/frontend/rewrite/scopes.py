@@ -215,7 +215,7 @@ class Liveness:
             return entry
         if isinstance(node, gast.With):
             always = self.always
-            if getattr(node, "swallows", False):  # the body may end anywhere
+            if getattr(node, "swallows", True):  # as far as is known: the body may end anywhere
                 self.always = always | live
             inner = self.block(node.body, live) | (self.always - always)
             self.always = always

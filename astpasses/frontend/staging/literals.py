@@ -48,6 +48,7 @@ from .captured import (
 from .journal import AttributeLocation, ItemLocation, StructureLocation
 from .numbers import changing_number
 from .session import Session
+from .staged import in_order
 from .signals import TrialOver
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
@@ -108,6 +109,8 @@ def capture_array(here: Session, value: np.ndarray, source: Source) -> StagedArr
     param = Var(name, Array(value.dtype, value.shape))
     made = StagedArray(Box(here, param, origin=source), writeable=value.flags.writeable)
     made.box.region = here.regions[0]
+    if not in_order(value):
+        here.rearranged.add(param)
     here.captures[("captured", source.key())] = (source, param)
     here.boxes[("captured", id(value))] = (made, value, source)
     return made

@@ -110,7 +110,9 @@ class Session:
         self.kept: dict[int, Box] = {}  # arrays that a list holds copies of, where Python holds themselves
         self.items: dict[int, Box] = {}  # what stands for arrays in a list, made anew as they are read
         self.argument_sizes: set[str] = set()
-        self.assumed_contiguous: set[int] = set()
+        self.assumed_contiguous: set[int] = set()  # boxes
+        self.assumed_ordered: set[Atom] = set()  # arrays that lie row after row, or a store means something else
+        self.rearranged: set[Atom] = set()  # arrays that lie otherwise
         self.given: dict[int, Any] = {}
         self.left: dict[int, tuple] = {}  # iterators over which a loop ran that was left on a staged test
         self.replaced: list[tuple[Location, Any]] = []  # places that hold staged values until the end

@@ -8,6 +8,7 @@ Staged.dynamic    numbers of the leaves of (args, kwargs) that are parameters, i
 Staged.static     (leaf number, value) of the others: part of the signature
 Staged.outputs    one an output leaf: how to get it back
 Staged.same       (leaf, earlier leaf) that were given as one piece of memory: they share a parameter
+Staged.ordered    leaves that lie in memory row after row, or a store through a reshape means something else
 Staged.writes     what the program stores into objects that existed before the call
 """
 
@@ -63,6 +64,12 @@ class Write:
     contiguous: bool = False
 
 
+def in_order(array: np.ndarray) -> bool:
+    """Whether an array lies in memory row after row, perhaps with gaps: so does what NumPy makes of it."""
+    steps = [abs(stride) for stride, size in zip(array.strides, array.shape) if size != 1]
+    return not array.size or steps == sorted(steps, reverse=True)
+
+
 class Shared:
     """Stands for an array argument of `type` at every leaf that is the same memory."""
 
@@ -85,6 +92,7 @@ class Staged:
     pinned: tuple[int, ...] = field(default=())
     reasons: Mapping[int, tuple[str, Span | None]] = field(default_factory=dict)  # why, where
     same: tuple[tuple[int, int], ...] = field(default=())
+    ordered: tuple[int, ...] = field(default=())
 
     def capture_values(self) -> list[Any]:
         """The captured arrays as they are now."""

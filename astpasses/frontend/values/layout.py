@@ -86,6 +86,11 @@ def is_contiguous(array: StagedArray) -> tuple[str, bool]:
     return verdict, relies or merges or len(axes) == 1
 
 
+def keeps_order(array: StagedArray) -> bool:
+    """Whether what stands for the array from here on lies in memory as a new one would."""
+    return (is_contiguous(array)[0] == "view") if array.chain else array.box.by_rows is not False
+
+
 def _regroup(here: Session, axes: Axes, shape: tuple) -> tuple[str, Axes, bool]:
     """NumPy's attempt at a reshape without a copy: groups of old axes that hold as many elements as groups
     of new ones must be contiguous in themselves. Both hold as many elements in all: what is left is equal."""
@@ -142,4 +147,4 @@ def _sizes_from_two(here: Session) -> Facts:
     return facts
 
 
-__all__ = ["strides", "reshaped", "is_contiguous"]
+__all__ = ["strides", "reshaped", "is_contiguous", "keeps_order"]

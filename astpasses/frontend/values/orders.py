@@ -9,7 +9,8 @@ was gathered. A reshape of such an array is a copy. Example:
 
 The operation that made an array is asked, and those that made its operands. What a loop carries is not known
 while its body is translated: it is taken to lie row after row, and if then something in the program lies
-otherwise, the program is translated again and nothing is taken for granted.
+otherwise, the program is translated again and nothing is taken for granted. Arguments are taken to lie row
+after row; where a store relies on that, a call is refused for those that don't.
 """
 
 from __future__ import annotations
@@ -24,7 +25,9 @@ from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.types import Array
 
 from ..staging.session import Session
+from .phi import family
 from .staged_values import Box
+from .views import Reshape
 
 # What NumPy puts down row after row, whatever its operands; and what keeps the order of its first operand.
 _BY_ROWS = frozenset({"dot_general", "reshape", "iota"})
@@ -50,20 +53,44 @@ def is_rearranging(let: Let) -> bool:
 
 def lies_by_rows(here: Session, box: Box) -> bool:
     """Whether the elements of the box's array surely lie row after row."""
-    if box.origin is not None or not has_rows(box.atom.type):
-        return True
     if box.by_rows is not None:
         return box.by_rows
-    if not isinstance(box.first, Var):
+    if box.origin is not None or not has_rows(box.atom.type) or not isinstance(box.first, Var):
         return True
-    regions = reversed(here.regions)
-    makers: ChainMap[Var, Let] = ChainMap({}, *(_made_in(region.builder) for region in regions))
+    makers = _makers(here)
     reached = list(_origins(box.first, makers))
     if any(here.origins.get(atom, ("",))[0] == "carry" for atom in reached):
         if here.decisions.orders == "unknown":
             return False
         here.decisions.orders = "taken"
-    return not any(atom in makers and is_rearranging(makers[atom]) for atom in reached)
+    return not any(
+        atom in here.rearranged or atom in makers and is_rearranging(makers[atom]) for atom in reached
+    )
+
+
+def put_in_order(box: Box, by_rows: bool) -> None:
+    """A new array whose elements were laid down row after row, or column after column."""
+    box.by_rows = by_rows or not has_rows(box.atom.type)
+    if not box.by_rows and isinstance(box.first, Var):
+        box.session.rearranged.add(box.first)
+
+
+def rely_on_order(here: Session, box: Box) -> None:
+    """A box is written to: views of it by a reshape are views if the arguments lie row after row."""
+    if not any(isinstance(s, Reshape) for h in box.handles if (view := h()) is not None for s in view.chain):
+        return
+    here.assumed_contiguous |= {id(one) for one in family(box) if one.origin is not None}
+    assume_order(here, box)
+
+
+def assume_order(here: Session, box: Box) -> None:
+    """The arguments that an array is made of lie row after row."""
+    if isinstance(box.first, Var) and has_rows(box.atom.type):
+        here.assumed_ordered |= set(_origins(box.first, _makers(here)))
+
+
+def _makers(here: Session) -> ChainMap[Var, Let]:
+    return ChainMap({}, *(_made_in(region.builder) for region in reversed(here.regions)))
 
 
 def _made_in(builder: Builder) -> dict[Var, Let]:
@@ -100,4 +127,4 @@ def rearranges(function: Function) -> bool:
     return any(is_rearranging(let) or any(map(rearranges, let.regions())) for let in function.lets)
 
 
-__all__ = ["has_rows", "lies_by_rows", "rearranges"]
+__all__ = ["assume_order", "has_rows", "lies_by_rows", "put_in_order", "rearranges", "rely_on_order"]
