@@ -32,6 +32,12 @@ np.diff(x, axis=0)
 np.tile(x, (2, 1))
 np.hstack([x, x])
 np.meshgrid(x[0], x[1])[0]
+x[:, :, None] * x[0, :2]
+np.einsum("ij->ij", x)
+np.multiply(x.T, 2.0, order="C")
+np.vectorize(lambda v: v * 2)(x)
+np.gradient(x, axis=0)
+x * 1.0 if x[0, 0] > 0 else x[::-1] * 2.0
 (x[:1].T * 2.0)
 x
 """.strip().splitlines()
@@ -59,6 +65,17 @@ np.sort(x.T, axis=0)
 np.swapaxes(x, 0, 1) + 0.0
 twice(x.T)
 x.T * 2.0 if x[0, 0] > 0 else x.T * 3.0
+x.T[:, :, None] * 2.0
+np.multiply(x, 2.0, order="F")
+np.argwhere(x > -3.0)
+np.histogram2d(x[0], x[1], bins=3)[0]
+np.einsum("ij,kj->ik", np.asfortranarray(x), x)
+np.asfortranarray(x) * 2.0
+np.vectorize(lambda v: v * 2)(x.T)
+np.gradient(x.T, axis=0)
+(x * 2.0)[::-1] if x[0, 0] > 0 else x * 3.0
+(x * 2.0)[:, 1:] if x[0, 0] > 0 else x[:, 1:] * 3.0
+x * 3.0 if x[0, 0] > 0 else np.asfortranarray(x)
 """.strip().splitlines()
 USES = {
     "reshape": "g.reshape(-1)[1] = 77.0",
@@ -129,6 +146,78 @@ def test_what_a_loop_carries_otherwise(body):
     """Only after the store is it known that the next array lies otherwise."""
     with pytest.raises(SourceError, match="it depends on how the array lies in memory"):
         mp.jit(made(LOOP.format(body)))(*arguments())
+
+
+@pytest.mark.parametrize("body", [
+    "g.ravel()[i] = 7.0\n        g = np.array(g, order='F')",
+    "g.ravel()[i] = 7.0\n        if g[1, 1] > 3.0:\n            g = (g + 1.0)[:, ::-1]",
+])
+def test_what_a_loop_carries_with_gaps(body):
+    with pytest.raises(SourceError, match="it depends on how the array lies in memory, perhaps transposed or"):
+        mp.jit(made(LOOP.format(body)))(*arguments())
+
+
+@pytest.mark.parametrize("body", [
+    "g = (g * 2.0)[::-1]",
+    "g = (g * 2.0)[::-1]\n        w = g.ravel()[i]",
+    "g.ravel()[i] = 7.0\n        g = (g * 2.0)[::-1]",
+    "v = g[0] * 1.0\n        for k in range(n):\n            v.ravel()[i] = 7.0\n            v = (g[1] + 1.0)[::-1]",
+])
+def test_what_has_gaps_may_be_read(body):
+    """And stored into, where the loop is unrolled and tells each array from the next."""
+    assert_as_numpy(made(LOOP.format(body)))
+
+
+LAYOUTS = {
+    "rows": lambda x: x.copy(),
+    "gaps": lambda x: np.repeat(np.repeat(x, 2, axis=1), 2, axis=0)[::2, ::2],
+    "backwards": lambda x: x[::-1, ::-1].copy()[::-1, ::-1],
+    "columns": lambda x: np.array(x, order="F"),
+}
+DERIVED = ["x * 2.0", "np.copy(x)", "np.zeros_like(x)", "np.cumsum(x, axis=0)", "x.sum(axis=0) + x", "x.T.ravel()",
+           "np.swapaxes(x, 0, 1).reshape(-1)", "x if n < 0 else x + 1.0", "np.where(x > 0, x, 1.0)"]
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("array", DERIVED)
+def test_a_store_relies_on_how_arguments_lie(array, layout, native):
+    """As in NumPy, or refused when it is called with what lies otherwise."""
+    function = made(f"g = {array}\n    {USES['ravel']}")
+    x, n = arguments()
+    given, theirs = LAYOUTS[layout](x), LAYOUTS[layout](x)
+    wanted = function(theirs, n)
+    with mp.config(native=native):
+        jitted = mp.jit(function)
+        jitted(x.copy(), n)
+        try:
+            got = jitted(given, n)
+        except SourceError as error:
+            assert error.code == "layout" and layout in ("gaps", "columns", "backwards"), error
+            assert np.array_equal(given, x), "an argument was changed"
+        else:
+            assert all(np.array_equal(a, b) for a, b in zip(wanted, got, strict=True))
+            assert np.array_equal(given, theirs)
+
+
+@pytest.mark.parametrize("transformed", [mp.grad, lambda f: mp.jit(mp.grad(f)), mp.vmap])
+def test_under_transformations_too(transformed):
+    def total(x):
+        g = x * 2.0
+        g.ravel()[1] = 77.0
+        return g.sum()
+
+    x = np.ones((2, 3, 5))
+    transformed(total)(x)
+    with pytest.raises(SourceError, match="does not lie in memory row after row"):
+        transformed(total)(np.ones((5, 3, 2)).T)
+
+
+def test_reading_a_reshape_relies_on_nothing():
+    function = made("g = (x * 2.0).ravel()[::2].sum() + x.T.reshape(-1)[1]")
+    x, n = arguments()
+    for layout in LAYOUTS.values():
+        assert mp.jit(function)(layout(x), n)[0] == function(x, n)[0]
 
 
 def test_flags_say_no_where_it_is_not_known():

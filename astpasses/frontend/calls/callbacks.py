@@ -13,6 +13,7 @@ import numpy as np
 from metaphrase.source import UnsupportedError
 
 from ..staging.session import session
+from ..values.orders import lay_like
 from ..values.staged_values import StagedArray
 from .call import call_value, handles, has_staged
 from .numpy_shapes import as_array, axes_of, broadcast_arrays
@@ -40,7 +41,10 @@ def vectorized(self: Any, *args: Any, **keywords: Any) -> Any:
         raise ValueError("cannot call `vectorize` on size 0 inputs unless `otypes` is set")
     flat = [a.ravel() for a in arrays]
     results, several = apply_rows(self.pyfunc, flat, list(self.otypes) if self.otypes else None, True)
-    shaped = tuple(r.reshape(dims) for r in results)
+    here = session()
+    shaped = tuple(here.array(r.reshape(dims).read()) for r in results)
+    for made in shaped:
+        lay_like(here, made, [a.read() for a in arrays])
     return shaped if several else shaped[0]
 
 

@@ -20,10 +20,11 @@ from metaphrase.ops.library import LIBRARY, UPDATES
 from metaphrase.ops.library_linear import UnknownSize
 from metaphrase.ops.promotion import NeedsValue, Weak
 from metaphrase.source import SourceError
+from metaphrase.tree_util import tree_leaves
 
 from ..staging.session import Session, session
 from ..values.layout import is_contiguous
-from ..values.orders import put_in_order
+from ..values.orders import lay_like, put_in_order
 from ..values.staged_values import Number, StagedArray
 from .signatures import python_values, settled_arguments
 
@@ -62,6 +63,8 @@ MAKERS: frozenset[Any] = frozenset(
 )
 PYTHON_BOOLS = frozenset((np.allclose, np.array_equal, math.isclose))  # they give Python's bool
 _ORDERS = ("C", "F")
+_BY_ROWS = frozenset((np.matmul, np.dot, np.inner, np.outer, np.tensordot))  # whatever they are given
+_COLUMNS = frozenset((np.argwhere, np.nonzero, np.unravel_index))  # of one array
 LIKE = frozenset((np.full_like, np.zeros_like, np.ones_like, np.empty_like))
 _FEW = 64
 _REMEDIES = {
@@ -98,6 +101,13 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     given, named, out = settled_arguments(function, rule, args, keywords)
     given, named = python_values(function, rule, given, named)
     result = _run(here, rule, given, named, function in MAKERS)
+    if function not in _BY_ROWS:
+        others = [here.atom(a) for a in tree_leaves((given, named)) if isinstance(a, StagedArray)]
+        for made in tree_leaves(result):
+            if isinstance(made, StagedArray):
+                lay_like(here, made, others)
+                if function in _COLUMNS or function is np.where and len(given) == 1:
+                    made.box.by_rows = False
     if not has_staged((args, keywords)) and isinstance(result, StagedArray):
         known = np.asarray(function(*args, **{k: v for k, v in keywords.items() if k != "out"}))
         result.box.known = known
@@ -122,7 +132,7 @@ def _by_rows(function: Any, order: str, args: tuple) -> bool | None:
     if order in ("C", "F"):
         return order == "C"
     if function in LIKE and isinstance(args[0], StagedArray):
-        return is_contiguous(args[0])[0] == "view"
+        return None if is_contiguous(args[0])[0] == "view" else False
     return None
 
 

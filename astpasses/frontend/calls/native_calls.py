@@ -18,11 +18,12 @@ from metaphrase.source import UnsupportedError
 from ..staging.journal import noticed
 from ..staging.session import Session
 from ..staging.signals import TrialOver
-from ..values.staged_values import Staged
+from ..values.staged_values import Number, Staged
 from .call import CHANGES, call_method, call_value, has_staged, hosted_value
 from .outside import refuse_given, refuse_outside, refuse_unsteady
 
 # Their functions may be called in branches and loops, too: nothing has to be undone.
+_OF_CLASSES = (types.MethodDescriptorType, types.WrapperDescriptorType)
 _PURE = frozenset("math cmath operator _operator itertools functools _functools numpy builtins".split())
 
 
@@ -38,6 +39,15 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
 
         return call_getter(function, *args)
     name = getattr(function, "__name__", None) or type(function).__name__
+    if isinstance(function, _OF_CLASSES) and args and isinstance(args[0], Staged):  # `float.is_integer(x)`
+        owner = args[0]
+        kind: type = np.ndarray
+        if isinstance(owner, Number):
+            kind = owner.python or owner.dtype.type
+        if issubclass(kind, function.__objclass__):
+            return call_method(owner, name, args[1:], keywords)
+        said = f"descriptor {name!r} for {function.__objclass__.__name__!r} objects"
+        raise TypeError(f"{said} doesn't apply to a {kind.__name__!r} object")
     module = getattr(function, "__module__", None) or getattr(
         getattr(function, "__self__", None), "__name__", ""
     )

@@ -24,6 +24,7 @@ from ..operators.arithmetic import (
     spread,
 )
 from ..staging.session import session
+from ..values.orders import put_in_order
 from ..values.staged_values import Number, StagedArray
 from .call import call_value, handles, has_staged
 from .library_calls import library_handler
@@ -32,7 +33,23 @@ from .library_calls import library_handler
 def ufunc_handler(function: np.ufunc) -> Callable:
     """The handler of a ufunc: promotion, broadcasting, `out`, `where` and `dtype`."""
 
-    def handler(*args: Any, out: Any = None, where: Any = True, dtype: Any = None, **keywords: Any) -> Any:
+    def handler(
+        *args: Any,
+        out: Any = None,
+        where: Any = True,
+        dtype: Any = None,
+        order: str = "K",
+        casting: str = "same_kind",
+        subok: bool = True,
+        **keywords: Any,
+    ) -> Any:
+        if keywords:
+            raise UnsupportedError(
+                f"numpy.{function.__name__} with {next(iter(keywords))}= has no translation",
+                session().span(),
+                code="numpy-function",
+                remedy="leave it out, or compute it in steps",
+            )
         if len(args) > function.nin:
             args, out = args[: function.nin], args[function.nin]
         if isinstance(out, tuple):
@@ -40,6 +57,8 @@ def ufunc_handler(function: np.ufunc) -> Callable:
         if not has_staged((args, out, where)) and not any(isinstance(a, (np.ndarray, list)) for a in args):
             return function(*args, dtype=dtype) if dtype is not None else function(*args)
         values = [operand(a) for a in args]
+        if casting != "same_kind":
+            _check_casting(function, values, dtype, casting)
         if dtype is not None:
             from .methods import astype
 
@@ -47,9 +66,18 @@ def ufunc_handler(function: np.ufunc) -> Callable:
         result = _apply(function, values)
         if where is not True:
             result = call_value(np.where, (where, result, out if out is not None else result), {})
+        if order in ("C", "F") and isinstance(result, StagedArray):
+            put_in_order(result.box, order == "C")
         return result if out is None else store_out(out, result)
 
     return handler
+
+
+def _check_casting(function: np.ufunc, values: list, dtype: Any, casting: str) -> None:
+    """NumPy's TypeError where the operands may not be cast so."""
+    stand_ins = [v.python(0) if isinstance(v, Number) and v.python else dtype_of(v).type(0) for v in values]
+    with np.errstate(all="ignore"):
+        function(*stand_ins, dtype=dtype, casting=casting)
 
 
 def _apply(function: np.ufunc, values: list) -> Any:

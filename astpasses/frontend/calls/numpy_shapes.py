@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 import operator
+import weakref
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,8 @@ def _reshaped(here: Session, x: StagedArray, dims: tuple, verdict: str, relies: 
     if verdict == "view":
         return view(x, Reshape(dims))
     made = here.array(here.emit(core_reshape, x.read(), shape=dims))
+    if verdict == "copy":
+        here.reshaped.append((weakref.ref(made.box), x.box))
     if verdict == "unknown":
         name = getattr(x.box.atom, "name", "x")
         why = "this runs" if lies_by_rows(here, x.box) else "the array lies in memory, perhaps transposed or with gaps"
@@ -270,6 +273,20 @@ def diagonal(a: Any, offset: int = 0, axis1: int = 0, axis2: int = 1) -> StagedA
     offset = operator.index(offset)
     length = dim_min(rows - max(-offset, 0), columns - max(offset, 0))
     return view(x, Diagonal(offset, (i, j), length if offset == 0 else dim_max(length, 0)))
+
+
+@handles(np.einsum)
+def einsum(subscripts: Any, *operands: Any, **keywords: Any) -> Any:
+    """Sums of products; what sums nothing of one array is a view of it, as in NumPy."""
+    if isinstance(subscripts, str) and len(operands) == 1 and not keywords and "." not in subscripts:
+        given, arrow, out = subscripts.replace(" ", "").partition("->")
+        x = as_array(operands[0])
+        if len(given) == x.ndim and arrow and sorted(given) == sorted(out):
+            return transpose(x, tuple(given.index(label) for label in out))
+        if given == 2 * out and x.ndim == 2 and x.type.dims[0] == x.type.dims[1]:
+            made = diagonal(x)
+            return StagedArray(made.box, made.chain, made.type, x.writeable)
+    return call_library(np.einsum, (subscripts, *operands), keywords)
 
 
 @handles(np.diag)

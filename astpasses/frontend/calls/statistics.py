@@ -267,6 +267,8 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool
     if density:
         areas = np.diff(edges[0])[:, None] * np.diff(edges[1])[None, :]
         made = made / areas / np.sum(made)
+    else:
+        made.box.by_rows = False  # NumPy's has an outer row and column, which it does not show
     return made, edges[0], edges[1]
 
 

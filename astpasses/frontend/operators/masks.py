@@ -76,7 +76,10 @@ def nonzero(here: Session, array: StagedArray) -> tuple:
     """`np.nonzero`."""
     mask: Any = array if array.dtype == bool else array != 0
     out = positions(here, mask, mask, 0)
-    return tuple(StagedArray(Box(here, index.read())) for index in out)
+    made = tuple(StagedArray(Box(here, index.read())) for index in out)
+    for one in made if array.ndim > 1 else ():
+        one.box.by_rows = False  # NumPy's are the columns of one array
+    return made
 
 
 def update_mask(array: StagedArray, index: Any, symbol: str, value: Callable[[], Any]) -> bool:

@@ -113,6 +113,8 @@ class Session:
         self.assumed_contiguous: set[int] = set()  # boxes
         self.assumed_ordered: set[Atom] = set()  # arrays that lie row after row, or a store means something else
         self.rearranged: set[Atom] = set()  # arrays that lie otherwise
+        self.laid_like: dict[Atom, tuple[Atom, ...]] = {}  # whose order that of a new array may be
+        self.reshaped: list[tuple[weakref.ref[Box], Box]] = []  # a copy by a reshape, and of what
         self.given: dict[int, Any] = {}
         self.left: dict[int, tuple] = {}  # iterators over which a loop ran that was left on a staged test
         self.replaced: list[tuple[Location, Any]] = []  # places that hold staged values until the end

@@ -16,7 +16,7 @@ after row; where a store relies on that, a call is refused for those that don't.
 from __future__ import annotations
 
 from collections import ChainMap
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import islice
 from weakref import WeakKeyDictionary
 
@@ -26,7 +26,7 @@ from metaphrase.core.types import Array
 
 from ..staging.session import Session
 from .phi import family
-from .staged_values import Box
+from .staged_values import Box, StagedArray
 from .views import Reshape
 
 # What NumPy puts down row after row, whatever its operands; and what keeps the order of its first operand.
@@ -58,7 +58,7 @@ def lies_by_rows(here: Session, box: Box) -> bool:
     if box.origin is not None or not has_rows(box.atom.type) or not isinstance(box.first, Var):
         return True
     makers = _makers(here)
-    reached = list(_origins(box.first, makers))
+    reached = list(_origins(here, box.first, makers))
     if any(here.origins.get(atom, ("",))[0] == "carry" for atom in reached):
         if here.decisions.orders == "unknown":
             return False
@@ -76,7 +76,11 @@ def put_in_order(box: Box, by_rows: bool) -> None:
 
 
 def rely_on_order(here: Session, box: Box) -> None:
-    """A box is written to: views of it by a reshape are views if the arguments lie row after row."""
+    """A box is written to: views of it by a reshape are views, and copies copies, if the arguments lie row
+    after row."""
+    for made, base in here.reshaped:
+        if (copy := made()) is not None and box in (copy, base):
+            assume_order(here, base)
     if not any(isinstance(s, Reshape) for h in box.handles if (view := h()) is not None for s in view.chain):
         return
     here.assumed_contiguous |= {id(one) for one in family(box) if one.origin is not None}
@@ -86,7 +90,21 @@ def rely_on_order(here: Session, box: Box) -> None:
 def assume_order(here: Session, box: Box) -> None:
     """The arguments that an array is made of lie row after row."""
     if isinstance(box.first, Var) and has_rows(box.atom.type):
-        here.assumed_ordered |= set(_origins(box.first, _makers(here)))
+        here.assumed_ordered |= set(_origins(here, box.first, _makers(here)))
+
+
+def lay_like(here: Session, made: StagedArray, others: Iterable[Atom]) -> None:
+    """The order of a new array may be that of others: not all of NumPy's functions lay down row after row."""
+    if isinstance(made.box.first, Var) and has_rows(made.type):
+        here.laid_like[made.box.first] = tuple(atom for atom in others if has_rows(atom.type))
+
+
+def _only_ones(let: Let) -> bool:
+    """Whether a reshape only puts in or takes out axes of one element: the order stays."""
+    if let.primitive.name != "reshape":
+        return False
+    before, after = ([d for d in type.dims if d != 1] for type in (let.args[0].type, let.out.type))
+    return before == after
 
 
 def _makers(here: Session) -> ChainMap[Var, Let]:
@@ -104,7 +122,7 @@ def _made_in(builder: Builder) -> dict[Var, Let]:
     return made
 
 
-def _origins(atom: Atom, makers: ChainMap[Var, Let]) -> Iterator[Var]:
+def _origins(here: Session, atom: Atom, makers: ChainMap[Var, Let]) -> Iterator[Var]:
     """The values whose order that of `atom` may come from."""
     todo, seen = [atom], set()
     while todo:
@@ -113,8 +131,9 @@ def _origins(atom: Atom, makers: ChainMap[Var, Let]) -> Iterator[Var]:
             continue
         seen.add(atom)
         yield atom
+        todo += here.laid_like.get(atom, ())
         let = makers.get(atom)
-        if let is None or is_rearranging(let) or let.primitive.name in _BY_ROWS:
+        if let is None or is_rearranging(let) or let.primitive.name in _BY_ROWS and not _only_ones(let):
             continue
         todo += let.args[:1] if let.primitive.name in _OF_FIRST else let.args
         for function in let.regions():
@@ -127,4 +146,4 @@ def rearranges(function: Function) -> bool:
     return any(is_rearranging(let) or any(map(rearranges, let.regions())) for let in function.lets)
 
 
-__all__ = ["assume_order", "has_rows", "lies_by_rows", "put_in_order", "rearranges", "rely_on_order"]
+__all__ = ["assume_order", "has_rows", "lay_like", "lies_by_rows", "put_in_order", "rearranges", "rely_on_order"]
