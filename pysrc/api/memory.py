@@ -110,8 +110,8 @@ def check(program: Program, call: Call, names: Sequence[str] = ()) -> None:
             )
         if one.ordered and not in_order(one.array):
             raise UnsupportedError(
-                f"{one.label} does not lie in memory row after row (it may be transposed): {program.title} stores "
-                f"through a reshape of what it makes of {one.label}, and NumPy's reshape may give a copy",
+                f"{one.label} does not lie in memory row after row (it may be transposed): {program.title} "
+                f"stores through a reshape of what it makes of {one.label}, and NumPy's may give a copy",
                 caller_span(),
                 code="layout",
                 remedy="pass np.ascontiguousarray(...) of it",

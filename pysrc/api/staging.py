@@ -100,8 +100,9 @@ def program_of_staged(staged: Staged, structure: PyTreeDef, specs: Sequence[Spec
             forms[output.index] = "python"
         elif result.type.dims or output.array:
             forms[output.index] = "array"
+    ordered = tuple(number[k] for k in staged.ordered)
     return Program(staged.function, staged.captures, structure, tuple(leaves), staged.out_tree, tuple(slots),
-                   tuple(forms), staged.guards, tuple(writes), name, staged, defined, tuple(number[k] for k in staged.ordered))
+                   tuple(forms), staged.guards, tuple(writes), name, staged, defined, ordered)
 
 
 def _numbered(write: Write, number: dict[int, int]) -> Write:

@@ -90,5 +90,5 @@ def test_a_branch_with_more_arrays_than_the_stack_holds(monkeypatch):
 
     x = np.random.default_rng(3).normal(size=256)
     jitted = mp.jit(totals)
-    for n in (1, 0):
-        np.testing.assert_allclose(jitted(x, n), totals(x, n), rtol=1e-11)
+    for side in (1, 0):
+        np.testing.assert_allclose(jitted(x, side), totals(x, side), rtol=1e-11)

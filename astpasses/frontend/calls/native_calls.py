@@ -40,12 +40,12 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
         return call_getter(function, *args)
     name = getattr(function, "__name__", None) or type(function).__name__
     if isinstance(function, _OF_CLASSES) and args and isinstance(args[0], Staged):  # `float.is_integer(x)`
-        owner = args[0]
+        given = args[0]
         kind: type = np.ndarray
-        if isinstance(owner, Number):
-            kind = owner.python or owner.dtype.type
+        if isinstance(given, Number):
+            kind = given.python or given.dtype.type
         if issubclass(kind, function.__objclass__):
-            return call_method(owner, name, args[1:], keywords)
+            return call_method(given, name, args[1:], keywords)
         said = f"descriptor {name!r} for {function.__objclass__.__name__!r} objects"
         raise TypeError(f"{said} doesn't apply to a {kind.__name__!r} object")
     module = getattr(function, "__module__", None) or getattr(

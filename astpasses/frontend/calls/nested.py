@@ -40,8 +40,8 @@ def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) 
         assume_order(here, leaves[k].box)
         if is_contiguous(leaves[k])[0] != "view":
             raise UnsupportedError(
-                "a transformed function stores through a reshape of what it makes of an array that may lie in "
-                "memory otherwise than row after row: NumPy's reshape may give a copy",
+                "a transformed function stores through a reshape of what it makes of an array that may not "
+                "lie in memory row after row: NumPy's reshape may give a copy",
                 here.span(),
                 code="layout",
                 remedy="copy the array: x.copy()",

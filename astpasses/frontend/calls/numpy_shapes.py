@@ -107,7 +107,8 @@ def _reshaped(here: Session, x: StagedArray, dims: tuple, verdict: str, relies: 
         here.reshaped.append((weakref.ref(made.box), x.box))
     if verdict == "unknown":
         name = getattr(x.box.atom, "name", "x")
-        why = "this runs" if lies_by_rows(here, x.box) else "the array lies in memory, perhaps transposed or with gaps"
+        lies = "the array lies in memory, perhaps transposed or with gaps"
+        why = "this runs" if lies_by_rows(here, x.box) else lies
         bind(made.box, UnknownAlias([x.box], f"a reshape of {name}", here.span(), f"it depends on how {why}"))
     return made
 

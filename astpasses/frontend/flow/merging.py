@@ -464,8 +464,8 @@ class _Filler(StagedArray):
 
         held = Box.__new__(Box)
         held.session, held.origin, held.phi, held.handles, held.known = here, None, None, [], None
-        held.by_rows, held.version, held.region, held.label = None, 0, None, ()
-        held.atom = None  # type: ignore[assignment]
+        held.by_rows, held.version, held.label = None, 0, ()
+        held.atom = held.region = None  # type: ignore[assignment]
         super().__init__(held, (), Array(dtype, dims))
 
     def read(self) -> Atom:

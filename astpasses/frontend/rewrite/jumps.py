@@ -124,9 +124,8 @@ class _Jumps:
             lowered, _ = self.block(body[:-1] if tail else body, None)
             return self.without_dead_flags(lowered, tail) + tail
         values = any(isinstance(n, gast.Return) and n.value is not None for s in body for n in gast.walk(s))
-        if not any(
-            isinstance(n, gast.With) or isinstance(n, gast.Try) and n.finalbody for s in body for n in gast.walk(s)
-        ):
+        inside = [n for s in body for n in gast.walk(s)]
+        if not any(isinstance(n, gast.With) or isinstance(n, gast.Try) and n.finalbody for n in inside):
             self.own = self.own | set(bound_names(body)) - declared_anywhere(body)
         else:
             self.own = set()

@@ -48,8 +48,8 @@ from .captured import (
 from .journal import AttributeLocation, ItemLocation, StructureLocation
 from .numbers import changing_number
 from .session import Session
-from .staged import in_order
 from .signals import TrialOver
+from .staged import in_order
 
 _IMMUTABLE = (bool, int, float, complex, str, bytes, type(None), np.generic, np.dtype)
 _DATA = (*_IMMUTABLE, np.ndarray, list, dict, set, tuple)

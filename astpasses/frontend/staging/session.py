@@ -111,7 +111,7 @@ class Session:
         self.items: dict[int, Box] = {}  # what stands for arrays in a list, made anew as they are read
         self.argument_sizes: set[str] = set()
         self.assumed_contiguous: set[int] = set()  # boxes
-        self.assumed_ordered: set[Atom] = set()  # arrays that lie row after row, or a store means something else
+        self.assumed_ordered: set[Atom] = set()  # lie row after row, or a store means something else
         self.rearranged: set[Atom] = set()  # arrays that lie otherwise
         self.laid_like: dict[Atom, tuple[Atom, ...]] = {}  # whose order that of a new array may be
         self.reshaped: list[tuple[weakref.ref[Box], Box]] = []  # a copy by a reshape, and of what

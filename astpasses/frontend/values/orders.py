@@ -146,4 +146,12 @@ def rearranges(function: Function) -> bool:
     return any(is_rearranging(let) or any(map(rearranges, let.regions())) for let in function.lets)
 
 
-__all__ = ["assume_order", "has_rows", "lay_like", "lies_by_rows", "put_in_order", "rearranges", "rely_on_order"]
+__all__ = [
+    "assume_order",
+    "has_rows",
+    "lay_like",
+    "lies_by_rows",
+    "put_in_order",
+    "rearranges",
+    "rely_on_order",
+]
