@@ -364,14 +364,23 @@ def item_of(here: Session, value: list, index: Any) -> Any:
             return value[index]
         if index < 0 and not any(isinstance(v, Rows) for v in value[index:]):
             return value[index]
-    if len(value) == 1:
-        rows = value[0]
-        if not isinstance(index, (slice, StagedArray)) and (found := rows.item_at(here, index)) is not None:
-            return found[0]
-        if isinstance(index, slice):
-            return here.born([Rows(rows.tree, [a[index] for a in rows.arrays], rows.python)])
-        return unflattened(here, rows, [a[index] for a in rows.arrays])
-    return gathered(here, value)[index]
+    if isinstance(index, slice) and (tail := _tail(value, index)) is not None:
+        return snapshot(here, tail)
+    rows = value[0] if len(value) == 1 else one_of_all(here, value)
+    if not isinstance(index, (slice, StagedArray)) and (found := rows.item_at(here, index)) is not None:
+        return found[0]
+    if isinstance(index, slice):
+        return here.born([Rows(rows.tree, [a[index] for a in rows.arrays], rows.python)])
+    return unflattened(here, rows, [a[index] for a in rows.arrays])
+
+
+def _tail(value: list, index: slice) -> list | None:
+    """`value[k:]` where all before k is known to be there, so that each item stays what it is."""
+    known = next(k for k, item in enumerate(value) if isinstance(item, Rows))
+    if index.stop is None and index.step in (None, 1):
+        if index.start is None or type(index.start) is int and 0 <= index.start <= known:
+            return value[index.start :]
+    return None
 
 
 def _containers(item: Any) -> Iterator[Any]:
@@ -457,8 +466,19 @@ def columns(here: Session, value: list) -> tuple[Any, list[StagedArray], list[ty
     if len(parts) == 1:
         return parts[0]
     arrays = [call_value(np.concatenate, (list(leaf),), {}) for leaf in zip(*(p[1] for p in parts))]
-    python = [p[0] if len(set(p)) == 1 else None for p in zip(*(part[2] for part in parts))]
+    python = [_wider(kinds) for kinds in zip(*(part[2] for part in parts))]
     return tree, arrays, python
+
+
+def one_of_all(here: Session, value: list) -> Rows:
+    """The items of a gathered list, those apart from its rows too, as rows."""
+    return Rows(*columns(here, value))
+
+
+def _wider(kinds: tuple) -> type | None:
+    """The Python number that all become; None where NumPy's are among them."""
+    order = (bool, int, float, complex)
+    return None if None in kinds else order[max(map(order.index, kinds))]
 
 
 def make_plain(here: Session, value: list) -> None:

@@ -27,7 +27,7 @@ from ..staging.session import Session, log, session
 from ..staging.signals import NeedConcrete, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
 from .branches import branch, static_truth
-from .gathering import ListGrows, Rows, gathered, is_gathered, refuse_read
+from .gathering import ListGrows, Rows, is_gathered, one_of_all, refuse_read
 from .iterators import Ranged, started, without_first
 from .lazy import lazily
 from .loop_aliases import PeelFirst
@@ -111,8 +111,7 @@ def ranged(here: Session, iterable: Any) -> Ranged | None:
     if type(iterable) is list:
         refuse_read(here, iterable)
         if is_gathered(iterable):
-            one = len(iterable) == 1
-            return ranged_rows(here, iterable[0]) if one else ranged(here, gathered(here, iterable))
+            return ranged_rows(here, iterable[0] if len(iterable) == 1 else one_of_all(here, iterable))
     if isinstance(iterable, range):
         start, step = iterable.start, iterable.step
         return Ranged(len(iterable), lambda k, rows: start + step * k if (start, step) != (0, 1) else k)

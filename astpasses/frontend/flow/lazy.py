@@ -24,6 +24,9 @@ from ..values.staged_values import Maybe, Number, Poison, StagedArray, Truth
 from .branches import branch, raised_here, static_truth, truth_atom
 
 
+_CONTAINERS = (list, tuple, dict, set, frozenset)
+
+
 def choose(test: Any, then: Callable, otherwise: Callable) -> Any:
     """`then() if test else otherwise()`."""
     known = static_truth(test)
@@ -115,9 +118,9 @@ def _is_one(value: Any) -> bool:
 
 
 def _apart(first: Any, second: Any) -> bool:
-    """Whether an array of one element stands beside what is none like it: only their truths have a common
-    form."""
-    if isinstance(second, Truth):
+    """Whether an array of one element stands beside what is none like it, or a list beside what is no list:
+    only their truths have a common form."""
+    if isinstance(second, Truth) or isinstance(second, _CONTAINERS) and not isinstance(first, _CONTAINERS):
         return True
     if not (_is_one(first) or _is_one(second)):
         return False

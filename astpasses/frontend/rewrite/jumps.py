@@ -92,6 +92,12 @@ def _ends(body: list) -> bool:
     return False
 
 
+def _names_class(function: gast.expr) -> bool:
+    """Whether it looks like the name of a class: a call of it only makes an object."""
+    last = function.attr if isinstance(function, gast.Attribute) else getattr(function, "id", "")
+    return last[:1].isupper() and (len(last) == 1 or not last.isupper())
+
+
 def _forever(node: gast.AST) -> bool:
     return isinstance(node, gast.While) and isinstance(node.test, gast.Constant) and bool(node.test.value)
 
@@ -192,7 +198,12 @@ class _Jumps:
         whole = node.value
         if whole is None:
             return None
-        parts = list(whole.elts) if isinstance(whole, gast.Tuple) else [whole]
+        made = isinstance(whole, gast.Call) and _names_class(whole.func) and not self.caught
+        parts = (
+            list(whole.elts) if isinstance(whole, gast.Tuple)
+            else [*whole.args, *(k.value for k in whole.keywords)] if made
+            else [whole]
+        )
         if not any(isinstance(p, gast.Name) and p.id in self.kept for p in parts):
             return None
         out: list = []
@@ -205,6 +216,11 @@ class _Jumps:
                 parts[k] = expression(held, part)
         if isinstance(whole, gast.Tuple):
             whole.elts = parts
+        elif made:
+            count = len(whole.args)
+            whole.args = parts[:count]
+            for keyword, part in zip(whole.keywords, parts[count:]):
+                keyword.value = part
         flag = self.returned if self.alone else self.flag("returned")
         self.later.append((flag, whole))
         set_flags = f"{flag} = True" if self.alone else f"{flag} = True\n{self.returned} = True"

@@ -22,7 +22,7 @@ from metaphrase.core.types import Array, CoreTypeError, dtype_name
 from metaphrase.source import UnsupportedError, is_library
 
 from ..calls.text import Text
-from ..flow.gathering import all_known, expanded, gathered, is_gathered, item_of, refuse_read
+from ..flow.gathering import all_known, expanded, is_gathered, item_of, one_of_all, refuse_read
 from ..flow.stacks import NeedStack, older_loop
 from ..rewrite.convert import Outer
 from ..rewrite.plain import Undefined
@@ -324,11 +324,11 @@ def refuse_left(here: Session, iterator: Any) -> None:
 
 def _items_of(here: Session, value: list) -> Any:
     """The items of a gathered list: rows for a loop to run over, or each of them where they are few kinds."""
-    if len(value) == 1 and not isinstance(value[0].arrays[0].type.dims[0], int):
-        from ..flow.iteration import ranged_rows
+    if all_known(value):
+        return expanded(here, value)
+    from ..flow.iteration import ranged_rows
 
-        return ranged_rows(here, value[0])
-    return expanded(here, value) if all_known(value) else gathered(here, value)
+    return ranged_rows(here, value[0] if len(value) == 1 else one_of_all(here, value))
 
 
 def known_value(here: Session, value: Any) -> Any:
