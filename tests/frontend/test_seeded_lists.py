@@ -1,5 +1,5 @@
-"""Lists that have items before a loop of unknown length appends to them stay lists; `while stack:` with jumps;
-an object that holds such a list, returned from inside the loop."""
+"""Lists that have items before a loop of unknown length appends to them stay lists; `while stack:` with
+jumps; an object that holds such a list, returned from inside the loop."""
 
 from __future__ import annotations
 

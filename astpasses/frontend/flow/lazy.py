@@ -23,7 +23,6 @@ from ..staging.signals import BranchRaised
 from ..values.staged_values import Maybe, Number, Poison, StagedArray, Truth
 from .branches import branch, raised_here, static_truth, truth_atom
 
-
 _CONTAINERS = (list, tuple, dict, set, frozenset)
 
 
