@@ -14,14 +14,23 @@ from __future__ import annotations
 
 import contextlib
 import gc
+import inspect
 import os
 import sys
 import threading
-from collections.abc import Iterator
+import types
+from collections.abc import Callable, Iterator
 
 _FRAMES = 16          # of a call that is staged
 _MOST = 20_000        # frames: what a thread's stack of 8 MiB surely holds
 _SELDOM = 100_000     # objects made before the collector looks at them
+
+
+def signature_of(function: Callable) -> inspect.Signature:
+    """`inspect.signature`, which asks an object with `__call__` whether it is equal to classes."""
+    call = getattr(type(function), "__call__", None)  # noqa: B004
+    written = all(isinstance(method, types.FunctionType) for method in (call, type(function).__eq__))
+    return inspect.signature(types.MethodType(call, function) if call and written else function)
 
 
 class _Settings(threading.local):

@@ -9,7 +9,6 @@ others, the dims that changed become symbols, equal where the sizes are equal.
 from __future__ import annotations
 
 import enum
-import inspect
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -21,6 +20,7 @@ from ..astpasses.frontend.values.staged_values import Number, Staged, StagedArra
 from ..core.array_classes import plain_array
 from ..core.dims import DimLike, Sym
 from ..core.types import NAMES, Array
+from ..interpreter import signature_of
 from .statics import distinctions, static_key
 from .types import ShapeDtypeStruct
 
@@ -166,7 +166,7 @@ class _Opaque:
 def takes_any_keywords(function: Any) -> bool:
     """Whether a function has a parameter like **kwargs."""
     try:
-        parameters = inspect.signature(function).parameters.values()
+        parameters = signature_of(function).parameters.values()
     except (TypeError, ValueError):
         return False
     return any(p.kind is p.VAR_KEYWORD for p in parameters)

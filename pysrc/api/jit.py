@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..config import config
+from ..interpreter import signature_of
 from ..pipeline import Record, current_record
 from ..runtime import dispatch, threads
 from ..runtime.compiler import CompilerMissing
@@ -228,7 +229,7 @@ class Jit(Transformed):
 
 def _signature(fun: Callable[..., Any]) -> inspect.Signature | None:
     try:
-        return inspect.signature(fun)
+        return signature_of(fun)
     except (TypeError, ValueError):
         return None
 

@@ -26,6 +26,7 @@ from ..astpasses.emit.numpy_source_spellings import array_text
 from ..astpasses.frontend.values.chosen import Chosen, Viewed, chosen_text, viewed_text
 from ..astpasses.frontend.values.listed import Listed, list_text
 from ..astpasses.frontend.values.optional import Copied, OneValue, Optional, TextValue
+from ..astpasses.frontend.values.recipes import Made
 from ..core.ir import Function
 from ..pipeline import numpy_text
 from ..source import UnsupportedError
@@ -203,6 +204,10 @@ class _Module:
             return f"{template}.format({', '.join(parts[several:])})"
         if cls is Copied:
             return self.copied(*metadata)
+        if cls is Made:
+            if metadata.kind == "namespace":
+                self.need("from types import SimpleNamespace")
+            return metadata.text(parts)
         if cls is Optional:
             return f"({parts[1]} if {parts[0]} else None)"
         if cls is tuple:

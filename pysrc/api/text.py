@@ -28,6 +28,7 @@ from ..astpasses.frontend.values.sources import (
     room_of,
 )
 from ..core.dims import symbols
+from ..interpreter import signature_of
 from ..pipeline import BY_NAME, cython, finished, loops, run
 from ..source import SourceError
 from ..tree_util import PyTreeDef, flatten_one_level, kind_of, tree_structure
@@ -191,7 +192,7 @@ def _last_name(fun: Any, program: Program) -> str:
 
 def _parameter_names(fun: Any, count: int) -> list[str]:
     try:
-        parameters = [p for p in inspect.signature(user_function(fun)).parameters.values()]
+        parameters = [p for p in signature_of(user_function(fun)).parameters.values()]
     except (TypeError, ValueError):
         parameters = []
     if type(getattr(fun, "jitted", fun)).__name__ == "Jvp":

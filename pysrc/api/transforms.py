@@ -10,11 +10,11 @@ the function inside it for the types it gets, and works on the program. Example:
 from __future__ import annotations
 
 import functools
-import inspect
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..core.types import has_tangent
+from ..interpreter import signature_of
 from ..source import DTypeError, ShapeError, SourceError, Span
 from ..tree_util import PyTreeDef, treedef_tuple
 from . import memory as memory
@@ -40,7 +40,7 @@ def program_of(fun: Callable[..., Any], structure: PyTreeDef, specs: Sequence[Sp
 def parameter_names(fun: Callable[..., Any]) -> list[str]:
     """Names of the positional parameters, for messages."""
     try:
-        parameters = inspect.signature(fun).parameters.values()
+        parameters = signature_of(fun).parameters.values()
     except (TypeError, ValueError):
         return []
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

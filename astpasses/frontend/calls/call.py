@@ -31,6 +31,7 @@ from ..staging.journal import StructureLocation
 from ..staging.literals import elements, lift_defaults, load_attribute, load_item, source_of
 from ..staging.session import LIBRARY, Session, session
 from ..staging.signals import NeedConcrete, Refusal
+from ..values.objects import is_one_of
 from ..values.sources import CellSource, GlobalSource, Guard
 from ..values.staged_values import Maybe, Poison, Staged, Unsettled
 from .outside import known_items, refuse_given, refuse_outside, refuse_unsteady
@@ -94,7 +95,7 @@ def call_value(function: Any, args: tuple, keywords: dict) -> Any:
 
 
 def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
-    if not isinstance(function, (types.FunctionType, types.MethodType, functools.partial)):
+    if not _takes_anything(function):
         args = handed(here, function, args)
         if isinstance(function, np.ufunc) or getattr(function, "__module__", "") == "numpy":
             args = tuple(a if type(a) is range else range_as_array(a) for a in args)
@@ -103,7 +104,7 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
 
         args = tuple(map(settled, args))
     handler = _handler(function)
-    if here.roots and function not in READ_AS_LISTS and (
+    if here.roots and not is_one_of(function, READ_AS_LISTS) and (
         handler is not None or not isinstance(function, (*_WRITTEN, functools.partial, type))
     ):
         args = tuple(known_items(here, function, a) for a in args)
@@ -312,11 +313,39 @@ _HOSTED = _host(None).__code__
 def _keeps(cls: type) -> bool:
     """Whether a class keeps what it is given and calls none of it while it makes an instance, so that the
     functions among it stay themselves."""
-    if cls is functools.partial:
+    if is_one_of(cls, (functools.partial, types.SimpleNamespace)):
+        return True
+    if issubclass(cls, BaseException) and not any(
+        isinstance(method, types.FunctionType) for method in (cls.__init__, cls.__new__)  # type: ignore[misc]
+    ):
         return True
     function = cls.__init__ if dataclasses.is_dataclass(cls) else cls.__new__  # type: ignore[misc]
     code = getattr(function, "__code__", None)
     return code is not None and code.co_filename == "<string>" and not hasattr(cls, "__post_init__")
+
+
+def _takes_anything(function: Any) -> bool:
+    """Whether a call stages what users wrote, or only keeps the arguments: these stay as they are."""
+    if isinstance(function, (types.FunctionType, types.MethodType, functools.partial)):
+        return True
+    if isinstance(function, type):
+        from .dataclass_calls import is_generated
+
+        return _has_staged_init(function) or _keeps(function) or is_generated(function)
+    call = getattr(type(function), "__call__", None)  # noqa: B004
+    return isinstance(call, types.FunctionType) and not is_native(call.__module__ or "")
+
+
+def _has_staged_init(cls: type) -> bool:
+    """Whether `__init__` is written by the user, and all that makes an instance."""
+    init = cls.__init__  # type: ignore[misc]
+    return (
+        isinstance(init, types.FunctionType)
+        and not is_native(init.__module__ or "")
+        and type(cls) is type
+        and init.__code__.co_filename != "<string>"
+        and cls.__new__ is object.__new__
+    )
 
 
 def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
@@ -330,11 +359,11 @@ def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
     written = (
         isinstance(init, types.FunctionType) and not is_native(init.__module__ or "") and type(cls) is type
     )
-    if written and init.__code__.co_filename != "<string>" and cls.__new__ is object.__new__:
+    if _has_staged_init(cls):
         made = here.born(object.__new__(cls))
         _call_function(here, init, (made, *args), keywords)
         return made
-    if cls not in READ_AS_LISTS:
+    if not is_one_of(cls, READ_AS_LISTS):
         args, keywords = _known(here, args, keywords)
         if not written:
             refuse_unsteady(here, cls.__module__, cls.__name__, None)

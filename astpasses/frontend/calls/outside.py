@@ -23,6 +23,7 @@ import numpy as np
 from metaphrase.source import UnsupportedError
 
 from ..staging.session import Session
+from ..values.objects import is_one_of
 from ..values.sources import SEQUENCES
 from ..values.staged_values import Staged
 
@@ -145,9 +146,9 @@ def refuse_given(here: Session, args: tuple, keywords: dict, name: str) -> None:
 
 def known_items(here: Session, function: Any, value: Any) -> Any:
     """What a function of ours is given: of a sequence that was there before, its items."""
-    if not is_outside(here, value) or function in _LOOKS:
+    if not is_outside(here, value) or is_one_of(function, _LOOKS):
         return value
-    if isinstance(value, SEQUENCES) and function not in _SHOWS:
+    if isinstance(value, SEQUENCES) and not is_one_of(function, _SHOWS):
         from ..staging.literals import elements
 
         return elements(here, value)

@@ -27,6 +27,7 @@ from ..staging.literals import elements, refuse_moved
 from ..staging.session import Session, session
 from ..staging.settling import settled, tested
 from ..staging.signals import Restart
+from ..values.objects import is_one_of
 from ..values.staged_values import Maybe
 from .branches import branch, static_truth
 from .gathering import FEW, as_argument, is_gathered, refuse_read
@@ -205,7 +206,7 @@ def handed(here: Session, function: Any, args: tuple) -> tuple:
     """The arguments of a function that is not the user's: what uses up an iterator is given a list, and what
     does not know lists whose length only the run knows is given arrays."""
     kinds = set(map(type, args))
-    if any(issubclass(kind, Lazy) for kind in kinds) and function not in STEP_BY_STEP:
+    if any(issubclass(kind, Lazy) for kind in kinds) and not is_one_of(function, STEP_BY_STEP):
         whole = _takes_all(function)
         taken = [isinstance(a, Lazy) and (whole or is_loop(here, a)) for a in args]
         args = tuple(all_of(here, a) if all_ else a for a, all_ in zip(args, taken))
@@ -215,16 +216,13 @@ def handed(here: Session, function: Any, args: tuple) -> tuple:
     for arg in args:
         if type(arg) is list:
             refuse_read(here, arg)
-    if function in READ_AS_LISTS or not any(map(is_gathered, args)):
+    if is_one_of(function, READ_AS_LISTS) or not any(map(is_gathered, args)):
         return args
     return tuple(as_argument(here, function, a) if is_gathered(a) else a for a in args)
 
 
 def _takes_all(function: Any) -> bool:
-    try:
-        return function in USE_ALL
-    except TypeError:
-        return False
+    return is_one_of(function, USE_ALL)
 
 
 def first(here: Session, lazy: Lazy, default: tuple) -> Any:

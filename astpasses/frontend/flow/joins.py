@@ -91,8 +91,8 @@ def _object_kind(cls: type) -> tree_util.Kind:
     """Objects of a user's class come apart into their attributes."""
 
     def flatten(value: Any) -> tuple[list, tuple]:
-        names = sorted({*getattr(value, "__dict__", ()), *(n for n in _slots(cls) if hasattr(value, n))})
-        return [getattr(value, n) for n in names], tuple(names)
+        names = attributes_of(value)
+        return [getattr(value, n) for n in names], names
 
     def unflatten(names: tuple, children: Any) -> Any:
         made: Any = object.__new__(cls)
@@ -104,6 +104,12 @@ def _object_kind(cls: type) -> tree_util.Kind:
         return [tree_util.GetAttrKey(n) for n in names]
 
     return tree_util.Kind(cls, flatten, unflatten, keys)
+
+
+def attributes_of(value: Any) -> tuple[str, ...]:
+    """The names of what an object itself holds."""
+    slots = (n for n in _slots(type(value)) if hasattr(value, n))
+    return tuple(sorted({*getattr(value, "__dict__", ()), *slots}))
 
 
 def _slots(cls: type) -> list[str]:
@@ -122,6 +128,17 @@ def parts(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
     if cls.__new__ is not object.__new__ or type(cls) not in (type, abc.ABCMeta) or not cls.__flags__ & _HEAP:
         return None
     kind = _object_kind(cls)  # type: ignore[arg-type]
+    children, names = kind.flatten(value)
+    return kind, _known(value, kind, children), names
+
+
+def instance_parts(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
+    """The same for an instance of any class written in Python, whatever makes its instances: in a result."""
+    cls: Any = type(value)
+    written = all(base.__flags__ & _HEAP for base in cls.__mro__[:-1])
+    if isinstance(value, (type, enum.Enum)) or not written or cls is object:
+        return None
+    kind = _object_kind(cls)
     children, names = kind.flatten(value)
     return kind, _known(value, kind, children), names
 

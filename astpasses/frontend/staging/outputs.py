@@ -17,16 +17,18 @@ from metaphrase.core.ir import Atom, Literal, Var
 from metaphrase.source import UnsupportedError
 
 from ..calls.text import Text
-from ..flow.gathering import all_known, columns, expanded, is_gathered, lists_in
-from ..flow.joins import parts
+from ..flow.gathering import Rows, all_known, columns, expanded, is_gathered, lists_in
+from ..flow.joins import instance_parts, parts
 from ..values.chosen import chosen, step_of, viewed
 from ..values.listed import listed
 from ..values.optional import made_anew, one_value, optional, text_of_values
 from ..values.phi import Phi, family
+from ..values.recipes import made_of
 from ..values.sources import AttributeSource, ItemSource, ObjectSource, Source
 from ..values.staged_values import Box, Maybe, Number, OneOf, Staged, StagedArray, Unsettled
 from .captured import guard_same, is_copy, known
 from .journal import AttributeLocation, BoxLocation, CellLocation, ItemLocation, StructureLocation
+from .made_results import is_ours, recipe_of, refuse_held
 from .session import Session
 from .staged import Output, Write
 
@@ -46,6 +48,7 @@ class Collector:
         self.containers: dict[int, tuple[tuple, Any]] = {}
         self.stored: dict[int, Output] | None = None  # arrays that several places are to hold, by their box
         self.span: Any = None  # where the store is that is looked at
+        self.within: list = []  # the objects that are being taken apart
         self.holders: dict[int, int] = {}  # how many places hold an array when the call has ended, by its box
 
     def note_containers(self, original: Any, copy: Any, path: tuple = ()) -> None:
@@ -64,9 +67,6 @@ class Collector:
     def outputs(self, result: Any) -> tuple[Any, list[Output]]:
         """The structure of a result and one Output a leaf."""
         leaves, tree = self.take_apart(result)
-        if any(is_gathered(v) and all_known(v) for v in leaves):
-            known = [expanded(self.here, v) if is_gathered(v) and all_known(v) else v for v in leaves]
-            return self.outputs(tree_util.tree_unflatten(tree, known))
         return tree, [self.output(leaf) for leaf in leaves]
 
     def take_apart(self, result: Any) -> tuple[list, tree_util.PyTreeDef]:
@@ -91,6 +91,7 @@ class Collector:
             or self.take_text_apart(leaf)
             or self.take_copy_apart(leaf)
             or self.take_list_apart(leaf)
+            or self.take_recipe_apart(leaf)
             or self.take_object_apart(leaf)
             or self.take_alias_apart(leaf)
             for leaf in leaves
@@ -133,20 +134,47 @@ class Collector:
         return None if known or type(value) not in (set, bytearray, array.array) else ([], made_anew(value))
 
     def take_list_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
-        """A list whose length only the run knows: an array for each leaf of its items."""
-        if not is_gathered(value) or all_known(value):
+        """A list that was gathered: its items, or, where only the run knows how many there are, an array for
+        each leaf of an item."""
+        if not is_gathered(value):
             return None
+        if all_known(value):
+            return self.take_apart(expanded(self.here, value))
         item, arrays, python = columns(self.here, value)
         return list(arrays), listed(lists_in(item), python)
 
+    def take_recipe_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
+        """An object of Python's own classes, or of one derived from them, that the call made."""
+        found = recipe_of(self.here, value)
+        if found is None:
+            return None
+        refuse_held(self.here, (found[0].of, type(value)), self.span)
+        made = self.parts_of(value, found[1])
+        return [leaf for part in made for leaf in part[0]], made_of(found[0], [part[1] for part in made])
+
     def take_object_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
-        found = parts(value) if self.here.is_fresh(value, 0) and not is_gathered(value) else None
+        if not self.here.is_fresh(value, 0) or is_ours(type(value)):
+            return None
+        found = parts(value) or instance_parts(value)
         if found is None:
             return None
         kind, children, metadata = found
-        made = [self.take_apart(child) for child in children]
+        refuse_held(self.here, type(value), self.span)
+        made = self.parts_of(value, children)
         tree = tree_util.PyTreeDef(kind, metadata, tuple(part[1] for part in made))
         return [leaf for part in made for leaf in part[0]], tree
+
+    def parts_of(self, value: Any, children: list) -> list[tuple[list, tree_util.PyTreeDef]]:
+        """The children of an object, taken apart."""
+        if any(value is outer for outer in self.within):
+            raise UnsupportedError(
+                f"the function returns a {type(value).__name__} that holds itself",
+                self.span or self.here.span(), code="result", remedy="leave out what leads back to it",
+            )
+        self.within.append(value)
+        made = [self.take_apart(child) for child in children]
+        self.within.pop()
+        return made
 
     def take_alias_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
         """A stored array that is, or may be, another one that outlives the call, or a view of it."""
@@ -235,6 +263,7 @@ class Collector:
         if isinstance(leaf, np.ndarray):
             leaf = self.here.lift(leaf)
         if not isinstance(leaf, Staged):
+            refuse_held(self.here, leaf, self.span)
             return Output("static", value=leaf.concrete() if isinstance(leaf, Text) else leaf)
         if (
             isinstance(leaf, StagedArray)
@@ -361,6 +390,8 @@ class Collector:
 
 def _items(value: Any) -> list[tuple]:
     """What a container or an object holds: (the container, the key, the value)."""
+    if isinstance(value, Rows):
+        return [(value, key, array) for key, array in enumerate(value.arrays)]
     found = parts(value)
     if found is None:
         return []

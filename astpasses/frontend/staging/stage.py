@@ -14,7 +14,6 @@ Where staging turns out to need the value of a number, that argument is pinned t
 from __future__ import annotations
 
 import functools
-import inspect
 import types
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -26,7 +25,7 @@ from metaphrase.core.build import literal
 from metaphrase.core.dims import in_users_words
 from metaphrase.core.ir import Var
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
-from metaphrase.interpreter import undisturbed
+from metaphrase.interpreter import signature_of, undisturbed
 from metaphrase.source import SourceError, Span, UnsupportedError
 
 from ..calls import tables  # noqa: F401  (registers the handlers)
@@ -233,7 +232,7 @@ class _Staging:
 
     def parameter_names(self) -> list[str]:
         try:
-            parameters = list(inspect.signature(self.function).parameters.values())
+            parameters = list(signature_of(self.function).parameters.values())
         except (TypeError, ValueError):
             return []
         return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]

@@ -11,7 +11,7 @@ to one of two such objects while user code can still reach the other, as each ha
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from metaphrase.source import Span, UnsupportedError
@@ -138,6 +138,11 @@ def agree(one: Sequence[Sides], other: Sequence[Sides]) -> bool:
 def meet(one: Origins, other: Origins) -> bool:
     """Whether two objects may be one."""
     return any(agree(ways, other[key]) for key, ways in one.items() if key in other)
+
+
+def is_one_of(thing: Any, things: Iterable[Any]) -> bool:
+    """Whether it is one of these itself, whatever its class says of equality."""
+    return any(thing is one for one in things)
 
 
 def is_mutable(value: Any) -> bool:
