@@ -247,7 +247,7 @@ def format_text(template: str, values: Sequence[Expr]) -> str:
         return f"{template!r}.format({', '.join(v.text for v in values)})"
     body = repr("".join(pieces))
     if not values:
-        return repr(template.format()) if "{" in template else quoted(template)
+        return repr(template.format()) if "{" in template or "}" in template else quoted(template)
     return "f" + (f'"{body[1:-1]}"' if body[0] == "'" and '"' not in body else body)
 
 

@@ -22,6 +22,7 @@ import numpy as np
 
 from metaphrase.source import UnsupportedError
 
+from ..flow.generators import SHOWS
 from ..staging.session import Session
 from ..values.objects import is_one_of
 from ..values.sources import SEQUENCES
@@ -69,7 +70,6 @@ _CONTAINERS = (list, dict, set, np.ndarray)  # handled: read with guards, writte
 _STATEFUL = (*SEQUENCES, memoryview, io.IOBase)
 # These look at what an object is, or at one attribute.
 _LOOKS = (getattr, hasattr, setattr, delattr, vars, dir, callable, isinstance, issubclass, type, len)
-_SHOWS = (print, str, repr, format)
 
 
 def refuse_unsteady(here: Session, module: str, name: str, owner: Any) -> None:
@@ -148,7 +148,7 @@ def known_items(here: Session, function: Any, value: Any) -> Any:
     """What a function of ours is given: of a sequence that was there before, its items."""
     if not is_outside(here, value) or is_one_of(function, _LOOKS):
         return value
-    if isinstance(value, SEQUENCES) and not is_one_of(function, _SHOWS):
+    if isinstance(value, SEQUENCES) and not is_one_of(function, SHOWS):
         from ..staging.literals import elements
 
         return elements(here, value)

@@ -8,14 +8,17 @@ In: the arguments of the call. Out: a `print_` Let in program order, or a `Text`
 from __future__ import annotations
 
 import builtins
+import string
 import sys
 from typing import Any
 
 from metaphrase.ops.effects import print_
 
-from ..staging.session import session
-from .call import handles
-from .text import Text, escaped, joined, shown, string_of
+from ..flow.gathering import length
+from ..staging.session import Session, session
+from .call import call_value, handles
+from .text import Listing, Text, escaped, joined, shown, string_of
+from .written_lists import print_items
 
 
 @handles(print)
@@ -28,16 +31,49 @@ def print__(*args: Any, sep: Any = None, end: Any = None, file: Any = None, flus
         raise here.dtype_error(
             "print into a file is not supported while staged", remedy="print to sys.stdout or sys.stderr"
         )
-    if end not in (None, "\n"):
-        options["end"] = end
-    if flush:
-        options["flush"] = True
     parts: list = []
     for k, arg in enumerate(args):
         parts += [" " if sep is None else sep] * (k > 0) + [string_of(arg)]
     text = joined(parts)
-    template, values = (text.template, text.values) if isinstance(text, Text) else (escaped(text), ())
-    here.emit(print_, *(here.atom(v) for v in values), template=template, **options)
+    pieces = cut(text) if isinstance(text, Text) else [escaped(text), ()]
+    while len(pieces) > 2:
+        template, values, listing, *pieces = pieces
+        here.emit(print_, *map(here.atom, values), template=template + "[", end="", **options)
+        print_list(here, listing, options)
+        pieces[0] = "]" + pieces[0]
+    if end not in (None, "\n"):
+        options["end"] = end
+    if flush:
+        options["flush"] = True
+    template, values = pieces
+    here.emit(print_, *map(here.atom, values), template=template, **options)
+
+
+def cut(text: Text) -> list:
+    """A text at the lists in it: a template and its values, the list, a template and its values, ..."""
+    pieces: list = ["", ()]
+    given = iter(text.shown)
+    for literal, field, spec, conversion in string.Formatter().parse(text.template):
+        pieces[-2] += escaped(literal)
+        if field is None:
+            continue
+        value = next(given)
+        if isinstance(value, Listing):
+            pieces += [value, "", ()]
+            continue
+        pieces[-2] += "{" + (f"!{conversion}" if conversion else "") + (f":{spec}" if spec else "") + "}"
+        pieces[-1] = (*pieces[-1], value)
+    return pieces
+
+
+def print_list(here: Session, listing: Listing, options: dict) -> None:
+    """The items of a list whose length the run may decide, with commas between them."""
+    behind: Any = False
+    file = getattr(sys, options.get("stream", "stdout"))
+    for part in listing.parts:
+        rows = here.born([part])
+        call_value(print_items, (rows, behind, file), {})
+        behind = behind | (length(here, rows) > 0)
 
 
 def write(stream: Any, name: str, text: Any = "") -> Any:

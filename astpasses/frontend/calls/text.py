@@ -16,7 +16,9 @@ from typing import Any
 
 import numpy as np
 
-from ..flow.gathering import Rows, expanded, refuse_read
+from metaphrase.source import UnsupportedError
+
+from ..flow.gathering import TABLE, Rows, expanded, is_gathered, is_short, refuse_read, snapshot
 from ..staging.demand import need_concrete
 from ..staging.session import session
 from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
@@ -29,11 +31,22 @@ class Text:
     """`template`, or each of several of which the run decides, holds a field for each of `values`. Joining
     texts makes texts; whatever else Python does with a string needs the values themselves."""
 
-    __slots__ = ("template", "values")
+    __slots__ = ("template", "shown")
     __hash__ = None  # type: ignore[assignment]
 
     def __init__(self, template: Any, values: tuple):
-        self.template, self.values = template, values
+        self.template, self.shown = template, values
+
+    @property
+    def values(self) -> tuple:
+        """What is filled in: numbers and arrays. Only `print` shows lists whose length only the run knows."""
+        for value in self.shown:
+            if isinstance(value, Listing):
+                raise UnsupportedError(
+                    "the text of a list whose length is only known at run time can only be printed",
+                    value.span, code="gathered", remedy="print it, or make an array of it: np.array(values)",
+                )
+        return self.shown
 
     def __repr__(self) -> str:
         return f"<text {self.template!r}>"
@@ -70,6 +83,13 @@ class Text:
         return bool(literal) or bool(self.concrete())
 
 
+class Listing:
+    """Stands in a Text for a gathered list, which holds these parts."""
+
+    def __init__(self, parts: list, span: Any):
+        self.parts, self.span = parts, span
+
+
 def _of_string(name: str) -> Any:
     def method(self: Text, *args: Any) -> Any:
         return getattr(self.concrete(), name)(*(a.concrete() if isinstance(a, Text) else a for a in args))
@@ -91,7 +111,7 @@ def joined(parts: list) -> Any:
     if not any(isinstance(p, Text) for p in parts):
         return "".join(parts)
     template = "".join(p.template if isinstance(p, Text) else escaped(p) for p in parts)
-    return Text(template, tuple(v for p in parts if isinstance(p, Text) for v in p.values))
+    return Text(template, tuple(v for p in parts if isinstance(p, Text) for v in p.shown))
 
 
 def string_of(value: Any) -> Any:
@@ -133,8 +153,8 @@ def _staged(value: Any, conversion: str, spec: str) -> Any:
     if conversion in ("r", "a") and not (isinstance(value, StagedArray) and value.ndim):
         strong = isinstance(value, Number) and value.python is None
         if strong and value.dtype.name in _PLAIN and not spec:
-            name = "bool" if value.dtype == bool else value.dtype.name
-            return Text("np.{}" if name == "bool" else f"np.{name}({{}})", (value,))
+            template = "np.{}_" if value.dtype == bool else f"np.{value.dtype.name}({{}})"
+            return Text(template, (value,))
         if isinstance(value, StagedArray):
             told = "" if value.dtype.name in _PLAIN else f", dtype={value.dtype}"
             return Text(f"array({{}}{told})", (value,))
@@ -169,6 +189,9 @@ def _container(value: Any, conversion: str) -> Any:
                 return call_value(method, (value,), {})
     if kind is list:
         refuse_read(session(), value)
+        if is_gathered(value) and not is_short(value, TABLE):
+            here = session()
+            return Text("{}", (Listing(snapshot(here, value), here.span()),))
         value = expanded(session(), value)
         return joined(["[", *_listed(value), "]"])
     if kind is tuple:

@@ -3,6 +3,7 @@
 In: the items, a key. Out: an item, or places of items.
 
     max((v for v in x if v > 0), key=f)    is   best_by(items, f, True)
+    print(h)                               is   print("[", end=""); print_items(h, False, ...); print("]")
 """
 
 from __future__ import annotations
@@ -13,6 +14,14 @@ import numpy as np
 def require(test, message):
     if not test:
         raise ValueError(message)
+
+
+def print_items(items, behind, file):
+    """The items as a list shows them, with a comma before the first one if others stand before it."""
+    for k, item in enumerate(items):
+        if behind or k > 0:
+            print(", ", end="", file=file)
+        print(repr(item), end="", file=file)
 
 
 def best_by(items, key, largest):

@@ -284,10 +284,14 @@ def as_argument(here: Session, function: Any, value: list) -> Any:
     module = getattr(function, "__module__", None) or type(function).__module__
     if module.split(".")[0] in ("numpy", "scipy", "metaphrase") or not all_known(value):
         return gathered(here, value)
-    counts = [item.arrays[0].type.dims[0] if isinstance(item, Rows) else 1 for item in value]
-    few = sum(count for count in counts if isinstance(count, int)) <= FEW
     numbers = all(not isinstance(item, Rows) or item.tree.is_leaf() for item in value)
-    return gathered(here, value) if numbers and not few else expanded(here, value)
+    return gathered(here, value) if numbers and not is_short(value) else expanded(here, value)
+
+
+def is_short(value: list, most: int = FEW) -> bool:
+    """Whether a gathered list is known to have few items."""
+    counts = [item.arrays[0].type.dims[0] if isinstance(item, Rows) else 1 for item in value]
+    return all(isinstance(count, int) for count in counts) and sum(counts) <= most
 
 
 def _stacked(tree: tree_util.PyTreeDef, arrays: Iterator[StagedArray], axis: int) -> StagedArray:

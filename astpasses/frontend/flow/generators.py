@@ -47,6 +47,7 @@ READ_AS_LISTS = (
     min, sorted, heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop, heapq.heapify,
     heapq.nsmallest, heapq.nlargest,
 )  # fmt: skip
+SHOWS = (print, str, repr, format)  # and these show them
 
 
 class Lazy:
@@ -216,7 +217,7 @@ def handed(here: Session, function: Any, args: tuple) -> tuple:
     for arg in args:
         if type(arg) is list:
             refuse_read(here, arg)
-    if is_one_of(function, READ_AS_LISTS) or not any(map(is_gathered, args)):
+    if is_one_of(function, (*READ_AS_LISTS, *SHOWS)) or not any(map(is_gathered, args)):
         return args
     return tuple(as_argument(here, function, a) if is_gathered(a) else a for a in args)
 
@@ -281,5 +282,5 @@ def _nothing(*state: Any) -> None:
     """No state."""
 
 
-__all__ = ["Lazy", "READ_AS_LISTS", "all_of", "any_of", "first", "handed", "is_loop", "mapped", "run_clause",
-           "run_items"]
+__all__ = ["Lazy", "READ_AS_LISTS", "SHOWS", "all_of", "any_of", "first", "handed", "is_loop", "mapped",
+           "run_clause", "run_items"]
