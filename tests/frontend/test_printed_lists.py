@@ -12,6 +12,8 @@ import pytest
 import metaphrase as mp
 from metaphrase.source import SourceError
 
+TEMPLATE = "{} and {}"
+
 
 def numbers(x):
     h = []
@@ -55,7 +57,7 @@ def in_containers(x):
 
 def strings(x):
     h = [i for i, v in enumerate(x) if v > 1]
-    print(f"{h} of {len(h)}", str(h), repr(h), "%s" % h, "{}".format(h))
+    print(f"{h} of {len(h)}", str(h), repr(h), TEMPLATE.format(h, len(h)))
 
 
 def begun_before_the_loop(x):
@@ -98,8 +100,8 @@ def an_object(x):
     print(tray)
 
 
-PRINTED = [numbers, every_item, tuples, lists_and_arrays, in_containers, strings, begun_before_the_loop, nothing,
-           to_stderr, narrow_and_bool, an_object]  # fmt: skip
+PRINTED = [numbers, every_item, tuples, lists_and_arrays, in_containers, strings, begun_before_the_loop,
+           nothing, to_stderr, narrow_and_bool, an_object]  # fmt: skip
 
 
 def said(f, *args):

@@ -35,7 +35,7 @@ def print__(*args: Any, sep: Any = None, end: Any = None, file: Any = None, flus
     for k, arg in enumerate(args):
         parts += [" " if sep is None else sep] * (k > 0) + [string_of(arg)]
     text = joined(parts)
-    pieces = cut(text) if isinstance(text, Text) else [escaped(text), ()]
+    pieces: list = cut(text) if isinstance(text, Text) else [escaped(text), ()]
     while len(pieces) > 2:
         template, values, listing, *pieces = pieces
         here.emit(print_, *map(here.atom, values), template=template + "[", end="", **options)

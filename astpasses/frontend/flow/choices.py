@@ -28,11 +28,13 @@ from ..operators.arithmetic import is_number
 from ..staging.session import Session, session
 from ..staging.signals import BranchRaised
 from ..staging.under_way import current_session
+from ..values.recipes import exception_of
 from ..values.staged_values import Maybe, Number, OneOf, Staged
 from .attempts import MustFork, catcher
 from .joins import joined_number, same_static
 
 _VALUES = (str, bytes, enum.Enum, np.ufunc, types.BuiltinFunctionType, type)
+_CONSTANTS = (bool, int, float, complex, type(None))
 _LIBRARIES = ("builtins", "numpy", "math", "operator", "functools", "collections")
 _KEEPS = frozenset("append insert extend add update setdefault".split())
 _WRITTEN = (types.FunctionType, types.MethodType, functools.partial)
@@ -41,6 +43,8 @@ MOST = 32  # values that a run chooses among
 
 def choosable(value: Any) -> bool:
     """Whether a run may choose among such values."""
+    if isinstance(value, BaseException):  # of which nothing is only known when it runs
+        return not vars(value) and all(isinstance(a, (*_VALUES, *_CONSTANTS)) for a in value.args)
     return isinstance(value, (*_VALUES, OneOf))
 
 
@@ -96,7 +100,7 @@ def _joined(here: Session, one: OneOf, results: list) -> tuple[bool, Any]:
         return True, first
     if all(is_number(r) and not isinstance(r, Staged) for r in results):
         return True, table(here, one.tag, results)
-    if all(isinstance(r, _VALUES) for r in results):
+    if all(map(choosable, results)) and not any(isinstance(r, OneOf) for r in results):
         values = united(*results)
         places = [next(k for k, v in enumerate(values) if same_static(v, r)) for r in results]
         return True, OneOf(values, table(here, one.tag, places))
@@ -142,7 +146,25 @@ def _plain(value: Any) -> bool:
     """A Python value without staged parts that an operation can look at as often as it likes."""
     if isinstance(value, (list, tuple, set, frozenset)):
         return all(map(_plain, value))
-    return value is None or isinstance(value, (*_VALUES, bool, int, float, complex))
+    return isinstance(value, (*_VALUES, *_CONSTANTS))
+
+
+def over_raised(exception: Any, operation: Callable[[Any], Any]) -> tuple[bool, Any]:
+    """Whether the run chooses what is raised, or an argument of it; then `operation` of what it chooses."""
+    if (one := _choice(exception)) is not None:
+        return True, over(one, operation, False)
+    args = list(exception.args) if isinstance(exception, BaseException) else []
+    at = next((k for k, argument in enumerate(args) if _choice(argument) is not None), None)
+    if at is None:
+        return False, None
+
+    def chosen(value: Any) -> Any:
+        given = [*args[:at], _chosen(args[at], value), *args[at + 1 :]]
+        attributes = vars(exception)
+        made = exception_of(type(exception), len(given), tuple(attributes), *given, *attributes.values())
+        return operation(made)
+
+    return True, over(_choice(args[at]), chosen, False)  # type: ignore[arg-type]
 
 
 def _choice(value: Any) -> OneOf | None:
@@ -214,4 +236,5 @@ def _taking(name: str, method: Callable) -> Callable:
     return operation
 
 
-__all__ = ["MOST", "choosable", "one_of", "over", "table", "tag_of", "takes_choices", "truth", "united"]
+__all__ = ["MOST", "choosable", "one_of", "over", "over_raised", "table", "tag_of", "takes_choices", "truth",
+           "united"]

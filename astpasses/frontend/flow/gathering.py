@@ -291,7 +291,8 @@ def as_argument(here: Session, function: Any, value: list) -> Any:
 def is_short(value: list, most: int = FEW) -> bool:
     """Whether a gathered list is known to have few items."""
     counts = [item.arrays[0].type.dims[0] if isinstance(item, Rows) else 1 for item in value]
-    return all(isinstance(count, int) for count in counts) and sum(counts) <= most
+    known = [count for count in counts if isinstance(count, int)]
+    return len(known) == len(counts) and sum(known) <= most
 
 
 def _stacked(tree: tree_util.PyTreeDef, arrays: Iterator[StagedArray], axis: int) -> StagedArray:

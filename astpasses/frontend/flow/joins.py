@@ -20,6 +20,7 @@ from metaphrase.core.types import Array
 
 from ..operators.arithmetic import WEAK, is_number, weak_type
 from ..rewrite.plain import Undefined
+from ..values.recipes import exception_of
 from ..values.staged_values import Maybe, Number, OneOf, Poison, StagedArray, Unsettled
 
 log = logging.getLogger("metaphrase")
@@ -59,6 +60,9 @@ def same_static(a: Any, b: Any) -> bool:
         return False
     if isinstance(a, (bool, int, str, bytes, np.dtype, type(None), type(Ellipsis), range)):
         return a == b
+    if isinstance(a, BaseException):
+        return not vars(a) and not vars(b) and len(a.args) == len(b.args) and all(
+            map(same_static, a.args, b.args))
     if isinstance(a, (float, complex)):
         return np.asarray(a).tobytes() == np.asarray(b).tobytes()
     if isinstance(a, np.generic):
@@ -125,11 +129,38 @@ def parts(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
         return found
     if isinstance(value, (StagedArray, Unsettled, Undefined, type, types.FunctionType, enum.Enum)):
         return None
+    if isinstance(value, BaseException):
+        return _exception_parts(value)
     if cls.__new__ is not object.__new__ or type(cls) not in (type, abc.ABCMeta) or not cls.__flags__ & _HEAP:
         return None
     kind = _object_kind(cls)  # type: ignore[arg-type]
     children, names = kind.flatten(value)
     return kind, _known(value, kind, children), names
+
+
+def _exception_parts(value: BaseException) -> tuple[tree_util.Kind, list, Any] | None:
+    """An exception that the call made, taken apart into its arguments and attributes."""
+    from ..staging.session import current_session
+
+    here = current_session()
+    if here is None or id(value) in here.roots or id(value) in here.given:
+        return None
+    names = tuple(sorted(vars(value)))
+    return _exception_kind(type(value)), [  # type: ignore[arg-type]
+        *value.args, *(vars(value)[n] for n in names)
+    ], names
+
+
+@functools.cache
+def _exception_kind(cls: type) -> tree_util.Kind:
+    def unflatten(names: tuple, children: Any) -> Any:
+        return exception_of(cls, len(children) - len(names), names, *children)
+
+    def keys(value: Any, names: tuple) -> list:
+        arguments = [tree_util.SequenceKey(k) for k in range(len(value.args))]
+        return [*arguments, *map(tree_util.GetAttrKey, names)]
+
+    return tree_util.Kind(cls, lambda value: _exception_parts(value)[1:], unflatten, keys)  # type: ignore[index]
 
 
 def instance_parts(value: Any) -> tuple[tree_util.Kind, list, Any] | None:

@@ -8,6 +8,11 @@ lengths, keys) is asked of Python values; literals may be compared with staged n
             return r                            r = subject.radius
         case [x, *_]:                           return r
             return x                        elif ...
+
+So does `raise` of one of two exceptions: the paths need not leave one value.
+
+    raise KeyError(k) if test else ValueError(k)        if test: raise KeyError(k)
+                                                        else: raise ValueError(k)
 """
 
 from __future__ import annotations
@@ -53,10 +58,19 @@ class _Matches:
                 setattr(node, part, self.block(getattr(node, part)))
         for inner in (*getattr(node, "handlers", ()), *getattr(node, "cases", ())):
             inner.body = self.block(inner.body)
+        if isinstance(node, gast.Raise) and isinstance(node.exc, gast.IfExp):
+            return [self.raised(node, node.exc)]
         return self.match(node) if isinstance(node, gast.Match) else [node]
 
     def block(self, body: list) -> list:
         return [made for node in body for made in self.statement(node)]
+
+    def raised(self, node: gast.Raise, choice: gast.IfExp) -> gast.If:
+        sides = []
+        for value in (choice.body, choice.orelse):
+            cause = node.cause if value is choice.body else copy_of(node.cause)
+            sides.append(self.statement(gast.copy_location(gast.Raise(value, cause), node)))
+        return gast.copy_location(gast.If(choice.test, *sides), node)
 
     def match(self, node: gast.Match) -> list:
         subject = self.names.fresh("subject")

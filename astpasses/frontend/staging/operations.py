@@ -23,7 +23,7 @@ from ..calls.outside import refuse_outside
 from ..calls.text import Text, formatted, message_parts, percent, shown
 from ..flow import attempts
 from ..flow.branches import branch, raises_later, static_truth, truth_atom
-from ..flow.choices import takes_choices
+from ..flow.choices import over_raised, takes_choices
 from ..flow.gathering import is_gathered, make_plain
 from ..flow.lazy import choose, lazily
 from ..flow.stack_calls import stored_in_rows
@@ -390,6 +390,11 @@ class StagedStager(PlainStager):
 
     def raised(self, exception: Any) -> Any:
         here = current_session()
+        if here is not None:
+            exception = settled(exception)
+            chosen, found = over_raised(exception, lambda one: StagedStager.raised(self, one))
+            if chosen:
+                return found
         if isinstance(exception, type):
             exception = exception()
         if here is None:

@@ -58,9 +58,8 @@ def _partial(names: tuple, function: Any, *given: Any) -> Any:
     return functools.partial(function, *given[:count], **dict(zip(names, given[count:])))
 
 
-def _exception(of: tuple, *parts: Any) -> BaseException:
-    """As `__new__` and the attributes make it, past what the user's `__init__` takes."""
-    cls, count, names = of
+def exception_of(cls: Any, count: int, names: tuple, *parts: Any) -> BaseException:
+    """An exception of `count` arguments and these attributes, past what the user's `__init__` takes."""
     made = cls.__new__(cls, *parts[:count])
     builtin_base(cls).__init__(made, *parts[:count])
     made.__dict__.update(zip(names, parts[count:]))
@@ -93,7 +92,7 @@ _MAKERS: dict[str, Any] = {
     "view": lambda name, table: getattr(table, name)(),
     "partial": _partial,
     "method": lambda function, owner: types.MethodType(function, owner),
-    "exception": _exception,
+    "exception": lambda of, *parts: exception_of(*of, *parts),
     "instance": _instance,
 }
 
@@ -110,4 +109,4 @@ def made_of(recipe: Recipe, parts: Sequence[PyTreeDef]) -> PyTreeDef:
     return PyTreeDef(MADE, recipe, tuple(parts))
 
 
-__all__ = ["Made", "Recipe", "builtin_base", "made_of"]
+__all__ = ["Made", "Recipe", "builtin_base", "exception_of", "made_of"]
