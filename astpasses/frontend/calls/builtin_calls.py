@@ -17,9 +17,9 @@ import numpy as np
 from metaphrase.core.dims import dim_min
 
 from ..flow.branches import static_truth
-from ..flow.gathering import all_known, is_gathered, items_of_array, snapshot
+from ..flow.gathering import all_known, is_gathered, item_of, items_of_array, of_the_run, snapshot
 from ..flow.gathering import length as gathered_length
-from ..flow.generators import Lazy, any_of, first, mapped
+from ..flow.generators import Lazy, all_of, any_of, first, mapped
 from ..flow.iteration import staged_range
 from ..flow.iterators import Ranged, iterator, next_of
 from ..operators.arithmetic import WEAK
@@ -207,6 +207,8 @@ def reversed_(iterable: Any) -> Any:
         return Ranged(iterable.length, lambda k, rows: source.item(last - k, rows))
     if isinstance(iterable, range):
         return iterable[::-1]
+    if is_gathered(iterable) and not all_known(iterable):
+        return mapped(here, item_of(here, iterable, slice(None, None, -1)), lambda item: item)
     method = written(iterable, "__reversed__")
     return reversed(elements(here, iterable)) if method is None else call_written(method, iterable)
 
@@ -216,6 +218,8 @@ def list_(iterable: Any = ()) -> Any:
     here = session()
     if isinstance(iterable, StagedArray) and (items := items_of_array(here, iterable)) is not None:
         return items
+    if isinstance(iterable, Ranged) and of_the_run(here, iterable.length):
+        return all_of(here, mapped(here, iterable, lambda item: item))
     gathered = is_gathered(iterable)
     return snapshot(here, iterable) if gathered else here.born(list(elements(here, iterable)))
 

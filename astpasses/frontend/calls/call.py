@@ -74,7 +74,7 @@ def handles(*functions: Any) -> Callable:
     return register
 
 
-def has_staged(value: Any, depth: int = 4) -> bool:
+def has_staged(value: Any, depth: int = 6) -> bool:
     """Whether a value is, or in a container holds, something staged."""
     if isinstance(value, (Staged, Unsettled)):
         return True

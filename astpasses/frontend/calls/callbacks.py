@@ -12,6 +12,7 @@ import numpy as np
 
 from metaphrase.source import UnsupportedError
 
+from ..flow.gathering import arrays_inside
 from ..staging.session import session
 from ..values.orders import lay_like
 from ..values.staged_values import StagedArray
@@ -127,6 +128,7 @@ def ndenumerate(arr: Any) -> Any:
 
 def _index_object(rule: Callable) -> Callable:
     def handler(self: Any, key: Any) -> Any:
+        key = arrays_inside(session(), key)
         staged = has_staged(key) or _has_arrays(key)
         return rule(self, key) if staged else type(self).__getitem__(self, key)
 

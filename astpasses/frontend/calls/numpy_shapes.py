@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.core.build import literal
 from metaphrase.core.dims import dim_max, dim_min, floordiv, product
 from metaphrase.ops.compare import gt
 from metaphrase.ops.effects import check
@@ -25,7 +26,7 @@ from ..values.layout import is_contiguous, reshaped
 from ..values.orders import lies_by_rows
 from ..values.phi import UnknownAlias, bind
 from ..values.staged_values import Number, StagedArray
-from ..values.views import Broadcast, Diagonal, Part, Permute, Reshape, view
+from ..values.views import Broadcast, Diagonal, Part, Permute, Rectangle, Reshape, view
 from .call import handles
 from .creation import array_from, dims_given
 from .library_calls import call_library
@@ -201,13 +202,19 @@ def expand_dims(a: Any, axis: Any) -> StagedArray:
 def broadcast_to(a: Any, shape: Any, subok: bool = False) -> StagedArray:
     here, x = session(), as_array(a)
     dims = dims_given(here, shape)
-    if broadcast_dims([x.type.dims, dims]) != dims:
+    offset = len(dims) - x.ndim
+    pairs = list(zip(x.type.dims, dims[offset:])) if offset >= 0 else []
+    if offset < 0 or any(d not in (1, to) and isinstance(d, int) and isinstance(to, int) for d, to in pairs):
         raise here.shape_error(
             f"operands could not be broadcast together with remapped shapes: {x.type.dims} and {dims}"
         )
     if x.type.dims == dims:
         return StagedArray(x.box, x.chain, x.type, False)
-    offset = len(dims) - x.ndim
+    same = tuple(1 if d == 1 else to for d, to in pairs)
+    if x.type.dims != same:
+        for have, wanted in zip(x.type.dims, same):
+            require_equal(here, have, wanted, "operands could not be broadcast together: sizes {} and {}")
+        x = view(x, Rectangle((literal(0),) * x.ndim, same, (1,) * x.ndim))
     keep = [k for k, d in enumerate(x.type.dims) if d != 1 or dims[offset + k] == 1]
     if len(keep) != x.ndim:
         x = view(x, Reshape(tuple(x.type.dims[k] for k in keep)))

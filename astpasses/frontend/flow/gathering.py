@@ -278,14 +278,41 @@ def items_of_array(here: Session, array: StagedArray, python: type | None = None
     return here.born([Rows(tree_util.tree_flatten(0)[1], [here.array(items)], [python])])
 
 
+def of_the_run(here: Session, size: Any) -> bool:
+    """Whether a size follows from what arrays hold or loops compute, so that staging can't know it."""
+    from ..staging.demand import roots_of
+
+    roots = set() if isinstance(size, int) else roots_of(here, here.dim_atom(size))
+    return any(root[0] in ("array", "carry") for root in roots)
+
+
 def as_argument(here: Session, function: Any, value: list) -> Any:
     """What a function of C is given for a gathered list: an array; but the items, where functions of Python
     would tell Python's numbers, lists and tuples from NumPy's (`max` of pairs, `map` over lists)."""
-    module = getattr(function, "__module__", None) or type(function).__module__
-    if module.split(".")[0] in ("numpy", "scipy", "metaphrase") or not all_known(value):
+    if is_of_arrays(function) or not all_known(value):
         return gathered(here, value)
     numbers = all(not isinstance(item, Rows) or item.tree.is_leaf() for item in value)
     return gathered(here, value) if numbers and not is_short(value) else expanded(here, value)
+
+
+def is_of_arrays(function: Any) -> bool:
+    """Whether a function takes arrays wherever it takes lists of numbers."""
+    if isinstance(getattr(function, "__self__", None), np.ufunc):
+        return True
+    module = getattr(function, "__module__", None) or type(function).__module__
+    return module.split(".")[0] in ("numpy", "scipy", "metaphrase")
+
+
+def arrays_inside(here: Session, value: Any, function: Any = None, depth: int = 4) -> Any:
+    """What a function of NumPy is given, with an array in the place of each gathered list, as in
+    `np.stack([ts, ys])`. For `np.block` a list is a row: it stays one, of an array."""
+    if is_gathered(value):
+        refuse_read(here, value)
+        return [gathered(here, value)] if function is np.block else gathered(here, value)
+    if type(value) not in (list, tuple) or not depth:
+        return value
+    made = [arrays_inside(here, item, function, depth - 1) for item in value]
+    return value if all(new is old for new, old in zip(made, value)) else type(value)(made)
 
 
 def is_short(value: list, most: int = FEW) -> bool:

@@ -30,7 +30,7 @@ from ..staging.signals import Restart
 from ..values.objects import is_one_of
 from ..values.staged_values import Maybe
 from .branches import branch, static_truth
-from .gathering import FEW, as_argument, is_gathered, refuse_read
+from .gathering import FEW, arrays_inside, as_argument, is_gathered, is_of_arrays, refuse_read
 from .iteration import UNROLL, ranged, run_for
 from .iterators import Ranged
 from .lazy import choose
@@ -43,9 +43,9 @@ USE_ALL = {
 STEP_BY_STEP = (next, iter, map, filter, any, all, isinstance, type, id)
 # These know gathered lists.
 READ_AS_LISTS = (
-    len, bool, isinstance, type, id, enumerate, zip, iter, list, tuple, collections.deque, sum, max,
-    min, sorted, heapq.heappush, heapq.heappop, heapq.heapreplace, heapq.heappushpop, heapq.heapify,
-    heapq.nsmallest, heapq.nlargest,
+    len, bool, isinstance, type, id, enumerate, zip, map, filter, reversed, iter, list, tuple,
+    collections.deque, sum, max, min, sorted, heapq.heappush, heapq.heappop, heapq.heapreplace,
+    heapq.heappushpop, heapq.heapify, heapq.nsmallest, heapq.nlargest,
 )  # fmt: skip
 SHOWS = (print, str, repr, format)  # and these show them
 
@@ -212,6 +212,8 @@ def handed(here: Session, function: Any, args: tuple) -> tuple:
         taken = [isinstance(a, Lazy) and (whole or is_loop(here, a)) for a in args]
         args = tuple(all_of(here, a) if all_ else a for a, all_ in zip(args, taken))
         kinds.add(list)
+    if here.gathers and (list in kinds or tuple in kinds) and is_of_arrays(function):
+        args = tuple(a if is_gathered(a) else arrays_inside(here, a, function) for a in args)
     if list not in kinds:
         return args
     for arg in args:
