@@ -192,6 +192,8 @@ def _loss_first(program: Program, has_aux: bool, what: str, span: Span | None, h
                 ) -> tuple[Program, Any, Sequence[Any]]:
     """The program with the loss as its first result; the structure and slots of aux."""
     out, slots = program.out, list(program.slots)
+    if program.raises:  # the derivative raises the same
+        out, slots = tree_structure((0, None) if has_aux else 0), [Fixed(0j if holomorphic else 0.0)]
     if has_aux:
         children = out.children() if out.node_data() and out.node_data()[0] is tuple else []  # type: ignore[index]
         if len(children) != 2:

@@ -64,6 +64,7 @@ class Program:
     origin: Any = None                 # the front end's Staged, for programs that write
     place: Span | None = None          # where the user's function is defined
     ordered: tuple[int, ...] = ()      # leaves that have to lie in memory row after row
+    raises: bool = False               # every path raises: the result, None, is never there
 
     @property
     def title(self) -> str:

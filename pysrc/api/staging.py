@@ -102,7 +102,8 @@ def program_of_staged(staged: Staged, structure: PyTreeDef, specs: Sequence[Spec
             forms[output.index] = "array"
     ordered = tuple(number[k] for k in staged.ordered)
     return Program(staged.function, staged.captures, structure, tuple(leaves), staged.out_tree, tuple(slots),
-                   tuple(forms), staged.guards, tuple(writes), name, staged, defined, ordered)
+                   tuple(forms), staged.guards, tuple(writes), name, staged, defined, ordered,
+                   staged.raises)
 
 
 def _numbered(write: Write, number: dict[int, int]) -> Write:

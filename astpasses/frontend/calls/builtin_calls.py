@@ -27,6 +27,7 @@ from ..operators.protocols import call_written, operate, steps, written
 from ..operators.python_numbers import to_integer
 from ..staging.captured import guard_presence, guard_structure
 from ..staging.literals import elements, load_attribute
+from ..staging.python_names import python_name
 from ..staging.session import session
 from ..values.staged_values import Number, Staged, StagedArray
 from .call import call_value, handles, has_staged
@@ -44,6 +45,8 @@ def python_scalar(value: Any) -> Any:
         if any(d != 1 for d in value.type.dims):
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         return here.wrap(here.atom(value.reshape(()) if value.ndim else value))
+    if isinstance(value, (list, tuple, dict, set, str, Text)):
+        raise TypeError(f"must be real number, not {python_name(value)}")
     return value
 
 
@@ -52,15 +55,17 @@ def python_scalar(value: Any) -> Any:
 
 @handles(float)
 def float_(x: Any = 0.0) -> Any:
-    if not has_staged(x):
+    if not isinstance(x, Staged):
         return float(x)
     here = session()
+    if isinstance(x, Number) and x.python is complex:
+        raise TypeError("float() argument must be a string or a real number, not 'complex'")
     return here.wrap(here.atom(python_scalar(x), WEAK[float]), float)
 
 
 @handles(int)
 def int_(x: Any = 0, *base: Any) -> Any:
-    if not has_staged(x):
+    if not isinstance(x, Staged) or base:
         return int(x, *base)
     here, x = session(), python_scalar(x)
     if x.dtype.kind == "c":
@@ -101,7 +106,11 @@ def round_(x: Any, digits: Any = None) -> Any:
 
 @handles(pow)
 def pow_(x: Any, y: Any, modulus: Any = None) -> Any:
-    return operate("**", x, y) if modulus is None else x**y % modulus
+    if modulus is None:
+        return operate("**", x, y)
+    if any(type_(value) is float for value in (x, y, modulus)):
+        raise TypeError("pow() 3rd argument not allowed unless all arguments are integers")
+    return x**y % modulus
 
 
 @handles(divmod)

@@ -26,7 +26,14 @@ from ..operators.indexing import range_as_array
 from ..operators.protocols import ASKED, is_ordering, written
 from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
-from ..staging.captured import guard_class, guard_function, guard_structure, known, make_attributes_known
+from ..staging.captured import (
+    guard_class,
+    guard_function,
+    guard_structure,
+    is_own_method,
+    known,
+    make_attributes_known,
+)
 from ..staging.journal import StructureLocation
 from ..staging.literals import elements, lift_defaults, load_attribute, load_item, source_of
 from ..staging.session import LIBRARY, Session, session
@@ -229,7 +236,8 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
 
         return traced(here, function, args, keywords)
     outer = Outer(function)
-    here.outer_cells += outer.cells.values()
+    if not is_own_method(here, function):
+        here.outer_cells += outer.cells.values()
     if function not in here.guarded:
         guard_function(here, function)
         for name, plain, _ in entry.outer:

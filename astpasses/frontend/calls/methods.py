@@ -18,6 +18,7 @@ from metaphrase.source import SourceError, UnsupportedError
 from ..flow.gathering import items_of_array
 from ..operators.python_numbers import to_integer
 from ..staging.demand import need_concrete
+from ..staging.python_names import python_name
 from ..staging.session import session
 from ..values.layout import is_contiguous
 from ..values.staged_values import Number, StagedArray
@@ -55,9 +56,8 @@ def attribute(value: Any, name: str) -> Any:
         return functools.partial(own, value)
     function = FUNCTIONS.get(name)
     if function is None:
-        kind = "numpy.ndarray" if isinstance(value, StagedArray) else "number"
         raise NoAttribute(
-            f"'{kind}' object has no attribute {name!r} that metaphrase translates",
+            f"'{python_name(value)}' object has no attribute {name!r} that metaphrase translates",
             session().span(),
             code="no-attribute",
             remedy="use a NumPy function that does the same",

@@ -25,6 +25,7 @@ from metaphrase.ops.compare import eq, or_, select
 
 from ..calls.text import Text
 from ..operators.arithmetic import is_number
+from ..staging.python_names import in_python_words
 from ..staging.session import Session, session
 from ..staging.signals import BranchRaised
 from ..staging.under_way import current_session
@@ -201,27 +202,49 @@ _ASKED = (OneOf, Maybe, Text)
 _KNOWN = frozenset("operate contains is_ attribute method unary".split())
 _NAMES = ("call", "method", "attribute", "item", "operate", "unary", "contains", "is_", "text", "percent",
           "unpack", "iterate", "store_item")
+_TOLD = ("items", "spread", "listed", "managed", "delete_item", "store_attribute", "update_item",
+         "update_attribute", "inplace", "raised", "for_")
 
 
 def takes_choices(stager: type) -> type:
     """The class of a stager, whose operations take values that the run chooses."""
     for name in _NAMES:
         setattr(stager, name, _taking(name, getattr(stager, name)))
+    for name in _TOLD:
+        setattr(stager, name, _telling(getattr(stager, name)))
     return stager
+
+
+def _telling(method: Callable) -> Callable:
+    """An operation of the stager that raises what Python raises, in its words."""
+
+    @functools.wraps(method)
+    def operation(*args: Any, **keywords: Any) -> Any:
+        try:
+            return method(*args, **keywords)
+        except (TypeError, AttributeError) as error:
+            in_python_words(error, (*args[1:], *keywords.values()))
+            raise
+
+    return operation
 
 
 def _taking(name: str, method: Callable) -> Callable:
     @functools.wraps(method)
     def operation(self: Any, *args: Any, **keywords: Any) -> Any:
         if current_session() is None or not any(type(a) in _ASKED for a in args):
-            return method(self, *args, **keywords)
+            try:
+                return method(self, *args, **keywords)
+            except (TypeError, AttributeError) as error:
+                in_python_words(error, (*args, *keywords.values()))
+                raise
         if name != "is_" and any(type(a) is Maybe and type(a.value) is OneOf for a in args):
             from ..staging.settling import settled
 
             args = tuple(settled(a) if type(a) is Maybe and type(a.value) is OneOf else a for a in args)
         places = _split(name, args)
         if not places:
-            return method(self, *args, **keywords)
+            return _telling(method)(self, *args, **keywords)
         at = places[0]
         one = _choice(args[at])
         assert one is not None

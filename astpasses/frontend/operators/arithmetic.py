@@ -373,6 +373,8 @@ def unary(name: str, value: Staged) -> Any:
         if name == "neg" and value.dim is not None and value._atom is None:
             dim: DimLike | None = -value.dim
             return Number(here, None, int, dim) if isinstance(dim, Dim) else dim
+        if name == "invert" and value.python not in (int, bool):
+            raise TypeError(f"bad operand type for unary ~: {value.python.__name__!r}")
         if name == "invert":
             return -value - 1
         kind = int if value.python is bool else value.python

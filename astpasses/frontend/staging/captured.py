@@ -10,6 +10,7 @@ same with every item as the stager gives it out, an array as a hidden argument, 
 
 from __future__ import annotations
 
+import functools
 import types
 from typing import Any
 
@@ -124,6 +125,24 @@ def guard_function(here: Session, function: types.FunctionType) -> None:
     here.guards.setdefault(guard.key(), guard)
 
 
+def is_own_method(here: Session, function: types.FunctionType) -> bool:
+    """Whether a function is a method of a class that the call made: so are the variables that it shares."""
+    if not function.__closure__ or "<locals>" not in function.__qualname__:
+        return False
+    fresh = [thing for region in here.regions for thing in region.fresh.values()]
+    values = [value for thing in fresh if isinstance(thing, type) for value in vars(thing).values()]
+    return any(function is method for value in values for method in _methods(value))
+
+
+def _methods(value: Any) -> tuple:
+    """The functions of an entry of a class."""
+    if isinstance(value, property):
+        return value.fget, value.fset, value.fdel
+    if isinstance(value, (classmethod, staticmethod)):
+        return (value.__func__,)
+    return (value.func,) if isinstance(value, functools.cached_property) else (value,)
+
+
 def guard_method(here: Session, target: Any, name: str, found: Any) -> None:
     """The program holds while an object has no attribute of its own in place of its class's method."""
     from .literals import source_of
@@ -171,4 +190,4 @@ def make_attributes_known(here: Session, owner: Any) -> None:
 
 
 __all__ = ["guard_class", "guard_function", "guard_method", "guard_presence", "guard_same", "guard_structure",
-           "is_copy", "known", "known_children", "make_attributes_known"]
+           "is_copy", "is_own_method", "known", "known_children", "make_attributes_known"]

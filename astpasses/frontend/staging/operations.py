@@ -32,13 +32,14 @@ from ..operators import protocols
 from ..operators.membership import contains, require_told_apart
 from ..rewrite.convert import Outer
 from ..rewrite.plain import INPLACE, OPERATORS, UNARY, Nested, PlainStager
-from ..values.staged_values import Maybe, Number, Poison, StagedArray
+from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
 from .captured import known
 from .chosen_items import store_one_of_many
 from .comprehensions import listed
 from .journal import CellLocation, ItemLocation, StructureLocation
 from .knowledge import is_there, narrowed, relate_not
 from .literals import elements, lift_outer
+from .python_names import refuse_type
 from .session import current_session, session
 from .settling import found, settled, tested
 from .signals import BranchRaised, StagerSignal
@@ -92,6 +93,7 @@ class StagedStager(PlainStager):
 
     def mapping(self, value: Any) -> Any:
         here = current_session()
+        refuse_type(value, Staged, "argument after ** must be a mapping, not {}")
         return value if here is None else known(here, settled(value))
 
     def iterate(self, value: Any) -> Any:
@@ -167,6 +169,7 @@ class StagedStager(PlainStager):
 
                 require_count(session(), dim, count)
                 return tuple(value[k] for k in range(count))
+        refuse_type(value, Number, "cannot unpack non-iterable {} object")
         return value
 
     # --- calls and loads ---
@@ -397,6 +400,8 @@ class StagedStager(PlainStager):
                 return found
         if isinstance(exception, type):
             exception = exception()
+        if not isinstance(exception, BaseException):
+            raise TypeError("exceptions must derive from BaseException")
         if here is None:
             return exception
         attempt = attempts.catcher(here, type(exception))

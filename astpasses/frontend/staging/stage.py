@@ -40,6 +40,7 @@ from .closing import close
 from .decisions import Decisions
 from .literals import lift
 from .outputs import Collector
+from .python_names import in_python_words
 from .session import Session, log
 from .signals import BranchRaised, NeedConcrete, Refusal, Restart, TrialOver
 from .staged import Shared, Staged
@@ -133,8 +134,10 @@ class _Staging:
                 error.span = error.span or self.definition()
                 error.message = in_users_words(error.message)
                 raise
-            except BaseException:
+            except BaseException as error:
                 here.journal.undo(0)
+                if isinstance(error, (TypeError, AttributeError)):
+                    in_python_words(error, ())
                 raise
 
     def definition(self) -> Span | None:
@@ -153,6 +156,7 @@ class _Staging:
             here.journal.containers.add(id(container[1]))
         here.journal.forget(lambda owner: here.is_fresh(owner, 0))
         here.region.fresh.clear()
+        raises = False
         try:
             result = call_value(self.function, args, kwargs)
         except BranchRaised as raised:
@@ -160,12 +164,12 @@ class _Staging:
                 raise
             if not raised.told:
                 emit_raise(here, literal(False), raised)
-            result = None  # never reached: the program always raises
+            raises, result = True, None  # never reached
         except Exception as error:
             if isinstance(error, SourceError) or not raises_later(here, error):
                 raise
             emit_raise(here, literal(False), raised_here(here, error))
-            result = None
+            raises, result = True, None
         out_tree, outputs = collector.outputs(result)
         writes = collector.writes()
         captures = list(here.captures.values())
@@ -192,6 +196,7 @@ class _Staging:
             dict(self.decisions.pinned),
             tuple(self.same),
             tuple(k for k, given in self.boxes.items() if given.box.first in here.assumed_ordered),
+            raises,
         )
 
     # --- arguments ---

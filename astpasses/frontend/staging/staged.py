@@ -9,6 +9,7 @@ Staged.static     (leaf number, value) of the others: part of the signature
 Staged.outputs    one an output leaf: how to get it back
 Staged.same       (leaf, earlier leaf) that were given as one piece of memory: they share a parameter
 Staged.ordered    leaves that lie in memory row after row, or a store through a reshape means something else
+Staged.raises     whether every path raises: there is no result
 Staged.writes     what the program stores into objects that existed before the call
 """
 
@@ -93,6 +94,7 @@ class Staged:
     reasons: Mapping[int, tuple[str, Span | None]] = field(default_factory=dict)  # why, where
     same: tuple[tuple[int, int], ...] = field(default=())
     ordered: tuple[int, ...] = field(default=())
+    raises: bool = False
 
     def capture_values(self) -> list[Any]:
         """The captured arrays as they are now."""
