@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..astpasses.frontend.values.listed import has_lists
+from ..astpasses.frontend.values.recipes import has_ranges
 from ..core.dims import DimLike
 from ..core.types import Array
 from ..pipeline import cleaned
@@ -144,6 +145,10 @@ def batched_program(
             "vmap: the function returns a list whose length is only known when it runs", span,
             code="gathered",
             remedy="return what is the same size in every lane: its sum, its last item, an array of one size")
+    if has_ranges(program.out):
+        raise ShapeError(
+            "vmap: the function returns a range, which would be another one in every lane", span,
+            code="result", remedy="return its bounds")
     function = cleaned(program.function)
     results_axes = _spread(out_axes, program.out, "out_axes", "the output", span)
     wanted: list[int | None] = [None] * len(function.results)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import collections
 import dataclasses
 import functools
+import operator
 import types
 from typing import Any, NamedTuple
 
@@ -43,6 +44,15 @@ class Written:
 
     def first(self):
         return self.a
+
+
+@dataclasses.dataclass
+class Static:
+    a: object
+    n: object
+
+
+mp.tree_util.register_dataclass(Static, data_fields=["a"], meta_fields=["n"])
 
 
 class Slots:
@@ -236,6 +246,13 @@ def test_ranges_go_through_a_nested_call():
     assert shown(mp.jit(f)(x, 2)) == shown((np.float64(3.0), range(2), {"a": x}.items(), x[:2]))
 
 
+def test_lanes_have_no_ranges():
+    with pytest.raises(SourceError, match="the function returns a range, which would be another one"):
+        mp.vmap(lambda n: range(n))(np.array([1, 2]))
+    made = mp.vmap(lambda n: {"a": n}.items())(np.array([1, 2]))
+    assert shown(made) == shown({"a": np.array([1, 2])}.items())
+
+
 def test_beside_a_derivative():
     def f(x, n):
         return (x * x).sum(), {"r": range(n), "l": [v for v in x]}
@@ -280,6 +297,9 @@ REFUSED = {
     "a broadcast object": [lambda x, n: np.broadcast(x, x)],
     "a class Local": [local_class],
     "a Bag that holds itself": [holds_itself],
+    "a class Static": [lambda x, n: Static(x, n), lambda x, n: [Static(x, [x])]],
+    "a class Made": [lambda x, n: type("Made", (), {"v": x})],
+    "an itemgetter": [lambda x, n: operator.itemgetter(n)],
     "a property": [lambda x, n: property(lambda self: x)],
 }  # fmt: skip
 

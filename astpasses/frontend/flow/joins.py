@@ -169,6 +169,10 @@ def instance_parts(value: Any) -> tuple[tree_util.Kind, list, Any] | None:
     written = all(base.__flags__ & _HEAP for base in cls.__mro__[:-1])
     if isinstance(value, (type, enum.Enum)) or not written or cls is object:
         return None
+    try:
+        object.__new__(cls)
+    except TypeError:  # a class in C
+        return None
     kind = _object_kind(cls)
     children, names = kind.flatten(value)
     return kind, _known(value, kind, children), names

@@ -136,9 +136,14 @@ def _holds(here: Session, value: Any, seen: set[int], depth: int) -> bool:
 
 def _was_there(here: Session, value: Any) -> bool:
     """Whether it was there before the call."""
-    if isinstance(value, type) and "<locals>" in value.__qualname__:
+    if isinstance(value, type) and _is_local(value):
         return False
     return (id(value) in here.roots or id(value) in here.given) and not here.is_fresh(value, 0)
+
+
+def _is_local(cls: type) -> bool:
+    """Whether a call may have made a class."""
+    return "<locals>" in cls.__qualname__ or is_ours(cls)
 
 
 def _children(value: Any) -> Iterable[Any]:
@@ -146,7 +151,7 @@ def _children(value: Any) -> Iterable[Any]:
     if isinstance(value, types.FunctionType):
         return _kept_by(value) if is_converted(value.__code__) or is_ours(value) else ()
     if isinstance(value, type):
-        if "<locals>" not in value.__qualname__:
+        if not _is_local(value):
             return ()
         inside = list(vars(value).values())
         return [*inside, *(kept for f in inside if isinstance(f, types.FunctionType) for kept in _kept_by(f))]

@@ -85,6 +85,7 @@ class Collector:
                 "the function returns an iterator, whose items would be made after the call has ended",
                 self.here.span(), code="generator", remedy="return a list of its items: list(values)",
             )
+        self.refuse_static(tree)
         objects = [
             self.take_optional_apart(leaf)
             or self.take_choice_apart(leaf)
@@ -108,6 +109,13 @@ class Collector:
         found = [leaf for whole, part in zip(leaves, objects) for leaf in (part[0] if part else [whole])]
         return found, build(tree)
 
+    def refuse_static(self, tree: tree_util.PyTreeDef) -> None:
+        """What registered classes keep beside their leaves is the same at each call."""
+        if tree.kind is not None and tree.metadata is not None:
+            refuse_held(self.here, (tree.metadata, tree.kind.type), self.span)
+        for child in tree.children():
+            self.refuse_static(child)
+
     def take_optional_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
         """What is None on some paths: whether it is there, and its leaves."""
         if not isinstance(value, Maybe) or value.missing is not None:
@@ -117,6 +125,8 @@ class Collector:
 
     def take_choice_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
         """One of several Python values: its number."""
+        if isinstance(value, OneOf):
+            refuse_held(self.here, value.values, self.span)
         return ([value.tag], one_value(value.values)) if isinstance(value, OneOf) else None
 
     def take_text_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:

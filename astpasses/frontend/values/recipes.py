@@ -109,4 +109,9 @@ def made_of(recipe: Recipe, parts: Sequence[PyTreeDef]) -> PyTreeDef:
     return PyTreeDef(MADE, recipe, tuple(parts))
 
 
-__all__ = ["Made", "Recipe", "builtin_base", "exception_of", "made_of"]
+def has_ranges(tree: PyTreeDef) -> bool:
+    """Whether some part of a result is a range, which holds no arrays."""
+    return tree.kind is MADE and tree.metadata.kind == "range" or any(map(has_ranges, tree.children()))
+
+
+__all__ = ["Made", "Recipe", "builtin_base", "exception_of", "has_ranges", "made_of"]
