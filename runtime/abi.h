@@ -70,6 +70,13 @@ static inline MP_UNUSED int mp_poll(mp_ctx *c, int64_t work) {
     return __builtin_expect(c->fuel < 0, 0) ? c->poll(c) : 0;
 }
 
+/* The product of two sizes; where it is more than any memory, a size that is refused. */
+static inline MP_UNUSED int64_t mp_times(int64_t a, int64_t b) {
+    const int64_t most = (int64_t)1 << 60;
+    int64_t product;
+    return __builtin_expect(__builtin_mul_overflow(a, b, &product) || product > most, 0) ? most : product;
+}
+
 static inline MP_UNUSED void *mp_scratch(mp_ctx *c, int64_t nbytes) {
     char *start = c->cursor;
     int64_t rounded = (nbytes + 64) & ~(int64_t)63; /* never 0, and equal buffers do not share low address bits */

@@ -57,6 +57,7 @@ cdef extern from "abi.h" nogil:
         int (*callback)(mp_ctx*, int64_t, void**) noexcept nogil
         int64_t error_site, error_iteration
         int64_t error_values[4]
+    int64_t mp_times(int64_t a, int64_t b)
     ctypedef int (*mp_entry)(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil
     const int MP_ABI, MP_INTERRUPTED, MP_NO_MEMORY, MP_RAISED
 

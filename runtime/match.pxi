@@ -353,7 +353,7 @@ cdef int64_t evaluate(Program* program, int64_t* sizes) noexcept:
             if operation == 2:
                 a = a + b
             elif operation == 3:
-                a = a * b
+                a = mp_times(a, b)           # what 64 bits do not hold is a size that NumPy refuses
             elif operation == 4 or operation == 5:
                 if b == 0:
                     a = 0

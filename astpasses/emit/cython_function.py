@@ -6,6 +6,7 @@ routines).
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 
 import numpy as np
@@ -35,7 +36,7 @@ from metaphrase.astpasses.schedule.nest import (
     never,
     walk,
 )
-from metaphrase.core.dims import DimLike, product
+from metaphrase.core.dims import Dim, DimLike, Monomial, product
 from metaphrase.core.types import i64
 
 from .cython_calls import routine_text
@@ -44,6 +45,11 @@ from .spell import CALL, CythonPrinter, c_name
 
 _COMBINE = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
 _IN_PLACE = {"sum": "+=", "prod": "*="}
+MOST_BYTES = 2**60  # what runtime/abi.h's mp_times stops at
+
+
+def _is_single(monomial: Monomial) -> bool:
+    return sum(power for _, power in monomial) <= 1
 
 
 class FunctionWriter:
@@ -88,9 +94,30 @@ class FunctionWriter:
         total = product(buf.dims if dims is None else dims)
         size = buf.dtype.itemsize
         if isinstance(total, int):
-            return str(total * size)
+            return str(min(total * size, MOST_BYTES))
         dims = [d for d in (buf.dims if dims is None else dims) if d != 1]
-        return "*".join([self.printer.dim(d, TIMES) for d in dims] + [str(size)])
+        return self.times([f for d in dims for f in self.factors(d)] + [str(size)])
+
+    def factors(self, dim: DimLike) -> list[str]:
+        """What a size is the product of; the products of a sum are such as `times` makes."""
+        if not isinstance(dim, Dim) or all(not m or abs(c) == 1 and _is_single(m) for m, c in dim.terms):
+            return [self.printer.dim(dim)]
+        parts = [
+            [str(abs(c))] * (abs(c) != 1 or not m)
+            + [self.printer.dim(Dim(((((atom, 1),), 1),))) for atom, power in m for _ in range(power)]
+            for m, c in dim.terms
+        ]
+        if len(parts) == 1 and dim.terms[0][1] > 0:
+            return parts[0]
+        signs = ["-" if c < 0 else "+" for _, c in dim.terms]
+        text = "".join(f" {sign} {self.times(part)}" for sign, part in zip(signs, parts))
+        return [text.removeprefix(" + ")]
+
+    def times(self, factors: list[str]) -> str:
+        """The product of sizes, which stays a size that no memory has where 64 bits do not hold it."""
+        if len(factors) > 1:
+            self.use("mp_times")
+        return functools.reduce(lambda a, b: f"mp_times({a}, {b})", factors)
 
     # --- the function -----------------------------------------------------------------------------
 
@@ -182,7 +209,7 @@ class FunctionWriter:
             self.no_memory(1, buf.name)
         if shared:
             self.variable("char*", "mp_memory")
-            self.line(1, f"mp_memory = <char*>mp_scratch(c, {offset})")
+            self.line(1, f"mp_memory = <char*>mp_scratch(c, {min(offset, MOST_BYTES)})")
             self.no_memory(1, "mp_memory")
             for buf, start in shared:
                 self.line(
@@ -374,7 +401,7 @@ class FunctionWriter:
                 self.line(
                     depth + 1,
                     f"{buf.name} = <{self.type(buf.dtype)}*>c.grow(c, {buf.name}, "
-                    f"&mp_{buf.name}_room, {rows}*{size})",
+                    f"&mp_{buf.name}_room, {self.times([rows, size])})",
                 )
                 self.no_memory(depth + 1, buf.name)
             return

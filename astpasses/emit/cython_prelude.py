@@ -26,6 +26,7 @@ _CONTEXT = {
 _FUNCTIONS = {
     "mp_poll": "int mp_poll(mp_ctx* c, i64 work)",
     "mp_scratch": "void* mp_scratch(mp_ctx* c, i64 nbytes)",
+    "mp_times": "i64 mp_times(i64 a, i64 b)",
     "mp_room": "void* mp_room(mp_ctx* c, void* old, i64* room, i64 needed)",
     "mp_fail": "int mp_fail(mp_ctx* c, i64 site, i64 iteration, i64 v0, i64 v1, i64 v2, i64 v3)",
     "MP_INTERRUPTED": "const int MP_INTERRUPTED",

@@ -315,6 +315,8 @@ def _convert(emitter: Emitter, let: Let) -> Expr:
         made = call(target, [x], type_)
     elif source.kind == "c" and dtype.kind not in "cb":
         real = np.dtype("float32" if source == np.complex64 else "float64")
+        emitter.numpy_scalars(x)
+        x = strong(x)
         made = suffix(x, ".real", type_.with_dtype(real), x.storages)
         made = made if real == dtype else suffix(made, f".astype({target})", type_)
     else:

@@ -173,8 +173,9 @@ class CythonPrinter(ExpressionPrinter):
             return f"{self.text(e.args[0], COMPARE + 1)} < 0", COMPARE
         if operand.kind in "iu" and e.name in ("floor", "ceil", "trunc", "rint"):
             return self.spell(e.args[0])
-        if e.name == "pow" and isinstance(e.args[1], Const) and float(e.args[1].value) in ROOTS:
-            return self.call(f"{name}_pow_{ROOTS[float(e.args[1].value)]}", self.arguments(e)[0])
+        if e.name == "pow" and operand.kind == "f" and isinstance(e.args[1], Const):
+            if float(e.args[1].value) in ROOTS:
+                return self.call(f"{name}_pow_{ROOTS[float(e.args[1].value)]}", self.arguments(e)[0])
         return self.call(f"{name}_{e.name}", *self.arguments(e))
 
     def arguments(self, e: Op) -> list[str]:

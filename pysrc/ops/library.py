@@ -29,6 +29,7 @@ from . import (
     library_numbers,
     library_pad,
     library_products,
+    library_quantiles,
     library_reductions,
     library_sampled,
     library_search,
@@ -89,8 +90,9 @@ _TABLE: dict[Any, str] = {
     library_pad: "pad",
     library_numbers: "frexp ldexp spacing",
     library_search: """take take_along_axis flatnonzero nonzero argwhere compress extract unique sort
-        argsort partition argpartition lexsort searchsorted digitize isin quantile percentile median
+        argsort partition argpartition lexsort searchsorted digitize isin
         ravel_multi_index unravel_index delete insert""",
+    library_quantiles: "quantile percentile median",
     library_sampled: """diff ediff1d gradient trapezoid interp unwrap convolve correlate bincount
         histogram""",
 }

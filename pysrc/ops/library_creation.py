@@ -17,13 +17,14 @@ from ..core.dims import Dim, DimLike, dim_max, dim_min, floordiv, fresh_symbol
 from ..core.ir import Atom, Literal, Var
 from ..core.types import dtype_name, i64, is_integer
 from ..source import DTypeError, ShapeError, UnsupportedError
-from .arithmetic import add, div, max_, mul, sub
+from .arithmetic import add, div, max_, mul, sign, sub
 from .arrays import as_dim, iota
-from .compare import eq, le, lt, ne, select
+from .compare import and_, eq, le, lt, ne, select
 from .effects import check
 from .elementary import ceil
 from .families import like
 from .indexing import gather, scatter
+from .library_reductions import all_
 from .library_shapes import concatenate, expand_dims, moveaxis, part, ravel, stack
 from .promotion import (
     Operand,
@@ -42,6 +43,7 @@ from .promotion import (
     shape_of,
     to_dtype,
     ufunc,
+    weak_type,
 )
 from .shape import broadcast, convert
 
@@ -187,9 +189,25 @@ def logspace(start: Operand, stop: Operand, num: Any = 50, endpoint: bool = True
 
 def geomspace(start: Operand, stop: Operand, num: Any = 50, endpoint: bool = True, dtype: Any = None,
               axis: int = 0) -> Atom:
-    line = linspace(ufunc(np.log, lift(start)), ufunc(np.log, lift(stop)), num, endpoint, axis=axis)
-    powers = ufunc(np.exp, line)
-    return powers if dtype is None else to_dtype(powers, dtype)
+    """As NumPy has it: the powers of a quotient of positive numbers, times the sign; the ends are exact."""
+    count = dim_of(num)
+    working = result_type(lift(start), lift(stop), 0.0, np.zeros((), dtype))
+    first, last = broadcast_arrays(to_dtype(start, working), to_dtype(stop, working))
+    check(all_(and_(ne(first, like(first, 0)), ne(last, like(last, 0)))), exception="ValueError",
+          message="Geometric sequence cannot include zero")
+    turn = sign(first)
+    low, high = div(first, turn), div(last, turn)
+    line = ufunc(np.power, 10.0, linspace(ufunc(np.log10, low), ufunc(np.log10, high), count, endpoint))
+    if count != 0:
+        place = broadcast(iota(length=count, dtype=i64), shape=line.type.dims, axes=(0,))
+        line = select(eq(place, like(place, 0)), broadcast_to(low, line.type.dims), line)
+        if endpoint and count != 1:
+            end = broadcast_to(scalar_dim(count - 1, i64), place.type.dims)
+            at_end = and_(eq(place, end), ne(place, like(place, 0)))
+            line = select(at_end, broadcast_to(high, line.type.dims), line)
+    line = mul(line, broadcast_to(turn, line.type.dims))
+    line = moveaxis(line, 0, axis) if turn.type.dims else line
+    return line if dtype is None else to_dtype(line, dtype)
 
 
 # --- triangles and diagonals -------------------------------------------------------------------------------
@@ -298,6 +316,11 @@ def fill_diagonal(x: Operand, value: Operand) -> Atom:
 def copyto(dst: Operand, src: Operand, casting: str = "same_kind", where: Any = True) -> Atom:
     """What `dst` holds afterwards."""
     x = lift(dst)
+    have = np.dtype(weak_type(src)) if is_weak(src) else lift(src).type.dtype
+    whole = is_weak(src) and have.kind == "i" and x.type.dtype.kind in "iu"
+    if not whole and not np.can_cast(have, x.type.dtype, casting):  # type: ignore[arg-type]
+        words = f"Cannot cast array data from {have!r} to {x.type.dtype!r} according to the rule {casting!r}"
+        raise DTypeError(words, code="dtype", remedy="convert it with .astype first")
     new = broadcast_to(to_dtype(src, x.type.dtype), x.type.dims)
     return new if where is True else select(broadcast_to(to_dtype(where, bool), x.type.dims), new, x)
 

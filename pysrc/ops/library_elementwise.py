@@ -13,12 +13,13 @@ from typing import Any
 
 import numpy as np
 
+from ..core.build import literal
 from ..core.ir import Atom, Literal
 from ..core.types import is_integer
-from ..source import DTypeError, UnsupportedError
+from ..source import DTypeError, ShapeError, UnsupportedError
 from . import complex_numbers as parts
 from .arithmetic import abs_ as absolute_value
-from .arithmetic import div, integer_pow, mul, sign, sub
+from .arithmetic import div, integer_pow, max_, min_, mul, sign, sub
 from .compare import and_, eq, ge, gt, lt, not_, or_, select, xor
 from .elementary import isfinite, isinf, isnan, rint, sqrt, trunc
 from .elementary import stop_gradient as stop_gradient_primitive
@@ -26,6 +27,7 @@ from .families import like
 from .library_reductions import to_bool
 from .promotion import (
     Operand,
+    Weak,
     broadcast_arrays,
     inexact_dtype,
     is_weak,
@@ -38,6 +40,7 @@ from .promotion import (
     weak_type,
 )
 from .shape import convert
+from .weak_integers import is_narrow
 
 
 def as_inexact(x: Operand) -> Atom:
@@ -92,7 +95,11 @@ def reciprocal(x: Operand) -> Atom:
 
 
 def positive(x: Operand) -> Atom:
-    return lift(x)
+    x = lift(x)
+    if x.type.dtype == bool:
+        raise DTypeError("numpy.positive takes no bools", code="dtype",
+                         remedy="convert them with .astype first")
+    return x
 
 
 def absolute(x: Operand) -> Atom:
@@ -140,9 +147,26 @@ def heaviside(x: Operand, at_zero: Operand) -> Atom:
 def clip(a: Operand, a_min: Any = None, a_max: Any = None, *, min: Any = None, max: Any = None) -> Atom:
     low, high = (a_min if min is None else min), (a_max if max is None else max)
     y = lift(a)
-    if low is not None:
-        y = ufunc(np.maximum, low, y)  # of 0.0 and -0.0 the second: a zero at the limit keeps its sign
-    return y if high is None else ufunc(np.minimum, high, y)
+    if y.type.dtype.kind in "iu":
+        low, high = _limit(low, y.type.dtype, True), _limit(high, y.type.dtype, False)
+    dtype = result_type(y, *(v for v in (low, high) if v is not None))
+    y = to_dtype(y, dtype)
+    if low is not None:  # of 0.0 and -0.0 the second: a zero at the limit keeps its sign
+        y = ufunc(np.maximum, to_dtype(low, dtype), y)
+    return y if high is None else ufunc(np.minimum, to_dtype(high, dtype), y)
+
+
+def _limit(bound: Any, dtype: np.dtype, low: bool) -> Any:
+    """A Python int that no element can be beyond is no limit."""
+    if not is_weak(bound) or weak_type(bound) is not int:
+        return bound
+    limits = np.iinfo(dtype)
+    if isinstance(bound, int):
+        return None if (bound <= limits.min if low else bound >= limits.max) else bound
+    edge = int(limits.min if low else limits.max)
+    if not is_narrow(dtype) or edge >= 2**63:
+        return bound
+    return Weak((max_ if low else min_)(bound.atom, literal(edge, bound.atom.type.dtype)), int)
 
 
 def where(condition: Operand, *choices: Operand) -> Any:
@@ -160,6 +184,13 @@ def where(condition: Operand, *choices: Operand) -> Any:
 
 def select_where(condlist: Any, choicelist: Any, default: Any = 0) -> Atom:
     """numpy.select: the first choice whose condition holds."""
+    if len(condlist) != len(choicelist):
+        raise ShapeError("list of cases must be same length as list of conditions", code="where")
+    if not len(condlist):
+        raise ShapeError("select with an empty condition list is not possible", code="where")
+    for k, condition in enumerate(condlist):
+        if lift(condition).type.dtype != bool:
+            raise DTypeError(f"invalid entry {k} in condlist: should be boolean ndarray", code="where")
     y: Any = default
     for condition, choice in reversed(list(zip(condlist, choicelist))):
         y = where(condition, choice, y)
@@ -286,6 +317,8 @@ def imag(x: Operand) -> Atom:
 
 def conjugate(x: Operand) -> Atom:
     x = lift(x)
+    if x.type.dtype == bool:
+        return convert(x, dtype=np.dtype(np.int8))
     return parts.conj(x) if x.type.dtype.kind == "c" else x
 
 
@@ -376,6 +409,9 @@ def complex_of(re: Operand, im: Operand = 0.0) -> Atom:
 
 def math_isclose(a: Operand, b: Operand, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Atom:
     x, y = broadcast_arrays(*promote(as_inexact(a), as_inexact(b)))
+    if x.type.dtype.kind == "c":
+        raise DTypeError("math.isclose takes real numbers, not complex", code="dtype",
+                         remedy="use cmath.isclose or numpy.isclose")
     larger = ufunc(np.maximum, absolute_value(x), absolute_value(y))
     limit = ufunc(np.maximum, mul(like(larger, rel_tol), larger), like(larger, abs_tol))
     near = and_(ge(limit, absolute_value(sub(x, y))), and_(isfinite(x), isfinite(y)))

@@ -99,6 +99,7 @@ def inv(a: Operand) -> Atom:
 
 
 def matrix_power(a: Operand, n: int) -> Atom:
+    matrices(a, "matrix_power", True)
     return positive_power(a, n) if n >= 0 else positive_power(inv(a), -n)
 
 

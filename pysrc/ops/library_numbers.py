@@ -9,12 +9,12 @@ from __future__ import annotations
 import numpy as np
 
 from ..core.ir import Atom
-from .arithmetic import abs_, add, div, mul, sub
-from .compare import and_, eq, ge, lt, not_, select
+from .arithmetic import abs_, add, div, max_, min_, mul, sub
+from .compare import and_, eq, ge, gt, lt, not_, select
 from .elementary import exp2, floor, isfinite, log2
 from .families import like
 from .library_elementwise import as_inexact
-from .promotion import Operand, to_dtype, ufunc
+from .promotion import Operand, broadcast_arrays, to_dtype, ufunc
 
 
 def frexp(x: Operand) -> tuple[Atom, Atom]:
@@ -35,11 +35,20 @@ def frexp(x: Operand) -> tuple[Atom, Atom]:
 
 
 def ldexp(x: Operand, exponent: Operand) -> Atom:
-    """In two factors, so that neither overflows where the result does not."""
+    """By powers of two that are numbers, the last of them such that a small result is rounded once."""
     x = as_inexact(x)
-    power = to_dtype(exponent, x.type.dtype)
-    half = floor(mul(power, like(power, 0.5)))
-    return ufunc(np.multiply, ufunc(np.multiply, x, exp2(half)), exp2(sub(power, half)))
+    if x.type.dtype.itemsize == 2:
+        return to_dtype(ldexp(to_dtype(x, np.float32), exponent), x.type.dtype)
+    x, power = broadcast_arrays(x, to_dtype(exponent, x.type.dtype))
+    limits = np.finfo(x.type.dtype)
+    most, least = int(limits.maxexp) - 1, int(limits.minexp)
+    down = least + limits.nmant + 1
+    for _ in range(2):
+        large, small = gt(power, like(power, most)), lt(power, like(power, least))
+        x = mul(x, select(large, like(x, 2.0 ** most), select(small, like(x, 2.0 ** down), like(x, 1))))
+        step = select(large, like(power, most), select(small, like(power, down), like(power, 0)))
+        power = sub(power, step)
+    return mul(x, exp2(max_(min_(power, like(power, most)), like(power, least))))
 
 
 def spacing(x: Operand) -> Atom:

@@ -282,6 +282,9 @@ def _without_repeats(x: Atom, labels: str) -> tuple[Atom, str]:
         while labels.count(label) > 1:
             first = labels.index(label)
             second = labels.index(label, first + 1)
+            if surely_differ(x.type.dims[first], x.type.dims[second]):
+                raise ShapeError(f"einsum: axis {label!r} has sizes {x.type.dims[first]} and "
+                                 f"{x.type.dims[second]} in one operand", code="einsum")
             x = diagonal(x, 0, first, second)
             labels = "".join(c for k, c in enumerate(labels) if k not in (first, second)) + label
     return x, labels

@@ -62,7 +62,8 @@ def respread(y: Atom, x: Atom, axes: tuple) -> Atom:
 def _masked(x: Atom, where: Any, identity: Any) -> Atom:
     if where is True or where is np._NoValue:
         return x
-    return select(broadcast_to(to_dtype(where, bool), x.type.dims), x, like(x, identity))
+    other = like(x, identity) if isinstance(identity, (int, bool)) else broadcast_to(identity, x.type.dims)
+    return select(broadcast_to(to_dtype(where, bool), x.type.dims), x, other)
 
 
 def _given(value: Any) -> bool:
@@ -105,6 +106,7 @@ def _extreme(name: str, primitive: Primitive, combine: np.ufunc, lowest: bool) -
              where: Any = True) -> Atom:
         x = lift(a)
         axes = axes_of(axis, x.type.ndim)
+        initial = to_dtype(initial, x.type.dtype) if _given(initial) else None
         if not _given(initial):
             message = f"zero-size array to reduction operation {combine.__name__} which has no identity"
             not_empty(x, axes, message, "pass initial=")
@@ -213,8 +215,9 @@ def average(a: Operand, axis: Any = None, weights: Any = None, returned: bool = 
         if w.type.ndim == 1 and x.type.ndim > 1:
             at = axis_of(axis, x.type.ndim)
             w = broadcast(w, shape=x.type.dims, axes=(at,))
-        weighted = ufunc(np.multiply, x, w)
-        weighted = to_dtype(weighted, inexact_dtype(weighted.type.dtype))
+        known = np.result_type(x.type.dtype, w.type.dtype)
+        working = known if x.type.dtype.kind in "fc" else np.result_type(known, np.float64)
+        weighted = ufunc(np.multiply, to_dtype(x, working), to_dtype(w, working))
         total = sum_(broadcast_to(to_dtype(w, weighted.type.dtype), x.type.dims), axis, keepdims=keepdims)
         check(ne(total, like(total, 0)), exception="ZeroDivisionError",
               message="Weights sum to zero, can't be normalized")

@@ -13,12 +13,12 @@ from typing import Any
 import numpy as np
 
 from ..core.build import at_least, known_facts, literal
-from ..core.dims import dim_max, dim_min, floordiv, fresh_symbol
+from ..core.dims import DimLike, dim_max, dim_min, floordiv, fresh_symbol
 from ..core.ir import Atom
 from ..core.types import i64
 from ..source import DTypeError, ShapeError
 from . import sorting
-from .arithmetic import add, div, max_, min_, mod, sub
+from .arithmetic import add, div, max_, min_, mod, mul, sub
 from .arrays import as_dim, iota
 from .compare import and_, eq, ge, gt, lt, ne, or_, select
 from .dot import dot_general
@@ -46,13 +46,15 @@ from .promotion import (
     ufunc,
     weak_type,
 )
-from .reduce import reduce_max
+from .reduce import reduce_max, reduce_sum
 from .scan import cumsum
 from .shape import broadcast
 
 
 def diff(a: Operand, n: int = 1, axis: int = -1, prepend: Any = None, append: Any = None) -> Atom:
     x = lift(a)
+    if n < 0:
+        raise ShapeError(f"order must be non-negative but got {n}", code="shape")
     axis = axis_of(axis, x.type.ndim)
     edges = [None if v is None or v is np._NoValue else v for v in (prepend, append)]
     pieces = [edge if edge is None else _edge(edge, x, axis) for edge in edges]
@@ -80,6 +82,9 @@ def ediff1d(a: Operand, to_end: Any = None, to_begin: Any = None) -> Atom:
 
 def gradient(f: Operand, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Differences of second order inside, of first or second order at the ends; any spacing."""
+    if lift(f).type.dtype == bool:
+        raise DTypeError("gradient would subtract bools", code="dtype",
+                         remedy="convert them with .astype first")
     x = as_inexact(f)
     axes = list(range(x.type.ndim)) if axis is None else [axis_of(k, x.type.ndim) for k in (
         axis if isinstance(axis, (list, tuple)) else [axis])]
@@ -88,6 +93,12 @@ def gradient(f: Operand, *spacing: Any, axis: Any = None, edge_order: int = 1) -
     steps = list(spacing) * (len(axes) if len(spacing) == 1 else 1) if spacing else [1.0] * len(axes)
     if edge_order not in (1, 2):
         raise ValueError("'edge_order' greater than 2 not supported")
+    for k in axes:
+        size, few = x.type.dims[k], ("Shape of array too small to calculate a numerical gradient, "
+                                     "at least (edge_order + 1) elements are required.")
+        if isinstance(size, int) and size <= edge_order:
+            raise ShapeError(few, code="shape")
+        check(gt(scalar_dim(size, i64), literal(edge_order)), exception="ValueError", message=few)
     found = [_slope(x, k, h, edge_order) for k, h in zip(axes, steps)]
     return found[0] if len(found) == 1 else tuple(found)
 
@@ -212,29 +223,47 @@ def convolve(a: Operand, v: Operand, mode: str = "full") -> Atom:
         raise ShapeError("object too deep for desired array", code="shape")
     n, m = x.type.dims[0], y.type.dims[0]
     if isinstance(n, int) and isinstance(m, int) and m > n:
-        x, y, n, m = y, x, m, n
-    wide = pad(x, [(m - 1, m - 1)])
+        x, y = y, x
+    return _slid(x, flip(y), mode)
+
+
+def correlate(a: Operand, v: Operand, mode: str = "valid") -> Atom:
+    """NumPy slides the shorter one along the longer one; where they changed places, it turns the result."""
+    x, y = lift(a), lift(v)
+    if not x.type.dims or not y.type.dims:
+        raise ShapeError("object of too small depth for desired array", code="shape")
+    x, y = promote(x, conjugate(y) if y.type.dtype.kind == "c" else y)
+    n, m = x.type.dims[0], y.type.dims[0]
+    if isinstance(n, int) and isinstance(m, int) and m > n:
+        return flip(_slid(y, x, mode))
+    return _slid(x, y, mode, dim_min(dim_max(m - n, 0), 1))
+
+
+def _slid(x: Atom, y: Atom, mode: str, turned: DimLike = 0) -> Atom:
+    """Products of y with what it lies on of x, place after place. `turned`: 1 where the middle is counted
+    from the other end."""
+    n, m = x.type.dims[0], y.type.dims[0]
     total = n + m - 1
-    windows = add(broadcast(iota(length=total, dtype=i64), shape=(total, m), axes=(0,)),
-                  broadcast(iota(length=m, dtype=i64), shape=(total, m), axes=(1,)))
-    full = dot_general(gather(wide, windows, axes=(0,)), flip(y), contract=((1,), (0,)), batch=((), ()))
+    rows = broadcast(iota(length=total, dtype=i64), shape=(total, m), axes=(0,))
+    columns = broadcast(iota(length=m, dtype=i64), shape=(total, m), axes=(1,))
+    places = add(rows, columns)
+    windows = gather(pad(x, [(m - 1, m - 1)]), places, axes=(0,))
+    if x.type.dtype.kind in "fc":  # what hangs over takes no part: 0 * inf would be NaN
+        first, end = (broadcast_to(scalar_dim(d, i64), places.type.dims) for d in (m - 1, n + m - 1))
+        over = or_(lt(places, first), ge(places, end))
+        factors = broadcast(y, shape=places.type.dims, axes=(1,))
+        windows = mul(windows, select(over, like(factors, 0), factors))
+        full = reduce_sum(windows, axes=(1,))
+    else:
+        full = dot_general(windows, y, contract=((1,), (0,)), batch=((), ()))
     if mode == "full":
         return full
     shorter, longer = dim_min(n, m), dim_max(n, m)
     if mode == "same":
-        return part(full, 0, floordiv(shorter - 1, 2), longer)
+        return part(full, 0, floordiv(shorter - 1, 2) + (shorter - 1) % 2 * turned, longer)
     if mode == "valid":
         return part(full, 0, shorter - 1, longer - shorter + 1)
     raise DTypeError(f"mode is full, same or valid, got {mode!r}", code="numpy-function")
-
-
-def correlate(a: Operand, v: Operand, mode: str = "valid") -> Atom:
-    x, y = lift(a), lift(v)
-    if not x.type.dims or not y.type.dims:
-        raise ShapeError("object of too small depth for desired array", code="shape")
-    n, m = x.type.dims[0], y.type.dims[0]
-    out = convolve(a, flip(conjugate(y)), mode)
-    return flip(out) if mode == "valid" and isinstance(n, int) and isinstance(m, int) and m > n else out
 
 
 def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
@@ -246,7 +275,11 @@ def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
           message="'list' argument must have no negative elements")
     least = scalar_dim(dim_of(minlength), i64)
     size = i.type.dims[0]
-    longest = max_(add(reduce_max(i, axes=(0,)), literal(1, i64)), least) if size != 0 else least
+    longest = least
+    if size != 0:
+        top = reduce_max(i, axes=(0,))
+        check(lt(top, literal(2**63 - 1)), exception="ValueError", message="Maximum allowed size exceeded")
+        longest = max_(add(top, literal(1, i64)), least)
     length = as_dim(longest, size=fresh_symbol("count")).type.value
     if weights is None:
         amount = broadcast_to(literal(1, i64), i.type.dims)
@@ -290,7 +323,12 @@ def histogram(a: Operand, bins: Any = 10, range: Any = None, density: bool = Fal
     last = broadcast_to(scalar_dim(count - 1, i64), place.type.dims)
     place = select(at_end, last, place)
     outside = or_(lt(place, like(place, 0)), gt(place, last))
-    amount = literal_like(values, 1) if weights is None else lift(weights)
+    amount = literal_like(values, 1)
+    if weights is not None:
+        given, shape = lift(weights), lift(a).type.dims
+        if given.type.ndim != len(shape) or any(map(surely_differ, given.type.dims, shape)):
+            raise ShapeError("weights should have the same shape as a.", code="shape")
+        amount = ravel(broadcast_to(given, shape))
     amount = select(outside, like(amount, 0), amount)
     place = select(outside, like(place, 0), place)
     found = scatter_add(broadcast_to(literal(0, amount.type.dtype), (count,)), amount, place, axes=(0,))

@@ -1,4 +1,4 @@
-"""NumPy's functions that pick, order and search: take, nonzero, sort, percentiles, interpolation, counting.
+"""NumPy's functions that pick, order and search: take, nonzero, sort, unique, searchsorted, insert.
 
 In: operands. Out: core atoms. What NumPy refuses at run time becomes a `check`: an index out of range raises.
 
@@ -15,20 +15,29 @@ import numpy as np
 from ..core.build import at_least, known_facts, literal
 from ..core.dims import DimLike, fresh_symbol, product
 from ..core.facts import Facts
-from ..core.ir import Atom, Literal, Var
+from ..core.ir import Atom, Literal
 from ..core.types import i64
 from ..source import DTypeError, ShapeError, UnsupportedError
 from . import complex_numbers, sorting
-from .arithmetic import add, max_, min_, mod, mul, sub
+from .arithmetic import add, max_, min_, mod, sub
 from .arrays import as_dim, iota
 from .compare import and_, ge, gt, lt, ne, or_, select
 from .effects import check
-from .elementary import ceil, floor, isnan, rint
+from .elementary import isnan
 from .families import like
 from .indexing import gather, scatter, scatter_add
-from .library_elementwise import as_inexact, where
 from .library_reductions import any_, not_empty, sum_, to_bool
-from .library_shapes import concatenate, expand_dims, flip, part, permuted, ravel, reshape, stack
+from .library_shapes import (
+    concatenate,
+    expand_dims,
+    flip,
+    moveaxis,
+    part,
+    permuted,
+    ravel,
+    reshape,
+    stack,
+)
 from .promotion import (
     Operand,
     axis_of,
@@ -300,7 +309,7 @@ def lexsort(keys: Any, axis: Any = -1) -> Atom:
 def searchsorted(a: Operand, v: Operand, side: str = "left", sorter: Any = None) -> Atom:
     if side not in ("left", "right"):
         raise DTypeError(f"side is left or right, got {side!r}", code="searchsorted")
-    x, wanted = promote(a if sorter is None else take(a, sorter), v)
+    x, wanted = promote(lift(a) if sorter is None else take(a, sorter), lift(v))  # numbers as arrays
     return sorting.searchsorted(x, wanted, right=side == "right")
 
 
@@ -327,84 +336,9 @@ def scalar_of(dim: DimLike, x: Operand) -> Atom:
 
 
 def isin(element: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False) -> Atom:
-    x, y = promote(element, test_elements)
+    x, y = promote(lift(element), lift(test_elements))
     found = any_(ufunc(np.equal, expand_dims(x, x.type.ndim), ravel(y)), -1)
     return ufunc(np.invert, found) if invert else found
-
-
-def quantile(a: Operand, q: Operand, axis: Any = None, overwrite_input: bool = False, method: str = "linear",
-             keepdims: bool = False, refusal: str = "Quantiles must be in the range [0, 1]") -> Atom:
-    """Linear interpolation between the sorted elements; also lower, higher, midpoint, nearest."""
-    x = as_inexact(a)
-    axes = tuple(range(x.type.ndim)) if axis is None else axis if isinstance(axis, (list, tuple)) else (axis,)
-    axes = tuple(builtins.sorted(axis_of(k, x.type.ndim) for k in axes))
-    rest = [k for k in range(x.type.ndim) if k not in axes]
-    rows = permuted(x, (*rest, *axes))
-    front = tuple(x.type.dims[k] for k in rest)
-    count = product(x.type.dims[k] for k in axes)
-    rows = reshape(rows, (*front, count)) if len(axes) != 1 else rows
-    last = len(front)
-    missing = any_(isnan(rows), -1)
-    rows = sorting.sort(rows, axis=last)
-    share = to_dtype(q, x.type.dtype)
-    check(and_(ge(share, like(share, 0)), ge(like(share, 1), share)), exception="ValueError", message=refusal)
-    place = _quantile_place(share, count, method)
-    low, high = floor(place), ceil(place)
-    if method == "nearest":
-        low = high = rint(place)
-    elif method in ("lower", "higher"):
-        low = high = low if method == "lower" else high
-    if not known_facts().less(0, count):  # there may be no elements: then the quantile is the NaN behind them
-        rows = concatenate([rows, broadcast_to(literal(np.nan, rows.type.dtype), (*front, 1))], axis=last)
-        low, high = (ufunc(np.maximum, p, like(p, 0)) for p in (low, high))
-    weight = sub(place, low) if method != "midpoint" else mul(sub(high, low), like(place, 0.5))
-    below, above = (moveaxis_back(take(rows, to_dtype(p, i64), last, checked=True), share.type.ndim)
-                    for p in (low, high))
-    weight = reshape(weight, (*weight.type.dims, *(1,) * last)) if last else weight
-    gap = sub(above, below)
-    y = where(ufunc(np.less, weight, 0.5), ufunc(np.add, below, ufunc(np.multiply, weight, gap)),
-              ufunc(np.subtract, above, ufunc(np.multiply, ufunc(np.subtract, 1.0, weight), gap)))
-    y = where(ufunc(np.equal, below, above), below, y)
-    y = where(missing, np.nan, y) if last else where(missing, like(y, np.nan), y)
-    y = to_dtype(y, x.type.dtype)
-    return expand_dims(y, tuple(share.type.ndim + k for k in axes)) if keepdims else y
-
-
-# alpha and beta of methods that interpolate (Hyndman & Fan, Sample quantiles in statistical packages, 1996)
-_CONTINUOUS = {"interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0),
-               "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8)}
-
-
-def _quantile_place(share: Atom, count: DimLike, method: str) -> Atom:
-    """Where in the sorted elements a quantile stands, counted from 0."""
-    def number(d: DimLike) -> Atom:
-        return broadcast_to(scalar_dim(d, share.type.dtype), share.type.dims)
-    if method in ("linear", "lower", "higher", "midpoint", "nearest"):
-        return mul(share, number(count - 1))
-    if method not in _CONTINUOUS:
-        raise UnsupportedError(f"quantile by {method!r} is not supported",
-                               remedy="use linear, lower, higher, midpoint, nearest or hazen",
-                               code="numpy-function")
-    alpha, beta = _CONTINUOUS[method]
-    shift = add(like(share, alpha - 1.0), mul(share, like(share, 1 - alpha - beta)))
-    place = add(mul(share, number(count)), shift)
-    return max_(min_(place, number(count - 1)), like(share, 0))
-
-
-def moveaxis_back(x: Atom, count: int) -> Atom:
-    """The last `count` axes in front."""
-    rank = x.type.ndim
-    return permuted(x, (*range(rank - count, rank), *range(rank - count)))
-
-
-def percentile(a: Operand, q: Operand, axis: Any = None, overwrite_input: bool = False,
-               method: str = "linear", keepdims: bool = False) -> Atom:
-    return quantile(a, ufunc(np.true_divide, q, 100.0), axis, method=method, keepdims=keepdims,
-                    refusal="Percentiles must be in the range [0, 100]")
-
-
-def median(a: Operand, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Atom:
-    return quantile(a, 0.5, axis, keepdims=keepdims)
 
 
 def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Atom:
@@ -453,28 +387,35 @@ def delete(arr: Operand, obj: Any, axis: Any = None) -> Atom:
 
 
 def insert(arr: Operand, obj: Any, values: Operand, axis: Any = None) -> Atom:
+    """At known places; where only the run knows them, the front end has a program."""
     x = lift(arr)
     if axis is None:
         x, axis = ravel(x), 0
     axis = axis_of(axis, x.type.ndim)
     size = x.type.dims[axis]
     new = to_dtype(values, x.type.dtype)
-    single = isinstance(obj, (int, np.integer))
-    if single and new.type.ndim and new.type.ndim == x.type.ndim:
-        count = new.type.dims[axis]
-    elif single:
-        count = new.type.dims[0] if x.type.ndim == 1 and new.type.ndim == 1 else 1
-    elif any(isinstance(v, (Var, Literal)) for v in (obj if isinstance(obj, (list, tuple)) else [obj])) or (
-            not isinstance(size, int)):
-        raise UnsupportedError("insert takes known places, and several only in an array of a known size",
+    if new.type.ndim > x.type.ndim:
+        raise ShapeError("the values to insert have more dimensions than the array", code="broadcast")
+    new = expand_dims(new, tuple(range(x.type.ndim - new.type.ndim)))
+    several = list(obj) if isinstance(obj, (list, tuple)) else obj
+    if isinstance(several, (int, np.integer)):
+        new, several = moveaxis(new, 0, axis), [several]
+    if isinstance(several, list) and len(several) == 1 and isinstance(several[0], (int, np.integer)):
+        at, count = int(several[0]), new.type.dims[axis]
+        extent = scalar_dim(size, i64)
+        inside = and_(ge(literal(at), ufunc(np.negative, extent)), ge(extent, literal(at)))
+        if not (isinstance(size, int) and -size <= at <= size):
+            check(inside, literal(at), extent, exception="IndexError",
+                  message=f"index {{}} is out of bounds for axis {axis} with size {{}}")
+        if isinstance(size, int):  # what is out of bounds has raised
+            at = builtins.max(-size, builtins.min(at, size))
+        start = at + size if at < 0 else at
+        new = broadcast_to(new, tuple(count if k == axis else d for k, d in enumerate(x.type.dims)))
+        return concatenate([part(x, axis, 0, start), new, part(x, axis, start, size - start)], axis)
+    if not isinstance(size, int):
+        raise UnsupportedError("insert takes several places only in an array of a known size",
                                code="numpy-function")
-    else:
-        count = len(np.arange(size)[obj]) if isinstance(obj, builtins.slice) else len(obj)
-    if single and new.type.ndim and new.type.ndim < x.type.ndim:
-        new = expand_dims(new, axis)
+    count = len(np.arange(size)[several]) if isinstance(several, builtins.slice) else np.size(several)
     new = broadcast_to(new, tuple(count if k == axis else d for k, d in enumerate(x.type.dims)))
-    if single:
-        at = int(obj) + size if obj < 0 else int(obj)
-        return concatenate([part(x, axis, 0, at), new, part(x, axis, at, size - at)], axis)
-    places = np.insert(np.arange(size), obj, size + np.arange(count))
+    places = np.insert(np.arange(size), several, size + np.arange(count))
     return take(concatenate([x, new], axis), places, axis, checked=True)

@@ -247,7 +247,8 @@ def _compared(function: np.ufunc, values: Sequence[Operand]) -> Atom | None:
         if not is_weak(weak) or weak_type(weak) is not int or is_weak(other):
             continue
         strong = lift(other)
-        if is_narrow(strong.type.dtype):
+        wide = strong.type.dtype == i64 and isinstance(weak, int) and not -(2**63) <= weak < 2**63
+        if wide or is_narrow(strong.type.dtype):
             return compare(function, strong, weak.atom if isinstance(weak, Weak) else weak, k == 0)
     return None
 

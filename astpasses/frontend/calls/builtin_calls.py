@@ -50,6 +50,14 @@ def python_scalar(value: Any) -> Any:
     return value
 
 
+def real_scalar(value: Any, refusal: str = "must be real number, not complex") -> Any:
+    """The same, where Python takes no complex number."""
+    found = python_scalar(value)
+    if isinstance(found, Number) and found.python is complex:
+        raise TypeError(refusal)
+    return found
+
+
 # --- numbers ---
 
 
@@ -58,9 +66,8 @@ def float_(x: Any = 0.0) -> Any:
     if not isinstance(x, Staged):
         return float(x)
     here = session()
-    if isinstance(x, Number) and x.python is complex:
-        raise TypeError("float() argument must be a string or a real number, not 'complex'")
-    return here.wrap(here.atom(python_scalar(x), WEAK[float]), float)
+    number = real_scalar(x, "float() argument must be a string or a real number, not 'complex'")
+    return here.wrap(here.atom(number, WEAK[float]), float)
 
 
 @handles(int)
@@ -74,12 +81,12 @@ def int_(x: Any = 0, *base: Any) -> Any:
 
 
 @handles(complex)
-def complex_(x: Any = 0, y: Any = 0) -> Any:
-    if not has_staged((x, y)):
-        return complex(x, y) if y is not None else complex(x)
+def complex_(real: Any = 0, imag: Any = 0) -> Any:
+    if not has_staged((real, imag)):
+        return complex(real, imag)
     here = session()
-    real = here.wrap(here.atom(python_scalar(x), WEAK[complex]), complex)
-    return real + python_scalar(y) * 1j if has_staged(y) or y else real
+    made = here.wrap(here.atom(python_scalar(real), WEAK[complex]), complex)
+    return made + python_scalar(imag) * 1j if has_staged(imag) or imag else made
 
 
 @handles(bool)
@@ -108,7 +115,8 @@ def round_(x: Any, digits: Any = None) -> Any:
 def pow_(x: Any, y: Any, modulus: Any = None) -> Any:
     if modulus is None:
         return operate("**", x, y)
-    if any(type_(value) is float for value in (x, y, modulus)):
+    given = [v for v in (x, y, modulus) if isinstance(v, (Number, int, float, complex, np.number))]
+    if any(np.dtype(getattr(v, "dtype", type(v))).kind not in "iub" for v in given):
         raise TypeError("pow() 3rd argument not allowed unless all arguments are integers")
     return x**y % modulus
 

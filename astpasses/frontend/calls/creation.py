@@ -92,12 +92,12 @@ def _holds_rows(value: Any) -> bool:
 
 @handles(np.array)
 def array(
-    value: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0, **ignored: Any
+    object: Any, dtype: Any = None, *, copy: Any = True, order: Any = "K", ndmin: int = 0, **ignored: Any
 ) -> StagedArray:
-    if copy is not True and isinstance(value, StagedArray):
-        made = asarray(value, dtype)
+    if copy is not True and isinstance(object, StagedArray):
+        made = asarray(object, dtype)
     else:
-        made = put_down(array_from(value, dtype), order)
+        made = put_down(array_from(object, dtype), order)
     while made.ndim < ndmin:
         made = made[None]
     return made
@@ -105,23 +105,23 @@ def array(
 
 @handles(np.asarray, np.asanyarray)
 def asarray(
-    value: Any, dtype: Any = None, order: Any = None, copy: Any = None, **ignored: Any
+    a: Any, dtype: Any = None, order: Any = None, copy: Any = None, **ignored: Any
 ) -> StagedArray:
-    if isinstance(value, np.ndarray):
-        value = session().lift(value)
-    if isinstance(value, StagedArray) and not copy and (dtype is None or dtype_given(dtype) == value.dtype):
-        return _laid_out(value, order)
-    return put_down(array_from(value, dtype), order)
+    if isinstance(a, np.ndarray):
+        a = session().lift(a)
+    if isinstance(a, StagedArray) and not copy and (dtype is None or dtype_given(dtype) == a.dtype):
+        return _laid_out(a, order)
+    return put_down(array_from(a, dtype), order)
 
 
 @handles(np.ascontiguousarray)
-def ascontiguousarray(value: Any, dtype: Any = None, **ignored: Any) -> StagedArray:
-    return asarray(value, dtype, "C")
+def ascontiguousarray(a: Any, dtype: Any = None, **ignored: Any) -> StagedArray:
+    return asarray(a, dtype, "C")
 
 
 @handles(np.asfortranarray)
-def asfortranarray(value: Any, dtype: Any = None, **ignored: Any) -> StagedArray:
-    return asarray(value, dtype, "F")
+def asfortranarray(a: Any, dtype: Any = None, **ignored: Any) -> StagedArray:
+    return asarray(a, dtype, "F")
 
 
 def _laid_out(array: StagedArray, order: Any) -> StagedArray:
@@ -139,8 +139,8 @@ def _laid_out(array: StagedArray, order: Any) -> StagedArray:
 
 
 @handles(np.copy)
-def copy(value: Any, order: Any = "K", **ignored: Any) -> StagedArray:
-    return put_down(array_from(value), order)
+def copy(a: Any, order: Any = "K", **ignored: Any) -> StagedArray:
+    return put_down(array_from(a), order)
 
 
 def put_down(made: StagedArray, order: Any) -> StagedArray:

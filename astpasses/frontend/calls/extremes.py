@@ -18,7 +18,7 @@ from metaphrase.core.dims import dim_max, dim_min
 
 from ..flow.gathering import all_known, is_gathered
 from ..flow.lazy import choose
-from ..operators.arithmetic import dim_of
+from ..operators.arithmetic import dim_of, is_wide
 from ..operators.protocols import operate
 from ..staging.literals import elements
 from ..staging.session import session
@@ -70,7 +70,7 @@ def _element(array: StagedArray, place: Any) -> Any:
 
 def _pick(best: Any, item: Any, key: Any, larger: bool) -> Any:
     a, b = (best, item) if key is None else (call_value(key, (best,), {}), call_value(key, (item,), {}))
-    x, y = dim_of(best), dim_of(item)
+    x, y = (None if is_wide(v) else dim_of(v) for v in (best, item))
     here = session()
     if key is None and x is not None and y is not None and here.is_bound(x) and here.is_bound(y):
         return here.size((dim_max if larger else dim_min)(x, y))

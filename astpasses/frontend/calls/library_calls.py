@@ -61,6 +61,8 @@ MAKERS: frozenset[Any] = frozenset(
         np.where,
     )
 )
+# Functions whose results of no axes are arrays all the same.
+_ARRAYS = MAKERS | {np.tensordot, np.linalg.tensordot, np.isin}
 PYTHON_BOOLS = frozenset((np.allclose, np.array_equal, math.isclose))  # they give Python's bool
 _ORDERS = ("C", "F")
 _BY_ROWS = frozenset((np.matmul, np.dot, np.inner, np.outer, np.tensordot))  # whatever they are given
@@ -100,7 +102,9 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     rule = LIBRARY[function]
     given, named, out = settled_arguments(function, rule, args, keywords)
     given, named = python_values(function, rule, given, named)
-    result = _run(here, rule, given, named, function in MAKERS)
+    result = _run(here, rule, given, named, function in _ARRAYS)
+    if function is np.linspace and isinstance(result, tuple) and not result[1].ndim:
+        result = (result[0], here.wrap(here.atom(result[1])))  # a step is a number
     if function not in _BY_ROWS:
         others = [here.atom(a) for a in tree_leaves((given, named)) if isinstance(a, StagedArray)]
         for made in tree_leaves(result):
@@ -116,7 +120,7 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
         result.box.by_rows = True
     elif isinstance(result, StagedArray) and function in MAKERS:
         order = next((v for v in (*given, *named.values()) if isinstance(v, str) and v in _ORDERS), "K")
-        if (by_rows := _by_rows(function, order, args)) is not None:
+        if (by_rows := _by_rows(function, order, (*given, *named.values()))) is not None:
             put_in_order(result.box, by_rows)
     if function in PYTHON_BOOLS and isinstance(result, Number):
         result = here.wrap(here.atom(result), bool)

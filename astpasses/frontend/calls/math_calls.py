@@ -28,7 +28,7 @@ from metaphrase.source import UnsupportedError
 from ..operators.arithmetic import SPELLED, WEAK, elementwise
 from ..operators.python_numbers import to_integer
 from ..staging.session import Session, session
-from .builtin_calls import float_, int_, python_scalar
+from .builtin_calls import float_, int_, real_scalar
 from .call import handles, has_staged
 
 _f64 = WEAK[float]
@@ -72,7 +72,7 @@ def math_handler(function: Callable) -> Callable:
         if not has_staged(args):
             return function(*args)
         here = session()
-        values = [python_scalar(a) for a in args]
+        values = [real_scalar(a) for a in args]
         if function in _OUTSIDE:
             by_size, comparison, bound = _OUTSIDE[function]
             x = here.atom(values[0], _f64)
@@ -92,7 +92,7 @@ def log(x: Any, base: Any = None) -> Any:
     if not has_staged((x, base)):
         return math.log(x) if base is None else math.log(x, base)
     here = session()
-    value = python_scalar(x)
+    value = real_scalar(x)
     domain_check(here, here.emit(not_, here.emit(le, here.atom(value, _f64), literal(0.0))))
     out = elementwise(SPELLED[np.log], [value], [_f64], python=float)
     return out if base is None else out / log(base)
@@ -150,7 +150,7 @@ def hypot(*coordinates: Any) -> Any:
         return math.hypot(*coordinates)
     total: Any = abs(float_(coordinates[0]))
     for value in coordinates[1:]:
-        total = elementwise(SPELLED[np.hypot], [total, python_scalar(value)], [WEAK[float]] * 2, python=float)
+        total = elementwise(SPELLED[np.hypot], [total, real_scalar(value)], [WEAK[float]] * 2, python=float)
     return total
 
 
@@ -198,7 +198,7 @@ def trunc(x: Any) -> Any:
 
 
 def _to_int(function: Any, x: Any) -> Any:
-    here, x = session(), python_scalar(x)
+    here, x = session(), real_scalar(x)
     if x.dtype.kind in "iub":
         return here.wrap(to_integer(here, here.atom(x)), int, x.dim)
     rounded = elementwise(SPELLED[function], [x], [_f64])

@@ -178,7 +178,11 @@ def flatten(value: StagedArray, order: str = "C") -> StagedArray:
 def item(value: Any, *index: Any) -> Any:
     """`x.item()`: a Python number."""
     here = session()
-    picked = value[index if len(index) > 1 else index[0]] if index else value
+    picked = value
+    if index and isinstance(value, StagedArray) and value.ndim != 1 and not isinstance(index[0], tuple):
+        picked = value[index] if len(index) > 1 else Flat(value)[index[0]]
+    elif index:
+        picked = value[index if len(index) > 1 else index[0]]
     kind = {"b": bool, "i": int, "u": int, "f": float, "c": complex}[picked.dtype.kind]
     if isinstance(picked, StagedArray):
         picked = picked.reshape(())

@@ -117,10 +117,10 @@ def result_type(*args: Any) -> np.dtype:
 
 
 @handles(np.isscalar)
-def isscalar(value: Any) -> bool:
-    return isinstance(value, Number) or np.isscalar(value)
+def isscalar(element: Any) -> bool:
+    return isinstance(element, Number) or np.isscalar(element)
 
 
 @handles(np.iscomplexobj)
-def iscomplexobj(value: Any) -> bool:
-    return value.dtype.kind == "c" if isinstance(value, (Number, StagedArray)) else np.iscomplexobj(value)
+def iscomplexobj(x: Any) -> bool:
+    return x.dtype.kind == "c" if isinstance(x, (Number, StagedArray)) else np.iscomplexobj(x)

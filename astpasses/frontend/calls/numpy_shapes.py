@@ -148,8 +148,7 @@ def swapaxes(a: Any, axis1: int, axis2: int) -> StagedArray:
 @handles(np.moveaxis)
 def moveaxis(a: Any, source: Any, destination: Any) -> StagedArray:
     x = as_array(a)
-    froms = [s % x.ndim for s in several(source)]
-    tos = [d % x.ndim for d in several(destination)]
+    froms, tos = ([axes_of(k, x.ndim)[0] for k in several(axes)] for axes in (source, destination))
     order = [k for k in range(x.ndim) if k not in froms]
     for to, at in sorted(zip(tos, froms)):
         order.insert(to, at)
@@ -199,8 +198,8 @@ def expand_dims(a: Any, axis: Any) -> StagedArray:
 
 
 @handles(np.broadcast_to)
-def broadcast_to(a: Any, shape: Any, subok: bool = False) -> StagedArray:
-    here, x = session(), as_array(a)
+def broadcast_to(array: Any, shape: Any, subok: bool = False) -> StagedArray:
+    here, x = session(), as_array(array)
     dims = dims_given(here, shape)
     offset = len(dims) - x.ndim
     pairs = list(zip(x.type.dims, dims[offset:])) if offset >= 0 else []
@@ -255,13 +254,13 @@ def atleast_3d(*arrays: Any) -> Any:
 
 
 @handles(np.real)
-def real(a: Any) -> Any:
-    return _part(a, "real")
+def real(val: Any) -> Any:
+    return _part(val, "real")
 
 
 @handles(np.imag)
-def imag(a: Any) -> Any:
-    return _part(a, "imag")
+def imag(val: Any) -> Any:
+    return _part(val, "imag")
 
 
 def _part(a: Any, name: str) -> Any:
@@ -312,8 +311,8 @@ def split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list:
 
 
 @handles(np.array_split)
-def array_split(a: Any, sections: Any, axis: int = 0) -> list:
-    return _parts(as_array(a), sections, axis, equal=False)
+def array_split(ary: Any, indices_or_sections: Any, axis: int = 0) -> list:
+    return _parts(as_array(ary), indices_or_sections, axis, equal=False)
 
 
 def _parts(x: StagedArray, sections: Any, axis: int, equal: bool) -> list:
@@ -325,6 +324,8 @@ def _parts(x: StagedArray, sections: Any, axis: int, equal: bool) -> list:
         sections = need_concrete(sections, "the number of parts", int)
     if isinstance(sections, (int, np.integer)):
         total, count = x.type.dims[at], int(sections)
+        if count <= 0 and not equal:
+            raise ValueError("number sections must be larger than 0.")
         if equal:
             each = floordiv(total, count)
             require_equal(here, total, each * count, "array split does not result in an equal division",
@@ -350,8 +351,8 @@ def vsplit(ary: Any, indices_or_sections: Any) -> list:
 
 
 @handles(np.dsplit)
-def dsplit(a: Any, sections: Any) -> list:
-    return split(a, sections, 2)
+def dsplit(ary: Any, indices_or_sections: Any) -> list:
+    return split(ary, indices_or_sections, 2)
 
 
 @handles(*[f for f in (getattr(np, "unstack", None),) if f is not None])
@@ -378,8 +379,8 @@ def fliplr(m: Any) -> StagedArray:
 
 
 @handles(np.rot90)
-def rot90(a: Any, k: int = 1, axes: Any = (0, 1)) -> StagedArray:
-    x = as_array(a)
+def rot90(m: Any, k: int = 1, axes: Any = (0, 1)) -> StagedArray:
+    x = as_array(m)
     i, j = (int(v) % x.ndim for v in axes)
     k %= 4
     if k == 2:

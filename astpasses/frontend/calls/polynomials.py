@@ -7,10 +7,16 @@ In: coefficients, staged or not. Out: staged arrays.
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 
+from metaphrase.core.build import literal
+from metaphrase.ops.compare import ne
+from metaphrase.ops.effects import check
+
+from ..staging.session import session
 from .call import call_value
 from .numpy_shapes import as_array
 from .statistics import answers, refused
@@ -41,7 +47,23 @@ def polysub(a1: Any, a2: Any) -> Any:
 
 @answers(np.polymul)
 def polymul(a1: Any, a2: Any) -> Any:
-    return np.convolve(np.atleast_1d(as_array(a1)), np.atleast_1d(as_array(a2)))
+    return np.convolve(_trimmed(a1), _trimmed(a2))
+
+
+def _trimmed(p: Any) -> Any:
+    """Without the leading zeros, which NumPy drops: those that are known. There may be no others."""
+    if isinstance(p, (list, tuple)):
+        zeros = itertools.takewhile(lambda v: isinstance(v, (int, float, complex)) and v == 0, p)
+        p = list(p)[min(len(list(zeros)), len(p) - 1) :]
+        if isinstance(p[0], (int, float, complex)):
+            return as_array(p)
+    x: Any = np.atleast_1d(as_array(p))
+    if x.shape[0] != 1:
+        here = session()
+        some = here.emit(ne, here.atom(x[0]), literal(0, x.dtype))
+        message = "numpy.polymul drops leading zeros, whose number a translation does not know"
+        here.emit(check, some, exception="ValueError", message=message)
+    return x
 
 
 @answers(np.polyder)

@@ -130,6 +130,10 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_inp
     if method != "linear" or out is not None:
         raise refused(f"np.nanquantile by {method!r} is not translated", "use method='linear'")
     rows, rest, kept = _lines(a, axis)
+    if rows.dtype.kind == "c":
+        raise TypeError("a must be an array of real numbers")
+    if rows.dtype == bool:
+        raise TypeError("numpy boolean subtract, the `-` operator, is not supported")
     if rows.dtype.kind != "f":
         rows = rows.astype(float)
     ordered = np.sort(rows, axis=-1)
@@ -147,7 +151,7 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_inp
         value = np.where(below == above, below, between)
         made.append(as_array(value).reshape(kept) if keepdims else value)
     if not shares.ndim:
-        return made[0]
+        return _scalar(made[0])
     return np.stack(made).reshape((*shares.shape, *(kept if keepdims else rest)))
 
 
@@ -159,7 +163,31 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, **keywords: Any) -> Any:
 @answers(np.nanmedian)
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
               keepdims: Any = False) -> Any:
-    return nanquantile(a, 0.5, axis, out, keepdims=bool(keepdims) and keepdims is not np._NoValue)
+    x: Any = as_array(a)
+    keepdims = bool(keepdims) and keepdims is not np._NoValue
+    if x.dtype.kind == "c":
+        return _complex_median(x, axis, out, keepdims)
+    return nanquantile(x.astype(float) if x.dtype == bool else x, 0.5, axis, out, keepdims=keepdims)
+
+
+def _complex_median(x: Any, axis: Any, out: Any, keepdims: bool) -> Any:
+    """The mean of the one or two in the middle, ordered by their real parts, then by the imaginary ones."""
+    if out is not None:
+        raise refused("out= of np.nanmedian is not translated", "assign the result")
+    rows, _, kept = _lines(x, axis)
+    missing = np.isnan(rows)
+    ordered = np.sort(np.where(missing, complex(np.inf, np.inf), rows), axis=-1)
+    count = as_array(np.sum(~missing, axis=-1))
+    places = (as_array(np.maximum(place, 0)) for place in ((count - 1) // 2, count // 2))
+    low, high = (np.take_along_axis(ordered, place[..., None], -1)[..., 0] for place in places)
+    value = np.where(count == 0, complex(np.nan, np.nan), (low + high) * rows.dtype.type(0.5))
+    value = as_array(value).astype(rows.dtype)
+    return value.reshape(kept) if keepdims else _scalar(value)
+
+
+def _scalar(value: Any) -> Any:
+    """A number of NumPy's where there are no axes."""
+    return value if np.ndim(value) else value[()]
 
 
 # --- sets ---

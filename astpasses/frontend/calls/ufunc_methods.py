@@ -37,11 +37,18 @@ def _refuse(function: np.ufunc, name: str, **given: Any) -> None:
                                session().span(), code="no-translation", remedy="write the loop")
 
 
+def _operand(function: np.ufunc, array: Any, dtype: Any) -> Any:
+    """The array in the dtype that NumPy folds it in; a TypeError where it has no loop for that."""
+    x: Any = as_array(array)
+    x = x if dtype is None else x.astype(dtype)
+    function.resolve_dtypes((None, x.dtype, None), reduction=True)
+    return x
+
+
 def _reduce(function: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
             keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
     _refuse(function, "reduce", out=out, where=where)
-    x: Any = as_array(array)
-    x = x if dtype is None else x.astype(dtype)
+    x = _operand(function, array, dtype)
     axes = axes_of(axis, x.ndim)
     if len(axes) > 1 and not function.identity == 0 and function not in (np.maximum, np.minimum):
         _refuse(function, "reduce", axis=axis)
@@ -57,8 +64,7 @@ def _reduce(function: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, ou
 
 def _accumulate(function: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
     _refuse(function, "accumulate", out=out)
-    x: Any = as_array(array)
-    x = x if dtype is None else x.astype(dtype)
+    x = _operand(function, array, dtype)
     (at,) = axes_of(axis, x.ndim)
     rows = np.moveaxis(x, at, 0)
     made = call_value(np.empty_like, (rows,), {})

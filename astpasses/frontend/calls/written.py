@@ -176,6 +176,69 @@ def delete_places(arr, places, axis=None):
     return np.compress(keep, arr, axis=axis)
 
 
+@handles(np.insert)
+def insert(arr: Any, obj: Any, values: Any, axis: Any = None) -> Any:
+    """Known places are the library's; others, and several in an array of unknown size, are a program."""
+    from .numpy_shapes import as_array
+
+    x = as_array(arr)
+    sizes = x.type.dims if axis is None else x.type.dims[axis : axis + 1 or None]
+    single = isinstance(obj, (int, np.integer, Number)) or isinstance(obj, StagedArray) and obj.ndim == 0
+    if not has_staged(obj) and (single or all(isinstance(d, int) for d in sizes)):
+        return call_library(np.insert, (arr, obj, values, axis), {})
+    return call_value(insert_place if single else insert_places, (x, obj, values, axis), {})
+
+
+def insert_place(arr, place, values, axis=None):
+    """`np.insert` of what goes to one place."""
+    if axis is None:
+        arr, axis = np.ravel(arr), 0
+    size = arr.shape[axis]
+    if place < -size or place > size:
+        raise IndexError(f"index {place} is out of bounds for axis {axis % arr.ndim} with size {size}")
+    if place < 0:
+        place += size
+    new = np.array(values, dtype=arr.dtype, ndmin=arr.ndim)
+    new = np.moveaxis(new, 0, axis)
+    count = new.shape[axis]
+    new = np.broadcast_to(new, with_size(arr.shape, axis, count))
+    rows = np.arange(size + count)
+    old = np.where(rows < place, rows, rows - count)
+    source = np.where((rows >= place) & (rows < place + count), size + rows - place, old)
+    return np.take(np.concatenate([arr, new], axis=axis), source, axis=axis)
+
+
+def insert_places(arr, places, values, axis=None):
+    """`np.insert` of an element, or a row, at each of several places."""
+    if axis is None:
+        arr, axis = np.ravel(arr), 0
+    size = arr.shape[axis]
+    if isinstance(places, slice):
+        places = np.arange(size)[places]
+    places = np.asarray(places)
+    if places.dtype == bool:
+        places = np.flatnonzero(places)
+    if np.any((places < -size) | (places > size)):
+        raise IndexError(f"an index is out of bounds for axis {axis % arr.ndim} with size {size}")
+    count = places.shape[0]
+    new = np.array(values, dtype=arr.dtype, ndmin=arr.ndim)
+    new = np.broadcast_to(new, with_size(arr.shape, axis, count))
+    places = np.where(places < 0, places + size, places)
+    order = np.argsort(places, kind="stable")
+    target = np.zeros(count, dtype=int)
+    target[order] = places[order] + np.arange(count)
+    old = np.ones(size + count, dtype=bool)
+    old[target] = False
+    source = np.cumsum(old) - 1
+    source[target] = size + np.arange(count)
+    return np.take(np.concatenate([arr, new], axis=axis), source, axis=axis)
+
+
+def with_size(shape, axis, size):
+    """A shape, but for the size of one axis."""
+    return tuple(size if k == axis % len(shape) else d for k, d in enumerate(shape))
+
+
 @handles(np.repeat)
 def repeat(a: Any, repeats: Any, axis: Any = None) -> Any:
     """One count for all elements is the library's; a count for each is a size known when the program runs."""

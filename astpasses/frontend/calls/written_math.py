@@ -14,6 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from ..operators.arithmetic import dtype_of, operand, resolve
+from ..values.staged_values import Number
 from .call import call_value, handles, has_staged
 
 
@@ -27,6 +29,25 @@ def staged_as_written(function: Callable, original: Any = None) -> Callable:
         return call_value(function, args, keywords)
 
     return handler
+
+
+def of_integers(function: Callable, original: Any) -> Callable:
+    """The same, for a function that takes no floats."""
+    handler = staged_as_written(function, original)
+
+    @functools.wraps(function)
+    def checked(*args: Any, **keywords: Any) -> Any:
+        for value in (*args, *keywords.values()):
+            if isinstance(value, (Number, float, complex)) and _kind(value) in "fc":
+                kind = type(value) if not isinstance(value, Number) else value.python or value.dtype.type
+                raise TypeError(f"'{kind.__name__}' object cannot be interpreted as an integer")
+        return handler(*args, **keywords)
+
+    return checked
+
+
+def _kind(value: Any) -> str:
+    return np.dtype(getattr(value, "dtype", type(value))).kind
 
 
 # --- math ---
@@ -162,11 +183,15 @@ def ulp(x):
 
 
 for _original, _written in {
-    math.gcd: gcd, math.lcm: lcm, math.factorial: factorial, math.comb: comb, math.perm: perm,
-    math.isqrt: isqrt, math.prod: prod, math.dist: dist, math.remainder: ieee_remainder, math.modf: modf,
+    math.prod: prod, math.dist: dist, math.remainder: ieee_remainder, math.modf: modf,
     math.frexp: frexp, math.ldexp: ldexp, math.ulp: ulp,
 }.items():
     handles(_original)(staged_as_written(_written, _original))  # type: ignore[arg-type]
+for _original, _written in {
+    math.gcd: gcd, math.lcm: lcm, math.factorial: factorial, math.comb: comb, math.perm: perm,
+    math.isqrt: isqrt,
+}.items():
+    handles(_original)(of_integers(_written, _original))  # type: ignore[arg-type]
 if hasattr(math, "sumprod"):
     handles(math.sumprod)(staged_as_written(sumprod, math.sumprod))
 
@@ -174,30 +199,40 @@ if hasattr(math, "sumprod"):
 # --- NumPy ---
 
 
-def integers_gcd(x1, x2):
-    a, b = np.abs(x1), np.abs(x2)
+def integers_gcd(a, b):
     while np.any(b != 0):
         done = b == 0
         a, b = np.where(done, a, b), np.where(done, b, a % np.where(done, 1, b))
     return a
 
 
-def array_gcd(x1, x2):
+def array_gcd(x1, x2, kind, sizes):
+    """`sizes`: the unsigned integers that hold the sizes of those of `kind`, the least one's too."""
     a, b = np.broadcast_arrays(x1, x2)
-    kind = np.result_type(x1, x2)
-    return integers_gcd(a.astype(kind), b.astype(kind))
+    a, b = np.abs(a.astype(kind)).astype(sizes), np.abs(b.astype(kind)).astype(sizes)
+    return integers_gcd(a, b).astype(kind)
 
 
-def array_lcm(x1, x2):
+def array_lcm(x1, x2, kind, sizes):
     a, b = np.broadcast_arrays(x1, x2)
-    kind = np.result_type(x1, x2)
-    a, b = np.abs(a.astype(kind)), np.abs(b.astype(kind))
+    a, b = np.abs(a.astype(kind)).astype(sizes), np.abs(b.astype(kind)).astype(sizes)
     common = integers_gcd(a, b)
-    return np.where(common == 0, 0, a // np.where(common == 0, 1, common) * b)
+    return np.where(common == 0, 0, a // np.where(common == 0, 1, common) * b).astype(kind)
 
 
-handles(np.gcd)(staged_as_written(array_gcd, np.gcd))
-handles(np.lcm)(staged_as_written(array_lcm, np.lcm))
+def _of_integer_arrays(function: np.ufunc, program: Callable) -> Callable:
+    def handler(x1: Any, x2: Any) -> Any:
+        if not has_staged((x1, x2)):
+            return function(x1, x2)
+        values = operand(x1), operand(x2)
+        kind = resolve(function, [dtype_of(v) for v in values])[0]
+        return call_value(program, (*values, kind, np.dtype(f"u{kind.itemsize}")), {})
+
+    return handler
+
+
+handles(np.gcd)(_of_integer_arrays(np.gcd, array_gcd))
+handles(np.lcm)(_of_integer_arrays(np.lcm, array_lcm))
 
 
 # --- methods of ufuncs ---

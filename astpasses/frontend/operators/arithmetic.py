@@ -76,6 +76,11 @@ def weak_type(value: Any) -> type | None:
     return next((t for t in RANK if isinstance(value, t)), None)
 
 
+def is_wide(value: Any) -> bool:
+    """An int that 64 bits do not hold."""
+    return isinstance(value, int) and not -(2**63) <= value < 2**63
+
+
 def dtype_of(value: Any) -> Any:
     """What NumPy's promotion sees: a dtype, or a Python type for weak numbers."""
     weak = weak_type(value)
@@ -270,6 +275,7 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
     if symbol in COMPARISONS:
         kinds = [dtype_of(v) for v in (left, right)]
         mixed = np.dtype("uint64") in kinds and any(getattr(k, "kind", "") == "i" for k in kinds)
+        mixed |= any(getattr(k, "kind", "") in ("i", "u") for k in kinds) and any(map(is_wide, (left, right)))
         if mixed or int in kinds and any(isinstance(k, np.dtype) and is_narrow(k) for k in kinds):
             return _by_library(symbol, left, right)
         if symbol not in ("==", "!=") and any(k is complex or getattr(k, "kind", "") == "c" for k in kinds):
@@ -376,6 +382,8 @@ def unary(name: str, value: Staged) -> Any:
         if name == "invert" and value.python not in (int, bool):
             raise TypeError(f"bad operand type for unary ~: {value.python.__name__!r}")
         if name == "invert":
+            if value.python not in (bool, int):
+                raise TypeError(f"bad operand type for unary ~: '{value.python.__name__}'")
             return -value - 1
         kind = int if value.python is bool else value.python
         if name == "pos":
@@ -384,6 +392,8 @@ def unary(name: str, value: Staged) -> Any:
         dim = None if value.dim is None else -value.dim if name == "neg" else None
         return here.wrap(here.emit(SPELLED[function], here.atom(value, WEAK[kind])), result, dim)
     if name == "pos":
+        if value.dtype == bool:
+            raise here.dtype_error("unary + takes no bools", remedy="convert them with .astype(...)")
         return here.wrap(here.atom(value))
     return ufunc(function, (value,))
 
@@ -421,6 +431,8 @@ def round_python(value: Staged, digits: int | None) -> Any:
 
     if isinstance(value, Number) and value.python is int:
         return value if digits is None or digits >= 0 else _round_int(value, 10 ** -digits)
+    if isinstance(value, Number) and value.python is complex:
+        raise TypeError("type complex doesn't define __round__ method")
     here = session()
     python = isinstance(value, Number) and value.python is float
     if python and isinstance(digits, int) and 0 < abs(digits) <= 22:

@@ -10,6 +10,8 @@ raises OverflowError. A sum with a size, a loop index or a constant below 2**31 
 
 from __future__ import annotations
 
+import math
+import operator
 from typing import Any
 
 import numpy as np
@@ -35,11 +37,14 @@ from .arithmetic import (
     decide,
     dim_binary,
     dim_of,
+    is_wide,
     symbolic,
     weak_type,
 )
 
 _i64, _f64 = WEAK[int], WEAK[float]
+_PYTHON = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
+           "!=": operator.ne}
 _SMALL = 2**31
 # Products are compared as floats: the bound keeps clear of their rounding.
 _LIMIT = float(2**63 - 2**13)
@@ -53,6 +58,11 @@ def weak_binary(symbol: str, left: Any, right: Any) -> Any:
     here = session()
     kinds: Any = weak_type(left), weak_type(right)
     kind = RANK[max(map(RANK.index, kinds))]
+    if is_wide(left) or is_wide(right):
+        if symbol in COMPARISONS and kind is not complex:
+            return _compared_with_wide(symbol, left, right)
+        if kind is int:
+            raise OverflowError(_TOO_LARGE.format(symbol=symbol))
     if kind is int and symbol in "+-*//%" and symbol != "/":
         found = dim_binary(here, symbol, left, right)
         if found is not None:
@@ -85,6 +95,28 @@ def weak_binary(symbol: str, left: Any, right: Any) -> Any:
     if result is int:
         _check_fits(here, symbol, (left, a), (right, b), out)
     return here.wrap(out, result, dim=symbolic(symbol, left, right) if result is int else None)
+
+
+def _compared_with_wide(symbol: str, left: Any, right: Any) -> Any:
+    """A comparison with an int that 64 bits do not hold: it is known of ints; floats may be as large."""
+    if is_wide(left):
+        swapped = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+        return _compared_with_wide(swapped.get(symbol, symbol), right, left)
+    if left.python is not float:
+        return bool(_PYTHON[symbol](0, right))
+    if abs(right) < 2**1024 - 2**970:  # a float is as large, and where it is no int the nearest one is
+        near = float(right)
+        gap = int(near) - right
+        return weak_binary(symbol, left, near) if not gap else _beside(symbol, left, near, gap)
+    return _beside(symbol, left, math.inf, 1) if right > 0 else _beside(symbol, left, -math.inf, -1)
+
+
+def _beside(symbol: str, left: Any, near: float, gap: int) -> Any:
+    """A comparison with what lies beside `near` and is no float: below it where `gap` is positive."""
+    if symbol in ("==", "!="):
+        return symbol == "!="
+    strict = (symbol[0] == "<") == (gap > 0)
+    return weak_binary(symbol[0] + "=" * (not strict), left, near)
 
 
 def _check_operands(here: Session, symbol: str, kind: type, kinds: tuple) -> None:

@@ -1,0 +1,140 @@
+"""NumPy's quantiles: places in the sorted elements, and what lies between two of them.
+
+In: arrays and shares. Out: core atoms.
+
+    m = median(x, axis=0)
+    low, high = percentile(x, [5, 95])
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..core.build import known_facts, literal
+from ..core.dims import DimLike, floordiv, product
+from ..core.ir import Atom
+from ..core.types import i64
+from ..source import DTypeError, UnsupportedError
+from . import sorting
+from .arithmetic import add, max_, min_, mul, sub
+from .compare import and_, ge, select
+from .complex_numbers import complex_, real
+from .effects import check
+from .elementary import ceil, floor, isnan, rint
+from .families import like
+from .library_elementwise import as_inexact, where
+from .library_reductions import any_, not_empty
+from .library_search import sort, take
+from .library_shapes import concatenate, expand_dims, part, permuted, reshape
+from .promotion import Operand, axes_of, broadcast_to, inexact_dtype, lift, scalar_dim, to_dtype, ufunc
+
+
+def _rows(x: Atom, axis: Any) -> tuple[Atom, tuple[int, ...]]:
+    """The elements to order in the last axis, and the axes that they come from."""
+    axes = axes_of(axis, x.type.ndim)
+    rest = [k for k in range(x.type.ndim) if k not in axes]
+    rows = permuted(x, (*rest, *axes))
+    if len(axes) != 1:
+        front = tuple(x.type.dims[k] for k in rest)
+        rows = reshape(rows, (*front, product(x.type.dims[k] for k in axes)))
+    return rows, axes
+
+
+def quantile(a: Operand, q: Operand, axis: Any = None, overwrite_input: bool = False, method: str = "linear",
+             keepdims: bool = False, refusal: str = "Quantiles must be in the range [0, 1]") -> Atom:
+    """Linear interpolation between the sorted elements; lower, higher and nearest pick one of them."""
+    x = lift(a)
+    given, working = x.type.dtype, inexact_dtype(x.type.dtype)
+    picks = method in ("nearest", "lower", "higher")
+    if given.kind == "c":
+        raise DTypeError("a must be an array of real numbers", code="dtype", remedy="take its real part")
+    if given.kind == "b" and not picks:
+        raise DTypeError("a quantile of bools would subtract them", code="dtype",
+                         remedy="convert them with .astype first")
+    if given.kind != "f":
+        x = to_dtype(x, working if not picks else np.int8 if given.kind == "b" else given)
+    rows, axes = _rows(x, axis)
+    *front, count = rows.type.dims
+    last = len(front)
+    missing = any_(isnan(rows), -1) if x.type.dtype.kind == "f" else None
+    rows = sorting.sort(rows, axis=last)
+    share = to_dtype(q, working)
+    check(and_(ge(share, like(share, 0)), ge(like(share, 1), share)), exception="ValueError", message=refusal)
+    place = _quantile_place(share, count, method)
+    low, high = floor(place), ceil(place)
+    if picks:
+        low = high = rint(place) if method == "nearest" else low if method == "lower" else high
+    if missing is None:
+        not_empty(rows, (last,), "a quantile needs elements")
+    elif not known_facts().less(0, count):  # there may be none: then the quantile is the NaN behind them
+        rows = concatenate([rows, broadcast_to(literal(np.nan, rows.type.dtype), (*front, 1))], axis=last)
+        low, high = (ufunc(np.maximum, p, like(p, 0)) for p in (low, high))
+    below, above = (moveaxis_back(take(rows, to_dtype(p, i64), last, checked=True), share.type.ndim)
+                    for p in (low, high))
+    y = below
+    if not picks:
+        weight = sub(place, low) if method != "midpoint" else mul(sub(high, low), like(place, 0.5))
+        weight = reshape(weight, (*weight.type.dims, *(1,) * last)) if last else weight
+        gap = sub(above, below)
+        y = where(ufunc(np.less, weight, 0.5), ufunc(np.add, below, ufunc(np.multiply, weight, gap)),
+                  ufunc(np.subtract, above, ufunc(np.multiply, ufunc(np.subtract, 1.0, weight), gap)))
+        y = where(ufunc(np.equal, below, above), below, y)
+    if missing is not None:
+        y = where(missing, np.nan, y) if last else where(missing, like(y, np.nan), y)
+    y = to_dtype(y, given if picks else working)
+    return expand_dims(y, tuple(share.type.ndim + k for k in axes)) if keepdims else y
+
+
+# alpha and beta of methods that interpolate (Hyndman & Fan, Sample quantiles in statistical packages, 1996)
+_CONTINUOUS = {"interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0),
+               "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8)}
+
+
+def _quantile_place(share: Atom, count: DimLike, method: str) -> Atom:
+    """Where in the sorted elements a quantile stands, counted from 0."""
+    def number(d: DimLike) -> Atom:
+        return broadcast_to(scalar_dim(d, share.type.dtype), share.type.dims)
+    if method in ("linear", "lower", "higher", "midpoint", "nearest"):
+        return mul(share, number(count - 1))
+    if method not in _CONTINUOUS:
+        raise UnsupportedError(f"quantile by {method!r} is not supported",
+                               remedy="use linear, lower, higher, midpoint, nearest or hazen",
+                               code="numpy-function")
+    alpha, beta = _CONTINUOUS[method]
+    shift = add(like(share, alpha - 1.0), mul(share, like(share, 1 - alpha - beta)))
+    place = add(mul(share, number(count)), shift)
+    return max_(min_(place, number(count - 1)), like(share, 0))
+
+
+def moveaxis_back(x: Atom, count: int) -> Atom:
+    """The last `count` axes in front."""
+    rank = x.type.ndim
+    return permuted(x, (*range(rank - count, rank), *range(rank - count)))
+
+
+def percentile(a: Operand, q: Operand, axis: Any = None, overwrite_input: bool = False,
+               method: str = "linear", keepdims: bool = False) -> Atom:
+    return quantile(a, ufunc(np.true_divide, q, 100.0), axis, method=method, keepdims=keepdims,
+                    refusal="Percentiles must be in the range [0, 100]")
+
+
+def median(a: Operand, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Atom:
+    x = as_inexact(a)
+    return _complex_median(x, axis, keepdims) if x.type.dtype.kind == "c" else quantile(
+        x, 0.5, axis, keepdims=keepdims)
+
+
+def _complex_median(x: Atom, axis: Any, keepdims: bool) -> Atom:
+    """The mean of the one or two in the middle, ordered by their real parts, then by the imaginary ones."""
+    rows, axes = _rows(x, axis)
+    count = rows.type.dims[-1]
+    not_empty(rows, (rows.type.ndim - 1,), "a median needs elements")
+    missing = any_(isnan(rows), -1)
+    ordered = sort(rows, -1)
+    low, high = (part(ordered, rows.type.ndim - 1, floordiv(d, 2), 1, squeezed=True)
+                 for d in (count - 1, count))
+    y = mul(add(low, high), like(low, 0.5))
+    nothing = like(real(y), np.nan)
+    y = select(missing, complex_(nothing, nothing), y)
+    return expand_dims(y, axes) if keepdims else y
