@@ -12,23 +12,21 @@ from typing import Any
 
 import numpy as np
 
-from ..core.build import at_least, known_facts, literal
+from ..core.build import at_least, known_facts, literal, trace
 from ..core.dims import DimLike, dim_max, dim_min, floordiv, fresh_symbol
-from ..core.ir import Atom
-from ..core.types import i64
+from ..core.ir import Atom, Roles
+from ..core.types import Array, i64
 from ..source import DTypeError, ShapeError
 from . import sorting
 from .arithmetic import add, div, max_, min_, mod, mul, sub
-from .arrays import as_dim, iota
+from .arrays import as_dim
 from .compare import and_, eq, ge, gt, lt, ne, or_, select
-from .dot import dot_general
 from .effects import check
 from .elementary import isnan
 from .families import like
-from .indexing import gather, scatter_add
+from .indexing import gather, scatter_add, slice_add
 from .library_creation import linspace
 from .library_elementwise import as_inexact, conjugate, where
-from .library_pad import pad
 from .library_reductions import all_, amax, amin, not_empty, sum_
 from .library_shapes import concatenate, flip, part, ravel, reshape
 from .promotion import (
@@ -46,7 +44,8 @@ from .promotion import (
     ufunc,
     weak_type,
 )
-from .reduce import reduce_max, reduce_sum
+from .reduce import reduce_max
+from .regions import loop
 from .scan import cumsum
 from .shape import broadcast
 
@@ -241,21 +240,18 @@ def correlate(a: Operand, v: Operand, mode: str = "valid") -> Atom:
 
 def _slid(x: Atom, y: Atom, mode: str, turned: DimLike = 0) -> Atom:
     """Products of y with what it lies on of x, place after place. `turned`: 1 where the middle is counted
-    from the other end."""
+    from the other end. No zeros stand at the ends of x: 0 * inf is NaN."""
     n, m = x.type.dims[0], y.type.dims[0]
-    total = n + m - 1
-    rows = broadcast(iota(length=total, dtype=i64), shape=(total, m), axes=(0,))
-    columns = broadcast(iota(length=m, dtype=i64), shape=(total, m), axes=(1,))
-    places = add(rows, columns)
-    windows = gather(pad(x, [(m - 1, m - 1)]), places, axes=(0,))
-    if x.type.dtype.kind in "fc":  # what hangs over takes no part: 0 * inf would be NaN
-        first, end = (broadcast_to(scalar_dim(d, i64), places.type.dims) for d in (m - 1, n + m - 1))
-        over = or_(lt(places, first), ge(places, end))
-        factors = broadcast(y, shape=places.type.dims, axes=(1,))
-        windows = mul(windows, select(over, like(factors, 0), factors))
-        full = reduce_sum(windows, axes=(1,))
-    else:
-        full = dot_general(windows, y, contract=((1,), (0,)), batch=((), ()))
+    for atom in (x, y):
+        not_empty(atom, (0,), "an array to slide along another cannot be empty")
+    total = x.type.with_dims((n + m - 1,))
+
+    def add_shifted(i: Atom, x: Atom, out: Atom, factor: Atom) -> Atom:
+        last = scalar_dim(m - 1, i64)
+        return slice_add(out, mul(x, broadcast_to(factor, (n,))), sub(last, i), step=(1,))
+    params = [("i", Array(i64)), ("x", x.type.plain), ("out", total), ("factor", Array(x.type.dtype))]
+    (full,) = loop(x, like(total, 0), y, body=trace("slid", add_shifted, params), cond=None, length=m,
+                   roles=Roles(1, 0, 1, 1), parallel=True)
     if mode == "full":
         return full
     shorter, longer = dim_min(n, m), dim_max(n, m)

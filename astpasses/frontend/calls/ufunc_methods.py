@@ -37,18 +37,17 @@ def _refuse(function: np.ufunc, name: str, **given: Any) -> None:
                                session().span(), code="no-translation", remedy="write the loop")
 
 
-def _operand(function: np.ufunc, array: Any, dtype: Any) -> Any:
-    """The array in the dtype that NumPy folds it in; a TypeError where it has no loop for that."""
+def _operand(function: np.ufunc, array: Any, dtype: Any) -> tuple[Any, np.dtype]:
+    """The array and the dtype that NumPy folds it in; a TypeError where it has no loop for that."""
     x: Any = as_array(array)
     x = x if dtype is None else x.astype(dtype)
-    function.resolve_dtypes((None, x.dtype, None), reduction=True)
-    return x
+    return x, function.resolve_dtypes((None, x.dtype, None), reduction=True)[-1]
 
 
 def _reduce(function: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
             keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
     _refuse(function, "reduce", out=out, where=where)
-    x = _operand(function, array, dtype)
+    x, kind = _operand(function, array, dtype)
     axes = axes_of(axis, x.ndim)
     if len(axes) > 1 and not function.identity == 0 and function not in (np.maximum, np.minimum):
         _refuse(function, "reduce", axis=axis)
@@ -58,16 +57,17 @@ def _reduce(function: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, ou
     if not isinstance(rows.type.dims[0], int) or rows.type.dims[0] == 0:
         _refuse(function, "reduce", axis=axis)
     first = rows[0] if initial is None else call_value(function, (initial, rows[0]), {})
+    first = first if first.dtype == kind else first.astype(kind)
     made = call_value(folded, (function, rows, first), {})
     return as_array(made).reshape(kept) if keepdims else made
 
 
 def _accumulate(function: np.ufunc, array: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
     _refuse(function, "accumulate", out=out)
-    x = _operand(function, array, dtype)
+    x, kind = _operand(function, array, dtype)
     (at,) = axes_of(axis, x.ndim)
     rows = np.moveaxis(x, at, 0)
-    made = call_value(np.empty_like, (rows,), {})
+    made = call_value(np.empty_like, (rows,), {"dtype": kind})
     call_value(run_along, (function, rows, made), {})
     return np.moveaxis(made, 0, at)
 

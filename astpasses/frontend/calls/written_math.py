@@ -63,15 +63,16 @@ def gcd_of_two(a, b):
 def gcd(*integers):
     total = 0
     for value in integers:
-        total = gcd_of_two(total, value)
+        total = gcd_of_two(total, int(value))
     return total
 
 
 def lcm(*integers):
     total = 1
     for value in integers:
-        common = gcd_of_two(total, value)
-        total = 0 if common == 0 else abs(total * (value // common))
+        number = int(value)
+        common = gcd_of_two(total, number)
+        total = 0 if common == 0 else abs(total * (number // common))
     return total
 
 
