@@ -277,6 +277,9 @@ def shapes_fit(dims: list[tuple], want: tuple) -> bool:
     return tuple(found) == tuple(want) and max((len(d) for d in dims), default=0) == rank
 
 
+_PYTHON = {"b": bool, "f": float, "c": complex}
+
+
 def promotes(forms: list[Expr], dtype: np.dtype) -> bool:
     """Whether NumPy computes with these operands in `dtype`."""
     solid = [e.type.dtype for e in forms if e.weak is None]
@@ -289,7 +292,11 @@ def promotes(forms: list[Expr], dtype: np.dtype) -> bool:
         for e in forms
     ):
         return False
+    sure = [e.type.dtype for e in forms if e.weak is None and not e.maybe_python]
+    numbers = [_PYTHON.get(e.type.dtype.kind, int)(0) for e in forms if e.maybe_python]
     try:
+        if sure and numbers and np.result_type(*sure, *numbers) != dtype:
+            return False
         return all(d == dtype for d in solid) or np.result_type(*solid) == dtype
     except TypeError:
         return False
