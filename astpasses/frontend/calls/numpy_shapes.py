@@ -100,12 +100,12 @@ def reshape(
 def _reshaped(here: Session, x: StagedArray, dims: tuple, verdict: str, relies: bool) -> StagedArray:
     """A view or a copy, as the layout says; `relies`: if the array at the base is contiguous."""
     if relies and x.box.origin is not None:
-        here.assumed_contiguous.add(id(x.box))
+        here.layouts.contiguous.add(id(x.box))
     if verdict == "view":
         return view(x, Reshape(dims))
     made = here.array(here.emit(core_reshape, x.read(), shape=dims))
     if verdict == "copy":
-        here.reshaped.append((weakref.ref(made.box), x.box))
+        here.layouts.reshaped.append((weakref.ref(made.box), x.box))
     if verdict == "unknown":
         name = getattr(x.box.atom, "name", "x")
         lies = "the array lies in memory, perhaps transposed or with gaps"

@@ -25,8 +25,8 @@ from ..values.views import Pick
 from .loop_swaps import round_of
 
 if TYPE_CHECKING:
+    from .appends import Slot
     from .carries import Pass
-    from .gathering import Slot
     from .loops import Loop, StagedBody
     from .specs import ArraySlot
 

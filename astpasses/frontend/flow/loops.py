@@ -27,19 +27,9 @@ from ..staging.session import Region, Session
 from ..staging.signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
 from ..values.staged_values import Box, Number, Staged, StagedArray
 from .agreement import Agreement, agree, bring_up_to_date
+from .appends import Slot, appended, is_table, rows_of, worth_gathering
 from .carries import Pass
-from .gathering import (
-    FEW,
-    TABLE,
-    ListGrows,
-    Slot,
-    all_known,
-    appended,
-    is_table,
-    refuse_read,
-    rows_of,
-    worth_gathering,
-)
+from .gathering import FEW, TABLE, ListGrows, all_known, refuse_read
 from .loop_aliases import check_aliases, link_results, note_held, refuse_kept
 from .loop_objects import Known, link_objects
 from .loop_swaps import put_back, refuse_reads

@@ -110,7 +110,7 @@ def capture_array(here: Session, value: np.ndarray, source: Source) -> StagedArr
     made = StagedArray(Box(here, param, origin=source), writeable=value.flags.writeable)
     made.box.region = here.regions[0]
     if not in_order(value):
-        here.rearranged.add(param)
+        here.layouts.otherwise.add(param)
     here.captures[("captured", source.key())] = (source, param)
     here.boxes[("captured", id(value))] = (made, value, source)
     return made

@@ -382,7 +382,7 @@ class Collector:
         if box.atom is first:
             return None
         index = self.add(box.atom).index
-        contiguous = id(box) in self.here.assumed_contiguous
+        contiguous = id(box) in self.here.layouts.contiguous
         if isinstance(origin, tuple):
             return Write("argument", origin[1], index, contiguous=contiguous)
         keys = [source for source, _ in self.here.captures.values()]

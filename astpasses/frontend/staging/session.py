@@ -34,6 +34,7 @@ from ..values.sources import FIRST_ROOM, Room
 from ..values.staged_values import Box, Number, StagedArray
 from .decisions import Decisions
 from .journal import Journal, KeptLocation, Location
+from .layouts import Layouts
 from .positions import OURS, known_places, place_of
 from .reach import reachable
 from .signals import Refusal
@@ -110,11 +111,7 @@ class Session:
         self.kept: dict[int, Box] = {}  # arrays that a list holds copies of, where Python holds themselves
         self.items: dict[int, Box] = {}  # what stands for arrays in a list, made anew as they are read
         self.argument_sizes: set[str] = set()
-        self.assumed_contiguous: set[int] = set()  # boxes
-        self.assumed_ordered: set[Atom] = set()  # lie row after row, or a store means something else
-        self.rearranged: set[Atom] = set()  # arrays that lie otherwise
-        self.laid_like: dict[Atom, tuple[Atom, ...]] = {}  # whose order that of a new array may be
-        self.reshaped: list[tuple[weakref.ref[Box], Box]] = []  # a copy by a reshape, and of what
+        self.layouts = Layouts()
         self.given: dict[int, Any] = {}
         self.left: dict[int, tuple] = {}  # iterators over which a loop ran that was left on a staged test
         self.replaced: list[tuple[Location, Any]] = []  # places that hold staged values until the end

@@ -178,7 +178,7 @@ class _Staging:
             refuse_printing(here)
         function = close(here.regions[0], here.regions[0].builder.name, params, collector.results)
         here.journal.undo(0)
-        if self.decisions.orders == "taken" and (here.rearranged or rearranges(function)):
+        if self.decisions.orders == "taken" and (here.layouts.otherwise or rearranges(function)):
             self.decisions.orders = "unknown"
             raise Restart()
         return Staged(
@@ -195,7 +195,7 @@ class _Staging:
             tuple(sorted(self.decisions.pinned)),
             dict(self.decisions.pinned),
             tuple(self.same),
-            tuple(k for k, given in self.boxes.items() if given.box.first in here.assumed_ordered),
+            tuple(k for k, given in self.boxes.items() if given.box.first in here.layouts.ordered),
             raises,
         )
 

@@ -64,7 +64,7 @@ def lies_by_rows(here: Session, box: Box) -> bool:
             return False
         here.decisions.orders = "taken"
     return not any(
-        atom in here.rearranged or atom in makers and is_rearranging(makers[atom]) for atom in reached
+        atom in here.layouts.otherwise or atom in makers and is_rearranging(makers[atom]) for atom in reached
     )
 
 
@@ -72,31 +72,31 @@ def put_in_order(box: Box, by_rows: bool) -> None:
     """A new array whose elements were laid down row after row, or column after column."""
     box.by_rows = by_rows or not has_rows(box.atom.type)
     if not box.by_rows and isinstance(box.first, Var):
-        box.session.rearranged.add(box.first)
+        box.session.layouts.otherwise.add(box.first)
 
 
 def rely_on_order(here: Session, box: Box) -> None:
     """A box is written to: views of it by a reshape are views, and copies copies, if the arguments lie row
     after row."""
-    for made, base in here.reshaped:
+    for made, base in here.layouts.reshaped:
         if (copy := made()) is not None and box in (copy, base):
             assume_order(here, base)
     if not any(isinstance(s, Reshape) for h in box.handles if (view := h()) is not None for s in view.chain):
         return
-    here.assumed_contiguous |= {id(one) for one in family(box) if one.origin is not None}
+    here.layouts.contiguous |= {id(one) for one in family(box) if one.origin is not None}
     assume_order(here, box)
 
 
 def assume_order(here: Session, box: Box) -> None:
     """The arguments that an array is made of lie row after row."""
     if isinstance(box.first, Var) and has_rows(box.atom.type):
-        here.assumed_ordered |= set(_origins(here, box.first, _makers(here)))
+        here.layouts.ordered |= set(_origins(here, box.first, _makers(here)))
 
 
 def lay_like(here: Session, made: StagedArray, others: Iterable[Atom]) -> None:
     """The order of a new array may be that of others: not all of NumPy's functions lay down row after row."""
     if isinstance(made.box.first, Var) and has_rows(made.type):
-        here.laid_like[made.box.first] = tuple(atom for atom in others if has_rows(atom.type))
+        here.layouts.like[made.box.first] = tuple(atom for atom in others if has_rows(atom.type))
 
 
 def _only_ones(let: Let) -> bool:
@@ -131,7 +131,7 @@ def _origins(here: Session, atom: Atom, makers: ChainMap[Var, Let]) -> Iterator[
             continue
         seen.add(atom)
         yield atom
-        todo += here.laid_like.get(atom, ())
+        todo += here.layouts.like.get(atom, ())
         let = makers.get(atom)
         if let is None or is_rearranging(let) or let.primitive.name in _BY_ROWS and not _only_ones(let):
             continue
