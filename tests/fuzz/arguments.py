@@ -52,7 +52,8 @@ def one_set(names: list[str], n: int, seed: int, wild: bool, smooth: bool = Fals
         for size in shape:
             count *= size
         values = [one(base, chance, wild, smooth) for _ in range(count)]
-        parts.append(values[0] if not shape else array_text(values, shape, base))
+        turned = len(shape) > 1 and chance.random() < 0.3
+        parts.append(values[0] if not shape else array_text(values, shape, base, turned))
     return f"({', '.join(parts)},)"
 
 
@@ -68,7 +69,10 @@ def one(base: str, chance: random.Random, wild: bool, smooth: bool) -> str:
     return repr(chance.choice(TAME) + (0.0 if chance.random() < 0.5 else round(chance.random() / 4, 3)))
 
 
-def array_text(values: list[str], shape: list[int], base: str) -> str:
+def array_text(values: list[str], shape: list[int], base: str, turned: bool = False) -> str:
+    """`turned`: it lies in memory column after column."""
     dtype = {"f": "float", "i": "int", "b": "bool"}[base]
     flat = f"array([{', '.join(values)}], {dtype})"
+    if turned:
+        return f"{flat}.reshape({', '.join(map(str, shape[::-1]))}).T"
     return flat if len(shape) == 1 else f"{flat}.reshape({', '.join(map(str, shape))})"
