@@ -479,7 +479,7 @@ def forward_program(program: Program, wrt: Sequence[int], tangents: Sequence[Spe
             dot, dtype = variables[read[param]], function.params[param].type.dtype
             dots.append(dot if dot.type.dtype == dtype else convert(dot, dtype=dtype))
         outs = builder.replay(made, [*variables[:count], *dots])
-        plain = [r.type.plain for r in function.results if not has_tangent(r.type)]
+        plain = [o.type.plain for o, r in zip(outs, function.results) if not has_tangent(r.type)]
         return [*outs, *(zeros(t.with_dtype(np.dtype(bool))) for t in plain)]
 
     return replayed(f"jvp_{function.name}", params, make), leaves

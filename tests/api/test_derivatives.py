@@ -290,3 +290,17 @@ def test_vjp_of_many_sizes():
             apply(pullback, np.ones(2 * size + 3))
         values, push = mp.linearize(lambda x, k: (x[:2] * 3.0, k + 1), x, k)
         assert push(x, k)[1].shape == k.shape
+
+
+@pytest.mark.parametrize("around", [lambda f: f, mp.jit], ids=["jvp", "jit of jvp"])
+def test_forward_beside_integers_whose_number_the_run_knows(around):
+    """Where JAX has arrays of float0, zeros of bool stand, as many as there are."""
+
+    def f(x):
+        return x[x > 0].sum(), np.nonzero(x > 0)[0], np.unique(x, return_counts=True)[1]
+
+    x = np.array([0.5, -1.0, 2.0])
+    (total, places, counts), (dot, *zeros) = around(lambda x: mp.jvp(f, (x,), (np.ones(3),)))(x)
+    assert total == 2.5 and dot == 2.0 and np.array_equal(places, [0, 2]) and np.array_equal(counts, [1, 1, 1])
+    assert [(z.dtype, z.shape) for z in zeros] == [(np.dtype(bool), (2,)), (np.dtype(bool), (3,))]
+    assert not any(z.any() for z in zeros)
