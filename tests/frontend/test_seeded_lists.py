@@ -116,7 +116,7 @@ def stack_or_budget(x):
     stack, left, count = [0], 3, 0
     while left > 0 or stack:
         left -= 1
-        if stack and x[stack[-1]] < 2.0:
+        if left > 0 and stack and x[stack[-1]] < 2.0:
             stack.append(stack[-1] + 1)
         elif stack:
             stack.pop()
