@@ -105,23 +105,11 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     result = _run(here, rule, given, named, function in _ARRAYS)
     if function is np.linspace and isinstance(result, tuple) and not result[1].ndim:
         result = (result[0], here.wrap(here.atom(result[1])))  # a step is a number
-    if function not in _BY_ROWS:
-        others = [here.atom(a) for a in tree_leaves((given, named)) if isinstance(a, StagedArray)]
-        for made in tree_leaves(result):
-            if isinstance(made, StagedArray):
-                lay_like(here, made, others)
-                if function in _COLUMNS or function is np.where and len(given) == 1:
-                    made.box.by_rows = False
+    _lay_down(here, function, given, named, result)
     if not has_staged((args, keywords)) and isinstance(result, StagedArray):
         known = np.asarray(function(*args, **{k: v for k, v in keywords.items() if k != "out"}))
         result.box.known = known
         put_in_order(result.box, known.flags.c_contiguous)
-    elif isinstance(result, StagedArray) and function is np.take:
-        result.box.by_rows = True
-    elif isinstance(result, StagedArray) and function in MAKERS:
-        order = next((v for v in (*given, *named.values()) if isinstance(v, str) and v in _ORDERS), "K")
-        if (by_rows := _by_rows(function, order, (*given, *named.values()))) is not None:
-            put_in_order(result.box, by_rows)
     if function in PYTHON_BOOLS and isinstance(result, Number):
         result = here.wrap(here.atom(result), bool)
     if out is None:
@@ -131,13 +119,27 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     return store_out(out[0] if isinstance(out, tuple) and len(out) == 1 else out, result)
 
 
-def _by_rows(function: Any, order: str, args: tuple) -> bool | None:
-    """Whether a new array lies in memory row after row; None where what made its value says that."""
-    if order in ("C", "F"):
-        return order == "C"
-    if function in LIKE and isinstance(args[0], StagedArray):
-        return None if is_contiguous(args[0])[0] == "view" else False
-    return None
+def _lay_down(here: Session, function: Any, args: tuple, keywords: dict, result: Any) -> None:
+    """Says how the arrays of a result lie in memory."""
+    if function not in _BY_ROWS:
+        others = [here.atom(a) for a in tree_leaves((args, keywords)) if isinstance(a, StagedArray)]
+        by_columns = function in _COLUMNS or function is np.where and len(args) == 1
+        for made in tree_leaves(result):
+            if isinstance(made, StagedArray):
+                lay_like(here, made, others)
+                if by_columns:
+                    made.box.by_rows = False
+    if not isinstance(result, StagedArray):
+        return
+    if function is np.take:
+        result.box.by_rows = True
+    elif function in MAKERS:
+        given = (*args, *keywords.values())
+        order = next((v for v in given if isinstance(v, str) and v in _ORDERS), None)
+        if order is not None:
+            put_in_order(result.box, order == "C")
+        elif function in LIKE and isinstance(given[0], StagedArray) and is_contiguous(given[0])[0] != "view":
+            put_in_order(result.box, False)
 
 
 def _update(function: Any, target: Any, args: tuple, keywords: dict) -> None:

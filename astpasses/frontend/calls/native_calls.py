@@ -16,6 +16,7 @@ import numpy as np
 from metaphrase.source import UnsupportedError
 
 from ..staging.journal import noticed
+from ..staging.python_names import python_name
 from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.staged_values import Number, Staged
@@ -47,7 +48,7 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
         if issubclass(kind, function.__objclass__):
             return call_method(given, name, args[1:], keywords)
         said = f"descriptor {name!r} for {function.__objclass__.__name__!r} objects"
-        raise TypeError(f"{said} doesn't apply to a {kind.__name__!r} object")
+        raise TypeError(f"{said} doesn't apply to a {python_name(given)!r} object")
     module = getattr(function, "__module__", None) or getattr(
         getattr(function, "__self__", None), "__name__", ""
     )

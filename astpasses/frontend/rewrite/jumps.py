@@ -10,7 +10,9 @@ In: a function body with any jumps. Out: one `return` at the end, `while` loops 
                                         if stopped: break
 
 A `return` in a loop of names that the loop does not rebind (but for `p += d`) hands them out after the loop:
-nothing happens in between, and the result need not be carried beside the array that it is.
+nothing happens in between, and the result need not be carried beside the array that it is. An object that is
+made of such names (`return Result(x, history)`) is made there as well. A jump out of a `try` or `with` sets
+its flags when the end of that is over, where what the end raises is caught further out.
 """
 
 from __future__ import annotations

@@ -89,7 +89,7 @@ def rely_on_order(here: Session, box: Box) -> None:
 
 def assume_order(here: Session, box: Box) -> None:
     """The arguments that an array is made of lie row after row."""
-    if isinstance(box.first, Var) and has_rows(box.atom.type):
+    if isinstance(box.first, Var) and has_rows(box.atom.type) and box.first not in here.layouts.ordered:
         here.layouts.ordered |= set(_origins(here, box.first, _makers(here)))
 
 
