@@ -35,7 +35,8 @@ BINARY = {
 UNARY = {
     ANY: """
         {0}.astype(np.{3}); np.sum({0}); np.cumsum({0}); {0}[::-1]; np.zeros_like({0}); np.any({0});
-        np.abs({0}); np.prod({0}); {0}.T; np.square({0}); {0}.real; np.dot({0}, {0}); np.roll({0}, 1);
+        np.abs({0}); np.prod({0}); {0}.T; np.square({0}); {0}.real; np.roll({0}, 1);
+        np.dot(small({0}, {0}), small({0}, {0}));
         np.full_like({0}, 2); np.array([{0}[0], {0}[2], 1]); np.concatenate([{0}, {0}[:0]]);
         np.count_nonzero({0}); np.outer({0}, {0})[1]; np.diff({0})[[0, 1, 0]]; np.mean({0})""",
     REAL: """
