@@ -52,8 +52,7 @@ def one_set(names: list[str], n: int, seed: int, wild: bool, smooth: bool = Fals
         for size in shape:
             count *= size
         values = [one(base, chance, wild, smooth) for _ in range(count)]
-        turned = len(shape) > 1 and chance.random() < 0.3
-        parts.append(values[0] if not shape else array_text(values, shape, base, turned))
+        parts.append(values[0] if not shape else array_text(values, shape, base, layout(chance, shape)))
     return f"({', '.join(parts)},)"
 
 
@@ -69,10 +68,19 @@ def one(base: str, chance: random.Random, wild: bool, smooth: bool) -> str:
     return repr(chance.choice(TAME) + (0.0 if chance.random() < 0.5 else round(chance.random() / 4, 3)))
 
 
-def array_text(values: list[str], shape: list[int], base: str, turned: bool = False) -> str:
-    """`turned`: it lies in memory column after column."""
+def layout(chance: random.Random, shape: list[int]) -> str:
+    """How an array lies in memory: mostly row after row."""
+    return chance.choice(("", "", "", "columns" if len(shape) > 1 else "", "apart", "backwards"))
+
+
+def array_text(values: list[str], shape: list[int], base: str, layout: str = "") -> str:
+    """`layout`: in memory it lies column after column, with gaps, or from its end on."""
     dtype = {"f": "float", "i": "int", "b": "bool"}[base]
+    view = {"apart": "[..., ::2]", "backwards": "[::-1]", "columns": ".T"}.get(layout, "")
+    if layout == "apart":
+        values, shape = [v for value in values for v in (value, "1")], [*shape[:-1], 2 * shape[-1]]
+    elif layout == "columns":
+        shape = shape[::-1]
     flat = f"array([{', '.join(values)}], {dtype})"
-    if turned:
-        return f"{flat}.reshape({', '.join(map(str, shape[::-1]))}).T"
-    return flat if len(shape) == 1 else f"{flat}.reshape({', '.join(map(str, shape))})"
+    shaped = flat if len(shape) == 1 else f"{flat}.reshape({', '.join(map(str, shape))})"
+    return shaped + view

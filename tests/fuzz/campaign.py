@@ -37,13 +37,13 @@ RUNNER = """
 
 if __name__ == "__main__":
     # {why}
-    import copy
+    import runpy
 
     import metaphrase as mp
 
     with mp.config(contract=False), np.errstate(all="ignore"):
         for name, function in (("python", program), ("native", mp.jit(program))):
-            for args in copy.deepcopy(ARGUMENTS):
+            for args in runpy.run_path(__file__)["ARGUMENTS"]:
                 try:
                     print(name, function(*args), args)
                 except (ArithmeticError, ValueError, IndexError, AssertionError, TypeError) as error:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+from .arguments import array_text
 from .choices import Choices
 
 SIZE = 5
@@ -213,7 +214,11 @@ def arguments(choose: Choices, derivative: bool) -> str:
              for k in range(SIZE)]
             for apart in (0.0173, 0.0291)
         )
-        lines.append(f"    (array({x}), array({y}), {n}),\n")
+        first, second = (
+            array_text(list(map(repr, values)), [SIZE], "f", choose.item(("", "", "apart", "backwards")))
+            for values in (x, y)
+        )
+        lines.append(f"    ({first}, {second}, {n}),\n")
     return "".join(lines)
 
 
