@@ -1,4 +1,4 @@
-"""Places in the user's source, the errors that point at them, and the names of the exceptions users raise.
+"""Places in the user's source, and the errors that point at them.
 
 In: a file, a line, a column. Out: `Span`, and `SourceError` whose text shows the line, a caret, one cause,
 one remedy.
@@ -9,13 +9,9 @@ one remedy.
 """
 from __future__ import annotations
 
-import builtins
-import importlib
 import linecache
 import sys
 from dataclasses import dataclass, replace
-
-import numpy as np
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,59 +106,3 @@ class Errors(SourceError):
 
     def __str__(self) -> str:
         return "\n\n".join(map(str, self.errors))
-
-
-class ListFull(Exception):
-    """A list has grown beyond the room that a run gave it; whoever runs the program gives it more and runs it
-    again. The message is the name of the hidden argument that says how much."""
-
-
-_EXCEPTIONS: dict[str, type[BaseException]] = {"LinAlgError": np.linalg.LinAlgError}
-
-
-def exception_name(kind: type[BaseException]) -> str:
-    """What a program calls an exception class: a builtin's name, or `module:class` for any other.
-
-    >>> exception_name(ValueError), exception_name(SourceError)
-    ('ValueError', 'metaphrase.source:SourceError')
-    """
-    if getattr(builtins, kind.__name__, None) is kind:
-        return kind.__name__
-    base = name = f"{kind.__module__}:{kind.__qualname__}"
-    count = 1
-    while _EXCEPTIONS.setdefault(name, kind) is not kind:  # a class made anew by each call of a function
-        count += 1
-        name = f"{base}#{count}"
-    return name
-
-
-def exception_class(name: str) -> type[BaseException]:
-    """The class that `exception_name` named; RuntimeError where it can't be found.
-
-    >>> exception_class("IndexError")
-    <class 'IndexError'>
-    """
-    found = _EXCEPTIONS.get(name, getattr(builtins, name, None))
-    if found is None and ":" in name:
-        module, _, path = name.partition(":")
-        try:
-            found = importlib.import_module(module)
-            for part in path.split("."):
-                found = getattr(found, part)
-        except (ImportError, AttributeError):
-            found = None
-    return found if isinstance(found, type) and issubclass(found, BaseException) else RuntimeError
-
-
-def made_exception(kind: type[BaseException], message: str) -> BaseException:
-    """An exception of this class with a message, whatever its `__init__` takes.
-
-    >>> made_exception(ValueError, "negative")
-    ValueError('negative')
-    """
-    try:
-        return kind(message) if message else kind()
-    except TypeError:
-        made = kind.__new__(kind, message)
-        made.args = (message,)
-        return made

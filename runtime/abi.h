@@ -57,7 +57,7 @@ struct mp_ctx {
 
     int64_t error_site;      /* written by mp_fail */
     int64_t error_iteration;
-    int64_t error_values[4]; /* numbers for the message: an index and a bound, say */
+    int64_t error_values[16]; /* numbers for the message: an index and a bound, say; mp_fail writes the first four */
 };
 
 typedef int (*mp_entry)(mp_ctx *c, void **buffers, const int64_t *sizes);

@@ -171,7 +171,7 @@ cdef int fail(int status, Call* call, object raise_site, str name) except -1:
     if status == MP_NO_MEMORY:
         raise MemoryError(f"no memory for the arrays of {name}")
     if status > 0:
-        values = (c.error_values[0], c.error_values[1], c.error_values[2], c.error_values[3])
+        values = tuple([c.error_values[index] for index in range(16)])
         if raise_site is not None:
             raise_site(status - 1, c.error_iteration, values)
         raise RuntimeError(f"{name} failed at site {status - 1} in iteration {c.error_iteration} with {values}")

@@ -30,7 +30,7 @@ import types
 
 import numpy as np
 
-from ..source import ListFull
+from ..exceptions import ListFull
 from . import abi
 from . import entry as descriptions
 
@@ -56,7 +56,7 @@ cdef extern from "abi.h" nogil:
         void (*release)(mp_ctx*, char*) noexcept nogil
         int (*callback)(mp_ctx*, int64_t, void**) noexcept nogil
         int64_t error_site, error_iteration
-        int64_t error_values[4]
+        int64_t error_values[16]
     int64_t mp_times(int64_t a, int64_t b)
     ctypedef int (*mp_entry)(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil
     const int MP_ABI, MP_INTERRUPTED, MP_NO_MEMORY, MP_RAISED

@@ -272,7 +272,7 @@ class Entry:
     work: Any = 0
     # finish(parameters' objects, result objects) -> what the call returns; `output` is then unused.
     finish: Callable[[tuple, tuple], Any] | None = None
-    # raise_site(site, iteration, four values) raises what the site stands for: errors.SiteTable.raise_site.
+    # raise_site(site, iteration, 16 values) raises what the site stands for: errors.SiteTable.raise_site.
     raise_site: Callable[[int, int, tuple[int, int, int, int]], Any] | None = None
     callbacks: tuple[CallbackSite, ...] = ()
     uses_blas: bool = False

@@ -1,6 +1,6 @@
 """A failing site of a native program -> the Python exception, with a traceback that ends at the user's line.
 
-In: the table of sites that the emitter numbered; at run time a site, an iteration and four 64-bit values.
+In: the table of sites that the emitter numbered; at run time a site, an iteration and 64-bit values.
 Out: an exception raised. Example:
 
     table = SiteTable((Site(IndexError, "index {0} is out of bounds for axis {1} with size {2}", (span,)),))
@@ -25,7 +25,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..source import Span, exception_class, made_exception
+from ..exceptions import exception_class, raised
+from ..source import Span
 
 
 def exception_type(name: str | type) -> type[BaseException]:
@@ -40,30 +41,44 @@ def exception_type(name: str | type) -> type[BaseException]:
 @dataclass(frozen=True)
 class Site:
     """What a failing site raises. `spans`: the user's places, outermost call first. `dtypes` say what the
-    recorded values are: a floating one is the bits of an f64, the others are integers; a value without a
-    dtype is an integer."""
+    recorded values are: a floating one is the bits of an f64, a complex one two of these, the others are
+    integers; a value without a dtype is an integer."""
     exception: str | type
     message: str
     spans: tuple[Span, ...] = ()
     dtypes: tuple[Any, ...] = ()
+    holds: tuple = ()                             # what an exception holds that is more than a message
+
+
+PLAIN = ("float64", "int64", "bool", "complex128")  # shown as Python's numbers
 
 
 def decode(values: tuple[int, ...], dtypes: tuple[Any, ...]) -> list[Any]:
-    """The recorded 64-bit values as Python numbers.
+    """The recorded 64-bit values as numbers: Python's, or NumPy's of a narrower type.
 
-    >>> decode((3, 4607182418800017408, 1), ("int32", "float32", "bool"))
-    [3, 1.0, True]
+    >>> decode((3, 4607182418800017408, 1), ("int64", "float32", "bool"))
+    [3, np.float32(1.0), True]
     """
     decoded: list[Any] = []
-    for index, value in enumerate(values):
-        kind = np.dtype(dtypes[index]).kind if index < len(dtypes) else "i"
-        if kind in "fV":                          # V: bfloat16 and its like
-            decoded.append(struct.unpack("=d", struct.pack("=q", value))[0])
-        elif kind == "b":
-            decoded.append(bool(value))
-        else:
-            decoded.append(value & 0xFFFFFFFFFFFFFFFF if kind == "u" else value)
+    kinds = map(np.dtype, dtypes)
+    left = iter(values)
+    for value in left:
+        dtype = next(kinds, np.dtype(np.int64))
+        number: Any = value
+        if dtype.kind == "c":
+            number = complex(_float(value), _float(next(left)))
+        elif dtype.kind in "fV":                  # V: bfloat16 and its like
+            number = _float(value)
+        elif dtype.kind == "b":
+            number = bool(value)
+        elif dtype.kind == "u":
+            number = value & 0xFFFFFFFFFFFFFFFF
+        decoded.append(number if dtype.name in PLAIN else dtype.type(number))
     return decoded
+
+
+def _float(bits: int) -> float:
+    return struct.unpack("=d", struct.pack("=q", bits))[0]
 
 
 ROLES = {"tangent": "the tangent of", "adjoint": "the adjoint of", "recomputed": "anew, for the adjoint,"}
@@ -79,11 +94,7 @@ class SiteTable:
         if not 0 <= site < len(self.sites):
             raise RuntimeError(f"the program failed at site {site}, of which nothing is known")
         known = self.sites[site]
-        try:
-            message = known.message.format(*decode(values, known.dtypes), iteration=iteration)
-        except (IndexError, KeyError, ValueError):
-            message = known.message               # a message with braces of its own is no template
-        error = made_exception(exception_type(known.exception), message)
+        error = raised(known.exception, known.message, known.holds, decode(values, known.dtypes))
         raise placed(error, known.spans)
 
 

@@ -52,6 +52,14 @@ def _is_single(monomial: Monomial) -> bool:
     return sum(power for _, power in monomial) <= 1
 
 
+def _parts(e: E) -> tuple[E, ...]:
+    """The real numbers that a number is made of."""
+    if e.dtype.kind != "c":
+        return (e,)
+    real = np.dtype("float64" if e.dtype.itemsize == 16 else "float32")
+    return Op("real", (e,), real), Op("imag", (e,), real)
+
+
 class FunctionWriter:
     """Writes one function; `write()` gives its text."""
 
@@ -341,19 +349,22 @@ class FunctionWriter:
 
     def stmt_Check(self, depth: int, stmt: Check) -> None:
         self.use("mp_fail")
-        values = [self.as_i64(v) for v in stmt.values] + ["0"] * (4 - len(stmt.values))
+        values = [self.as_i64(part) for v in stmt.values for part in _parts(v)]
+        values += ["0"] * (4 - len(values))
         iteration = self.loops[-1] if self.loops else "0"
         if not never(stmt.ok):
             self.line(depth, f"if not ({self.expression(stmt.ok)}):")
             depth += 1
-        self.line(depth, f"return mp_fail(c, {stmt.site}, {iteration}, {', '.join(values)})")
+        if values[4:]:
+            self.use("error_values")
+        for k, value in enumerate(values[4:], 4):
+            self.line(depth, f"c.error_values[{k}] = {value}")
+        self.line(depth, f"return mp_fail(c, {stmt.site}, {iteration}, {', '.join(values[:4])})")
 
     def as_i64(self, e: E) -> str:
         """A value for an error message: integers as they are, floats by their bits as f64."""
         if e.dtype.kind in "iub":
             return self.expression(Op("convert", (e,), i64) if e.dtype != i64 else e, CALL)
-        if e.dtype.kind == "c":
-            e = Op("real", (e,), np.dtype("float64" if e.dtype.itemsize == 16 else "float32"))
         e = e if e.dtype == np.float64 else Op("convert", (e,), np.dtype("float64"))
         return self.printer.call("f64_bits", self.expression(e, CALL))[0]
 

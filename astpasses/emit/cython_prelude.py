@@ -21,6 +21,7 @@ _CONTEXT = {
     "alloc": "void* (*alloc)(mp_ctx* c, i64 k, i64 nbytes) noexcept nogil",
     "set_dims": "void (*set_dims)(mp_ctx* c, i64 k, i64 rank, const i64* dims) noexcept nogil",
     "grow": "void* (*grow)(mp_ctx* c, void* stack, i64* capacity, i64 needed) noexcept nogil",
+    "error_values": "i64 error_values[16]",
     "callback": "int (*callback)(mp_ctx* c, i64 site, void** args) noexcept nogil",
 }
 _FUNCTIONS = {

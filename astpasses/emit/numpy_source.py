@@ -28,6 +28,7 @@ from . import (
     numpy_source_branches,
     numpy_source_effects,
     numpy_source_linear,
+    numpy_source_messages,
     numpy_source_regions,
 )
 from .numpy_source_blocks import WIDTH, Block, Emitter
@@ -42,6 +43,7 @@ THEMES = (
     numpy_source_arrays,
     numpy_source_effects,
     numpy_source_linear,
+    numpy_source_messages,
     numpy_source_regions,
     numpy_source_branches,
 )  # they register
@@ -243,11 +245,11 @@ def _module(emitter: Emitter, header: str, body: list[str], signature: Signature
     if constants:
         pieces.append("\n".join(constants))
     top = "\n\n".join(pieces)
-    raised = [numpy_source_effects.exception_text(*pair) for pair in emitter.exceptions.items()]
-    full = emitter.exceptions.get(numpy_source_effects.FULL)
+    raised = [numpy_source_messages.exception_text(*pair) for pair in emitter.exceptions.items()]
+    full = emitter.exceptions.get(numpy_source_messages.FULL)
     if signature is not None and full is not None:
         again = emitter.names.fresh("with_room")
-        raised.append(numpy_source_effects.ROOM.format(again=again, full=full))
+        raised.append(numpy_source_messages.ROOM.format(again=again, full=full))
         imports.insert(0, "import functools")
         pieces[0] = "\n".join(imports)
         top = "\n\n".join(pieces)

@@ -1,24 +1,18 @@
-"""Statements that are no expressions: writes into arrays, checks, prints, sizes.
+"""Statements that are no expressions: writes into arrays, sizes.
 
-In: the emitter and a Let. Out: lines such as `x[i] = v`, `acc[rows] += v`, `if i >= n: raise
-IndexError(...)`.
+In: the emitter and a Let. Out: lines such as `x[i] = v`, `acc[rows] += v`, `n = np.sum(mask)`.
 """
 
 from __future__ import annotations
 
-import builtins
-import re
-import string
-from collections.abc import Sequence
 from dataclasses import replace
 
 from metaphrase.core.dims import Sym
 from metaphrase.core.ir import Atom, Let, Literal, Var
-from metaphrase.source import ListFull, exception_class, exception_name
 
 from .numpy_source_arrays import gathered, permuted
 from .numpy_source_blocks import Block, Emitter, named
-from .numpy_source_expressions import NOT, Expr, Storage, infix, prefix, strong
+from .numpy_source_expressions import NOT, Expr, Storage, infix, prefix
 from .numpy_source_indices import index_of
 from .numpy_source_names import DERIVED, named_by_user, wanted_name
 from .numpy_source_ownership import WRITES
@@ -224,116 +218,6 @@ def negated(expr: Expr) -> Expr:
     return prefix("not ", expr, expr.type, weak=1)
 
 
-def format_text(template: str, values: Sequence[Expr]) -> str:
-    """`template.format(*values)` as an f-string, or as the call where an f-string can't say it."""
-    pieces, counter = [], 0
-    try:
-        for text, field, spec, conversion in string.Formatter().parse(template):
-            pieces.append(text.replace("{", "{{").replace("}", "}}"))
-            if field is None:
-                continue
-            key, counter = (field, counter) if field else (str(counter), counter + 1)
-            value = values[int(key)].text
-            if (
-                any(c in value for c in "\"'\\{}")
-                or spec
-                and "{" in spec
-                or ":" in value
-                and "[" not in value
-            ):
-                raise ValueError
-            pieces.append(f"{{{value}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}")
-    except (ValueError, IndexError):
-        return f"{template!r}.format({', '.join(v.text for v in values)})"
-    body = repr("".join(pieces))
-    if not values:
-        return repr(template.format()) if "{" in template or "}" in template else quoted(template)
-    return "f" + (f'"{body[1:-1]}"' if body[0] == "'" and '"' not in body else body)
-
-
-def quoted(text: str) -> str:
-    body = repr(text)
-    return f'"{body[1:-1]}"' if body[0] == "'" and '"' not in body else body
-
-
-def _exception(emitter: Emitter, wanted: str) -> str:
-    """What the text calls an exception class; a user's is imported at its top, or defined like it."""
-    if wanted == "LinAlgError":
-        return "np.linalg.LinAlgError"
-    if ":" not in wanted:
-        return wanted if hasattr(builtins, wanted) else "RuntimeError"
-    if wanted not in emitter.exceptions:
-        emitter.exceptions[wanted] = emitter.names.fresh(re.split(r"[:.#]", wanted.split("#")[0])[-1])
-    return emitter.exceptions[wanted]
-
-
-def exception_text(wanted: str, name: str) -> str:
-    """The lines that make a user's exception class known to a module."""
-    module, _, path = wanted.partition(":")
-    base = next(c.__name__ for c in exception_class(wanted).__mro__ if getattr(builtins, c.__name__, 0) is c)
-    definition = f'class {name}({base}):  # raised as {wanted}\n    """Of the program this was made from."""'
-    if not path.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
-        return definition
-    renamed = "" if path == name else f" as {name}"
-    body = definition.replace("\n", "\n    ")
-    return f"try:\n    from {module} import {path}{renamed}\nexcept ImportError:\n\n    {body}"
-
-
-FULL = exception_name(ListFull)
-ROOM = '''def {again}(function):
-    """`function`, run again with more room where a list has outgrown it."""
-
-    @functools.wraps(function)
-    def run(*args, **keywords):
-        while True:
-            try:
-                return function(*args, **keywords)
-            except {full} as full:
-                globals()[str(full)] *= 4
-
-    return run'''
-
-
-def _check(emitter: Emitter, let: Let) -> None:
-    if let.attributes["exception"] == "LinAlgError":
-        return  # np.linalg raises it itself
-    ok, *values = (emitter.expr(a) for a in let.args)
-    exception = _exception(emitter, let.attributes["exception"])
-    message = let.attributes["message"]
-    if let.args[0].type.dims:
-        values = [emitter.named(a) for a in let.args[1:]]
-        if values:
-            ok = emitter.named(let.args[0])
-        emitter.line(f"if not np.all({ok.text}):", let)
-        if values:
-            where = emitter.names.fresh("first")
-            emitter.block.names.add(where)
-            emitter.line(f"    {where} = np.argmin({ok.text})")
-            values = [replace(v, text=f"{v.at(14)}.ravel()[{where}]", level=14) for v in values]
-    elif isinstance(let.args[0], Literal):
-        if bool(let.args[0].value):
-            return
-        emitter.line(f"raise {exception}({format_text(message, values)})", let)
-        return
-    else:
-        emitter.line(f"if {negated(ok).text}:", let)
-    emitter.line(f"    raise {exception}({format_text(message, values)})")
-
-
-def _print(emitter: Emitter, let: Let) -> None:
-    values = [emitter.expr(a) for a in let.args]
-    values = [strong(v) if v.type.dtype.kind in "fc" and v.weak is not None else v for v in values]
-    options = {key: repr(value) for key, value in let.attributes.items() if key in ("end", "flush")}
-    if let.attributes.get("stream", "stdout") != "stdout":
-        options["file"] = "sys." + let.attributes["stream"]
-    shown = format_text(let.attributes["template"], values)
-    emitter.line(f"print({', '.join([shown, *(f'{k}={v}' for k, v in options.items())])})", let)
-
-
-STATEMENTS["check"] = _check
-STATEMENTS["print_"] = _print
-
-
 def _as_dim(emitter: Emitter, let: Let) -> None:
     """A number that becomes a size gets a name; later shapes are written with it."""
     value, symbol = emitter.expr(let.args[0]), let.attributes["size"]
@@ -370,4 +254,4 @@ def _not_negative(emitter: Emitter, atom: Atom) -> bool:
 
 STATEMENTS["as_dim"] = _as_dim
 
-__all__ = ["STATEMENTS", "negated", "format_text", "quoted", "Storage", "permuted", "typed"]
+__all__ = ["STATEMENTS", "negated", "Storage", "permuted", "typed"]

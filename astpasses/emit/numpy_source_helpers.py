@@ -40,6 +40,13 @@ def on_each_matrix(function, results, *stacks):
         for whole, part in zip(made, parts if len(made) > 1 else [parts]):
             whole[index] = part
     return *made, failed''',
+    "exception_of": '''\
+def exception_of(kind, /, *args, **attributes):
+    """An exception that holds these, whatever its `__init__` takes."""
+    made = kind.__new__(kind, *args)
+    made.args = args
+    vars(made).update(attributes)
+    return made''',
     "integer_power": '''\
 def integer_power(a, b):
     """a ** b of integers, also for negative b: 1 / a rounded towards zero."""

@@ -14,7 +14,8 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from metaphrase.source import Span, exception_class
+from metaphrase.exceptions import exception_class
+from metaphrase.source import Span
 
 
 class Row(str):

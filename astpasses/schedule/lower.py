@@ -57,7 +57,13 @@ class Lowering:
         self.arguments: set[str] = set()  # symbols that are integer arguments
 
     def site(
-        self, kind: str, exception: str, message: str, span: Span | None, operands: Sequence[Value] = ()
+        self,
+        kind: str,
+        exception: str,
+        message: str,
+        span: Span | None,
+        operands: Sequence[Value] = (),
+        holds: tuple = (),
     ) -> int:
         self.sites.append(
             Site(
@@ -67,6 +73,7 @@ class Lowering:
                 span,
                 tuple(v.dtype for v in operands),
                 tuple(len(v.dims) for v in operands),
+                holds,
             )
         )
         return len(self.sites) - 1

@@ -41,8 +41,6 @@ from .ownership import is_lazy
 from .pieces import move_pieces, piece_at, restrict
 from .values import Indices, Place, Value, scalar, stored
 
-MAX_CHECK_VALUES = 4
-
 
 def _integer_pow(block: Block, operands: list[E], attributes: dict, dtype: np.dtype) -> E:
     """x**exponent for a known exponent: few factors as products, as NumPy's meaning has it."""
@@ -434,12 +432,6 @@ def effect(block: Block, let: Let) -> None:
     if kind == "check":
         _check(block, let, args, attributes)
         return
-    if kind in ("raise", "raise_"):
-        site = block.shared.site("raise", attributes["exception"], attributes["message"], let.span, args)
-        block.emit(
-            Check(boolean(False), site, tuple(a.at(()) for a in args[:MAX_CHECK_VALUES] if not a.dims))
-        )
-        return
     bufs = []
     for arg in args:
         place = block.temp("shown", arg.dtype, arg.dims)
@@ -459,5 +451,7 @@ def _check(block: Block, let: Let, args: list[Value], attributes: dict) -> None:
         return
     if attributes["exception"] == "IndexError" and not block.shared.bounds:
         return
-    site = block.shared.site("check", attributes["exception"], attributes["message"], let.span, shown)
-    block.nest(loops, [Check(condition, site, tuple(a.at(index) for a in shown[:MAX_CHECK_VALUES]))])
+    site = block.shared.site(
+        "check", attributes["exception"], attributes["message"], let.span, shown, attributes.get("holds", ())
+    )
+    block.nest(loops, [Check(condition, site, tuple(a.at(index) for a in shown))])

@@ -266,6 +266,7 @@ class Site:
     span: Span | None
     dtypes: tuple[np.dtype, ...] = ()  # of the values shown, or of an effect's operands
     ranks: tuple[int, ...] = ()
+    holds: tuple = ()  # of what an exception that holds more than a message is made
 
 
 @dataclass(eq=False)

@@ -16,8 +16,8 @@ import numpy as np
 
 from ..astpasses.frontend.values import sources
 from ..core.ir import Function
+from ..exceptions import ListFull
 from ..runtime import entry as abi
-from ..source import ListFull
 from .program import Program
 
 

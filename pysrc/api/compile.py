@@ -19,11 +19,12 @@ import numpy as np
 from ..astpasses.frontend.values.sources import Source
 from ..core.dims import symbols
 from ..core.types import type_symbols
+from ..exceptions import ListFull
 from ..pipeline import finished, native
 from ..runtime import dispatch
 from ..runtime import entry as abi
 from ..runtime.cython_build import Library
-from ..source import ListFull, SourceError
+from ..source import SourceError
 from ..tree_util import PyTreeDef
 from . import memory as memory
 from .arguments import Call, Spec, take_apart

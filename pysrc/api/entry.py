@@ -103,7 +103,7 @@ def site_table(sites: Sequence[Any]) -> SiteTable:
     """What the failing sites of a scheduled program raise."""
     return SiteTable(
         tuple(
-            Site(s.exception or "RuntimeError", s.message, (s.span,) if s.span else (), s.dtypes)
+            Site(s.exception or "RuntimeError", s.message, (s.span,) if s.span else (), s.dtypes, s.holds)
             for s in sites
         )
     )
@@ -111,7 +111,7 @@ def site_table(sites: Sequence[Any]) -> SiteTable:
 
 def callbacks_of(sites: Sequence[Any]) -> tuple:
     """A callback for every ordered site, None for the others; empty when there is no ordered site."""
-    table = tuple(_printer(site) if site.kind not in ("raise", "check") else None for site in sites)
+    table = tuple(_printer(site) if site.kind != "check" else None for site in sites)
     return table if any(table) else ()
 
 

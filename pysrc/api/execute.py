@@ -19,9 +19,10 @@ import numpy as np
 
 from ..astpasses.frontend.staging.under_way import numbers_change, sizes_at_least
 from ..core.dims import Dim, DimLike, substitute
+from ..exceptions import ListFull
 from ..pipeline import finished, numpy_text, recording
 from ..runtime.errors import placed
-from ..source import ListFull, SourceError
+from ..source import SourceError
 from . import memory as memory
 from .arguments import Call, Dims, Form, Spec, generalise
 from .captures import broken_guard, captures_fit, changed_numbers, guards_hold, make_room, read_capture

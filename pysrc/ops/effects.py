@@ -12,22 +12,22 @@ import numpy as np
 from ..core.native import EffectCall
 from ..core.primitive import NotLinear, Primitive
 from ..core.types import Array
-from ..source import exception_class, made_exception
+from ..exceptions import Holds, raised
 from .families import expand_batch, require
 
 
-def _check_type(ok: Array, *values: Array, exception: str, message: str) -> tuple:
+def _check_type(ok: Array, *values: Array, exception: str, message: str, holds: Holds | tuple = ()) -> tuple:
     require(ok.dtype == bool and all(v.dims == ok.dims for v in values),
             lambda: f"check: condition {ok} and values {values} must have one shape")
     return ()
 
 
-def _check_numpy(ok: Any, *values: Any, exception: str, message: str) -> tuple:
+def _check_numpy(ok: Any, *values: Any, exception: str, message: str, holds: Holds | tuple = ()) -> tuple:
     ok = np.asarray(ok)
     if not ok.all():
         first = int(np.argmin(ok.ravel()))
-        shown = [np.asarray(v).ravel()[first].item() for v in values]
-        raise made_exception(exception_class(exception), message.format(*shown))
+        shown = [printed(np.asarray(v).ravel()[first]) for v in values]
+        raise raised(exception, message, holds, shown)
     return ()
 
 
@@ -39,7 +39,8 @@ def _check_batch(size: Any, args: Any, batched: Any, **attributes: Any) -> tuple
 check = Primitive(
     "check", type=_check_type, numpy=_check_numpy, jvp=None, transpose=NotLinear, batch=_check_batch,
     native=EffectCall("check"), effect="failing", multiple=True,
-    doc="Raise `exception` with `message`, formatted with the values of the first failure, unless ok.")
+    doc="Raise `exception` with `message`, formatted with the values of the first failure, unless ok. "
+        "`holds`: of what its arguments and attributes are made, if it holds more.")
 
 
 def printed(value: Any) -> Any:

@@ -14,7 +14,8 @@ import pytest
 import metaphrase as mp
 from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.astpasses.frontend.values.sources import FIRST_ROOM, room_of
-from metaphrase.source import ListFull, SourceError
+from metaphrase.exceptions import ListFull
+from metaphrase.source import SourceError
 
 LONG = 40 * FIRST_ROOM
 

@@ -257,8 +257,8 @@ def test_failure_carries_site_iteration_and_values(program):
     library = program("return mp_fail(c, 4, 17, 1, -2, 3, 4)")
     seen = []
 
-    def raise_site(*record):
-        seen.append(record)
+    def raise_site(site, iteration, values):
+        seen.append((site, iteration, values[:4]))
         raise IndexError("from the site")
 
     with pytest.raises(IndexError, match="from the site"):

@@ -260,7 +260,7 @@ def test_finish_takes_over_the_output(program):
 
 def test_errors_come_from_the_entrys_site_table(program):
     def raise_site(site, iteration, values):
-        raise IndexError(f"{site} {iteration} {values}")
+        raise IndexError(f"{site} {iteration} {values[:4]}")
 
     call = dispatcher(program("return mp_fail(c, 2, 3, 4, 5, 6, 7)").address, (), raise_site=raise_site)
     with pytest.raises(IndexError, match=r"2 3 \(4, 5, 6, 7\)"):

@@ -64,21 +64,15 @@ def test_a_site_without_a_place(program):
         table.raise_site(9, 0, (0, 0, 0, 0))
 
 
-def test_messages_that_are_no_templates():
-    for message in ("{", "{name}", "{5}", "a {} b {} c {} d {} e {}"):
-        with pytest.raises(ValueError) as caught:
-            SiteTable((Site(ValueError, message),)).raise_site(0, 0, (0, 0, 0, 0))
-        assert str(caught.value) == message
-    with pytest.raises(ValueError, match="iteration 6"):
-        SiteTable((Site(ValueError, "iteration {iteration}"),)).raise_site(0, 6, (0, 0, 0, 0))
-
-
 def test_recorded_values():
     def bits(value):
         return struct.unpack("=q", struct.pack("=d", value))[0]
 
-    assert decode((bits(1.5), 1, -1, -1), ("float32", "bool", "uint64", "int8")) == [1.5, True, 2**64 - 1, -1]
+    numbers = decode((bits(1.5), 1, -1, -1), ("float32", "bool", "uint64", "int8"))
+    assert numbers == [1.5, True, 2**64 - 1, -1]
+    assert [type(n) for n in numbers] == [np.float32, bool, np.uint64, np.int8]
     assert decode((3, 4), ()) == [3, 4]
+    assert decode((bits(1.5), bits(-2.0), 7), ("complex64", "int8")) == [1.5 - 2j, 7]
 
 
 def test_exception_types():

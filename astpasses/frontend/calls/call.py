@@ -352,8 +352,12 @@ def _has_staged_init(cls: type) -> bool:
         and not is_native(init.__module__ or "")
         and type(cls) is type
         and init.__code__.co_filename != "<string>"
-        and cls.__new__ is object.__new__
+        and (cls.__new__ is object.__new__ or issubclass(cls, BaseException) and _is_builtin(cls.__new__))
     )
+
+
+def _is_builtin(method: Any) -> bool:
+    return not isinstance(method, types.FunctionType)
 
 
 def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
@@ -368,7 +372,7 @@ def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
         isinstance(init, types.FunctionType) and not is_native(init.__module__ or "") and type(cls) is type
     )
     if _has_staged_init(cls):
-        made = here.born(object.__new__(cls))
+        made = here.born(cls.__new__(cls, *args) if issubclass(cls, BaseException) else object.__new__(cls))
         _call_function(here, init, (made, *args), keywords)
         return made
     if not is_one_of(cls, READ_AS_LISTS):

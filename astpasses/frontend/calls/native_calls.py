@@ -101,6 +101,9 @@ def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple
 
         target = here.lift(args[0]) if isinstance(args[0], np.ndarray) else args[0]
         return call_value(update_at, (owner, target, *args[1:]), keywords)
+    if isinstance(owner, BaseException) and name in ("__init__", "add_note"):
+        if here.is_fresh(owner, len(here.regions) - 1):
+            return function(*args, **keywords)  # keeps what it is given
     refuse_unsteady(here, kind.__module__, name, owner)
     refuse_outside(here, owner, f"`{name}`")
     steady = (str, bytes, int, float, complex, tuple, frozenset, range, np.generic, type)

@@ -23,8 +23,9 @@ from typing import Any
 
 from metaphrase.core.build import operation
 from metaphrase.core.ir import Atom, Let, Literal
+from metaphrase.exceptions import ListFull, exception_class, made_exception, raised_with
 from metaphrase.ops.reduce import reduce_all
-from metaphrase.source import ListFull, SourceError, Span, UnsupportedError, exception_class, made_exception
+from metaphrase.source import SourceError, Span, UnsupportedError
 
 from ..calls.text import formatted
 from ..operators.python_numbers import OURS
@@ -127,9 +128,23 @@ def is_decided(here: Session, args: tuple, attributes: dict) -> bool:
         if known is None:
             raise Fork(attempt, event, ok, here.span())
     if not known:
-        message, shown = attributes["message"], args[1:]
-        raise made_exception(kind, formatted(message, tuple(map(here.wrap, shown))) if shown else message)
+        raise _staged(here, kind, attributes, args[1:])
     return True
+
+
+def _staged(here: Session, kind: type, attributes: dict, values: tuple) -> BaseException:
+    """What a check raises, of staged values."""
+    if holds := attributes.get("holds"):
+        numbers = {"bool": bool, "int": int, "float": float, "complex": complex}
+        return raised_with(
+            kind,
+            holds,
+            values,
+            lambda name, atom: here.wrap(atom, numbers.get(name)),
+            lambda template, shown: formatted(template, tuple(map(here.wrap, shown))),
+        )
+    message = attributes["message"]
+    return made_exception(kind, formatted(message, tuple(map(here.wrap, values))) if values else message)
 
 
 def _is_ours(attributes: Any) -> bool:

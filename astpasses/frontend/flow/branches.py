@@ -13,12 +13,10 @@ from metaphrase import tree_util
 from metaphrase.core.build import literal
 from metaphrase.core.ir import Atom, Literal
 from metaphrase.ops.compare import ne, not_
-from metaphrase.ops.effects import check
 from metaphrase.ops.regions import cond
 from metaphrase.ops.shape import reshape
-from metaphrase.source import SourceError, UnsupportedError, exception_name, made_exception
+from metaphrase.source import SourceError
 
-from ..calls.text import Text, message_parts, shown
 from ..rewrite.plain import Undefined
 from ..staging.captured import guard_structure
 from ..staging.closing import close, free_variables
@@ -35,6 +33,7 @@ from .ends import End, as_it_was
 from .gathering import ListGrows, is_gathered, refuse_read
 from .gathering import length as gathered_length
 from .merging import Merger
+from .raised import emit_raise, has_effects, kept
 from .stacks import NeedStack, item_of_list, joined, make_stacks, older_loop
 
 
@@ -311,17 +310,12 @@ def _one_raises(
     end, other = (first, otherwise) if first.raised is not None else (second, then)
     assert end.raised is not None
     inside = {out for let in end.region.builder.lets for out in let.outs}
-    values = message_of(here, end.raised.exception)[2]
+    values = kept(here, end.raised.exception, end.raised.span).values
     if end.raised.told or has_effects(end.region) or any(here.atom(v) in inside for v in values):
         _keep_effects(here, test, first, second)
     else:
         emit_raise(here, here.emit(not_, test) if end is first else test, end.raised)
     other()
-
-
-def has_effects(region: Region) -> bool:
-    """Whether something in a region prints or may fail, by itself or in a region inside."""
-    return any(let.primitive.effect or any(True for _ in let.regions()) for let in region.builder.lets)
 
 
 def _keep_effects(here: Session, test: Atom, first: End, second: End) -> None:
@@ -339,30 +333,3 @@ def _keep_effects(here: Session, test: Atom, first: End, second: End) -> None:
     free = list(dict.fromkeys(v for region in regions for v in free_variables(region, [], [])))
     functions = tuple(close(region, region.builder.name, free, []) for region in regions)
     here.emit(cond, test, *free, branches=functions)
-
-
-def message_of(here: Session, exception: BaseException) -> tuple[str, str, tuple]:
-    """A user's exception as a program keeps it: the name of its class, its message, the values that shows."""
-    args, kind = exception.args, type(exception)
-    said = args[0] if len(args) == 1 else args if args else ""
-    text, values = message_parts(said if isinstance(said, Text) else shown(said, "s"))
-    name = exception_name(kind)
-    if ":" in name and vars(exception) != vars(made_exception(kind, text)):
-        raise UnsupportedError(
-            f"{kind.__name__} holds more than its message, which is all that a program keeps of it",
-            here.span(), code="raise", remedy="put the values into the message")
-    return name, text, values
-
-
-def raises_later(here: Session, exception: BaseException) -> bool:
-    """Whether an exception on the only path must wait until the program runs: something before it prints or
-    may fail, or its message shows staged values."""
-    return has_effects(here.region) or any(isinstance(a, (Text, Staged)) for a in exception.args)
-
-
-def emit_raise(here: Session, ok: Atom, raised: BranchRaised) -> None:
-    """A check that raises what user code raised, unless `ok`."""
-    name, text, values = message_of(here, raised.exception)
-    here.region.builder.bind(
-        check, (ok, *map(here.atom, values)), {"exception": name, "message": text}, span=raised.span
-    )

@@ -21,6 +21,7 @@ import numpy as np
 from metaphrase.core.build import literal
 from metaphrase.core.ir import Atom, Literal
 from metaphrase.core.types import i64
+from metaphrase.exceptions import exception_of
 from metaphrase.ops.compare import eq, or_, select
 
 from ..calls.text import Text
@@ -29,7 +30,6 @@ from ..staging.python_names import in_python_words
 from ..staging.session import Session, session
 from ..staging.signals import BranchRaised
 from ..staging.under_way import current_session
-from ..values.recipes import exception_of
 from ..values.staged_values import Maybe, Number, OneOf, Staged
 from .attempts import MustFork, catcher
 from .joins import joined_number, same_static

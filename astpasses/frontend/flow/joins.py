@@ -17,10 +17,10 @@ import numpy as np
 
 from metaphrase import tree_util
 from metaphrase.core.types import Array
+from metaphrase.exceptions import exception_of
 
 from ..operators.arithmetic import WEAK, is_number, weak_type
 from ..rewrite.plain import Undefined
-from ..values.recipes import exception_of
 from ..values.staged_values import Maybe, Number, OneOf, Poison, StagedArray, Unsettled
 
 log = logging.getLogger("metaphrase")

@@ -25,11 +25,12 @@ from metaphrase._tree_registry import REGISTRY, Kind, number_keys
 from metaphrase.core.build import literal
 from metaphrase.core.ir import Atom, Literal, Var
 from metaphrase.core.types import i64
+from metaphrase.exceptions import ListFull, exception_name
 from metaphrase.ops.arithmetic import add, sub
 from metaphrase.ops.arrays import undefined as core_undefined
 from metaphrase.ops.compare import le
 from metaphrase.ops.effects import check
-from metaphrase.source import ListFull, UnsupportedError, exception_name
+from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import is_number
 from ..staging.journal import ItemLocation, StructureLocation

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.exceptions import builtin_base
 from metaphrase.source import Span, UnsupportedError
 
 from ..flow.generators import Lazy
@@ -25,7 +26,7 @@ from ..flow.iterators import Ranged
 from ..flow.joins import attributes_of
 from ..rewrite.convert import is_converted
 from ..rewrite.plain import PlainStager
-from ..values.recipes import Recipe, builtin_base
+from ..values.recipes import Recipe
 from ..values.staged_values import Staged
 from .session import Session
 from .under_way import sessions

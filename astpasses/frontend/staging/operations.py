@@ -16,16 +16,16 @@ from typing import Any
 import numpy as np
 
 from metaphrase.ops.compare import not_
-from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
 from ..calls.outside import refuse_outside
-from ..calls.text import Text, formatted, message_parts, percent, shown
+from ..calls.text import Text, formatted, percent
 from ..flow import attempts
-from ..flow.branches import branch, raises_later, static_truth, truth_atom
+from ..flow.branches import branch, static_truth, truth_atom
 from ..flow.choices import over_raised, takes_choices
 from ..flow.gathering import is_gathered, make_plain
 from ..flow.lazy import choose, lazily
+from ..flow.raised import kept, raises_later
 from ..flow.stack_calls import stored_in_rows
 from ..flow.stacks import is_stack
 from ..operators import protocols
@@ -381,11 +381,8 @@ class StagedStager(PlainStager):
         if known is None:
             assert here is not None
             here.raises += attempts.catcher(here, AssertionError) is None
-            text, values = message_parts(None if (said := message()) is None else shown(said, ""))
-            here.emit(
-                check, truth_atom(here, test), *map(here.atom, values),
-                exception="AssertionError", message=text,
-            )
+            failed = AssertionError(*([] if (said := message()) is None else [said]))
+            kept(here, failed, here.span()).require(here, truth_atom(here, test))
             return
         text = message()
         error = AssertionError(*([] if text is None else [text]))

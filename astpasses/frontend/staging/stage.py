@@ -30,7 +30,8 @@ from metaphrase.source import SourceError, Span, UnsupportedError
 
 from ..calls import tables  # noqa: F401  (registers the handlers)
 from ..calls.call import call_value
-from ..flow.branches import emit_raise, raised_here, raises_later
+from ..flow.branches import raised_here
+from ..flow.raised import emit_raise, raises_later
 from ..flow.stacks import NeedStack, refuse_printing
 from ..operators.arithmetic import WEAK
 from ..values.orders import rearranges

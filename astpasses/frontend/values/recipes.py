@@ -17,6 +17,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from metaphrase._tree_registry import Kind, number_keys
+from metaphrase.exceptions import builtin_base, exception_of
 from metaphrase.tree_util import PyTreeDef
 
 from .staged_values import Staged
@@ -58,14 +59,6 @@ def _partial(names: tuple, function: Any, *given: Any) -> Any:
     return functools.partial(function, *given[:count], **dict(zip(names, given[count:])))
 
 
-def exception_of(cls: Any, count: int, names: tuple, *parts: Any) -> BaseException:
-    """An exception of `count` arguments and these attributes, past what the user's `__init__` takes."""
-    made = cls.__new__(cls, *parts[:count])
-    builtin_base(cls).__init__(made, *parts[:count])
-    made.__dict__.update(zip(names, parts[count:]))
-    return made
-
-
 def _instance(of: tuple, *parts: Any) -> Any:
     """An instance of a class derived from `list`, `tuple` or `dict`."""
     cls, keys, count, names = of
@@ -78,11 +71,6 @@ def _instance(of: tuple, *parts: Any) -> Any:
     for name, value in zip(names, parts[count:]):
         object.__setattr__(made, name, value)
     return made
-
-
-def builtin_base(cls: type) -> Any:
-    """The class of Python's own that a class is derived from."""
-    return next(base for base in cls.__mro__ if base.__module__ == "builtins")
 
 
 _MAKERS: dict[str, Any] = {
@@ -114,4 +102,4 @@ def has_ranges(tree: PyTreeDef) -> bool:
     return tree.kind is MADE and tree.metadata.kind == "range" or any(map(has_ranges, tree.children()))
 
 
-__all__ = ["Made", "Recipe", "builtin_base", "exception_of", "has_ranges", "made_of"]
+__all__ = ["Made", "Recipe", "has_ranges", "made_of"]

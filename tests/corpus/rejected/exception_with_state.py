@@ -1,4 +1,6 @@
-"""An exception that holds a staged value besides its message."""
+"""An exception that holds an array besides its message."""
+
+import numpy as np
 
 
 class Diverged(Exception):
@@ -8,9 +10,9 @@ class Diverged(Exception):
 
 
 def function(x):
-    if x > 10:
+    if x[0] > 10:
         raise Diverged("too large", x)
     return x
 
 
-CASE = (function, (1.0,))
+CASE = (function, (np.ones(3),))

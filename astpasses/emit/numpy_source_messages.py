@@ -1,0 +1,159 @@
+"""Statements with a message: checks, which raise an exception, and prints.
+
+In: the emitter and a Let. Out: lines such as `if i >= n: raise IndexError(f"index {i} ...")`.
+"""
+
+from __future__ import annotations
+
+import builtins
+import re
+import string
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from metaphrase.core.ir import Let, Literal
+from metaphrase.exceptions import ListFull, Part, exception_class, exception_name, fields
+
+from .numpy_source_blocks import Emitter
+from .numpy_source_effects import negated
+from .numpy_source_expressions import Expr, strong
+from .numpy_source_spellings import STATEMENTS
+
+
+def format_text(template: str, values: Sequence[Expr]) -> str:
+    """`template.format(*values)` as an f-string, or as the call where an f-string can't say it."""
+    pieces, counter = [], 0
+    try:
+        for text, field, spec, conversion in string.Formatter().parse(template):
+            pieces.append(text.replace("{", "{{").replace("}", "}}"))
+            if field is None:
+                continue
+            key, counter = (field, counter) if field else (str(counter), counter + 1)
+            value = values[int(key)].text
+            if (
+                any(c in value for c in "\"'\\{}")
+                or spec
+                and "{" in spec
+                or ":" in value
+                and "[" not in value
+            ):
+                raise ValueError
+            pieces.append(f"{{{value}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}")
+    except (ValueError, IndexError):
+        return f"{template!r}.format({', '.join(v.text for v in values)})"
+    body = repr("".join(pieces))
+    if not values:
+        return repr(template.format()) if "{" in template or "}" in template else quoted(template)
+    return "f" + (f'"{body[1:-1]}"' if body[0] == "'" and '"' not in body else body)
+
+
+def quoted(text: str) -> str:
+    body = repr(text)
+    return f'"{body[1:-1]}"' if body[0] == "'" and '"' not in body else body
+
+
+def _exception(emitter: Emitter, wanted: str) -> str:
+    """What the text calls an exception class; a user's is imported at its top, or defined like it."""
+    if wanted == "LinAlgError":
+        return "np.linalg.LinAlgError"
+    if ":" not in wanted:
+        return wanted if hasattr(builtins, wanted) else "RuntimeError"
+    if wanted not in emitter.exceptions:
+        emitter.exceptions[wanted] = emitter.names.fresh(re.split(r"[:.#]", wanted.split("#")[0])[-1])
+    return emitter.exceptions[wanted]
+
+
+def exception_text(wanted: str, name: str) -> str:
+    """The lines that make a user's exception class known to a module."""
+    module, _, path = wanted.partition(":")
+    base = next(c.__name__ for c in exception_class(wanted).__mro__ if getattr(builtins, c.__name__, 0) is c)
+    definition = f'class {name}({base}):  # raised as {wanted}\n    """Of the program this was made from."""'
+    if not path.isidentifier() or not all(part.isidentifier() for part in module.split(".")):
+        return definition
+    renamed = "" if path == name else f" as {name}"
+    body = definition.replace("\n", "\n    ")
+    return f"try:\n    from {module} import {path}{renamed}\nexcept ImportError:\n\n    {body}"
+
+
+FULL = exception_name(ListFull)
+ROOM = '''def {again}(function):
+    """`function`, run again with more room where a list has outgrown it."""
+
+    @functools.wraps(function)
+    def run(*args, **keywords):
+        while True:
+            try:
+                return function(*args, **keywords)
+            except {full} as full:
+                globals()[str(full)] *= 4
+
+    return run'''
+
+
+def _check(emitter: Emitter, let: Let) -> None:
+    if let.attributes["exception"] == "LinAlgError":
+        return  # np.linalg raises it itself
+    ok, *values = (emitter.expr(a) for a in let.args)
+    if let.args[0].type.dims:
+        values = [emitter.named(a) for a in let.args[1:]]
+        if values:
+            ok = emitter.named(let.args[0])
+        emitter.line(f"if not np.all({ok.text}):", let)
+        if values:
+            where = emitter.names.fresh("first")
+            emitter.block.names.add(where)
+            emitter.line(f"    {where} = np.argmin({ok.text})")
+            values = [replace(v, text=f"{v.at(14)}.ravel()[{where}]", level=14) for v in values]
+    elif isinstance(let.args[0], Literal):
+        if not bool(let.args[0].value):
+            emitter.line(_raise(emitter, let, values), let)
+        return
+    else:
+        emitter.line(f"if {negated(ok).text}:", let)
+    emitter.line("    " + _raise(emitter, let, values))
+
+
+def _raise(emitter: Emitter, let: Let, values: Sequence[Expr]) -> str:
+    name = let.attributes["exception"]
+    exception = _exception(emitter, name)
+    if not (holds := let.attributes.get("holds")):
+        message = let.attributes["message"]
+        return f"raise {exception}({format_text(message, values)})" if message else f"raise {exception}"
+    left = iter(values)
+    args = [_part(part, left) for part in holds[0]]
+    attributes = [f"{key}={_part(part, left)}" for key, part in holds[1]]
+    if ":" not in name and not attributes:
+        return f"raise {exception}({', '.join(args)})"
+    emitter.helpers.add("exception_of")
+    return f"raise exception_of({', '.join([exception, *args, *attributes])})"
+
+
+def _part(part: Part, values: Iterator[Expr]) -> str:
+    """What an exception holds, as text."""
+    kind, given = part
+    if kind == "number":
+        value = next(values)
+        known = ("int", "float") if value.weak is not None else (f"np.{value.type.dtype.name}",)
+        return value.text if given in known else f"{given}({value.text})"
+    if kind == "text":
+        return format_text(given, [next(values) for _ in range(fields(given))])
+    if kind == "value":
+        return quoted(given) if isinstance(given, str) else repr(given)
+    inner = ", ".join(_part(p, values) for p in given)
+    return f"[{inner}]" if kind == "list" else f"({inner}{',' if len(given) == 1 else ''})"
+
+
+def _print(emitter: Emitter, let: Let) -> None:
+    values = [emitter.expr(a) for a in let.args]
+    values = [strong(v) if v.type.dtype.kind in "fc" and v.weak is not None else v for v in values]
+    options = {key: repr(value) for key, value in let.attributes.items() if key in ("end", "flush")}
+    if let.attributes.get("stream", "stdout") != "stdout":
+        options["file"] = "sys." + let.attributes["stream"]
+    shown = format_text(let.attributes["template"], values)
+    emitter.line(f"print({', '.join([shown, *(f'{k}={v}' for k, v in options.items())])})", let)
+
+
+STATEMENTS["check"] = _check
+STATEMENTS["print_"] = _print
+
+__all__ = ["FULL", "ROOM", "exception_text", "format_text", "quoted"]
