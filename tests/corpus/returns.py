@@ -146,6 +146,60 @@ def try_finally(x):
 
 _X = np.array([1.0, 2.0, 4.0, 8.0])
 _M = np.arange(12.0).reshape(3, 4)
+def none_or_number_from_a_loop(a, x):
+    for i in range(len(a)):
+        if a[i] > 4:
+            return None
+        if i > x:
+            return 2.5
+    return None
+
+
+def none_from_a_loop(a, x):
+    for v in a:
+        if v > x:
+            return
+    return 3.0
+
+
+def none_or_pair_from_a_loop(n, x):
+    for i in range(n):
+        if i > x:
+            return (i, x * 2.0) if i % 2 else None
+    return None
+
+
+def none_or_index_from_a_while(n, x):
+    i = 0
+    while i < n:
+        if i > x:
+            return None
+        if i == 5:
+            return i
+        i += 1
+    return None
+
+
+def _nested_search(a, n):
+    for i in range(n):
+        for j in range(n):
+            if a[j] > i * j + 2:
+                return None
+            if a[i] + a[j] == 4:
+                return i + j
+    return 7
+
+
+def none_of_a_nested_search(a, n):
+    found = _nested_search(a, n)
+    if found is None:
+        return -1
+    return found * 2
+
+
+_ODD = np.array([1, 3, 5, 7])
+
+
 CASES = [
     (early, (-1.0,)),
     (early, (4.0,)),
@@ -187,4 +241,18 @@ CASES = [
     (returns_argument, (2.0,)),
     (try_finally, (6.0,)),
     (try_finally, (1.0,)),
+    (none_or_number_from_a_loop, (_ODD, 0)),
+    (none_or_number_from_a_loop, (_ODD, 1)),
+    (none_or_number_from_a_loop, (_ODD, 9)),
+    (none_from_a_loop, (_ODD, 2)),
+    (none_from_a_loop, (_ODD, 9)),
+    (none_or_pair_from_a_loop, (100, 2)),
+    (none_or_pair_from_a_loop, (100, 3)),
+    (none_or_pair_from_a_loop, (1, 3)),
+    (none_or_index_from_a_while, (9, 9)),
+    (none_or_index_from_a_while, (9, 2)),
+    (none_or_index_from_a_while, (3, 9)),
+    (none_of_a_nested_search, (_ODD, 4)),
+    (none_of_a_nested_search, (_ODD, 1)),
+    (none_of_a_nested_search, (_ODD * 0 + 2, 2)),
 ]

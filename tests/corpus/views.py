@@ -363,6 +363,36 @@ _X = np.array([1.0, -2.0, 3.0, 0.5, 4.0, 2.5])
 _A = np.arange(9.0).reshape(3, 3)
 _B = np.arange(12.0).reshape(3, 4)
 _C = np.arange(24.0).reshape(2, 3, 4)
+def view_unless_a_loop_runs(x, n):
+    w = x * 0.5
+    v = w[::-1]
+    for _ in range(n):
+        v = x.copy()
+    v[2] = 0.25
+    return v, w
+
+
+def part_unless_a_loop_runs(x, b):
+    w = x * 0.5
+    v = w[1:]
+    i = 0
+    while i < 3 and b > 0:
+        i += 1
+        v = x[:-1] * 3.0
+    w[1] = 7.0
+    v[2] = 0.25
+    return v, w
+
+
+def views_taken_over_by_a_loop(x, n):
+    w = x * 0.5
+    a, b = x * 2.0, w[::-1]
+    for _ in range(n):
+        a, b = a * 0.5, a
+    b[0] = 9.0
+    return a, b, w
+
+
 CASES = [
     (slice_is_a_view, (_X,)),
     (row_is_a_view, (_A,)),
@@ -410,4 +440,11 @@ CASES = [
     (where_writes_view, (np.arange(16.0).reshape(4, 4) ** 2,)),
     (reshape_of_cut_rows, (np.arange(12.0).reshape(3, 4),)),
     (shape_of_a_row, (np.arange(8.0).reshape(2, 4),)),
+    (view_unless_a_loop_runs, (np.arange(4.0), 0)),
+    (view_unless_a_loop_runs, (np.arange(4.0), 2)),
+    (part_unless_a_loop_runs, (np.arange(4.0), -1.0)),
+    (part_unless_a_loop_runs, (np.arange(4.0), 1.0)),
+    (views_taken_over_by_a_loop, (np.arange(4.0), 0)),
+    (views_taken_over_by_a_loop, (np.arange(4.0), 1)),
+    (views_taken_over_by_a_loop, (np.arange(4.0), 2)),
 ]

@@ -372,3 +372,17 @@ def test_calls_ask_no_object_whether_it_is_equal(native):
         assert shown(mp.jit(f)(x)) == shown(f(x))
         for called in CALLED.values():
             np.testing.assert_array_equal(mp.jit(called)(x), called(x))
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_none_or_an_array_from_a_loop(native):
+    def f(a, x):
+        for v in a:
+            if v > x:
+                return a if v == 5 else None
+
+    odd = np.array([1, 3, 5, 7])
+    with mp.config(native=native):
+        translated = mp.jit(f)
+        for x in (0, 4, 9):
+            assert shown(translated(odd, x)) == shown(f(odd, x))

@@ -247,7 +247,8 @@ class Pass:
         self.changed = True
         entry, out = self.staged(entry), self.staged(out)
         if is_missing(entry):
-            self.plan[path] = _maybe(out.value if isinstance(out, Maybe) else out, entry)
+            missing = None if is_unset(entry) and is_or_none(out) else entry
+            self.plan[path] = _maybe(out.value if isinstance(out, Maybe) else out, missing)
         elif is_missing(out):
             self.plan[path] = _maybe(entry, out)
         elif isinstance(out, Maybe):
@@ -373,6 +374,10 @@ class Pass:
             value, inside_value = (out.value if isinstance(out, Maybe) else out), inside.value
             if gone:
                 value = inside_value
+        elif is_or_none(out) or out is None and spec.template is not None:
+            present = out.value if spec.template is None else spec.template
+            self.plan[path], self.changed = _maybe(present, None), True
+            return
         else:
             value, inside_value = (out.value if isinstance(out, Maybe) else out), inside
             if isinstance(out, Undefined):
@@ -453,8 +458,17 @@ def is_missing(value: Any) -> bool:
 
 def _maybe(present: Any, missing: Any) -> Spec:
     """A value that is `missing` on some paths; names of our own need no flag."""
-    unset = isinstance(missing, Undefined) and missing.label is None
-    return Spec("unset" if unset else "maybe", template=present, missing=missing)
+    return Spec("unset" if is_unset(missing) else "maybe", template=present, missing=missing)
+
+
+def is_unset(value: Any) -> bool:
+    """Whether a name of our own has no value, which then nobody reads."""
+    return isinstance(value, Undefined) and value.label is None
+
+
+def is_or_none(value: Any) -> bool:
+    """Whether it is a value on some paths and None on others."""
+    return isinstance(value, Maybe) and value.missing is None
 
 
 def _equal(a: Any, b: Any) -> bool:

@@ -163,11 +163,11 @@ def link_results(
                 unknown += [array.box]
         elif id(out) in inside and (before := _takes_over(here, loop, staged, inside, k)) is not None:
             times = [(_ran_times(here, staged.ran, m), j) for m, j in enumerate(before, 1) if j in seen]
-            known += [(flag, seen[j], seen[j].atom) for flag, j in times if flag is not False]
+            known += [_first(slots[j], seen[j], flag) for flag, j in times if flag is not False]
         elif id(out) in inside:
             unknown += _passed_on(here, loop, staged, inside, seen, k)
         if k in seen and seen[k] not in unknown and stayed is not False:
-            known.append((stayed, seen[k], seen[k].atom))
+            known.append(_first(slots[k], seen[k], stayed))
         mine = {id(b) for b in family(out) if b.region not in here.regions}
         twins = [
             j
@@ -182,6 +182,12 @@ def link_results(
             bind(box, UnknownAlias(unknown + [c[1] for c in known], str(slots[k].path[0]), loop.span))
         elif known:
             bind(box, Phi(known))
+
+
+def _first(slot: ArraySlot, box: Box, flag: Any) -> tuple:
+    """The choice that a name is bound to what it was before the loop: an array, or a view of it."""
+    assert isinstance(slot.entry, StagedArray)
+    return flag, box, box.atom, slot.entry.chain
 
 
 def _fits(choice: tuple, box: Box) -> bool:

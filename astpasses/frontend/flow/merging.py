@@ -39,7 +39,7 @@ from ..values.phi import (
 )
 from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, Truth, Unsized
 from ..values.views import Rectangle
-from .carries import _equal
+from .carries import _equal, is_unset
 from .choices import MOST, choosable, one_of, tag_of, united
 from .ends import End
 from .gathering import is_gathered
@@ -382,6 +382,8 @@ class Merger:
         absent = [v for v in absent if v is None or isinstance(v, Undefined)]
         if isinstance(a, Undefined) and isinstance(b, Undefined):
             return lambda outs: a
+        if all(v is None or is_unset(v) for v in (a, b)):
+            return lambda outs: None
         read = [v for v in absent if v is None or v.label is not None]  # our own are not read unbound
         missing = (read or absent)[0]
         if any((v is None) != (missing is None) for v in read):  # one flag does not tell them apart
