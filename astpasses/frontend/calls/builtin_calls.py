@@ -24,7 +24,7 @@ from ..flow.iteration import staged_range
 from ..flow.iterators import Ranged, iterator, next_of
 from ..operators.arithmetic import WEAK
 from ..operators.protocols import call_written, operate, steps, written
-from ..operators.python_numbers import to_integer
+from ..operators.python_numbers import LONE_ELEMENTS, to_integer
 from ..staging.captured import guard_presence, guard_structure
 from ..staging.literals import elements, load_attribute
 from ..staging.python_names import python_name
@@ -39,10 +39,10 @@ from .text import Text
 
 
 def python_scalar(value: Any) -> Any:
-    """An array of one element as the number that `float(x)` would see."""
+    """An array of no axes as the number that `float(x)` would see."""
     here = session()
     if isinstance(value, StagedArray):
-        if any(d != 1 for d in value.type.dims):
+        if any(d != 1 for d in value.type.dims) or value.ndim and not LONE_ELEMENTS:
             raise TypeError("only 0-dimensional arrays can be converted to Python scalars")
         return here.wrap(here.atom(value.reshape(()) if value.ndim else value))
     if isinstance(value, (list, tuple, dict, set, str, Text)):

@@ -406,7 +406,9 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
     if isinstance(target, np.ndarray):
         target = here.lift(target)
     if isinstance(target, Staged):
-        return getattr(target, name)(*args, **keywords)
+        from .methods import users_attribute
+
+        return users_attribute(target, name)(*args, **keywords)
     if name in ("write", "flush") and (target is sys.stdout or target is sys.stderr):
         from .printing import write
 

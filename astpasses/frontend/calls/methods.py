@@ -41,6 +41,19 @@ class NoAttribute(SourceError, AttributeError):
     """An attribute that arrays do not have while they are staged."""
 
 
+def users_attribute(value: Any, name: str) -> Any:
+    """`value.name` where a user wrote it: Python's numbers have no attributes of arrays."""
+    python = value.python if isinstance(value, Number) else None
+    if python is not None and not hasattr(python, name):
+        raise NoAttribute(
+            f"'{python.__name__}' object has no attribute {name!r}",
+            session().span(),
+            code="no-attribute",
+            remedy="it is a number of Python: use a function of NumPy, or np.asarray(...) of it",
+        )
+    return getattr(value, name)
+
+
 def attribute(value: Any, name: str) -> Any:
     """`value.name`."""
     python = value.python if isinstance(value, Number) else None

@@ -30,7 +30,7 @@ from ..values.phi import write_through
 from ..values.staged_values import Number, Staged, StagedArray
 from ..values.views import Pick, Rectangle, Reshape, view
 from .arithmetic import broadcast_dims, dims_of, is_number, operand, spread
-from .python_numbers import held
+from .python_numbers import LONE_ELEMENTS, held
 from .slices import resolve_slice, spaced, unknown_step
 
 
@@ -380,6 +380,11 @@ def set_item(array: StagedArray, index: Any, value: Any) -> None:
         write_view(plan.base, here.emit(scatter, base, atom, *plan.indices, axes=plan.axes))
         return
     target = basic(array, parsed)
+    if not target.ndim and isinstance(value, StagedArray) and value.ndim and not LONE_ELEMENTS:
+        if not any(i is Ellipsis for i in (index if isinstance(index, tuple) else (index,))):
+            raise here.shape_error(
+                "setting an array element with a sequence.", remedy="store its element: v[0], or v.item()"
+            )
     if isinstance(value, StagedArray) and value.box is target.box and value.chain == target.chain:
         return
     write_view(target, _fit(here, value, target.type.dims, array.dtype))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 import operator
+import warnings
 from typing import Any
 
 import numpy as np
@@ -41,6 +42,18 @@ from .arithmetic import (
     symbolic,
     weak_type,
 )
+
+
+def _takes_one_element() -> bool:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            return float(np.ones(1)) == 1.0
+        except TypeError:
+            return False
+
+
+LONE_ELEMENTS = _takes_one_element()  # whether an array of one element counts as a number, as until NumPy 2.3
 
 _i64, _f64 = WEAK[int], WEAK[float]
 _PYTHON = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,

@@ -186,6 +186,10 @@ def load_attribute(here: Session, target: Any, name: str) -> Any:
         return call_value(type, (target,), {})
     if name == "__dict__":
         make_attributes_known(here, target)
+    if isinstance(target, Number):
+        from ..calls.methods import users_attribute
+
+        return users_attribute(target, name)
     try:
         value = getattr(target, name)
     except AttributeError:
