@@ -26,7 +26,7 @@ from .effects import check
 from .elementary import isnan
 from .families import like
 from .indexing import gather, scatter, scatter_add
-from .library_reductions import any_, not_empty, sum_, to_bool
+from .library_reductions import any_, sum_, to_bool
 from .library_shapes import (
     concatenate,
     expand_dims,
@@ -52,6 +52,7 @@ from .promotion import (
 )
 from .scan import cumsum
 from .shape import broadcast, convert
+from .structure import pad
 
 # --- indices -----------------------------------------------------------------------------------------------
 
@@ -133,18 +134,28 @@ def put_along_axis(a: Operand, indices: Operand, values: Operand, axis: Any) -> 
 
 
 def put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> Atom:
-    """The array with elements of its flat form replaced."""
+    """The array with elements of its flat form replaced; values are repeated, or the last ones left. Without
+    values nothing is: where only the run knows that, an element is stored where it stood."""
     x = lift(a)
-    flat, i = ravel(x), wrapped_index(ind, product(x.type.dims), 0, mode)
-    values, i = ravel(to_dtype(v, x.type.dtype)), ravel(i)
-    many, size = values.type.dims[0], i.type.dims[0]
+    flat, values, where = ravel(x), ravel(to_dtype(v, x.type.dtype)), ravel(lift(ind))
+    many = values.type.dims[0]
     if many == 0:
         return x
-    if many not in (1, size):  # NumPy repeats them, or leaves the last ones
-        not_empty(values, (0,), "numpy.put needs values")
+    some = None if Facts().less(0, many) else gt(scalar_dim(many, i64), literal(0))
+    if some is not None:
+        where = select(broadcast_to(some, where.type.dims), where, like(where, 0))
+    i = wrapped_index(where, product(x.type.dims), 0, mode)
+    size = i.type.dims[0]
+    if many not in (1, size) or some is not None:
         turn = iota(length=size, dtype=i64)
-        values = gather(values, mod(turn, broadcast_to(scalar_dim(many, i64), (size,))), axes=(0,))
+        count = scalar_dim(many, i64)
+        if some is not None:
+            values = pad(values, literal(0, values.type.dtype), low=(0,), high=(1,), interior=(0,))
+            count = select(some, count, literal(1, i64))
+        values = gather(values, mod(turn, broadcast_to(count, (size,))), axes=(0,))
     new = broadcast_to(values, i.type.dims)
+    if some is not None:
+        new = select(broadcast_to(some, i.type.dims), new, gather(flat, i, axes=(0,)))
     return reshape(scatter(flat, new, i, axes=(0,)), x.type.dims)
 
 

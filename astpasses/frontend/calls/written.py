@@ -58,17 +58,21 @@ def update_at(ufunc, target, indices, *operands):
 @stands_for(np.place)
 def place(arr, mask, vals):
     vals = np.ravel(vals)
-    mask = np.asarray(mask, dtype=bool)
-    ranks = np.cumsum(mask) - 1
-    wanted = np.reshape(vals[ranks % len(vals)], arr.shape)
-    arr[...] = np.where(np.reshape(mask, arr.shape), wanted, arr)
+    mask = np.reshape(np.asarray(mask, dtype=bool), arr.shape)
+    if len(vals) > 0:
+        ranks = np.reshape(np.cumsum(mask) - 1, arr.shape)
+        arr[...] = np.where(mask, vals[ranks % len(vals)], arr)
+    elif np.any(mask):
+        raise ValueError("Cannot insert from an empty array!")
 
 
 @stands_for(np.putmask)
 def putmask(a, mask, values):
     values = np.ravel(values)
-    wanted = np.reshape(values[np.arange(a.size) % len(values)], a.shape)
-    a[...] = np.where(np.reshape(mask, a.shape), wanted, a)
+    mask = np.reshape(np.asarray(mask, dtype=bool), a.shape)
+    if len(values) > 0:
+        wanted = np.reshape(values[np.arange(a.size) % len(values)], a.shape)
+        a[...] = np.where(mask, wanted, a)
 
 
 # --- indices ---
