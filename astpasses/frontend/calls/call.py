@@ -149,8 +149,13 @@ def _handler(function: Any) -> Callable | None:
         return None
     if found is not None:
         return found
-    if getattr(function, "__module__", "") == "statistics":  # imported when a program uses it
+    module = getattr(function, "__module__", None) or ""
+    if module == "statistics":  # imported when a program uses it
         from . import python_statistics  # noqa: F401
+
+        return TABLE.get(function)
+    if module.startswith("scipy.linalg"):
+        from . import scipy_calls  # noqa: F401
 
         return TABLE.get(function)
     from ..operators.arithmetic import SPELLED

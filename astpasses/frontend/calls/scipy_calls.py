@@ -1,0 +1,63 @@
+"""The functions of `scipy.linalg` on staged values; imported when a program calls one.
+
+In: the arguments of the call, as SciPy takes them. Out: what the program of `written_scipy` of the same name
+gives. A parameter that the program lacks must be left as it is, unless it says only how to compute.
+
+    scipy.linalg.inv(a, overwrite_a=True)          inv(a)
+    scipy.linalg.eigh(a, b)                        refused: b
+"""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable
+from typing import Any
+
+from metaphrase.core.foreign import Foreign
+from metaphrase.source import UnsupportedError
+
+from ..staging.session import session
+from . import written_scipy
+from .call import TABLE, call_value, handles, has_staged
+
+NAMES = """solve solve_triangular inv det lstsq pinv cholesky cho_factor cho_solve svd svdvals eigh eigvalsh
+    eigvals norm block_diag toeplitz hankel circulant expm""".split()
+_HOW = ("overwrite_a", "overwrite_b", "overwrite_c", "lapack_driver", "driver")
+_OTHER_RESULTS = ("gelsy",)  # a driver that gives no singular values
+
+
+@handles(written_scipy.refuse)
+def refuse_what(what: str) -> None:
+    raise UnsupportedError(
+        f"{what} has no translation",
+        session().span(),
+        code="no-translation",
+        remedy="leave it out, write it in steps, or map it over a stack with metaphrase.vmap",
+    )
+
+
+def _handler(function: Any, program: types.FunctionType) -> Callable:
+    theirs = inspect.signature(function)
+    ours = inspect.signature(program).parameters
+
+    def handler(*args: Any, **keywords: Any) -> Any:
+        if not has_staged((args, keywords)):
+            return function(*args, **keywords)
+        try:
+            given = theirs.bind(*args, **keywords)
+        except TypeError as error:
+            raise TypeError(f"{function.__name__}() {error}") from None
+        for name in [n for n in given.arguments if n not in ours]:
+            value = given.arguments.pop(name)
+            fits = not has_staged(value) and value not in _OTHER_RESULTS
+            if value is not theirs.parameters[name].default and not (fits and name in _HOW):
+                refuse_what(f"scipy.linalg.{function.__name__} with {name}=")
+        return call_value(program, given.args, given.kwargs)
+
+    return handler
+
+
+for _name in NAMES:
+    if (_function := Foreign("scipy.linalg", _name).imported()) is not None:
+        TABLE[_function] = _handler(_function, getattr(written_scipy, _name))
