@@ -67,7 +67,8 @@ def dict_of(keys: tuple, children: Iterable[Any]) -> dict:
     return {key: made[key] for key in keys.order} if isinstance(keys, Keys) else made
 
 
-def _sorted_keys(node: dict) -> tuple:
+def sorted_keys(node: Iterable[Any]) -> tuple:
+    """The keys of a dict in sorted order, which know the order that they had."""
     try:
         keys = tuple(sorted(node))
         if keys == (order := tuple(node)):
@@ -87,12 +88,12 @@ def number_keys(node: Any, metadata: Any, start: Callable[[int], KeyEntry] = Seq
 
 
 def _flatten_dict(node: dict) -> tuple[list, tuple]:
-    keys = _sorted_keys(node)
+    keys = sorted_keys(node)
     return [node[k] for k in keys], keys
 
 
 def _flatten_defaultdict(node: collections.defaultdict) -> tuple[list, tuple]:
-    keys = _sorted_keys(node)
+    keys = sorted_keys(node)
     return [node[k] for k in keys], (node.default_factory, keys)
 
 

@@ -31,6 +31,7 @@ from ._tree_registry import (  # noqa: F401
     Kind,
     Partial,
     Skeleton,
+    dict_of,
     is_builtin,
     kind_of,
     number_keys,
@@ -40,6 +41,7 @@ from ._tree_registry import (  # noqa: F401
     register_pytree_with_keys,
     register_pytree_with_keys_class,
     register_static,
+    sorted_keys,
 )
 
 IsLeaf = Callable[[Any], bool] | None

@@ -195,6 +195,41 @@ def test_it_is_what_python_makes(f, native):
             assert shown(jitted(x, n)) == shown(f(x, n))
 
 
+class Ordered:
+    def __init__(self, z, a):
+        self.z, self.m = z, 1.0
+        self.a = a
+
+
+def branched_object(x):
+    if x > 0:
+        made = Ordered(x, 2.0)
+        made.y, made.b = x, 1.0
+    else:
+        made = Ordered(-x, 3.0)
+        made.y, made.b = 1.0, x
+    return made
+
+
+def looped_object(x):
+    made = Ordered(x, 1.0)
+    for _ in range(100):
+        made = Ordered(made.z + x, made.a + 1)
+    return made
+
+
+def exception_with_attributes(x):
+    made = ValueError("far")
+    made.place, made.at = x, 2 * x
+    return made
+
+
+def test_attributes_keep_the_order_of_their_assignment():
+    for f in (lambda x: Ordered(x, x), branched_object, looped_object, exception_with_attributes):
+        made, want = mp.jit(f)(2.0), f(2.0)
+        assert list(vars(made).items()) == list(vars(want).items())
+
+
 def test_each_call_makes_its_own():
     jitted = mp.jit(list_in_an_object)
     one, two = jitted(LONG, 1), jitted(LONG, 1)

@@ -95,12 +95,12 @@ def _object_kind(cls: type) -> tree_util.Kind:
     """Objects of a user's class come apart into their attributes."""
 
     def flatten(value: Any) -> tuple[list, tuple]:
-        names = attributes_of(value)
+        names = tree_util.sorted_keys(attributes_of(value))  # of two paths they agree, whatever their order
         return [getattr(value, n) for n in names], names
 
     def unflatten(names: tuple, children: Any) -> Any:
         made: Any = object.__new__(cls)
-        for name, child in zip(names, children):
+        for name, child in tree_util.dict_of(names, children).items():
             object.__setattr__(made, name, child)
         return made
 
@@ -111,9 +111,9 @@ def _object_kind(cls: type) -> tree_util.Kind:
 
 
 def attributes_of(value: Any) -> tuple[str, ...]:
-    """The names of what an object itself holds."""
+    """The names of what an object itself holds, in its order."""
     slots = (n for n in _slots(type(value)) if hasattr(value, n))
-    return tuple(sorted({*getattr(value, "__dict__", ()), *slots}))
+    return tuple(dict.fromkeys([*slots, *getattr(value, "__dict__", ())]))
 
 
 def _slots(cls: type) -> list[str]:
@@ -145,7 +145,7 @@ def _exception_parts(value: BaseException) -> tuple[tree_util.Kind, list, Any] |
     here = current_session()
     if here is None or id(value) in here.roots or id(value) in here.given:
         return None
-    names = tuple(sorted(vars(value)))
+    names = tree_util.sorted_keys(vars(value))
     return _exception_kind(type(value)), [  # type: ignore[arg-type]
         *value.args, *(vars(value)[n] for n in names)
     ], names
@@ -154,7 +154,9 @@ def _exception_parts(value: BaseException) -> tuple[tree_util.Kind, list, Any] |
 @functools.cache
 def _exception_kind(cls: type) -> tree_util.Kind:
     def unflatten(names: tuple, children: Any) -> Any:
-        return exception_of(cls, len(children) - len(names), names, *children)
+        count = len(children) - len(names)
+        named = tree_util.dict_of(names, children[count:])
+        return exception_of(cls, count, list(named), *children[:count], *named.values())
 
     def keys(value: Any, names: tuple) -> list:
         arguments = [tree_util.SequenceKey(k) for k in range(len(value.args))]
