@@ -38,6 +38,7 @@ from ..staging.journal import StructureLocation
 from ..staging.literals import elements, lift_defaults, load_attribute, load_item, source_of
 from ..staging.session import LIBRARY, Session, session
 from ..staging.signals import NeedConcrete, Refusal
+from ..staging.stand_ins import by_python
 from ..values.objects import is_one_of
 from ..values.sources import CellSource, GlobalSource, Guard
 from ..values.staged_values import Maybe, Poison, Staged, Unsettled
@@ -64,6 +65,7 @@ CHANGES = {
         *("difference_update", "intersection_update", "symmetric_difference_update"),
     },
 }
+_EXACT = ("decimal", "_pydecimal", "fractions", "datetime")  # numbers and times that are no floats
 DEEPEST = 64
 HALVINGS = 8  # a recursion that tests sizes at each level needs the sizes themselves: see it early
 _WRITTEN = (types.FunctionType, types.MethodType)
@@ -228,7 +230,10 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
                 code="no-translation",
                 remedy="print, or say it outside of the translated function",
             )
-        made = function(*map(hosted_value, args), **{k: hosted_value(v) for k, v in keywords.items()})
+        given = tuple(map(hosted_value, args)), {k: hosted_value(v) for k, v in keywords.items()}
+        if module.split(".")[0] in _EXACT and has_staged(given):
+            return by_python(here, function.__qualname__, function, *given)
+        made = function(*given[0], **given[1])
         return here.born(made) if module in ("copy", "dataclasses") else made
     if module.split(".")[0] in ("numpy", "scipy") and not module.startswith("metaphrase"):
         from .native_calls import call_other
@@ -390,7 +395,11 @@ def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
 
         if is_generated(cls):
             return construct_dataclass(here, cls, args, keywords)
-    return here.born(cls(*args, **keywords) if _keeps(cls) else cls(*map(hosted_value, args), **keywords))
+    if _keeps(cls):
+        return here.born(cls(*args, **keywords))
+    if cls.__module__ != "builtins" and has_staged((args, keywords)):
+        return here.born(by_python(here, cls.__name__, cls, tuple(map(hosted_value, args)), keywords))
+    return here.born(cls(*map(hosted_value, args), **keywords))
 
 
 def _known(here: Session, args: tuple, keywords: dict) -> tuple[tuple, dict]:

@@ -19,6 +19,7 @@ from ..staging.journal import noticed
 from ..staging.python_names import python_name
 from ..staging.session import Session
 from ..staging.signals import TrialOver
+from ..staging.stand_ins import by_python
 from ..values.staged_values import Number, Staged
 from .call import CHANGES, call_method, call_value, has_staged, hosted_value
 from .outside import refuse_given, refuse_outside, refuse_unsteady
@@ -81,8 +82,11 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
             )
     elif here.in_region() and top not in _PURE:
         raise TrialOver(f"{name} may have effects that can't be undone", here.span())
+    given = tuple(map(hosted_value, args)), {k: hosted_value(v) for k, v in keywords.items()}
     with noticed(here.journal, args):
-        return function(*map(hosted_value, args), **{k: hosted_value(v) for k, v in keywords.items()})
+        if top not in _PURE and has_staged(given):
+            return by_python(here, name, function, *given)
+        return function(*given[0], **given[1])
 
 
 def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple, keywords: dict) -> Any:
@@ -109,7 +113,9 @@ def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple
     steady = (str, bytes, int, float, complex, tuple, frozenset, range, np.generic, type)
     if not isinstance(owner, steady) and here.in_region():
         raise TrialOver(f"{name} of a {kind.__name__} may have effects that can't be undone", here.span())
-    made = function(*map(hosted_value, args), **{k: hosted_value(v) for k, v in keywords.items()})
+    given = tuple(map(hosted_value, args)), {k: hosted_value(v) for k, v in keywords.items()}
+    known = not has_staged(given) or kind.__module__ == "builtins" and kind is not type
+    made = function(*given[0], **given[1]) if known else by_python(here, name, function, *given)
     return here.born(made) if type(made) in (list, dict) else made  # `dict.fromkeys`, `str.split`
 
 

@@ -7,6 +7,7 @@ the program.
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,7 +27,9 @@ from metaphrase.ops.elementary import sqrt
 from metaphrase.ops.shape import broadcast, reshape
 from metaphrase.ops.weak_integers import is_narrow
 
+from ..rewrite.plain import OPERATORS
 from ..staging.session import Session, session
+from ..staging.stand_ins import no_numbers_of_the_run, takes_numbers
 from ..values.staged_values import Number, Staged, StagedArray
 
 UFUNCS: dict[str, np.ufunc] = {
@@ -252,6 +255,8 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
     """`left symbol right`."""
     for value in (left, right):
         if not isinstance(value, (Staged, bool, int, float, complex, np.generic, np.ndarray, list, tuple)):
+            if isinstance(value, numbers.Number):
+                _refuse_exact(symbol, left, right, type(value).__name__)
             if symbol in ("==", "!="):
                 return symbol == "!="
             return NotImplemented
@@ -281,6 +286,13 @@ def binary(symbol: str, left: Any, right: Any) -> Any:
         if symbol not in ("==", "!=") and any(k is complex or getattr(k, "kind", "") == "c" for k in kinds):
             return _by_library(symbol, left, right)
     return ufunc(UFUNCS[symbol], (left, right))
+
+
+def _refuse_exact(symbol: str, left: Any, right: Any, name: str) -> None:
+    """A fraction, or a decimal number, and a staged value: Python knows what that is, where they fit."""
+    if takes_numbers(OPERATORS[symbol], (left, right), {}):
+        here = session()
+        raise no_numbers_of_the_run(here, f"`{symbol}` of a {name} and a staged value has no translation")
 
 
 def _is_sequence_operation(symbol: str, items: Any, number: Any) -> bool:
