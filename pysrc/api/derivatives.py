@@ -125,15 +125,12 @@ def refuse_pinned(leaf: int | Fixed, what: str, label: str, span: Span | None = 
             remedy=f"call metaphrase.tree_util.{call} once, after the class",
         )
     if isinstance(leaf, Fixed) and leaf.reason is not None and isinstance(leaf.value, (float, complex)):
-        why, place = leaf.reason
-        remedy = "write a recursion as a loop; what counts or indexes is better an argument of its own"
-        if "source was not found" in why:
-            remedy = "define the function in a file or a notebook cell"
+        why, place, remedy = leaf.reason
         raise UnsupportedError(
             f"{what} with respect to {label}: the program needs {why} here, which depends on {label}",
             place,
             code="concrete",
-            remedy=remedy,
+            remedy=remedy or "what counts or indexes is better an argument of its own",
         )
 
 

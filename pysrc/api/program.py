@@ -30,7 +30,7 @@ class Fixed:
     been left open."""
 
     value: Any
-    reason: tuple[str, Span | None] | None = field(default=None, compare=False)
+    reason: tuple[str, Span | None, str] | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True)

@@ -305,3 +305,13 @@ def test_forward_beside_integers_whose_number_the_run_knows(around):
     assert np.array_equal(places, [0, 2]) and np.array_equal(counts, [1, 1, 1])
     assert [(z.dtype, z.shape) for z in zeros] == [(np.dtype(bool), (2,)), (np.dtype(bool), (3,))]
     assert not any(z.any() for z in zeros)
+
+
+def looked_up(x):
+    return {x: 2.0}[x] * x
+
+
+def test_a_number_whose_hash_is_asked_for_has_no_derivative():
+    with pytest.raises(UnsupportedError, match="depends on x") as error:
+        mp.grad(looked_up)(2.0)
+    assert "compare numbers" in error.value.remedy and "recursion" not in error.value.remedy

@@ -27,6 +27,19 @@ def jittered_cholesky(A):
     return np.zeros_like(A), eps
 
 
+def without_noise(x):
+    try:
+        x[abs(x) < 1e-3] = 0.0
+    except TypeError:
+        if abs(x) < 1e-3:
+            x = 0.0
+    return x
+
+
+def items_without_noise(x):
+    return without_noise(x[0]), without_noise(x), without_noise(x.sum())
+
+
 def ratio_or_zero(x, y):
     try:
         return x / y
@@ -303,6 +316,8 @@ CASES = [
     (in_a_ternary, (2.0, 1.0)),
     (prints_on_the_way, (2.0,)),
     (prints_on_the_way, (0.0,)),
+    (without_noise, (0.5,)),
+    (items_without_noise, (np.array([1e-4, 0.5]),)),
     (caught_assertion, (2.0,)),
     (caught_assertion, (-1.0,)),
     (any_exception, (np.array([0.0, 2.0]), 1)),

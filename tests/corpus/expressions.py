@@ -221,6 +221,11 @@ def membership(k):
     return k in (1, 2, 3), k not in [4, 5], k in {1: 2, 3: 4}.keys() if False else k in range(5)
 
 
+def members_of_a_display(x):
+    twice = x * 2
+    return x in {twice, x + 1, 9}, twice in {x, 4}, x not in {twice, "x"}, [k in {x, twice} for k in range(5)]
+
+
 def strings_and_bytes(x):
     name = "scale" + "_" + "x" * 2
     return x * len(name) + b"ab"[0] + len(f"{name!r:>12}")
@@ -312,6 +317,8 @@ CASES = [
     (comparisons_of_all_kinds, (2.0, 3.0)),
     (membership, (2,)),
     (membership, (9,)),
+    (members_of_a_display, (2,)),
+    (members_of_a_display, (0.0,)),
     (strings_and_bytes, (2.0,)),
     (concatenated_f_string_key, (2.0,)),
     (slice_object, (_X,)),

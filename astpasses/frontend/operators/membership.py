@@ -18,6 +18,7 @@ from ..flow.generators import Lazy, any_of
 from ..staging.captured import guard_structure
 from ..staging.literals import elements
 from ..staging.session import Session
+from ..staging.settling import settled
 from ..values.staged_values import Number, Staged, StagedArray
 from . import protocols
 
@@ -52,6 +53,17 @@ def contains(stager: Any, here: Session, value: Any, container: Any) -> Any:
         numbers = [c for c in container if isinstance(c, (bool, int, float, complex, np.number, np.bool_))]
         return _equals_any(stager, here, value, numbers)
     return value in container
+
+
+def members(items: Any) -> Any:
+    """A set of which nothing but `in` is asked: staged numbers, which have no hash, are compared."""
+    items = [settled(item) for item in items]
+    if not any(isinstance(item, Number) for item in items):
+        return set(items)
+    for item in items:
+        if not isinstance(item, Number):
+            hash(item)
+    return tuple(items)
 
 
 def _equals_any(stager: Any, here: Session, value: Any, items: Any) -> Any:

@@ -185,7 +185,13 @@ class Lowering(gast.NodeTransformer):
         return self.call("choose", node, node.test, self.lazy(node.body), self.lazy(node.orelse))
 
     def visit_Compare(self, node: gast.Compare) -> gast.AST:
-        self.generic_visit(node)
+        there = node.comparators[0]
+        if isinstance(node.ops[0], (gast.In, gast.NotIn)) and isinstance(there, gast.Set):  # asked once
+            node.comparators = [gast.copy_location(gast.Tuple(there.elts, gast.Load()), there)]
+            self.generic_visit(node)
+            node.comparators = [self.call("members", there, node.comparators[0])]
+        else:
+            self.generic_visit(node)
         named = {gast.Is: "is_", gast.IsNot: "is_not", gast.In: "contains", gast.NotIn: "lacks"}
         operation = named.get(type(node.ops[0]))
         if operation is None:

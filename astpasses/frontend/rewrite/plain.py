@@ -232,6 +232,10 @@ class PlainStager:
     def contains(self, value: Any, container: Any) -> bool:
         return value in container
 
+    def members(self, items: Any) -> Any:
+        """The set of these, of which nothing but `in` is asked."""
+        return set(items)
+
     def lacks(self, value: Any, container: Any) -> bool:
         return value not in container
 

@@ -19,7 +19,7 @@ class Decisions:
     """What restarts have settled: arguments pinned to their values, with the reasons, and verdicts on
     loops by place and call path."""
 
-    pinned: dict[int, tuple[str, Span | None]] = field(default_factory=dict)
+    pinned: dict[int, tuple[str, Span | None, str]] = field(default_factory=dict)
     unrolled: dict[tuple, TrialOver] = field(default_factory=dict)
     solutions: dict[tuple, Any] = field(default_factory=dict)
     stacked: set[tuple] = field(default_factory=set)  # where an item of a list is read out of all of them

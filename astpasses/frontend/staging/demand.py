@@ -59,7 +59,7 @@ def hash_of(value: Number) -> int:
         value,
         "the hash of a number (an element of a set, a key of a dict)",
         kinds[value.dtype.kind],
-        "mark what was seen in an array of bools, or use np.unique",
+        "compare numbers (x == a or x == b), mark what was seen in an array of bools, or use np.unique",
     ))
 
 

@@ -29,7 +29,7 @@ from ..flow.raised import kept, raises_later
 from ..flow.stack_calls import stored_in_rows
 from ..flow.stacks import is_stack
 from ..operators import protocols
-from ..operators.membership import contains, require_told_apart
+from ..operators.membership import contains, members, require_told_apart
 from ..rewrite.convert import Outer
 from ..rewrite.plain import INPLACE, OPERATORS, UNARY, Nested, PlainStager
 from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
@@ -218,6 +218,7 @@ class StagedStager(PlainStager):
         if isinstance(container, StagedArray):
             container[index] = settled(value)
             return
+        refuse_type(container, Number, "{!r} object does not support item assignment")
         method = protocols.written(container, "__setitem__")
         if method is not None:
             protocols.call_written(method, container, index, value)
@@ -369,6 +370,9 @@ class StagedStager(PlainStager):
         if here is None:
             return value in container
         return contains(self, here, settled(value), settled(container))
+
+    def members(self, items: Any) -> Any:
+        return super().members(items) if current_session() is None else members(items)
 
     def lacks(self, value: Any, container: Any) -> Any:
         return self.not_(self.contains(value, container))

@@ -322,7 +322,7 @@ class _Staging:
             )
             return need.handed_on(error)
         for k in arguments:
-            self.decisions.pinned[k] = (need.why, need.span)
+            self.decisions.pinned[k] = (need.why, need.span, need.remedy)
             log.info(
                 "%s: argument leaf %d is pinned to %r: %s is needed", need.span, k, self.leaves[k], need.why
             )

@@ -91,7 +91,7 @@ class Staged:
     static: tuple[tuple[int, Any], ...]
     weak: tuple[type | None, ...] = field(default=())
     pinned: tuple[int, ...] = field(default=())
-    reasons: Mapping[int, tuple[str, Span | None]] = field(default_factory=dict)  # why, where
+    reasons: Mapping[int, tuple[str, Span | None, str]] = field(default_factory=dict)  # why, where, remedy
     same: tuple[tuple[int, int], ...] = field(default=())
     ordered: tuple[int, ...] = field(default=())
     raises: bool = False
