@@ -237,8 +237,9 @@ def _module(emitter: Emitter, header: str, body: list[str], signature: Signature
     text = "\n".join(body)
     if "bfloat16" in text:
         imports.insert(0, "from ml_dtypes import bfloat16")
-    if "file=sys." in text:
-        imports.insert(0, "import sys\n")
+    standard = ["import sys"] * ("file=sys." in text) + ["import warnings"] * ("warnings.warn(" in text)
+    if standard:
+        imports.insert(0, "\n".join(standard) + "\n")
     pieces = ["\n".join(imports)]
     constants = list(signature.rows) if signature is not None else []
     constants += [f"{n} = {array_text(v)}" for n, v in emitter.constants.found.values()]

@@ -153,7 +153,15 @@ def _print(emitter: Emitter, let: Let) -> None:
     emitter.line(f"print({', '.join([shown, *(f'{k}={v}' for k, v in options.items())])})", let)
 
 
+def _warn(emitter: Emitter, let: Let) -> None:
+    shown = format_text(let.attributes["template"], [emitter.expr(a) for a in let.args])
+    category = _exception(emitter, let.attributes["category"])
+    level = f", stacklevel={above + 1}" if (above := let.attributes.get("above", 0)) else ""
+    emitter.line(f"warnings.warn({shown}, {category}{level})", let)
+
+
 STATEMENTS["check"] = _check
 STATEMENTS["print_"] = _print
+STATEMENTS["warn_"] = _warn
 
 __all__ = ["FULL", "ROOM", "exception_text", "format_text", "quoted"]

@@ -24,9 +24,9 @@ USED_BUILTINS = frozenset(
 )
 RESERVED = (
     USED_BUILTINS
-    | {"np", "bfloat16", *HELPERS}
+    | {"np", "bfloat16", "sys", "warnings", *HELPERS}
     | frozenset(keyword.kwlist)
-    | frozenset(n for n in dir(builtins) if n.endswith(("Error", "Exception")))
+    | frozenset(n for n in dir(builtins) if n.endswith(("Error", "Exception", "Warning")))
 )
 # What a value is called when the user has not named it: by the operation that made it.
 NOUNS = {

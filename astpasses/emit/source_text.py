@@ -11,10 +11,12 @@ from __future__ import annotations
 import hashlib
 import linecache
 import re
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from metaphrase.exceptions import exception_class
+from metaphrase.ops.effects import warn_user
 from metaphrase.source import Span
 
 
@@ -68,7 +70,19 @@ def compile_numpy(text: str) -> Callable[..., Any]:
     last = [line[4 : line.index("(")] for line in text.splitlines() if line.startswith("def ")][-1]
     made = namespace[last]
     made.file, made.places = filename, getattr(text, "places", {})
+    if "warnings" in namespace:
+        namespace["warnings"] = Warner(made.places)
     return made
+
+
+class Warner:
+    """Stands for the module `warnings` in a text that is run here: it warns at the user's lines."""
+
+    def __init__(self, places: Mapping[int, Span]):
+        self.places = places
+
+    def warn(self, message: str, category: type[Warning], stacklevel: int = 1) -> None:
+        warn_user(category, message, self.places.get(sys._getframe(1).f_lineno), stacklevel - 1)
 
 
 __all__ = ["Row", "SourceText", "compile_numpy", "rows_at", "with_places"]

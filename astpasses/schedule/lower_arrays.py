@@ -437,6 +437,11 @@ def effect(block: Block, let: Let) -> None:
         place = block.temp("shown", arg.dtype, arg.dims)
         block.fill(place, arg.at)
         bufs.append(place.buf)
+    if kind == "warn":
+        holds = (attributes.get("above", 0),)
+        site = block.shared.site(kind, attributes["category"], attributes["template"], let.span, args, holds)
+        block.emit(Effect(site, tuple(bufs)))
+        return
     end = attributes.get("end", "\n").replace("{", "{{").replace("}", "}}")
     how = attributes.get("stream", "stdout") + (" flush" if attributes.get("flush") else "")
     site = block.shared.site(kind, how, attributes.get("template", "") + end, let.span, args)

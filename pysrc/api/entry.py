@@ -15,7 +15,8 @@ from typing import Any
 from ..core.dims import Dim, DimLike, product, symbols
 from ..core.ir import Function
 from ..core.types import Array
-from ..ops.effects import printed
+from ..exceptions import exception_class
+from ..ops.effects import printed, warn_user
 from ..runtime import entry as abi
 from ..runtime.errors import Site, SiteTable
 from ..tree_util import PyTreeDef
@@ -111,19 +112,33 @@ def site_table(sites: Sequence[Any]) -> SiteTable:
 
 def callbacks_of(sites: Sequence[Any]) -> tuple:
     """A callback for every ordered site, None for the others; empty when there is no ordered site."""
-    table = tuple(_printer(site) if site.kind != "check" else None for site in sites)
+    table = tuple(_callback(site) if site.kind != "check" else None for site in sites)
     return table if any(table) else ()
 
 
-def _printer(site: Any) -> abi.CallbackSite:
+def _callback(site: Any) -> abi.CallbackSite:
+    ranks = getattr(site, "ranks", (0,) * len(site.dtypes))
+    does = _warner(site) if site.kind == "warn" else _printer(site)
+    return abi.CallbackSite(does, tuple(zip(site.dtypes, ranks)))
+
+
+def _printer(site: Any) -> Callable[..., None]:
     stream, *flush = site.exception.split()
 
     def show(*values: Any) -> None:
         text = site.message.format(*map(printed, values))
         print(text, end="", file=getattr(sys, stream), flush=bool(flush))
 
-    ranks = getattr(site, "ranks", (0,) * len(site.dtypes))
-    return abi.CallbackSite(show, tuple(zip(site.dtypes, ranks)))
+    return show
+
+
+def _warner(site: Any) -> Callable[..., None]:
+    (above,), category = site.holds, exception_class(site.exception)
+
+    def warn(*values: Any) -> None:
+        warn_user(category, site.message.format(*map(printed, values)), site.span, above)
+
+    return warn
 
 
 def work_of(function: Function, known: frozenset[str]) -> DimLike:

@@ -1,10 +1,11 @@
-"""Effects: checks that fail with the user's exception, and printing.
+"""Effects: checks that fail with the user's exception, printing, and warnings.
 
 In: a bool array and the values its message shows. Out: nothing; effects keep program order.
 """
 from __future__ import annotations
 
 import sys
+import warnings
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,8 @@ import numpy as np
 from ..core.native import EffectCall
 from ..core.primitive import NotLinear, Primitive
 from ..core.types import Array
-from ..exceptions import Holds, raised
+from ..exceptions import Holds, exception_class, made_exception, raised
+from ..source import Span
 from .families import expand_batch, require
 
 
@@ -65,3 +67,35 @@ print_ = Primitive(
     jvp=None, transpose=NotLinear, batch=_print_batch, native=EffectCall("print"), effect="ordered",
     multiple=True,
     doc="Print `template`, formatted with the values, at run time.")
+
+
+_OURS = ("metaphrase.", "metaphrase_numpy_source")
+# Of programs whose place is in no module: what has been said there, as `__warningregistry__` of a module.
+_said: dict[str, dict] = {}
+
+
+def warn_user(category: type[BaseException], text: str, span: Span | None, above: int) -> None:
+    """Warn at a place of the user's, or that many calls `above` the translated function; Python's own filters
+    decide what is shown."""
+    message: Any = made_exception(category, text)
+    if span is None or above:
+        level, frame = 1 + max(above, 1), sys._getframe(1)
+        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
+            level, frame = level + 1, frame.f_back
+        warnings.warn(message, stacklevel=level)
+        return
+    module = next((m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == span.file), None)
+    there: Any = _said if module is None else vars(module)
+    said = there.setdefault(span.file if module is None else "__warningregistry__", {})
+    warnings.warn_explicit(message, None, span.file, span.line, getattr(module, "__name__", None), said)
+
+
+def _warn_numpy(*values: Any, template: str, category: str, above: int = 0) -> tuple:
+    warn_user(exception_class(category), template.format(*map(printed, values)), None, above)
+    return ()
+
+
+warn_ = Primitive(
+    "warn_", type=lambda *values, template, category, above=0: (), numpy=_warn_numpy, jvp=None,
+    transpose=NotLinear, batch=_print_batch, native=EffectCall("warn"), effect="ordered", multiple=True,
+    doc="Give the warning `template`, formatted with the values, of the class `category` names, at run time.")

@@ -316,5 +316,6 @@ SAMPLES |= {
     "check": [Sample((np.array([True, True]), np.array([1.0, 2.0])),
                      {"exception": "ValueError", "message": "bad value {}"}, smooth=False)],
     "print_": [Sample((_X,), {"template": "x is {}"}, smooth=False)],
+    "warn_": [Sample((_X,), {"template": "x is {}", "category": "UserWarning"}, smooth=False)],
 }
 SAMPLES |= linear(lambda args, attributes=None, smooth=True: Sample(args, attributes or {}, smooth))

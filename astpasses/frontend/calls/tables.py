@@ -18,6 +18,7 @@ from . import (  # noqa: F401
     polynomials,
     printing,
     statistics,
+    warning_calls,
     written,
     written_heaps,
     written_math,

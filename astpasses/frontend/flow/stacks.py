@@ -381,7 +381,7 @@ def refuse_printing(here: Session) -> None:
 
     def find(lets: Any) -> Any:
         for let in lets:
-            if let.primitive.effect == "ordered":
+            if let.primitive.effect == "ordered" and let.primitive.name != "warn_":
                 return let
             for function in let.regions():
                 if (found := find(function.lets)) is not None:
