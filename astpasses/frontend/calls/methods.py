@@ -134,7 +134,16 @@ PROPERTIES: dict[str, Callable] = {
     "device": lambda x: "cpu",
     "flags": lambda x: _Flags(x),
     "at": lambda x: At(x),
+    "__array_wrap__": lambda x: _wrapped,
 }
+
+
+def _wrapped(array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+    """`x.__array_wrap__(array)`, of arrays that have no class of their own."""
+    if not isinstance(array, (StagedArray, np.ndarray)):
+        raise TypeError(f"__array_wrap__() argument 1 must be numpy.ndarray, not {python_name(array)}")
+    made = call_value(np.asarray, (array,), {})
+    return made[()] if return_scalar and np.ndim(made) == 0 else made
 
 
 class Flat(StagedArray):

@@ -26,6 +26,7 @@ from .outside import refuse_given, refuse_outside, refuse_unsteady
 
 # Their functions may be called in branches and loops, too: nothing has to be undone.
 _OF_CLASSES = (types.MethodDescriptorType, types.WrapperDescriptorType)
+_DISPATCHED: Any = type(np.sum)  # a user's function that NumPy's `array_function_dispatch` has decorated, too
 _PURE = frozenset("math cmath operator _operator itertools functools _functools numpy builtins".split())
 
 
@@ -33,6 +34,9 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
     """Callables written in C, and objects with `__call__`."""
     if isinstance(function, functools._lru_cache_wrapper) and (has_staged(args) or has_staged(keywords)):
         return call_value(function.__wrapped__, args, keywords)
+    if isinstance(function, _DISPATCHED) and not str(function.__module__).startswith(("numpy", "scipy")):
+        if not any(map(_dispatches, (*args, *keywords.values()))):
+            return call_value(function._implementation, args, keywords)
     method = getattr(type(function), "__call__", None)  # noqa: B004
     if isinstance(method, types.FunctionType):
         return call_value(method, (function, *args), keywords)
@@ -82,11 +86,20 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
             )
     elif here.in_region() and top not in _PURE:
         raise TrialOver(f"{name} may have effects that can't be undone", here.span())
-    given = tuple(map(hosted_value, args)), {k: hosted_value(v) for k, v in keywords.items()}
+    positional, named = _hosted(args, keywords)
     with noticed(here.journal, args):
-        if top not in _PURE and has_staged(given):
-            return by_python(here, name, function, *given)
-        return function(*given[0], **given[1])
+        if top not in _PURE and has_staged((positional, named)):
+            return by_python(here, name, function, positional, named)
+        return function(*positional, **named)
+
+
+def _dispatches(value: Any) -> bool:
+    """Whether it is of a user's class that answers NumPy's functions itself."""
+    return not isinstance(value, (Staged, np.ndarray)) and hasattr(type(value), "__array_function__")
+
+
+def _hosted(args: tuple, keywords: dict) -> tuple[tuple, dict]:
+    return tuple(map(hosted_value, args)), {k: hosted_value(v) for k, v in keywords.items()}
 
 
 def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple, keywords: dict) -> Any:
@@ -113,9 +126,9 @@ def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple
     steady = (str, bytes, int, float, complex, tuple, frozenset, range, np.generic, type)
     if not isinstance(owner, steady) and here.in_region():
         raise TrialOver(f"{name} of a {kind.__name__} may have effects that can't be undone", here.span())
-    given = tuple(map(hosted_value, args)), {k: hosted_value(v) for k, v in keywords.items()}
-    known = not has_staged(given) or kind.__module__ == "builtins" and kind is not type
-    made = function(*given[0], **given[1]) if known else by_python(here, name, function, *given)
+    args, keywords = _hosted(args, keywords)
+    known = not has_staged((args, keywords)) or kind.__module__ == "builtins" and kind is not type
+    made = function(*args, **keywords) if known else by_python(here, name, function, args, keywords)
     return here.born(made) if type(made) in (list, dict) else made  # `dict.fromkeys`, `str.split`
 
 

@@ -6,6 +6,7 @@ In: an array and an index. Out: a view, a scalar or a copy; writes replace the c
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -115,16 +116,22 @@ def _mask_of_one(truth: Any) -> Any:
 
 
 def range_as_array(item: Any) -> Any:
-    """`x[range(n), k]`, `x[kept]`: what is no range, nor a list that was gathered, stays as it is."""
+    """`x[range(n), k]`, `x[kept]`: of a range, a gathered list and what has an `__array__` an array."""
     from ..calls.call import call_value
     from ..flow.gathering import gathered, is_gathered
     from ..flow.iterators import Ranged
+    from .protocols import array_of
 
     if is_gathered(item):
         return gathered(session(), item)
     if isinstance(item, range):
         return np.arange(item.start, item.stop, item.step)
-    return call_value(np.arange, item.bounds, {}) if isinstance(item, Ranged) and item.bounds else item
+    if isinstance(item, Ranged):
+        return call_value(np.arange, item.bounds, {}) if item.bounds else item
+    if type(item) in (list, tuple):
+        made = [array_of(value) for value in item]
+        return item if all(map(operator.is_, made, item)) else type(item)(made)
+    return array_of(item)
 
 
 def _entry(here: Session, item: Any) -> Any:

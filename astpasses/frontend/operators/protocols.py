@@ -79,6 +79,17 @@ def call_written(method: Any, *args: Any) -> Any:
     return call_value(method, args, {})
 
 
+def array_of(value: Any) -> Any:
+    """What NumPy takes a user's object for: the array that its `__array__` gives; else itself."""
+    method = written(value, "__array__")
+    if method is None or hasattr(type(value), "__array_function__"):
+        return value
+    made = call_written(method, value)
+    if not isinstance(made, (StagedArray, np.ndarray)):
+        raise ValueError("object __array__ method not producing an array")
+    return made
+
+
 # --- operators ---
 
 
@@ -98,6 +109,8 @@ def operate(symbol: str, left: Any, right: Any) -> Any:
     forward, backward = _DUNDERS[symbol]
     mine, theirs = written(left, forward), written(right, backward)
     if mine is None and theirs is None:
+        if isinstance(left, StagedArray) or isinstance(right, StagedArray):
+            left, right = array_of(left), array_of(right)
         if symbol in _ORDER or symbol[-1] == "=":
             return _compared(symbol, left, right)
         made = OPERATORS[symbol](left, right)  # `[0] * n`, `a + b`, `a | b` of lists, dicts and sets are new

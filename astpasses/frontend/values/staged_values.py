@@ -318,7 +318,7 @@ class StagedArray(Staged):
         return f"<staged {self.type}>"
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__array_wrap__":
             raise AttributeError(name)
         from ..calls.methods import attribute
 
