@@ -15,7 +15,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..astpasses.frontend.values.optional import has_text, is_chosen, may_be_none
+from ..astpasses.frontend.values.optional import has_text, is_chosen, may_be_none, may_be_number
 from ..core.ir import Function, Var
 from ..core.types import has_tangent, is_float
 from ..ops.arrays import zeros
@@ -332,7 +332,8 @@ def refuse_optional(program: Program, out: PyTreeDef, span: Span | None = None) 
     """What is None on some paths has no derivative there, and no lane beside others."""
     if may_be_none(out):
         what = "one of several Python values, which one the run decides"
-        what = what if is_chosen(out) else "None on some paths and a value on others"
+        missing = "a number" if may_be_number(out) else "None"
+        what = what if is_chosen(out) else f"{missing} on some paths and a value on others"
         text = has_text(out)
         what = "a text with values of the run" if text else what
         raise SourceError(

@@ -209,7 +209,7 @@ class _Module:
                 self.need("from types import SimpleNamespace")
             return metadata.text(parts)
         if cls is Optional:
-            return f"({parts[1]} if {parts[0]} else None)"
+            return f"({parts[1]} if {parts[0]} else {_fixed(Fixed(metadata[0])) if metadata else None})"
         if cls is tuple:
             return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
         if cls is list:

@@ -23,7 +23,7 @@ from ..operators.arithmetic import is_number, weak_type
 from ..rewrite.plain import Undefined
 from ..staging.demand import sizes_of
 from ..staging.session import Session
-from ..staging.signals import TrialOver
+from ..staging.signals import PeelFirst, TrialOver
 from ..values.layout import keeps_order
 from ..values.objects import is_mutable
 from ..values.phi import all_of, choices_among
@@ -216,7 +216,7 @@ class Pass:
         if type(entry) is list and type(out) is list and out is not inside:
             fit_stack(self.here, entry, out)
         if isinstance(out, Poison):
-            raise TrialOver(f"'{self.label(path)}': {out.reason}", out.span)
+            raise PeelFirst(f"'{self.label(path)}': {out.reason}", out.span)
         if spec.kind == "held":
             if out is not inside and not same_static(out, inside):
                 self.widen(path, spec, entry, out)
@@ -269,7 +269,9 @@ class Pass:
         was, now = describe(entry), describe(out)
         text = f"'{self.label(path)}' is {was} before the loop and {now} after an iteration"
         remedy = "give it one type from the start"
-        over = TrialOver(text, self.here.span(), remedy, self.makers(path, out, entry))
+        other = isinstance(out, StagedArray) and not isinstance(entry, StagedArray)
+        kind = PeelFirst if other else TrialOver
+        over = kind(text, self.here.span(), remedy, self.makers(path, out, entry))
         over.sizes = sizes_of(self.here, entry, out)
         return over
 

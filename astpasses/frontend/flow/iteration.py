@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,19 +25,19 @@ from ..operators.arithmetic import dim_of
 from ..staging.journal import BoxLocation, Location
 from ..staging.literals import known_value
 from ..staging.session import Session, log, session
-from ..staging.signals import NeedConcrete, Restart, TrialOver
+from ..staging.signals import NeedConcrete, PeelFirst, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
 from .branches import branch, static_truth
 from .gathering import ListGrows, Rows, is_gathered, one_of_all, refuse_read
 from .iterators import Ranged, started, without_first
 from .lazy import lazily
-from .loop_aliases import PeelFirst
 from .loops import Loop, RowsWritten, roll
 from .stacks import NeedStack, become_stack, is_stack, older_loop
 
 UNROLL = 3
 NEST = 6
 LIMIT = 4096
+APART = 2  # so many iterations of a `while` are run apart at most: `a, b = f(a), a` needs two
 TURNS = 64  # a loop of at most so many iterations is unrolled for each count that the caller gives
 
 
@@ -186,7 +187,7 @@ def run_over(
                 ):
                     return
             try:
-                _roll_for(here, site, current, body, get, set_, names, stop, target or "i", span)
+                _roll_for(here, site, current, body, get, set_, names, stop, target or "i", span, peeled)
                 return
             except PeelFirst as over:
                 reason = over.without_frames()
@@ -258,6 +259,7 @@ def _roll_for(
     stop: Callable | None,
     target: str,
     span: Any,
+    rest: int,
 ) -> None:
     from ..staging.operations import negated
 
@@ -266,7 +268,8 @@ def _roll_for(
             body(ranged_.item(index, rows))
 
         header = None if stop is None else lambda: negated(stop())
-        roll(here, Loop(site, names, get, set_, step, header, ranged_.length, ranged_.rows, target, span))
+        length, rows = ranged_.length, ranged_.rows
+        roll(here, Loop(site, names, get, set_, step, header, length, rows, target, span, rest))
 
     try:
         attempt(source)
@@ -399,17 +402,28 @@ def _peel_while(
 ) -> bool:
     """`if test(): body(); while ...`: the first iteration apart from the rest."""
 
-    def first_then_rest() -> None:
-        body()
-        roll(here, loop)
-
-    try:
+    def where_true(then: Callable[[], None]) -> None:
         truth = test()
         known = static_truth(truth)
         if known is None:
-            branch(truth, first_then_rest, lambda: None, get, set_, names)
+            branch(truth, then, lambda: None, get, set_, names)
         elif known:
-            first_then_rest()
+            then()
+
+    def rest() -> None:
+        later = replace(loop, rest=loop.rest + 1)
+        try:
+            roll(here, later)
+        except PeelFirst as over:
+            if later.rest == APART or not _peel_while(here, later, test, body, get, set_, names):
+                raise over.without_frames() from None
+
+    def first_then_rest() -> None:
+        body()
+        where_true(rest)  # a variable that may be of the type it had before is none there
+
+    try:
+        where_true(first_then_rest)
     except TrialOver:
         return False
     return True

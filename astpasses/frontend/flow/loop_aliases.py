@@ -18,7 +18,7 @@ from metaphrase.ops.arithmetic import sub
 from metaphrase.ops.compare import eq, ne
 
 from ..staging.session import Region, Session
-from ..staging.signals import TrialOver
+from ..staging.signals import PeelFirst, TrialOver
 from ..values.phi import Phi, UnknownAlias, bind, family
 from ..values.staged_values import Box, StagedArray
 from ..values.views import Pick
@@ -29,10 +29,6 @@ if TYPE_CHECKING:
     from .carries import Pass
     from .loops import Loop, StagedBody
     from .specs import ArraySlot
-
-
-class PeelFirst(TrialOver):
-    """The first iteration is unlike the others: it touches an array that others can see. It is run apart."""
 
 
 def _slots(work: Pass) -> list[ArraySlot]:

@@ -22,7 +22,7 @@ from metaphrase.source import SourceError, Span
 from ..staging.closing import close, free_variables
 from ..staging.faults import is_users
 from ..staging.journal import AttributeLocation, BoxLocation, ItemLocation, Location, StructureLocation
-from ..staging.knowledge import assuming
+from ..staging.knowledge import assuming, narrowed
 from ..staging.session import Region, Session
 from ..staging.signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
 from ..values.staged_values import Box, Number, Staged, StagedArray
@@ -54,6 +54,7 @@ class Loop:
     rows: list[StagedArray] = field(default_factory=list)
     target: str = "i"
     span: Span | None = None
+    rest: int = 0  # so many iterations are run apart before: what is carried is of types of its own
 
 
 @dataclass
@@ -80,8 +81,8 @@ class StagedBody:
 
 def roll(here: Session, loop: Loop) -> None:
     """Make one `loop` Let of it, or raise TrialOver with no trace left."""
-    mark, entry = here.journal.mark(), list(loop.get())
-    plan, labels = here.decisions.solutions.setdefault(loop.site, ({}, []))
+    mark, entry = here.journal.mark(), [narrowed(here, value) for value in loop.get()]
+    plan, labels = here.decisions.solutions.setdefault((loop.site, loop.rest), ({}, []))
     staged = None
     try:
         with here.holding(lambda: entry):

@@ -45,6 +45,7 @@ from .ends import End
 from .gathering import is_gathered
 from .joins import describe, joined_number, parts, same_static
 from .stacks import FULL, Stack, is_stack, item_of_list, joined, several_lengths, stack_like
+from .unlike import array_or_number, negated_test
 
 Maker = Callable[[tuple], Any]
 _MOST_PATHS = 16  # a store goes all the ways, from choice to choice
@@ -84,6 +85,8 @@ class Merger:
         if same_static(a, b):
             return lambda outs: a
         a, b = (self.here.lift(v) if isinstance(v, np.ndarray) else v for v in (a, b))
+        if (made := array_or_number(self, a, b, name)) is not None:
+            return made
         if isinstance(a, Poison) or isinstance(b, Poison):
             found = a if isinstance(a, Poison) else b  # a truth of one side is none afterwards
             found = Poison(found.reason, found.span) if isinstance(found, Truth) else found
@@ -205,6 +208,8 @@ class Merger:
 
     def numbers(self, a: Any, b: Any, name: str) -> Maker:
         here = self.here
+        if type(a) is bool and type(b) is bool:  # they differ: it is what the test says
+            return lambda outs: here.wrap(self.test, bool) if a else negated_test(here, self.test)
         dtype, python = joined_number([a, b])
         here.mixed += any(joined_number([v]) != (dtype, python) for v in (a, b))
         k = self.add(lambda: here.atom(a, dtype), lambda: here.atom(b, dtype), name)

@@ -15,6 +15,7 @@ from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Atom
 
+from ..values.optional import Either
 from ..values.staged_values import Maybe, Number
 
 if TYPE_CHECKING:
@@ -65,16 +66,21 @@ def implied(here: Session, test: Atom, holds: bool) -> dict[Atom, bool]:
     return found
 
 
-def is_there(here: Session, value: Maybe) -> bool | None:
+def is_there(here: Session, value: Maybe | Either) -> bool | None:
     """Whether a variable that may be missing is bound here; None where that is only known at run time."""
     flag = value.flag
     return here.truths.get(flag._atom) if isinstance(flag, Number) else bool(flag)
 
 
 def narrowed(here: Session, value: Any) -> Any:
-    """A variable that may be missing as the value that it is here, where that is known."""
-    while isinstance(value, Maybe) and is_there(here, value):
-        value = value.value
+    """A variable that may be missing (or a number) as the value that it is here, where that is known."""
+    while isinstance(value, (Maybe, Either)) and (there := is_there(here, value)) is not None:
+        if there:
+            value = value.value
+        elif isinstance(value, Either):
+            value = value.number
+        else:
+            break
     return value
 
 

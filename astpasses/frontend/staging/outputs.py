@@ -21,7 +21,7 @@ from ..flow.gathering import Rows, all_known, columns, expanded, is_gathered, li
 from ..flow.joins import instance_parts, parts
 from ..values.chosen import chosen, step_of, viewed
 from ..values.listed import listed
-from ..values.optional import made_anew, one_value, optional, text_of_values
+from ..values.optional import Either, made_anew, one_value, optional, text_of_values
 from ..values.phi import Phi, family
 from ..values.recipes import made_of
 from ..values.sources import AttributeSource, ItemSource, ObjectSource, Source
@@ -117,7 +117,10 @@ class Collector:
             self.refuse_static(child)
 
     def take_optional_apart(self, value: Any) -> tuple[list, tree_util.PyTreeDef] | None:
-        """What is None on some paths: whether it is there, and its leaves."""
+        """What is None (or a number) on some paths: whether it is there, and its leaves."""
+        if isinstance(value, Either):
+            leaves, tree = self.take_apart(value.value)
+            return [value.flag, *leaves], optional(tree, value.number)
         if not isinstance(value, Maybe) or value.missing is not None:
             return None
         leaves, tree = self.take_apart(value.value)

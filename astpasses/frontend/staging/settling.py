@@ -16,8 +16,9 @@ from metaphrase.source import UnsupportedError
 from ..flow.branches import truth_atom
 from ..flow.lazy import truth_of_maybe
 from ..rewrite.plain import Undefined
+from ..values.optional import Either
 from ..values.staged_values import Maybe, Poison, Truth, Unsized
-from .knowledge import is_there
+from .knowledge import is_there, narrowed
 from .session import session
 from .signals import BranchRaised, Restart
 
@@ -43,6 +44,8 @@ def tested(value: Any) -> Any:
 
 def _settle(value: Any) -> Any:
     here = session()
+    if isinstance(value, Either) and (known := narrowed(here, value)) is not value:
+        return settled(known)
     if isinstance(value, Unsized):
         here.decisions.roomed.add(value.site)
         raise Restart()

@@ -12,6 +12,16 @@ from typing import Any
 from metaphrase.source import Span
 
 
+def forget_frames(error: BaseException) -> None:
+    """An exception that is kept must not keep what the frames it came through hold."""
+    found: list[BaseException] = [error]
+    for one in found:
+        one.__traceback__ = None
+        for other in (one.__cause__, one.__context__):
+            if other is not None and all(other is not known for known in found):
+                found.append(other)
+
+
 class StagerSignal(BaseException):
     """Control flow of the stager itself. `otherwise`: a place that can do without the value that was asked
     for, where it can't be had: it reads an item of a list. What comes of the signal is told."""
@@ -47,13 +57,13 @@ class TrialOver(StagerSignal):
 
     def without_frames(self) -> TrialOver:
         """Itself, to be kept: its frames hold what the trial made, and who else holds an array is asked."""
-        todo: list[BaseException | None] = [self]
-        while todo:
-            error = todo.pop()
-            if error is not None and error.__traceback__ is not None:  # else it may be its own cause
-                error.__traceback__ = None
-                todo += [error.__cause__, error.__context__]
+        forget_frames(self)
         return self
+
+
+class PeelFirst(TrialOver):
+    """The first iteration may be unlike the others: it changes the type of a variable, or touches an array
+    that others can see. It is run apart."""
 
 
 class Restart(StagerSignal):

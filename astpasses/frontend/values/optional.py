@@ -1,9 +1,11 @@
-"""A result that is None on some paths: a flag and a value of the program, for the caller one or the other.
+"""A result that is None (or a number) on some paths: a flag and a value of the program, for the caller one or
+the other.
 
 In: the leaf of the flag, and the structure of the value. Out: None or the value; in a staging around, a value
 that is there on some paths.
 
     the kind Optional, children (bool, structure of the value)   ->   the value, or None
+    the same with metadata (0,)                                  ->   the value, or 0
     the kind OneValue, metadata ("up", "down"), child: an int   ->   "up" or "down"
     the kind Copied, metadata (set, {1, 2}), no children        ->   {1, 2}, another one at each call
     the kind TextValue, metadata ("{} steps",), child: an int   ->   "7 steps"
@@ -19,7 +21,17 @@ import numpy as np
 from metaphrase._tree_registry import Kind, number_keys
 from metaphrase.tree_util import PyTreeDef
 
-from .staged_values import Maybe, Number, OneOf, Staged
+from .staged_values import Maybe, Number, OneOf, Poison, Staged
+
+
+class Either(Poison):
+    """An array `value` where `flag` is true, else this Python or NumPy number."""
+
+    __slots__ = ("flag", "value", "number")
+
+    def __init__(self, flag: Any, value: Any, number: Any, reason: str, span: Any):
+        super().__init__(reason, span)
+        self.flag, self.value, self.number = flag, value, number
 
 
 class Optional:
@@ -29,21 +41,31 @@ class Optional:
 def _one_of(metadata: Any, children: Any) -> Any:
     flag, value = children
     if isinstance(flag, Number):
-        return Maybe(flag, value, None)
+        if metadata is None:
+            return Maybe(flag, value, None)
+        reason = f"a result is an array on some paths and {metadata[0]!r} on others"
+        return Either(flag, value, metadata[0], reason, None)
     told = isinstance(flag, (bool, np.bool_)) or isinstance(flag, np.ndarray) and flag.ndim == 0
-    return None if told and not flag else value
+    otherwise = None if metadata is None else metadata[0]
+    return otherwise if told and not flag else value
 
 
 OPTIONAL = Kind(Optional, lambda value: ((), None), _one_of, number_keys)
 
 
-def optional(tree: PyTreeDef) -> PyTreeDef:
-    """The structure of what may be None, where it isn't."""
-    return PyTreeDef(OPTIONAL, None, (PyTreeDef(None), tree))
+def optional(tree: PyTreeDef, *number: Any) -> PyTreeDef:
+    """The structure of what may be None (or this number), where it isn't."""
+    return PyTreeDef(OPTIONAL, number or None, (PyTreeDef(None), tree))
+
+
+def may_be_number(tree: PyTreeDef) -> bool:
+    """Whether some part of a result is a number on some paths and an array on others."""
+    return tree.kind is OPTIONAL and tree.metadata is not None or any(map(may_be_number, tree.children()))
 
 
 def may_be_none(tree: PyTreeDef) -> bool:
-    """Whether some part of a result is None on some paths, one of several Python values, or a string."""
+    """Whether some part of a result is None (or a number) on some paths, one of several Python values, or
+    a string."""
     return tree.kind in (OPTIONAL, ONE_VALUE, TEXT) or any(map(may_be_none, tree.children()))
 
 
@@ -116,5 +138,5 @@ def one_value(values: tuple) -> PyTreeDef:
     return PyTreeDef(ONE_VALUE, values, (PyTreeDef(None),))
 
 
-__all__ = ["OPTIONAL", "OneValue", "Optional", "has_text", "is_chosen", "made_anew", "may_be_none",
-           "one_value", "optional", "text_of_values"]
+__all__ = ["OPTIONAL", "Either", "OneValue", "Optional", "has_text", "is_chosen", "made_anew", "may_be_none",
+           "may_be_number", "one_value", "optional", "text_of_values"]
