@@ -19,6 +19,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from itertools import islice
 from typing import Any
 
 from metaphrase.core.build import operation
@@ -30,7 +31,7 @@ from metaphrase.source import SourceError, Span, UnsupportedError
 from ..calls.text import formatted
 from ..operators.python_numbers import OURS
 from ..staging.session import Session
-from ..staging.signals import BranchRaised, Refusal, StagerSignal, TrialOver
+from ..staging.signals import BranchRaised, Refusal, StagerSignal, TrialOver, forget_frames
 from ..values.staged_values import Number
 
 MOST = 12  # ways that one statement may be taken apart into
@@ -198,12 +199,16 @@ def attempted(
     from .branches import branch
 
     entry, mark, start = tuple(get()), here.journal.mark(), len(here.region.builder.lets)
+    born = len(here.region.fresh)
     before = here.facts, here.truths
     mine = here.planned = Attempt(decisions)
     try:
         body()
         if mine.met != set(decisions):
             raise _astray(here.span())
+        for thing in islice(here.region.fresh.values(), born, None):
+            if isinstance(thing, BaseException):  # kept as all that user code makes, but not its frames
+                forget_frames(thing)
         return
     except Fork as fork:
         if fork.attempt is not mine:
