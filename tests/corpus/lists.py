@@ -299,6 +299,17 @@ def steps_through(x, limit):
     return stages
 
 
+def rows_behind_a_return(n):
+    if n == 0:
+        return []
+    rows = []
+    for i in range(n):
+        rows.append([1] * (i + 1))
+        for j in range(1, i):
+            rows[i][j] = rows[i - 1][j - 1] + rows[i - 1][j]
+    return rows
+
+
 _X = np.array([1.0, 3.0, 2.0])
 _THREE = np.array([0.5, -1.25, 0.75])
 _SQUARE = np.arange(9.0).reshape(3, 3) - 4.0
@@ -345,4 +356,5 @@ CASES = [
     *((item_of_largest, (_THREE, offset)) for offset in (0, 2, 5)),
     (pair_of_smallest, ([(_THREE * k, (_THREE + k, "scale")) for k in (1, 2, 3)], _THREE)),
     (steps_through, (_THREE, 9.0)),
+    *((rows_behind_a_return, (n,)) for n in (0, 1, 5)),
 ]

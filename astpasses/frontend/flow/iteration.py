@@ -438,10 +438,11 @@ def _pin_sizes(here: Session, over: TrialOver | None) -> None:
 
 def _count_needed(here: Session, length: DimLike, refusal: BaseException) -> BaseException:
     """A loop that can't be rolled is unrolled if its count is a number that the caller gives, and a small
-    one."""
+    one. In a rolled loop it is that loop that would be unrolled."""
     from ..staging.demand import roots_of
 
-    roots = roots_of(here, here.dim_atom(length)) if len(here.regions) == 1 else set()
+    rolled = any(region.builder.name in ("body", "test") for region in here.regions[1:])
+    roots = set() if rolled else roots_of(here, here.dim_atom(length))
     if not roots or any(root[0] != "argument" for root in roots):
         return refusal
     why = "the number of iterations of a loop that can't be rolled"
