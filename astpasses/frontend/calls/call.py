@@ -35,6 +35,7 @@ from ..staging.captured import (
     make_attributes_known,
 )
 from ..staging.journal import StructureLocation
+from ..staging.knowledge import narrowed_inside
 from ..staging.literals import elements, lift_defaults, load_attribute, load_item, source_of
 from ..staging.session import LIBRARY, Session, session
 from ..staging.signals import NeedConcrete, Refusal
@@ -105,7 +106,7 @@ def call_value(function: Any, args: tuple, keywords: dict) -> Any:
 
 def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
     if not _takes_anything(function):
-        args = handed(here, function, args)
+        args = tuple(narrowed_inside(here, a) for a in handed(here, function, args))
         if isinstance(function, np.ufunc) or str(getattr(function, "__module__", "")).startswith("numpy"):
             args = tuple(a if type(a) is range else range_as_array(a) for a in args)
     if any(isinstance(a, (Maybe, Poison)) for a in args):
@@ -422,7 +423,7 @@ def call_method(target: Any, name: str, args: tuple, keywords: dict) -> Any:
     if isinstance(target, Staged):
         from .methods import users_attribute
 
-        return users_attribute(target, name)(*args, **keywords)
+        return users_attribute(target, name)(*(narrowed_inside(here, a) for a in args), **keywords)
     if name in ("write", "flush") and (target is sys.stdout or target is sys.stderr):
         from .printing import write
 

@@ -19,6 +19,7 @@ from ..flow.gathering import gathered, is_gathered
 from ..operators.arithmetic import WEAK
 from ..operators.python_numbers import held
 from ..staging.session import Session, session
+from ..staging.settling import settled
 from ..values.orders import put_in_order
 from ..values.staged_values import Number, Staged, StagedArray
 from .call import handles, has_staged
@@ -60,7 +61,7 @@ def dims_given(here: Session, shape: Any) -> tuple:
 
 def array_from(value: Any, dtype: Any = None) -> StagedArray:
     """A new array from a number, a nested list, or an array (which is copied)."""
-    here = session()
+    here, value = session(), settled(value)
     if is_gathered(value):
         return array_from(gathered(here, value), dtype)
     if isinstance(value, (list, tuple, range)) and (has_staged(value) or _holds_rows(value)):

@@ -226,7 +226,7 @@ def attempted(
             f"more than {MOST} operations that can fail stand in one `try`", here.span(), code="try",
             remedy="catch less in one statement"))
     depth = len(here.regions)
-    facts, truths = before if again else (here.facts, here.truths)
+    facts, truths = before if again else (here.facts, before[1])
 
     def side(known: bool) -> Callable[[], None]:
         def run() -> None:

@@ -22,7 +22,7 @@ from ..staging.captured import guard_structure
 from ..staging.closing import close, free_variables
 from ..staging.faults import is_users
 from ..staging.journal import BoxLocation, ItemLocation, Location, StructureLocation
-from ..staging.knowledge import assuming, narrowed
+from ..staging.knowledge import assuming, implied, narrowed
 from ..staging.positions import place_of_error
 from ..staging.session import Region, Session, session
 from ..staging.signals import BranchRaised, TrialOver
@@ -315,6 +315,7 @@ def _one_raises(
         _keep_effects(here, test, first, second)
     else:
         emit_raise(here, here.emit(not_, test) if end is first else test, end.raised)
+    here.truths = {**here.truths, **implied(here, test, end is second)}  # or it would not go on
     other()
 
 

@@ -24,11 +24,12 @@ from metaphrase.ops.shape import permute, reshape
 from metaphrase.source import SourceError, UnsupportedError
 
 from ..staging.journal import BoxLocation
+from ..staging.knowledge import narrowed_inside
 from ..staging.session import Session, session
 from ..staging.signals import BranchRaised
 from ..values.orders import rely_on_order
 from ..values.phi import write_through
-from ..values.staged_values import Number, Staged, StagedArray
+from ..values.staged_values import Number, Staged, StagedArray, Unsettled
 from ..values.views import Pick, Rectangle, Reshape, view
 from .arithmetic import broadcast_dims, dims_of, is_number, operand, spread
 from .python_numbers import LONE_ELEMENTS, held
@@ -65,7 +66,7 @@ def parse(array: StagedArray, index: Any) -> Parsed:
     """Spread an index over the dims of `array`."""
     here = session()
     items = list(index) if isinstance(index, tuple) else [index]
-    items = [_entry(here, i) for i in items]
+    items = [_entry(here, narrowed_inside(here, i)) for i in items]
     used = sum(
         i.ndim if isinstance(i, StagedArray) and i.dtype == bool else 1
         for i in items
@@ -153,6 +154,10 @@ def _entry(here: Session, item: Any) -> Any:
                 code="index",
             )
         return item
+    if isinstance(item, Unsettled):
+        from ..staging.settling import settled
+
+        return _entry(here, settled(item))
     array = operand(range_as_array(item))
     if not isinstance(array, StagedArray) or array.dtype.kind not in "iub":
         raise OutOfBounds(

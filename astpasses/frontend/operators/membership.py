@@ -16,6 +16,7 @@ from metaphrase.source import UnsupportedError
 from ..flow.gathering import holds, is_gathered
 from ..flow.generators import Lazy, any_of
 from ..staging.captured import guard_structure
+from ..staging.knowledge import narrowed
 from ..staging.literals import elements
 from ..staging.session import Session
 from ..staging.settling import settled
@@ -35,7 +36,7 @@ def contains(stager: Any, here: Session, value: Any, container: Any) -> Any:
     if is_gathered(container):
         return holds(here, container, value)
     if type(container) in (list, tuple):
-        container = elements(here, container)
+        container = [narrowed(here, item) for item in elements(here, container)]
     else:
         guard_structure(here, container)
     if isinstance(container, (tuple, list)) and (

@@ -16,7 +16,7 @@ from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Atom
 
 from ..values.optional import Either
-from ..values.staged_values import Maybe, Number
+from ..values.staged_values import Maybe, Number, Unsettled
 
 if TYPE_CHECKING:
     from .session import Session
@@ -82,6 +82,19 @@ def narrowed(here: Session, value: Any) -> Any:
         else:
             break
     return value
+
+
+def narrowed_inside(here: Session, value: Any, depth: int = 4) -> Any:
+    """The same for what stands in lists, tuples and slices, in new ones where something is known."""
+    if isinstance(value, Unsettled):
+        return narrowed(here, value)
+    if type(value) is slice:
+        inside = [narrowed(here, part) for part in (value.start, value.stop, value.step)]
+        return slice(*inside)
+    if type(value) not in (list, tuple) or not depth:
+        return value
+    made = [narrowed_inside(here, part, depth - 1) for part in value]
+    return value if all(new is old for new, old in zip(made, value)) else type(value)(made)
 
 
 @contextmanager
