@@ -28,6 +28,7 @@ SHOWN_OTHERWISE = (ArithmeticError, IndexError, TypeError)  # Python's words for
 
 THEMES = (
     "branches",
+    "missing",
     "whiles",
     "fors",
     "joins",
