@@ -8,7 +8,6 @@ by Python.
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import sys
 import types
@@ -27,7 +26,6 @@ from ..operators.protocols import ASKED, is_ordering, written
 from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
 from ..staging.captured import (
-    guard_class,
     guard_function,
     guard_structure,
     is_own_method,
@@ -118,7 +116,7 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
         handler is not None or not isinstance(function, (*_WRITTEN, functools.partial, type))
     ):
         args = tuple(known_items(here, function, a) for a in args)
-        args, keywords = _known(here, args, keywords)
+        args, keywords = as_known(here, args, keywords)
     if handler is not None:
         method = answering(function, args[0]) if args and not keywords else None
         return handler(*args, **keywords) if method is None else call_value(method, args, {})
@@ -135,9 +133,11 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
             return function(*args, **keywords)
         return call_value(function.__func__, (function.__self__, *args), keywords)
     if isinstance(function, types.FunctionType):
-        return _call_function(here, function, args, keywords)
+        return call_function(here, function, args, keywords)
     if isinstance(function, type):
-        return _construct(here, function, args, keywords)
+        from .construct import construct
+
+        return construct(here, function, args, keywords)
     from .native_calls import call_other
 
     return call_other(here, function, args, keywords)
@@ -190,7 +190,7 @@ def _bind(here: Session, primitive: Primitive, args: tuple, keywords: dict) -> A
 # --- Python functions ---
 
 
-def _call_function(here: Session, function: types.FunctionType, args: tuple, keywords: dict) -> Any:
+def call_function(here: Session, function: types.FunctionType, args: tuple, keywords: dict) -> Any:
     if function.__code__ is _HOSTED:  # handed out, and come back
         return call_value(function.__closure__[0].cell_contents, args, keywords)  # type: ignore[index]
     module = function.__module__ or ""
@@ -218,7 +218,7 @@ def _call_function(here: Session, function: types.FunctionType, args: tuple, key
         owner = args[0] if args and "." in function.__qualname__ else None
         refuse_unsteady(here, module, function.__name__, owner)
         refuse_outside(here, owner, f"`{function.__name__}`")
-        args, keywords = _known(here, args, keywords)
+        args, keywords = as_known(here, args, keywords)
         refuse_given(here, args, keywords, function.__name__)
         if module in ("copy", "dataclasses"):
             for arg in args:
@@ -329,81 +329,20 @@ def _host(value: Any) -> Any:
 _HOSTED = _host(None).__code__
 
 
-def _keeps(cls: type) -> bool:
-    """Whether a class keeps what it is given and calls none of it while it makes an instance, so that the
-    functions among it stay themselves."""
-    if is_one_of(cls, (functools.partial, types.SimpleNamespace)):
-        return True
-    if issubclass(cls, BaseException) and not any(
-        isinstance(method, types.FunctionType) for method in (cls.__init__, cls.__new__)  # type: ignore[misc]
-    ):
-        return True
-    function = cls.__init__ if dataclasses.is_dataclass(cls) else cls.__new__  # type: ignore[misc]
-    code = getattr(function, "__code__", None)
-    return code is not None and code.co_filename == "<string>" and not hasattr(cls, "__post_init__")
-
-
 def _takes_anything(function: Any) -> bool:
     """Whether a call stages what users wrote, or only keeps the arguments: these stay as they are."""
     if isinstance(function, (types.FunctionType, types.MethodType, functools.partial)):
         return True
     if isinstance(function, type):
+        from .construct import has_staged_init, keeps
         from .dataclass_calls import is_generated
 
-        return _has_staged_init(function) or _keeps(function) or is_generated(function)
+        return has_staged_init(function) or keeps(function) or is_generated(function)
     call = getattr(type(function), "__call__", None)  # noqa: B004
     return isinstance(call, types.FunctionType) and not is_native(call.__module__ or "")
 
 
-def _has_staged_init(cls: type) -> bool:
-    """Whether `__init__` is written by the user, and all that makes an instance."""
-    init = cls.__init__  # type: ignore[misc]
-    return (
-        isinstance(init, types.FunctionType)
-        and not is_native(init.__module__ or "")
-        and type(cls) is type
-        and init.__code__.co_filename != "<string>"
-        and (cls.__new__ is object.__new__ or issubclass(cls, BaseException) and _is_builtin(cls.__new__))
-    )
-
-
-def _is_builtin(method: Any) -> bool:
-    return not isinstance(method, types.FunctionType)
-
-
-def _construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
-    """An instance: `__init__` written by the user is staged like any function."""
-    guard_class(here, cls)
-    init = cls.__init__  # type: ignore[misc]
-    if issubclass(cls, np.generic):
-        from .creation import cast_scalar
-
-        return cast_scalar(cls, *args, **keywords)
-    written = (
-        isinstance(init, types.FunctionType) and not is_native(init.__module__ or "") and type(cls) is type
-    )
-    if _has_staged_init(cls):
-        made = here.born(cls.__new__(cls, *args) if issubclass(cls, BaseException) else object.__new__(cls))
-        _call_function(here, init, (made, *args), keywords)
-        return made
-    if not is_one_of(cls, READ_AS_LISTS):
-        args, keywords = _known(here, args, keywords)
-        if not written:
-            refuse_unsteady(here, cls.__module__, cls.__name__, None)
-            refuse_given(here, args, keywords, cls.__name__)
-    if dataclasses.is_dataclass(cls):
-        from .dataclass_calls import construct_dataclass, is_generated
-
-        if is_generated(cls):
-            return construct_dataclass(here, cls, args, keywords)
-    if _keeps(cls):
-        return here.born(cls(*args, **keywords))
-    if cls.__module__ != "builtins" and has_staged((args, keywords)):
-        return here.born(by_python(here, cls.__name__, cls, tuple(map(hosted_value, args)), keywords))
-    return here.born(cls(*map(hosted_value, args), **keywords))
-
-
-def _known(here: Session, args: tuple, keywords: dict) -> tuple[tuple, dict]:
+def as_known(here: Session, args: tuple, keywords: dict) -> tuple[tuple, dict]:
     """Arguments for code that is not converted: it sees no captured value that is not made known."""
     return tuple(known(here, a) for a in args), {k: known(here, v) for k, v in keywords.items()}
 
