@@ -65,13 +65,12 @@ JOINED = {
 }
 
 
-@pytest.mark.parametrize("native", [True, False])
 @pytest.mark.parametrize("make", [under_a_test, while_it_lasts], ids=lambda f: f.__name__)
-@pytest.mark.parametrize("name", list(JOINED))
-def test_joined(name, make, native):
+@pytest.mark.parametrize("names, native", [*(([name], False) for name in JOINED), (list(JOINED), True)])
+def test_joined(names, make, native):
     def f(x):
         ts, ys = make(x)
-        return JOINED[name](ts, ys, x)
+        return [JOINED[name](ts, ys, x) for name in names]
 
     jitted = mp.jit(f)
     with mp.config(native=native):
@@ -102,11 +101,10 @@ TAKEN = {
 }
 
 
-@pytest.mark.parametrize("native", [True, False])
-@pytest.mark.parametrize("name", list(TAKEN))
-def test_the_items_keep_their_types(name, native):
+@pytest.mark.parametrize("names, native", [*(([name], False) for name in TAKEN), (list(TAKEN), True)])
+def test_the_items_keep_their_types(names, native):
     def f(x):
-        return TAKEN[name](pairs(x), numbers(x))
+        return [TAKEN[name](pairs(x), numbers(x)) for name in names]
 
     jitted = mp.jit(f)
     with mp.config(native=native):
