@@ -22,6 +22,7 @@ from metaphrase.ops.effects import check
 
 from ..operators.arithmetic import is_number
 from ..rewrite.plain import Undefined
+from ..staging.demand import whole_numbers
 from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.capacities import capacity, cut, put, same_rank, used
@@ -89,7 +90,7 @@ class Merger:
             return made
         if isinstance(a, Poison) or isinstance(b, Poison):
             found = a if isinstance(a, Poison) else b  # a truth of one side is none afterwards
-            found = Poison(found.reason, found.span) if isinstance(found, Truth) else found
+            found = Poison(found.reason, found.span, found.roots) if isinstance(found, Truth) else found
             return lambda outs: found
         if (
             isinstance(a, (Undefined, Maybe))
@@ -200,7 +201,8 @@ class Merger:
             one, two = f"one {type(a).__name__}", f"another {type(a).__name__}"
         reason = f"'{name}' is {one} where the test holds and {two} where it does not"
         span = self.here.users_span()
-        return lambda outs: Poison(reason, span)
+        roots = whole_numbers(self.here, self.test)
+        return lambda outs: Poison(reason, span, roots)
 
     @staticmethod
     def scalar(value: Any) -> bool:

@@ -107,6 +107,16 @@ def roots_of(here: Session, atom: Any) -> set[tuple]:
     return found
 
 
+def whole_numbers(here: Session, atom: Any) -> frozenset[tuple]:
+    """Where a value comes from that is made of ints alone which are given or captured; else nothing."""
+    ints = {
+        root for var, root in here.origins.items()
+        if root[0] in ("argument", "captured") and var.type.dtype.kind == "i"
+    }
+    roots = frozenset(roots_of(here, atom)) if ints else frozenset()
+    return roots if roots <= ints else frozenset()
+
+
 def sizes_of(here: Session, entry: Any, out: Any) -> frozenset[tuple]:
     """Where the sizes come from that an array had before a loop, and has not after an iteration."""
     if not isinstance(entry, StagedArray) or not isinstance(out, StagedArray) or entry.ndim != out.ndim:

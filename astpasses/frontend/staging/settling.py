@@ -20,7 +20,7 @@ from ..values.optional import Either
 from ..values.staged_values import Maybe, Poison, Truth, Unsized
 from .knowledge import is_there, narrowed
 from .session import session
-from .signals import BranchRaised, Restart
+from .signals import BranchRaised, NeedConcrete, Restart
 
 
 def settled(value: Any) -> Any:
@@ -50,13 +50,17 @@ def _settle(value: Any) -> Any:
         here.decisions.roomed.add(value.site)
         raise Restart()
     if isinstance(value, Poison):
-        raise UnsupportedError(
+        error = UnsupportedError(
             value.reason,
             here.span(),
             code="join",
             remedy=value.remedy,
             notes=(("the paths meet here", value.span),),
         )
+        if value.roots:
+            why = f"the test that says what {value.reason.partition(' is ')[0]} is"
+            raise NeedConcrete(set(value.roots), why, value.span, value.remedy, refusal=error)
+        raise error
     if isinstance(value, Undefined):
         if here.in_region():
             raise BranchRaised(value.error(), here.span())

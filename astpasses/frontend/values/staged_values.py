@@ -413,11 +413,12 @@ class Maybe(Unsettled):
 class Poison(Unsettled):
     """Two paths left values that have no common form."""
 
-    __slots__ = ("reason", "span")
+    __slots__ = ("reason", "span", "roots")
     remedy = "give it one type on every path"
 
-    def __init__(self, reason: str, span: Any):
+    def __init__(self, reason: str, span: Any, roots: frozenset = frozenset()):
         self.reason, self.span = reason, span
+        self.roots = roots  # the ints that are given, and alone say which of the two it is
 
 
 class Unsized(Poison):
