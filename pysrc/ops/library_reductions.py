@@ -358,7 +358,7 @@ def norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: Any = False) -
         rows, columns = given
         inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
         sums = sum_(absolute(x), inner, keepdims=True)
-        y = (amax if ord > 0 else amin)(sums, outer, keepdims=True)
+        y = amax(sums, outer, True, initial=0) if ord > 0 else amin(sums, outer, keepdims=True)
         from .library_shapes import squeeze
         return y if keepdims else squeeze(y, axes)
     raise UnsupportedError(f"the matrix norm of order {ord!r} is not supported", code="norm")

@@ -85,6 +85,8 @@ linalg.expm(c)
 linalg.expm(single)
 linalg.expm(small)
 linalg.expm(v[0])
+linalg.expm(a[:0, :0])
+linalg.norm(a[:0, :0], np.inf)
 """.split("\n")[1:-1]
 
 REFUSED = {
@@ -206,8 +208,30 @@ def test_lanes():
     np.testing.assert_allclose(made, np.stack([linalg.expm(A), linalg.expm(S / 9)]), rtol=1e-10)
 
 
-def test_other_sizes():
-    function = mp.jit(functools.partial(linalg.solve, check_finite=False))
-    for n in (2, 3, 5):
+def several(a):
+    norms = linalg.norm(a, np.inf), linalg.norm(a[0])
+    return linalg.solve(a, a[0]), linalg.det(a), norms, linalg.toeplitz(a[0])
+
+
+def factored(a):
+    return linalg.pinv(a), linalg.svdvals(a), linalg.cho_solve(linalg.cho_factor(a), a[0]), linalg.expm(a / 9)
+
+
+@pytest.mark.parametrize("function", [several, factored])
+def test_other_sizes(function):
+    jitted = mp.jit(function)
+    for n in (3, 4, 2, 5, 1):
         a = np.eye(n) * 2.0 + np.ones((n, n))
-        np.testing.assert_allclose(function(a, np.ones(n)), linalg.solve(a, np.ones(n)))
+        with config(native=False):
+            assert alike(jitted(a), function(a))
+
+
+@pytest.mark.parametrize("function", [linalg.eigvalsh, linalg.inv, linalg.svdvals, linalg.expm])
+def test_of_itself(function):
+    with config(native=False):
+        assert alike(mp.jit(function)(S), function(S))
+
+
+def test_partial():
+    function = mp.jit(functools.partial(linalg.solve, check_finite=False))
+    assert alike(function(A, A[0]), linalg.solve(A, A[0]))

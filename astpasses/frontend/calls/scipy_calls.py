@@ -17,7 +17,9 @@ from typing import Any
 from metaphrase.core.foreign import Foreign
 from metaphrase.source import UnsupportedError
 
+from ..staging.demand import need_concrete
 from ..staging.session import session
+from ..values.staged_values import Number
 from . import written_scipy
 from .call import TABLE, call_value, handles, has_staged
 
@@ -49,10 +51,14 @@ def _handler(function: Any, program: types.FunctionType) -> Callable:
         except TypeError as error:
             raise TypeError(f"{function.__name__}() {error}") from None
         for name in [n for n in given.arguments if n not in ours]:
-            value = given.arguments.pop(name)
-            fits = not has_staged(value) and value not in _OTHER_RESULTS
-            if value is not theirs.parameters[name].default and not (fits and name in _HOW):
-                refuse_what(f"scipy.linalg.{function.__name__} with {name}=")
+            value, default = given.arguments.pop(name), theirs.parameters[name].default
+            what = f"scipy.linalg.{function.__name__} with {name}="
+            if isinstance(value, Number) and value.python is type(default):  # SciPy's own function, jitted
+                value = need_concrete(value, what, type(default))
+            if value is default or type(value) is type(default) is int and value == default:
+                continue
+            if has_staged(value) or name not in _HOW or value in _OTHER_RESULTS:
+                refuse_what(what)
         return call_value(program, given.args, given.kwargs)
 
     return handler

@@ -193,7 +193,7 @@ def norm(a, ord=None, axis=None, keepdims=False, check_finite=True):
     """BLAS gives a Python float, and so does LAPACK of a matrix that lies without gaps."""
     a = finite(a, check_finite)
     made = np.linalg.norm(a, ord, axis, keepdims)
-    if a.dtype.char not in "fdFD" or axis is not None or keepdims or a.ndim not in (1, 2) or a.size == 0:
+    if a.dtype.char not in "fdFD" or axis is not None or keepdims or a.ndim not in (1, 2) or 0 in a.shape:
         return made
     if a.ndim == 1:
         return float(made) if ord is None or ord == 2 else made
@@ -280,4 +280,6 @@ def expm(A):
         return np.exp(a)
     dtype = np.dtype(np.float32) if a.dtype == np.float16 else np.result_type(a.dtype, np.float32)
     dtype = dtype if a.dtype.kind in "fc" else np.dtype(np.float64)
+    if a.shape[-1] == 0:
+        return a.astype(dtype)
     return exponential(a.astype(np.result_type(dtype, np.float64))).astype(dtype)
