@@ -105,7 +105,8 @@ def call_value(function: Any, args: tuple, keywords: dict) -> Any:
 def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
     if not _takes_anything(function):
         args = tuple(narrowed_inside(here, a) for a in handed(here, function, args))
-        if isinstance(function, np.ufunc) or str(getattr(function, "__module__", "")).startswith("numpy"):
+        module = str(getattr(function, "__module__", ""))
+        if isinstance(function, np.ufunc) or module.split(".")[0] == "numpy":
             args = tuple(a if type(a) is range else range_as_array(a) for a in args)
     if any(isinstance(a, (Maybe, Poison)) for a in args):
         from ..staging.settling import settled

@@ -34,7 +34,7 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
     """Callables written in C, and objects with `__call__`."""
     if isinstance(function, functools._lru_cache_wrapper) and (has_staged(args) or has_staged(keywords)):
         return call_value(function.__wrapped__, args, keywords)
-    if isinstance(function, _DISPATCHED) and not str(function.__module__).startswith(("numpy", "scipy")):
+    if isinstance(function, _DISPATCHED) and str(function.__module__).split(".")[0] not in ("numpy", "scipy"):
         if not any(map(_dispatches, (*args, *keywords.values()))):
             return call_value(function._implementation, args, keywords)
     method = getattr(type(function), "__call__", None)  # noqa: B004

@@ -29,11 +29,12 @@ class Caught(warnings.catch_warnings):
     """A `catch_warnings` of translated code."""
 
     def __enter__(self) -> Any:
-        _CATCHING.append(session())
+        self.session = session()
+        _CATCHING.append(self.session)
         return super().__enter__()
 
     def __exit__(self, *raised: Any) -> None:
-        _CATCHING.pop()
+        _CATCHING.remove(self.session)
         super().__exit__(*raised)
 
 
