@@ -289,10 +289,42 @@ def filter_steps(state, covariance, measured):
     return np.array(path), covariance
 
 
+class Matrix:
+    def __init__(self, rows):
+        self.rows = rows if len(rows) != 0 else []
+
+    @property
+    def order(self):
+        return len(self.rows), len(self.rows[0])
+
+    def determinant(self):
+        if self.order == (2, 2):
+            return self.rows[0][0] * self.rows[1][1] - self.rows[0][1] * self.rows[1][0]
+        return sum(self.rows[0][c] * self.cofactors().rows[0][c] for c in range(self.order[1]))
+
+    def minor(self, row, column):
+        rows, columns = self.order
+        return Matrix(
+            [[self.rows[r][c] for c in range(columns) if c != column] for r in range(rows) if r != row]
+        ).determinant()
+
+    def cofactors(self):
+        rows, columns = self.order
+        return Matrix([[self.minor(r, c) * (-1) ** (r + c) for c in range(columns)] for r in range(rows)])
+
+
+def cofactors(rows):
+    """Rows of a small table: what is found while a trial rolls the outer loop is no verdict on the inner one
+    where the outer one is unrolled."""
+    return Matrix(rows).cofactors().rows
+
+
 X = np.array([0.5, -1.25, 2.0, 0.75, -0.375])
 M = np.arange(25.0).reshape(5, 5) / 8 - 1
 
 CASES = [
+    (cofactors, ([[1, 2, 3], [4, 5, 6], [7, 8, 10]],)),
+    (cofactors, ([[1.5, 2.0, -3.0], [4.0, 0.5, 6.0], [7.0, 8.0, 10.0]],)),
     (kernel, (X,)),
     (kernel_by_index, (X,)),
     (product, (M, M[:, :4])),

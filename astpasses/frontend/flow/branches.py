@@ -276,7 +276,8 @@ def _structure(here: Session, merger: Merger, location: Location, a: Any, b: Any
 
 def _loop_around(here: Session, owner: list) -> bool:
     """Whether a loop around is to gather what is appended: one that is rolled, or may be."""
-    return any(site not in here.decisions.rolled for site in here.unrolled) or older_loop(here, owner)
+    unrolled = any(not here.decisions.rolls(site, here.rolling) for site in here.unrolled)
+    return unrolled or older_loop(here, owner)
 
 
 def _emit(here: Session, test: Atom, first: End, second: End, merger: Merger) -> tuple:

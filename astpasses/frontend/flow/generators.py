@@ -86,7 +86,7 @@ class Lazy:
         """The truth of a test. Where only the run knows it all of this is a loop."""
         known = static_truth(tested(test))
         if known is None:
-            here.decisions.rolled.add(self.site)
+            here.decisions.must_roll(self.site, here.rolling)
             raise Restart()
         return known
 
@@ -100,7 +100,7 @@ class Lazy:
 
 def is_loop(here: Session, lazy: Lazy) -> bool:
     """Whether its tests are only known when the program runs."""
-    return lazy.site in here.decisions.rolled
+    return here.decisions.rolls(lazy.site, here.rolling)
 
 
 def mapped(here: Session, iterable: Any, function: Callable, test: Callable | None = None) -> Lazy:

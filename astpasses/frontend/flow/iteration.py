@@ -161,7 +161,7 @@ def run_for(
             return
         here.journal.undo(mark)  # the list has changed while the loop ran over what it was
         set_(entry)
-    elif type(iterable) is not list or is_gathered(iterable) or site not in here.decisions.rolled:
+    elif type(iterable) is not list or is_gathered(iterable) or not here.decisions.rolls(site, here.rolling):
         run_over(here, iterable, span, target, site, body, get, set_, names, stop)
         return
     over_growing(here, iterable, body, get, set_, names, stop)
@@ -238,7 +238,7 @@ def over_growing(
 
 
 def _worth_rolling(here: Session, site: tuple, length: DimLike) -> bool:
-    if not isinstance(length, int) or site in here.decisions.rolled:
+    if not isinstance(length, int) or here.decisions.rolls(site, here.rolling):
         return True
     if site in here.decisions.unrolled:
         return False
@@ -329,9 +329,10 @@ def _python_iterations(
                 else:
                     body(element)
             except (ListGrows, NeedStack) as need:
-                if site in here.decisions.rolled or older_loop(here, need.list):
+                if here.decisions.rolls(site, here.rolling) or older_loop(here, need.list):
                     raise
-                here.decisions.rolled.add(site)  # as many items as only the run knows: the loop must stay one
+                # as many items as only the run knows: the loop must stay one
+                here.decisions.must_roll(site, here.rolling)
                 here.decisions.unrolled.pop(site, None)
                 raise Restart() from None
     finally:

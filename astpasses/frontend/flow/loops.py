@@ -84,6 +84,7 @@ def roll(here: Session, loop: Loop) -> None:
     mark, entry = here.journal.mark(), [narrowed(here, value) for value in loop.get()]
     plan, labels = here.decisions.solutions.setdefault((loop.site, loop.rest), ({}, []))
     staged = None
+    here.rolling.append(loop.site)
     try:
         with here.holding(lambda: entry):
             staged = _fixpoint(here, loop, entry, plan, labels, mark)
@@ -95,6 +96,8 @@ def roll(here: Session, loop: Loop) -> None:
         if staged is not None:
             staged.work.forget()
         raise _verdict(error, here) from error
+    finally:
+        here.rolling.pop()
 
 
 def _verdict(error: BaseException, here: Session) -> BaseException:
@@ -154,7 +157,8 @@ def _fixpoint(
             if _few(here, loop):
                 if all_known(need.list):
                     raise TrialOver(need.why, need.span) from need
-                here.decisions.rolled.add(loop.site)  # unrolled, the list would not be one of known length
+                # unrolled, the list would not be one of known length
+                here.decisions.must_roll(loop.site, here.rolling)
             need.item = joined(here, need.item, item_of_list(here, need.list))  # as far as the pass came
             here.journal.undo(base)
             loop.set(tuple(entry))
@@ -311,7 +315,7 @@ def _labels(here: Session, heap: list[Location]) -> Callable[[Path], str]:
 def _few(here: Session, loop: Loop, most: int = FEW) -> bool:
     """Whether a loop that changes a list is unrolled, so that the list stays a list."""
     few = isinstance(loop.length, int) and loop.length <= most and loop.header is None
-    return few and loop.site not in here.decisions.rolled
+    return few and not here.decisions.rolls(loop.site, here.rolling)
 
 
 class RowsWritten(TrialOver):

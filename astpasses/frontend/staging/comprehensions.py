@@ -24,13 +24,13 @@ def listed(stager: PlainStager, here: Session, clause: Nested, several: bool, te
     span, _ = here.place()
     site = ("comprehension", span, tuple(here.path))
     plain = several and (tested or here.decisions.plain_lists)
-    if plain and site not in here.decisions.rolled:
+    if plain and not here.decisions.rolls(site, here.rolling):
         try:
             return here.born(list(clause.in_python(stager)))
         except NeedConcrete as need:
             if all(root[0] in _GIVEN for root in need.roots):
                 raise
-            here.decisions.rolled.add(site)
+            here.decisions.must_roll(site, here.rolling)
             raise Restart() from None
     made = here.born([])
     run_clause(here, clause, lambda item: stager.method(made, "append", item), tuple, _nothing, ())

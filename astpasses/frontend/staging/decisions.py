@@ -23,12 +23,21 @@ class Decisions:
     unrolled: dict[tuple, TrialOver] = field(default_factory=dict)
     solutions: dict[tuple, Any] = field(default_factory=dict)
     stacked: set[tuple] = field(default_factory=set)  # where an item of a list is read out of all of them
-    rolled: set[tuple] = field(default_factory=set)
+    rolled: dict[tuple, tuple] = field(default_factory=dict)  # and which loops around are, too
     roomed: set[tuple] = field(default_factory=set)  # where arrays of several sizes are joined
     orders: str = ""  # how arrays that loops carry lie in memory: "taken" for granted, or "unknown"
     plain_lists: bool = False  # lists of few items that loops make have their items apart
     changing: set[Any] = field(default_factory=set)  # sources whose numbers the function itself changes
     constant: set[Any] = field(default_factory=set)  # sources whose numbers staging needs as they are
+
+    def must_roll(self, site: tuple, rolling: list[tuple]) -> None:
+        """Decide that a loop is rolled, as long as those around are that trials roll now."""
+        around = self.rolled.get(site, rolling)
+        self.rolled[site] = tuple(outer for outer in around if outer in rolling and outer != site)
+
+    def rolls(self, site: tuple, rolling: list[tuple]) -> bool:
+        """Whether that was decided."""
+        return site in self.rolled and all(outer in rolling for outer in self.rolled[site])
 
 
 __all__ = ["Decisions"]

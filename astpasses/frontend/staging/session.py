@@ -91,6 +91,7 @@ class Session:
         self.done: dict[tuple | None, tuple[Var, ...]] = {}  # what a `try` around computed before it forked
         self.unrolling: list[int] = []
         self.unrolled: list[tuple] = []  # the `for` loops among them
+        self.rolling: list[tuple] = []  # the loops that trials under way roll
         self.guarded: set[Any] = set()  # functions and classes
         self.unsourced: set[types.CodeType] = set()  # called as they are: no source was found
         self.tests: list[Any] = []
