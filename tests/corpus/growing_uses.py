@@ -1,5 +1,8 @@
 """What else is done to lists in the loops that change them: copies, slices, membership, results."""
 
+import operator
+from functools import reduce
+
 import numpy as np
 
 
@@ -350,7 +353,24 @@ def spread_and_sorted(x, limit):
     return [*filter(lambda v: v > limit, x)], sorted(v for v in x if v > limit)
 
 
+def turned(a, b):
+    turns = []
+    if a:
+        turns.append(np.array([[a, 1.0], [0.0, 1.0]]))
+    if b:
+        turns.append(np.array([[1.0, b], [0.0, 1.0]]))
+    return reduce(np.dot, turns[::-1]) if turns else np.eye(2)
+
+
+def folded(x):
+    above = [v for v in x if v > 0]
+    least = reduce(min, (v for v in x if v < 1))
+    return reduce(operator.mul, above), least, reduce(lambda s, v: 2 * s - v, above, 1.5)
+
+
 CASES = [
+    *((turned, turns) for turns in ((0.3, 0.2), (0.0, 0.2), (0.3, 0.0), (0.0, 0.0))),
+    *((folded, (np.array(x),)) for x in ([1.0, -2.0, 0.5, 4.0], [-1.0, -2.0])),
     (spread_and_sorted, (np.array([0.5, -1.25, 2.0, 3.5, -0.75]), 0.0)),
     (argument_grows, ([9.0, 8.0], 1.0)),
     (argument_shrinks, ([9.0, 2.0, 1.0], 5.0)),

@@ -36,6 +36,7 @@ from .gathered_calls import total as gathered_total
 from .outside import unsteady
 from .sorting import ordered
 from .text import Text
+from .written_lists import reduced
 
 
 def python_scalar(value: Any) -> Any:
@@ -306,6 +307,8 @@ def filter_(function: Callable | None, iterable: Any) -> Any:
 
 @handles(functools.reduce)
 def reduce_(function: Callable, iterable: Any, *initial: Any) -> Any:
+    if is_gathered(iterable) and not all_known(iterable):
+        return call_value(reduced, (function, iterable, *initial), {})
     return functools.reduce(
         lambda a, b: call_value(function, (a, b), {}), elements(session(), iterable), *initial
     )

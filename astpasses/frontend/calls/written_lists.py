@@ -35,6 +35,21 @@ def best_by(items, key, largest):
     return best
 
 
+def reduced(function, items, *initial):
+    """`functools.reduce`."""
+    if initial:
+        found = initial[0]
+        for item in items:
+            found = function(found, item)
+        return found
+    if len(items) == 0:
+        raise TypeError("reduce() of empty iterable with no initial value")
+    found = items[0]
+    for item in items[1:]:
+        found = function(found, item)
+    return found
+
+
 def order_by(items, key, reverse):
     """The places of the items in order of their keys; equal ones keep their order in either direction."""
     keys = np.array([key(item) for item in items])

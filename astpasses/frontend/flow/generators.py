@@ -45,7 +45,7 @@ STEP_BY_STEP = (next, iter, map, filter, any, all, isinstance, type, id)
 READ_AS_LISTS = (
     len, bool, isinstance, type, id, enumerate, zip, map, filter, reversed, iter, list, tuple,
     collections.deque, sum, max, min, sorted, heapq.heappush, heapq.heappop, heapq.heapreplace,
-    heapq.heappushpop, heapq.heapify, heapq.nsmallest, heapq.nlargest,
+    heapq.heappushpop, heapq.heapify, heapq.nsmallest, heapq.nlargest, functools.reduce,
 )  # fmt: skip
 SHOWS = (print, str, repr, format)  # and these show them
 

@@ -156,7 +156,8 @@ def item_of_value(here: Session, value: Any) -> Item:
     leaves, tree = tree_util.tree_flatten(value)
     if not leaves or not all(is_number(v) or isinstance(v, (StagedArray, np.ndarray)) for v in leaves):
         raise TrialOver(
-            "a list that a loop changes and reads holds something that is no number or array", here.span(),
+            "a list of which only the run knows the length holds something that is no number or array",
+            here.span(),
             "keep numbers, arrays and tuples of them in it",
         )
     dtypes: list[Any] = []
@@ -181,14 +182,18 @@ def joined(here: Session, a: Item | None, b: Item | None) -> Item | None:
         return a or b
     if a.tree != b.tree or a.dims != b.dims:
         what = "structures" if a.tree != b.tree else "shapes"
-        raise TrialOver(f"a list that a loop changes and reads holds items of several {what}", here.span(),
-                        "use two lists, or arrays of one shape")
+        raise TrialOver(
+            f"a list of which only the run knows the length holds items of several {what}", here.span(),
+            "use two lists, or arrays of one shape",
+        )
     dtypes: list[Any] = []
     python: list[type | None] = []
     for x, y, p, q in zip(a.dtypes, b.dtypes, a.python, b.python):
         if (p is np.ndarray) != (q is np.ndarray):
-            raise TrialOver("a list that a loop changes and reads holds numbers and arrays", here.span(),
-                            "use two lists, or float(x) of the array")
+            raise TrialOver(
+                "a list of which only the run knows the length holds numbers and arrays", here.span(),
+                "use two lists, or float(x) of the array",
+            )
         kind: type | None = p
         if p is np.ndarray:
             dtype = np.result_type(x, y)
