@@ -22,6 +22,7 @@ from metaphrase.ops.compare import or_
 from ..operators.arithmetic import is_number, weak_type
 from ..rewrite.plain import Undefined
 from ..staging.demand import sizes_of
+from ..staging.positions import said
 from ..staging.session import Session
 from ..staging.signals import PeelFirst, TrialOver
 from ..values.layout import keeps_order
@@ -216,7 +217,9 @@ class Pass:
         if type(entry) is list and type(out) is list and out is not inside:
             fit_stack(self.here, entry, out)
         if isinstance(out, Poison):
-            raise PeelFirst(f"'{self.label(path)}': {out.reason}", out.span)
+            name = said(self.label(path))
+            told = out.reason if out.reason.startswith(name) else f"{name}: {out.reason}"
+            raise PeelFirst(told, out.span)
         if spec.kind == "held":
             if out is not inside and not same_static(out, inside):
                 self.widen(path, spec, entry, out)
@@ -267,7 +270,7 @@ class Pass:
 
     def mismatch(self, path: Path, entry: Any, out: Any) -> TrialOver:
         was, now = describe(entry), describe(out)
-        text = f"'{self.label(path)}' is {was} before the loop and {now} after an iteration"
+        text = f"{said(self.label(path))} is {was} before the loop and {now} after an iteration"
         remedy = "give it one type from the start"
         other = isinstance(out, StagedArray) and not isinstance(entry, StagedArray)
         kind = PeelFirst if other else TrialOver

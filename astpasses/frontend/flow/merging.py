@@ -23,6 +23,7 @@ from metaphrase.ops.effects import check
 from ..operators.arithmetic import is_number
 from ..rewrite.plain import Undefined
 from ..staging.demand import whole_numbers
+from ..staging.positions import said
 from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..values.capacities import capacity, cut, put, same_rank, used
@@ -199,7 +200,7 @@ class Merger:
         one, two = describe(a), describe(b)
         if one == two:
             one, two = f"one {type(a).__name__}", f"another {type(a).__name__}"
-        reason = f"'{name}' is {one} where the test holds and {two} where it does not"
+        reason = f"{said(name)} is {one} where the test holds and {two} where it does not"
         span = self.here.users_span()
         roots = whole_numbers(self.here, self.test)
         return lambda outs: Poison(reason, span, roots)

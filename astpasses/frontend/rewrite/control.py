@@ -33,11 +33,13 @@ Place = tuple[int, int, int, int]
 
 @dataclass
 class Control:
-    """`hints`: the name a value is bound to, by the place of the expression that makes it."""
+    """`hints`: the name a value is bound to, by the place of the expression that makes it. `invented`: the
+    names that are none of the user's."""
 
     node: gast.FunctionDef
     stager: str
     hints: dict[Place, str]
+    invented: frozenset[str] = frozenset()
 
     def text(self) -> str:
         """The control stage as Python text, without the definition of its stager."""
@@ -63,7 +65,7 @@ def control(
     stager = names.fresh("stager")
     hints: dict[Place, str] = {}
     made = _Function(node, names, stager, hints, set(), plain, is_module, invented).convert()
-    return Control(made, stager, hints)
+    return Control(made, stager, hints, invented)
 
 
 class _Function(Regions):

@@ -110,7 +110,7 @@ _lock = threading.RLock()
 os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLock()))  # its holder is gone
 _by_code: dict[types.CodeType, list[Converted]] = {}
 # By identity, with the code itself to keep it: a code object's hash goes through all its constants.
-_hints: dict[int, tuple[dict[Place, str], str, types.CodeType]] = {}
+_hints: dict[int, tuple[dict[Place, str], str, types.CodeType, frozenset[str]]] = {}
 
 
 def converted_code(function: types.FunctionType) -> Converted:
@@ -141,6 +141,11 @@ def is_converted(code: types.CodeType | None) -> bool:
 def hints_of(code: types.CodeType) -> tuple[dict[Place, str], str]:
     """Names for the results at each place of converted code, and the function's name."""
     return _hints[id(code)][:2]
+
+
+def invented_in(code: types.CodeType) -> frozenset[str]:
+    """The names in converted code that are none of the user's."""
+    return _hints[id(code)][3]
 
 
 def converted(function: types.FunctionType, stager: Any) -> types.FunctionType:
@@ -204,7 +209,7 @@ def _compile(made: Control, function: types.FunctionType, form: Normal) -> types
 
 
 def _register(code: types.CodeType, made: Control, name: str) -> None:
-    _hints[id(code)] = (made.hints, name, code)
+    _hints[id(code)] = (made.hints, name, code, made.invented)
     for constant in code.co_consts:
         # The body of a class is left as it stands; its methods are converted when they are called.
         if isinstance(constant, types.CodeType) and constant.co_flags & inspect.CO_OPTIMIZED:

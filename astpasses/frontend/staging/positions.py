@@ -7,12 +7,13 @@ In: a frame of converted code. Out: the span of what it is doing, and the name t
 
 from __future__ import annotations
 
+import sys
 import types
 from pathlib import Path
 
 from metaphrase.source import Span
 
-from ..rewrite.convert import hints_of, is_converted
+from ..rewrite.convert import hints_of, invented_in, is_converted
 
 OURS = str(Path(__file__).parents[1])  # what we wrote to be staged stands here: no place of the user
 _known_positions: dict[int, list] = {}
@@ -42,3 +43,12 @@ def place_of(frame: types.FrameType) -> tuple[Span, str | None]:
         return Span(code.co_filename, frame.f_lineno, function=function), None
     span = Span(code.co_filename, line, column or 0, end_line, end_column, function=function)
     return span, hints.get((line, column, end_line, end_column))
+
+
+def said(name: str) -> str:
+    """A variable as messages name it: normal form keeps what a function returns in a name of its own."""
+    frame: types.FrameType | None = sys._getframe(1)
+    while frame is not None and not is_converted(frame.f_code):
+        frame = frame.f_back
+    ours = frame is not None and name in invented_in(frame.f_code)
+    return "the function's result" if ours and name.startswith(("result", "part")) else f"'{name}'"
