@@ -256,6 +256,18 @@ def matrix_of_last(x, tolerance):
     return rows
 
 
+def rows_of_halves(y):
+    n = 1
+    k = 0
+    while n < y.shape[0] - 1:
+        n <<= 1
+        k += 1
+    rows = {}
+    for i in range(1, k + 1):
+        rows[i] = y[i] * 2
+    return rows[k], n
+
+
 _A = np.array([3.0, 1.0, 8.0, 2.0])
 CASES = [
     *((last_but_one, (np.ones(3), tolerance)) for tolerance in (1e-3, 0.1, 2.0)),
@@ -265,6 +277,7 @@ CASES = [
     *((last_two, (np.arange(3.0), most)) for most in (0, 1, 7)),
     *((at_most, (np.ones(3), most)) for most in (0, 3, 4)),
     (matrix_of_last, (np.arange(3.0), 0.25)),
+    *((rows_of_halves, (np.arange(size),)) for size in (3.0, 9.0)),
     (period, (0.3, 1.0)),
     (period, (0.9, 0.1)),
     (collatz, (7,)),

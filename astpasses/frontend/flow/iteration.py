@@ -438,13 +438,14 @@ def _pin_sizes(here: Session, over: TrialOver | None) -> None:
 
 
 def _count_needed(here: Session, length: DimLike, refusal: BaseException) -> BaseException:
-    """A loop that can't be rolled is unrolled if its count is a number that the caller gives, and a small
-    one. In a rolled loop it is that loop that would be unrolled."""
+    """A loop that can't be rolled is unrolled if its count is a small number that the caller gives, or one
+    that an earlier loop counts, which may be run in Python. In a rolled loop it is that one that would be
+    unrolled."""
     from ..staging.demand import roots_of
 
     rolled = any(region.builder.name in ("body", "test") for region in here.regions[1:])
     roots = set() if rolled else roots_of(here, here.dim_atom(length))
-    if not roots or any(root[0] != "argument" for root in roots):
+    if not roots or any(root[0] not in ("argument", "loop") for root in roots):
         return refusal
     why = "the number of iterations of a loop that can't be rolled"
     return NeedConcrete(roots, why, here.span(), refusal=refusal, most=TURNS)

@@ -311,7 +311,7 @@ class _Staging:
         if self.here.gathers_few and not self.decisions.plain_lists and (hopeless or ("list",) in need.roots):
             self.decisions.plain_lists = True
             return Restart()
-        if need.refusal is not None and (hopeless or not arguments):
+        if need.refusal is not None and (hopeless or not (arguments or loops)):
             return need.refusal
         if hopeless or not (arguments or captured or loops):
             error = UnsupportedError(
