@@ -23,6 +23,7 @@ from metaphrase.source import SourceError
 PYTHONS_OWN = ("the length of an array", "the number of items", "a list whose length is only known")
 # Functions whose meaning or translation depends on sizes otherwise: these are translated for each.
 NEEDS_SIZES = {
+    "whiles.rows_of_halves": "a dict with as many keys as a loop over the length counts",
     "nested.ragged_by_value": "the lists in a list have lengths of their own",
     "nested.given_to_builtins": "lists in a list are joined one by one",
     "nested.same_item": "it asks which array an item of a list is",
