@@ -113,3 +113,45 @@ def test_source_gives_the_number(missing):
     exec(mp.source(function, np.ones(2), 1.0), scope)
     assert np.array_equal(scope["function"](np.ones(2), -1.0), missing, equal_nan=True)
     assert np.array_equal(scope["function"](np.ones(2), 1.0), np.ones(2))
+
+
+def last_but_one(x, tolerance):
+    previous = 0  # an array from the first iteration on, and still 0 where that is the last
+    while True:
+        new = x / 2 + previous / 4
+        if abs(new - previous).max() < abs(tolerance) + 1e-9:
+            break
+        previous = new
+    return previous
+
+
+def last_or_nan(x, least):
+    found = np.nan
+    while x.sum() > abs(least) + 1e-3:
+        found = x = x / 2
+    return found
+
+
+def last_two(x, most):
+    before = new = 0
+    turns = 0
+    while turns < most:
+        new, before = x * 2 + before, new
+        turns = turns + (new.max() > 0) + 1
+    return new
+
+
+LOOPS = [
+    *((last_but_one, (np.ones(3), tolerance)) for tolerance in (1e-3, 0.1, 2.0)),
+    *((last_or_nan, (np.ones(3), least)) for least in (0.5, 4.0)),
+    *((last_two, (np.arange(3.0), most)) for most in (0, 1, 7)),
+]
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("function, args", LOOPS, ids=lambda v: getattr(v, "__name__", ""))
+def test_loops_that_leave_an_array_or_a_number(function, args, native):
+    with mp.config(native=native):
+        wanted, got = function(*args), mp.jit(function)(*args)
+    assert type(wanted) is type(got)
+    np.testing.assert_allclose(got, wanted, rtol=1e-15)
