@@ -82,7 +82,7 @@ def test_updates_have_derivatives():
 
 def test_gradients_with_respect_to_complex_numbers():
     assert mp.grad(lambda z: abs(z) ** 2)(3 + 4j) == pytest.approx(6 - 8j)
-    value, gradient = mp.jit(mp.value_and_grad(lambda z: (z * z.conj()).real))(3 + 4j)
+    value, gradient = mp.jit(mp.value_and_grad(lambda z: (z * z.conjugate()).real))(3 + 4j)
     assert value == pytest.approx(25) and gradient == pytest.approx(6 - 8j)
     jacobian = mp.jacrev(lambda z: np.real(z * z))(np.array([1 + 2j, 3.0]))
     np.testing.assert_allclose(jacobian, np.diag([2 + 4j, 6]))

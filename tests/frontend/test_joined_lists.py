@@ -3,6 +3,9 @@ them: as arrays made of them, with the types of their items."""
 
 from __future__ import annotations
 
+import functools
+import operator
+
 import numpy as np
 import pytest
 
@@ -86,6 +89,16 @@ def test_lists_of_other_lengths_are_refused_by_the_run():
     np.testing.assert_array_equal(jitted(np.array([3.0, 0.0])), [[3.0, 3.0]])
     with pytest.raises(ValueError):
         jitted(np.array([1.5, 3.0]))
+
+
+def test_reduce_of_nothing_raises():
+    def f(x):
+        return functools.reduce(operator.mul, [v for v in x if v > 0])
+
+    jitted = mp.jit(f)
+    assert jitted(np.array([2.0, -1.0, 3.0])) == 6.0
+    with pytest.raises(TypeError, match="empty iterable with no initial value"):
+        jitted(np.array([-2.0, -1.0]))
 
 
 TAKEN = {
