@@ -30,7 +30,7 @@ def modules() -> list[str]:
 @pytest.mark.parametrize("name", modules())
 def test_examples_in_docstrings(name):
     module = importlib.import_module(name)
-    for public in dir(module):  # what is imported when it is first asked for is not while doctest looks around
+    for public in dir(module):  # not while doctest looks around: some are imported when asked for
         getattr(module, public)
     failures, _ = doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE)
     assert failures == 0
