@@ -3,6 +3,7 @@
 import collections
 import datetime
 import struct
+import types
 from decimal import Decimal
 from fractions import Fraction
 
@@ -10,6 +11,7 @@ import numpy as np
 import pytest
 
 import metaphrase as mp
+from metaphrase.astpasses.frontend.staging.stand_ins import by_python
 from metaphrase.source import UnsupportedError
 
 REFUSED = {
@@ -69,3 +71,18 @@ def test_what_raises_in_python_raises(f, given):
 def test_what_takes_staged_numbers_does():
     assert mp.jit(lambda n: datetime.date(n, 1, 1).year)(2002) == 2002
     assert mp.jit(lambda n: collections.Counter([n])[2])(2) == 1
+
+
+def test_other_code_is_not_called_with_made_up_numbers():
+    given = []
+
+    def driver(value):
+        given.append(value)
+        raise TypeError("a voltage must be a number")
+
+    driver.__module__ = "a_driver"
+    here = types.SimpleNamespace(span=lambda: None)
+    staged = object()
+    with pytest.raises(UnsupportedError, match="only known when the program runs"):
+        by_python(here, "driver", driver, (staged,), {})
+    assert given == [staged]

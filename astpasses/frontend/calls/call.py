@@ -232,7 +232,7 @@ def call_function(here: Session, function: types.FunctionType, args: tuple, keyw
                 code="no-translation",
                 remedy="print, or say it outside of the translated function",
             )
-        given = tuple(map(hosted_value, args)), {k: hosted_value(v) for k, v in keywords.items()}
+        given = hosted(args, keywords)
         if module.split(".")[0] in _EXACT and has_staged(given):
             return by_python(here, function.__qualname__, function, *given)
         made = function(*given[0], **given[1])
@@ -320,11 +320,16 @@ def hosted_value(value: Any) -> Any:
     return value
 
 
+def hosted(args: tuple, keywords: dict) -> tuple[tuple, dict]:
+    """The arguments for code that is not converted."""
+    return tuple(map(hosted_value, args)), {k: hosted_value(v) for k, v in keywords.items()}
+
+
 def _host(value: Any) -> Any:
-    def hosted(*args: Any, **keywords: Any) -> Any:
+    def calls_back(*args: Any, **keywords: Any) -> Any:
         return call_value(value, args, keywords)
 
-    return functools.update_wrapper(hosted, value) if hasattr(value, "__name__") else hosted
+    return functools.update_wrapper(calls_back, value) if hasattr(value, "__name__") else calls_back
 
 
 _HOSTED = _host(None).__code__
@@ -435,4 +440,5 @@ def _container_method(here: Session, target: Any, name: str, args: tuple, keywor
     return here.born(made) if name == "copy" else made
 
 
-__all__ = ["CHANGES", "TABLE", "handles", "has_staged", "hosted_value", "call_value", "call_method"]
+__all__ = ["CHANGES", "TABLE", "handles", "has_staged", "hosted", "hosted_value", "call_value",
+           "call_method"]

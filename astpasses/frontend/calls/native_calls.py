@@ -21,7 +21,7 @@ from ..staging.session import Session
 from ..staging.signals import TrialOver
 from ..staging.stand_ins import by_python
 from ..values.staged_values import Number, Staged
-from .call import CHANGES, call_method, call_value, has_staged, hosted_value
+from .call import CHANGES, call_method, call_value, has_staged, hosted
 from .outside import refuse_given, refuse_outside, refuse_unsteady
 
 # Their functions may be called in branches and loops, too: nothing has to be undone.
@@ -86,7 +86,7 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
             )
     elif here.in_region() and top not in _PURE:
         raise TrialOver(f"{name} may have effects that can't be undone", here.span())
-    positional, named = _hosted(args, keywords)
+    positional, named = hosted(args, keywords)
     with noticed(here.journal, args):
         if top not in _PURE and has_staged((positional, named)):
             return by_python(here, name, function, positional, named)
@@ -96,10 +96,6 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
 def _dispatches(value: Any) -> bool:
     """Whether it is of a user's class that answers NumPy's functions itself."""
     return not isinstance(value, (Staged, np.ndarray)) and hasattr(type(value), "__array_function__")
-
-
-def _hosted(args: tuple, keywords: dict) -> tuple[tuple, dict]:
-    return tuple(map(hosted_value, args)), {k: hosted_value(v) for k, v in keywords.items()}
 
 
 def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple, keywords: dict) -> Any:
@@ -126,7 +122,7 @@ def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple
     steady = (str, bytes, int, float, complex, tuple, frozenset, range, np.generic, type)
     if not isinstance(owner, steady) and here.in_region():
         raise TrialOver(f"{name} of a {kind.__name__} may have effects that can't be undone", here.span())
-    args, keywords = _hosted(args, keywords)
+    args, keywords = hosted(args, keywords)
     known = not has_staged((args, keywords)) or kind.__module__ == "builtins" and kind is not type
     made = function(*args, **keywords) if known else by_python(here, name, function, args, keywords)
     return here.born(made) if type(made) in (list, dict) else made  # `dict.fromkeys`, `str.split`

@@ -2,6 +2,7 @@
 
 In: a function or class of the standard library, and arguments that hold staged values. Out: what it makes of
 them, or the exception that it raises of numbers too; else a refusal, which no `except` of the user's takes.
+Other code is never called with numbers that the user did not give: whatever it does, it would do.
 
     Decimal(x)      # refused: it takes any int or float
     Decimal([x])    # Python's ValueError: it takes no list of numbers
@@ -9,6 +10,7 @@ them, or the exception that it raises of numbers too; else a refusal, which no `
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import Callable
 from typing import Any
@@ -54,10 +56,18 @@ def by_python(here: Session, name: str, function: Callable, args: tuple, keyword
         return function(*args, **keywords)
     except (SourceError, StagerSignal):
         raise
-    except Exception:
-        if not takes_numbers(function, args, keywords):
+    except Exception as error:
+        ours = _of_python(function)
+        if not (takes_numbers(function, args, keywords) if ours else isinstance(error, TypeError)):
             raise
     raise no_numbers_of_the_run(here, f"`{name}` takes no values that are only known when the program runs")
+
+
+def _of_python(function: Any) -> bool:
+    """Whether a function, or the class of what it is a method of, is in the standard library."""
+    owner = getattr(function, "__self__", None)
+    module = getattr(function, "__module__", None) or type(owner).__module__
+    return str(module).split(".")[0] in sys.stdlib_module_names
 
 
 def no_numbers_of_the_run(here: Session, message: str) -> UnsupportedError:
