@@ -1,7 +1,8 @@
 """The Fourier transform of one line, as C: Cooley's and Tukey's for sizes of small factors, else Bluestein's.
 
-In: a `Call` of "fft" or "fft__inverse". Out: the line that calls the C function, whose text goes into the
-writer's `routines`. It is computed in double precision for both complex types; O(n log n) for every n.
+In: a `Call` of "fft" or "fft__inverse". Out: the call of the C function, whose text goes into the writer's
+`routines`; it gives 0, or says that there is no memory. It is computed in double precision for both complex
+types; O(n log n) for every n.
 """
 
 from __future__ import annotations
@@ -76,20 +77,21 @@ static void fft_small(const fft_z* in, i64 stride, fft_z* out, i64 n, const fft_
         }
     }
 }
-static void fft_any(const fft_z* in, fft_z* out, i64 n, int sign) {
+static int fft_any(mp_ctx* c, const fft_z* in, fft_z* out, i64 n, int sign) {
     i64 rest = n;
     for (i64 p = 2; p < 64; p++) while (rest % p == 0) rest /= p;
     if (rest == 1) {
-        fft_z* w = (fft_z*)__builtin_malloc(n*sizeof(fft_z));
+        fft_z* w = (fft_z*)mp_scratch(c, mp_times(n, sizeof(fft_z)));
+        if (!w) return MP_NO_MEMORY;
         fft_roots(w, n, sign);
         fft_small(in, 1, out, n, w, n);
-        __builtin_free(w);
-        return;
+        return 0;
     }
     i64 size = 1; /* a convolution with a chirp, in a size that is a power of two */
     while (size < 2*n - 1) size *= 2;
-    fft_z* space = (fft_z*)__builtin_malloc((2*n + 5*size)*sizeof(fft_z));
-    fft_z *chirp = space + 2*n, *a = chirp + size, *b = a + size, *c = b + size, *w = c + size;
+    fft_z* space = (fft_z*)mp_scratch(c, mp_times(2*n + 5*size, sizeof(fft_z)));
+    if (!space) return MP_NO_MEMORY;
+    fft_z *chirp = space + 2*n, *a = chirp + size, *b = a + size, *product = b + size, *w = product + size;
     fft_roots(space, 2*n, sign);
     for (i64 k = 0; k < size; k++) a[k].re = a[k].im = b[k].re = b[k].im = 0;
     for (i64 k = 0; k < n; k++) {
@@ -99,33 +101,36 @@ static void fft_any(const fft_z* in, fft_z* out, i64 n, int sign) {
         if (k) b[size - k] = b[k];
     }
     fft_roots(w, size, -1);
-    fft_small(a, 1, c, size, w, size);
+    fft_small(a, 1, product, size, w, size);
     fft_small(b, 1, a, size, w, size);
-    for (i64 k = 0; k < size; k++) { b[k] = fft_mul(a[k], c[k]); w[k].im = -w[k].im; }
-    fft_small(b, 1, c, size, w, size);
+    for (i64 k = 0; k < size; k++) { b[k] = fft_mul(a[k], product[k]); w[k].im = -w[k].im; }
+    fft_small(b, 1, product, size, w, size);
     for (i64 k = 0; k < n; k++) {
-        fft_z y = fft_mul(c[k], chirp[k]);
+        fft_z y = fft_mul(product[k], chirp[k]);
         out[k].re = y.re/size; out[k].im = y.im/size;
     }
-    __builtin_free(space);
+    return 0;
 }
 """
 LINE = """\
-static void T_fft(const void* x_, i64 n, i64 step, void* y_, i64 stride, int sign) {
+static int T_fft(mp_ctx* c, const void* x_, i64 n, i64 step, void* y_, i64 stride, int sign) {
     const R* x = (const R*)x_;
     R* y = (R*)y_;
-    if (n < 1) return;
-    fft_z *in = (fft_z*)__builtin_malloc(2*n*sizeof(fft_z)), *out = in + n;
+    char* mark = c->cursor;
+    if (n < 1) return 0;
+    fft_z *in = (fft_z*)mp_scratch(c, mp_times(2*n, sizeof(fft_z))), *out = in + n;
+    if (!in) return MP_NO_MEMORY;
     for (i64 k = 0; k < n; k++) { in[k].re = x[2*k*step]; in[k].im = x[2*k*step + 1]; }
-    fft_any(in, out, n, sign);
+    if (fft_any(c, in, out, n, sign)) return MP_NO_MEMORY;
     for (i64 k = 0; k < n; k++) { y[2*k*stride] = (R)out[k].re; y[2*k*stride + 1] = (R)out[k].im; }
-    __builtin_free(in);
+    c->release(c, mark);
+    return 0;
 }
 """
 
 
-def fourier_call(writer: FunctionWriter, stmt: Call) -> list[str]:
-    """The line that transforms one line of an array."""
+def fourier_call(writer: FunctionWriter, stmt: Call) -> str:
+    """The call that transforms one line of an array."""
     from .cython_calls import address_of
 
     (source,), (line, _) = stmt.reads, stmt.writes
@@ -133,15 +138,15 @@ def fourier_call(writer: FunctionWriter, stmt: Call) -> list[str]:
     writer.type(line.buf.dtype)
     real = "double" if name == "c128" else "float"
     writer.routines["fft_common"] = (COMMON, "")
-    head = f"void {name}_fft(const void* x, i64 n, i64 step, void* y, i64 stride, int sign)"
+    head = f"int {name}_fft(mp_ctx* c, const void* x, i64 n, i64 step, void* y, i64 stride, int sign)"
     writer.routines[f"{name}_fft"] = (LINE.replace("T_fft", f"{name}_fft").replace("R*", f"{real}*")
                                       .replace("(R)", f"({real})").replace("const R", f"const {real}"), head)
     dim = writer.printer.dim
     sign = 1 if stmt.routine.endswith("inverse") else -1
-    return [
-        f"{name}_fft({address_of(writer, source)}, {dim(source.extents[0])}, {dim(source.strides[0])}, "
+    return (
+        f"{name}_fft(c, {address_of(writer, source)}, {dim(source.extents[0])}, {dim(source.strides[0])}, "
         f"{address_of(writer, line)}, {dim(line.strides[0])}, {sign})"
-    ]
+    )
 
 
 __all__ = ["fourier_call"]

@@ -435,8 +435,18 @@ class FunctionWriter:
         self.no_memory(depth, buf.name)
 
     def stmt_Call(self, depth: int, stmt: Call) -> None:
-        for text in routine_text(self, stmt):
-            self.line(depth, text)
+        call = routine_text(self, stmt)
+        if stmt.routine == "lanes":
+            self.line(depth, call)
+        else:
+            self.passed_on(depth, call)
+
+    def passed_on(self, depth: int, call: str) -> None:
+        """A call whose status, unless it is 0, is what this function returns too."""
+        status = self.variable("int", "mp_status")
+        self.line(depth, f"{status} = {call}")
+        self.line(depth, f"if {status}:")
+        self.line(depth + 1, f"return {status}")
 
     def stmt_CallFn(self, depth: int, stmt: CallFn) -> None:
         fn = next(f for f in self.program.fns if f.name == stmt.fn)
@@ -449,10 +459,7 @@ class FunctionWriter:
         if not stmt.fails:
             self.line(depth, f"{stmt.result.name} = {call}" if stmt.result is not None else call)
             return
-        status = self.variable("int", "mp_status")
-        self.line(depth, f"{status} = {call}")
-        self.line(depth, f"if {status}:")
-        self.line(depth + 1, f"return {status}")
+        self.passed_on(depth, call)
 
 
 __all__ = ["FunctionWriter"]

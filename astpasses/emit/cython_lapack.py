@@ -1,9 +1,14 @@
 """Linear algebra as C around LAPACK: matrices lie row after row, as NumPy has them, and LAPACK wants columns.
 
-In: a `Call` of one of the routines below. Out: the line that calls the C function, whose text goes into the
-writer's `routines`. Its last results are flags: 1 where LAPACK says that it failed, with NaN in the results.
+In: a `Call` of one of the routines below. Out: the call of the C function, whose text goes into the writer's
+`routines`. The last results of a routine are flags: 1 where LAPACK says that it failed, with NaN in the
+results.
 
-    solve(a, b, x, singular)   ->   f64_solve(c, n, k, a, b, x, singular, 0)
+    solve(a, b, x, singular)   ->   f64_solve(c, 0, n, k, a, b, x, singular, 0)
+
+A C function returns 0 or what the program returns. LAPACK counts in ints of 32 bits: sizes that do not fit
+fail at `site` before anything is called, and an argument that LAPACK refuses fails at `site + 1`. What a
+routine needs for its work it takes from the context's arena, and gives back.
 """
 
 from __future__ import annotations
@@ -20,12 +25,19 @@ if TYPE_CHECKING:
     from .cython_function import FunctionWriter
 
 # In the texts: T is the element, R its real type, t the letter of LAPACK.
-COMMON = """\
+# For all element types.
+SIZES = """\
 #include "abi_blas.h"
+#define LA_MOST 2147483647
+#define LA_FIT(sizes) (((sizes) >> 31) == 0) /* of sizes that are joined by |: whether an int holds each */
+#define LA_TOO_LARGE(rows, columns) mp_fail(c, site, 0, rows, columns, 0, 0)
+#define LA_REFUSED() mp_fail(c, site + 1, 0, -(i64)info, 0, 0, 0)
+#define LA_NEW(type, count) ((type*)mp_scratch(c, mp_times(count, sizeof(type))))
+"""
+COMMON = """\
 typedef ELEMENT T_e;
 typedef R T_r;
 typedef R _Complex T_z;
-#define T_NEW(count) ((T_e*)__builtin_malloc(((count) > 0 ? (count) : 1)*sizeof(T_e)))
 static inline __attribute__((unused)) void T_turn(const T_e* a, T_e* w, i64 m, i64 n) {
     for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) w[j*m + i] = a[i*n + j];
 }
@@ -64,28 +76,34 @@ TEXTS: dict[str, tuple[str, str]] = {
     "solve": (
         "i64 n_, i64 k_, const void* a_, const void* b_, void* x_, void* flag, int transposed",
         """\
-    int n = (int)n_, k = (int)k_, info = 0, *pivots = (int*)__builtin_malloc((n_ + 1)*sizeof(int));
-    T_e *lu = T_NEW(n_*n_), *w = n_ <= 32 ? 0 : T_NEW(n_*k_);
-    char how = transposed ? 'N' : 'T'; /* rows read as columns are the transposed matrix */
+    if (!LA_FIT(n_ | k_)) return LA_TOO_LARGE(n_, n_);
+    int n = (int)n_, k = (int)k_, info = 0, small = n <= 32;
+    char *mark = c->cursor, how = transposed ? 'N' : 'T'; /* rows read as columns are the transposed matrix */
+    int* pivots = LA_NEW(int, n_);
+    T_e *lu = LA_NEW(T_e, n_*n_), *w = small ? 0 : LA_NEW(T_e, n_*k_);
+    if (!pivots || !lu || !small && !w) return MP_NO_MEMORY;
     __builtin_memcpy(lu, a_, n_*n_*sizeof(T_e));
     if (w) T_turn((const T_e*)b_, w, n_, k_);
     if (n) ((void (*)(int*, int*, T_e*, int*, int*, int*))c->blas[MP_tgetrf])(&n, &n, lu, &n, pivots, &info);
+    if (info < 0) return LA_REFUSED();
     *(unsigned char*)flag = info > 0;
     if (info > 0) T_missing((T_e*)x_, n_*k_);
-    else if (!w) { /* getrs would wake its threads, which takes far longer than this */
+    else if (small) { /* getrs would wake its threads, which takes far longer than this */
         if (x_ != b_) __builtin_memcpy(x_, b_, n_*k_*sizeof(T_e));
         T_substitute(lu, pivots, (T_e*)x_, n_, k_, transposed);
     } else {
-        if (n && k) ((void (*)(char*, int*, int*, T_e*, int*, int*, T_e*, int*, int*))c->blas[MP_tgetrs])(
+        if (k) ((void (*)(char*, int*, int*, T_e*, int*, int*, T_e*, int*, int*))c->blas[MP_tgetrs])(
             &how, &n, &k, lu, &n, pivots, w, &n, &info);
+        if (info < 0) return LA_REFUSED();
         T_back(w, (T_e*)x_, n_, k_, n_);
     }
-    __builtin_free(lu); __builtin_free(w); __builtin_free(pivots);
+    c->release(c, mark);
 """,
     ),
     "triangular_solve": (
         "i64 n_, i64 k_, const void* a_, const void* b_, void* x_, int lower, int transposed",
         """\
+    if (!LA_FIT(n_ | k_)) return LA_TOO_LARGE(n_, n_);
     int n = (int)n_, k = (int)k_;
     char side = 'R', uplo = lower ? 'U' : 'L', how = transposed ? 'T' : 'N', unit = 'N';
     T_e one = 1;
@@ -97,11 +115,16 @@ TEXTS: dict[str, tuple[str, str]] = {
     "slogdet": (
         "i64 n_, const void* a_, void* sign_, void* log_",
         """\
-    int n = (int)n_, info = 0, *pivots = (int*)__builtin_malloc((n_ + 1)*sizeof(int));
-    T_e *lu = T_NEW(n_*n_), sign = 1;
+    if (!LA_FIT(n_)) return LA_TOO_LARGE(n_, n_);
+    int n = (int)n_, info = 0;
+    char* mark = c->cursor;
+    int* pivots = LA_NEW(int, n_);
+    T_e *lu = LA_NEW(T_e, n_*n_), sign = 1;
     T_r total = 0;
+    if (!pivots || !lu) return MP_NO_MEMORY;
     __builtin_memcpy(lu, a_, n_*n_*sizeof(T_e));
     if (n) ((void (*)(int*, int*, T_e*, int*, int*, int*))c->blas[MP_tgetrf])(&n, &n, lu, &n, pivots, &info);
+    if (info < 0) return LA_REFUSED();
     if (info > 0) { sign = 0; total = -(T_r)__builtin_inf(); }
     else for (i64 i = 0; i < n_; i++) {
         T_e d = lu[i*n_ + i];
@@ -111,17 +134,19 @@ TEXTS: dict[str, tuple[str, str]] = {
         total += LOG(size);
     }
     *(T_e*)sign_ = sign; *(T_r*)log_ = total;
-    __builtin_free(lu); __builtin_free(pivots);
+    c->release(c, mark);
 """,
     ),
     "cholesky": (
         "i64 n_, const void* a_, void* out_, void* flag",
         """\
+    if (!LA_FIT(n_)) return LA_TOO_LARGE(n_, n_);
     int n = (int)n_, info = 0;
     T_e* l = (T_e*)out_;
     char uplo = 'U';
     if (out_ != a_) __builtin_memcpy(l, a_, n_*n_*sizeof(T_e));
     if (n) ((void (*)(char*, int*, T_e*, int*, int*))c->blas[MP_tpotrf])(&uplo, &n, l, &n, &info);
+    if (info < 0) return LA_REFUSED();
     for (i64 i = 0; i < n_; i++) for (i64 j = i + 1; j < n_; j++) l[i*n_ + j] = 0;
     *(unsigned char*)flag = info > 0;
     if (info > 0) T_missing(l, n_*n_);
@@ -130,60 +155,75 @@ TEXTS: dict[str, tuple[str, str]] = {
     "qr": (
         "i64 m_, i64 n_, i64 q_, const void* a_, void* q_out, void* r_out",
         """\
-    int m = (int)m_, n = (int)n_, q = (int)q_, least = m < n ? m : n, info = 0, size = 64*(m + n + 1);
-    i64 columns = n_ > q_ ? n_ : q_;
-    T_e *w = T_NEW(m_*columns), *tau = T_NEW(m_ + n_), *work = T_NEW(size), *r = (T_e*)r_out;
+    i64 columns = n_ > q_ ? n_ : q_, wanted = 64*(columns + 1); /* blocks of columns */
+    if (!LA_FIT(m_ | n_ | q_)) return LA_TOO_LARGE(m_, n_);
+    int m = (int)m_, n = (int)n_, q = (int)q_, least = m < n ? m : n, info = 0;
+    int size = wanted < LA_MOST ? (int)wanted : LA_MOST;
+    char* mark = c->cursor;
+    T_e *w = LA_NEW(T_e, m_*columns), *tau = LA_NEW(T_e, least), *work = LA_NEW(T_e, size), *r = (T_e*)r_out;
+    if (!w || !tau || !work) return MP_NO_MEMORY;
     T_turn((const T_e*)a_, w, m_, n_);
     if (least) ((void (*)(int*, int*, T_e*, int*, T_e*, T_e*, int*, int*))c->blas[MP_tgeqrf])(
         &m, &n, w, &m, tau, work, &size, &info);
+    if (info < 0) return LA_REFUSED();
     for (i64 i = 0; i < q_; i++)
         for (i64 j = 0; j < n_; j++) r[i*n_ + j] = i <= j && i < m_ ? w[j*m_ + i] : 0;
     if (least == 0) for (i64 j = 0; j < q_; j++) for (i64 i = 0; i < m_; i++) w[j*m_ + i] = i == j;
     else ((void (*)(int*, int*, int*, T_e*, int*, T_e*, T_e*, int*, int*))c->blas[MP_tORGqr])(
         &m, &q, &least, w, &m, tau, work, &size, &info);
+    if (info < 0) return LA_REFUSED();
     T_back(w, (T_e*)q_out, m_, q_, m_);
-    __builtin_free(w); __builtin_free(tau); __builtin_free(work);
+    c->release(c, mark);
 """,
     ),
     "eigh": (
         "i64 n_, const void* a_, void* values, void* vectors, void* flag",
         """\
-    int n = (int)n_, info = 0;
-    i64 size = 64 + 2*n_*n_ + 40*n_, reals = 64 + 2*n_*n_ + 5*n_, whole = 8 + 5*n_;
-    int lwork = (int)size, lrwork = (int)reals, lwhole = (int)whole;
-    T_e *w = T_NEW(n_*n_), *work = T_NEW(size);
-    T_r* rwork = (T_r*)__builtin_malloc(reals*sizeof(T_r));
-    int* iwork = (int*)__builtin_malloc(whole*sizeof(int));
-    char job = 'V', uplo = 'L';
+    i64 least = 2*n_*n_ + 6*n_ + 1, wanted = least + 34*n_ + 63;
+    if (!LA_FIT(n_) || !LA_FIT(least)) return LA_TOO_LARGE(n_, n_);
+    int n = (int)n_, info = 0, lwork = wanted < LA_MOST ? (int)wanted : LA_MOST;
+    int lrwork = (int)least, lwhole = 5*n + 8;
+    char *mark = c->cursor, job = 'V', uplo = 'L';
+    T_e *w = LA_NEW(T_e, n_*n_), *work = LA_NEW(T_e, lwork);
+    T_r* rwork = LA_NEW(T_r, NEEDS_REALS(lrwork));
+    int* iwork = LA_NEW(int, lwhole);
+    if (!w || !work || !rwork || !iwork) return MP_NO_MEMORY;
     T_turn((const T_e*)a_, w, n_, n_);
     if (n) EIGH;
+    if (info < 0) return LA_REFUSED();
     *(unsigned char*)flag = info > 0;
     T_back(w, (T_e*)vectors, n_, n_, n_);
     if (info > 0) {
         T_missing((T_e*)vectors, n_*n_);
         for (i64 i = 0; i < n_; i++) ((T_r*)values)[i] = (T_r)__builtin_nan("");
     }
-    __builtin_free(w); __builtin_free(work); __builtin_free(rwork); __builtin_free(iwork);
+    c->release(c, mark);
 """,
     ),
     "svd": (
         "i64 m_, i64 n_, const void* a_, void* u_, void* s_, void* v_, void* flag, int full",
         """\
-    int m = (int)m_, n = (int)n_, k = m < n ? m : n, large = m < n ? n : m, info = 0;
-    int uc = full ? m : k, vr = full ? n : k, query = -1;
-    i64 reals = 64 + 7*(i64)k*k + 7*(i64)k + 2*(i64)large*k;
-    T_e *w = T_NEW(m_*n_), *u = T_NEW(m_*uc), *v = T_NEW(n_*vr), *work, wanted = 0;
-    T_r* rwork = (T_r*)__builtin_malloc(reals*sizeof(T_r));
-    int* iwork = (int*)__builtin_malloc((8*(i64)k + 8)*sizeof(int));
-    char job = full ? 'A' : 'S';
+    i64 k_ = m_ < n_ ? m_ : n_, large = m_ < n_ ? n_ : m_, uc = full ? m_ : k_, vr = full ? n_ : k_;
+    i64 needed = LEAST_WORK;
+    if (!LA_FIT(large) || !LA_FIT(4*k_*k_ + 7*k_ + large)) return LA_TOO_LARGE(m_, n_);
+    int m = (int)m_, n = (int)n_, k = (int)k_, ldv = (int)vr, info = 0, query = -1;
+    char *mark = c->cursor, job = full ? 'A' : 'S';
+    T_e *w = LA_NEW(T_e, m_*n_), *u = LA_NEW(T_e, m_*uc), *v = LA_NEW(T_e, n_*vr), *work, wanted = 0;
+    T_r* rwork = LA_NEW(T_r, NEEDS_REALS(64 + 7*k_*k_ + 7*k_ + 2*large*k_));
+    int* iwork = LA_NEW(int, 8*k_ + 8);
+    if (!w || !u || !v || !rwork || !iwork) return MP_NO_MEMORY;
     T_turn((const T_e*)a_, w, m_, n_);
     if (k) {
         work = &wanted;
         SVD(query);
-        int size = (int)REAL(wanted) + 1;
-        work = T_NEW(size);
+        if (info < 0) return LA_REFUSED();
+        /* What it says is a float, rounded; and nonsense where its own ints did not hold the size. */
+        double said = (double)REAL(wanted);
+        int size = (int)(said > needed && said < LA_MOST - 1000. ? said*1.0000002 + 1 : needed);
+        work = LA_NEW(T_e, size);
+        if (!work) return MP_NO_MEMORY;
         SVD(size);
-        __builtin_free(work);
+        if (info < 0) return LA_REFUSED();
     } else {
         for (i64 i = 0; i < m_*uc; i++) u[i] = i/(m_ ? m_ : 1) == i%(m_ ? m_ : 1);
         for (i64 i = 0; i < n_*vr; i++) v[i] = i/(vr ? vr : 1) == i%(vr ? vr : 1);
@@ -195,17 +235,20 @@ TEXTS: dict[str, tuple[str, str]] = {
         T_missing((T_e*)u_, m_*uc); T_missing((T_e*)v_, vr*n_);
         for (i64 i = 0; i < k; i++) ((T_r*)s_)[i] = (T_r)__builtin_nan("");
     }
-    __builtin_free(w); __builtin_free(u); __builtin_free(v); __builtin_free(rwork); __builtin_free(iwork);
+    c->release(c, mark);
 """,
     ),
     "eig": (
         "i64 n_, const void* a_, void* values_, void* vectors_, void* flag",
         """\
-    int n = (int)n_, info = 0, lwork = 64 + 40*n;
-    T_e *w = T_NEW(n_*n_), *v = T_NEW(n_*n_), *work = T_NEW(lwork);
-    T_r* parts = (T_r*)__builtin_malloc((2*n_ + 1)*sizeof(T_r));
+    i64 wanted = 64 + 40*n_;
+    if (!LA_FIT(n_) || !LA_FIT(4*n_)) return LA_TOO_LARGE(n_, n_);
+    int n = (int)n_, info = 0, lwork = wanted < LA_MOST ? (int)wanted : LA_MOST;
+    char *mark = c->cursor, none = 'N', all = 'V';
+    T_e *w = LA_NEW(T_e, n_*n_), *v = LA_NEW(T_e, n_*n_), *work = LA_NEW(T_e, lwork);
+    T_r* parts = LA_NEW(T_r, 2*n_);
     T_z *values = (T_z*)values_, *vectors = (T_z*)vectors_;
-    char none = 'N', all = 'V';
+    if (!w || !v || !work || !parts) return MP_NO_MEMORY;
     T_turn((const T_e*)a_, w, n_, n_);
     EIG;
     *(unsigned char*)flag = info > 0;
@@ -213,7 +256,7 @@ TEXTS: dict[str, tuple[str, str]] = {
         for (i64 i = 0; i < n_; i++) values[i] = (T_r)__builtin_nan("");
         for (i64 i = 0; i < n_*n_; i++) vectors[i] = (T_r)__builtin_nan("");
     }
-    __builtin_free(w); __builtin_free(v); __builtin_free(work); __builtin_free(parts);
+    c->release(c, mark);
 """,
     ),
 }
@@ -223,10 +266,11 @@ _REAL = {
     "c->blas[MP_tsyevd])("
     "&job, &uplo, &n, w, &n, (T_r*)values, work, &lwork, iwork, &lwhole, &info)",
     "SVD": "((void (*)(char*, int*, int*, T_e*, int*, T_r*, T_e*, int*, T_e*, int*, T_e*, int*, int*, "
-    "int*))c->blas[MP_tgesdd])(&job, &m, &n, w, &m, (T_r*)s_, u, &m, v, &vr, work, &SIZE, iwork, &info)",
+    "int*))c->blas[MP_tgesdd])(&job, &m, &n, w, &m, (T_r*)s_, u, &m, v, &ldv, work, &SIZE, iwork, &info)",
     "EIG": """if (n) ((void (*)(char*, char*, int*, T_e*, int*, T_r*, T_r*, T_e*, int*, T_e*, int*, T_e*,
         int*, int*))c->blas[MP_tgeev])(
         &none, &all, &n, w, &n, parts, parts + n, v, &n, v, &n, work, &lwork, &info);
+    if (info < 0) return LA_REFUSED();
     for (i64 j = 0; j < n_; j++) {
         T_r im = parts[n_ + j];
         ((T_r*)(values + j))[0] = parts[j]; ((T_r*)(values + j))[1] = im;
@@ -242,11 +286,12 @@ _COMPLEX = {
     "c->blas[MP_theevd])(&job, &uplo, &n, w, &n, (T_r*)values, work, &lwork, rwork, &lrwork, iwork, &lwhole, "
     "&info)",
     "SVD": "((void (*)(char*, int*, int*, T_e*, int*, T_r*, T_e*, int*, T_e*, int*, T_e*, int*, T_r*, "
-    "int*, int*))c->blas[MP_tgesdd])(&job, &m, &n, w, &m, (T_r*)s_, u, &m, v, &vr, work, &SIZE, rwork, "
+    "int*, int*))c->blas[MP_tgesdd])(&job, &m, &n, w, &m, (T_r*)s_, u, &m, v, &ldv, work, &SIZE, rwork, "
     "iwork, &info)",
     "EIG": """if (n) ((void (*)(char*, char*, int*, T_e*, int*, T_e*, T_e*, int*, T_e*, int*, T_e*, int*,
         T_r*, int*))c->blas[MP_tgeev])(
         &none, &all, &n, w, &n, values, v, &n, v, &n, work, &lwork, parts, &info);
+    if (info < 0) return LA_REFUSED();
     T_back(v, vectors, n_, n_, n_)""",
 }
 
@@ -266,6 +311,8 @@ def _c_text(base: str, dtype: np.dtype) -> str:
     suffix = "f" if real == "float" else ""
     size = f"__builtin_cabs{suffix}" if is_complex else f"__builtin_fabs{suffix}"
     body = body.replace("ABS(", size + "(").replace("LOG(", f"__builtin_log{suffix}(")
+    body = body.replace("LEAST_WORK", "k_*k_ + 3*k_ + large" if is_complex else "4*k_*k_ + 7*k_ + large")
+    body = body.replace("NEEDS_REALS(", "(" if is_complex else "0*(")
     body = body.replace("REAL(", f"__builtin_creal{suffix}(" if is_complex else "(")
     body = body.replace("MP_tORGqr", f"MP_{letter}{'ungqr' if is_complex else 'orgqr'}")
     return body.replace("MP_t", f"MP_{letter}").replace("T_", f"{name}_la_")
@@ -287,8 +334,8 @@ def _sizes(base: str, stmt: Call) -> list[Any]:
     return list(first) if base == "svd" else [first[0]]
 
 
-def lapack_call(writer: FunctionWriter, stmt: Call) -> list[str]:
-    """The line that calls a routine, and its text into the writer's routines."""
+def lapack_call(writer: FunctionWriter, stmt: Call) -> str:
+    """The call of a routine; its text goes into the writer's routines."""
     from .cython_calls import address_of
 
     base, *flags = stmt.routine.split("__")
@@ -297,14 +344,16 @@ def lapack_call(writer: FunctionWriter, stmt: Call) -> list[str]:
     writer.type(dtype)
     writer.use("blas")
     params = TEXTS[base][0]
+    writer.routines["la_sizes"] = (SIZES, "")
     writer.routines[f"{name}_la_common"] = (_common(dtype), "")
-    head = f"void {name}_{base}(mp_ctx* c, {params})"
-    text = f"static __attribute__((noinline)) {head} {{\n{_c_text(base, dtype)}}}\n"
+    head = f"int {name}_{base}(mp_ctx* c, i64 site, {params})"
+    text = f"static __attribute__((noinline)) {head} {{\n{_c_text(base, dtype)}    return 0;\n}}\n"
     writer.routines[f"{name}_{base}"] = (text, head)
     views = [address_of(writer, view) for view in (*stmt.reads, *stmt.writes)]
     wanted = [p.split()[-1] for p in params.split(", ") if p.startswith("int ")]
-    given = [writer.printer.dim(d) for d in _sizes(base, stmt)]
-    return [f"{name}_{base}({', '.join(['c', *given, *views, *(str(int(w in flags)) for w in wanted)])})"]
+    sizes = [writer.printer.dim(d) for d in _sizes(base, stmt)]
+    operands = ["c", str(stmt.site), *sizes, *views, *(str(int(w in flags)) for w in wanted)]
+    return f"{name}_{base}({', '.join(operands)})"
 
 
 __all__ = ["lapack_call", "TEXTS"]

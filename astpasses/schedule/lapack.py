@@ -17,7 +17,7 @@ from metaphrase.core.dims import DimLike, product
 from metaphrase.core.ir import Let, Var
 from metaphrase.core.primitive import REGISTRY
 
-from .library import LIBRARY, materialized, strided
+from .library import LIBRARY, library_sites, materialized, strided
 from .lower import Block
 from .nest import Call, For, Load, Stmt, View
 from .values import Indices, Place, Value, stored
@@ -73,8 +73,10 @@ def lapack(block: Block, let: Let) -> None:
     reads = [_matrices(block, v, lead) for v in values]
     writes = [_results(block, out, lead) for out in let.outs]
     name = routine_name(let.primitive.name, block.attributes(let))
-    stmt: Stmt = Call(name, tuple(r(index) for r in reads), tuple(w(index) for _, w in writes))
-    stmt.span = let.span
+    call = Call(name, tuple(r(index) for r in reads), tuple(w(index) for _, w in writes))
+    call.site = library_sites(block, let, f"{let.primitive.name} of a matrix of {{0}} rows and {{1}} columns")
+    call.span = let.span
+    stmt: Stmt = call
     for loop in reversed(loops):
         stmt = For(loop.name, loop.extent, (stmt,), "seq", let.span)
     block.emit(stmt)

@@ -159,12 +159,24 @@ def _product_call(block: Block, let: Let, a: Value, b: Value, a_axes: tuple, b_a
     )
     start: Indices = (*place.prefix, *index, *(0 for _ in range(len(place.dims) - len(index))))
     write = View(place.buf, start, (m, n), (n, 1))
-    stmt: Stmt = Call("gemm", reads, (write,), (), (("dtype", a.dtype),))
-    stmt.span = let.span
+    site = library_sites(block, let, "the product of matrices of {0} x {1} and {1} x {2}")
+    stmt: Stmt = Call("gemm", reads, (write,), (), (("dtype", a.dtype),), let.span, site)
     for axis in reversed(loops):
         stmt = For(axis.name, axis.extent, (stmt,), "par", let.span)
     block.emit(stmt)
     block.values[let.out] = stored(place)
+
+
+def library_sites(block: Block, let: Let, subject: str) -> int:
+    """The first of the two sites at which a call of BLAS or LAPACK fails; `subject`: what it computes."""
+    too_large = (
+        f"{subject}: the BLAS and LAPACK libraries count in 32 bits, and this size or the work space that it "
+        "takes is above 2147483647; compute it in smaller pieces"
+    )
+    site = block.shared.site("check", "OverflowError", too_large, let.span)
+    refused = f"LAPACK refused argument {{0}} of {let.primitive.name}: a fault of metaphrase; report it"
+    block.shared.site("check", "RuntimeError", refused, let.span)
+    return site
 
 
 def _shifted(view: View, index: Indices, block: Block) -> tuple:

@@ -186,7 +186,8 @@ class View:
 @dataclass(eq=False)
 class Call(Stmt):
     """A library routine: `routine(*reads, *writes, *numbers)`. Which views it reads and writes is all the
-    scheduler asks."""
+    scheduler asks. It fails at `site` where a size is more than the library can count, and at `site + 1`
+    where the library refuses what it is given."""
 
     routine: str
     reads: tuple[View, ...]
@@ -194,6 +195,7 @@ class Call(Stmt):
     numbers: tuple[E, ...] = ()
     info: tuple[tuple[str, Any], ...] = ()
     span: Span | None = None
+    site: int = -1
 
 
 @dataclass(eq=False)
