@@ -1,11 +1,15 @@
 """What to write for the names of JAX that are not here.
 
-In: a module and a name that it does not have. Out: the AttributeError, which says what to do instead.
+In: a module and a name that it does not have. Out: the error, which says what to do instead: an
+AttributeError, or for `from module import name` an ImportError, which Python would replace the other by.
 
 >>> str(missing("metaphrase", "make_jaxpr"))
 "metaphrase has no 'make_jaxpr': metaphrase.source(f, *args, stage='core') is the program's text"
 """
 from __future__ import annotations
+
+import dis
+import sys
 
 _RULES = (
     "derivative rules of one's own are not there yet; g(x) + stop_gradient(f(x) - g(x)) has the value of f "
@@ -81,9 +85,11 @@ _SAID: dict[str, dict[str, str]] = {
 }
 
 
-def missing(module: str, name: str) -> AttributeError:
-    """The error for `module.name`."""
+def missing(module: str, name: str) -> AttributeError | ImportError:
+    """The error for `module.name`, to be raised by the module's `__getattr__`."""
     said = _SAID.get(module, {}).get(name)
     if said is None:
         return AttributeError(f"module {module!r} has no attribute {name!r}")
-    return AttributeError(f"{module} has no {name!r}: {said}")
+    reader = sys._getframe(2)                       # beyond `__getattr__`
+    imported = reader.f_code.co_code[reader.f_lasti] == dis.opmap["IMPORT_FROM"]
+    return (ImportError if imported else AttributeError)(f"{module} has no {name!r}: {said}")

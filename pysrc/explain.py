@@ -3,7 +3,7 @@ stage.
 
 In: a function (or a transformed one) and arguments or stand-ins for them. Out: a report. Example:
 
-    print(explain(lu, ShapeDtypeStruct((Sym("n"), Sym("n")), float)))
+    print(explain(lu, "f64[n, n]"))
 """
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from typing import Any
 from .api.arguments import take_apart, takes_any_keywords
 from .api.program import Captured, Fixed, Program, Slot, leaf_labels, name_of
 from .api.transforms import parameter_names, program_of
+from .api.types import given_arguments
 from .astpasses.frontend.values.sources import Source
 from .astpasses.schedule import nest
 from .astpasses.schedule.explain import copies_in_loops
@@ -24,6 +25,7 @@ from .tree_util import keystr, tree_flatten_with_path
 def explain(fun: Any, *args: Any, **kwargs: Any) -> str:
     """The report."""
     jitted = getattr(fun, "jitted", None)
+    args, kwargs = given_arguments(args, kwargs)
     call = take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
     with recording(name_of(fun)) as record:
         program = program_of(fun, call.structure, call.specs)

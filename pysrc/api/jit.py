@@ -36,6 +36,7 @@ from .identity import reduced
 from .program import Fixed, Program, name_of, under_way
 from .tracebacks import user_frames
 from .transforms import Transformed, call_inside, parameter_names, program_of
+from .types import given_arguments
 
 if TYPE_CHECKING:
     from .compile import Lowered
@@ -190,8 +191,9 @@ class Jit(Transformed):
     # ---- what a jitted function offers ---------------------------------------------------------------------
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
-        """Translate for arguments like these (arrays, or ShapeDtypeStructs)."""
+        """Translate for arguments like these (arrays, ShapeDtypeStructs, or text of types)."""
         from .compile import Lowered
+        args, kwargs = given_arguments(args, kwargs)
         call = take_apart(args, kwargs, self.static, self.in_order)
         return Lowered(self, call, self._program(call.structure, call.specs))
 

@@ -15,13 +15,15 @@ import numpy as np
 
 from ..config import config, disable_jit
 from ..pipeline import STAGES
+from ..source import UnsupportedError
 from ..tree_util import tree_map
 from .arguments import take_apart, takes_any_keywords
 from .identity import shared
 from .jit import Jit
+from .program import caller_span
 from .tracebacks import user_frames
 from .transforms import Grad, Jacobian, Jvp, Linear, Vmap, program_of
-from .types import ShapeDtypeStruct
+from .types import ShapeDtypeStruct, given_arguments
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -50,9 +52,11 @@ def jit(  # type: ignore[misc]  # the overloads let the options pass as they are
     with.
 
     Python bools, strings and other values that are no numbers are static by themselves: another value,
-    another program. `static_argnums` and `static_argnames` make any argument static. The last five options
-    are JAX's and change nothing here. Also a decorator, with or without options.
+    another program. `static_argnums` and `static_argnames` make any argument static. The other options are
+    JAX's and change nothing here: `device` and `backend` may only be "cpu". Also a decorator, with or without
+    options.
     """
+    _refuse_other_devices(device=device, backend=backend)
     options = dict(static_argnums=static_argnums, static_argnames=static_argnames)
     if fun is None:
         return lambda f: jit(f, **options)
@@ -67,6 +71,17 @@ def jit(  # type: ignore[misc]  # the overloads let the options pass as they are
         else static_argnames
     with user_frames():
         return Jit(fun, tuple(numbers), tuple(names)).dispatcher
+
+
+def _refuse_other_devices(**options: Any) -> None:
+    for name, value in options.items():
+        if value is not None and value != "cpu":
+            raise UnsupportedError(
+                f"jit({name}={value!r}): programs run on this computer's processor, and nowhere else",
+                caller_span(),
+                code="backend",
+                remedy=f"leave {name} out, or say {name}='cpu'",
+            )
 
 
 def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
@@ -145,9 +160,9 @@ def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The output of `fun` with a ShapeDtypeStruct for each array, without computing it. Arguments may be
-    structs, or anything that has a shape and a dtype."""
+    structs, text of types such as "f64[n, 3]", or anything that has a shape and a dtype."""
     from .staging import out_structs
-    args, kwargs = tree_map(_struct_like, (args, kwargs))
+    args, kwargs = tree_map(_struct_like, given_arguments(args, kwargs))
     call = take_apart(args, kwargs, in_order=takes_any_keywords(fun))
     with user_frames():
         return out_structs(program_of(fun, call.structure, call.specs))
@@ -162,7 +177,8 @@ def _struct_like(leaf: Any) -> Any:
 
 def source(fun: Callable[..., Any], *args: Any, stage: str = "numpy", **kwargs: Any) -> str:
     """The text of a stage of `fun` for arguments like these; for `numpy`, a module that needs NumPy only and
-    whose last function is `fun`. The stages are listed in `stages()`."""
+    whose last function is `fun`. Arguments may be text of types, as in `source(fun, "f64[n, 3], f64")`. The
+    stages are listed in `stages()`."""
     from .text import source_text
     with user_frames():
         return source_text(fun, stage, args, kwargs)

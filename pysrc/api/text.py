@@ -37,6 +37,7 @@ from .captures import read_capture
 from .program import Fixed, Program, Same, Slot
 from .source import Argument, Store, Text, path_text, python_source
 from .transforms import Transformed, program_of
+from .types import given_arguments
 
 
 def source_text(
@@ -57,7 +58,8 @@ def source_text(
         return run(stage, module_text, user, lambda f: control_stage(f).text(), _STAGER)
     if program is None:
         jitted = getattr(fun, "jitted", None)
-        call = take_apart(args, kwargs or {}, jitted.static if jitted else (), takes_any_keywords(fun))
+        args, kwargs = given_arguments(args, kwargs or {})
+        call = take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
         names = sorted({n for spec in call.specs for d in spec.dims for n in symbols(d)})
         with sizes_at_least(dict.fromkeys(names, 2)):  # as in jit: 0 and 1 have programs of their own
             program = program_of(fun, call.structure, call.specs)

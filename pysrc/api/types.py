@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import ast
 import operator
+import re
 from typing import Any
 
 import numpy as np
@@ -109,6 +110,38 @@ def parse_arguments(text: str) -> tuple[Any, ...]:
     return tuple(_value(node, text) for node in tree.elts)
 
 
+_SUBSCRIPTED = re.compile(rf"(?<![\w'\"])({'|'.join(SHORT)}|(float|int|uint|complex)\d+)\[")
+_NUMPYS = {"bool", "i8", "u8", "f16"}     # names that NumPy knows too, of other types but for the first
+_NAMED = re.compile(rf"(?<![\w'\"])({'|'.join(name for name in SHORT if name not in _NUMPYS)})(?![\w'\"])")
+
+
+def given_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call that is only to be described, with stand-ins for those that are text of types.
+
+    Text with sizes in brackets always is, names of types only where all arguments are such text: a function
+    may take "f64" as a value. A text may stand for several arguments.
+
+    >>> given_arguments(("f64[n], f64", "relu"), {})
+    ((ShapeDtypeStruct(shape=(n,), dtype=float64), ShapeDtypeStruct(shape=(), dtype=float64), 'relu'), {})
+    """
+    texts = [value for value in (*args, *kwargs.values()) if isinstance(value, str)]
+    plain = len(texts) == len(args) + len(kwargs) and all(
+        _NAMED.search(text) or _SUBSCRIPTED.search(text) for text in texts
+    )
+
+    def read(value: Any) -> tuple[Any, ...]:
+        if isinstance(value, str) and (plain or _SUBSCRIPTED.search(value)):
+            return parse_arguments(value)
+        return (value,)
+
+    positional = tuple(stand_in for value in args for stand_in in read(value))
+    named = {name: read(value) for name, value in kwargs.items()}
+    for name, values in named.items():
+        if len(values) != 1:
+            raise ArgumentsError(f"{name} is one argument, not {len(values)}", kwargs[name])
+    return positional, {name: value for name, (value,) in named.items()}
+
+
 def _value(node: ast.expr, text: str) -> Any:
     column = node.col_offset - 1
     match node:
@@ -123,7 +156,7 @@ def _value(node: ast.expr, text: str) -> Any:
             return [_value(part, text) for part in parts]
         case ast.Dict(keys=keys, values=values):
             return {_literal(key, text): _value(value, text) for key, value in zip(keys, values)}
-        case ast.Name(id=name):
+        case ast.Name(id=name) | ast.Subscript(value=ast.Name(id=name)):
             raise ArgumentsError(f"{name} is not a dtype; the dtypes are {', '.join(SHORT)}", text, column)
         case _:
             return _literal(node, text)
@@ -153,4 +186,4 @@ def _dim(node: ast.expr, text: str) -> DimLike:
     raise ArgumentsError("a dim is a size, a name, or a sum or product of them", text, node.col_offset - 1)
 
 
-__all__ = ["ShapeDtypeStruct", "ArgumentsError", "parse_arguments", "struct_of", "Dim"]
+__all__ = ["ShapeDtypeStruct", "ArgumentsError", "given_arguments", "parse_arguments", "struct_of", "Dim"]

@@ -4,12 +4,14 @@ In: calls as JAX's documentation writes them. Out: the numbers that JAX gives.
 """
 from __future__ import annotations
 
+import importlib
+
 import numpy as np
 import pytest
 
 import metaphrase as mp
 from metaphrase import lax
-from metaphrase.source import DTypeError, SourceError
+from metaphrase.source import DTypeError, SourceError, UnsupportedError
 
 X = np.arange(6.0).reshape(2, 3)
 TWICE = np.array([0, 0, 1])
@@ -181,6 +183,26 @@ def test_a_row_that_is_masked_whole_has_no_softmax():
 def test_names_that_are_not_here_say_what_to_write(module, name, said):
     with pytest.raises(AttributeError, match=f"has no '{name}': .*{said}"):
         getattr(module, name)
+
+
+@pytest.mark.parametrize(("module", "name", "said"), [
+    ("metaphrase", "pmap", "vmap"), ("metaphrase", "custom_jvp", "stop_gradient"),
+    ("metaphrase.lax", "psum", "return the lanes"), ("metaphrase.random", "binomial", "bernoulli"),
+])
+def test_an_import_of_such_a_name_says_it_too(module, name, said):
+    with pytest.raises(ImportError, match=f"has no '{name}': .*{said}"):
+        exec(f"from {module} import {name}", {})
+    assert not hasattr(importlib.import_module(module), name)
+
+
+@pytest.mark.parametrize("options", [{"backend": "gpu"}, {"device": "cuda:0"}, {"device": object()}])
+def test_other_devices_are_refused_at_the_users_line(options):
+    with pytest.raises(UnsupportedError, match="this computer's processor.*\\[backend\\]") as caught:
+        mp.jit(np.sin, **options)
+    assert caught.value.span.file == __file__
+    with pytest.raises(UnsupportedError, match="backend"):
+        mp.jit(**options)
+    assert mp.jit(np.sin, backend="cpu", device=None)(0.0) == 0
 
 
 def test_a_compiled_function_may_be_called_without_its_static_arguments():

@@ -13,6 +13,7 @@ from corpus import alike, cases, fresh
 
 import metaphrase as mp
 from metaphrase import tree
+from metaphrase.explain import explain
 from metaphrase.source import SourceError
 
 # Blocks every import but NumPy's (and what NumPy itself imports), then runs the file given and prints a call.
@@ -178,3 +179,31 @@ def test_what_a_narrow_dtype_drops_stays_dropped():
     exec(mp.source(function, v), names)
     for want, got in zip(function(v), names["function"](v)):
         np.testing.assert_array_equal(got, want)
+
+
+def test_arguments_may_be_text_of_types():
+    struct = mp.ShapeDtypeStruct
+    like = mp.source(period, struct((), float), struct((), float), stage="core")
+    assert mp.source(period, "f64, f64", stage="core") == like
+    assert mp.source(period, "f64", "f64", stage="core") == like
+    assert mp.source(period, "f64", M="f64", stage="core") == like
+    text = mp.source(mse, "{'w': f64[n], 'b': f64}, f64[m, n], f64[m]")
+    assert text.startswith("# For sizes from 2 on: m, n.")
+    assert mp.source(mse, "{'w': f64[n], 'b': f64}", "f64[m, n], f64[m]") == text
+    jitted = mp.jit(lambda x, kind: np.sin(x) if kind == "bool" else np.cos(x))
+    assert "sin" in mp.source(jitted, "f32[n]", "bool") and "sin" in jitted.source("numpy", "f32[n]", "bool")
+    out = jitted.lower("f32[4]", "other").out_info
+    assert (out.shape, out.dtype) == ((4,), np.float32)
+    assert jitted.lower("f32[4]", "bool").compile()(np.zeros(4, np.float32), "bool").sum() == 0
+    assert mp.eval_shape(np.add, "f64[n, 3], f32[3]").shape == struct(("n", 3), float).shape
+    assert explain(period, "f64", "f64").startswith("period\narguments:\n  e: f64\n")
+
+
+def test_text_that_is_no_types_says_where():
+    with pytest.raises(ValueError, match=r"do not read as Python\n  f64\[n\n") as caught:
+        mp.source(np.sin, "f64[n")
+    assert "TypeError" not in str(caught.value)
+    with pytest.raises(ValueError, match="float64 is not a dtype; the dtypes are f64, f32"):
+        mp.source(np.sin, "float64[n]")
+    with pytest.raises(ValueError, match="M is one argument, not 2"):
+        mp.source(period, "f64", M="f64, f64")

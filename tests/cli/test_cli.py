@@ -83,16 +83,20 @@ def test_explain(capsys, file):
     assert status == 0 and "loops: 0 for, 1 while" in out and "e: f64" in out
 
 
-def test_build_compiles_into_the_cache(capsys, file, tmp_path):
-    directory = tmp_path / "built"
-    status, out, _ = run(capsys, "build", f"{file}:period", "--args", "f64, f64", "--output", str(directory))
-    assert (
-        status == 0
-        and (directory / "period.so").exists()
-        and "noexcept nogil" in (directory / "period.pyx").read_text()
-    )
+def test_build_compiles_into_the_cache(capsys, file):
     status, out, _ = run(capsys, "build", f"{file}:period", "--args", "f64, f64")
-    assert status == 0 and "period: " in out
+    kind, _, path = out.strip().rpartition(", ")
+    assert status == 0 and kind in ("period: compiled", "period: found in the cache")
+    assert Path(path).is_file()
+
+
+def test_the_package_run_as_a_module_is_the_command(file):
+    command = [sys.executable, "-P", "-m", "metaphrase", "show", f"{file}:period", "--args", "f64, f64"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0 and "def period(e, M):" in done.stdout and not done.stderr
+    command[5:] = [f"{file}:broken", "--args", "f64[5]"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 1 and "orbit.py:16" in done.stderr and "__main__" not in done.stderr
 
 
 def test_cache_shows_and_clears(capsys, file, monkeypatch, tmp_path):
