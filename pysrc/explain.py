@@ -115,7 +115,7 @@ def _nests(program: nest.Program) -> list[str]:
         for stmt in statements:
             kinds[type(stmt).__name__] += 1
             loop = isinstance(stmt, (nest.For, nest.While))
-            for part in nest.parts(stmt):
+            for part in stmt.blocks:
                 visit(part, inside + loop)
 
     for fn in (*program.fns, program.entry):

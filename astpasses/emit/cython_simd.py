@@ -19,8 +19,7 @@ from metaphrase.astpasses.schedule.nest import (
     Op,
     Store,
     While,
-    expressions,
-    loads,
+    loaded,
     subexpressions,
     walk,
 )
@@ -53,7 +52,7 @@ def marks(loop: For) -> list[tuple[str, Buf]]:
             if operation is None or found.setdefault(stmt.buf, operation) != operation:
                 return []
     for stmt in loop.body:
-        if any(load.buf in found for e in expressions(stmt) for load in loads(e)):
+        if any(load.buf in found for load in loaded(stmt)):
             return []
         if isinstance(stmt, Store) and stmt.monoid is None and stmt.buf in found:
             return []
@@ -72,7 +71,7 @@ def stays_rolled(loop: For) -> bool:
     return any(isinstance(s, If) for s in inside) or any(
         isinstance(x, Op) and x.name in CHOOSING
         for s in inside
-        for e in expressions(s)
+        for e in s.expressions
         for x in subexpressions(e)
     )
 

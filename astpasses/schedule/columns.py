@@ -20,8 +20,7 @@ from dataclasses import dataclass, field
 from metaphrase.core.dims import DimLike, Sym, product, substitute, symbols
 
 from .dependence import pinned
-from .fold import touched
-from .nest import Buf, E, For, Load, Map, Stmt, Store, expressions, loads, parts, walk, with_parts
+from .nest import Buf, E, For, Load, Map, Stmt, Store, loaded, touched, walk
 from .rewrite import map_expression, map_statement
 from .values import Names
 
@@ -39,8 +38,8 @@ def columns_as_rows(block: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
                 copy, made = _transposed(buf, names)
                 rows.append(made)
                 stmt = _reading(stmt, buf, copy, found.loops)
-        if parts(stmt):
-            stmt = with_parts(stmt, tuple(columns_as_rows(b, names) for b in parts(stmt)))
+        if stmt.blocks:
+            stmt = stmt.with_blocks(tuple(columns_as_rows(b, names) for b in stmt.blocks))
         rows.append(stmt)
     return tuple(rows)
 
@@ -63,7 +62,7 @@ def _worthwhile(nest: For) -> dict[Buf, _Found]:
 def _search(stmt: Stmt, outer: tuple[For, ...], changed: set[Buf], found: dict[Buf, _Found]) -> None:
     if isinstance(stmt, For):
         outer = (*outer, stmt)
-        if stmt.kind in ("par", "red") and not any(parts(s) for s in stmt.body):
+        if stmt.kind in ("par", "red") and not any(s.blocks for s in stmt.body):
             rounds = _rounds(outer)
             if rounds is None or rounds[-1] < SHORTEST:
                 return
@@ -72,7 +71,7 @@ def _search(stmt: Stmt, outer: tuple[For, ...], changed: set[Buf], found: dict[B
                 entry.loops.append(stmt.index)
                 entry.reads += product(rounds)  # type: ignore[operator, assignment]
             return
-    for block in parts(stmt):
+    for block in stmt.blocks:
         for inner in block:
             _search(inner, outer, changed, found)
 
@@ -97,7 +96,7 @@ def _across(loop: For, changed: set[Buf]) -> set[Buf]:
     for stmt in loop.body:
         if not isinstance(stmt, Store):
             return set()
-        accesses = [(x.buf, x.index, True) for e in expressions(stmt) for x in loads(e)]
+        accesses = [(x.buf, x.index, True) for x in loaded(stmt)]
         for buf, index, read in (*accesses, (stmt.buf, stmt.index, False)):
             if any(isinstance(entry, E) for entry in index):
                 return set()
@@ -140,8 +139,8 @@ def _reading(stmt: Stmt, buf: Buf, copy: Buf, loops: list[str]) -> Stmt:
             return None
 
         return map_statement(stmt, lambda e: map_expression(e, change), lambda b, place: (b, place))
-    blocks = tuple(tuple(_reading(s, buf, copy, loops) for s in b) for b in parts(stmt))
-    return with_parts(stmt, blocks) if blocks else stmt
+    blocks = tuple(tuple(_reading(s, buf, copy, loops) for s in b) for b in stmt.blocks)
+    return stmt.with_blocks(blocks) if blocks else stmt
 
 
 __all__ = ["columns_as_rows"]

@@ -8,48 +8,26 @@ In: statements. Out: `Item` summaries; `conflict(p, n)`; `may_share(p, n, loop)`
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from metaphrase.core.dims import Dim, DimLike, substitute, symbols
 from metaphrase.core.facts import Facts
 
 from .nest import (
+    Access,
     Axis,
-    Bind,
     Buf,
-    Call,
-    CallFn,
     Check,
     E,
-    Effect,
-    For,
-    Grow,
-    Map,
     Nest,
-    SetDims,
     Stmt,
-    Store,
-    Swap,
     Sym,
-    While,
     expression_symbols,
-    expressions,
     index_symbols,
-    loads,
-    parts,
+    loaded,
+    walk,
 )
 from .rewrite import rename_statement
-
-
-@dataclass(frozen=True)
-class Access:
-    """One place in a Buf. `whole`: any part of it, as far as we know."""
-
-    buf: Buf
-    index: Map
-    write: bool
-    whole: bool = False
 
 
 @dataclass(eq=False)
@@ -95,8 +73,8 @@ def summary(axes: tuple[Axis, ...], body: tuple[Stmt, ...], first: tuple[Stmt, .
     bound: set[str] = set()
     for axis in axes:
         read |= symbols(axis.extent)
-    deep = any(parts(s) for s in body) and not is_nest
-    for stmt in _all((*first, *body)):
+    deep = any(s.blocks for s in body) and not is_nest
+    for stmt in walk((*first, *body)):
         _note(item, stmt, deep, read, bound)
     for access in item.accesses:  # an array can be made, and its places found, once its sizes are known
         for dim in access.buf.dims:
@@ -108,62 +86,20 @@ def summary(axes: tuple[Axis, ...], body: tuple[Stmt, ...], first: tuple[Stmt, .
     return item.finish()
 
 
-def _all(body: Iterable[Stmt]) -> Iterable[Stmt]:
-    for stmt in body:
-        yield stmt
-        for inner in parts(stmt):
-            yield from _all(inner)
-
-
 def _note(item: Item, stmt: Stmt, whole: bool, read: set[str], bound: set[str]) -> None:
-    add = item.accesses.append
-    for e in expressions(stmt):
+    for e in stmt.expressions:
         read |= expression_symbols(e)
-        for load in loads(e):
-            add(Access(load.buf, load.index, False, whole))
-    if isinstance(stmt, Store):
-        read |= index_symbols(stmt.index)
-        add(Access(stmt.buf, stmt.index, True, whole))
-    elif isinstance(stmt, Bind):
-        bound.add(stmt.name)
-    elif isinstance(stmt, For):
-        read |= symbols(stmt.extent)
-        bound.add(stmt.index)
-        item.guarded = True
-    elif isinstance(stmt, While):
-        bound.add(stmt.counter)
-        item.guarded = True
-        if stmt.limit is not None:
-            read |= symbols(stmt.limit)
-    elif isinstance(stmt, Call):
-        for views, write in ((stmt.reads, False), (stmt.writes, True)):
-            for view in views:
-                read |= index_symbols(view.index)
-                for dim in (*view.extents, *view.strides):
-                    read |= symbols(dim)
-                add(Access(view.buf, view.index, write, True))
-        item.guarded = True
-    elif isinstance(stmt, (Check, Effect)):
-        item.ordered = True
-        item.checks = item.checks or isinstance(stmt, Check)
-        if isinstance(stmt, Effect):
-            for buf in stmt.reads:
-                add(Access(buf, (), False, True))
-    elif isinstance(stmt, Swap):
-        add(Access(stmt.a, (), True, True))
-        add(Access(stmt.b, (), True, True))
-    elif isinstance(stmt, (Grow, SetDims)):
-        read |= symbols(stmt.length) if isinstance(stmt, Grow) else frozenset()
-        for buf in stmt.bufs if isinstance(stmt, Grow) else (stmt.buf,):
-            add(Access(buf, (), True, True))
-            for dim in buf.dims:
-                read |= symbols(dim)
-    elif isinstance(stmt, CallFn):
-        for buf in stmt.bufs:
-            add(Access(buf, (), buf in stmt.writes, True))
-        for dim in stmt.sizes:
-            read |= symbols(dim)
-        item.ordered = item.ordered or stmt.fails
+    item.accesses += (Access(load.buf, load.index, False, whole) for load in loaded(stmt))
+    for access in stmt.accesses:
+        read |= index_symbols(access.index)
+        item.accesses.append(replace(access, whole=True) if whole else access)
+    for dim in stmt.extents:
+        read |= symbols(dim)
+    if stmt.binds is not None:
+        bound.add(stmt.binds)
+    item.guarded = item.guarded or stmt.guarded
+    item.ordered = item.ordered or stmt.ordered
+    item.checks = item.checks or isinstance(stmt, Check)
 
 
 def conflict(p: Item, n: Item, facts: Facts) -> bool:

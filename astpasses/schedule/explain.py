@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from .nest import CallFn, For, Load, Program, Stmt, Store, While, parts
+from .nest import CallFn, For, Load, Program, Stmt, Store, While
 from .python_loops import PythonPrinter
 
 
@@ -31,7 +31,7 @@ def _copies(block: tuple[Stmt, ...], repeated: bool, functions: dict[str, tuple[
             yield f"{target} = {source}" + (f" ({stmt.span})" if stmt.span else "")
             continue
         inside = repeated or isinstance(stmt, While) or isinstance(stmt, For) and stmt.kind == "seq"
-        for inner in parts(stmt):
+        for inner in stmt.blocks:
             yield from _copies(inner, inside, functions)
 
 

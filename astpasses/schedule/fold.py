@@ -13,6 +13,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
+from typing import NamedTuple
 
 from metaphrase.core.dims import symbols
 from metaphrase.core.types import i64
@@ -20,30 +21,28 @@ from metaphrase.core.types import i64
 from .nest import (
     Bind,
     Buf,
-    Call,
-    CallFn,
     Check,
     Const,
     E,
-    Effect,
     For,
-    Grow,
     If,
     Index,
     Load,
     Op,
-    SetDims,
     Stmt,
     Store,
-    Swap,
     While,
-    expressions,
-    index_symbols,
+    boolean,
+    expression_symbols,
+    fact,
+    loaded,
     loads,
-    parts,
+    other_symbols,
+    place_symbols,
     subexpressions,
+    touched,
+    value_symbols,
     walk,
-    with_parts,
 )
 from .rewrite import map_expression, map_statement
 
@@ -52,103 +51,98 @@ MAX_NODES = 20  # of an expression on one line
 
 def fold(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Fold to the end."""
-    known = _Known()
-    body = _forward_copies(body, known)
+    body, uses = _drop_unread(_forward_copies(body))
     for _ in range(4):
-        before = body
-        body = _drop_unread(body, known)
-        uses = _Uses(body, known)
-        body = _block(body, uses)
-        if all(a is b for a, b in zip(before, body)) and len(before) == len(body):
+        folded = _block(body, uses)
+        if folded is body:
             break
-    return _drop_unread(body, known)
+        body, uses = _drop_unread(folded)
+    return body
 
 
-class _Known:
-    """What expressions read and statements change, found once each: both are looked at again and again, and
-    never changed. By identity; the things themselves are kept, so that an identity stays theirs."""
+class _Changes(NamedTuple):
+    """What a statement and those inside it change: Bufs they name, symbols; and whether there are checks."""
 
-    def __init__(self) -> None:
-        self.read: dict[int, tuple[tuple[Buf, ...], tuple[str, ...], tuple[str, ...], E]] = {}
-        self.changed: dict[int, tuple[Stmt, frozenset[Buf], frozenset[str], bool]] = {}
+    keys: frozenset[Buf | str]
+    checks: bool
 
-    def reads(self, e: E) -> tuple[tuple[Buf, ...], tuple[str, ...], tuple[str, ...], E]:
-        """(the Bufs it loads from, the symbols that are values, those that are places, e), as often as each
-        occurs."""
-        found = self.read.get(id(e))
-        if found is None:
-            bufs: list[Buf] = []
-            names: list[str] = []
-            places: list[str] = []
-            for x in subexpressions(e):
-                if isinstance(x, Load):
-                    bufs.append(x.buf)
-                    for i in x.index:
-                        if not isinstance(i, (int, E)):
-                            places.extend(symbols(i))
-                elif isinstance(x, Index):
-                    names.extend(symbols(x.dim))
-            found = self.read[id(e)] = tuple(bufs), tuple(names), tuple(places), e
-        return found
 
-    def changes(self, stmt: Stmt) -> tuple[Stmt, frozenset[Buf], frozenset[str], bool]:
-        """(stmt, the Bufs that it and what is in it name, the names written, whether there are checks)."""
-        found = self.changed.get(id(stmt))
-        if found is None:
-            bufs: set[Buf] = set(touched(stmt))
-            names: set[str] = set()
-            checks = isinstance(stmt, Check)
-            if isinstance(stmt, Store):
-                names.add(stmt.buf.name)
-            elif isinstance(stmt, Bind):
-                names.add(stmt.name)
-            elif isinstance(stmt, While):
-                names.add(stmt.counter)
-            for block in parts(stmt):
-                for inner in block:
-                    _, inside, written, fails = self.changes(inner)
-                    bufs |= inside
-                    names |= written
-                    checks = checks or fails
-            found = self.changed[id(stmt)] = stmt, frozenset(bufs), frozenset(names), checks
-        return found
+@fact
+def _changes(stmt: Stmt) -> _Changes:
+    keys: set[Buf | str] = set(touched(stmt))
+    if isinstance(stmt, Store):
+        keys.add(stmt.buf.name)
+    elif stmt.binds is not None and not isinstance(stmt, For):  # a For's index has a name of its own
+        keys.add(stmt.binds)
+    checks = isinstance(stmt, Check)
+    for block in stmt.blocks:
+        for inner in block:
+            inside = _changes(inner)
+            keys |= inside.keys
+            checks = checks or inside.checks
+    return _Changes(frozenset(keys), checks)
+
+
+@fact
+def _values(stmt: Stmt) -> frozenset[Buf | str]:
+    """The Bufs and symbols whose values the expressions of a statement itself read."""
+    return frozenset().union(*map(_values_of, stmt.expressions))
+
+
+@fact
+def _values_of(e: E) -> frozenset[Buf | str]:
+    return frozenset((*(load.buf for load in loads(e)), *value_symbols(e)))
+
+
+@fact
+def _symbol_reads(stmt: Stmt) -> tuple[str, ...]:
+    """The symbols that a statement itself reads, as often as it does; twice each where a symbol has to stay:
+    not in an expression."""
+    read = [name for e in stmt.expressions for name in (*value_symbols(e), *place_symbols(e))]
+    return (*read, *other_symbols(stmt), *other_symbols(stmt))
+
+
+@fact
+def _whole(stmt: Stmt) -> tuple[Buf, ...]:
+    """The Bufs that a statement names otherwise than by storing an element."""
+    return () if isinstance(stmt, Store) else touched(stmt)
 
 
 class _Uses:
     """How often each scalar is written and read, in the whole function."""
 
-    def __init__(self, body: tuple[Stmt, ...], known: _Known):
-        self.known = known
-        self.reads: Counter = Counter()
-        self.writes: Counter = Counter()
-        self.combined: Counter = Counter()
-        self.symbol_writes: Counter = Counter()
-        self.symbol_reads: Counter = Counter()
+    def __init__(self, body: tuple[Stmt, ...]):
+        self.reads: Counter[Buf] = Counter()
+        self.writes: Counter[Buf] = Counter()
+        self.combined: Counter[Buf] = Counter()
+        self.symbol_writes: Counter[str] = Counter()
+        self.symbol_reads: Counter[str] = Counter()
         for stmt in walk(body):
-            for e in expressions(stmt):
-                bufs, values, places, _ = known.reads(e)
-                for buf in bufs:
-                    self.reads[buf] += 1
-                for name in (*values, *places):
-                    self.symbol_reads[name] += 1
-            for name in other_symbols(stmt):
-                self.symbol_reads[name] += 2  # not in an expression: it has to stay a symbol
-            if isinstance(stmt, Store):
-                self.writes[stmt.buf] += 1
-                if stmt.monoid:
-                    self.reads[stmt.buf] += 1
-                    self.combined[stmt.buf] += 1
-            elif isinstance(stmt, Bind):
-                self.symbol_writes[stmt.name] += 1
-            elif isinstance(stmt, (Call, Effect, Swap, Grow, SetDims, CallFn)):
-                for buf in touched(stmt):
-                    self.reads[buf] += 2
-        # An i64 scalar Buf may also be read through the symbol of its name.
-        for buf in list(self.writes):
-            if not buf.dims and buf.dtype == i64:
-                self.reads[buf] += self.symbol_reads[buf.name]
+            self.count(stmt, 1)
+
+    def count(self, stmt: Stmt, by: int) -> None:
+        """Count what a statement itself uses; `by` is -1 for one that goes away."""
+        for load in loaded(stmt):
+            self.reads[load.buf] += by
+        for name in _symbol_reads(stmt):
+            self.symbol_reads[name] += by
+        if isinstance(stmt, Store):
+            self.writes[stmt.buf] += by
+            if stmt.monoid:
+                self.reads[stmt.buf] += by
+                self.combined[stmt.buf] += by
+        elif isinstance(stmt, Bind):
+            self.symbol_writes[stmt.name] += by
+        for buf in _whole(stmt):
+            self.reads[buf] += 2 * by
+
+    def all_reads(self, buf: Buf) -> int:
+        """Of a variable; an integer may also be read through the symbol of its name."""
+        by_name = self.symbol_reads[buf.name] if not buf.dims and buf.dtype == i64 else 0
+        return self.reads[buf] + by_name
 
     def is_single(self, stmt: Stmt) -> bool:
+        """Whether `stmt` alone gives a scalar its value, and one expression reads it."""
         if isinstance(stmt, Store):
             return (
                 stmt.buf.is_scalar
@@ -164,65 +158,22 @@ class _Uses:
         )
 
 
-def other_symbols(stmt: Stmt) -> frozenset[str]:
-    """Symbols in extents, places written and sizes: everywhere but in expressions."""
-    found: frozenset[str] = frozenset()
-    if isinstance(stmt, Store):
-        found = index_symbols(stmt.index)
-    elif isinstance(stmt, For):
-        found = symbols(stmt.extent)
-    elif isinstance(stmt, While):
-        found = symbols(stmt.limit) if stmt.limit is not None else found
-    elif isinstance(stmt, Call):
-        for view in (*stmt.reads, *stmt.writes):
-            found |= index_symbols(view.index)
-            for d in (*view.extents, *view.strides):
-                found |= symbols(d)
-    elif isinstance(stmt, Grow):
-        found = symbols(stmt.length)
-    elif isinstance(stmt, CallFn):
-        for d in stmt.sizes:
-            found |= symbols(d)
-    for buf in touched(stmt):
-        for d in buf.dims:
-            found |= symbols(d)
-    return found
-
-
-def touched(stmt: Stmt) -> tuple[Buf, ...]:
-    """Bufs a statement names outside of expressions."""
-    if isinstance(stmt, Store):
-        return (stmt.buf,)
-    if isinstance(stmt, Call):
-        return tuple(v.buf for v in (*stmt.reads, *stmt.writes))
-    if isinstance(stmt, Effect):
-        return stmt.reads
-    if isinstance(stmt, Swap):
-        return (stmt.a, stmt.b)
-    if isinstance(stmt, Grow):
-        return stmt.bufs
-    if isinstance(stmt, SetDims):
-        return (stmt.buf,)
-    if isinstance(stmt, CallFn):
-        return stmt.bufs if stmt.result is None else (*stmt.bufs, stmt.result)
-    return ()
-
-
 # --- moving into the reader -----------------------------------------------------------------------
 
 
 def _block(block: tuple[Stmt, ...], uses: _Uses) -> tuple[Stmt, ...]:
     rows: list[Stmt | None] = [_inside(s, uses) for s in block]
-    where = _Where(rows, uses.known)
-    for k, stmt in enumerate(rows):
-        if stmt is not None and uses.is_single(stmt):
-            assert isinstance(stmt, (Store, Bind))
-            if (found := _reader(rows, k, stmt, where)) is not None:
-                reader = rows[found]
-                assert reader is not None
-                rows[found] = _put_in(reader, stmt)
-                rows[k] = None
-                where.moved(stmt, found)
+    if any(s is not None and uses.is_single(s) for s in rows):
+        where = _Where(rows)
+        for k, stmt in enumerate(rows):
+            if stmt is not None and uses.is_single(stmt):
+                assert isinstance(stmt, (Store, Bind))
+                if (row := _reader(rows, k, stmt, where)) is not None:
+                    reader = rows[row]
+                    assert reader is not None
+                    rows[row] = _put_in(reader, stmt)
+                    rows[k] = None
+                    where.moved(stmt, row)
     kept = tuple(_while_tests(s, uses) for s in rows if s is not None)
     return kept if len(kept) != len(block) or any(a is not b for a, b in zip(kept, block)) else block
 
@@ -231,31 +182,24 @@ class _Where:
     """The rows of a block that read a scalar and those that change something, by their numbers. What is read
     once has one; of others some row stands there, and is not asked for."""
 
-    def __init__(self, rows: list[Stmt | None], known: _Known):
-        self.known = known
+    def __init__(self, rows: list[Stmt | None]):
         self.read: dict[Buf | str, int] = {}
         self.changed: dict[Buf | str, list[int]] = {}
         self.checks: list[int] = []
         for k, stmt in enumerate(rows):
             assert stmt is not None
-            for e in expressions(stmt):
-                self.note_reads(e, k)
-            _, bufs, names, checks = known.changes(stmt)
-            keys: list[Buf | str] = [*bufs, *names]
-            for key in keys:
+            for key in _values(stmt):
+                self.read[key] = k
+            changes = _changes(stmt)
+            for key in changes.keys:
                 self.changed.setdefault(key, []).append(k)
-            if checks:
+            if changes.checks:
                 self.checks.append(k)
-
-    def note_reads(self, e: E, row: int) -> None:
-        bufs, values, _, _ = self.known.reads(e)
-        keys: list[Buf | str] = [*bufs, *values]
-        for key in keys:
-            self.read[key] = row
 
     def moved(self, stmt: Store | Bind, row: int) -> None:
         """What this statement reads is read in that row now. (What it wrote has no other reader.)"""
-        self.note_reads(stmt.value, row)
+        for key in _values_of(stmt.value):
+            self.read[key] = row
 
     def changes(self, keys: Iterable[Buf | str], first: int, last: int) -> bool:
         """Whether a row behind `first` and before `last` changes one of these."""
@@ -269,8 +213,8 @@ def _between(rows: Sequence[int], first: int, last: int) -> bool:
 
 def _inside(stmt: Stmt, uses: _Uses) -> Stmt:
     """The statement with its blocks folded; the same one where nothing moved."""
-    blocks = tuple(_block(b, uses) for b in parts(stmt))
-    return with_parts(stmt, blocks) if any(a is not b for a, b in zip(blocks, parts(stmt))) else stmt
+    blocks = tuple(_block(b, uses) for b in stmt.blocks)
+    return stmt.with_blocks(blocks) if any(a is not b for a, b in zip(blocks, stmt.blocks)) else stmt
 
 
 def _while_tests(stmt: Stmt, uses: _Uses) -> Stmt:
@@ -293,21 +237,21 @@ def _while_tests(stmt: Stmt, uses: _Uses) -> Stmt:
 
 def _reader(rows: list[Stmt | None], k: int, stmt: Store | Bind, where: _Where) -> int | None:
     """The later statement of this block that reads `stmt`, if its value is still the same there."""
-    value, known = stmt.value, where.known
-    way = 0 if isinstance(stmt, Store) else 1
+    value = stmt.value
     read = stmt.buf if isinstance(stmt, Store) else stmt.name
     j = where.read.get(read, k)
     later = rows[j]
-    if j <= k or later is None or not any(read in known.reads(e)[:2][way] for e in expressions(later)):
+    if j <= k or later is None or read not in _values(later):
         return None
-    loaded, values, places, _ = known.reads(value)
-    if where.changes({*loaded, *values, *places, *(b.name for b in loaded if not b.dims)}, k, j):
+    bufs = [load.buf for load in loads(value)]
+    scalars = (b.name for b in bufs if not b.dims)
+    if where.changes({*bufs, *scalars, *expression_symbols(value)}, k, j):
         return None
-    if any(b.dims for b in loaded) and _between(where.checks, k, j):
+    if any(b.dims for b in bufs) and _between(where.checks, k, j):
         return None  # the element read may exist only because the check holds... or not: leave it
     if isinstance(later, (While, Check)):
         return None
-    nodes = sum(_size(e) for e in expressions(later)) + _size(value)
+    nodes = sum(_size(e) for e in later.expressions) + _size(value)
     if nodes > MAX_NODES and (isinstance(later, If) or not isinstance(value, (Load, Const, Index))):
         return None
     return j  # the reader's own write comes after its reads
@@ -352,7 +296,7 @@ def _substituted(e: E, stmt: Store | Bind) -> E:
 def _put_in(reader: Stmt, stmt: Store | Bind) -> Stmt:
     if isinstance(reader, If):  # the blocks inside do not read it: it is read once, here
         return replace(reader, condition=_substituted(reader.condition, stmt))
-    if isinstance(stmt, Bind) and not all(_alone(e, stmt.name) for e in expressions(reader)):
+    if isinstance(stmt, Bind) and not all(_alone(e, stmt.name) for e in reader.expressions):
         return _keep_both(reader, stmt)
     return map_statement(reader, lambda e: _substituted(e, stmt), lambda buf, index: (buf, index))
 
@@ -370,8 +314,6 @@ class _Pair(If):
 
 
 def _keep_both(reader: Stmt, stmt: Stmt) -> Stmt:
-    from .nest import boolean
-
     return _Pair(boolean(True), (stmt, reader))
 
 
@@ -382,9 +324,9 @@ def _size(e: E) -> int:
 # --- copies and dead stores -----------------------------------------------------------------------
 
 
-def _forward_copies(body: tuple[Stmt, ...], known: _Known) -> tuple[Stmt, ...]:
+def _forward_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """`a = b` where both are scalar variables written once: read b."""
-    uses = _Uses(body, known)
+    uses = _Uses(body)
     source: dict[Buf, E] = {}
     for stmt in walk(body):
         if isinstance(stmt, Store) and stmt.buf.is_scalar and uses.writes[stmt.buf] == 1 and not stmt.monoid:
@@ -411,14 +353,13 @@ def _forward_copies(body: tuple[Stmt, ...], known: _Known) -> tuple[Stmt, ...]:
     )
 
 
-def _drop_unread(body: tuple[Stmt, ...], known: _Known) -> tuple[Stmt, ...]:
+def _drop_unread(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], _Uses]:
+    """The body without what nobody reads, and the uses that are left."""
     body = _unpack(body)
-    while True:
-        uses = _Uses(body, known)
-        new = _without(body, uses)
-        if new == body:
-            return body
-        body = new
+    uses = _Uses(body)
+    while (kept := _without(body, uses)) is not body:
+        body = kept
+    return body, uses
 
 
 def _unpack(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
@@ -427,26 +368,35 @@ def _unpack(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         if isinstance(stmt, _Pair):
             rows.extend(_unpack(stmt.then))
         else:
-            rows.append(with_parts(stmt, tuple(_unpack(b) for b in parts(stmt))) if parts(stmt) else stmt)
+            blocks = tuple(map(_unpack, stmt.blocks))
+            same = all(a is b for a, b in zip(blocks, stmt.blocks))
+            rows.append(stmt if same else stmt.with_blocks(blocks))
     return tuple(rows) if any(a is not b for a, b in zip(rows, block)) or len(rows) != len(block) else block
 
 
 def _without(block: tuple[Stmt, ...], uses: _Uses) -> tuple[Stmt, ...]:
+    """The block without the statements that nobody needs. From the last to the first: what reads goes before
+    what is read."""
     rows: list[Stmt] = []
-    for stmt in block:
-        if isinstance(stmt, Store) and stmt.buf.space == "temp" and not stmt.buf.carried:
-            if uses.reads[stmt.buf] == uses.combined[stmt.buf]:  # `s += x` reads s, but only for itself
-                continue
-        if isinstance(stmt, Bind) and uses.symbol_reads[stmt.name] == 0:
-            continue
-        if parts(stmt):
-            blocks = tuple(_without(b, uses) for b in parts(stmt))
-            if isinstance(stmt, (For, If)) and not any(blocks):
-                continue
-            if any(a is not b for a, b in zip(blocks, parts(stmt))):
-                stmt = with_parts(stmt, blocks)
-        rows.append(stmt)
+    for stmt in reversed(block):
+        if stmt.blocks:
+            blocks = tuple(_without(b, uses) for b in stmt.blocks)
+            if any(a is not b for a, b in zip(blocks, stmt.blocks)):
+                stmt = stmt.with_blocks(blocks)
+        if _is_unread(stmt, uses):
+            uses.count(stmt, -1)
+        else:
+            rows.append(stmt)
+    rows.reverse()
     return tuple(rows) if len(rows) != len(block) or any(a is not b for a, b in zip(rows, block)) else block
 
 
-__all__ = ["fold", "touched", "other_symbols"]
+def _is_unread(stmt: Stmt, uses: _Uses) -> bool:
+    if isinstance(stmt, Store) and stmt.buf.space == "temp" and not stmt.buf.carried:
+        return uses.all_reads(stmt.buf) == uses.combined[stmt.buf]  # `s += x` reads s, but only for itself
+    if isinstance(stmt, Bind):
+        return uses.symbol_reads[stmt.name] == 0
+    return isinstance(stmt, (For, If)) and not any(stmt.blocks)
+
+
+__all__ = ["fold"]

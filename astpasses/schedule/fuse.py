@@ -20,7 +20,7 @@ from metaphrase.core.dims import symbols
 from metaphrase.core.facts import Facts
 
 from .dependence import Item, conflict, may_share, pinned, renamed, summarize, summary
-from .nest import Axis, Buf, For, If, Stmt, Store, parts, with_parts
+from .nest import Axis, Buf, For, If, Stmt, Store
 
 MAX_ARRAYS = 16  # arrays in one loop: more streams than this and the caches and prefetchers lose track
 
@@ -39,8 +39,8 @@ class Group:
 def fuse_block(block: tuple[Stmt, ...], facts: Facts, enabled: bool = True) -> tuple[Stmt, ...]:
     """Fuse a block and every block inside it."""
     inside = tuple(
-        with_parts(s, tuple(fuse_block(b, facts, enabled) for b in parts(s)))
-        if parts(s) and not _is_nest(s)
+        s.with_blocks(tuple(fuse_block(b, facts, enabled) for b in s.blocks))
+        if s.blocks and not _is_nest(s)
         else s
         for s in block
     )

@@ -24,25 +24,7 @@ from metaphrase.core.types import i64, is_float
 
 from .dependence import pinned
 from .lower_arrays import identity
-from .nest import (
-    Bind,
-    Buf,
-    Call,
-    E,
-    For,
-    If,
-    Index,
-    Load,
-    Map,
-    Op,
-    Stmt,
-    Store,
-    View,
-    expressions,
-    loads,
-    parts,
-    with_parts,
-)
+from .nest import Bind, Buf, Call, E, For, If, Index, Load, Map, Op, Stmt, Store, View, loaded
 from .rewrite import map_expression, map_statement, rename_statement
 from .values import Names
 
@@ -55,8 +37,8 @@ def in_lanes(block: tuple[Stmt, ...], names: Names, facts: Facts) -> tuple[Stmt,
     """Rewrite every leaf loop that combines floats, unless it is known to be short."""
     rows: list[Stmt] = []
     for stmt in block:
-        if parts(stmt):
-            stmt = with_parts(stmt, tuple(in_lanes(b, names, facts) for b in parts(stmt)))
+        if stmt.blocks:
+            stmt = stmt.with_blocks(tuple(in_lanes(b, names, facts) for b in stmt.blocks))
         if isinstance(stmt, For) and (sums := _combined(stmt, facts)):
             rows.extend(_rewritten(stmt, sums, names))
         else:
@@ -90,12 +72,11 @@ def _combined(loop: For, facts: Facts) -> dict[Buf, str]:
     written = {s.buf for s in loop.body if isinstance(s, Store)}
     ready: set[Buf] = set()
     for stmt in loop.body:
-        for e in expressions(stmt):
-            for load in loads(e):
-                if load.buf in sums or (load.buf in written and not load.buf.dims and load.buf not in ready):
-                    return {}  # a value that one iteration hands to the next
-                if load.buf.dims and load.buf in written and not _same_place(loop, load):
-                    return {}
+        for load in loaded(stmt):
+            if load.buf in sums or (load.buf in written and not load.buf.dims and load.buf not in ready):
+                return {}  # a value that one iteration hands to the next
+            if load.buf.dims and load.buf in written and not _same_place(loop, load):
+                return {}
         ready.add(stmt.buf)  # type: ignore[attr-defined]
     return {b: m for b, m in sums.items() if b.dtype.itemsize >= 4}
 

@@ -39,13 +39,10 @@ from .nest import (
     Store,
     While,
     boolean,
-    expressions,
-    loads,
+    loaded,
     local,
-    parts,
     subexpressions,
     walk,
-    with_parts,
 )
 from .rewrite import map_expression, map_statement
 from .values import Names
@@ -58,7 +55,7 @@ _SAFE = frozenset("add sub mul neg abs min max select convert and or xor not".sp
 
 def late_checks(block: tuple[Stmt, ...], names: Names, seen: frozenset[Buf]) -> tuple[Stmt, ...]:
     """Rewrite every loop that it fits. `seen`: what the caller sees although the program fails."""
-    uses = Counter(load.buf for s in walk(block) for e in expressions(s) for load in loads(e))
+    uses = Counter(load.buf for s in walk(block) for load in loaded(s))
 
     def rewritten(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []
@@ -66,7 +63,7 @@ def late_checks(block: tuple[Stmt, ...], names: Names, seen: frozenset[Buf]) -> 
             if isinstance(stmt, For) and (made := _late(stmt, names, seen, uses)):
                 rows.extend(made)
             else:
-                rows.append(with_parts(stmt, tuple(map(rewritten, parts(stmt)))) if parts(stmt) else stmt)
+                rows.append(stmt.with_blocks(tuple(map(rewritten, stmt.blocks))) if stmt.blocks else stmt)
         return tuple(rows)
 
     return rewritten(block)
@@ -92,8 +89,8 @@ def _conditions_in_place(block: tuple[Stmt, ...], uses: Counter) -> tuple[Stmt, 
     """`t = x < 0; check(t)` as one statement."""
     rows: list[Stmt] = []
     for stmt in block:
-        if parts(stmt):
-            stmt = with_parts(stmt, tuple(_conditions_in_place(b, uses) for b in parts(stmt)))
+        if stmt.blocks:
+            stmt = stmt.with_blocks(tuple(_conditions_in_place(b, uses) for b in stmt.blocks))
         last = rows[-1] if rows else None
         if (
             isinstance(stmt, Check)
@@ -121,7 +118,7 @@ def _fits(inside: list[Stmt], seen: frozenset[Buf]) -> bool:
             return False
         if isinstance(stmt, Store) and not _known(stmt.index, bound):
             return False
-        for e in expressions(stmt):
+        for e in stmt.expressions:
             for x in subexpressions(e):
                 if isinstance(x, Load) and (not _known(x.index, bound) or x.buf.dims and x.buf in written):
                     return False
@@ -157,7 +154,7 @@ def _steady(loop: For) -> bool:
     written = {s.buf for s in loop.body if isinstance(s, Store)}
     known: set[Buf] = set()
     for stmt in loop.body:
-        read = {load.buf for e in expressions(stmt) for load in loads(e) if not load.buf.dims}
+        read = {load.buf for load in loaded(stmt) if not load.buf.dims}
         stale = any(b in written and b not in known for b in read)
         if isinstance(stmt, Check) and stale:
             return False
@@ -183,7 +180,7 @@ def _by_lane(loop: For, site: int, names: Names) -> list[Stmt]:
     def late(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []
         for s in block:
-            s = with_parts(s, tuple(late(b) for b in parts(s))) if parts(s) else s
+            s = s.with_blocks(tuple(late(b) for b in s.blocks)) if s.blocks else s
             if isinstance(s, While):
                 s = replace(s, condition=Op("and", (s.condition, running), BOOL))
             if isinstance(s, Check):

@@ -25,7 +25,6 @@ import numpy as np
 from metaphrase.core.dims import Dim, DimLike, Sym, floordiv, symbols
 from metaphrase.core.types import i64
 
-from .fold import touched
 from .nest import (
     Bind,
     Buf,
@@ -40,13 +39,11 @@ from .nest import (
     Stmt,
     Store,
     While,
-    expressions,
-    loads,
+    loaded,
     local,
-    parts,
     subexpressions,
+    touched,
     walk,
-    with_parts,
 )
 from .rewrite import map_expression, rename_statement
 from .values import Names
@@ -81,7 +78,7 @@ def lockstep(block: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
                     continue
                 except _DoesNotFit:
                     pass
-        rows.append(with_parts(stmt, tuple(lockstep(b, names) for b in parts(stmt))) if parts(stmt) else stmt)
+        rows.append(stmt.with_blocks(tuple(lockstep(b, names) for b in stmt.blocks)) if stmt.blocks else stmt)
     return tuple(rows)
 
 
@@ -102,7 +99,7 @@ class _Lanes:
         }
         shared = {b for s in walk(around) if s not in inside and s is not loop for b in _bufs(s)}
         self.private -= shared
-        self.uses = Counter(load.buf for s in inside for e in expressions(s) for load in loads(e))
+        self.uses = Counter(load.buf for s in inside for load in loaded(s))
         self.uses.update(s.buf for s in inside if isinstance(s, Store))
         self.arrays: dict[Buf, Buf] = {}  # a scalar or private array and its storage by lanes
         self.counts: dict[str, Buf] = {}  # a while's counter and how far each lane got
@@ -123,7 +120,7 @@ class _Lanes:
                 raise _DoesNotFit
             if isinstance(stmt, Store) and stmt.monoid:
                 raise _DoesNotFit
-            for e in expressions(stmt):
+            for e in stmt.expressions:
                 for x in subexpressions(e):
                     if isinstance(x, Op) and x.name not in SIDE_BY_SIDE:
                         raise _DoesNotFit
@@ -249,7 +246,7 @@ class _Lanes:
         here: Counter = Counter()
         first: dict[Buf, bool] = {}  # whether the first access is a write
         for stmt in block:
-            for load in (x for e in expressions(stmt) for x in loads(e)):
+            for load in (x for x in loaded(stmt)):
                 here[load.buf] += 1
                 first.setdefault(load.buf, False)
             if isinstance(stmt, Store):
@@ -384,13 +381,13 @@ class _Lanes:
 
 
 def _bufs(stmt: Stmt) -> set[Buf]:
-    return set(touched(stmt)) | {load.buf for e in expressions(stmt) for load in loads(e)}
+    return set(touched(stmt)) | {load.buf for load in loaded(stmt)}
 
 
 def _dims(stmt: Stmt) -> list[DimLike]:
     """Every dim expression of a statement."""
     found: list[DimLike] = []
-    for e in expressions(stmt):
+    for e in stmt.expressions:
         for x in subexpressions(e):
             if isinstance(x, Index):
                 found.append(x.dim)

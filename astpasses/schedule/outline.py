@@ -19,7 +19,6 @@ from dataclasses import dataclass, field, replace
 from metaphrase.core.dims import Dim, DimLike, Sym, product, substitute, symbols
 from metaphrase.core.types import i64
 
-from .fold import other_symbols, touched
 from .nest import (
     STACK_BYTES,
     Bind,
@@ -42,13 +41,12 @@ from .nest import (
     Swap,
     While,
     expression_symbols,
-    expressions,
-    loads,
+    loaded,
     local,
-    parts,
+    other_symbols,
     subexpressions,
+    touched,
     walk,
-    with_parts,
 )
 from .rewrite import map_expression, map_statement, rename_statement
 
@@ -94,12 +92,12 @@ def _is_tiny(stmt: Stmt) -> bool:
 def _work(stmt: Stmt) -> int | None:
     """About how many operations; None where that is not known."""
     total = 0
-    for e in expressions(stmt):
+    for e in stmt.expressions:
         for x in subexpressions(e):
             if isinstance(x, Op):
                 total += 1 if x.name in CHEAP else CALLED
-    inside = 0 if parts(stmt) else 1
-    for block in parts(stmt):
+    inside = 0 if stmt.blocks else 1
+    for block in stmt.blocks:
         for inner in block:
             if (work := _work(inner)) is None:
                 return None
@@ -125,8 +123,8 @@ class _Outliner:
         for stmt in block:
             if isinstance(stmt, (For, If)) and (call := self.call(stmt)) is not None:
                 rows.append(call)
-            elif parts(stmt):
-                rows.append(with_parts(stmt, tuple(self.block(b) for b in parts(stmt))))
+            elif stmt.blocks:
+                rows.append(stmt.with_blocks(tuple(self.block(b) for b in stmt.blocks)))
             else:
                 rows.append(stmt)
         return tuple(rows)
@@ -282,12 +280,12 @@ def _first_extent(inside: list[Stmt], name: str) -> int:
 
 def _headed(stmt: Stmt, names: dict[str, str]) -> Stmt:
     """Loops and bindings under their new names."""
-    blocks = tuple(tuple(_headed(s, names) for s in b) for b in parts(stmt))
+    blocks = tuple(tuple(_headed(s, names) for s in b) for b in stmt.blocks)
     if isinstance(stmt, For):
         return replace(stmt, index=names[stmt.index], body=blocks[0], span=None)
     if isinstance(stmt, Bind):
         return replace(stmt, name=names[stmt.name], span=None)
-    return replace(with_parts(stmt, blocks) if blocks else stmt, span=None)  # type: ignore[type-var]
+    return replace(stmt.with_blocks(blocks) if blocks else stmt, span=None)  # type: ignore[type-var]
 
 
 def _key(fn: Fn) -> str:
@@ -300,8 +298,7 @@ def _key(fn: Fn) -> str:
         {
             load.buf.name
             for s in walk(fn.body)
-            for e in expressions(s)
-            for load in loads(e)
+            for load in loaded(s)
             if load.buf.space == "const"
         }
     )
@@ -311,13 +308,13 @@ def _key(fn: Fn) -> str:
 def _contents(nest: For | If, inside: list[Stmt]) -> _Contents:
     found = _Contents()
     for stmt in inside:
-        bufs: list[Buf] = [load.buf for e in expressions(stmt) for load in loads(e)]
+        bufs: list[Buf] = [load.buf for load in loaded(stmt)]
         if isinstance(stmt, Store):
             bufs.append(stmt.buf)
             found.written.add(stmt.buf)
         for buf in bufs:
             (found.arrays if buf.dims else found.scalars).setdefault(buf)
-        for e in expressions(stmt):
+        for e in stmt.expressions:
             found.read |= expression_symbols(e)
         found.read |= other_symbols(stmt)
         if isinstance(stmt, For):
@@ -338,8 +335,8 @@ def _read_first(
             bound |= {stmt.name}
         elif isinstance(stmt, For):  # it may have no iteration
             first |= _read_first(stmt.body, names, bound | {stmt.index})[0]
-        elif parts(stmt):
-            sides = [_read_first(side, names, bound) for side in parts(stmt)]
+        elif stmt.blocks:
+            sides = [_read_first(side, names, bound) for side in stmt.blocks]
             first = first.union(*(found for found, _ in sides))
             bound = frozenset.intersection(*(after for _, after in sides))
     return first, bound
@@ -352,7 +349,7 @@ def _assigned_first(block: tuple[Stmt, ...], buf: Buf) -> bool:
             return False
         if isinstance(stmt, Store) and stmt.buf is buf:
             return True
-        if isinstance(stmt, If) and all(_assigned_first(side, buf) for side in parts(stmt)):
+        if isinstance(stmt, If) and all(_assigned_first(side, buf) for side in stmt.blocks):
             return True
         if any(buf in _names_read(inner) for inner in walk((stmt,))):
             return False
@@ -360,8 +357,8 @@ def _assigned_first(block: tuple[Stmt, ...], buf: Buf) -> bool:
 
 
 def _names_read(stmt: Stmt) -> list:
-    names: list = [load.buf for e in expressions(stmt) for load in loads(e)]
-    for e in expressions(stmt):
+    names: list = [load.buf for load in loaded(stmt)]
+    for e in stmt.expressions:
         names += expression_symbols(e)
     names += other_symbols(stmt)
     names += [b for b in touched(stmt) if not (isinstance(stmt, Store) and not b.dims and not stmt.monoid)]

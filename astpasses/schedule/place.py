@@ -14,9 +14,7 @@ from dataclasses import replace
 
 from metaphrase.core.dims import symbols
 
-from .fold import touched
 from .nest import (
-    Bind,
     Buf,
     E,
     For,
@@ -25,14 +23,14 @@ from .nest import (
     Map,
     Stmt,
     Store,
-    While,
-    expressions,
+    bound_inside,
     index_symbols,
+    loaded,
     loads,
     local,
-    parts,
+    touched,
+    used_inside,
     walk,
-    with_parts,
 )
 from .rewrite import map_expression, map_statement
 from .values import Names
@@ -45,8 +43,8 @@ def promote(block: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
     meanwhile."""
     rows: list[Stmt] = []
     for stmt in block:
-        if parts(stmt):
-            stmt = with_parts(stmt, tuple(promote(b, names) for b in parts(stmt)))
+        if stmt.blocks:
+            stmt = stmt.with_blocks(tuple(promote(b, names) for b in stmt.blocks))
         if isinstance(stmt, For):
             before, stmt, after = _promote_loop(stmt, names)
             for first in before:
@@ -80,23 +78,16 @@ def _promote_loop(loop: For, names: Names) -> tuple[list[Store], For, list[Stmt]
     places: dict[Buf, set[Map]] = {}
     stored: set[Buf] = set()
     fixed: set[Buf] = set()
-    changing = {loop.index}
+    changing = bound_inside(loop)
     for stmt in walk(loop.body):
-        for e in expressions(stmt):
-            for load in loads(e):
-                places.setdefault(load.buf, set()).add(load.index)
+        for load in loaded(stmt):
+            places.setdefault(load.buf, set()).add(load.index)
         if isinstance(stmt, Store):
             places.setdefault(stmt.buf, set()).add(stmt.index)
             if stmt.monoid:
                 stored.add(stmt.buf)
         else:
             fixed |= set(touched(stmt))
-        if isinstance(stmt, Bind):
-            changing.add(stmt.name)
-        elif isinstance(stmt, For):
-            changing.add(stmt.index)
-        elif isinstance(stmt, While):
-            changing.add(stmt.counter)
     before: list[Store] = []
     after: list[Stmt] = []
     for buf in stored - fixed:
@@ -134,60 +125,32 @@ def temporaries(body: tuple[Stmt, ...]) -> tuple[Buf, ...]:
         for buf in touched(stmt):
             if buf.space in ("temp", "stack"):
                 found.setdefault(buf)
-        for e in expressions(stmt):
-            for load in loads(e):
-                if load.buf.space in ("temp", "stack"):
-                    found.setdefault(load.buf)
+        for load in loaded(stmt):
+            if load.buf.space in ("temp", "stack"):
+                found.setdefault(load.buf)
     return tuple(found)
 
 
 def make_room(body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Stmt, ...]:
     """Temporaries whose sizes are not `known` on entry are made where their sizes are."""
-    used = _Used()
     for buf in temporaries(body):
         unknown = frozenset().union(*map(symbols, buf.dims)) - known
         if unknown and buf.space == "temp":
             buf.dynamic = True
-            body = _grow_in(body, buf, unknown, used)
+            body = _grow_in(body, buf, unknown)
     return body
 
 
-class _Used:
-    """The storages that a statement and those inside it use, found once for each."""
-
-    def __init__(self) -> None:
-        self.found: dict[int, tuple[Stmt, frozenset[Buf]]] = {}
-
-    def __call__(self, stmt: Stmt) -> frozenset[Buf]:
-        if id(stmt) not in self.found:
-            own = [*touched(stmt), *(load.buf for e in expressions(stmt) for load in loads(e))]
-            inner = (self(s) for block in parts(stmt) for s in block)
-            self.found[id(stmt)] = (stmt, frozenset(own).union(*inner))
-        return self.found[id(stmt)][1]
-
-
-def _grow_in(block: tuple[Stmt, ...], buf: Buf, unknown: frozenset[str], used: _Used) -> tuple[Stmt, ...]:
-    first = next(k for k, s in enumerate(block) if buf in used(s))
+def _grow_in(block: tuple[Stmt, ...], buf: Buf, unknown: frozenset[str]) -> tuple[Stmt, ...]:
+    first = next(k for k, s in enumerate(block) if buf in used_inside(s))
     stmt = block[first]
-    if parts(stmt) and unknown & _bound_inside(stmt):
-        blocks = list(parts(stmt))
+    if stmt.blocks and unknown & bound_inside(stmt):
+        blocks = list(stmt.blocks)
         for k, inner in enumerate(blocks):
-            if any(buf in used(s) for s in inner):
-                blocks[k] = _grow_in(inner, buf, unknown, used)
-        return (*block[:first], with_parts(stmt, tuple(blocks)), *block[first + 1 :])
+            if any(buf in used_inside(s) for s in inner):
+                blocks[k] = _grow_in(inner, buf, unknown)
+        return (*block[:first], stmt.with_blocks(tuple(blocks)), *block[first + 1 :])
     return (*block[:first], Grow((buf,), buf.dims[0]), *block[first:])
-
-
-def _bound_inside(stmt: Stmt) -> frozenset[str]:
-    found: set[str] = set()
-    for inner in walk((stmt,)):
-        if isinstance(inner, Bind):
-            found.add(inner.name)
-        elif isinstance(inner, For):
-            found.add(inner.index)
-        elif isinstance(inner, While):
-            found.add(inner.counter)
-    return frozenset(found)
 
 
 __all__ = ["promote", "temporaries", "make_room"]

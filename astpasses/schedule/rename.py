@@ -9,20 +9,7 @@ from dataclasses import replace
 
 from metaphrase.core.dims import Sym, substitute
 
-from .fold import other_symbols, touched
-from .nest import (
-    Bind,
-    For,
-    Program,
-    Stmt,
-    While,
-    expression_symbols,
-    expressions,
-    loads,
-    parts,
-    walk,
-    with_parts,
-)
+from .nest import Bind, For, Program, Stmt, While, expression_symbols, loads, other_symbols, touched, walk
 from .place import temporaries
 from .rewrite import rename_statement
 
@@ -40,7 +27,7 @@ def name_indices(body: tuple[Stmt, ...], taken: frozenset[str]) -> tuple[Stmt, .
             if isinstance(stmt, For):
                 values[stmt.index] = letters[depth]
                 deeper += 1
-            for inner in parts(stmt):
+            for inner in stmt.blocks:
                 collect(inner, deeper)
 
     collect(body, 0)
@@ -52,10 +39,10 @@ def name_indices(body: tuple[Stmt, ...], taken: frozenset[str]) -> tuple[Stmt, .
 
 
 def _headed(stmt: Stmt, values: dict[str, str]) -> Stmt:
-    blocks = tuple(tuple(_headed(s, values) for s in b) for b in parts(stmt))
+    blocks = tuple(tuple(_headed(s, values) for s in b) for b in stmt.blocks)
     if isinstance(stmt, For):
         return replace(stmt, index=values[stmt.index], body=blocks[0])
-    return with_parts(stmt, blocks) if blocks else stmt
+    return stmt.with_blocks(blocks) if blocks else stmt
 
 
 def names_in_use(program: Program, body: tuple[Stmt, ...]) -> frozenset[str]:
@@ -68,6 +55,6 @@ def names_in_use(program: Program, body: tuple[Stmt, ...]) -> frozenset[str]:
             found.add(stmt.name)
         elif isinstance(stmt, While):
             found.add(stmt.counter)
-        for e in expressions(stmt):
+        for e in stmt.expressions:
             found |= expression_symbols(e) | {load.buf.name for load in loads(e)}
     return frozenset(found - indices)

@@ -8,33 +8,10 @@ In: a tree and what is to change in it. Out: a new tree; statements are never ch
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import replace
 
 from metaphrase.core.dims import substitute
 
-from .nest import (
-    Bind,
-    Buf,
-    Call,
-    CallFn,
-    Check,
-    DimLike,
-    E,
-    For,
-    Grow,
-    If,
-    Index,
-    Load,
-    Map,
-    Nest,
-    Op,
-    Stmt,
-    Store,
-    View,
-    While,
-    parts,
-    with_parts,
-)
+from .nest import Buf, Change, DimLike, E, Index, Load, Map, Op, Stmt
 
 
 def map_expression(e: E, change: Callable[[E], E | None]) -> E:
@@ -75,41 +52,15 @@ def map_statement(
 ) -> Stmt:
     """Rebuild a statement and the blocks in it: every expression read, every place written, every extent."""
 
-    def view(v: View) -> View:
-        buf, place = index(v.buf, v.index)
-        return View(buf, place, tuple(map(dim, v.extents)), tuple(map(dim, v.strides)))
+    return mapped(stmt, Change(expression, index, dim))
 
-    blocks = tuple(tuple(map_statement(s, expression, index, dim) for s in block) for block in parts(stmt))
-    stmt = with_parts(stmt, blocks)
-    if isinstance(stmt, Store):
-        buf, place = index(stmt.buf, stmt.index)
-        return replace(stmt, buf=buf, index=place, value=expression(stmt.value))
-    if isinstance(stmt, Bind):
-        return replace(stmt, value=expression(stmt.value))
-    if isinstance(stmt, Nest):
-        return replace(stmt, axes=tuple(replace(a, extent=dim(a.extent)) for a in stmt.axes))
-    if isinstance(stmt, For):
-        return replace(stmt, extent=dim(stmt.extent))
-    if isinstance(stmt, While):
-        return replace(
-            stmt, condition=expression(stmt.condition), limit=None if stmt.limit is None else dim(stmt.limit)
-        )
-    if isinstance(stmt, If):
-        return replace(stmt, condition=expression(stmt.condition))
-    if isinstance(stmt, Check):
-        return replace(stmt, ok=expression(stmt.ok), values=tuple(map(expression, stmt.values)))
-    if isinstance(stmt, Call):
-        return replace(
-            stmt,
-            reads=tuple(map(view, stmt.reads)),
-            writes=tuple(map(view, stmt.writes)),
-            numbers=tuple(map(expression, stmt.numbers)),
-        )
-    if isinstance(stmt, Grow):
-        return replace(stmt, length=dim(stmt.length))
-    if isinstance(stmt, CallFn):
-        return replace(stmt, sizes=tuple(map(dim, stmt.sizes)))
-    return stmt
+
+def mapped(stmt: Stmt, change: Change) -> Stmt:
+    """Rebuild a statement and the blocks in it."""
+    if stmt.blocks:
+        blocks = tuple(tuple(mapped(s, change) for s in block) for block in stmt.blocks)
+        stmt = stmt.with_blocks(blocks)
+    return stmt.changed(change)
 
 
 def rename_statement(stmt: Stmt, values: Mapping[str, DimLike]) -> Stmt:

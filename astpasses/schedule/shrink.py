@@ -12,24 +12,7 @@ from __future__ import annotations
 from metaphrase.core.dims import symbols
 
 from .dependence import pinned
-from .nest import (
-    Buf,
-    Call,
-    CallFn,
-    E,
-    Effect,
-    For,
-    Grow,
-    Load,
-    Map,
-    SetDims,
-    Stmt,
-    Store,
-    Swap,
-    expressions,
-    loads,
-    walk,
-)
+from .nest import Buf, E, For, Load, Map, Stmt, loaded, walk
 from .rewrite import map_expression, map_statement
 
 
@@ -39,23 +22,12 @@ def shrink(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     fixed: set[Buf] = set()
     loops = {s.index for s in walk(body) if isinstance(s, For)}
     for stmt in walk(body):
-        for e in expressions(stmt):
-            for load in loads(e):
-                indices.setdefault(load.buf, []).append(load.index)
-        if isinstance(stmt, Store):
-            indices.setdefault(stmt.buf, []).append(stmt.index)
-        elif isinstance(stmt, Call):
-            fixed |= {v.buf for v in (*stmt.reads, *stmt.writes)}
-        elif isinstance(stmt, Effect):
-            fixed |= set(stmt.reads)
-        elif isinstance(stmt, Swap):
-            fixed |= {stmt.a, stmt.b}
-        elif isinstance(stmt, Grow):
-            fixed |= set(stmt.bufs)
-        elif isinstance(stmt, SetDims):
-            fixed.add(stmt.buf)
-        elif isinstance(stmt, CallFn):
-            fixed |= set(stmt.bufs)
+        for load in loaded(stmt):
+            indices.setdefault(load.buf, []).append(load.index)
+        for access in stmt.accesses:
+            indices.setdefault(access.buf, []).append(access.index)
+            if access.whole:
+                fixed.add(access.buf)
     smaller: dict[Buf, tuple[Buf, tuple[int, ...]]] = {}
     for buf, places in indices.items():
         if buf.space != "temp" or not buf.dims or buf in fixed or buf.carried:

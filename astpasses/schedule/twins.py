@@ -13,23 +13,7 @@ from dataclasses import dataclass, replace
 
 from metaphrase.core.dims import DimLike, substitute, symbols
 
-from .fold import touched
-from .nest import (
-    Bind,
-    Buf,
-    E,
-    For,
-    Load,
-    Map,
-    Stmt,
-    Store,
-    While,
-    expressions,
-    loads,
-    parts,
-    walk,
-    with_parts,
-)
+from .nest import Bind, Buf, E, For, Load, Map, Stmt, Store, While, loaded, touched, walk
 from .rewrite import map_expression, map_statement
 
 
@@ -48,9 +32,8 @@ def merge_twins(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     reads: dict[Buf, int] = {}
     writes: dict[Buf, int] = {}
     for stmt in walk(body):
-        for e in expressions(stmt):
-            for load in loads(e):
-                reads[load.buf] = reads.get(load.buf, 0) + 1
+        for load in loaded(stmt):
+            reads[load.buf] = reads.get(load.buf, 0) + 1
         for buf in touched(stmt):
             # Anything but a store names a whole array: it must stay one.
             writes[buf] = writes.get(buf, 0) + (1 if isinstance(stmt, Store) and not stmt.monoid else 2)
@@ -59,7 +42,7 @@ def merge_twins(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 def _block(block: tuple[Stmt, ...], reads: dict[Buf, int], writes: dict[Buf, int]) -> tuple[Stmt, ...]:
     rows = [
-        with_parts(s, tuple(_block(b, reads, writes) for b in parts(s))) if parts(s) else s for s in block
+        s.with_blocks(tuple(_block(b, reads, writes) for b in s.blocks)) if s.blocks else s for s in block
     ]
     for k, stmt in enumerate(rows):
         if isinstance(stmt, For):
@@ -110,7 +93,7 @@ def _twins(nest: For, writes: dict[Buf, int]) -> list[_Twin]:
 def _is_read(statements: tuple[Stmt, ...], buf: Buf) -> bool:
     """Whether one of them wants what an array held before."""
     return any(
-        load.buf is buf for s in walk(statements) for e in expressions(s) for load in loads(e)
+        load.buf is buf for s in walk(statements) for load in loaded(s)
     ) or any(buf in touched(s) for s in walk(statements))
 
 
@@ -137,12 +120,11 @@ def _last_reader(rows: list[Stmt], k: int, twin: _Twin, reads: dict[Buf, int]) -
                 return None
             if isinstance(stmt, For) and stmt.index in names:
                 return None
-            for e in expressions(stmt):
-                for load in loads(e):
-                    if load.buf is twin.temporary:
-                        left -= 1
-                        if any(isinstance(entry, E) for entry in load.index):
-                            return None
+            for load in loaded(stmt):
+                if load.buf is twin.temporary:
+                    left -= 1
+                    if any(isinstance(entry, E) for entry in load.index):
+                        return None
         if left == 0:
             return j
     return None

@@ -1,0 +1,412 @@
+"""Statements of the loop-nest language, each with what it reads, writes and binds.
+
+In: storages and expressions (storage.py). Out: `Store Bind Nest For While If Call Check Effect Swap Grow
+SetDims CallFn`. What a pass may ask of a statement is declared with its kind, and nowhere else:
+
+    loop = For("i", n, body)
+    loop.binds, loop.extents, loop.blocks == "i", (n,), (body,)
+    Store(y, (i,), value).accesses == (Access(y, (i,), write=True),)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any, TypeVar
+
+from metaphrase.core.dims import DimLike
+from metaphrase.core.native import E
+from metaphrase.source import Span
+
+from .storage import Access, Buf, Map
+
+Self = TypeVar("Self", bound="Stmt")
+Blocks = tuple[tuple["Stmt", ...], ...]
+
+
+@dataclass(frozen=True)
+class Change:
+    """What a rewriting does to the expressions that are read, the places that are written, the extents."""
+
+    expression: Callable[[E], E]
+    place: Callable[[Buf, Map], tuple[Buf, Map]] = lambda buf, index: (buf, index)
+    dim: Callable[[DimLike], DimLike] = lambda d: d
+
+    def view(self, view: View) -> View:
+        extents, strides = tuple(map(self.dim, view.extents)), tuple(map(self.dim, view.strides))
+        return View(*self.place(view.buf, view.index), extents, strides)
+
+
+class Stmt:
+    """A statement. Only `span` is set after it is made.
+
+    `ordered`: it stays in program order with others that are. `guarded`: it stays behind earlier checks,
+    since its places or its rounds are data.
+    """
+
+    span: Span | None = None
+    ordered = False
+    guarded = False
+    binds: str | None = None  # the symbol that it gives a value to
+
+    @property
+    def blocks(self) -> Blocks:
+        """The blocks inside it."""
+        return ()
+
+    def with_blocks(self: Self, blocks: Blocks) -> Self:
+        """The same statement with other blocks inside."""
+        assert not blocks
+        return self
+
+    @property
+    def expressions(self) -> tuple[E, ...]:
+        """The expressions of the statement itself that are read, not those of the blocks inside it."""
+        return ()
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        """The places that it names outside of expressions."""
+        return ()
+
+    @property
+    def extents(self) -> tuple[DimLike, ...]:
+        """The dims that it names outside of expressions and places."""
+        return ()
+
+    def changed(self: Self, change: Change) -> Self:
+        """The statement itself rewritten; the blocks inside it stay."""
+        return self
+
+
+@dataclass(eq=False)
+class Store(Stmt):
+    """`buf[index] = value`, or combined with what is there when `monoid` is sum, prod, max, min, any, all."""
+
+    buf: Buf
+    index: Map
+    value: E
+    monoid: str | None = None
+    span: Span | None = None
+
+    @property
+    def expressions(self) -> tuple[E, ...]:
+        return (self.value, *(x for x in self.index if isinstance(x, E)))
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        return (Access(self.buf, self.index, True),)
+
+    def changed(self, change: Change) -> Store:
+        buf, index = change.place(self.buf, self.index)
+        return replace(self, buf=buf, index=index, value=change.expression(self.value))
+
+
+@dataclass(eq=False)
+class Bind(Stmt):
+    """The integer symbol `name` now stands for `value`."""
+
+    name: str
+    value: E
+    span: Span | None = None
+
+    @property
+    def binds(self) -> str:  # type: ignore[override]
+        return self.name
+
+    @property
+    def expressions(self) -> tuple[E, ...]:
+        return (self.value,)
+
+    def changed(self, change: Change) -> Bind:
+        return replace(self, value=change.expression(self.value))
+
+
+@dataclass(frozen=True)
+class Axis:
+    """A loop of a Nest. `kind`: "par" (any order), "red" (any order, accumulates), "seq" (ascending)."""
+
+    name: str
+    extent: DimLike
+    kind: str = "par"
+
+
+@dataclass(eq=False)
+class Nest(Stmt):
+    """A perfect nest before fusion: every axis may be any loop (seq axes ascend); `body` is straight-line.
+
+    `first` runs once for every index of the par axes, before the first of the other axes is begun.
+    """
+
+    axes: tuple[Axis, ...]
+    body: tuple[Stmt, ...]
+    first: tuple[Stmt, ...] = ()
+    span: Span | None = None
+
+    @property
+    def blocks(self) -> Blocks:
+        return (self.first, self.body)
+
+    def with_blocks(self, blocks: Blocks) -> Nest:
+        return replace(self, first=blocks[0], body=blocks[1])
+
+    def changed(self, change: Change) -> Nest:
+        return replace(self, axes=tuple(replace(a, extent=change.dim(a.extent)) for a in self.axes))
+
+
+@dataclass(eq=False)
+class For(Stmt):
+    """`for index in range(extent)`. `kind` as in Axis."""
+
+    index: str
+    extent: DimLike
+    body: tuple[Stmt, ...]
+    kind: str = "seq"
+    span: Span | None = None
+    guarded = True
+
+    @property
+    def binds(self) -> str:  # type: ignore[override]
+        return self.index
+
+    @property
+    def blocks(self) -> Blocks:
+        return (self.body,)
+
+    def with_blocks(self, blocks: Blocks) -> For:
+        return replace(self, body=blocks[0])
+
+    @property
+    def extents(self) -> tuple[DimLike, ...]:
+        return (self.extent,)
+
+    def changed(self, change: Change) -> For:
+        return replace(self, extent=change.dim(self.extent))
+
+
+@dataclass(eq=False)
+class While(Stmt):
+    """`counter = 0; loop: run `before`; stop unless `condition` (and counter < limit); run `body`; counter
+    += 1`.
+
+    After the loop the symbol `counter` is the number of iterations run.
+    """
+
+    counter: str
+    before: tuple[Stmt, ...]
+    condition: E
+    body: tuple[Stmt, ...]
+    limit: DimLike | None = None
+    span: Span | None = None
+    guarded = True
+
+    @property
+    def binds(self) -> str:  # type: ignore[override]
+        return self.counter
+
+    @property
+    def blocks(self) -> Blocks:
+        return (self.before, self.body)
+
+    def with_blocks(self, blocks: Blocks) -> While:
+        return replace(self, before=blocks[0], body=blocks[1])
+
+    @property
+    def expressions(self) -> tuple[E, ...]:
+        return (self.condition,)
+
+    @property
+    def extents(self) -> tuple[DimLike, ...]:
+        return () if self.limit is None else (self.limit,)
+
+    def changed(self, change: Change) -> While:
+        limit = None if self.limit is None else change.dim(self.limit)
+        return replace(self, condition=change.expression(self.condition), limit=limit)
+
+
+@dataclass(eq=False)
+class If(Stmt):
+    """Only the chosen side runs."""
+
+    condition: E
+    then: tuple[Stmt, ...]
+    orelse: tuple[Stmt, ...] = ()
+    span: Span | None = None
+
+    @property
+    def blocks(self) -> Blocks:
+        return (self.then, self.orelse)
+
+    def with_blocks(self, blocks: Blocks) -> If:
+        return replace(self, then=blocks[0], orelse=blocks[1])
+
+    @property
+    def expressions(self) -> tuple[E, ...]:
+        return (self.condition,)
+
+    def changed(self, change: Change) -> If:
+        return replace(self, condition=change.expression(self.condition))
+
+
+@dataclass(frozen=True)
+class View:
+    """A strided part of a Buf handed to a library: the element at `index`, and per dim (extent, element
+    stride)."""
+
+    buf: Buf
+    index: Map
+    extents: tuple[DimLike, ...] = ()
+    strides: tuple[DimLike, ...] = ()
+
+
+@dataclass(eq=False)
+class Call(Stmt):
+    """A library routine: `routine(*reads, *writes, *numbers)`. Which views it reads and writes is all the
+    scheduler asks. It fails at `site` where a size is more than the library can count, and at `site + 1`
+    where the library refuses what it is given."""
+
+    routine: str
+    reads: tuple[View, ...]
+    writes: tuple[View, ...]
+    numbers: tuple[E, ...] = ()
+    info: tuple[tuple[str, Any], ...] = ()
+    span: Span | None = None
+    site: int = -1
+    guarded = True
+
+    @property
+    def expressions(self) -> tuple[E, ...]:
+        return self.numbers
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        return (
+            *(Access(v.buf, v.index, False, True) for v in self.reads),
+            *(Access(v.buf, v.index, True, True) for v in self.writes),
+        )
+
+    @property
+    def extents(self) -> tuple[DimLike, ...]:
+        return tuple(d for v in (*self.reads, *self.writes) for d in (*v.extents, *v.strides))
+
+    def changed(self, change: Change) -> Call:
+        return replace(
+            self,
+            reads=tuple(map(change.view, self.reads)),
+            writes=tuple(map(change.view, self.writes)),
+            numbers=tuple(map(change.expression, self.numbers)),
+        )
+
+
+@dataclass(eq=False)
+class Check(Stmt):
+    """Fail at `site` unless `ok`; `values` go into the message."""
+
+    ok: E
+    site: int
+    values: tuple[E, ...] = ()
+    span: Span | None = None
+    ordered = True
+
+    @property
+    def expressions(self) -> tuple[E, ...]:
+        return (self.ok, *self.values)
+
+    def changed(self, change: Change) -> Check:
+        return replace(self, ok=change.expression(self.ok), values=tuple(map(change.expression, self.values)))
+
+
+@dataclass(eq=False)
+class Effect(Stmt):
+    """Call back into Python at `site` with `reads` (whole Bufs; rank 0 for scalars), in program order."""
+
+    site: int
+    reads: tuple[Buf, ...]
+    span: Span | None = None
+    ordered = True
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        return tuple(Access(buf, (), False, True) for buf in self.reads)
+
+
+@dataclass(eq=False)
+class Swap(Stmt):
+    """The two Bufs change places: pointers, no copy."""
+
+    a: Buf
+    b: Buf
+    span: Span | None = None
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        return tuple(Access(buf, (), True, True) for buf in (self.a, self.b))
+
+
+@dataclass(eq=False)
+class Grow(Stmt):
+    """Make sure that each of `bufs` (space "stack", or a temp whose size is only known here) holds `length`
+    rows."""
+
+    bufs: tuple[Buf, ...]
+    length: DimLike
+    span: Span | None = None
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        return tuple(Access(buf, (), True, True) for buf in self.bufs)
+
+    @property
+    def extents(self) -> tuple[DimLike, ...]:
+        return (self.length,)
+
+    def changed(self, change: Change) -> Grow:
+        return replace(self, length=change.dim(self.length))
+
+
+@dataclass(eq=False)
+class SetDims(Stmt):
+    """Result `buf` has run-time sizes that are known now: allocate it and report its dims."""
+
+    buf: Buf
+    span: Span | None = None
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        return (Access(self.buf, (), True, True),)
+
+
+@dataclass(eq=False)
+class CallFn(Stmt):
+    """Call an outlined Fn with Bufs and sizes in its parameter order; `result` takes the scalar it gives
+    back."""
+
+    fn: str
+    bufs: tuple[Buf, ...]
+    sizes: tuple[DimLike, ...]
+    fails: bool = False
+    writes: frozenset[Buf] = frozenset()
+    result: Buf | None = None
+    span: Span | None = None
+
+    @property
+    def ordered(self) -> bool:  # type: ignore[override]
+        return self.fails
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        result = () if self.result is None else (Access(self.result, (), True),)
+        return (*(Access(buf, (), buf in self.writes, True) for buf in self.bufs), *result)
+
+    @property
+    def extents(self) -> tuple[DimLike, ...]:
+        return self.sizes
+
+    def changed(self, change: Change) -> CallFn:
+        return replace(self, sizes=tuple(map(change.dim, self.sizes)))
+
+
+__all__ = [
+    "Axis", "Bind", "Call", "CallFn", "Change", "Check", "Effect", "For", "Grow", "If", "Nest", "SetDims",
+    "Stmt", "Store", "Swap", "View", "While",
+]
