@@ -8,9 +8,13 @@ normal forms are.
 (-(n//2), -(n%2) + 1)
 >>> (n + 1) * 2 - 2, (2 * n + 4) // 2, n - n
 (2*n, n + 2, 0)
+>>> m = Sym("m")
+>>> m*n*n + m*m*n, m*m*n + m*n*n
+(m**2*n + m*n**2, m**2*n + m*n**2)
 """
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Callable, Iterable, Mapping
@@ -48,11 +52,12 @@ class Dim:
     """A polynomial in normal form: sorted (monomial, coefficient) pairs. Never constant; build with
     operators."""
 
-    __slots__ = ("terms", "_hash")
+    __slots__ = ("terms", "_hash", "_symbols")
 
     def __init__(self, terms: tuple[tuple[Monomial, int], ...]):
         self.terms = terms
         self._hash = hash(terms)
+        self._symbols: frozenset[str] | None = None  # found when they are first asked for
 
     def __eq__(self, other: object) -> bool:
         return self is other or (
@@ -77,6 +82,8 @@ class Dim:
     def __add__(self, other: DimLike) -> DimLike:
         if not isinstance(other, (int, Dim)):
             return NotImplemented
+        if isinstance(other, int) and not other:
+            return self
         total = dict(self.terms)
         for monomial, coefficient in terms_of(other):
             total[monomial] = total.get(monomial, 0) + coefficient
@@ -87,6 +94,8 @@ class Dim:
     def __mul__(self, other: DimLike) -> DimLike:
         if not isinstance(other, (int, Dim)):
             return NotImplemented
+        if isinstance(other, int):  # the monomials and their order stay
+            return Dim(tuple((m, c * other) for m, c in self.terms)) if other else 0
         total: dict[Monomial, int] = {}
         for (left, a), (right, b) in itertools.product(self.terms, terms_of(other)):
             powers: dict[Atom, int] = dict(left)
@@ -155,6 +164,7 @@ class Dim:
 DimLike = int | Dim
 
 
+@functools.lru_cache(maxsize=1 << 12)
 def Sym(name: str) -> Dim:
     """The size symbol called `name`."""
     return Dim(((((Atom("sym", name), 1),), 1),))
@@ -170,8 +180,23 @@ def _make(terms: Mapping[Monomial, int]) -> DimLike:
         return 0
     if len(kept) == 1 and kept[0][0] == ():
         return kept[0][1]
-    kept.sort(key=lambda item: (-sum(p for _, p in item[0]), tuple(a.text for a, _ in item[0])))
+    if len(kept) > 1:
+        kept.sort(key=_order)
     return Dim(tuple(kept))
+
+
+Order = tuple[int, tuple[str, ...], tuple[int, ...]]
+
+
+def _order(term: tuple[Monomial, int]) -> Order:
+    """Higher degrees first, then by the atoms' texts, then by their powers."""
+    return _monomial_order(term[0])
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _monomial_order(monomial: Monomial) -> Order:
+    powers = tuple(p for _, p in monomial)
+    return -sum(powers), tuple(a.text for a, _ in monomial), tuple(-p for p in powers)
 
 
 def _atom(kind: str, *operands: DimLike) -> Dim:
@@ -226,14 +251,19 @@ _OPERATIONS: dict[str, Callable[[DimLike, DimLike], DimLike]] = {
     "floordiv": floordiv, "mod": mod, "max": dim_max, "min": dim_min}
 
 
+_NONE: frozenset[str] = frozenset()
+
+
 def substitute(dim: DimLike, values: Mapping[str, DimLike]) -> DimLike:
     """Put `values` in the place of symbols; a symbol without a value stays.
 
     >>> substitute(Sym("n") // 2 + 1, {"n": 7})
     4
     """
-    if isinstance(dim, int):
+    if isinstance(dim, int) or symbols(dim).isdisjoint(values):
         return dim
+    if dim.is_sym:
+        return values[dim.name]
     total: DimLike = 0
     for monomial, coefficient in dim.terms:
         product: DimLike = coefficient
@@ -252,16 +282,19 @@ def substitute(dim: DimLike, values: Mapping[str, DimLike]) -> DimLike:
 def symbols(dim: DimLike) -> frozenset[str]:
     """The names of the symbols in `dim`."""
     if isinstance(dim, int):
-        return frozenset()
-    found: set[str] = set()
-    for monomial, _ in dim.terms:
-        for atom, _ in monomial:
-            if atom.kind == "sym":
-                found.add(atom.name)
-            else:
-                for operand in atom.operands:
-                    found |= symbols(operand)
-    return frozenset(found)
+        return _NONE
+    if dim._symbols is None:
+        names: set[str] = set()
+        for monomial, _ in dim.terms:
+            for atom, _ in monomial:
+                names.update((atom.name,) if atom.kind == "sym" else symbols_of(atom.operands))
+        dim._symbols = frozenset(names)
+    return dim._symbols
+
+
+def symbols_of(dims: Iterable[DimLike]) -> frozenset[str]:
+    """The names of the symbols in several dims."""
+    return frozenset().union(*map(symbols, dims))
 
 
 def product(dims: Iterable[DimLike]) -> DimLike:
