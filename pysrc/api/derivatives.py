@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..astpasses.frontend.values.optional import has_text, is_chosen, may_be_none, may_be_number
-from ..core.ir import Function, Var
+from ..core.ir import Atom, Function, Var
 from ..core.types import has_tangent, is_float
 from ..ops.arrays import zeros
 from ..ops.shape import convert
@@ -26,6 +26,7 @@ from ..tree_util import PyTreeDef, tree_structure, treedef_tuple
 from . import programs as programs
 from .arguments import Spec
 from .program import (
+    Captured,
     Fixed,
     Program,
     Same,
@@ -214,21 +215,16 @@ def _loss_first(program: Program, has_aux: bool, what: str, span: Span | None, h
         )
     function = program.function
     slot: Any = slots[0]
-    results = list(function.results)
-    if isinstance(slot, Same):
-        slot, results = Slot(len(results)), [*results, function.params[_index(program, slot.leaf)]]
-    elif isinstance(slot, Fixed):
-        if not isinstance(slot.value, (int, float, complex)):
-            raise DTypeError(
-                f"{what} of {program.title}, which returns {slot.value!r}",
-                span,
-                code="grad-dtype",
-                remedy="return a number",
-            )
-        slot, results = Slot(len(results)), [*results, literal_result(slot.value)]
-    loss = results[slot.index]
+    if isinstance(slot, Fixed) and not isinstance(slot.value, (int, float, complex)):
+        raise DTypeError(
+            f"{what} of {program.title}, which returns {slot.value!r}",
+            span,
+            code="grad-dtype",
+            remedy="return a number",
+        )
+    loss = result_atom(program, slot)
     type_ = loss.type
-    place = program.result_span(slot.index) if slot.index < len(function.results) else None
+    place = program.result_span(slot.index) if isinstance(slot, Slot) else None
     if type_.dims:
         raise ShapeError(
             f"{what} of {program.title}, which returns an array {type_}, not a scalar",
@@ -243,16 +239,21 @@ def _loss_first(program: Program, has_aux: bool, what: str, span: Span | None, h
             code="grad-dtype",
             remedy="return a complex value" if holomorphic else "return a float" + _REAL[type_.dtype.kind],
         )
-    order = [loss, *results]
+    order = [loss, *function.results]
     moved = with_results(function, order)
     shifted = [Slot(s.index + 1) if isinstance(s, Slot) else s for s in aux_slots]
     return program.with_function(moved, slots=tuple(shifted)), aux, shifted
 
 
-def _index(program: Program, leaf: int) -> int:
-    index = program.leaves[leaf]
-    assert isinstance(index, int)
-    return index
+def result_atom(program: Program, slot: Any) -> Atom:
+    """What stands at a leaf of the output: a result, an argument, what a capture reads, or a number."""
+    function = program.function
+    if isinstance(slot, Slot):
+        return function.results[slot.index]
+    if isinstance(slot, Fixed):
+        return literal_result(slot.value)
+    index = slot.index if isinstance(slot, Captured) else program.leaves[slot.leaf]
+    return literal_result(index.value) if isinstance(index, Fixed) else function.params[index]
 
 
 def _describe(structure: PyTreeDef) -> str:
@@ -356,12 +357,7 @@ def output_atoms(program: Program) -> Program:
             slots.append(slot)
             continue
         slots.append(Slot(len(results)))
-        if isinstance(slot, Slot):
-            results.append(function.results[slot.index])
-        elif isinstance(slot, Same):
-            results.append(function.params[_index(program, slot.leaf)])
-        else:
-            results.append(literal_result(slot.value))
+        results.append(result_atom(program, slot))
     return program.with_function(
         with_results(function, results), slots=tuple(slots), forms=("scalar",) * len(results)
     )
