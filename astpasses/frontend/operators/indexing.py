@@ -428,7 +428,7 @@ def _fit(here: Session, value: Any, shape: Sequence[DimLike], dtype: np.dtype) -
 def write_view(target: StagedArray, value: Atom) -> None:
     """Put a new value into a view; everything that shares its box sees it."""
     here = session()
-    if target.session is not here:
+    if target.session is not here or isinstance(target.box.origin, StagedArray):
         raise here.dtype_error(
             "a function under grad, vmap or a nested jit stores into an array from outside it",
             remedy="return the new value, or copy the array inside the function first",

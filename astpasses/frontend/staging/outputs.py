@@ -287,7 +287,7 @@ class Collector:
             origin = leaf.box.origin
             if isinstance(origin, tuple) and origin[0] == "argument":
                 return Output("argument", origin[1])
-            if isinstance(origin, Source):
+            if isinstance(origin, (Source, StagedArray)):
                 keys = [source for source, _ in self.here.captures.values()]
                 return Output("capture", next(k for k, s in enumerate(keys) if s is origin))
         python = leaf.python if isinstance(leaf, Number) else None

@@ -26,6 +26,7 @@ from metaphrase.core.ir import Atom, ConstantArray, Literal, Var
 from metaphrase.core.primitive import REGISTRY, Primitive
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
 from metaphrase.ops.arrays import as_dim, constant, dim_value
+from metaphrase.ops.shape import convert
 from metaphrase.ops.weak_integers import check_range, is_narrow
 from metaphrase.source import DTypeError, ShapeError, SourceError, Span, UnsupportedError
 
@@ -35,6 +36,7 @@ from ..values.staged_values import Box, Number, StagedArray
 from .decisions import Decisions
 from .journal import Journal, KeptLocation, Location
 from .layouts import Layouts
+from .outer import adopted
 from .positions import OURS, known_places, place_of
 from .reach import reachable
 from .signals import Refusal
@@ -318,8 +320,6 @@ class Session:
         """The core value of a staged or concrete value, converted to `dtype` if given."""
         found = self._atom(value, dtype)
         if dtype is not None and found.type.dtype != dtype:
-            from metaphrase.ops.shape import convert
-
             if isinstance(found, Literal):
                 return Literal(found.value.astype(dtype))
             if isinstance(value, Number) and value.python is int and is_narrow(np.dtype(dtype)):
@@ -332,9 +332,9 @@ class Session:
         if isinstance(value, (Var, Literal)):
             return value
         if isinstance(value, StagedArray):
-            return value.read() if value.session is self else self.captured(value)
+            return value.read()
         if isinstance(value, Number):
-            return value.atom if value.session is self else self.captured(value)
+            return value.atom if value.session is self else adopted(self, value).atom
         if isinstance(value, (bool, int, float, complex)):
             if isinstance(value, complex) and dtype is not None and np.dtype(dtype).kind != "c":
                 needed = dtype_name(np.dtype(dtype))
@@ -372,8 +372,8 @@ class Session:
 
     def read_view(self, view: StagedArray) -> Atom:
         """The present value of a view: its box's content through its steps."""
-        if view.session is not self:
-            return self.captured(view)
+        if (here := session()) is not self:
+            return adopted(here, view).read()
         self.refresh(view.box)
         if not view.chain:
             return view.box.atom
@@ -390,19 +390,6 @@ class Session:
         """Bring a box that may be one of several up to date with those."""
         if box.phi is not None:
             box.phi.refresh(self, box)
-
-    def captured(self, value: Any) -> Atom:
-        """A value of an outer session: a hidden argument of this one."""
-        if isinstance(value, StagedArray):
-            key: tuple = ("outer", id(value.box), value.chain)
-        else:
-            key = ("outer", id(value))
-        if key not in self.captures:
-            name = getattr(value.box.atom if isinstance(value, StagedArray) else value._atom, "name", "size")
-            param = Var(name, value.type)
-            self.know_symbols(value.type)
-            self.captures[key] = (value, param)
-        return self.captures[key][1]
 
     def know_symbols(self, type_: Array) -> None:
         """Size symbols of a parameter's type are bound for the whole program."""
@@ -493,7 +480,3 @@ class Session:
         if value.dim is not None:
             self.facts.learn(name, value.dim, value.dim)
         return Sym(name)
-
-
-def refuse(error: SourceError) -> Refusal:
-    return Refusal(error)

@@ -17,14 +17,19 @@ from ..flow.branches import truth_atom
 from ..flow.lazy import truth_of_maybe
 from ..rewrite.plain import Undefined
 from ..values.optional import Either
-from ..values.staged_values import Maybe, Poison, Truth, Unsized
+from ..values.staged_values import Maybe, Poison, Staged, Truth, Unsized
 from .knowledge import is_there, narrowed
+from .outer import adopted
 from .session import session
 from .signals import BranchRaised, NeedConcrete, Restart
 
 
 def settled(value: Any) -> Any:
-    """A value that is used: maybe-unbound ones are checked, poison is the error."""
+    """A value that is used: maybe-unbound ones are checked, poison is the error; what an outer function made
+    is a hidden argument of this one."""
+    if isinstance(value, Staged):
+        here = session()
+        return value if value.session is here else adopted(here, value)
     if isinstance(value, (Undefined, Maybe, Poison)):
         return _settle(value)
     return value
@@ -73,4 +78,4 @@ def _settle(value: Any) -> Any:
         here.emit(check, ok, exception="TypeError", message="a value that is None here is used as a number")
     else:
         here.emit(check, ok, exception="UnboundLocalError", message=str(missing.error()))
-    return value.value
+    return settled(value.value)

@@ -26,21 +26,8 @@ from metaphrase.core.types import Array
 if TYPE_CHECKING:
     from ..staging.session import Session
 
-BINARY = {
-    "add": "+",
-    "sub": "-",
-    "mul": "*",
-    "truediv": "/",
-    "floordiv": "//",
-    "mod": "%",
-    "pow": "**",
-    "matmul": "@",
-    "and": "&",
-    "or": "|",
-    "xor": "^",
-    "lshift": "<<",
-    "rshift": ">>",
-}
+_NAMES = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"
+BINARY = dict(zip(_NAMES.split(), "+ - * / // % ** @ & | ^ << >>".split(), strict=True))
 COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 

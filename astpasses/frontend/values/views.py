@@ -22,6 +22,8 @@ from metaphrase.ops.indexing import slice as core_slice
 from metaphrase.ops.library_creation import diagonal
 from metaphrase.ops.shape import broadcast, inverse, permute, reshape
 
+from ..staging.outer import adopted
+from ..staging.under_way import current_session
 from .staged_values import StagedArray
 
 if TYPE_CHECKING:
@@ -177,6 +179,8 @@ class Diagonal:
 
 def view(array: StagedArray, step: Any) -> StagedArray:
     """A view one step further."""
+    if (here := current_session()) is not None and array.session is not here:
+        array = adopted(here, array)
     writeable = array.writeable and not isinstance(step, (Broadcast, Diagonal))
     return StagedArray(array.box, (*array.chain, step), step.type(array.type), writeable)
 
