@@ -66,6 +66,8 @@ SETTINGS = {setting.name: setting for setting in (
     Setting("cache", True, _boolean, "process", "keep compiled programs on disk"),
     Setting("cache_dir", "", str, "process", "where; empty means the user's cache directory"),
     Setting("cache_size", 512, int, "process", "MiB of compiled programs kept at most"),
+    Setting("max_programs", 1024, int, "process",
+            "programs of one function kept in memory; the least recently used goes first; 0 means all"),
     Setting("num_threads", 0, int, "process", "threads of one call; 0 means one a core"),
     Setting("cc", "", str, "process", "the C compiler; empty means gcc, cc or clang"),
 )}

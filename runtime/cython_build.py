@@ -13,6 +13,7 @@ BuildError with the path of the kept text.
 """
 from __future__ import annotations
 
+import _ctypes
 import atexit
 import contextlib
 import ctypes
@@ -26,6 +27,7 @@ import sys
 import tempfile
 import threading
 import time
+import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,7 +59,7 @@ class BuildError(RuntimeError):
 
 @dataclass(frozen=True)
 class Library:
-    """A loaded program. `address` is its entry's; it stays loaded as long as the process runs."""
+    """A loaded program. `address` is its entry's, as long as the library is held: then it is unloaded."""
     name: str
     address: int
     path: Path
@@ -66,6 +68,10 @@ class Library:
     form: str                                     # "kernel", or "extension": the whole module, the fall-back
     seconds: dict[str, float] = field(default_factory=dict)
     handle: ctypes.CDLL | None = field(default=None, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        if self.handle is not None:
+            weakref.finalize(self, _ctypes.dlclose, self.handle._handle).atexit = False
 
 
 # ------------------------------------------------------------------------------------------------ translating
@@ -170,7 +176,7 @@ atexit.register(_at_exit)
 
 # --------------------------------------------------------------------------------------------------- building
 
-_loaded: dict[str, Library] = {}
+_loaded: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
 _building: dict[str, threading.Lock] = {}
 _building_lock = threading.Lock()
 _private: Path | None = None                      # where libraries live that no cache keeps
@@ -191,6 +197,8 @@ def build(text: str, *, name: str, contract: bool = True, fastmath: bool = False
         library = _loaded.get(key)
         if library is None:
             library = _loaded[key] = _find_or_build(key, text, name, toolchain, options, whole)
+    with _building_lock:
+        _building.pop(key, None)
     return library
 
 

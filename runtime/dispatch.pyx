@@ -184,6 +184,9 @@ cdef extern from "Python.h":
     double PyComplex_RealAsDouble(object)
     double PyComplex_ImagAsDouble(object)
     bint PyDict_CheckExact(object)
+    bint PyTuple_Check(object)
+    bint PyUnicode_CheckExact(object)
+    Py_hash_t PyObject_Hash(object) except? -1
     Py_ssize_t PyDict_Size(object)
     PyObject* PyDict_GetItemWithError(object, object) except? NULL
     bint PyDict_Next(PyObject*, Py_ssize_t*, PyObject**, PyObject**)
@@ -208,4 +211,6 @@ include "plan.pxi"
 include "match.pxi"
 include "overlap.pxi"
 include "call.pxi"
+include "entries.pxi"
+include "find.pxi"
 include "dispatcher.pxi"

@@ -4,7 +4,6 @@
 # microsecond. Example: f = Dispatcher(function, ("x",), miss=compile_and_run); f(x)
 
 cdef enum:
-    STACK_BYTES = 3072                       # frames up to this size live on the C stack
     STACK_ARGUMENTS = 24
 
 REQUIRED = object()                          # in Dispatcher's defaults: the parameter has none
@@ -18,59 +17,6 @@ def disable(bint value):
     before = bypassed
     bypassed = value
     return before
-
-
-cdef class CompiledEntry:
-    """An Entry in C structures; immutable."""
-    cdef Plan plan
-    cdef Memory memory
-    cdef readonly object entry               # the description
-    cdef readonly str name
-    cdef tuple callbacks
-    cdef object finish, raise_site
-
-    def __cinit__(self, entry):
-        cdef Compiler compiler = Compiler()
-        self.memory = Memory()
-        self.entry, self.name = entry, entry.name
-        self.callbacks, self.finish, self.raise_site = tuple(entry.callbacks), entry.finish, entry.raise_site
-        compiler.memory, compiler.plan, compiler.entry = self.memory, &self.plan, entry
-        compiler.compile()
-        if entry.uses_blas:
-            load_blas()
-
-    @property
-    def arity(self):
-        """How many positional arguments it takes."""
-        return self.plan.arity
-
-
-cdef object try_entry(CompiledEntry entry, PyObject** args, bint* matched):
-    """The result when the call matches; `matched` says whether it does. A run in which a list has outgrown its
-    room is begun again: `raise_site` has made the room larger."""
-    while True:
-        try:
-            return try_once(entry, args, matched)
-        except ListFull:
-            pass
-
-
-cdef object try_once(CompiledEntry entry, PyObject** args, bint* matched):
-    cdef Frame frame
-    cdef char stack[STACK_BYTES]
-    cdef void* memory = stack
-    if entry.plan.frame_bytes > STACK_BYTES:
-        memory = malloc(<size_t>entry.plan.frame_bytes)
-        if memory == NULL:
-            raise MemoryError
-    lay_out(&frame, &entry.plan, <char*>memory)
-    try:
-        matched[0] = match_call(&entry.plan, args, &frame)
-        return run(entry, &frame) if matched[0] else None
-    finally:
-        release_frame(&frame, &entry.plan)
-        if memory != stack:
-            free(memory)
 
 
 cdef class Dispatcher:
@@ -95,13 +41,14 @@ cdef class Dispatcher:
     cdef object watched                      # a Python function, or None
     cdef tuple state                         # its code, defaults and keyword defaults
     cdef tuple compiled                      # CompiledEntry, newest first; replaced as a whole, never changed
+    cdef dict index                          # by which one of many is found (find.pxi)
     cdef readonly Py_ssize_t hits, misses
     cdef dict __dict__
     cdef object __weakref__
 
     def __cinit__(self, *args, **kwargs):
         self.vectorcall = <vectorcallfunc>mp_outer_call
-        self.compiled = ()
+        self.compiled, self.index = (), {}
 
     def __init__(self, function=None, parameters=None, *, miss=None, bind=None, defaults=None, keyword_only=0):
         self.function, self.miss, self.bind = function, miss, bind
@@ -139,9 +86,14 @@ cdef class Dispatcher:
         self.compiled = (compiled, *self.compiled)
         return compiled
 
+    def remove(self, entry):
+        """Forget one entry. A call that runs it now ends as ever."""
+        self.compiled = tuple([one for one in self.compiled if one is not entry])
+        forget(self.index, entry)
+
     def clear(self):
         """Forget all entries: the next call misses."""
-        self.compiled = ()
+        self.compiled, self.index = (), {}
 
     def run(self, CompiledEntry entry, tuple args):
         """Call `entry` with a bound tuple. LookupError when the arguments do not match it."""
@@ -155,15 +107,7 @@ cdef class Dispatcher:
 
     def matches(self, CompiledEntry entry, tuple args):
         """Whether a bound tuple matches `entry`, without calling it."""
-        cdef Frame frame
-        cdef Memory memory = Memory()
-        if len(args) < entry.plan.arity:
-            return False
-        lay_out(&frame, &entry.plan, <char*>memory.take(entry.plan.frame_bytes))
-        try:
-            return bool(match_call(&entry.plan, mp_items(args), &frame))
-        finally:
-            release_frame(&frame, &entry.plan)
+        return len(args) >= entry.plan.arity and matches_call(entry, mp_items(args))
 
     def __get__(self, instance, owner):
         return self if instance is None else PyMethod_New(self, instance)
@@ -195,15 +139,28 @@ cdef class Dispatcher:
         return self.dispatch(mp_items(<tuple?>bound), len(bound), bound)
 
     cdef object dispatch(self, PyObject** args, Py_ssize_t count, tuple bound):
+        global moment
         cdef bint matched = False
         cdef CompiledEntry entry
         cdef Py_ssize_t index
         cdef tuple entries = self.compiled   # this tuple, and so its entries, live until the call is over
-        for index in range(PyTuple_GET_SIZE(entries)):
+        cdef Py_ssize_t total = PyTuple_GET_SIZE(entries)
+        for index in range(total if total < TRIED_FIRST else TRIED_FIRST):
             entry = <CompiledEntry>PyTuple_GET_ITEM(entries, index)
             if entry.plan.arity <= count:
                 result = try_entry(entry, args, &matched)
                 if matched:
+                    moment += 1
+                    entry.used = moment
+                    self.hits += 1
+                    return result
+        if total > TRIED_FIRST:
+            entry = self.find(args, count, entries)
+            if entry is not None:
+                result = try_entry(entry, args, &matched)
+                if matched:
+                    moment += 1
+                    entry.used = moment
                     self.hits += 1
                     return result
         self.misses += 1
@@ -212,6 +169,21 @@ cdef class Dispatcher:
         if bound is None:
             bound = tuple([<object>args[index] for index in range(count)])
         return self.miss(bound)
+
+    cdef CompiledEntry find(self, PyObject** args, Py_ssize_t count, tuple entries):
+        """The entry behind the newest ones that a call matches, or None."""
+        cdef CompiledEntry entry = find_known(self.index, args, count)
+        cdef Py_ssize_t index
+        if entry is not None and entry.plan.arity <= count and matches_call(entry, args):
+            return entry
+        for index in range(TRIED_FIRST, PyTuple_GET_SIZE(entries)):
+            entry = <CompiledEntry>PyTuple_GET_ITEM(entries, index)
+            if entry.plan.arity <= count and matches_call(entry, args):
+                if len(self.index) > 4 * PyTuple_GET_SIZE(entries):
+                    self.index = {}          # calls of ever other outlines
+                remember(self.index, args, count, entry)
+                return entry
+        return None
 
 
 cdef bint bind_simple(Dispatcher self, PyObject** args, Py_ssize_t given, PyObject* names, PyObject** bound) noexcept:

@@ -101,10 +101,12 @@ class SizeLeaf:
 class StaticLeaf:
     """A Python value that staging used: the same object, or one of the same type for which `same(object)` is
     true; without `same`, one that is equal (floats and tuples by their elements' bits and types). `asked`:
-    whether `same` is asked of the same object too."""
+    whether `same` is asked of the same object too. `key(object)` gives something hashable that is equal for
+    objects that can stand for each other."""
     value: Any
     same: Callable[[Any], bool] | None = None
     asked: bool = False
+    key: Callable[[Any], Any] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -278,6 +280,48 @@ class Entry:
     uses_blas: bool = False
     name: str = "entry"
     keep: Any = None                               # kept alive with the entry: the Library, the site table
+
+
+# -------------------------------------------------------------------------------------------------- patterns
+
+
+def pattern(entry: Entry) -> tuple:
+    """Which values an entry compares with constants: equal for entries that differ in those constants only.
+
+    >>> sizes = [Entry(1, (Root(Position(0), ArrayLeaf("f8", (size,))),)) for size in (3, 5)]
+    >>> pattern(sizes[0]) == pattern(sizes[1])
+    True
+    """
+    roots = tuple((_place(root.source), _form(root.tree)) for root in entry.roots)
+    return roots, tuple((_place(guard.source), guard.mode) for guard in entry.guards)
+
+
+def _place(source: Source) -> tuple:
+    """The number of a source; one number for all that no look-up reads (find.pxi)."""
+    steps: tuple[tuple[str, Any], ...] = ()
+    while isinstance(source, Path):
+        steps = (*source.steps, *steps)
+        source = source.source
+    if isinstance(source, Position):
+        return "position", source.index, steps
+    if isinstance(source, Cell):
+        return "cell", id(source.cell), steps
+    if isinstance(source, Item):
+        return "item", id(source.mapping), source.key, steps
+    if isinstance(source, Held) and steps:
+        return "held", id(source.value), steps
+    return ("unread",)
+
+
+def _form(tree: Tree) -> tuple:
+    if isinstance(tree, ArrayLeaf):
+        return "array", tuple(isinstance(dim, int) for dim in tree.dims)
+    if isinstance(tree, SizeLeaf):
+        return "size", isinstance(tree.dim, int)
+    if isinstance(tree, StaticLeaf):
+        return "static", tree.same is None, tree.key is None
+    children = tuple(map(_form, getattr(tree, "children", ())))
+    return type(tree), getattr(tree, "keys", None), getattr(tree, "type", None), children
 
 
 # ---------------------------------------------------------------------------------------------- size programs

@@ -40,6 +40,7 @@ cdef struct NodePlan:
     PyObject* value                          # static value, auxiliary data
     PyObject* same                            # of a static value: whether another object can stand for it
     bint asked                               # whether the object itself must be asked too
+    PyObject* key                            # gives the same for all objects that can stand for each other
     PyObject* flatten
     PyObject* unflatten
     DimPlan* dims
@@ -404,6 +405,8 @@ cdef class Compiler:
             plan.kind, plan.value = NODE_STATIC, self.memory.own(tree.value)
             if tree.same is not None:
                 plan.same, plan.asked = self.memory.own(tree.same), tree.asked
+                if tree.key is not None:
+                    plan.key = self.memory.own(tree.key)
         elif isinstance(tree, descriptions.AnyLeaf):
             plan.kind = NODE_ANY
         else:

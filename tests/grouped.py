@@ -34,11 +34,12 @@ from metaphrase.runtime import cython_build, dispatch
 
 @dataclass(frozen=True)
 class Compiled:
-    """A core Function and the address of its native code."""
+    """A core Function and the address of its native code, in a library that is held."""
 
     function: Function
     program: Program
     address: int
+    library: cython_build.Library
 
     def run(self, arrays: Sequence[Any]) -> list[np.ndarray]:
         """The results; raises what a failing site stands for, prints what an ordered one does."""
@@ -81,7 +82,8 @@ def build(
         None, table, None
     )
     return {
-        key: Compiled(functions[key], program, table[k]) for k, (key, program) in enumerate(programs.items())
+        key: Compiled(functions[key], program, table[k], library)
+        for k, (key, program) in enumerate(programs.items())
     }
 
 

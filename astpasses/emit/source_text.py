@@ -12,6 +12,8 @@ import hashlib
 import linecache
 import re
 import sys
+import weakref
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -62,6 +64,7 @@ def compile_numpy(text: str) -> Callable[..., Any]:
     """The last function of a module's text, executed; tracebacks and pdb show its lines."""
     filename = f"<numpy source {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
+    _in_use[filename] += 1
     namespace: dict[str, Any] = {"__name__": "metaphrase_numpy_source"}
     exec(compile(text, filename, "exec"), namespace)
     for name, wanted in re.findall(r"^ *class (\w+)\(\w+\):  # raised as (\S+)$", text, re.MULTILINE):
@@ -70,9 +73,20 @@ def compile_numpy(text: str) -> Callable[..., Any]:
     last = [line[4 : line.index("(")] for line in text.splitlines() if line.startswith("def ")][-1]
     made = namespace[last]
     made.file, made.places = filename, getattr(text, "places", {})
+    weakref.finalize(made, _let_go, filename).atexit = False
     if "warnings" in namespace:
         namespace["warnings"] = Warner(made.places)
     return made
+
+
+_in_use: Counter[str] = Counter()      # texts that tracebacks may show: how many functions were made of each
+
+
+def _let_go(filename: str) -> None:
+    _in_use[filename] -= 1
+    if not _in_use[filename]:
+        del _in_use[filename]
+        linecache.cache.pop(filename, None)
 
 
 class Warner:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..core.ir import Function
 from ..exceptions import ListFull
 from ..runtime import entry as abi
 from .program import Program
+from .statics import static_key
 
 
 def read_capture(capture: Any) -> Any:
@@ -60,6 +61,14 @@ def captures_fit(program: Program) -> bool:
 
 def guards_hold(guards: Sequence[Any], sizes: Any = None) -> bool:
     return all(guard.holds() for guard in guards)
+
+
+def captured_values(guards: Sequence[Any]) -> Hashable:
+    """What stands now where the guards watch a value; None where one can't be read."""
+    try:
+        return tuple([static_key(guard.source.read()) for guard in guards if guard.kind == "value"])
+    except (KeyError, AttributeError, ValueError, IndexError, TypeError):
+        return None
 
 
 def changed_numbers(guards: Sequence[Any]) -> set[Any]:
@@ -188,5 +197,5 @@ def _structure_reader(source: Any) -> Any:
     return lambda: sources.structure(source.read())
 
 
-__all__ = ["read_capture", "make_room", "has_room", "captures_fit", "changed_numbers", "guards_hold",
-           "broken_guard", "entry_source", "capture_roots", "entry_guards"]
+__all__ = ["read_capture", "make_room", "has_room", "captures_fit", "captured_values", "changed_numbers",
+           "guards_hold", "broken_guard", "entry_source", "capture_roots", "entry_guards"]

@@ -21,7 +21,7 @@ from ..runtime import entry as abi
 from ..runtime.errors import Site, SiteTable
 from ..tree_util import PyTreeDef
 from .arguments import Form, Spec
-from .statics import comparison, is_changeable
+from .statics import comparison, is_changeable, static_key
 
 LONG = 1_000_000            # nanoseconds: of programs with loops, whose work the sizes do not tell
 RELEASE_PER_ELEMENT = 2     # nanoseconds of work a loop iteration is taken for, when nothing better is known
@@ -43,7 +43,7 @@ def leaf_of(spec: Spec, type_: Array | None = None, ordered: bool = False) -> ab
 
 
 def static_leaf(value: Any) -> abi.StaticLeaf:
-    return abi.StaticLeaf(value, comparison(value), is_changeable(value))
+    return abi.StaticLeaf(value, comparison(value), is_changeable(value), static_key)
 
 
 def tree_of(structure: PyTreeDef, leaves: Iterator[Any]) -> Any:

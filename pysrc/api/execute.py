@@ -11,21 +11,31 @@ import logging
 import os
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from ..astpasses.frontend.staging.under_way import numbers_change, sizes_at_least
+from ..config import config
 from ..core.dims import Dim, DimLike, substitute
 from ..exceptions import ListFull
 from ..pipeline import finished, numpy_text, recording
+from ..runtime import dispatch
 from ..runtime.errors import placed
 from ..source import SourceError
 from . import memory as memory
 from .arguments import Call, Dims, Form, Spec, generalise
-from .captures import broken_guard, captures_fit, changed_numbers, guards_hold, make_room, read_capture
+from .captures import (
+    broken_guard,
+    captured_values,
+    captures_fit,
+    changed_numbers,
+    guards_hold,
+    make_room,
+    read_capture,
+)
 from .program import Fixed, Program, Same, Slot, leaf_labels
 from .statics import static_key
 
@@ -42,6 +52,13 @@ class Specialisation:
     run: Callable[[Call], Any]
     extra: dict[str, Any] = field(default_factory=dict)
     least: dict[str, int] = field(default_factory=dict)
+    entry: dispatch.CompiledEntry | None = None          # by which the dispatcher runs it, past the Memo
+    forget: Callable[[], None] = lambda: None            # called when the Memo has forgotten it
+    used: int = 0
+
+    def last_used(self) -> int:
+        """When it last served a call, as a number that grows."""
+        return self.used if self.entry is None else max(self.used, self.entry.used)
 
     def serves_sizes(self, call: Call) -> bool:
         return match_dims(self.dims, call.dims, self.least) is not None
@@ -94,10 +111,12 @@ os.register_at_fork(after_in_child=_after_fork)
 
 
 MANY = 32        # programs of one function, at which the user is told
+TRIED_FIRST = 4  # programs of one key that every call tries
 
 
 class Memo:
-    """The specialisations of one callable, by key; made by `make`, newest first."""
+    """The specialisations of one callable, by key; made by `make`, newest first. Of more than
+    `config.max_programs` the least recently used is forgotten."""
 
     def __init__(
         self, name: str, make: Callable[[Call, list[Spec], dict[str, int]], Specialisation],
@@ -106,6 +125,8 @@ class Memo:
         self.name, self.make, self.names = name, make, names
         self.table: dict[tuple, list[Specialisation]] = {}
         self.sized: dict[tuple, str] = {}      # keys of calls whose program depends on the sizes, and why
+        self.known: dict[Hashable, Specialisation] = {}   # what served a call like this one before
+        self.warned = False
         self.lock = threading.RLock()
         self.changing: set[Any] = set()        # captured numbers that changed: they are arguments since
         self.constant: set[Any] = set()        # those of which staging needs the value
@@ -113,17 +134,63 @@ class Memo:
         _memos.add(self)
 
     def find(self, call: Call) -> Specialisation:
-        rows = self.table.get(call.key, ())
-        for row in rows:
-            if row.fits(call):
-                self.hits += 1
-                return row
+        row = self._found(call)
+        if row is not None:
+            self.hits += 1
+            return row
         with self.lock:
-            for row in self.table.get(call.key, ()):
-                if row.fits(call):
-                    return row
+            row = self._found(call)
+            if row is not None:
+                return row
             self.misses += 1
-            return self._specialise(call)
+            row = self._specialise(call)
+            self._forget_the_oldest()
+            return row
+
+    def _found(self, call: Call) -> Specialisation | None:
+        """The program that fits a call. Of many with the call's key the newest are tried, then the one that
+        served a call like it before, then all."""
+        rows = self.table.get(call.key, [])
+        row = next((row for row in rows[:TRIED_FIRST] if row.fits(call)), None)
+        if row is None and len(rows) > TRIED_FIRST:
+            like = self._like(call, rows)
+            row = self.known.get(like)
+            if row is None or not row.fits(call):
+                row = next((row for row in rows[TRIED_FIRST:] if row.fits(call)), None)
+                if row is not None:
+                    if len(self.known) > 4 * max(MANY, len(rows)):
+                        self.known.clear()
+                    self.known[like] = row
+        if row is not None:
+            row.used = dispatch.next_moment()
+        return row
+
+    def _like(self, call: Call, rows: Sequence[Specialisation]) -> Hashable:
+        """Equal for two calls that one of `rows` serves, as far as arguments and captured values tell."""
+        last = rows[0].program
+        pinned = [static_key(value) for leaf, value, spec in zip(last.leaves, call.leaves, call.specs)
+                  if isinstance(leaf, Fixed) and spec.dynamic]
+        return call.key, call.dims, tuple(pinned), captured_values(last.guards)
+
+    def _forget_the_oldest(self) -> None:
+        limit = config.max_programs
+        while 0 < limit < sum(map(len, self.table.values())):
+            oldest, key = min(
+                ((row, key) for key, rows in self.table.items() for row in rows),
+                key=lambda found: found[0].last_used(),
+            )
+            self.table[key] = [row for row in self.table[key] if row is not oldest]
+            if not self.table[key]:
+                del self.table[key]
+                self.sized.pop(key, None)
+            self.known = {like: row for like, row in self.known.items() if row is not oldest}
+            oldest.forget()
+            if not self.warned:
+                self.warned = True
+                log.warning(
+                    "%s has more than %d programs: the least recently used are forgotten, and translated "
+                    "again when they are called for (config.max_programs)", self.name, limit
+                )
 
     def _specialise(self, call: Call) -> Specialisation:
         rows = self.table.setdefault(call.key, [])
@@ -138,6 +205,7 @@ class Memo:
         self.changing |= changed
         with recording(self.name) as record, numbers_change(self.changing - self.constant):
             made = self._made(call, dims, rows)
+        made.used = dispatch.next_moment()
         self.constant |= self.changing & {g.source.key() for g in made.program.guards if g.kind == "value"}
         rows.insert(0, made)
         if changed - self.constant:
@@ -216,6 +284,7 @@ class Memo:
         with self.lock:
             self.table.clear()
             self.sized.clear()
+            self.known.clear()
 
 
 def _least_seen(dims: Sequence[Dims], now: Sequence[Dims], last: Specialisation) -> dict[str, int]:

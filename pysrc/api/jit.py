@@ -175,18 +175,25 @@ class Jit(Transformed):
             made = numpy_specialisation(program, dims, least)
         text = ", ".join(s.text() if not isinstance(leaf, Fixed) else repr(leaf.value)
                          for s, leaf in zip(specs, program.leaves))
-        self.signatures.append(Signature(f"({text})", current_record()))
+        signature = Signature(f"({text})", current_record())
+        self.signatures.append(signature)
+        made.forget = lambda: self._forget(made, signature)
         return made
+
+    def _forget(self, made: Specialisation, signature: Signature) -> None:
+        if made.entry is not None:
+            self.dispatcher.remove(made.entry)
+        if signature in self.signatures:
+            self.signatures.remove(signature)
 
     def _native(self, program: Program, call: Call, specs: Sequence[Spec], dims: tuple,
                 least: dict[str, int]) -> Specialisation:
         from .compile import compile_program, flat_runner
         compiled = compile_program(program, specs, self.__name__, least)
         outer = compiled.entry_for_call(self, call.structure, specs)
-        if outer is not None:
-            self.dispatcher.add(outer)
+        entry = None if outer is None else self.dispatcher.add(outer)
         extra = {"library": compiled.library, "compiled": compiled}
-        return Specialisation(dims, program, flat_runner(compiled), extra, least)
+        return Specialisation(dims, program, flat_runner(compiled), extra, least, entry)
 
     # ---- what a jitted function offers ---------------------------------------------------------------------
 

@@ -59,7 +59,7 @@ class Run:
         self.calls: list[tuple[str, list[int]]] = []
         self.asked: list[int] = []
         self.memory: list[object] = []
-        address = cython_build.build(emitted.text, name="library calls").address
+        library = cython_build.build(emitted.text, name="library calls")
         context = Context(abi=abi.ABI_VERSION, fuel=2**60)
         table = (ctypes.c_void_p * len(abi.BLAS_ROUTINES))()
         held: list[object] = [self.stand_in(table, place, info) for place in range(len(table))]
@@ -78,7 +78,8 @@ class Run:
         context.release = ctypes.cast(held[-1], ctypes.c_void_p)
         places = [None if b is None else b.ctypes.data for b in buffers]
         pointers = (ctypes.c_void_p * len(places))(*places)
-        entry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(address)
+        of_entry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
+        entry = of_entry(library.address)
         self.status = entry(ctypes.addressof(context), pointers, (ctypes.c_int64 * 8)(*sizes))
         self.values = list(context.error_values)
         if self.status > 0:

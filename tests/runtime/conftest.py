@@ -24,12 +24,14 @@ def module_text(body: str, head: str = "", blas: bool = False) -> str:
     )
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def program():
-    """program(body, head="", blas=False) -> Library"""
+    """program(body, head="", blas=False) -> Library, loaded until all tests have run"""
+    held = []
 
     def make(body: str, head: str = "", blas: bool = False) -> cython_build.Library:
-        return cython_build.build(module_text(body, head, blas), name="a test program")
+        held.append(cython_build.build(module_text(body, head, blas), name="a test program"))
+        return held[-1]
 
     return make
 

@@ -117,7 +117,8 @@ def nothing():
     text = abi.DECLARATIONS + (
         "cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil:\n    return 0\n"
     )
-    return cython_build.build(text, name="nothing").address
+    library = cython_build.build(text, name="nothing")
+    yield library.address
 
 
 @settings(max_examples=150, deadline=None)

@@ -32,17 +32,17 @@ dims = st.recursive(
 def dispatcher_of():
     from metaphrase.runtime import abi, cython_build
 
-    address = cython_build.build(
+    library = cython_build.build(
         abi.DECLARATIONS + "cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) "
         "noexcept nogil:\n    return 0\n",
         name="nothing",
-    ).address
+    )
 
     def make(dim):
         call = Dispatcher(None, ("n", "m"))
         call.add(
             E.Entry(
-                address,
+                library.address,
                 (E.Root(E.Position(0), E.SizeLeaf(n)), E.Root(E.Position(1), E.SizeLeaf(m))),
                 symbols=("n", "m"),
                 results=(E.Fresh("i1", (dim,)),),

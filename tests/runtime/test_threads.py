@@ -120,7 +120,8 @@ import numpy as np
 from metaphrase.runtime import cython_build, dispatch
 first, second = (pathlib.Path(path).read_text() for path in sys.argv[1:])
 def run(text):
-    return float(dispatch.run_entry(cython_build.build(text, name="f").address, [], [("f8", ())])[0])
+    library = cython_build.build(text, name="f")
+    return float(dispatch.run_entry(library.address, [], [("f8", ())])[0])
 assert run(first) == 1.0
 child = os.fork()
 if child == 0:
