@@ -51,11 +51,20 @@ def _switch(index: Any, position: int, branches: tuple[Callable, ...], operands:
 
 
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
-    """`val = init_val; while cond_fun(val): val = body_fun(val)`."""
+    """`val = init_val; while cond_fun(val): val = body_fun(val)`; the condition is one bool."""
     val = init_val
-    while cond_fun(val):
+    while _one_bool(cond_fun(val)):
         val = body_fun(val)
     return val
+
+
+def _one_bool(condition: Any) -> Any:
+    """The condition, where it is one: a number that is meant as one would be true for ever."""
+    dtype, shape = np.asarray(condition).dtype, np.shape(condition)
+    if dtype.kind != "b" or shape:
+        raise TypeError(f"lax.while_loop goes on while its condition, one bool, is true, and got "
+                        f"{dtype}{list(shape)}; compare it with a number")
+    return condition
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unroll: Any = None) -> Any:

@@ -92,7 +92,11 @@ def _horner(w: Any, coefficients: tuple[float, ...]) -> Any:
 
 
 def erf_inv(x: Any) -> Any:
-    """The y with erf(y) = x. float32 stays float32; everything else is computed in float64."""
+    """The y with erf(y) = x. float32 stays float32; float16 goes by way of it; everything else is computed in
+    float64."""
+    x = np.asarray(x)
+    if x.dtype == np.float16:
+        return erf_inv(x.astype(np.float32)).astype(np.float16)
     # log1p(-1) = -inf at the ends, where the polynomial is replaced; keep it out of the tails' square root
     inside = np.where(np.abs(x) < 1, x, 0)
     w = -np.log1p(-inside * inside)
@@ -102,4 +106,6 @@ def erf_inv(x: Any) -> Any:
         root = np.sqrt(np.maximum(w, 6.25))
         p = np.where(w < 6.25, _horner(w - 3.125, _CENTRE_64),
                      np.where(w < 16, _horner(root - 3.25, _TAIL_64), _horner(root - 5, _FAR_64)))
-    return np.where(np.abs(x) == 1, x * np.inf, np.where(np.abs(x) > 1, np.nan, p * x))
+    # infinite at the ends, and so is the derivative, which is a finite number times 0 everywhere else
+    ends = np.copysign(np.inf - np.sqrt(np.maximum(1 - np.abs(x), 0)), x)
+    return np.where(np.abs(x) == 1, ends, np.where(np.abs(x) > 1, np.nan, p * x))

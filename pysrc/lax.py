@@ -413,13 +413,12 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
     return tuple([np.moveaxis(np.take_along_axis(a, order, -1), -1, dimension) for a in arrays])
 
 
-def top_k(operand: Any, k: int) -> tuple[Any, Any]:
-    """The k largest along the last axis, largest first, and where they are; among equals the first come
-    first."""
+def top_k(operand: Any, k: int, *, axis: int = -1) -> tuple[Any, Any]:
+    """The k largest along an axis, largest first, and where they are; among equals the first come first."""
     operand = np.asarray(operand)
     falling = ~operand if operand.dtype.kind in "iub" else -operand
-    places = np.argsort(falling, axis=-1, kind="stable")[..., :k]
-    return np.take_along_axis(operand, places, -1), places
+    places = slice_in_dim(np.argsort(falling, axis=axis, kind="stable"), 0, k, axis=axis)
+    return np.take_along_axis(operand, places, axis), places
 
 
 def dot(lhs: Any, rhs: Any, precision: Any = None, preferred_element_type: Any = None) -> Any:

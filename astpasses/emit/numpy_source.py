@@ -36,7 +36,7 @@ from .numpy_source_expressions import ATOM, Storage, dtype_text, strong
 from .numpy_source_expressions import name as name_expr
 from .numpy_source_helpers import HELPERS
 from .numpy_source_names import Names, identifier
-from .numpy_source_spellings import STATEMENTS, array_text, spell
+from .numpy_source_spellings import STATEMENTS, array_text, foreign_functions, spell
 from .source_text import SourceText, compile_numpy, with_places
 
 THEMES = (
@@ -94,6 +94,7 @@ def numpy_source(function: Function, *, name: str | None = None, signature: Sign
     emitter = Emitter(names, spell)
     emitter.statements = STATEMENTS
     params, header, unpacked = _header(function, names, signature)
+    emitter.foreign = {name: names.fresh(name) for name in sorted(foreign_functions(function))}
     with emitter.inside(function) as block:
         _bind_parameters(block, function, params, emitter, signature)
         emitter.run(block)
@@ -231,7 +232,7 @@ def _prologue(emitter: Emitter, function: Function, params: list[str]) -> list[s
 def _module(emitter: Emitter, header: str, body: list[str], signature: Signature | None) -> SourceText:
     imports = [*(signature.imports if signature is not None else ()), "import numpy as np"]
     helpers = sorted(emitter.helpers)
-    foreign = [h.rsplit(".", 1)[1] for h in helpers if h.startswith("scipy.special.")]
+    foreign = [f if f == name else f"{f} as {name}" for f, name in emitter.foreign.items()]
     if foreign:
         imports.append(f"from scipy.special import {', '.join(foreign)}")
     text = "\n".join(body)

@@ -87,6 +87,7 @@ class Emitter:
             str, frozenset[str]
         ] = {}  # scalar parameters that a name may hold as they were given
         self.helpers: set[str] = set()
+        self.foreign: dict[str, str] = {}  # what functions of scipy.special are called in this module
         self.exceptions: dict[str, str] = {}  # a user's exception class -> what it is called here
         self.constants = Constants(names)
         self.wrap_around = False  # does integer arithmetic on scalars, which may overflow

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.core.ir import Let, Literal, Var
+from metaphrase.core.ir import Function, Let, Literal, Var
 from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import Array
 
@@ -75,6 +75,12 @@ FOREIGN = {
     "digamma": "digamma",
     "polygamma": "polygamma",
 }  # in scipy.special; NumPy has none of them
+
+
+def foreign_functions(function: Function) -> set[str]:
+    """The functions of scipy.special that a program calls, in its regions too."""
+    names = {FOREIGN[let.primitive.name] for let in function.lets if let.primitive.name in FOREIGN}
+    return names.union(*(foreign_functions(region) for let in function.lets for region in let.regions()))
 
 
 def spelled(*names: str) -> Callable[[Rule], Rule]:
@@ -346,8 +352,7 @@ def _complex(emitter: Emitter, let: Let) -> Expr:
 
 @spelled(*FOREIGN)
 def _foreign(emitter: Emitter, let: Let) -> Expr:
-    function = FOREIGN[let.primitive.name]
-    emitter.helpers.add(f"scipy.special.{function}")
+    function = emitter.foreign[FOREIGN[let.primitive.name]]
     (x,) = typed(operands(emitter, let), let.args[0].type.dtype)
     if let.primitive.name == "polygamma":
         made = call(function, [literal(np.int64(let.attributes["order"])), strong(x)], let.out.type)
@@ -445,6 +450,7 @@ def known_dim(emitter: Emitter, atom: Any, depth: int = 4) -> Any:
 
 
 __all__ = [
+    "foreign_functions",
     "spell",
     "spelled",
     "SPELLINGS",

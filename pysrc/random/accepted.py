@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
+from .._special import erf_inv
 from ..ops.counters import threefry
 from ..ops.elementary import sampled
 from .draws import (
     _as_vector,
     _check_key,
-    _erf_inv,
     _finish,
     _float_dtype,
     _halves,
@@ -60,7 +60,7 @@ def _uniforms(words: Any, dtype: np.dtype) -> Any:
 def _normals(words: Any, dtype: np.dtype) -> Any:
     low = np.nextafter(dtype.type(-1), dtype.type(0))
     u = np.maximum(low, _uniforms(words, dtype) * (dtype.type(1) - low) + low)
-    return dtype.type(np.sqrt(2)) * _erf_inv(u, dtype)
+    return dtype.type(np.sqrt(2)) * erf_inv(u)
 
 
 def _gammas(key: Any, a: Any, shape: tuple, dtype: np.dtype, in_logs: bool) -> Any:
@@ -186,7 +186,7 @@ def _transformed(key: Any, lam: Any, shape: tuple, accepted: Any) -> Any:
             exact = s <= -lam + k * np.log(lam) - gammaln(k + one(1))
         reject = (k < 0) | ((inner < one(0.013)) & (v > inner))
         accept = ((inner >= one(0.07)) & (v <= v_r)) | (~reject & exact)
-        counts = np.where(accept & ~accepted, k, counts)
+        counts = np.where(accept, k, counts)  # as JAX: those that were accepted before, too
         accepted = accepted | accept
     return counts.astype(np.int64)
 

@@ -225,12 +225,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = float) -> Any:
     dtype = _float_dtype("normal", dtype)
     low = np.nextafter(dtype.type(-1), dtype.type(0))
     u = _flat_uniform(_check_key("normal", key), shape, dtype, low, 1)
-    return _finish(dtype.type(np.sqrt(2)) * _erf_inv(u, dtype), shape)
-
-
-def _erf_inv(u: Any, dtype: np.dtype) -> Any:
-    """float16 has no polynomial of its own: it goes by way of float32."""
-    return erf_inv(u) if dtype.itemsize >= 4 else erf_inv(u.astype(np.float32)).astype(dtype)
+    return _finish(dtype.type(np.sqrt(2)) * erf_inv(u), shape)
 
 
 def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = float) -> Any:
@@ -239,12 +234,11 @@ def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype:
     dtype = _float_dtype("truncated_normal", dtype)
     shape = np.broadcast_shapes(np.shape(lower), np.shape(upper)) if shape is None else _shape(shape)
     root = dtype.type(np.sqrt(2))
-    low = _as_vector(np.asarray(lower).astype(dtype), shape)
-    high = _as_vector(np.asarray(upper).astype(dtype), shape)
+    low, high = np.asarray(lower).astype(dtype), np.asarray(upper).astype(dtype)
     u = _flat_uniform(_check_key("truncated_normal", key), shape, dtype, erf(low / root), erf(high / root))
     infinity = dtype.type(np.inf)
-    inside = np.clip(root * _erf_inv(u, dtype), np.nextafter(low, infinity), np.nextafter(high, -infinity))
-    return _finish(inside, shape)
+    least, most = np.nextafter(low, infinity), np.nextafter(high, -infinity)
+    return _finish(np.clip(root * erf_inv(u), _as_vector(least, shape), _as_vector(most, shape)), shape)
 
 
 def bernoulli(key: Any, p: Any = 0.5, shape: Any = None) -> Any:

@@ -5,8 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from scipy import special
 
-from metaphrase import lax, nn
+import metaphrase as mp
+from metaphrase import lax, nn, random
 
 VECTORS = [
     row.split("\t") for row in Path(__file__).with_name("library_vectors.txt").read_text().splitlines()
@@ -41,9 +43,64 @@ def test_top_k_of_equals_takes_the_first():
         (lambda: lax.switch(0, []), "at least one branch"),
         (lambda: lax.select(True, np.zeros(3), np.zeros(4)), r"float64\[3\] and float64\[4\]"),
         (lambda: lax.dynamic_slice(np.zeros((2, 2)), (0,), (1, 1)), "1 starts and 2 sizes"),
+        (lambda: lax.while_loop(lambda v: 1.0, lambda v: v, 0), r"one bool, is true, and got float64\[\]"),
+        (lambda: lax.while_loop(lambda v: v, lambda v: v - 1, 3), "got int64"),
+        (lambda: lax.while_loop(lambda v: v < 3, lambda v: v + 1, np.zeros(2)), r"got bool\[2\]"),
+        (lambda: mp.jit(lambda n: lax.while_loop(lambda v: 0.5, lambda v: v + 1, n))(1), "got float64"),
         (lambda: nn.glu(np.zeros(3)), "size 3 is odd"),
     ],
 )
 def test_wrong_arguments(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call()
+
+
+INSIDE = np.concatenate([np.linspace(-0.95, 0.95, 20), [0.0, 0.9999, -0.99999999]])
+WIDE = np.array([-800, -31, -5.5, -2.9, -1.1, -0.7, -1e-9, 1e-9, 0.3, 0.98, 1.2, 2.9, 5.9, 7.0, 31, 800])
+SMOOTH = {
+    "relu": WIDE, "relu6": WIDE, "sigmoid": WIDE, "log_sigmoid": WIDE, "softplus": WIDE, "sparse_plus": WIDE,
+    "silu": WIDE, "mish": WIDE, "leaky_relu": WIDE, "elu": WIDE, "celu": WIDE, "selu": WIDE,
+    "hard_tanh": WIDE, "hard_sigmoid": WIDE, "hard_silu": WIDE, "soft_sign": WIDE, "squareplus": WIDE,
+    "tanh": WIDE, "gelu": WIDE, "erf_inv": INSIDE[:20], "logistic": WIDE, "rsqrt": np.array([0.1, 1.5, 80.0]),
+}
+
+
+@pytest.mark.parametrize("name", SMOOTH)
+def test_derivatives_are_those_of_differences(name):
+    """Where one side of a choice overflows, the derivative is that of the other side."""
+    function, x = getattr(nn, name, None) or getattr(lax, name), SMOOTH[name]
+    step = 1e-6 * np.maximum(np.abs(x), 1e-3)
+    want = (function(x + step) - function(x - step)) / (2 * step)
+    got = mp.grad(lambda x: function(x).sum())(x)
+    np.testing.assert_allclose(got, want, rtol=2e-6, atol=3e-7)
+
+
+def test_derivative_of_erf_inv():
+    got = mp.grad(lambda x: lax.erf_inv(x).sum())(INSIDE)
+    np.testing.assert_allclose(got, np.sqrt(np.pi) / 2 * np.exp(special.erfinv(INSIDE) ** 2), rtol=1e-8)
+    assert mp.grad(lax.erf_inv)(1.0) == np.inf and mp.grad(lax.erf_inv)(-1.0) == np.inf
+    twice = mp.vmap(mp.grad(mp.grad(lax.erf_inv)))(INSIDE[:20])
+    inverse = special.erfinv(INSIDE[:20])
+    np.testing.assert_allclose(twice, np.pi / 2 * inverse * np.exp(2 * inverse**2), rtol=1e-9)
+
+
+def test_derivative_by_the_bounds_of_a_truncated_normal():
+    key = random.key(3)
+
+    def drawn(lower, upper):
+        return random.truncated_normal(key, lower, upper, (50,)).sum()
+
+    for which in (0, 1):
+        got = mp.grad(drawn, which)(-1.0, 0.5)
+        step = np.eye(2)[which] * 1e-6
+        want = (drawn(*np.array([-1.0, 0.5]) + step) - drawn(*np.array([-1.0, 0.5]) - step)) / 2e-6
+        assert got == pytest.approx(want, rel=1e-6)
+
+
+@pytest.mark.parametrize("function, kinks, slopes", [
+    (nn.relu6, [0.0, 6.0], [0, 0]), (nn.hard_sigmoid, [-3.0, 3.0], [0, 0]),
+    (nn.hard_silu, [-3.0, 3.0], [0, 1]), (nn.relu, [0.0], [0]), (nn.elu, [0.0], [1]),
+    (nn.hard_tanh, [-1.0, 1.0], [1, 1]),
+])
+def test_slopes_at_kinks_are_those_of_jax(function, kinks, slopes):
+    assert [mp.grad(function)(x) for x in kinks] == slopes

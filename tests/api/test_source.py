@@ -10,9 +10,11 @@ from typing import NamedTuple
 import numpy as np
 import pytest
 from corpus import alike, cases, fresh
+from scipy import special
 
 import metaphrase as mp
 from metaphrase import tree
+from metaphrase.config import config
 from metaphrase.explain import explain
 from metaphrase.source import SourceError
 
@@ -207,3 +209,29 @@ def test_text_that_is_no_types_says_where():
         mp.source(np.sin, "float64[n]")
     with pytest.raises(ValueError, match="M is one argument, not 2"):
         mp.source(period, "f64", M="f64, f64")
+
+
+def parameters_called_as_functions(erf, gamma):
+    total = 0.0
+    for k in range(len(erf)):
+        digamma = special.digamma(erf[k])
+        total = total + special.erf(erf[k]) * special.gamma(gamma[k]) * digamma
+    return total
+
+
+def test_functions_of_scipy_are_not_hidden_by_names():
+    x = np.array([0.3, 0.7, 1.9])
+    scope = {}
+    exec(mp.source(parameters_called_as_functions, x, x), scope)
+    want = parameters_called_as_functions(x, x)
+    assert scope["parameters_called_as_functions"](x, x) == pytest.approx(want)
+
+
+@pytest.mark.parametrize("function", [
+    special.erf, special.erfc, special.erfinv, special.gammaln, special.gamma, special.digamma,
+], ids=lambda f: f.__name__)
+def test_functions_of_scipy_are_not_hidden_by_what_they_give(function):
+    slope = mp.grad(lambda x: function(x))
+    with config(native=False):
+        twice = mp.grad(mp.grad(lambda x: function(x)))(0.4)
+    assert twice == pytest.approx((slope(0.4 + 1e-6) - slope(0.4 - 1e-6)) / 2e-6, rel=1e-7)
