@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from metaphrase.core.build import substitute_attribute
-from metaphrase.core.dims import Dim, DimLike, Sym
+from metaphrase.core.dims import DimLike, Sym
+from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.types import CoreTypeError, substitute_type
 from metaphrase.ops.arrays import dim_value
@@ -116,10 +117,8 @@ class _Sizes:
 
 
 def _not_negative(dim: DimLike) -> bool:
-    """Whether a sum of sizes and constants is one without subtraction."""
-    if isinstance(dim, int):
-        return dim >= 0
-    return isinstance(dim, Dim) and all(count > 0 for _, count in dim.terms)
+    """Whether it is seen of a dim that it is a size: `(n - 5)//2` may be none."""
+    return Facts().nonnegative(dim)
 
 
 __all__ = ["sizes", "pre_ad_safe"]

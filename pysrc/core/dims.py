@@ -11,6 +11,8 @@ normal forms are.
 >>> m = Sym("m")
 >>> m*n*n + m*m*n, m*m*n + m*n*n
 (m**2*n + m*n**2, m**2*n + m*n**2)
+>>> n // -2, n % -3     # a constant divisor is positive in the normal form: a remainder by it is not negative
+((-n)//2, -((-n)%3))
 """
 from __future__ import annotations
 
@@ -209,6 +211,8 @@ def floordiv(a: DimLike, b: DimLike) -> DimLike:
         return a // b
     if a == b:
         return 1
+    if isinstance(b, int) and b < 0:
+        return floordiv(-a, -b)
     if isinstance(b, int) and b > 0:
         if b == 1:
             return a
@@ -226,8 +230,11 @@ def mod(a: DimLike, b: DimLike) -> DimLike:
         return a % b
     if a == b:
         return 0
-    if isinstance(b, int) and b > 0:
-        rest = _make({m: c % b for m, c in terms_of(a)})
+    if isinstance(b, int) and b < 0:
+        return -mod(-a, -b)
+    if isinstance(b, int) and b > 0:  # the coefficients nearest to 0, of which products stay small
+        half = (b - 1) // 2
+        rest = _make({m: (c + half) % b - half if m else c % b for m, c in terms_of(a)})
         return rest % b if isinstance(rest, int) else _atom("mod", rest, b)
     return _atom("mod", a, b)
 

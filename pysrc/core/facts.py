@@ -18,6 +18,8 @@ from .dims import Atom, Dim, DimLike, Sym, dim_max, dim_min, floordiv, mod, symb
 
 Range = tuple[DimLike | None, DimLike | None]
 _DEPTH = 7
+LONGEST = 2**42  # no axis of an array that a machine holds is longer
+UNBOUNDED = 2**64
 
 
 class Facts:
@@ -98,9 +100,9 @@ class Facts:
             return low is not None and (
                 isinstance(low, int) and low >= 0 or depth > 0 and self.nonnegative(low, depth - 1)
             )
-        if atom.kind == "mod":
-            return True
         a, b = atom.operands
+        if atom.kind == "mod":  # it has the sign of its divisor; what divides by 0 gives 0
+            return self.nonnegative(b, depth - 1) if depth > 0 else isinstance(b, int) and b > 0
         below = [self.nonnegative(x, depth - 1) for x in (a, b)] if depth > 0 else [False]
         return any(below) if atom.kind == "max" else all(below)
 
@@ -111,7 +113,9 @@ class Facts:
             return [x for x in (low,) if x is not None], [x for x in (high,) if x is not None]
         a, b = atom.operands
         if atom.kind == "mod":
-            return [0], [b - 1]
+            if self.nonnegative(b - 1, 2):
+                return [0], [b - 1]
+            return ([b + 1], [0]) if self.nonnegative(-b - 1, 2) else ([], [])
         if atom.kind == "max":
             return [a, b], ([a + b] if self.nonnegative(a, 2) and self.nonnegative(b, 2) else [])
         if atom.kind == "min":
@@ -133,13 +137,14 @@ class Facts:
         if isinstance(dim, int) or symbols(dim) <= set(known):
             return dim
         if depth == 0:
-            return None if above else 0
+            return None if above or not self.nonnegative(dim) else 0
         total: DimLike = 0
         for monomial, coefficient in dim.terms:
             product: DimLike = coefficient
             for atom, power in monomial:
                 bound = self._atom_bound(atom, known, above == (coefficient > 0), depth)
-                if bound is None:
+                alone = len(monomial) == 1 and power == 1
+                if bound is None or not alone and not self._low_zero(atom, depth):  # a product of bounds
                     return None
                 for _ in range(power):
                     product = product * bound
@@ -147,29 +152,57 @@ class Facts:
         return total
 
     def _atom_bound(self, atom: Atom, known: Collection[str], above: bool, depth: int) -> DimLike | None:
-        """The same for an atom, which is taken for not negative as all sizes are."""
+        """The same for an atom; one that is shown to be not negative has no bound below 0."""
+        least = 0 if not above and self._low_zero(atom, depth) else None
         if atom.kind == "sym":
             if atom.name in known:
                 return Sym(atom.name)
             low, high = self.ranges.get(atom.name, (0, None))
             if above:
                 return None if high is None else self._bound(high, known, True, depth - 1)
-            found = 0 if low is None else self._bound(low, known, False, depth - 1)
-            return found if found is not None and self.nonnegative(found) else 0
+            found = None if low is None else self._bound(low, known, False, depth - 1)
+            return found if found is not None and (least is None or self.nonnegative(found)) else least
         a, b = atom.operands
         first, second = (self._bound(x, known, above, depth - 1) for x in (a, b))
         if atom.kind == "max":
-            return None if first is None or second is None else dim_max(first, second)
+            return least if first is None or second is None else dim_max(first, second)
         if atom.kind == "min":
             if first is None or second is None:
-                return (second if first is None else first) if above else 0
+                return (second if first is None else first) if above else least
             return dim_min(first, second)
-        if not above:
-            return 0
+        if not above or not self.nonnegative(b):
+            return least
         if atom.kind == "mod":
-            return None if second is None else second - 1
-        whole = isinstance(b, int) and b > 0
-        return floordiv(first, b) if whole and first is not None else first
+            return second if second is None or not self.nonnegative(b - 1) else second - 1
+        if isinstance(b, int) and b > 0 and first is not None:
+            return floordiv(first, b)
+        return first if first is None or self.nonnegative(first) else dim_max(first, 0)
+
+    def magnitude(self, dim: DimLike, sizes: Collection[str] = ()) -> int:
+        """What |dim| does not exceed for axes of at most `LONGEST`: those of `sizes`, and symbols without a
+        range.
+
+        >>> Facts().magnitude(Sym("n") * 3 % 8), Facts().magnitude(Sym("n") - 1) == LONGEST + 1
+        (7, True)
+        """
+        total = 0
+        for monomial, coefficient in terms_of(dim):
+            product = abs(coefficient)
+            for atom, power in monomial:
+                product *= self._atom_magnitude(atom, sizes) ** power
+            total += product
+        return min(total, UNBOUNDED)
+
+    def _atom_magnitude(self, atom: Atom, sizes: Collection[str]) -> int:
+        if atom.kind == "sym":
+            if atom.name in sizes or atom.name not in self.ranges:
+                return LONGEST
+            bounds = self.ranges[atom.name]
+            return max(UNBOUNDED if bound is None else self.magnitude(bound, sizes) for bound in bounds)
+        first, second = (self.magnitude(x, sizes) for x in atom.operands)
+        if isinstance(divisor := atom.operands[1], int) and atom.kind in ("mod", "floordiv"):
+            return divisor - 1 if atom.kind == "mod" else first // divisor + 1
+        return {"mod": second, "floordiv": first}.get(atom.kind, max(first, second))
 
     def simplify(self, dim: DimLike) -> DimLike:
         """The same number with floordiv, mod, max, min resolved where the facts decide them."""

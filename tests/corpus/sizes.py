@@ -343,6 +343,54 @@ def spmv(data, indices, indptr, x):
     return y
 
 
+def remainders_of_a_length(x):
+    """Negative divisors give remainders that are not positive, and 0 where the length says so."""
+    n = len(x)
+    rest = n % -3
+    x[n % -2] = 7.0
+    return rest, n // -2, -n % 4, -n // -3, 3 * n % -4, n % 5 - 2 * n % 5, x[:rest].sum(), x[n % -4 :], x
+
+
+def divided_by_a_remainder(x):
+    """Where 3 divides the length this raises."""
+    return 5 // (len(x) % -3) + 5 // (len(x) % 3)
+
+
+def places_by_remainders(x):
+    y = np.zeros(9)
+    for i in range(len(x)):
+        y[i % -3] += x[i % -2] * (i // -2)
+        y[(i - 5) // 2] += x[i]
+        y[2 * i % -5] *= 0.5
+    return y
+
+
+def counted_by_remainders(x):
+    total = 0
+    for i in range(len(x) % -4 + 2):
+        total += i + 1
+    for i in range(len(x) // -2, 3, 2):
+        total += 10 * i
+    for i in range(3, len(x) // -2, -2):
+        total += 100 * i
+    return total
+
+
+def slice_of_some_round(x, limit):
+    """How much room the slice needs no sign may be guessed for."""
+    y = np.zeros(0)
+    for i in range(len(x)):
+        if x[i] > limit:
+            y = x[: (i - 3) // 2]
+        elif x[i] > limit - 2:
+            y = x[(i - 2) % -3 :]
+    return y
+
+
+def half_of_the_rest(x):
+    return np.zeros((len(x) - 5) // 2), np.ones(min(len(x) - 5, 3))
+
+
 _X = np.array([1.0, -2.0, 3.0, 0.5, 4.0, 2.5])
 _Z = np.array([1.0, np.nan, 2.0, 4.0, np.nan, 3.0])
 _A = np.array([[2.0, 1.0, 4.0], [6.0, 3.5, 1.0], [1.0, 5.0, 2.0], [4.0, 3.0, 8.0]])
@@ -357,6 +405,13 @@ def part_of_two(b, n, m):
 
 
 CASES = [
+    (remainders_of_a_length, (_X,)),
+    (remainders_of_a_length, (_X[:5],)),
+    (divided_by_a_remainder, (_X[:4],)),
+    (places_by_remainders, (_X,)),
+    (counted_by_remainders, (_X,)),
+    (slice_of_some_round, (_X, 2.0)),
+    (half_of_the_rest, (_X,)),
     (part_of_two, (np.arange(3.0), 3, 2)),
     (part_of_two, (np.arange(1.0), 3, 2)),
     (mask_read, (_X,)),

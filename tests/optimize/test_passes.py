@@ -15,6 +15,7 @@ from metaphrase.astpasses.optimize.dead import dead
 from metaphrase.astpasses.optimize.hoist import hoist
 from metaphrase.astpasses.optimize.open_gradients import open_gradients
 from metaphrase.astpasses.optimize.simplify import simplify
+from metaphrase.astpasses.optimize.sizes import sizes
 from metaphrase.core.build import literal, trace
 from metaphrase.core.check import check
 from metaphrase.core.dims import Sym
@@ -22,7 +23,7 @@ from metaphrase.core.evaluate import evaluate
 from metaphrase.core.ir import Function, Roles
 from metaphrase.core.types import Array, bool_, f32, f64, i64
 from metaphrase.ops.arithmetic import add, div, integer_pow, mul, neg, sub
-from metaphrase.ops.arrays import dim_value, undefined
+from metaphrase.ops.arrays import as_dim, dim_value, undefined
 from metaphrase.ops.compare import lt, not_, select
 from metaphrase.ops.effects import check as check_
 from metaphrase.ops.effects import print_
@@ -284,3 +285,15 @@ def test_optimize_is_linear_enough_and_stable():
     once = optimize(function, before_transform=False)
     assert len(once.lets) < len(function.lets)
     assert optimize(once, before_transform=False) is once
+
+
+@pytest.mark.parametrize("dim, left", [
+    (n // 2 + 1, ["dim_value", "dim_value", "broadcast"]),
+    ((n - 5) // 2, ["dim_value", "as_dim", "broadcast"]),
+])  # fmt: skip
+def test_a_size_that_may_be_negative_is_checked_where_it_is_made(dim, left):
+    def program(v):
+        as_dim(dim_value(dim=dim), size="k")
+        return broadcast(literal(1.0), shape=(Sym("k"),), axes=())
+
+    assert names(sizes(trace("f", program, [("v", V)]))) == left

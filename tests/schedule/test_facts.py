@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import random
 
 import pytest
 
-from metaphrase.core.dims import Sym, dim_max, dim_min, substitute
+from metaphrase.core.dims import DimLike, Sym, dim_max, dim_min, floordiv, mod, substitute
 from metaphrase.core.facts import Facts, divide
 
 n, m, i, j = (Sym(s) for s in "nmij")
@@ -50,3 +51,49 @@ def test_division_keeps_what_is_not_divisible():
 def test_a_number_from_the_user_is_not_taken_for_a_size():
     assert not Facts().bounded("k", None, None).nonnegative(Sym("k"))
     assert Facts().nonnegative(Sym("k"))
+
+
+def random_dim(choose: random.Random, names: str, depth: int) -> DimLike:
+    """A sum, product, quotient, remainder, maximum or minimum, of any sign."""
+    if depth == 0:
+        return choose.choice([choose.randint(-4, 4), *map(Sym, names)])
+    a, b = (random_dim(choose, names, depth - 1) for _ in range(2))
+    divisor = choose.choice([-4, -3, -2, 2, 3, b])
+    operation = choose.choice(["+", "-", "*", "//", "//", "%", "%", "max", "min"])
+    if operation in ("//", "%"):
+        return a if divisor == 0 else (floordiv if operation == "//" else mod)(a, divisor)
+    return {"+": a + b, "-": a - b, "*": a * b, "max": dim_max(a, b), "min": dim_min(a, b)}[operation]
+
+
+def values_of(dims: tuple[DimLike, ...], places: list[dict[str, int]]) -> list[tuple[int, ...]]:
+    """The numbers that the dims are wherever none of them divides by 0."""
+    rows = []
+    for place in places:
+        try:
+            rows.append(tuple(int(substitute(dim, place)) for dim in dims))
+        except ZeroDivisionError:
+            pass
+    return rows
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_random_dims_are_bounded_as_their_numbers_are(seed):
+    """Signs, comparisons, bounds and simpler forms of random dims hold for each number that they may be."""
+    choose = random.Random(seed)
+    known = Facts().index("i", n).bounded("k", -3, 2)
+    places = [
+        {"n": size, "m": other, "i": index, "k": number}
+        for size in (0, 1, 2, 5) for other in (0, 1, 3, 4) for index in range(size) for number in (-3, 0, 2)
+    ]  # fmt: skip
+    shown = 0
+    for _ in range(250):
+        dim = random_dim(choose, "nmik", 2)
+        bounds = known.upper(dim, {"n", "m"}), known.upper(-dim, {"n", "m"})
+        high, low = (0 if bound is None else bound for bound in bounds)
+        for value, most, least, simple in values_of((dim, high, low, known.simplify(dim)), places):
+            assert simple == value, dim
+            assert value >= 0 or not known.nonnegative(dim), dim
+            assert bounds[0] is None or value <= most, (dim, high)
+            assert bounds[1] is None or -value <= least, (-dim, low)
+        shown += known.nonnegative(dim) + sum(bound is not None for bound in bounds)
+    assert shown > 50
