@@ -91,8 +91,8 @@ ROOM = '''def {again}(function):
 
 
 def _check(emitter: Emitter, let: Let) -> None:
-    if let.attributes["exception"] == "LinAlgError":
-        return  # np.linalg raises it itself
+    if let.attributes["exception"] in ("LinAlgError", "MemoryError"):
+        return  # NumPy raises it itself
     ok, *values = (emitter.expr(a) for a in let.args)
     if let.args[0].type.dims:
         values = [emitter.named(a) for a in let.args[1:]]

@@ -18,6 +18,7 @@ from metaphrase.core.dims import Sym, product
 from metaphrase.core.ir import Let, Literal, Var
 from metaphrase.ops.library import LIBRARY, UPDATES
 from metaphrase.ops.library_linear import UnknownSize
+from metaphrase.ops.limits import check_memory
 from metaphrase.ops.promotion import NeedsValue, Weak
 from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves
@@ -182,6 +183,8 @@ def _run(here: Session, rule: Callable, args: tuple, keywords: dict, makes: bool
     try:
         with here.stamped():
             made = rule(*operands, **named)
+            if makes and isinstance(made, Var):
+                check_memory(made.type, here.facts, here.argument_sizes)
     except NeedsValue as need:
         from ..staging.demand import need_concrete
 

@@ -394,8 +394,6 @@ def unary(name: str, value: Staged) -> Any:
         if name == "invert" and value.python not in (int, bool):
             raise TypeError(f"bad operand type for unary ~: {value.python.__name__!r}")
         if name == "invert":
-            if value.python not in (bool, int):
-                raise TypeError(f"bad operand type for unary ~: '{value.python.__name__}'")
             return -value - 1
         kind = int if value.python is bool else value.python
         if name == "pos":

@@ -2,7 +2,7 @@
 
 In: an operator and two Python numbers, at least one staged. Out: a staged Python number, and checks for what
 Python raises. Python's ints have no limit and the program's have 64 bits: what may leave them is checked and
-raises OverflowError. A sum with a size, a loop index or a constant below 2**31 is not checked.
+raises OverflowError. A sum with a size, a loop index or a constant below 2**44 is not checked.
 
     weak_binary("/", k, 2)      # k: a staged int; a float
     k * m                       # check: |float(k) * float(m)| < 2**63
@@ -18,16 +18,19 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.build import literal
-from metaphrase.core.dims import symbols
+from metaphrase.core.dims import Dim
+from metaphrase.core.facts import UNBOUNDED
 from metaphrase.core.ir import Atom
 from metaphrase.ops.arithmetic import abs_, add, div, fmod, integer_pow, mul, neg, sub
 from metaphrase.ops.compare import and_, eq, ge, le, lt, ne, or_, select
 from metaphrase.ops.effects import check
 from metaphrase.ops.elementary import floor, rint, stop_gradient
+from metaphrase.ops.limits import LIMIT, fits, surely_fits
 from metaphrase.ops.shape import broadcast, convert
 
 from ..staging.knowledge import relate
 from ..staging.session import Session, session
+from ..values.capacities import capacity
 from ..values.staged_values import Number
 from .arithmetic import (
     COMPARISONS,
@@ -58,9 +61,7 @@ LONE_ELEMENTS = _takes_one_element()  # whether an array of one element counts a
 _i64, _f64 = WEAK[int], WEAK[float]
 _PYTHON = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
            "!=": operator.ne}
-_SMALL = 2**31
-# Products are compared as floats: the bound keeps clear of their rounding.
-_LIMIT = float(2**63 - 2**13)
+_SMALL = 2**44  # sizes, loop indices, bools and small constants: sums with them are taken to stay in 64 bits
 # In messages of what fails in translated code only: no handler of the user's takes it.
 OURS = "when translated"
 _TOO_LARGE = f"the result of '{{symbol}}' does not fit in 64 bits, all that Python ints have {OURS}"
@@ -79,6 +80,8 @@ def weak_binary(symbol: str, left: Any, right: Any) -> Any:
     if kind is int and symbol in "+-*//%" and symbol != "/":
         found = dim_binary(here, symbol, left, right)
         if found is not None:
+            if isinstance(found, Number) and isinstance(found.dim, Dim):
+                _check_size_fits(here, symbol, found.dim)
             return found
         if isinstance(right, int) and (symbol in "+-" and right == 0 or symbol in ("*", "//") and right == 1):
             return left if kinds[0] is int else +left
@@ -173,15 +176,21 @@ def _check_divisor(here: Session, divisor: Any, kind: type, symbol: str) -> None
 # --- 64 bits ---
 
 
-def _is_small(here: Session, value: Any) -> bool:
-    """Sizes, loop indices, bools and small constants: sums with them do not leave 64 bits. A variable that
-    a loop carries counts if a test bounds it where it is used, as `while i < n` does."""
+def _magnitude(here: Session, value: Any) -> int:
+    """What a number does not exceed, be it a constant, a bool, or made of sizes and loop indices. A variable
+    that a loop carries counts if a test bounds it where it is used, as `while i < n` does."""
     if not isinstance(value, Number):
-        return abs(value) <= _SMALL
+        return abs(value)
     if value.dim is None:
-        return value.python is bool
-    ranges = here.facts.ranges
-    return all(name not in ranges or None not in ranges[name] for name in symbols(value.dim))
+        return 1 if value.python is bool else UNBOUNDED
+    return here.facts.magnitude(value.dim, here.argument_sizes)
+
+
+def _check_size_fits(here: Session, symbol: str, dim: Dim) -> None:
+    """OverflowError where products of sizes leave 64 bits: one test, of what does not change in a loop."""
+    if not surely_fits(dim, here.facts, here.argument_sizes, here.argument_counts):
+        with here.stamped():
+            _overflow(here, fits(dim), symbol)
 
 
 def _check_fits(here: Session, symbol: str, left: tuple, right: tuple, out: Atom) -> None:
@@ -190,9 +199,9 @@ def _check_fits(here: Session, symbol: str, left: tuple, right: tuple, out: Atom
     It is no exception that a `try` around it could mean, so it is not refused there.
     """
     (a_value, a), (b_value, b) = left, right
-    small = _is_small(here, a_value), _is_small(here, b_value)
+    sizes = _magnitude(here, a_value), _magnitude(here, b_value)
     if symbol in ("+", "-"):
-        if any(small):
+        if min(sizes) < _SMALL:
             return
         # the signs: a sum leaves the range only if both operands have the sign that the result has not
         first = here.emit(ge, a, literal(0))
@@ -200,10 +209,14 @@ def _check_fits(here: Session, symbol: str, left: tuple, right: tuple, out: Atom
         ok = here.emit(or_, here.emit(ne, first, second),
                        here.emit(eq, here.emit(ge, out, literal(0)), first))
     elif symbol == "*":
-        if all(small):
+        if sizes[0] * sizes[1] < LIMIT:
             return
-        product = here.emit(mul, here.emit(convert, a, dtype=_f64), here.emit(convert, b, dtype=_f64))
-        ok = here.emit(lt, here.emit(abs_, product), literal(_LIMIT))
+        dim = symbolic(symbol, a_value, b_value)
+        largest = None if dim is None or not here.facts.nonnegative(dim) else capacity(here, [dim])
+        if isinstance(largest, Dim):
+            return _check_size_fits(here, symbol, largest)
+        wide = here.emit(mul, here.emit(convert, a, dtype=_f64), here.emit(convert, b, dtype=_f64))
+        ok = here.emit(lt, here.emit(abs_, wide), literal(LIMIT))
     elif symbol == "<<":
         ok = here.emit(eq, here.emit(SPELLED[np.right_shift], out, b), a)
         ok = here.emit(and_, ok, here.emit(lt, b, literal(64)))
@@ -312,7 +325,7 @@ def _weak_power(here: Session, left: Any, right: Any) -> Any:
         out = here.emit(integer_pow, atom, exponent=int(right))
         if kind is int and right > 1:
             wide = here.emit(integer_pow, here.emit(convert, atom, dtype=_f64), exponent=int(right))
-            _overflow(here, here.emit(lt, here.emit(abs_, wide), literal(_LIMIT)), "**")
+            _overflow(here, here.emit(lt, here.emit(abs_, wide), literal(LIMIT)), "**")
         return here.wrap(out, kind)
     if kind is int and isinstance(right, int) and right < 0:
         kind = float
@@ -323,7 +336,7 @@ def _weak_power(here: Session, left: Any, right: Any) -> Any:
         _require(here, here.emit(ge, b, literal(0)), "ValueError", message)
         out = here.emit(power, a, b)
         wide = here.emit(power, *(here.emit(convert, v, dtype=_f64) for v in (a, b)))
-        _overflow(here, here.emit(lt, here.emit(abs_, wide), literal(_LIMIT)), "**")
+        _overflow(here, here.emit(lt, here.emit(abs_, wide), literal(LIMIT)), "**")
         return here.wrap(out, int)
     if kind is float:
         _check_float_power(here, left, right, a, b)

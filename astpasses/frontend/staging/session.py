@@ -20,7 +20,7 @@ import numpy as np
 
 from metaphrase.core.array_classes import plain_array
 from metaphrase.core.build import Builder, literal
-from metaphrase.core.dims import DimLike, Sym, fresh_symbol, symbols
+from metaphrase.core.dims import DimLike, Sym, fresh_symbol, product, symbols
 from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Atom, ConstantArray, Literal, Var
 from metaphrase.core.primitive import REGISTRY, Primitive
@@ -114,6 +114,7 @@ class Session:
         self.kept: dict[int, Box] = {}  # arrays that a list holds copies of, where Python holds themselves
         self.items: dict[int, Box] = {}  # what stands for arrays in a list, made anew as they are read
         self.argument_sizes: set[str] = set()
+        self.argument_counts: set[DimLike] = set()  # of their elements
         self.layouts = Layouts()
         self.given: dict[int, Any] = {}
         self.left: dict[int, tuple] = {}  # iterators over which a loop ran that was left on a staged test
@@ -264,13 +265,6 @@ class Session:
 
         return is_decided(self, args, attributes)
 
-    def refuse_in_attempt(self, what: str) -> None:
-        """`try: ... except:` can't catch what fails when the program runs."""
-        if self.attempts:
-            raise Refusal(UnsupportedError(
-                f"{what} stands in `try` with `except`", self.span(), code="try",
-                remedy="test for the case with `if` instead of catching the exception"))
-
     @contextmanager
     def stamped(self) -> Iterator[None]:
         """Calls of primitives (not through `emit`) get the user's place."""
@@ -393,12 +387,12 @@ class Session:
 
     def know_symbols(self, type_: Array) -> None:
         """Size symbols of a parameter's type are bound for the whole program."""
-        for dim in type_.dims:
-            self.regions[0].symbols |= symbols(dim)
-            for name in symbols(dim):
-                if (least := least_size(name)) is not None:
-                    self.facts.learn(name, least, None)
-            self.argument_sizes |= symbols(dim)
+        self.argument_counts.add(product(type_.dims))
+        for name in dict.fromkeys(name for dim in type_.dims for name in sorted(symbols(dim))):
+            self.regions[0].symbols.add(name)
+            self.argument_sizes.add(name)
+            if (least := least_size(name)) is not None:
+                self.facts.learn(name, least, None)
 
     # --- sizes ---
 

@@ -463,7 +463,3 @@ class OneOf(Unsettled):
         from ..flow.choices import truth
 
         return truth(self)
-
-
-def is_staged(value: Any) -> bool:
-    return isinstance(value, Staged)
