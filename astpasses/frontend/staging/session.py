@@ -39,7 +39,6 @@ from .layouts import Layouts
 from .outer import adopted
 from .positions import OURS, known_places, place_of
 from .reach import reachable
-from .signals import Refusal
 from .under_way import current_session, least_size, sessions
 
 if TYPE_CHECKING:
