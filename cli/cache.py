@@ -13,7 +13,7 @@ from .console import table
 
 def add(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser("cache", help="look at or clear the compiled programs kept on disk",
-                                 description=__doc__.splitlines()[0])
+                                 description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("action", nargs="?", choices=("show", "clear"), default="show")
     parser.set_defaults(run=run)
 

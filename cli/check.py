@@ -14,7 +14,7 @@ from .target import add_target, target_of
 
 def add(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser(
-        "check", help="run every stage and report", description=__doc__.splitlines()[0]
+        "check", help="run every stage and report", description=(__doc__ or "").partition("\n")[0]
     )
     add_target(parser)
     parser.set_defaults(run=run)

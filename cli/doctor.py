@@ -17,7 +17,8 @@ from .support import markdown
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser("doctor", help="check the installation", description=__doc__.splitlines()[0])
+    parser = commands.add_parser("doctor", help="check the installation",
+                                 description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--support", action="store_true", help="print which Python can be translated")
     parser.set_defaults(run=run)
 

@@ -12,7 +12,7 @@ from .target import add_target, target_of
 
 def add(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser(
-        "explain", help="say what a function became", description=__doc__.splitlines()[0]
+        "explain", help="say what a function became", description=(__doc__ or "").partition("\n")[0]
     )
     add_target(parser)
     parser.set_defaults(run=run)

@@ -14,7 +14,7 @@ from .target import add_target, target_of
 
 def add(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser(
-        "show", help="print a stage of a function", description=__doc__.splitlines()[0]
+        "show", help="print a stage of a function", description=(__doc__ or "").partition("\n")[0]
     )
     add_target(parser)
     parser.add_argument("--stage", default="numpy", choices=[stage.name for stage in STAGES],

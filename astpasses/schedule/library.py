@@ -207,7 +207,8 @@ def _matrix(
             lambda index: x.at(tuple(index[inverse[d]] for d in range(len(order)))),
         ),
     )
-    assert (view := strided(block, packed)) is not None
+    view = strided(block, packed)
+    assert view is not None
     c, r = len(common), len(rows)
     made = _as_matrix(block, view, range(c), range(c, c + r), range(c + r, len(order)))
     assert made is not None

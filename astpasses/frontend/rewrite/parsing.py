@@ -40,6 +40,8 @@ class _File:
         self.lines = lines
         self.by_line: dict[int, list[tuple[Definition, str | None]]] = {}
         tree = ast.parse("".join(lines))
+        if not __debug__:
+            tree = _WithoutAsserts().visit(tree)
         _characters(tree, lines)
         self._collect(gast.ast_to_gast(tree), None)
 
@@ -51,6 +53,13 @@ class _File:
             class_name = node.name
         for child in gast.iter_child_nodes(node):
             self._collect(child, class_name)
+
+
+class _WithoutAsserts(ast.NodeTransformer):
+    """Leaves out what `python -O` leaves out."""
+
+    def visit_Assert(self, node: ast.Assert) -> ast.stmt:
+        return ast.copy_location(ast.Pass(), node)
 
 
 def _characters(tree: ast.AST, lines: list[str]) -> None:

@@ -131,7 +131,8 @@ class Session:
         while self.replaced:
             location, old = self.replaced.pop()
             location.write(old)
-        assert sessions().pop() is self
+        innermost = sessions().pop()
+        assert innermost is self
 
     def before_write(self, location: Location) -> None:
         """What stood in a place before its first write is made known: see numbers.py."""
@@ -163,7 +164,8 @@ class Session:
                     in_reach(self, error)
                 raise
             finally:
-                assert self.regions.pop() is region
+                innermost = self.regions.pop()
+                assert innermost is region
 
     @contextmanager
     def holding(self, *keep: Callable[[], Iterable[Any]]) -> Iterator[None]:
