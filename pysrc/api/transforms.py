@@ -13,6 +13,7 @@ import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
+from ..config import config
 from ..core.types import has_tangent
 from ..interpreter import signature_of
 from ..source import DTypeError, ShapeError, SourceError, Span
@@ -84,7 +85,7 @@ class Transformed:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if under_way():
             return call_inside(self, args, kwargs)
-        if self.compiles and is_around_jit(self):       # grad(jit(f)) is jit(grad(f))
+        if self.compiles and not config.disable_jit and is_around_jit(self):  # grad(jit(f)) is jit(grad(f))
             if self._compiled is None:
                 from .jit import Jit
                 self._compiled = Jit(self, (), ()).dispatcher

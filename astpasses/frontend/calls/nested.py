@@ -19,6 +19,8 @@ from metaphrase.ops.regions import call
 from metaphrase.source import UnsupportedError
 
 from ..staging.session import Session
+from ..staging.signals import CallsBack
+from ..staging.under_way import sessions
 from ..values.layout import is_contiguous
 from ..values.orders import assume_order
 from ..values.sources import NumberSource, Source
@@ -27,11 +29,24 @@ from ..values.staged_values import Number, Staged, StagedArray
 
 def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
     """Stage, bind a `call` of the Function, and give the user's result."""
-    found = type(function).__metaphrase_stage__(function, args, keywords)
-    if (found.writes or found.ordered) and (inner := getattr(function, "py_func", None)) is not None:
-        # A jitted function that changes what it is given is as good as written here: every alias is seen.
-        from .call import call_value
+    from .call import call_value
 
+    inner = getattr(function, "py_func", None)
+    code = getattr(inner, "__code__", None)
+    if _runs(here, code):  # a jitted function that calls itself is one function
+        return call_value(inner, args, keywords)
+    if any(_runs(outer, code) for outer in sessions()):
+        raise CallsBack(code)
+    try:
+        found = type(function).__metaphrase_stage__(function, args, keywords)
+    except (CallsBack, UnsupportedError) as stopped:
+        back = isinstance(stopped, CallsBack) and _runs(here, stopped.code)
+        asks = isinstance(stopped, UnsupportedError) and stopped.code == "concrete"  # it may be known here
+        if inner is None or not (back or asks):
+            raise
+        return call_value(inner, args, keywords)
+    if (found.writes or found.ordered) and inner is not None:
+        # A jitted function that changes what it is given is as good as written here: every alias is seen.
         return call_value(inner, args, keywords)
     leaves = tree_util.tree_leaves((args, keywords))
     for k in found.ordered:
@@ -64,6 +79,11 @@ def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) 
     outs = _written_out(here, found.function, fitted) if _measures(found.function, fitted) \
         else here.emit(call, *fitted, function=found.function)
     return _result(here, found, outs, leaves)
+
+
+def _runs(here: Session, code: Any) -> bool:
+    """Whether a call of the function with this code is under way in the session."""
+    return code is not None and any(entry[0] is code for entry in here.path)
 
 
 def _measures(function: Function, args: list) -> bool:

@@ -85,3 +85,11 @@ class BranchRaised(StagerSignal):
     def __init__(self, exception: BaseException, span: Span | None, told: bool = False):
         super().__init__(repr(exception))
         self.exception, self.span, self.told = exception, span, told
+
+
+class CallsBack(StagerSignal):
+    """A jitted function calls one that called it, which an outer session stages: it is a part of that one."""
+
+    def __init__(self, code: Any):
+        super().__init__(code.co_name)
+        self.code = code
