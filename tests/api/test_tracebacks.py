@@ -100,3 +100,17 @@ def test_a_fault_in_a_library_of_ours_is_shown_at_the_users_call(function):
         assert "# fails here" in text and text.count(".py:") == text.count(__file__)
     else:
         assert frames[-1].line.endswith("# fails here")
+
+
+def test_equal_code_in_two_files_fails_in_its_own(tmp_path):
+    """Python takes code to be equal that differs by its file and columns only."""
+    for name, line in (("a", "    return x[k]"), ("b", "    return x[k]"), ("c", "    return (x [k])")):
+        path = tmp_path / f"{name}.py"
+        path.write_text(f"def picked(x, k):\n{line}\n")
+        scope: dict = {}
+        exec(compile(path.read_text(), str(path), "exec"), scope)
+        with pytest.raises(IndexError) as caught:
+            mp.jit(scope["picked"])(X, K)
+        last = traceback.extract_tb(caught.tb)[-1]
+        assert (last.filename, last.lineno, last.line) == (str(path), 2, line.strip())
+        assert line[last.colno : last.end_colno].replace(" ", "") == "x[k]"

@@ -108,16 +108,16 @@ def may_swallow(kind: type) -> bool:
 
 _lock = threading.RLock()
 os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLock()))  # its holder is gone
-_by_code: dict[types.CodeType, list[Converted]] = {}
+_by_code: dict[tuple[str, bytes, types.CodeType], list[Converted]] = {}  # equal code may stand elsewhere
 # By identity, with the code itself to keep it: a code object's hash goes through all its constants.
 _hints: dict[int, tuple[dict[Place, str], str, types.CodeType, frozenset[str]]] = {}
 
 
 def converted_code(function: types.FunctionType) -> Converted:
     """The control stage of `function`'s code, for what its outer names mean now."""
-    outer = Outer(function)
+    outer, code = Outer(function), function.__code__
     with _lock:
-        known = _by_code.setdefault(function.__code__, [])
+        known = _by_code.setdefault((code.co_filename, code.co_linetable, code), [])
         for entry in known:
             if all(outer.plain(n) == p and outer.is_module(n) == m for n, p, m in entry.outer) and all(
                 outer.swallows(path) == found for path, found in entry.swallowing
