@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray as Array
 
+from ._version import VERSION
 from .api.public import (
     ShapeDtypeStruct,
     config,
@@ -37,7 +38,7 @@ from .api.public import (
 if TYPE_CHECKING:
     from . import lax, nn, numpy, random, tree, tree_util, typing
 
-__version__ = "0.1.0"
+__version__ = VERSION
 # Imported when they are first named: `import metaphrase` does not pay for them.
 _LIBRARIES = ("lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
 __all__ = [

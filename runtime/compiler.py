@@ -37,7 +37,8 @@ FAST_FLAGS = ("-ffast-math",)
 # Without start files and the default libraries linking takes half the time; what a kernel may call is named
 # here. `-z defs` makes a name that nothing provides an error here and not at the first call.
 LINK_FLAGS = ("-nostdlib", "-Wl,-z,defs", "-lmvec", "-lm", "-lc", "-lgcc")
-LINK_FLAGS_PLAIN = ("-lm",)
+# No start files here either: those of -ffast-math set a mode of the whole process, numbers near 0 become 0.
+LINK_FLAGS_PLAIN = ("-nostartfiles", "-lm")
 
 
 class CompilerMissing(RuntimeError):

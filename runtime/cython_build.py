@@ -17,10 +17,13 @@ import _ctypes
 import atexit
 import contextlib
 import ctypes
+import functools
+import importlib.util
 import json
 import logging
 import os
 import platform
+import re
 import shutil
 import subprocess
 import sys
@@ -31,8 +34,9 @@ import weakref
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from .._version import VERSION
 from . import cache as disk
-from . import cython_translate
+from . import compiler, cython_translate
 from .abi import ABI_VERSION, HEADER_DIRECTORY
 from .compiler import (
     CompileError,
@@ -43,6 +47,7 @@ from .compiler import (
     flags,
     machine_identity,
 )
+from .miscompilations import remedies
 
 __all__ = ["BuildError", "CompilerMissing", "Library", "build", "warm"]
 log = logging.getLogger("metaphrase")
@@ -185,8 +190,9 @@ _private: Path | None = None                      # where libraries live that no
 def build(text: str, *, name: str, contract: bool = True, fastmath: bool = False,
           extra_flags: tuple[str, ...] = (), whole: bool = False) -> Library:
     """Compile and load `text`, or find it compiled. `name` is for messages; `whole`: a full extension."""
-    toolchain = find_compiler()
+    toolchain, cache = find_compiler(), _cache()
     options = flags(contract, fastmath, extra_flags)
+    options += remedies(toolchain, text, cache.directory if cache is not None else None)
     key = _key(text, toolchain, options, whole)
     library = _loaded.get(key)
     if library is not None:
@@ -196,7 +202,7 @@ def build(text: str, *, name: str, contract: bool = True, fastmath: bool = False
     with lock:                                    # a second thread that wants this text waits for the first
         library = _loaded.get(key)
         if library is None:
-            library = _loaded[key] = _find_or_build(key, text, name, toolchain, options, whole)
+            library = _loaded[key] = _find_or_build(key, text, name, toolchain, options, whole, cache)
     with _building_lock:
         _building.pop(key, None)
     return library
@@ -206,7 +212,28 @@ def _key(text: str, toolchain: Toolchain, options: tuple[str, ...], whole: bool)
     headers = "".join((HEADER_DIRECTORY / header).read_text() for header in ("abi.h", "abi_blas.h"))
     form = f"extension {platform.python_implementation()} {sys.version}" if whole else "kernel"
     return disk.key_of(text, " ".join(options), toolchain.identity, machine_identity(), str(ABI_VERSION),
-                       headers, form, cython_translate.PRELUDE)
+                       headers, form, *compiler.LINK_FLAGS, *compiler.LINK_FLAGS_PLAIN, *_makers())
+
+
+@functools.cache
+def _makers() -> tuple[str, ...]:
+    """What makes a library of a text, beside the compiler: our version and code, and Cython's version."""
+    code = (Path(file).read_text() for file in (__file__, compiler.__file__, cython_translate.__file__))
+    return (VERSION, *code, cython_version())
+
+
+def cython_version() -> str:
+    """Cython's version, without importing it: its own file says it. Size and time of change of that file tell
+    one patched by hand."""
+    found = importlib.util.find_spec("Cython")
+    if found is None or found.origin is None:
+        return "none"
+    place = Path(found.origin).with_name("Shadow.py")
+    try:
+        status, stated = place.stat(), re.search(r"^__version__ = .*", place.read_text(), re.MULTILINE)
+    except OSError:
+        return found.origin
+    return f"{stated and stated[0]}:{status.st_size}:{status.st_mtime_ns}"
 
 
 def _cache() -> disk.Cache | None:
@@ -237,8 +264,7 @@ def _private_directory() -> Path:
 
 
 def _find_or_build(key: str, text: str, name: str, toolchain: Toolchain, options: tuple[str, ...],
-                   whole: bool) -> Library:
-    cache = _cache()
+                   whole: bool, cache: disk.Cache | None) -> Library:
     start = time.perf_counter()
     if cache is not None and (found := cache.find(key)) is not None:
         with contextlib.suppress(OSError, AttributeError):      # it does not load here: build it again

@@ -25,14 +25,14 @@ ROOMS = {
 
 # What each group of modules may import of ours; a module belongs to the longest prefix that fits it.
 TREES = {path.stem for path in (ROOT / "pysrc").glob("*tree*.py")}  # one thing in several files
-BASE = {"source", "exceptions", "config", "typing", "interpreter"} | TREES
+BASE = {"source", "exceptions", "config", "typing", "interpreter", "_version"} | TREES
 PASSES = ("frontend", "transforms", "optimize", "schedule", "emit")
 BELOW_PIPELINE = BASE | {"core", "ops", "runtime", "astpasses"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{name: BASE for name in BASE},
     "core": BASE | {"core"},
     "ops": BASE | {"core", "ops"},
-    "runtime": {"source", "exceptions", "core.types", "runtime"},
+    "runtime": {"source", "exceptions", "_version", "core.types", "runtime"},
     "astpasses": BASE | {"core", "ops"},
     **{f"astpasses.{room}": BASE | {"core", "ops", f"astpasses.{room}"} for room in PASSES},
     # Python to Python: what a stager is, it does not know.

@@ -6,9 +6,11 @@ contraction the results are the same bits wherever IEEE arithmetic fixes them; e
 
 from __future__ import annotations
 
+import shutil
+
 import numpy as np
 import pytest
-from grouped import build
+from grouped import build, module
 from stages import CASES, CHUNKS, SAMPLE, chunks, core, loops, names, staged
 from ways import assert_same, distance, evaluated, failures, is_exact, native, python, run_loops
 
@@ -41,6 +43,21 @@ def test_other_native_code(chunk, contract):
         assert_same(want, got, CONTRACTED if contract else bound(name), "native")
 
     assert not (wrong := failures(CHUNKS[chunk], test)), wrong
+
+
+@pytest.mark.parametrize("chunk", list(CHUNKS)[::6])
+def test_another_compiler(chunk, monkeypatch):
+    """A part of the corpus by clang, where it is installed; float16 has none before version 15."""
+    if shutil.which("clang"):
+        monkeypatch.setenv("METAPHRASE_CC", "clang")
+    programs = {name: loops(name) for name in CHUNKS[chunk]}
+    programs = {name: p for name, p in programs.items() if "_Float16" not in module([p])[0]}
+    compiled = build({name: core(name) for name in programs}, programs)
+
+    def test(name):
+        assert_same(python(*CASES[name]), evaluated(name, compiled[name].run), bound(name), "clang")
+
+    assert programs and not (wrong := failures(programs, test)), wrong
 
 
 @names

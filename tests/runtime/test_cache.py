@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -203,7 +205,28 @@ def test_the_key_holds_what_the_library_depends_on(monkeypatch, text_of):
     keys.append(key())
     monkeypatch.setattr(cython_build, "ABI_VERSION", 99)
     keys.append(key())
+    for made_by in (("another version", "code", "3.3.1"), ("version", "other code", "3.3.1")):
+        monkeypatch.setattr(cython_build, "_makers", lambda made_by=made_by: made_by)
+        keys.append(key())
+    monkeypatch.setattr(compiler, "LINK_FLAGS", ("-lm",))
+    keys.append(key())
     assert len(set(keys)) == len(keys)
+
+
+def test_the_key_tells_one_cython_from_another(tmp_path, monkeypatch):
+    import Cython
+
+    assert f'"{Cython.__version__}"' in cython_build.cython_version()
+    versions = [cython_build.cython_version()]
+    for version in ("3.1.0", "3.2.0"):
+        package = tmp_path / version / "Cython"
+        package.mkdir(parents=True)
+        (package / "__init__.py").write_text("")
+        (package / "Shadow.py").write_text(f'__version__ = "{version}"\n')
+        found = SimpleNamespace(origin=str(package / "__init__.py"))
+        monkeypatch.setattr(importlib.util, "find_spec", lambda _, found=found: found)
+        versions.append(cython_build.cython_version())
+    assert len(set(versions)) == 3 and '"3.2.0"' in versions[-1]
 
 
 def test_settings(monkeypatch):

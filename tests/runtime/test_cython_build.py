@@ -103,6 +103,27 @@ def test_values_that_are_not_finite_keep_their_meaning(text_of):
     assert np.array_equal(out, np.isnan(x))
 
 
+SUBNORMAL = """
+import numpy as np
+from metaphrase.runtime import compiler, cython_build, dispatch
+compiler.LINK_FLAGS = ("-lgcc-that-is-missing",)
+text = open({text!r}).read()
+for whole in (False, True):
+    library = cython_build.build(text, name="fast", fastmath=True, whole=whole)
+    (out,) = dispatch.run_entry(library.address, [], [("f8", ())])
+    assert out == 2.5 and (np.array([2.3e-308]) / 4)[0] != 0.0, library.form
+print("numbers near 0 are kept")
+"""
+
+
+def test_fast_mathematics_leaves_the_process_alone(text_of, tmp_path):
+    """gcc links a start file to fast programs that makes the whole process take numbers near 0 for 0."""
+    (tmp_path / "kernel.pyx").write_text(text_of("(<double*>buffers[0])[0] = 2.5\nreturn 0"))
+    script = SUBNORMAL.format(text=str(tmp_path / "kernel.pyx"))
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.stdout == "numbers near 0 are kept\n", done.stderr
+
+
 def test_without_contraction_products_and_sums_are_numpys_to_the_bit(text_of):
     text = text_of("""
         cdef double* x = <double*>buffers[0]

@@ -1,0 +1,116 @@
+"""Faults of C compilers that give wrong numbers, and the flags that keep the compiler from them.
+
+In: a compiler and the text that it is to compile. Out: more flags, where the text has what the fault concerns
+and this very compiler shows it: a small C function is compiled and run, once for each compiler, and what came
+of it is kept beside the compiled programs. Example:
+
+    remedies(find_compiler(), text, cache_directory())     # ("-fno-tree-slp-vectorize",) of gcc 12
+
+Two faults of gcc 12 are kept from in the emitted text itself: `stays_rolled` (emit/cython_simd.py) and
+`_zero_minus_integer` (emit/spell.py). tests/runtime/test_miscompilations.py says which compilers have which.
+"""
+from __future__ import annotations
+
+import ctypes
+import logging
+import os
+import re
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from . import cache as disk
+from .compiler import CompileError, CompilerMissing, Toolchain, compile_shared, flags, machine_identity
+
+__all__ = ["FAULTS", "Fault", "remedies", "shows"]
+log = logging.getLogger("metaphrase")
+SYMBOL = "metaphrase_probe"
+
+
+@dataclass(frozen=True)
+class Fault:
+    """`c` defines `int metaphrase_probe(void)`, which gives 1 where the compiler has made wrong code of it.
+    `concerned`: patterns that are all found in a text that the fault may be met in."""
+    name: str
+    c: str
+    flags: tuple[str, ...]
+    concerned: tuple[str, ...]
+
+
+# gcc 12 takes four conversions together to one of vectors, and then forgets it with the one that undoes it.
+NARROWED = Fault("a double that was rounded to float keeps the digits it lost", """\
+static double given[4] = {.05, .1, .15, 1/6.}, got[4];
+__attribute__((noinline)) static void narrow(const double* __restrict__ y, double* __restrict__ out) {
+    double t[4];
+    for (int i = 0; i < 4; i++) t[i] = y[i]*2.0;
+    for (int i = 0; i < 4; i++) out[i] = (double)(float)t[3 - i];
+}
+__attribute__((visibility("default"))) int metaphrase_probe(void) {
+    int wrong = 0;
+    narrow(given, got);
+    for (int i = 0; i < 4; i++) {
+        volatile float rounded = (float)(given[3 - i]*2.0);
+        wrong |= got[i] != (double)rounded;
+    }
+    return wrong;
+}
+""", ("-fno-tree-slp-vectorize",), (r"\b(f32|c64|float)", r"\b(f64|c128|double)"))
+
+FAULTS = (NARROWED,)
+_known: dict[str, bool] = {}
+
+
+def remedies(toolchain: Toolchain, text: str, directory: Path | None) -> tuple[str, ...]:
+    """The flags that this compiler needs to make right code of this text. `directory`: where findings are
+    kept; None: nowhere."""
+    chosen: list[str] = []
+    for fault in FAULTS:
+        is_concerned = all(re.search(pattern, text) for pattern in fault.concerned)
+        if is_concerned and shows(fault, toolchain, directory):
+            chosen += fault.flags
+    return tuple(chosen)
+
+
+def shows(fault: Fault, toolchain: Toolchain, directory: Path | None, more: tuple[str, ...] = ()) -> bool:
+    """Whether this compiler, with the flags of compiled programs and `more`, has the fault."""
+    options = (*flags(), *more)
+    key = disk.key_of(fault.c, " ".join(options), toolchain.identity, machine_identity())
+    if key not in _known:
+        finding = _kept(directory, key)
+        if finding is None:
+            try:
+                finding = _probed(fault, toolchain, options)
+            except (OSError, AttributeError, CompileError, CompilerMissing) as error:
+                log.debug("whether %s is not known of %s: %s", fault.name, toolchain.identity, error)
+                return True                      # the remedy costs a little speed, the fault wrong numbers
+            _keep(directory, key, finding)
+        _known[key] = finding
+    return _known[key]
+
+
+def _probed(fault: Fault, toolchain: Toolchain, options: tuple[str, ...]) -> bool:
+    with tempfile.TemporaryDirectory(prefix="metaphrase-") as scratch:
+        source, library = Path(scratch) / "probe.c", Path(scratch) / "probe.so"
+        source.write_text(fault.c)
+        compile_shared(toolchain, source, library, options)
+        return bool(getattr(ctypes.CDLL(str(library)), SYMBOL)())
+
+
+def _kept(directory: Path | None, key: str) -> bool | None:
+    if directory is None:
+        return None
+    try:
+        return {"wrong": True, "right": False}.get((directory / f".probe-{key[:32]}").read_text())
+    except (OSError, ValueError):
+        return None
+
+
+def _keep(directory: Path | None, key: str, finding: bool) -> None:
+    if directory is None:
+        return
+    pending = directory / f".probe-{key[:32]}-{os.getpid()}"
+    try:
+        pending.write_text("wrong" if finding else "right")
+        os.replace(pending, directory / f".probe-{key[:32]}")
+    except OSError as error:
+        log.debug("what a probe found is not kept: %s", error)
