@@ -102,7 +102,7 @@ class FunctionWriter:
         total = product(buf.dims if dims is None else dims)
         size = buf.dtype.itemsize
         if isinstance(total, int):
-            return str(min(total * size, MOST_BYTES))
+            return self.printer.whole_number(min(total * size, MOST_BYTES))
         dims = [d for d in (buf.dims if dims is None else dims) if d != 1]
         return self.times([f for d in dims for f in self.factors(d)] + [str(size)])
 
@@ -111,7 +111,7 @@ class FunctionWriter:
         if not isinstance(dim, Dim) or all(not m or abs(c) == 1 and _is_single(m) for m, c in dim.terms):
             return [self.printer.dim(dim)]
         parts = [
-            [str(abs(c))] * (abs(c) != 1 or not m)
+            [self.printer.whole_number(abs(c))] * (abs(c) != 1 or not m)
             + [self.printer.dim(Dim(((((atom, 1),), 1),))) for atom, power in m for _ in range(power)]
             for m, c in dim.terms
         ]
@@ -217,14 +217,13 @@ class FunctionWriter:
             self.no_memory(1, buf.name)
         if shared:
             self.variable("char*", "mp_memory")
-            self.line(1, f"mp_memory = <char*>mp_scratch(c, {min(offset, MOST_BYTES)})")
+            total_bytes = self.printer.whole_number(min(offset, MOST_BYTES))
+            self.line(1, f"mp_memory = <char*>mp_scratch(c, {total_bytes})")
             self.no_memory(1, "mp_memory")
             for buf, start in shared:
-                self.line(
-                    1,
-                    f"{buf.name} = <{self.pointer(buf)}>"
-                    + (f"(mp_memory + {start})" if start else "mp_memory"),
-                )
+                place = self.printer.whole_number(min(start, MOST_BYTES))
+                memory = f"(mp_memory + {place})" if start else "mp_memory"
+                self.line(1, f"{buf.name} = <{self.pointer(buf)}>{memory}")
         for buf in self.program.results if self.is_entry else ():
             if buf.dims and buf.dynamic:
                 self.variable(f"{self.type(buf.dtype)}*", buf.name)

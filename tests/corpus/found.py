@@ -82,6 +82,19 @@ def nothing_minus_counts(x):
     return 1.0 / (np.zeros(3) - np.arange(3)), 1.0 / (0.0 - np.full(2, x))
 
 
+def words_of_cython(IF, DEF):
+    ELIF = IF * 2.0
+    operator = np.zeros(3)
+    for ELSE in range(3):
+        operator[ELSE] = ELIF[ELSE] + DEF
+    staticmethod = operator.sum()
+    return ELIF, operator, staticmethod
+
+
+def rounded_to_float_backwards(v):
+    return (v * 2)[::-1].astype(np.float32).astype(np.float64)
+
+
 def larger_ones_beside_all(v, x):
     total = 0.0
     larger = (e for e in v if e > x)
@@ -175,6 +188,8 @@ CASES = [
     (array_of_larger, (_V, 0.0)),
     (array_of_larger, (np.arange(80.0), 70.0)),
     (nothing_minus_counts, (0,)),
+    (words_of_cython, (_V, 1.5)),
+    (rounded_to_float_backwards, (np.array([0.05, 0.1, 0.15, 1 / 6]),)),
     (signs_of_zeros, (np.zeros(3), -np.zeros(3))),
     (signs_of_zeros, (-np.zeros(3), np.zeros(3))),
     (beyond_the_end_on_one_path, (_V, 2.0)),

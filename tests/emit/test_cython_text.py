@@ -3,10 +3,12 @@ literals."""
 
 from __future__ import annotations
 
+import builtins
 import re
 
 import numpy as np
 import pytest
+from Cython.Compiler import Scanning
 
 from metaphrase.astpasses.emit.cython_text import emit
 from metaphrase.astpasses.emit.helpers import FLOATS, INTEGERS, helper, with_needs
@@ -20,6 +22,7 @@ from metaphrase.core.types import SHORT, Array, f64, i64
 from metaphrase.ops.arithmetic import abs_, add, div, mul, sub
 from metaphrase.ops.compare import gt
 from metaphrase.ops.elementary import cos, sin
+from metaphrase.ops.reduce import reduce_sum
 from metaphrase.ops.regions import loop
 from metaphrase.runtime import cython_build, cython_translate, dispatch
 
@@ -87,6 +90,25 @@ def test_a_users_names_do_not_clash():
     library = cython_build.build(emit(schedule(function)).text, name="clash")
     (got,) = dispatch.run_entry(library.address, [np.float64(v) for v in (1, 2, 3, 4, 5)], [(f64, ())])
     assert got == 1 + 2 + (3 + 4) * 5
+
+
+def test_words_of_cython_are_no_names():
+    """Arrays, numbers and sizes with names that Cython's parser takes for its own."""
+    words = {*Scanning.pyx_reserved_words, *dir(builtins), "operator", "property", "api", "new", "cppclass"}
+    names = sorted(w for w in words if w.isidentifier() and not w.startswith("_"))
+    parameters = [(name, Array(f64, (Sym(name.lower()),)) if k % 2 else F) for k, name in enumerate(names)]
+
+    def rule(*values):
+        total = literal(0.0)
+        for value in values:
+            total = add(total, reduce_sum(value, axes=(0,)) if value.type.dims else value)
+        return total
+
+    text = emit(schedule(trace("words", rule, parameters))).text
+    assert "c" in cython_translate.request(text, False), cython_translate.request(text, False)["error"]
+    parameters = [(name, F if k % 2 else Array(f64, (Sym(name.lower()),))) for k, name in enumerate(names)]
+    text = emit(schedule(trace("words", rule, parameters))).text
+    assert "c" in cython_translate.request(text, False), cython_translate.request(text, False)["error"]
 
 
 def literal_values():

@@ -230,6 +230,18 @@ def test_every_piece_of_memory_may_be_missing(name):
         assert done.status == abi.NO_MEMORY and len(done.asked) > given
 
 
+@pytest.mark.parametrize("size", [2**28 + 5, 2**31, 2**57, 2**61, 2**62])
+def test_temporaries_of_two_gibibytes_and_more_are_a_matter_of_memory(size):
+    """Numbers in the text from 2^31 on, where Cython takes plain ones for Python's."""
+
+    def twice(a):
+        return sorting.sort(sorting.sort(a, axis=0), axis=0)
+
+    function = trace("f", twice, [("a", Array(f64, (size,)))])
+    done = Run(emit(schedule(function)), [None, None], [], pieces=0)
+    assert done.status == abi.NO_MEMORY and min(done.asked) > 2**31
+
+
 OUT_OF_MEMORY = """
 import resource
 import numpy as np
