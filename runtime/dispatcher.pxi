@@ -181,7 +181,7 @@ cdef class Dispatcher:
             if entry.plan.arity <= count and matches_call(entry, args):
                 if len(self.index) > 4 * PyTuple_GET_SIZE(entries):
                     self.index = {}          # calls of ever other outlines
-                remember(self.index, args, count, entry)
+                remember(self.index, args, count, entry, PyTuple_GET_SIZE(entries))
                 return entry
         return None
 

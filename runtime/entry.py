@@ -309,7 +309,7 @@ def _place(source: Source) -> tuple:
     if isinstance(source, Item):
         return "item", id(source.mapping), source.key, steps
     if isinstance(source, Held) and steps:
-        return "held", id(source.value), steps
+        return "held", steps
     return ("unread",)
 
 

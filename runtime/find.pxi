@@ -187,12 +187,10 @@ cdef CompiledEntry find_known(dict index, PyObject** args, Py_ssize_t count):
     return None
 
 
-cdef int remember(dict index, PyObject** args, Py_ssize_t count, CompiledEntry entry) except -1:
+cdef int remember(dict index, PyObject** args, Py_ssize_t count, CompiledEntry entry, Py_ssize_t total) except -1:
     """`entry` serves calls like this one. Called before it runs: its program may change what is compared."""
     cdef Number sum
     cdef Group group, found = None
-    if not constants(&sum, entry, args):
-        return 0
     shape, pattern = outline_of(args, count), descriptions.pattern(entry.entry)
     groups = index.get(shape, ())
     for group in <tuple>groups:
@@ -202,7 +200,10 @@ cdef int remember(dict index, PyObject** args, Py_ssize_t count, CompiledEntry e
         found = Group()
         found.pattern, found.sample, found.known = pattern, entry, {}
         index[shape] = (*groups, found)
-    found.known[sum] = entry
+    if constants(&sum, found.sample, args):  # of held objects the sample's count: what is found is a guess
+        if len(found.known) > 4 * total + 64:
+            found.known.clear()              # numbers that no call has any more
+        found.known[sum] = entry
     return 0
 
 
@@ -213,8 +214,8 @@ cdef int forget(dict index, CompiledEntry entry) except -1:
         for group in <tuple>groups:
             for sum in [sum for sum, known in group.known.items() if known is entry]:
                 del group.known[sum]
-            if group.sample is entry and group.known:
-                group.sample = next(iter(group.known.values()))
+            if group.sample is entry:        # what is known was found by its held objects
+                group.known.clear()
         kept = tuple([group for group in <tuple>groups if (<Group>group).known])
         if kept:
             index[shape] = kept

@@ -108,6 +108,7 @@ def test_captured_values_and_objects_have_their_programs():
     for _ in range(3):
         for k, model in enumerate(models):
             assert model.scaled(X).tolist() == (X * k).tolist()
+    assert len({E.pattern(entry.entry) for entry in Model.scaled.entries}) == 1
     models[3].weight = 30.0
     assert models[3].scaled(X).tolist() == (X * 30).tolist()
     assert models[4].scaled(X).tolist() == (X * 4).tolist()
