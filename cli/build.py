@@ -20,7 +20,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 def run(options: argparse.Namespace) -> int:
     from ..api import public as api
     function, arguments = target_of(options)
-    compiled = api.jit(function).lower(*arguments).compile()  # type: ignore[attr-defined]
+    compiled = api.jit(function).lower(*arguments).compile()
     library = compiled.library
     print(f"{library.name}: {'found in the cache' if library.cached else 'compiled'}, {library.path}")
     return 0

@@ -10,7 +10,6 @@ import platform
 import subprocess
 import sys
 from collections.abc import Callable
-from typing import Any
 
 from .console import table
 from .support import markdown
@@ -63,8 +62,7 @@ def _native() -> str:
     from ..api.public import jit
     from ..config import config
     with config(native=True, disable_jit=False):
-        half: Any = jit(_halved)
-        compiled = half.lower(np.arange(5.0)).compile()
+        compiled = jit(_halved).lower(np.arange(5.0)).compile()
         got = compiled(np.arange(5.0))
     if not np.array_equal(got, np.arange(5.0) / 2):
         raise RuntimeError(f"a compiled function gave a wrong result: {got}")

@@ -12,7 +12,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
@@ -36,6 +36,8 @@ from .staging import slot_of
 
 if TYPE_CHECKING:
     from .jit import Jit
+
+R = TypeVar("R", covariant=True)
 
 
 @dataclass
@@ -239,7 +241,7 @@ def flat_runner(compiled: Compiled) -> Callable[[Call], Any]:
     return run
 
 
-class Lowered:
+class Lowered(Generic[R]):
     """A function translated for certain types; `compile()` makes native code."""
 
     def __init__(self, jit: Jit, call: Call, program: Program):
@@ -255,14 +257,14 @@ class Lowered:
         from .staging import out_structs
         return out_structs(self.program)
 
-    def compile(self) -> CompiledFunction:
+    def compile(self) -> CompiledFunction[R]:
         return CompiledFunction(self, compile_program(self.program, self.call.specs, self.jit.__name__))
 
 
-class CompiledFunction:
+class CompiledFunction(Generic[R]):
     """Native code for certain types; a call with others is an error."""
 
-    def __init__(self, lowered: Lowered, compiled: Compiled):
+    def __init__(self, lowered: Lowered[R], compiled: Compiled):
         self.lowered, self.compiled = lowered, compiled
         self._run = flat_runner(compiled)
 
@@ -282,7 +284,7 @@ class CompiledFunction:
             args = tuple(a if k in places else next(rest) for k, a in enumerate(lowered.args))
         return args, {**{k: v for k, v in lowered.kwargs.items() if k in static}, **kwargs}
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, *args: Any, **kwargs: Any) -> R:
         jit = self.lowered.jit
         call = take_apart(*self._with_static(args, kwargs), jit.static, jit.in_order)
         same = [s.key() for s in call.specs if not s.dynamic] == [

@@ -8,8 +8,9 @@ In: functions of NumPy arrays. Out: functions. They nest in any order, run at on
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar, overload
+from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -23,20 +24,47 @@ from .jit import Jit
 from .program import caller_span
 from .tracebacks import user_frames
 from .transforms import Grad, Jacobian, Jvp, Linear, Vmap, program_of
+from .typed import Jitted, Number, Wrapper
 from .types import ShapeDtypeStruct, given_arguments
 
 P = ParamSpec("P")
 R = TypeVar("R")
+A = TypeVar("A", bound=Any)  # the first argument; so bound, a lambda may use its parameter in any way
+N = TypeVar("N", bound=Number)
+Vector = TypeVar("Vector", bound=np.ndarray)
+Aux = TypeVar("Aux")
 Argnums = int | Sequence[int]
 
 
 @overload
-def jit(fun: Callable[P, R], **options: Any) -> Callable[P, R]: ...
+def jit(
+    fun: Callable[P, R],
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: Any = None,
+    donate_argnames: Any = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: Any = None,
+    inline: bool = False,
+) -> Jitted[P, R]: ...
 @overload
-def jit(fun: None = None, **options: Any) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+def jit(
+    fun: None = None,
+    *,
+    static_argnums: int | Sequence[int] | None = None,
+    static_argnames: str | Sequence[str] | None = None,
+    donate_argnums: Any = None,
+    donate_argnames: Any = None,
+    keep_unused: bool = False,
+    device: Any = None,
+    backend: Any = None,
+    inline: bool = False,
+) -> Wrapper: ...
 
 
-def jit(  # type: ignore[misc]  # the overloads let the options pass as they are
+def jit(
     fun: Any = None,
     *,
     static_argnums: int | Sequence[int] | None = None,
@@ -57,9 +85,9 @@ def jit(  # type: ignore[misc]  # the overloads let the options pass as they are
     options.
     """
     _refuse_other_devices(device=device, backend=backend)
-    options = dict(static_argnums=static_argnums, static_argnames=static_argnames)
+    options: dict[str, Any] = dict(static_argnums=static_argnums, static_argnames=static_argnames)
     if fun is None:
-        return lambda f: jit(f, **options)
+        return functools.partial(jit, **options)
     numbers = (
         ()
         if static_argnums is None
@@ -84,6 +112,59 @@ def _refuse_other_devices(**options: Any) -> None:
             )
 
 
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], A]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], R],
+    argnums: int,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], Any]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], R],
+    argnums: Sequence[int],
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[Any, ...]]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], tuple[R, Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[A, Aux]]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], tuple[R, Aux]],
+    argnums: int,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[Any, Aux]]: ...
+@overload
+def grad(
+    fun: Callable[Concatenate[A, P], tuple[R, Aux]],
+    argnums: Sequence[int],
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[tuple[Any, ...], Aux]]: ...
+
+
 def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
          allow_int: bool = False) -> Callable[..., Any]:
     """The gradient of a scalar function with respect to the arguments at `argnums`, in their structure.
@@ -92,6 +173,59 @@ def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, h
     """
     with user_frames():
         return shared(Grad, fun, argnums, has_aux, holomorphic, False)
+
+
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, P], R],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[R, A]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, P], R],
+    argnums: int,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[R, Any]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, P], R],
+    argnums: Sequence[int],
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[R, tuple[Any, ...]]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, P], tuple[R, Aux]],
+    argnums: Literal[0] = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[tuple[R, Aux], A]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, P], tuple[R, Aux]],
+    argnums: int,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[tuple[R, Aux], Any]]: ...
+@overload
+def value_and_grad(
+    fun: Callable[Concatenate[A, P], tuple[R, Aux]],
+    argnums: Sequence[int],
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[tuple[R, Aux], tuple[Any, ...]]]: ...
 
 
 def value_and_grad(
@@ -106,12 +240,32 @@ def value_and_grad(
         return shared(Grad, fun, argnums, has_aux, holomorphic, True)
 
 
+@overload
+def jvp(
+    fun: Callable[..., R], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[False] = False
+) -> tuple[R, R]: ...
+@overload
+def jvp(
+    fun: Callable[..., tuple[R, Aux]], primals: Sequence[Any], tangents: Sequence[Any], has_aux: Literal[True]
+) -> tuple[R, R, Aux]: ...
+
+
 def jvp(
     fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
 ) -> tuple:
     """(fun(*primals), its derivative in the direction of `tangents`); with `has_aux` also aux."""
     with user_frames():
         return shared(Jvp, fun, has_aux)(tuple(primals), tuple(tangents))
+
+
+@overload
+def vjp(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[[R], tuple[Any, ...]]]: ...
+@overload
+def vjp(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[[R], tuple[Any, ...]], Aux]: ...
 
 
 def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple:
@@ -121,11 +275,41 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple:
         return shared(Linear, fun, has_aux, "vjp")(*primals)
 
 
+@overload
+def linearize(
+    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
+) -> tuple[R, Callable[..., R]]: ...
+@overload
+def linearize(
+    fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]
+) -> tuple[R, Callable[..., R], Aux]: ...
+
+
 def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple:
     """(fun(*primals), pushforward); pushforward(*tangents) is the derivative at the primals, without
     computing the function again."""
     with user_frames():
         return shared(Linear, fun, has_aux, "linearize")(*primals)
+
+
+@overload
+def vmap(
+    fun: Callable[P, N],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+) -> Callable[..., np.ndarray]: ...
+@overload
+def vmap(
+    fun: Callable[P, R],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+) -> Callable[..., R]: ...
 
 
 def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
@@ -140,10 +324,61 @@ def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name
         return shared(Vmap, fun, in_axes, out_axes, axis_size)
 
 
+@overload
+def jacfwd(
+    fun: Callable[Concatenate[Vector, P], np.ndarray | Number],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[Vector, P], np.ndarray]: ...
+@overload
+def jacfwd(
+    fun: Callable[Concatenate[A, P], R],
+    argnums: Argnums = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[A, P], Any]: ...
+@overload
+def jacfwd(
+    fun: Callable[Concatenate[A, P], tuple[R, Aux]],
+    argnums: Argnums = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+) -> Callable[Concatenate[A, P], tuple[Any, Aux]]: ...
+
+
 def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
            ) -> Callable[..., Any]:
     """The Jacobian by forward mode, one input element at a time, as one batch."""
     return shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacfwd")
+
+
+@overload
+def jacrev(
+    fun: Callable[Concatenate[Vector, P], np.ndarray | Number],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[Vector, P], np.ndarray]: ...
+@overload
+def jacrev(
+    fun: Callable[Concatenate[A, P], R],
+    argnums: Argnums = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], Any]: ...
+@overload
+def jacrev(
+    fun: Callable[Concatenate[A, P], tuple[R, Aux]],
+    argnums: Argnums = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[Concatenate[A, P], tuple[Any, Aux]]: ...
 
 
 def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
@@ -152,10 +387,41 @@ def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False,
     return shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacrev")
 
 
+@overload
+def hessian(
+    fun: Callable[Concatenate[Vector, P], np.ndarray | Number],
+    argnums: Literal[0] = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[Vector, P], np.ndarray]: ...
+@overload
+def hessian(
+    fun: Callable[Concatenate[A, P], R],
+    argnums: Argnums = 0,
+    has_aux: Literal[False] = False,
+    holomorphic: bool = False,
+) -> Callable[Concatenate[A, P], Any]: ...
+@overload
+def hessian(
+    fun: Callable[Concatenate[A, P], tuple[R, Aux]],
+    argnums: Argnums = 0,
+    *,
+    has_aux: Literal[True],
+    holomorphic: bool = False,
+) -> Callable[Concatenate[A, P], tuple[Any, Aux]]: ...
+
+
 def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
             ) -> Callable[..., Any]:
     """The matrix of second derivatives: forward over reverse mode."""
-    return jacfwd(jacrev(fun, argnums, has_aux, holomorphic), argnums, has_aux, holomorphic)
+    gradients = shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacrev")
+    return shared(Jacobian, gradients, argnums, has_aux, holomorphic, "jacfwd")
+
+
+@overload
+def eval_shape(fun: Callable[..., np.ndarray | Number], *args: Any, **kwargs: Any) -> ShapeDtypeStruct: ...
+@overload
+def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any: ...
 
 
 def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
