@@ -35,7 +35,7 @@ from .numpy_source_blocks import WIDTH, Block, Emitter
 from .numpy_source_expressions import ATOM, Storage, dtype_text, strong
 from .numpy_source_expressions import name as name_expr
 from .numpy_source_helpers import HELPERS
-from .numpy_source_names import Names, identifier
+from .numpy_source_names import Names, identifier, usable
 from .numpy_source_spellings import STATEMENTS, array_text, foreign_functions, spell
 from .source_text import SourceText, compile_numpy, with_places
 
@@ -90,6 +90,7 @@ class Signature:
 def numpy_source(function: Function, *, name: str | None = None, signature: Signature | None = None) -> str:
     """The text of a module whose last top-level function is `function`."""
     title = identifier(name or function.name)
+    title = title if title in HELPERS else usable(title)
     names = Names({title})
     emitter = Emitter(names, spell)
     emitter.statements = STATEMENTS
@@ -117,6 +118,7 @@ def _header(
         return params, ", ".join(params), []
     names.taken |= {re.split(r"\W", p, maxsplit=1)[0] for p in signature.parameters}
     names.taken |= {t for t in signature.inputs if t.isidentifier()}
+    names.taken |= {row.split(" = ")[0] for row in signature.rows}
     params, rows = [], []
     for param, text in zip(function.params, signature.inputs, strict=True):
         params.append(text if text.isidentifier() else names.leaf(param.name, text))

@@ -12,6 +12,7 @@ from __future__ import annotations
 import builtins
 import keyword
 import re
+from collections.abc import Collection
 
 from metaphrase.core.ir import Let, Var
 from metaphrase.core.primitive import REGISTRY
@@ -20,11 +21,14 @@ from .numpy_source_helpers import HELPERS
 
 USED_BUILTINS = frozenset(
     """range len zip reversed enumerate print abs max min complex bool int float str list tuple
-    dict True False None getattr isinstance""".split()
+    dict set frozenset bytearray slice True False None getattr isinstance""".split()
 )
+IMPORTED = frozenset("""np bfloat16 sys warnings functools typed_array OrderedDict namedtuple
+    SimpleNamespace""".split())
 RESERVED = (
     USED_BUILTINS
-    | {"np", "bfloat16", "sys", "warnings", *HELPERS}
+    | IMPORTED
+    | {*HELPERS}
     | frozenset(keyword.kwlist)
     | frozenset(n for n in dir(builtins) if n.endswith(("Error", "Exception", "Warning")))
 )
@@ -118,6 +122,14 @@ class Names:
         self.taken -= names
 
 
+def usable(name: str, taken: Collection[str] = ()) -> str:
+    """A name of the user's for what the module can't do without: its function, parameters and constants. One
+    that the text needs itself has an underscore behind it."""
+    while name in RESERVED or name in taken:
+        name += "_"
+    return name
+
+
 def identifier(text: str) -> str:
     """`text` with what Python does not allow in a name taken out."""
     text = re.sub(r"\W+", "_", text).strip("_") if not text.isidentifier() else text
@@ -164,4 +176,4 @@ def noun(operation: str, var: Var) -> str:
     return NOUNS.get(operation, re.sub(r"_$", "", operation))
 
 
-__all__ = ["Names", "identifier", "named_by_user", "wanted_name", "RESERVED"]
+__all__ = ["Names", "identifier", "named_by_user", "usable", "wanted_name", "RESERVED"]

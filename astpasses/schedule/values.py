@@ -30,7 +30,7 @@ _TAKEN = set(keyword.kwlist) | set(
     range len abs min max round sum pow print entry buffers sizes context np main exit erf gamma signgam y0
     y1 yn j0 j1 jn environ stdin stdout i64 i32 i16 i8 u64 u32 u16 u8 f64 f32 f16 bf16 c128 c64 b1 bool nan
     inf floordiv mod NULL True False None sin cos tan exp log sqrt floor ceil trunc select failed asm typeof
-    linux unix index DEF IF ELIF ELSE operator staticmethod""".split()
+    linux unix index DEF IF ELIF ELSE operator staticmethod empty grow view effect Failed""".split()
 )
 
 _TYPES = set("f64 f32 f16 bf16 i64 i32 i16 i8 u64 u32 u16 u8 b1 c128 c64".split())

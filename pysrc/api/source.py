@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..astpasses.emit.numpy_source import Signature
+from ..astpasses.emit.numpy_source_names import usable
 from ..astpasses.emit.numpy_source_spellings import array_text
 from ..astpasses.frontend.values.chosen import Chosen, Viewed, chosen_text, viewed_text
 from ..astpasses.frontend.values.listed import Listed, list_text
@@ -66,7 +67,7 @@ def python_source(function: Function, name: str, arguments: Sequence[Argument], 
     `out`; a path stands for the argument itself."""
     if not stores and _is_flat(arguments, captures, out, slots, len(function.results)):
         return numpy_text(function, name)
-    module = _Module()
+    module = _Module({a.name for a in arguments})
     constants = [
         str(v) if isinstance(v, Text) else module.constant(p.name, v)
         for p, v in zip(function.params, captures)
@@ -161,10 +162,11 @@ def _fixed(fixed: Fixed) -> str:
 class _Module:
     """What stands above the functions: imports, constants, named tuples."""
 
-    def __init__(self) -> None:
+    def __init__(self, taken: set[str]) -> None:
         self.imports: list[str] = []
         self.rows: list[str] = []
-        self.names: set[str] = set()
+        self.names = taken                      # those of parameters, to begin with
+        self.tuples: dict[type, str] = {}
 
     def need(self, line: str) -> None:
         if line not in self.imports:
@@ -172,13 +174,17 @@ class _Module:
 
     def constant(self, wanted: str, value: Any) -> str:
         """A captured value as a module constant."""
-        name, count = wanted, 0
+        name = self.fresh(wanted)
+        text = array_text(np.asarray(value)) if isinstance(value, (np.ndarray, np.generic)) else repr(value)
+        self.rows.append(f"{name} = {text}")
+        return name
+
+    def fresh(self, wanted: str) -> str:
+        name, count = usable(wanted), 0
         while name in self.names:
             count += 1
             name = f"{wanted}_{count}"
         self.names.add(name)
-        text = array_text(np.asarray(value)) if isinstance(value, (np.ndarray, np.generic)) else repr(value)
-        self.rows.append(f"{name} = {text}")
         return name
 
     def tree(self, structure: PyTreeDef, leaves: Iterator[str]) -> str:
@@ -222,18 +228,18 @@ class _Module:
             return f"OrderedDict([{', '.join(f'({key!r}, {part})' for key, part in zip(metadata, parts))}])"
         if issubclass(cls, tuple):
             self.need("from collections import namedtuple")
-            row = (f"{cls.__name__} = namedtuple({cls.__name__!r}, "
-                   f"{list(cls._fields)!r})")  # type: ignore[attr-defined]
-            if row not in self.rows:
-                self.rows.append(row)
-            return f"{cls.__name__}({', '.join(parts)})"
+            if cls not in self.tuples:
+                self.tuples[cls] = name = self.fresh(cls.__name__)
+                fields = list(cls._fields)  # type: ignore[attr-defined]
+                self.rows.append(f"{name} = namedtuple({cls.__name__!r}, {fields!r})")
+            return f"{self.tuples[cls]}({', '.join(parts)})"
         return self.namespace(structure, parts)
 
     def copied(self, kind: type, holds: Any) -> str:
         """A set, bytearray or `array.array` that each call makes anew."""
         if kind is array.array:
-            self.need("import array")
-            return f"array.array({holds[0]!r}, {list(holds[1])!r})"
+            self.need("from array import array as typed_array")
+            return f"typed_array({holds[0]!r}, {list(holds[1])!r})"
         return repr(kind(holds))
 
     def namespace(self, structure: PyTreeDef, parts: list[str]) -> str:

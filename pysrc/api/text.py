@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..astpasses.emit.numpy_source import Signature
+from ..astpasses.emit.numpy_source_names import usable
 from ..astpasses.emit.numpy_source_spellings import array_text
 from ..astpasses.frontend.rewrite.convert import control_stage
 from ..astpasses.frontend.rewrite.normal import normal
@@ -99,9 +100,9 @@ def user_function(fun: Any) -> Callable[..., Any]:
 def numpy_module(fun: Any, program: Program) -> str:
     """The NumPy stage with the user's parameters."""
     args, kwargs = program.structure.children()
-    names = _parameter_names(fun, len(args.children()))
+    names = list(map(usable, _parameter_names(fun, len(args.children()))))
     arguments, leaves = [], iter(program.leaves)
-    keywords = (kwargs.node_data() or (dict, ()))[1]
+    keywords = map(usable, (kwargs.node_data() or (dict, ()))[1])
     for name, structure in [*zip(names, args.children()), *zip(keywords, kwargs.children())]:
         taken = [next(leaves) for _ in range(structure.num_leaves)]
         arguments.append(Argument(name, structure, tuple(taken)))
@@ -134,7 +135,7 @@ def _store(write: Any, program: Program, paths: list[tuple], names: list[str]) -
         root, text = _place_of(write.target, program, paths)
     else:
         where, key, *rest = write.target            # args or kwargs, which of them, and on into it
-        root = names[key.idx] if where.idx == 0 else key.key
+        root = names[key.idx] if where.idx == 0 else usable(key.key)
         text = path_text((root, *rest))
     text = text.replace("{", "{{").replace("}", "}}")
     slots = tuple(
