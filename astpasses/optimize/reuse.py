@@ -51,17 +51,20 @@ def reuse(function: Function) -> Function:
 
 
 def _elements(lets: list[Let]) -> list[Let]:
-    """A reshape of a slice directly behind it: the two read an element or a row."""
-    behind: dict[Var, list[Let]] = {}
+    """A reshape of a slice directly behind it, unless a size of its own is bound between them: the two read
+    an element or a row."""
+    behind: dict[Var, tuple[int, list[Let]]] = {}
     rows: list[tuple[Let, list[Let]]] = []
-    for let in lets:
-        found = behind.get(let.args[0]) if let.primitive.name == "reshape" else None  # type: ignore[arg-type]
-        if found is not None:
-            found.append(let)
+    bound: dict[str, int] = {}
+    for position, let in enumerate(lets):
+        cut = behind.get(let.args[0]) if let.primitive.name == "reshape" else None  # type: ignore[arg-type]
+        if cut is not None and all(bound.get(symbol, -1) < cut[0] for symbol in let.uses_symbols()):
+            cut[1].append(let)
             continue
         rows.append((let, []))
+        bound.update(dict.fromkeys(let.own_symbols(), position))
         if let.primitive.name == "slice":
-            behind[let.out] = rows[-1][1]
+            behind[let.out] = position, rows[-1][1]
     return [x for let, followers in rows for x in (let, *followers)]
 
 
@@ -97,6 +100,7 @@ def _readers(lets: list[Let], position: int, count: int) -> list[int]:
         q
         for q in range(position + 1, len(lets))  # an element is a slice and a reshape
         if lets[q].primitive.name == "reshape" and lets[q].args[0] in early
+        and not lets[q].uses_symbols() & sizes.keys()
     )
     return sorted(needed)
 

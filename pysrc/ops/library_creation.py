@@ -32,6 +32,7 @@ from .promotion import (
     axis_of,
     broadcast_arrays,
     broadcast_to,
+    count_of,
     dim_of,
     inexact_dtype,
     is_weak,
@@ -249,8 +250,8 @@ def identity(n: Any, dtype: Any = None) -> Atom:
 
 
 def tri(N: Any, M: Any = None, k: Any = 0, dtype: Any = float) -> Atom:
-    rows = dim_of(N)
-    return to_dtype(_below(rows, rows if M is None else dim_of(M), k), dtype)
+    rows = count_of(N)
+    return to_dtype(_below(rows, rows if M is None else count_of(M), k), dtype)
 
 
 def _triangle(x: Operand, k: Any, lower: bool) -> Atom:
@@ -341,7 +342,8 @@ def meshgrid(*xs: Operand, indexing: str = "xy", sparse: bool = False, copy: boo
 
 
 def indices(dimensions: Any, dtype: Any = int, sparse: bool = False) -> Any:
-    grids = meshgrid(*(arange(d, dtype=dtype) for d in dimensions), indexing="ij", sparse=sparse)
+    sizes = map(dim_of, dimensions)
+    grids = meshgrid(*(arange(size, dtype=dtype) for size in sizes), indexing="ij", sparse=sparse)
     return tuple(grids) if sparse else stack(list(grids))
 
 
@@ -374,16 +376,19 @@ def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple:
 def hann_like(name: str, weights: tuple) -> Any:
     """Windows that are sums of cosines."""
     def call(M: Any) -> Atom:
-        size = dim_of(M)
+        size = count_of(M)
         if size == 1:
             return ones(1)
         place = to_dtype(iota(length=size, dtype=i64), np.float64)
-        angle = div(mul(place, like(place, 2 * math.pi)),
-                    broadcast_to(scalar_dim(size - 1, np.float64), (size,)))
+        parts = scalar_dim(at_least(size - 1, 1), np.float64)
+        angle = div(mul(place, like(place, 2 * math.pi)), broadcast_to(parts, (size,)))
         total = like(place, weights[0])
         for k, weight in enumerate(weights[1:], 1):
             total = add(total, mul(like(place, weight), ufunc(np.cos, mul(angle, like(angle, k)))))
-        return total
+        if isinstance(size, int):
+            return total
+        lone = eq(scalar_dim(size, i64), literal(1))
+        return select(broadcast_to(lone, (size,)), like(total, 1.0), total)
     call.__name__ = name
     return call
 

@@ -24,6 +24,7 @@ from .compare import and_, ge, gt
 from .effects import check
 from .indexing import slice as slice_region
 from .indexing import start
+from .limits import repeat_count
 from .promotion import (
     Operand,
     axes_of,
@@ -440,7 +441,8 @@ def repeat(x: Operand, repeats: Any, axis: Any = None) -> Atom:
             from .library_search import take
             return take(x, np.repeat(np.arange(counts.size), counts), axis, checked=True)
         repeats = int(counts.ravel()[0])
-    times, dims = dim_of(repeats), x.type.dims
+    dims = x.type.dims
+    times = repeat_count(repeats, dims[axis])
     wide = broadcast(x, shape=(*dims[:axis + 1], times, *dims[axis + 1:]),
                      axes=tuple(k if k <= axis else k + 1 for k in range(len(dims))))
     return reshape_primitive(wide, shape=(*dims[:axis], dims[axis] * times, *dims[axis + 1:]))

@@ -1,4 +1,5 @@
-"""What sizes may come to: products of them that 64 bits do not hold, arrays that no process has room for.
+"""What sizes may come to when the program runs: products of them that 64 bits do not hold, arrays that no
+process has room for, numbers below 0.
 
 In: dims and shapes, and what is known of their symbols. Out: tests, as operations of the program, where
 nothing is known that answers them. Example:
@@ -8,16 +9,18 @@ nothing is known that answers them. Example:
 from __future__ import annotations
 
 from collections.abc import Collection
+from typing import Any
 
-from ..core.build import literal
-from ..core.dims import Dim, DimLike, product
+from ..core.build import known_facts, literal
+from ..core.dims import Dim, DimLike, fresh_symbol, product
 from ..core.facts import Facts
 from ..core.ir import Atom
 from ..core.types import Array, f64, i64
-from .arithmetic import abs_, add, mul
-from .compare import lt
+from .arithmetic import abs_, add, floor_div, mul
+from .arrays import as_dim
+from .compare import and_, eq, ge, lt, ne, not_, or_, select
 from .effects import check
-from .promotion import scalar_dim
+from .promotion import count_of, known_size, scalar_dim, to_dtype
 
 LIMIT = float(2**63 - 2**13)  # numbers are compared with it as floats: it keeps clear of their rounding
 _ADDRESSES = 2**47  # bytes, of which a process has no more
@@ -61,4 +64,34 @@ def check_memory(type_: Array, facts: Facts, sizes: Collection[str]) -> None:
           message=f"Unable to allocate an array with shape ({shape}) and data type {type_.dtype}")
 
 
-__all__ = ["LIMIT", "surely_fits", "fits", "check_memory"]
+def repeat_count(repeats: Any, size: DimLike) -> DimLike:
+    """How often each of `size` elements is repeated; where there are none the number may be negative."""
+    known = known_size(repeats)
+    if known is not None and known_facts().less_equal(0, known):
+        return known
+    number = to_dtype(repeats, i64) if known is None else scalar_dim(known, i64)
+    none = eq(scalar_dim(size, i64), literal(0))
+    check(or_(ge(number, literal(0)), none), exception="ValueError",
+          message="negative dimensions are not allowed")
+    return count_of(repeats)
+
+
+def reshape_sizes(total: Any, rest: Any, is_inferred: bool, *numbers: Any) -> tuple[Atom, ...]:
+    """The sizes of a reshape that only the run knows: a negative one is what is left of the `total`. `rest`
+    is the product of the others, `is_inferred` whether -1 is among them."""
+    total, known, inferred = to_dtype(total, i64), to_dtype(rest, i64), literal(is_inferred)
+    atoms = [to_dtype(number, i64) for number in numbers]
+    unknown = [lt(a, literal(0)) for a in atoms]
+    for a, flag in zip(atoms, unknown):
+        check(not_(and_(inferred, flag)), exception="ValueError",
+              message="can only specify one unknown dimension")
+        known, inferred = mul(known, select(flag, literal(1), a)), or_(inferred, flag)
+    if not is_inferred:
+        check(or_(not_(inferred), ne(known, literal(0))), total, exception="ValueError",
+              message="cannot reshape array of size {} into shape of 0 elements and an unknown dimension")
+        left = floor_div(total, known)
+        atoms = [select(flag, left, a) for a, flag in zip(atoms, unknown)]
+    return tuple(as_dim(a, size=fresh_symbol("size"), counted=True) for a in atoms)
+
+
+__all__ = ["LIMIT", "surely_fits", "fits", "check_memory", "repeat_count", "reshape_sizes"]

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.build import current, literal
+from ..core.build import at_least, current, literal
 from ..core.dims import Dim, DimLike, fresh_symbol
 from ..core.facts import Facts
 from ..core.foreign import Foreign
@@ -302,6 +302,16 @@ def dim_of(value: Any) -> DimLike:
     raise DTypeError(what, code="dtype", remedy="write int(...) around it")
 
 
+def count_of(value: Any) -> DimLike:
+    """A size that is 0 where the number is negative."""
+    if (known := known_size(value)) is not None:
+        return at_least(known, 0)
+    builder, number = current(), value.atom if isinstance(value, Weak) else value
+    if builder is None or builder.size_of(number) is None and result_type(value).kind in "iu":
+        value = ufunc(np.maximum, number, literal(0, number.type.dtype))
+    return dim_of(value)
+
+
 def shape_of(shape: Any) -> tuple[DimLike, ...]:
     """A shape given as one size or a sequence of sizes."""
     if isinstance(shape, (list, tuple)):
@@ -353,5 +363,6 @@ def scalar_dim(dim: DimLike, dtype: Any) -> Atom:
 
 
 __all__ = ["lift", "sized", "surely_differ", "promote", "result_type", "to_dtype", "broadcast_dims",
-           "broadcast_arrays", "broadcast_to", "ufunc", "as_ufunc", "resolve", "dim_of", "shape_of",
-           "axis_of", "axes_of", "scalar_dim", "inexact_dtype", "is_weak", "dtype_of", "Weak", "weak_type"]
+           "broadcast_arrays", "broadcast_to", "ufunc", "as_ufunc", "resolve", "dim_of", "count_of",
+           "shape_of", "axis_of", "axes_of", "scalar_dim", "inexact_dtype", "is_weak", "dtype_of", "Weak",
+           "weak_type"]

@@ -163,3 +163,15 @@ def test_arrays_that_no_process_has_room_for(function, way):
             for called in (function, run):
                 with pytest.raises(MemoryError, match="Unable to allocate|no memory for the arrays"):
                     called(size)
+
+
+@pytest.mark.parametrize(
+    "size, shape", [(12, (-1, 5)), (12, (-1, 0)), (0, (0, -1)), (12, (-1, -2)), (12, (5, 4))]
+)
+def test_a_shape_of_numbers_into_which_the_elements_do_not_fit(size, shape, way):
+    def reshaped(x, n, m):
+        return x.reshape(n, m)
+
+    for run in (reshaped, mp.jit(reshaped)):
+        with pytest.raises(ValueError, match="cannot reshape array of size|one unknown dimension"):
+            run(np.zeros(size), *shape)

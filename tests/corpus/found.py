@@ -132,6 +132,8 @@ def narrowed_and_stored(v):
 
 
 _V = np.array([0.5, -1.0, 2.0])
+_Z = np.arange(8.0) + 1j * np.arange(8.0)[::-1]
+_GATES = np.array([[[1, 1], [1, -1]], [[0, 1j], [-1j, 0]]])
 def running_sums_of_zeros(a):
     return np.cumsum(a), np.cumsum(a * 1j), np.cumsum(a.reshape(2, -1), axis=1), np.cumsum(a[::-1])
 
@@ -169,6 +171,43 @@ def counted_on(m, x):
 def clipped_by_pythons_own(x, w):
     j = (2 + int(min(max(x, -5.0), 5.0))) % 7
     return x, w, j
+
+
+def gates_on_a_register(state, gates, n, q):
+    """The sizes of the reshapes are numbers of the run, bound anew in each iteration."""
+    for k in range(n):
+        s = state.reshape(2**q, 2, 2 ** (n - q - 1))
+        state = np.tensordot(gates[k % 2], s, axes=(1, 1)).transpose(1, 0, 2).reshape(2**n)
+    return state
+
+
+def turned_by_the_run(state, n, q):
+    for _ in range(n):
+        s = state.reshape(2**q, 2, 2 ** (n - q - 1))
+        state = (s * 1j).reshape(2**n)
+    return state
+
+
+def reshaped_by_numbers(x, n, m):
+    """A negative one is what is left of the elements."""
+    return x.reshape(n, m), np.reshape(x, (n, m), order="F"), x.reshape(n, 1, m).shape
+
+
+def reshaped_beside_the_rest(x, n):
+    return x.reshape(-1, n), x.reshape(n, -1).shape
+
+
+def of_no_rows(n, m):
+    """Negative sizes of these are 0 in NumPy."""
+    return np.tri(n, m), np.tri(n), np.hanning(m), np.blackman(n)
+
+
+def repeated_so_often(x, k):
+    return np.repeat(x, k), np.repeat(x[:, None], k, axis=0)
+
+
+def places_of_a_grid(n, m):
+    return np.indices((n, m))
 
 
 CASES = [
@@ -209,4 +248,24 @@ CASES = [
     (pairs_beside_the_reversed, (_V, -9.0)),
     (truncated_and_stored, (np.array([2.7, -1.3, 3.3]),)),
     (narrowed_and_stored, (np.array([2.7, -1.3, 1e-9 + 3.3]),)),
+    (gates_on_a_register, (_Z, _GATES, 3, 1)),
+    (turned_by_the_run, (_Z, 3, 0)),
+    (reshaped_by_numbers, (np.arange(12.0), 3, 4)),
+    (reshaped_by_numbers, (np.arange(12.0), -1, 4)),
+    (reshaped_by_numbers, (np.arange(12.0), 2, -1)),
+    (reshaped_by_numbers, (np.arange(12.0), -1, -1)),
+    (reshaped_by_numbers, (np.zeros(0), -1, 4)),
+    (reshaped_beside_the_rest, (np.arange(12.0), 4)),
+    (reshaped_beside_the_rest, (np.zeros(0), 4)),
+    (reshaped_beside_the_rest, (np.arange(12.0), 0)),
+    (reshaped_beside_the_rest, (np.arange(12.0), -1)),
+    (of_no_rows, (3, 4)),
+    (of_no_rows, (-6, 3)),
+    (of_no_rows, (1, -2)),
+    (of_no_rows, (0, 1)),
+    (repeated_so_often, (np.arange(3.0), 2)),
+    (repeated_so_often, (np.zeros(0), -2)),
+    (repeated_so_often, (np.arange(3.0), -2)),
+    (places_of_a_grid, (2, 3)),
+    (places_of_a_grid, (-2, 3)),
 ]

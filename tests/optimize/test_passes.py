@@ -14,6 +14,7 @@ from metaphrase.astpasses.optimize.cse import cse
 from metaphrase.astpasses.optimize.dead import dead
 from metaphrase.astpasses.optimize.hoist import hoist
 from metaphrase.astpasses.optimize.open_gradients import open_gradients
+from metaphrase.astpasses.optimize.reuse import reuse
 from metaphrase.astpasses.optimize.simplify import simplify
 from metaphrase.astpasses.optimize.sizes import sizes
 from metaphrase.core.build import literal, trace
@@ -297,3 +298,18 @@ def test_a_size_that_may_be_negative_is_checked_where_it_is_made(dim, left):
         return broadcast(literal(1.0), shape=(Sym("k"),), axes=())
 
     assert names(sizes(trace("f", program, [("v", V)]))) == left
+
+
+def test_a_reshape_stays_behind_the_sizes_that_it_names():
+    """Neither a slice before them draws it to itself, nor a write that its slice is done before."""
+    def program(v, k):
+        part = slice_(v, literal(0), shape=(12,), step=(1,))
+        written = slice_update(v, slice_(v, literal(1), shape=(1,), step=(1,)), literal(0), step=(1,))
+        late = slice_(v, literal(0), shape=(12,), step=(1,))
+        rows = as_dim(k, size="rows")
+        columns = as_dim(sub(literal(12), k), size="columns")
+        shape = (rows.type.value, columns.type.value)
+        return reshape(part, shape=shape), reshape(late, shape=shape), written
+
+    function = trace("f", program, [("v", Array(f64, (12,))), ("k", I)])
+    check(reuse(function))

@@ -103,7 +103,7 @@ def call_library(function: Any, args: tuple, keywords: dict) -> Any:
     rule = LIBRARY[function]
     given, named, out = settled_arguments(function, rule, args, keywords)
     given, named = python_values(function, rule, given, named)
-    result = _run(here, rule, given, named, function in _ARRAYS)
+    result = run_rule(here, rule, given, named, function in _ARRAYS)
     if function is np.linspace and isinstance(result, tuple) and not result[1].ndim:
         result = (result[0], here.wrap(here.atom(result[1])))  # a step is a number
     _lay_down(here, function, given, named, result)
@@ -158,7 +158,7 @@ def _update(function: Any, target: Any, args: tuple, keywords: dict) -> None:
         from .written import update_at
 
         return call_value(update_at, (function.__self__, target, *args), keywords)
-    new = _run(here, UPDATES[function], (target, *args), keywords, True)
+    new = run_rule(here, UPDATES[function], (target, *args), keywords, True)
     return write_view(target, new.read())
 
 
@@ -174,7 +174,7 @@ def _index_arrays(index: Any) -> bool:
     return True
 
 
-def _run(here: Session, rule: Callable, args: tuple, keywords: dict, makes: bool) -> Any:
+def run_rule(here: Session, rule: Callable, args: tuple, keywords: dict, makes: bool) -> Any:
     operands = tuple(_operand(here, a) for a in args)
     named = {k: _operand(here, v) for k, v in keywords.items()}
     builder = here.region.builder
@@ -256,4 +256,4 @@ def _result(here: Session, made: Any, makes: bool) -> Any:
     return made
 
 
-__all__ = ["library_handler", "call_library", "MAKERS"]
+__all__ = ["library_handler", "call_library", "run_rule", "MAKERS"]

@@ -17,6 +17,7 @@ from metaphrase.core.build import literal
 from metaphrase.core.dims import dim_max, dim_min, floordiv, product
 from metaphrase.ops.compare import gt
 from metaphrase.ops.effects import check
+from metaphrase.ops.limits import reshape_sizes
 from metaphrase.ops.shape import reshape as core_reshape
 
 from ..operators.arithmetic import broadcast_dims, require_equal
@@ -29,7 +30,7 @@ from ..values.staged_values import Number, StagedArray
 from ..values.views import Broadcast, Diagonal, Part, Permute, Rectangle, Reshape, view
 from .call import handles
 from .creation import array_from, dims_given
-from .library_calls import call_library
+from .library_calls import call_library, run_rule
 
 
 def as_array(value: Any) -> StagedArray:
@@ -67,6 +68,12 @@ def _shown(dims: list) -> tuple[str, list]:
     return f"({','.join(texts)}{',' if len(dims) == 1 else ''})", open_
 
 
+def _is_size(here: Session, value: Number) -> bool:
+    """Whether a number is known to be no -1, which would stand for what is left of the elements."""
+    dim = here.size_of(value.atom) if value.dim is None or not here.is_bound(value.dim) else value.dim
+    return dim is not None and here.facts.less_equal(0, dim)
+
+
 @handles(np.reshape)
 def reshape(
     a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None
@@ -78,11 +85,18 @@ def reshape(
             f"order={order!r} depends on how an array lies in memory, which a translation does not know",
             remedy="say order='C' or order='F'",
         )
-    given = several(shape)
-    dims = [-1 if isinstance(d, (int, np.integer)) and d == -1 else here.as_dim(d) for d in given]
-    if order == "F":
-        return reshape(x.T, tuple(dims[::-1])).T
     total = product(x.type.dims)
+    dims = [-1 if isinstance(d, (int, np.integer)) and d < 0 else d for d in several(shape)]
+    numbers = [k for k, d in enumerate(dims) if isinstance(d, Number) and not _is_size(here, d)]
+    sizes = {k: here.as_dim(d) for k, d in enumerate(dims) if k not in numbers}
+    if numbers:
+        rest = product(d for d in sizes.values() if d != -1)
+        known = here.size(total), here.size(rest), -1 in sizes.values()
+        found = run_rule(here, reshape_sizes, (*known, *(dims[k] for k in numbers)), {}, False)
+        sizes.update(zip(numbers, map(here.as_dim, found)))
+    dims = [sizes[k] for k in range(len(dims))]
+    if order == "F":
+        return reshape(x.T, tuple(map(here.size, dims[::-1]))).T
     shown, open_dims = _shown(dims)
     message = f"cannot reshape array of size {{}} into shape {shown}"
     if -1 in dims:
