@@ -29,12 +29,15 @@ from .failures import Failures
 from .grids import Grids
 from .helpers import HELPERS
 from .idioms import Idioms
+from .lengths import Lengths
 from .objects import Objects
+from .precision import Precision
 from .scope import ARRAYS, BOOL, FLOAT, INT, LIST, RECORD, Kind, Scope
 from .statements import indent
 from .stores import LARGEST, Stores, arguments
 
-PLANS = ("plain", "vmap", "grad", "sizes", "stores", "containers", "objects", "dtypes", "failures")
+PLANS = ("plain", "vmap", "grad", "sizes", "stores", "containers", "objects", "dtypes", "failures", "lengths",
+         "precision")
 HEADER = "import math\n\nimport numpy as np\nfrom numpy import array, inf, nan\n"
 
 
@@ -133,6 +136,10 @@ def programs(draw, plans: tuple[str, ...] = PLANS) -> Case:
         grammar = Failures(choose)
         program, sets = grammar.program(), grammar.arguments()
         return Case(f"{HEADER}{FAILURE_HELPERS}{program}\n\nARGUMENTS = [\n{sets}]\n", True, plan)
+    if plan in ("lengths", "precision"):
+        numbers = Lengths(choose) if plan == "lengths" else Precision(choose)
+        program, sets = numbers.program(), numbers.arguments()
+        return Case(f"{HEADER}\n\n{program}\n\nARGUMENTS = [\n{sets}]\n", True, plan)
     exact = plan != "grad" and not choose.chance(5)
     grammar = Grammar(choose, exact)
     body = grammar.program(plan)
