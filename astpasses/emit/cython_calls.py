@@ -16,6 +16,7 @@ import numpy as np
 
 from metaphrase.astpasses.schedule.expressions import address
 from metaphrase.astpasses.schedule.nest import Call, View
+from metaphrase.core.scalars import MONOIDS
 
 from .cython_fourier import fourier_call
 from .cython_lapack import lapack_call
@@ -200,31 +201,30 @@ def _argsort(writer: FunctionWriter, stmt: Call) -> str:
 
 def _lanes(writer: FunctionWriter, stmt: Call) -> str:
     """The lanes of a reduction combined, halves first."""
-    lanes, total, monoid = stmt.reads[0].buf, stmt.writes[0].buf, dict(stmt.info)["monoid"]
-    name = writer.type(lanes.dtype)
-    combine = {
-        "sum": "a + b",
-        "prod": "a*b",
-        "max": "(a >= b) | (a != a) ? a : b",
-        "min": "(a <= b) | (a != a) ? a : b",
-    }[monoid]
-    width, routine = lanes.dims[0], f"{name}_lanes_{monoid}"
+    lanes, total = stmt.reads[0].buf, stmt.writes[0].buf
+    monoid, name = MONOIDS[dict(stmt.info)["monoid"]], writer.type(lanes.dtype)
+    function = f"{name}_{monoid.combine}"
+    if monoid.assigns:
+        combined = f"a {monoid.assigns[:-1]} b"
+    else:  # of 0.0 and -0.0, which are equal, `max` and `min` give their second operand
+        combined = writer.printer.call(function, "b", "a")[0]
+    width, routine = lanes.dims[0], f"{name}_lanes_{monoid.name}"
     writer.routines[routine] = (
         f"""\
 static inline {name} {routine}({name}* lanes) {{
     for (int half = {width}/2; half; half /= 2)
         for (int k = 0; k < half; k++) {{
             {name} a = lanes[k], b = lanes[k + half];
-            lanes[k] = {combine};
+            lanes[k] = {combined};
         }}
     return lanes[0];
 }}""",
         f"{name} {routine}({name}* lanes)",
     )
     call = f"{routine}({lanes.name})"
-    if monoid in ("sum", "prod"):
-        return f"{total.name} {'+=' if monoid == 'sum' else '*='} {call}"
-    return f"{total.name} = {writer.printer.call(f'{name}_{monoid}', total.name, call)[0]}"
+    if monoid.assigns:
+        return f"{total.name} {monoid.assigns} {call}"
+    return f"{total.name} = {writer.printer.call(function, total.name, call)[0]}"
 
 
 ROUTINES = {

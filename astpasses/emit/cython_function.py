@@ -37,14 +37,13 @@ from metaphrase.astpasses.schedule.nest import (
     walk,
 )
 from metaphrase.core.dims import Dim, DimLike, Monomial, product
+from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64
 
 from .cython_calls import routine_text
 from .cython_simd import marks, stays_rolled
 from .spell import CALL, CythonPrinter, c_name
 
-_COMBINE = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
-_IN_PLACE = {"sum": "+=", "prod": "*="}
 MOST_BYTES = 2**60  # what runtime/abi.h's mp_times stops at
 
 
@@ -262,16 +261,15 @@ class FunctionWriter:
                 self.line(depth, f"{target} = {self.expression(value)}")
             return
         dtype = stmt.buf.dtype
-        if stmt.monoid in _IN_PLACE and dtype.kind in "fiu" and c_name(dtype) not in ("f16", "bf16"):
+        monoid = MONOIDS[stmt.monoid]
+        if monoid.assigns and dtype.kind in "fiu" and c_name(dtype) not in ("f16", "bf16"):
             value = stmt.value
-            if stmt.monoid == "sum" and isinstance(value, Op) and value.name == "neg":
+            if monoid.combine == "add" and isinstance(value, Op) and value.name == "neg":
                 self.line(depth, f"{target} -= {self.expression(value.args[0])}")
             else:
-                self.line(depth, f"{target} {_IN_PLACE[stmt.monoid]} {self.expression(value)}")
+                self.line(depth, f"{target} {monoid.assigns} {self.expression(value)}")
             return
-        combined = Op(_COMBINE[stmt.monoid], (Load(stmt.buf, stmt.index), stmt.value), dtype)
-        if stmt.monoid in ("any", "all") and dtype.kind != "b":
-            raise KeyError(f"monoid {stmt.monoid} on {dtype}")
+        combined = Op(monoid.combine, (Load(stmt.buf, stmt.index), stmt.value), dtype)
         self.line(depth, f"{target} = {self.expression(combined)}")
 
     def updates_itself(self, stmt: Store) -> bool:

@@ -23,13 +23,13 @@ from metaphrase.astpasses.schedule.nest import (
     subexpressions,
     walk,
 )
+from metaphrase.core.scalars import MONOIDS
 
 from .spell import c_name
 
 WRITTEN_OUT = 16  # rounds: the longest loop that gcc writes out
 CHOOSING = frozenset(["select"])
 SHORTEST = 8  # below, a loop of known length is better unrolled
-_ANY_TYPE = {"sum": "sum", "prod": "prod", "any": "any", "all": "all"}
 _FLOATS = ("f64", "f32")
 _INTEGERS = ("i64", "i32", "u64", "u32")
 
@@ -80,11 +80,12 @@ def _operation(store: Store) -> str | None:
     kind = c_name(store.buf.dtype)
     if not store.buf.is_scalar or store.monoid is None:
         return None
-    if store.monoid in ("max", "min"):
-        return f"{kind}_{store.monoid}" if kind in _FLOATS else store.monoid if kind in _INTEGERS else None
-    if kind == "b1":
-        return _ANY_TYPE.get(store.monoid) if store.monoid in ("any", "all") else None
-    return _ANY_TYPE.get(store.monoid) if kind in (*_FLOATS, *_INTEGERS) else None
+    monoid = MONOIDS[store.monoid]
+    if monoid.openmp and kind in ("b1", *_INTEGERS, *_FLOATS):
+        return monoid.openmp if (kind == "b1") == (monoid.combine in ("or", "and")) else None
+    if monoid.name in ("max", "min"):
+        return f"{kind}_{monoid.name}" if kind in _FLOATS else monoid.name if kind in _INTEGERS else None
+    return None
 
 
 __all__ = ["DECLARED", "marks", "stays_rolled"]

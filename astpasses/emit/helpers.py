@@ -15,6 +15,7 @@ import functools
 import re
 from dataclasses import dataclass
 
+from metaphrase.core.scalars import Scalar, facts
 from metaphrase.ops.counters import PARITY, ROTATIONS
 
 FLOATS = {"f64": ("double", ""), "f32": ("float", "f")}
@@ -30,55 +31,6 @@ INTEGERS = {
 }
 COMPLEX = {"c128": "f64", "c64": "f32"}
 HALVES = {"f16": "unsigned short", "bf16": "unsigned short"}
-
-# glibc has vector versions of these: with the attribute gcc uses them in loops. The asm label keeps gcc from
-# taking the name for its builtin and merging sin and cos into one scalar call.
-VECTOR_LIBM = set(
-    "sin cos tan asin acos atan sinh cosh tanh asinh acosh atanh exp exp2 expm1 log log2 log10 log1p cbrt "
-    "erf erfc pow atan2 hypot".split()
-)
-# operation -> C library function
-LIBM = {
-    "sin": "sin",
-    "cos": "cos",
-    "tan": "tan",
-    "arcsin": "asin",
-    "arccos": "acos",
-    "arctan": "atan",
-    "sinh": "sinh",
-    "cosh": "cosh",
-    "tanh": "tanh",
-    "arcsinh": "asinh",
-    "arccosh": "acosh",
-    "arctanh": "atanh",
-    "exp": "exp",
-    "exp2": "exp2",
-    "expm1": "expm1",
-    "log": "log",
-    "log2": "log2",
-    "log10": "log10",
-    "log1p": "log1p",
-    "cbrt": "cbrt",
-    "erf": "erf",
-    "erfc": "erfc",
-    "tgamma": "tgamma",
-    "pow": "pow",
-    "arctan2": "atan2",
-    "hypot": "hypot",
-    "fmod": "fmod",
-    "nextafter": "nextafter",
-}
-BUILTIN = {
-    "sqrt": "sqrt",
-    "floor": "floor",
-    "ceil": "ceil",
-    "trunc": "trunc",
-    "rint": "rint",
-    "abs": "fabs",
-    "copysign": "copysign",
-}
-TWO = {"pow", "arctan2", "hypot", "fmod", "nextafter", "copysign"}
-
 
 @dataclass(frozen=True)
 class Helper:
@@ -144,23 +96,29 @@ def with_needs(names: set[str]) -> list[Helper]:
     return list(done.values())
 
 
+def _declared(scalar: Scalar, kind: str) -> tuple[str, str, str] | None:
+    """The C that the declaration of an operation gives for operands of a kind."""
+    text = dict(scalar.texts).get(kind)
+    return None if text is None else (text.result, text.parameters, text.body)
+
+
 def _float(name: str, t: str, operation: str) -> Helper | None:
     suffix = FLOATS[t][1]
-    if operation in LIBM:
-        function = LIBM[operation]
-        params = f"{t} x, {t} y" if operation in TWO else f"{t} x"
-        simd = "MP_SIMD " if function in VECTOR_LIBM else ""
-        return Helper(
-            name, f'{simd}{t} {name}({params}) __asm__("{function}{suffix}");', f"{t} {name}({params})"
-        )
-    if operation in BUILTIN:
-        two = operation in TWO
-        call = f"__builtin_{BUILTIN[operation]}{suffix}({'x, y' if two else 'x'})"
-        return _function(name, t, f"{t} x, {t} y" if two else f"{t} x", f"return {call};")
+    scalar = facts(operation)
+    params = ", ".join(f"{t} {x}" for x in "xyz"[: scalar.operands])
+    if scalar.library:
+        # glibc has vector versions of some: with MP_SIMD gcc uses them in loops. The asm label keeps gcc from
+        # taking the name for its builtin and merging sin and cos into one scalar call.
+        simd = "MP_SIMD " if scalar.side_by_side else ""
+        declaration = f"{t} {name}({params})"
+        return Helper(name, f'{simd}{declaration} __asm__("{scalar.library}{suffix}");', declaration)
+    if scalar.builtin:
+        call = f"__builtin_{scalar.builtin}{suffix}({', '.join('xyz'[: scalar.operands])})"
+        return _function(name, t, params, f"return {call};")
     if operation in ("special_inf", "special_nan"):
         text = f"__builtin_inf{suffix}()" if operation == "special_inf" else f'__builtin_nan{suffix}("")'
         return _function(name, t, "void", f"return {text};")
-    body = _FLOAT_BODIES.get(operation)
+    body = _declared(scalar, "f") or _FLOAT_BODIES.get(operation)
     if body is None:
         from .helpers_special import special_helper
 
@@ -287,15 +245,16 @@ return r;
     if t == "u64":
         bodies["threefry"] = ("T a, T b", _threefry())
     bodies["remainder"] = bodies["mod"]
-    if operation not in bodies:
+    declared = _declared(facts(operation), t[0])
+    if declared is None and operation not in bodies:
         return None
-    params, body = bodies[operation]
+    result, params, body = declared or ("T", *bodies[operation])
     unsigned = "u64" if width == 64 else "u32"  # narrow products are made in 32 bits and cut
     if not signed:
         body = body.replace("b == 0 || b == -1", "b == 0")
     text = re.sub(r"\bT\b", t, body)
     text = re.sub(r"\bU\b", unsigned if operation == "pow" else "u" + t[1:], text)
-    return _function(name, t, re.sub(r"\bT\b", t, params), text)
+    return _function(name, re.sub(r"\bT\b", t, result), re.sub(r"\bT\b", t, params), text)
 
 
 def _threefry() -> str:

@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import re
 
-from .helpers import COMPLEX, FLOATS, Helper, _function
+from metaphrase.core.scalars import facts
+
+from .helpers import COMPLEX, FLOATS, Helper, _declared, _function
 
 # operation -> (result, parameters, body): C is the complex type, R its real type, $ the suffix of C's names.
 _BODIES: dict[str, tuple[str, str, str]] = {
@@ -128,38 +130,20 @@ return C_libpow(a, b);
 """,
     ),
 }
-_LIBRARY = {
-    "exp": "cexp",
-    "log": "clog",
-    "sqrt": "csqrt",
-    "sin": "csin",
-    "cos": "ccos",
-    "tan": "ctan",
-    "sinh": "csinh",
-    "cosh": "ccosh",
-    "tanh": "ctanh",
-    "arcsin": "casin",
-    "arccos": "cacos",
-    "arctan": "catan",
-    "arcsinh": "casinh",
-    "arccosh": "cacosh",
-    "arctanh": "catanh",
-    "libpow": "cpow",
-}
 
 
 def complex_helper(name: str, t: str, operation: str) -> Helper | None:
     """The helper of one operation on complex numbers."""
     real = COMPLEX[t]
     suffix = FLOATS[real][1]
-    if operation in _LIBRARY:
-        params = f"{t} z, {t} w" if operation == "libpow" else f"{t} z"
-        return Helper(
-            name, f'{t} {name}({params}) __asm__("{_LIBRARY[operation]}{suffix}");', f"{t} {name}({params})"
-        )
-    if operation not in _BODIES:
+    function = "cpow" if operation == "libpow" else facts(operation).of_complex
+    if function:
+        declaration = f"{t} {name}({f'{t} z, {t} w' if operation == 'libpow' else f'{t} z'})"
+        return Helper(name, f'{declaration} __asm__("{function}{suffix}");', declaration)
+    rows = _declared(facts(operation), "c") or _BODIES.get(operation)
+    if rows is None:
         return None
-    result, params, body = (re.sub(r"\bR\b", real, re.sub(r"\bC\b", t, x)) for x in _BODIES[operation])
+    result, params, body = (re.sub(r"\bR\b", real, re.sub(r"\b[CT]\b", t, x)) for x in rows)
     body = body.replace("C_", t + "_").replace("R_", real + "_").replace("$", suffix)
     needs = tuple(sorted(set(re.findall(rf"\b(?:{t}|{real})_\w+", body)) - {name}))
     return _function(name, result, params, body, needs)

@@ -291,27 +291,16 @@ def _tuple(emitter: Emitter, dims: tuple) -> str:
 
 # --- reductions ------------------------------------------------------------------------------------------
 
-REDUCTIONS = {
-    "reduce_sum": "sum",
-    "reduce_prod": "prod",
-    "reduce_max": "max",
-    "reduce_min": "min",
-    "reduce_any": "any",
-    "reduce_all": "all",
-    "argmax": "argmax",
-    "argmin": "argmin",
-}
 
-
-@spelled(*REDUCTIONS)
+@spelled("Reduce")
 def _reduce(emitter: Emitter, let: Let) -> Expr:
     (x,), axes = [emitter.expr(a) for a in let.args], let.attributes["axes"]
-    kind, rank, out = REDUCTIONS[let.primitive.name], let.args[0].type.ndim, let.out.type
+    kind, rank, out = let.primitive.native.spelled, let.args[0].type.ndim, let.out.type
     x = strong(x)
     if not axes and kind not in ("sum", "prod"):
         return x
     more = []
-    if axes != tuple(range(rank)) or rank == 0:
+    if axes != tuple(range(rank)) or rank == 0 or kind.endswith(".reduce"):
         more.append(f"axis={axes[0] if len(axes) == 1 else axes}")
     if kind in ("sum", "prod") and (
         x.type.dtype == bool or x.type.dtype.kind in "iu" and x.type.dtype.itemsize < 8

@@ -83,7 +83,6 @@ NOUNS = {
     "searchsorted": "place",
     "call": "result",
 }
-TESTS = frozenset("eq ne lt le gt ge and_ or_ not_ isnan isinf isfinite".split())
 DERIVED = re.compile(r"_(bar|dot)(_\d+)?$")
 
 
@@ -165,7 +164,8 @@ def wanted_name(var: Var, let: Let | None, text: str = "") -> str:
 
 def noun(operation: str, var: Var) -> str:
     """What an operation makes."""
-    if operation in TESTS:
+    scalar = REGISTRY[operation].scalar
+    if scalar is not None and scalar.predicate or operation in ("and_", "or_", "not_"):
         return "mask" if var.type.dims else "test"
     if not var.type.dims and var.type.dtype.kind in "iu" and operation in ("add", "sub", "mul"):
         return "index"

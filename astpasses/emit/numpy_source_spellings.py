@@ -1,20 +1,22 @@
-"""How each primitive is spelled in NumPy: one table, name -> rule.
+"""How each primitive is spelled in NumPy: one table, from its name or the kind of its `native` to a rule.
 
-In: the emitter and a Let. Out: an `Expr` for its value. A primitive without an entry is an elementwise
-operation that one of its `spellings` is a NumPy ufunc of. `check_spelled()` says which primitives nobody
-spells.
+In: the emitter and a Let. Out: an `Expr` for its value. A primitive without an entry is elementwise, and one
+of its `spellings` is a ufunc of NumPy's or a function of scipy.special. `check_spelled()` says which
+primitives nobody spells.
 """
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from metaphrase.core.foreign import Foreign
 from metaphrase.core.ir import Function, Let, Literal, Var
-from metaphrase.core.primitive import REGISTRY
+from metaphrase.core.primitive import REGISTRY, Primitive
 from metaphrase.core.types import Array
 
 from .numpy_source_blocks import Emitter
@@ -66,20 +68,18 @@ PYTHON_DIFFERS = {
     "shift_left",
     "shift_right",
 }  # from NumPy, on plain numbers
-FOREIGN = {
-    "erf": "erf",
-    "erfc": "erfc",
-    "erfinv": "erfinv",
-    "lgamma": "gammaln",
-    "tgamma": "gamma",
-    "digamma": "digamma",
-    "polygamma": "polygamma",
-}  # in scipy.special; NumPy has none of them
+
+
+@functools.cache
+def scipy_name(primitive: Primitive) -> str | None:
+    """The function of scipy.special that a primitive is, where NumPy has none."""
+    of_scipy = [s for s in primitive.spellings if isinstance(s, Foreign) and s.module == "scipy.special"]
+    return of_scipy[0].__name__ if of_scipy else None
 
 
 def foreign_functions(function: Function) -> set[str]:
-    """The functions of scipy.special that a program calls, in its regions too."""
-    names = {FOREIGN[let.primitive.name] for let in function.lets if let.primitive.name in FOREIGN}
+    """The names of the functions of scipy.special that a program needs."""
+    names = {name for let in function.lets if (name := scipy_name(let.primitive)) is not None}
     return names.union(*(foreign_functions(region) for let in function.lets for region in let.regions()))
 
 
@@ -93,8 +93,10 @@ def spelled(*names: str) -> Callable[[Rule], Rule]:
 
 def spell(emitter: Emitter, let: Let) -> Expr:
     """The expression of a Let without effects and regions."""
-    rule = SPELLINGS.get(let.primitive.name)
-    return rule(emitter, let) if rule is not None else _ufunc(emitter, let)
+    primitive = let.primitive
+    if (rule := SPELLINGS.get(primitive.name) or SPELLINGS.get(type(primitive.native).__name__)) is not None:
+        return rule(emitter, let)
+    return _ufunc(emitter, let) if scipy_name(primitive) is None else _foreign(emitter, let)
 
 
 def ufunc_name(name: str) -> str | None:
@@ -108,7 +110,13 @@ def ufunc_name(name: str) -> str | None:
 def check_spelled() -> list[str]:
     """Primitives that can't be written in NumPy."""
     known = {*SPELLINGS, *STATEMENTS, "loop", "cond", "call"}
-    return [n for n in REGISTRY if n not in known and ufunc_name(n) is None]
+    return [
+        name
+        for name, primitive in REGISTRY.items()
+        if not {name, type(primitive.native).__name__} & known
+        and ufunc_name(name) is None
+        and scipy_name(primitive) is None
+    ]
 
 
 def operands(emitter: Emitter, let: Let) -> list[Expr]:
@@ -350,11 +358,11 @@ def _complex(emitter: Emitter, let: Let) -> Expr:
     return call("complex_of", [re, im], type_)
 
 
-@spelled(*FOREIGN)
 def _foreign(emitter: Emitter, let: Let) -> Expr:
-    function = emitter.foreign[FOREIGN[let.primitive.name]]
-    (x,) = typed(operands(emitter, let), let.args[0].type.dtype)
+    function = emitter.foreign[scipy_name(let.primitive) or ""]
+    given = typed(operands(emitter, let), let.args[0].type.dtype)
     if let.primitive.name == "polygamma":
+        (x,) = given
         made = call(function, [literal(np.int64(let.attributes["order"])), strong(x)], let.out.type)
         made = made if let.out.type.dims else suffix(made, "[()]", let.out.type)
         return (
@@ -362,7 +370,7 @@ def _foreign(emitter: Emitter, let: Let) -> Expr:
             if x.type.dtype == np.float64
             else suffix(made, f".astype({dtype_text(x.type.dtype)})", made.type)
         )
-    return call(function, [strong(x)], let.out.type)
+    return call(function, [strong(x) for x in given], let.out.type)
 
 
 # --- arrays from nothing ---------------------------------------------------------------------------------

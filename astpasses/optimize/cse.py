@@ -18,7 +18,6 @@ from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var
 from .rebuild import map_regions, replaced
 
 pre_ad_safe = True
-COMMUTES = frozenset("add mul eq ne and_ or_ xor".split())
 
 
 def cse(function: Function) -> Function:
@@ -64,7 +63,7 @@ def _key(let: Let, fills: dict[Var, tuple]) -> tuple | None:
     if let.primitive.name in ("broadcast", "undefined") and not any(isinstance(a, Var) for a in let.args):
         return None  # costs nothing, and each may be written into
     args: Any = tuple(fills.get(a, a) if isinstance(a, Var) else a for a in let.args)
-    if let.primitive.name in COMMUTES:  # bit for bit, but for the payload of a NaN
+    if let.primitive.scalar is not None and let.primitive.scalar.commutes:
         args = frozenset([(a, args.count(a)) for a in args])
     return let.primitive, args, tuple(sorted(let.attributes.items(), key=lambda item: item[0]))
 

@@ -10,12 +10,12 @@ moves elements goes along with what needs it. Sizes bound inside the body keep t
 from __future__ import annotations
 
 from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var
-from metaphrase.core.native import Move
+from metaphrase.core.native import Gather, Move
+from metaphrase.core.scalars import FREE
 
 from .rebuild import has_effect, map_regions
 
 pre_ad_safe = True
-CHEAP = frozenset("constant iota undefined dim_value as_dim convert neg select stop_gradient".split())
 
 
 def hoist(function: Function) -> Function:
@@ -99,9 +99,8 @@ def _computes(let: Let) -> bool:
     """Whether moving the operation saves more than it costs to hand its result in."""
     return (
         bool(let.args)
-        and not isinstance(let.primitive.native, Move)
-        and let.primitive.name not in CHEAP
-        and let.primitive.name not in ("slice", "gather")
+        and not isinstance(let.primitive.native, (Move, Gather))
+        and let.primitive.cost > FREE
     )
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from metaphrase.core.dims import DimLike, Sym, floordiv
 from metaphrase.core.facts import Facts
+from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64, is_float
 
 from .dependence import pinned
@@ -30,7 +31,6 @@ from .values import Names
 
 LANES = 32  # of fewer, gcc unrolls the inner loop away before it vectorises
 SHORTEST = 512  # in a shorter loop the lanes cost more than they save
-MONOIDS = ("sum", "prod", "max", "min")
 
 
 def in_lanes(block: tuple[Stmt, ...], names: Names, facts: Facts) -> tuple[Stmt, ...]:
@@ -62,7 +62,7 @@ def _combined(loop: For, facts: Facts) -> dict[Buf, str]:
             if (
                 stmt.buf in sums
                 or stmt.buf in made
-                or stmt.monoid not in MONOIDS
+                or not MONOIDS[stmt.monoid].regroups
                 or not is_float(stmt.buf.dtype)
             ):
                 return {}

@@ -23,6 +23,7 @@ from dataclasses import replace
 import numpy as np
 
 from metaphrase.core.dims import Sym, symbols
+from metaphrase.core.scalars import facts
 
 from .nest import (
     Bind,
@@ -49,8 +50,6 @@ from .values import Names
 
 SHORTEST = 16  # a shorter loop gains nothing
 BOOL = np.dtype(bool)
-# What an integer operation can't fail at.
-_SAFE = frozenset("add sub mul neg abs min max select convert and or xor not".split())
 
 
 def late_checks(block: tuple[Stmt, ...], names: Names, seen: frozenset[Buf]) -> tuple[Stmt, ...]:
@@ -122,7 +121,7 @@ def _fits(inside: list[Stmt], seen: frozenset[Buf]) -> bool:
             for x in subexpressions(e):
                 if isinstance(x, Load) and (not _known(x.index, bound) or x.buf.dims and x.buf in written):
                     return False
-                if isinstance(x, Op) and x.dtype.kind in "iu" and x.name not in _SAFE:
+                if isinstance(x, Op) and x.dtype.kind in "iu" and not facts(x.name).safe:
                     return False
     made: dict[Buf, list[E]] = {}
     for stmt in inside:

@@ -23,6 +23,7 @@ from dataclasses import replace
 import numpy as np
 
 from metaphrase.core.dims import Dim, DimLike, Sym, floordiv, symbols
+from metaphrase.core.scalars import facts
 from metaphrase.core.types import i64
 
 from .nest import (
@@ -51,12 +52,6 @@ from .values import Names
 LANES = 32
 SHORTEST = 64
 BOOL = np.dtype(bool)
-# Operations that gcc and glibc's vector library do side by side.
-SIDE_BY_SIDE = frozenset(
-    """add sub mul div neg abs sqrt min max select lt le gt ge eq ne and or not convert floor ceil trunc rint
-    sin cos tan arcsin arccos arctan sinh cosh tanh arcsinh arccosh arctanh exp exp2 expm1 log log2 log10
-    log1p cbrt erf erfc pow arctan2 hypot isnan isinf isfinite""".split()
-)
 
 
 class _DoesNotFit(Exception):
@@ -122,7 +117,7 @@ class _Lanes:
                 raise _DoesNotFit
             for e in stmt.expressions:
                 for x in subexpressions(e):
-                    if isinstance(x, Op) and x.name not in SIDE_BY_SIDE:
+                    if isinstance(x, Op) and not facts(x.name).side_by_side:
                         raise _DoesNotFit
                     if x.dtype.kind not in "fib" or x.dtype.itemsize == 2:
                         raise _DoesNotFit

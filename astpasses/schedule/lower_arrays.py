@@ -15,6 +15,7 @@ import numpy as np
 from metaphrase.core.dims import DimLike, substitute
 from metaphrase.core.ir import Let
 from metaphrase.core.native import EffectCall, Gather, Iota, Move, Point, Put, Reduce, Scan
+from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64, is_float
 
 from . import scalars
@@ -33,7 +34,6 @@ from .nest import (
     Stmt,
     Store,
     Sym,
-    boolean,
     constant,
     local,
 )
@@ -185,17 +185,11 @@ def move(block: Block, let: Let) -> None:
 
 def identity(monoid: str, dtype: np.dtype) -> E:
     """The value that changes nothing when it is combined."""
-    if monoid in ("sum", "any"):
-        return _number(0, dtype)
-    if monoid in ("prod", "all"):
-        return _number(1, dtype)
-    if dtype.kind == "b":
-        return boolean(monoid in ("min", "argmin"))
-    largest = monoid in ("min", "argmin")
-    if dtype.kind in "iu":
-        info = np.iinfo(dtype)
-        return _number(info.max if largest else info.min, dtype)
-    return constant(np.inf if largest else -np.inf, dtype)
+    return _value(MONOIDS[monoid].identity(dtype))
+
+
+def _value(number: Any) -> E:
+    return Index(int(number)) if number.dtype == i64 else constant(number, number.dtype)
 
 
 def _number(value: int, dtype: np.dtype) -> E:
@@ -288,14 +282,11 @@ def _extreme_position(block: Block, let: Let, x: Value, axis: int, monoid: str) 
         loops,
         [Store(candidate, (), found), If(better, change)],
         [
-            Store(change[0].buf, change[0].index, identity(monoid, x.dtype)),
+            Store(change[0].buf, change[0].index, identity(monoid.removeprefix("arg"), x.dtype)),
             Store(change[1].buf, change[1].index, _number(0, out.type.dtype)),
         ],
     )
     _finish(block, out, place)
-
-
-_COMBINE = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
 
 
 @rule(Scan)
@@ -312,16 +303,9 @@ def scan(block: Block, let: Let) -> None:
     block.nest(
         loops,
         [Store(total.buf, rest, value, monoid), Store(place.buf, (*place.prefix, *here), total.load(rest))],
-        [Store(total.buf, rest, _before_the_first(monoid, out.type.dtype))],
+        [Store(total.buf, rest, _value(MONOIDS[monoid].before_first(out.type.dtype)))],
     )
     block.values[out] = stored(place)
-
-
-def _before_the_first(monoid: str, dtype: np.dtype) -> E:
-    """`identity`, with which the first element keeps its sign of zero."""
-    if monoid == "sum" and dtype.kind in "fc":
-        return constant(-0.0 if dtype.kind == "f" else complex(-0.0, -0.0), dtype)
-    return identity(monoid, dtype)
 
 
 # --- parts of arrays ------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from metaphrase.core.dims import Dim, DimLike, Sym, product, substitute, symbols
+from metaphrase.core.scalars import facts
 from metaphrase.core.types import i64
 
 from .nest import (
@@ -52,11 +53,6 @@ from .rewrite import map_expression, map_statement, rename_statement
 
 WHOLE = 12  # a program of up to this many innermost loops stays one function
 TINY = 200  # operations: less work than a call is worth
-CALLED = 16  # what an operation counts as that is none of these
-CHEAP = frozenset(
-    """add sub mul neg abs min max select lt le gt ge eq ne and or not xor convert shift_left shift_right
-    isnan isinf isfinite""".split()
-)
 
 
 @dataclass(eq=False)
@@ -95,7 +91,7 @@ def _work(stmt: Stmt) -> int | None:
     for e in stmt.expressions:
         for x in subexpressions(e):
             if isinstance(x, Op):
-                total += 1 if x.name in CHEAP else CALLED
+                total += max(1, facts(x.name).cost)
     inside = 0 if stmt.blocks else 1
     for block in stmt.blocks:
         for inner in block:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.dims import DimLike
+from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import dtype_name
 
 from . import python_scalars
@@ -45,9 +46,6 @@ from .nest import (
     never,
     walk,
 )
-
-_COMBINE = {"sum": "add", "prod": "mul", "max": "max", "min": "min", "any": "or", "all": "and"}
-
 
 NOT = CHOICE + 5  # `not x` binds less tightly than a comparison
 
@@ -164,7 +162,7 @@ class _Text:
     def stmt_Store(self, depth: int, stmt: Store) -> None:
         value: E = stmt.value
         if stmt.monoid:
-            value = Op(_COMBINE[stmt.monoid], (Load(stmt.buf, stmt.index), value), stmt.buf.dtype)
+            value = Op(MONOIDS[stmt.monoid].combine, (Load(stmt.buf, stmt.index), value), stmt.buf.dtype)
         self.line(depth, f"{self.target(stmt.buf, stmt.index)} = {self.printer.text(value)}")
 
     def stmt_Bind(self, depth: int, stmt: Bind) -> None:
@@ -225,7 +223,7 @@ class _Text:
 
     def stmt_Call(self, depth: int, stmt: Call) -> None:
         if stmt.routine == "lanes":
-            total, name = stmt.writes[0].buf.name, _COMBINE[dict(stmt.info)["monoid"]]
+            total, name = stmt.writes[0].buf.name, MONOIDS[dict(stmt.info)["monoid"]].combine
             self.line(depth, f"{total} = {name}({total}, lanes({name}, {stmt.reads[0].buf.name}))")
             return
         views = []

@@ -25,6 +25,7 @@ from metaphrase.core.dims import DimLike, Sym
 from metaphrase.core.ir import Atom, Function, Let, Roles, Var
 from metaphrase.core.native import Iota, Move
 from metaphrase.core.primitive import Primitive
+from metaphrase.core.scalars import CHEAP
 from metaphrase.core.types import Array, i64, type_symbols
 from metaphrase.ops.arithmetic import sub
 from metaphrase.ops.arrays import as_dim, undefined
@@ -39,31 +40,6 @@ from metaphrase.ops.shape import broadcast
 from .common import inline, select_marked, variables, without_effects
 from .marks import cond_marks, loop_marks
 from .segments import Segments, stored_into
-
-CHEAP = {
-    "neg",
-    "add",
-    "sub",
-    "mul",
-    "select",
-    "eq",
-    "ne",
-    "lt",
-    "le",
-    "gt",
-    "ge",
-    "and_",
-    "or_",
-    "not_",
-    "xor",
-    "convert",
-    "max",
-    "min",
-    "abs",
-    "sign",
-    "square",
-    "as_dim",
-}
 
 
 @dataclass(frozen=True)
@@ -232,7 +208,7 @@ class _Splitter:
                 and isinstance(let.primitive.native, (Move, Iota))
                 and not let.primitive.region
             )
-            if let is None or len(chain) >= budget or not (free or let.primitive.name in CHEAP):
+            if let is None or len(chain) >= budget or not (free or let.primitive.cost <= CHEAP):
                 return None
             if let.own_symbols():
                 return None

@@ -14,8 +14,7 @@ from typing import Any
 
 import numpy as np
 
-# Scalar operations whose result is a bool whatever the operands are.
-PREDICATES = frozenset("eq ne lt le gt ge isnan isinf isfinite signbit".split())
+from .scalars import facts
 
 
 class E:
@@ -125,7 +124,7 @@ def operation(name: str, *operands: Any, dtype: Any = None) -> E:
         raise TypeError(f"operation {name!r} needs an expression among its operands")
     args = tuple(x if isinstance(x, E) else constant(x, like.dtype) for x in operands)
     if dtype is None:
-        dtype = np.dtype(bool) if name in PREDICATES else args[-1].dtype
+        dtype = np.dtype(bool) if facts(name).predicate else args[-1].dtype
     return Op(name, args, np.dtype(dtype))
 
 
@@ -175,9 +174,15 @@ class Iota:
 
 @dataclass(frozen=True)
 class Reduce:
-    """Combine over attribute `axes` with a monoid: sum prod max min any all argmax argmin."""
+    """Combine over attribute `axes` with a monoid (core/scalars.py), or find where its extreme is: argmax,
+    argmin. `numpy`: what NumPy calls it, where that is another name ("bitwise_xor.reduce")."""
 
     monoid: str
+    numpy: str | None = None
+
+    @property
+    def spelled(self) -> str:
+        return self.numpy or self.monoid
 
 
 @dataclass(frozen=True)

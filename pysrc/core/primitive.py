@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from .ir import Atom, Literal, Var
-from .native import Native
+from .native import Native, Point
+from .scalars import CALLED, Scalar, facts
 from .types import Array
 
 REGISTRY: dict[str, Primitive] = {}
@@ -67,6 +68,7 @@ class Linear:
 class Primitive:
     """See docs/design.md section 3. A blank rule is an error here, at the declaration."""
 
+    domain: tuple[tuple[float, float], ...] | None = None  # ranges in which tests take operands
     native: Any  # a `Native`; a rule of the scheduler is for one kind, and reads that kind's fields
 
     def __init__(
@@ -83,6 +85,7 @@ class Primitive:
         effect: str | None = None,
         multiple: bool = False,
         region: bool = False,
+        cost: int | None = None,
         doc: str = "",
     ):
         rules = dict(type=type, numpy=numpy, jvp=jvp, transpose=transpose, batch=batch, native=native)
@@ -102,7 +105,15 @@ class Primitive:
         )
         self.type, self.numpy, self.jvp, self.transpose = type, numpy, jvp, transpose
         self.batch, self.native, self.__doc__ = batch, native, doc
+        scalar = self.scalar
+        self.cost = cost if cost is not None else scalar.cost if scalar is not None else CALLED
         REGISTRY[name] = self
+
+    @property
+    def scalar(self) -> Scalar | None:
+        """What is known of the scalar operation that this one lifts over arrays, if it is one."""
+        operation = self.native.expression if isinstance(self.native, Point) else None
+        return facts(operation) if isinstance(operation, str) else None
 
     def __call__(self, *args: Any, **attributes: Any) -> Any:
         from .build import current

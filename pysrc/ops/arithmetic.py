@@ -14,26 +14,29 @@ from typing import Any
 import numpy as np
 
 from ..core.primitive import Primitive, Zero
+from ..core.scalars import CHEAP, FREE, MEDIUM, Scalar, instruction, library
 from ..core.types import Array
 from .compare import eq, select
 from .families import elementwise, inexact, like, numeric, ordered, real, real_dtype, require
 
 neg: Primitive = elementwise("neg", np.negative, spellings=(operator.neg,), type=numeric,
+                             scalar=instruction(FREE),
                   jvp=(lambda x_dot, y, x: neg(x_dot),), transpose=(lambda y_bar, x: neg(y_bar),))
 
-add = elementwise("add", np.add, spellings=(operator.add,),
+add = elementwise("add", np.add, spellings=(operator.add,), scalar=instruction(commutes=True),
                   jvp=(lambda a_dot, y, a, b: a_dot, lambda b_dot, y, a, b: b_dot),
                   transpose=(lambda y_bar, a, b: y_bar, lambda y_bar, a, b: y_bar))
 
-sub = elementwise("sub", np.subtract, spellings=(operator.sub,), type=numeric,
+sub = elementwise("sub", np.subtract, spellings=(operator.sub,), type=numeric, scalar=instruction(),
                   jvp=(lambda a_dot, y, a, b: a_dot, lambda b_dot, y, a, b: neg(b_dot)),
                   transpose=(lambda y_bar, a, b: y_bar, lambda y_bar, a, b: neg(y_bar)))
 
-mul: Primitive = elementwise("mul", np.multiply, spellings=(operator.mul,),
+mul: Primitive = elementwise("mul", np.multiply, spellings=(operator.mul,), scalar=instruction(commutes=True),
                   jvp=(lambda a_dot, y, a, b: mul(a_dot, b), lambda b_dot, y, a, b: mul(a, b_dot)),
                   transpose=(lambda y_bar, a, b: mul(y_bar, b), lambda y_bar, a, b: mul(a, y_bar)))
 
 div: Primitive = elementwise("div", np.true_divide, spellings=(operator.truediv,), type=inexact,
+                             scalar=Scalar(MEDIUM, side_by_side=True),
                   jvp=(lambda a_dot, y, a, b: div(a_dot, b),
                        lambda b_dot, y, a, b: neg(mul(b_dot, div(y, b)))),
                   transpose=(lambda y_bar, a, b: div(y_bar, b), None),
@@ -53,6 +56,7 @@ def _fmod_by(b_dot: Any, y: Any, a: Any, b: Any) -> Any:
 
 
 fmod = elementwise("fmod", np.fmod, type=real, jvp=(lambda a_dot, y, a, b: a_dot, _fmod_by),
+                   scalar=library("fmod", operands=2, side_by_side=False),
                    doc="Remainder with the sign of a, as in C.")
 
 
@@ -107,6 +111,7 @@ def _pow_exponent(b_dot: Any, y: Any, a: Any, b: Any) -> Any:
 
 
 pow_ = elementwise("pow", _pow_numpy, spellings=(np.power, np.float_power, operator.pow, pow), type=numeric,
+                   scalar=library("pow", operands=2),
                    jvp=(_pow_base, _pow_exponent), doc="a to the power b, equal dtypes.")
 
 
@@ -121,7 +126,8 @@ def _sign_jvp(x_dot: Any, y: Any, x: Any) -> Any:
     return div(turn, complex_(length, like(length, 0)))
 
 
-sign = elementwise("sign", np.sign, type=numeric, jvp=(_sign_jvp,), doc="-1, 0 or 1; x/|x| for complex x.")
+sign = elementwise("sign", np.sign, type=numeric, jvp=(_sign_jvp,), doc="-1, 0 or 1; x/|x| for complex x.",
+                   scalar=Scalar(CHEAP))
 
 
 def _abs_type(x: Array) -> Array:
@@ -136,6 +142,7 @@ def _abs_jvp(x_dot: Any, y: Any, x: Any) -> Any:
 
 
 abs_ = elementwise("abs", np.abs, spellings=(np.fabs, abs, operator.abs), type=_abs_type, jvp=(_abs_jvp,),
+                   scalar=instruction(builtin="fabs"),
                    doc="Absolute value; of a complex number its length.")
 
 
@@ -147,7 +154,7 @@ def _share(x_dot: Any, y: Any, x: Any, other: Any) -> Any:
 
 
 def _extreme(name: str, numpy: np.ufunc, doc: str) -> Primitive:
-    return elementwise(name, numpy, type=ordered, doc=doc,
+    return elementwise(name, numpy, type=ordered, doc=doc, scalar=instruction(),
                        jvp=(lambda a_dot, y, a, b: _share(a_dot, y, a, b),
                             lambda b_dot, y, a, b: _share(b_dot, y, b, a)))
 

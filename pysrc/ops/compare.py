@@ -11,6 +11,7 @@ import numpy as np
 
 from ..core.native import Point
 from ..core.primitive import Joint, Primitive, Zero
+from ..core.scalars import CHEAP, FREE, Scalar, declare, instruction
 from ..core.types import Array
 from .families import (
     bits,
@@ -26,7 +27,8 @@ from .families import (
 
 
 def _compare(name: str, numpy: Any, spelled: Any, type: Any = ordered_bool) -> Primitive:
-    return elementwise(name, numpy, spellings=(spelled,), type=type, jvp=(Zero, Zero))
+    scalar = instruction(predicate=True, commutes=name in ("eq", "ne"))
+    return elementwise(name, numpy, spellings=(spelled,), type=type, scalar=scalar, jvp=(Zero, Zero))
 
 
 eq = _compare("eq", np.equal, operator.eq, result_bool)
@@ -38,16 +40,22 @@ ge = _compare("ge", np.greater_equal, operator.ge)
 
 
 and_ = elementwise("and_", np.bitwise_and, spellings=(operator.and_,), type=bits, jvp=(None, None),
+                   scalar=instruction(commutes=True),
                    native="and")
 or_ = elementwise("or_", np.bitwise_or, spellings=(operator.or_,), type=bits, jvp=(None, None),
+                  scalar=instruction(commutes=True),
                   native="or")
-xor = elementwise("xor", np.bitwise_xor, spellings=(operator.xor,), type=bits, jvp=(None, None))
+xor = elementwise("xor", np.bitwise_xor, spellings=(operator.xor,), type=bits, jvp=(None, None),
+                  scalar=Scalar(CHEAP, commutes=True, safe=True))
 not_ = elementwise("not_", np.invert, spellings=(operator.invert,), type=bits, jvp=(None,), native="not",
+                   scalar=instruction(),
                    doc="Bitwise complement; on bools, logical not.")
 shift_left = elementwise("shift_left", np.left_shift, spellings=(operator.lshift,), type=integral,
+                         scalar=Scalar(CHEAP, safe=True),
                          jvp=(None, None),
                          doc="a * 2**b in the width of the dtype; 0 when b is not less than the width.")
 shift_right = elementwise("shift_right", np.right_shift, spellings=(operator.rshift,), type=integral,
+                          scalar=Scalar(CHEAP, safe=True),
                           jvp=(None, None), doc="Logical on unsigned integers, arithmetic on signed ones.")
 popcount = elementwise("popcount", np.bitwise_count, jvp=(None,),
                        type=lambda x: integral(x).with_dtype(np.dtype("uint8")),
@@ -67,6 +75,7 @@ def _select_jvp(args: tuple, dots: tuple) -> tuple:
     return (out,), (select(c, a_dot, b_dot),)
 
 
+declare("select", instruction(FREE))
 select: Primitive = Primitive(
     "select", type=_select_type,
     numpy=lambda c, a, b: np.where(c, a, b) if np.ndim(c) else (a if c else b), jvp=Joint(_select_jvp),

@@ -15,8 +15,9 @@ from ..core.build import literal
 from ..core.dims import DimLike
 from ..core.foreign import Foreign
 from ..core.ir import Atom
-from ..core.native import Native, Point
+from ..core.native import Point
 from ..core.primitive import NotLinear, Primitive
+from ..core.scalars import Scalar, declare
 from ..core.types import Array, CoreTypeError, is_float, is_inexact, is_integer
 
 
@@ -78,18 +79,25 @@ def pointwise_batch(primitive: Callable[[], Primitive]) -> Callable:
 
 
 def elementwise(name: str, numpy: Callable, *, jvp: Any, native: Any = None, transpose: Any = NotLinear,
-                spellings: tuple = (), type: Callable = same_type, doc: str = "") -> Primitive:
-    """A scalar function lifted over equal-shaped arrays. `native` defaults to the scalar operation `name`."""
+                spellings: tuple = (), type: Callable = same_type, scalar: Scalar | None = None,
+                domain: Sequence[tuple[float, float]] | None = None, doc: str = "") -> Primitive:
+    """A scalar function lifted over equal-shaped arrays. `native` defaults to the scalar operation `name`, of
+    which `scalar` says what is known. `domain`: a range for each operand in which the function is smooth;
+    tests take samples there."""
     def rule(*types: Array, **attributes: Any) -> Array:
         dims = types[0].dims
         require(all(t.dims == dims for t in types), lambda: f"{name}: operands differ in shape: "
                                                     f"{', '.join(map(repr, types))}")
         return type(*types, **attributes)
 
-    point: Native = native if isinstance(native, Point) else Point(native or name)
+    point = native if isinstance(native, Point) else Point(native or name)
+    if scalar is not None:
+        require(isinstance(point.expression, str), f"{name} is written in other operations: no `scalar` fits")
+        declare(str(point.expression), scalar)
     spelled = ((numpy,) if isinstance(numpy, (np.ufunc, Foreign)) else ()) + spellings
     made = Primitive(name, spellings=spelled, type=rule, numpy=numpy, jvp=jvp, transpose=transpose,
                      batch=pointwise_batch(lambda: made), native=point, doc=doc)
+    made.domain = tuple(domain or ((-3.0, 3.0),) * len(jvp)) if isinstance(jvp, tuple) else None
     return made
 
 

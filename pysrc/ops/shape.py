@@ -11,6 +11,7 @@ import numpy as np
 from ..core.dims import product
 from ..core.native import Move, Piece, Point
 from ..core.primitive import Primitive
+from ..core.scalars import FREE, instruction
 from ..core.types import Array, dtype_name, has_tangent
 from .families import elementwise, require
 
@@ -138,7 +139,7 @@ def _convert_numpy(x: Any, *, dtype: np.dtype) -> Any:
 
 
 convert: Primitive = elementwise(
-    "convert", _convert_numpy, type=_convert_type, native=Point("convert"),
+    "convert", _convert_numpy, type=_convert_type, native=Point("convert"), scalar=instruction(FREE),
     jvp=(lambda x_dot, y, x, *, dtype: convert(x_dot, dtype=dtype) if has_tangent(y.type) else None,),
     transpose=(lambda y_bar, x, *, dtype: convert(y_bar, dtype=x.type.dtype),),
     doc="Change of dtype with NumPy's `astype` meaning.")

@@ -13,6 +13,7 @@ import numpy as np
 
 from ..core.foreign import Foreign
 from ..core.primitive import Primitive
+from ..core.scalars import library
 from ..core.types import Array
 from .arithmetic import mul, neg
 from .elementary import exp
@@ -27,20 +28,26 @@ def _gauss(x: Any) -> Any:
 
 
 erf = elementwise("erf", Foreign("scipy.special", "erf"), spellings=(math.erf,), type=library_float,
+                  scalar=library("erf"),
                   jvp=(lambda x_dot, y, x: mul(x_dot, _gauss(x)),))
 erfc = elementwise("erfc", Foreign("scipy.special", "erfc"), spellings=(math.erfc,), type=library_float,
+                   scalar=library("erfc"),
                    jvp=(lambda x_dot, y, x: neg(mul(x_dot, _gauss(x))),))
 erfinv = elementwise("erfinv", Foreign("scipy.special", "erfinv"), type=library_float,
+                     domain=((-0.95, 0.95),),
                      jvp=(lambda x_dot, y, x: mul(x_dot,
                                                   mul(like(y, 1 / TWO_OVER_ROOT_PI), exp(mul(y, y)))),))
 lgamma = elementwise("lgamma", Foreign("scipy.special", "gammaln"), spellings=(math.lgamma,),
+                     domain=((0.2, 9),),
                      type=library_float,
                      jvp=(lambda x_dot, y, x: mul(x_dot, digamma(x)),), doc="log(|gamma(x)|).")
 digamma: Primitive = elementwise("digamma", Foreign("scipy.special", "digamma"), type=library_float,
+                                 domain=((0.2, 9),),
                       jvp=(lambda x_dot, y, x: mul(x_dot, polygamma(x, order=1)),),
                       doc="Derivative of lgamma.")
 
 tgamma = elementwise("tgamma", Foreign("scipy.special", "gamma"), type=library_float,
+                     scalar=library("tgamma", side_by_side=False), domain=((0.2, 5),),
                      jvp=(lambda x_dot, y, x: mul(x_dot, mul(y, digamma(x))),), doc="The gamma function.")
 
 
@@ -58,7 +65,7 @@ def _polygamma_numpy(x: Any, *, order: int) -> Any:
 
 
 polygamma: Primitive = elementwise(
-    "polygamma", _polygamma_numpy, type=_polygamma_type,
+    "polygamma", _polygamma_numpy, spellings=(_polygamma_of_scipy,), type=_polygamma_type,
     jvp=(lambda x_dot, y, x, *, order: mul(x_dot, polygamma(x, order=order + 1)),),
     doc="The derivative of digamma of the given order.")
 
