@@ -178,7 +178,7 @@ class Facts:
             return floordiv(first, b)
         return first if first is None or self.nonnegative(first) else dim_max(first, 0)
 
-    def magnitude(self, dim: DimLike, sizes: Collection[str] = ()) -> int:
+    def magnitude(self, dim: DimLike, sizes: Collection[str] = (), depth: int = _DEPTH) -> int:
         """What |dim| does not exceed for axes of at most `LONGEST`: those of `sizes`, and symbols without a
         range.
 
@@ -189,17 +189,19 @@ class Facts:
         for monomial, coefficient in terms_of(dim):
             product = abs(coefficient)
             for atom, power in monomial:
-                product *= self._atom_magnitude(atom, sizes) ** power
+                product *= self._atom_magnitude(atom, sizes, depth) ** power
             total += product
         return min(total, UNBOUNDED)
 
-    def _atom_magnitude(self, atom: Atom, sizes: Collection[str]) -> int:
+    def _atom_magnitude(self, atom: Atom, sizes: Collection[str], depth: int) -> int:
+        if depth == 0:  # the bounds of two symbols may mention each other
+            return UNBOUNDED
         if atom.kind == "sym":
             if atom.name in sizes or atom.name not in self.ranges:
                 return LONGEST
             bounds = self.ranges[atom.name]
-            return max(UNBOUNDED if bound is None else self.magnitude(bound, sizes) for bound in bounds)
-        first, second = (self.magnitude(x, sizes) for x in atom.operands)
+            return max(UNBOUNDED if b is None else self.magnitude(b, sizes, depth - 1) for b in bounds)
+        first, second = (self.magnitude(x, sizes, depth - 1) for x in atom.operands)
         if isinstance(divisor := atom.operands[1], int) and atom.kind in ("mod", "floordiv"):
             return divisor - 1 if atom.kind == "mod" else first // divisor + 1
         return {"mod": second, "floordiv": first}.get(atom.kind, max(first, second))

@@ -8,7 +8,7 @@ import random
 import pytest
 
 from metaphrase.core.dims import DimLike, Sym, dim_max, dim_min, floordiv, mod, substitute
-from metaphrase.core.facts import Facts, divide
+from metaphrase.core.facts import UNBOUNDED, Facts, divide
 
 n, m, i, j = (Sym(s) for s in "nmij")
 INSIDE = Facts().index("i", n).index("j", m)
@@ -97,3 +97,8 @@ def test_random_dims_are_bounded_as_their_numbers_are(seed):
             assert bounds[1] is None or -value <= least, (-dim, low)
         shown += known.nonnegative(dim) + sum(bound is not None for bound in bounds)
     assert shown > 50
+
+
+def test_bounds_that_mention_each_other_have_no_magnitude():
+    facts = Facts().bounded("i", 0, Sym("j")).bounded("j", Sym("i"), None)
+    assert facts.magnitude(Sym("i")) == UNBOUNDED
