@@ -1,7 +1,9 @@
-"""Shared by all tests: one fresh cache for the session, and one name for every module.
+"""Shared by all tests: one cache of compiled programs, and one name for every module.
 
-In: a pytest session. Out: METAPHRASE_CACHE_DIR points to a directory that all workers share and the session
-removes. Fixtures used by several rooms go at the end of this file.
+In: a pytest session. Out: METAPHRASE_CACHE_DIR points to a directory that all workers share. It is kept
+between runs, for an entry's key is all that goes into it; with METAPHRASE_TESTS=cold it is a new one that the
+session removes. METAPHRASE_TESTS_DAY is the day's number: what is tested in turns depends on it.
+Fixtures used by several rooms go at the end of this file.
 """
 
 from __future__ import annotations
@@ -11,6 +13,8 @@ import os
 import shutil
 import sys
 import tempfile
+from datetime import date
+from pathlib import Path
 
 import pytest
 from parallel import ByTheme
@@ -27,9 +31,15 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    if "METAPHRASE_CACHE_DIR" not in os.environ and not hasattr(config, "workerinput"):
+    os.environ.setdefault("METAPHRASE_TESTS_DAY", str(date.today().toordinal()))
+    if "METAPHRASE_CACHE_DIR" in os.environ or hasattr(config, "workerinput"):
+        return
+    if os.environ.get("METAPHRASE_TESTS") == "cold":
         config._metaphrase_cache = tempfile.mkdtemp(prefix="metaphrase-test-cache-")
         os.environ["METAPHRASE_CACHE_DIR"] = config._metaphrase_cache
+    else:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+        os.environ["METAPHRASE_CACHE_DIR"] = str(home / "metaphrase-tests")
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

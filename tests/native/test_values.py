@@ -2,40 +2,48 @@
 
 Results, exceptions with their words, what is printed and what is written to the arguments. Without
 contraction the results are the same bits wherever IEEE arithmetic fixes them; elsewhere within `BOUND`.
+
+All cases are compiled by sixteens at -O1. Every eighth goes the whole way through `jit`, which compiles at
+-O3, and every fourth sixteen is contracted at -O3 as well; the day says which.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
 
 import numpy as np
 import pytest
 from grouped import build, module
-from stages import CASES, CHUNKS, SAMPLE, chunks, core, loops, names, staged
+from stages import CASES, CHUNKS, SAMPLE, core, loops, names, staged
 from ways import assert_same, distance, evaluated, failures, is_exact, native, python, run_loops
 
 from metaphrase.astpasses.schedule import schedule
 
 BOUND = 4  # units in the last place of an array's largest element: docs/limitations.md states it
 CONTRACTED = 64
+DAY = int(os.environ["METAPHRASE_TESTS_DAY"])
+WAYS = [
+    *((chunk, way) for chunk in CHUNKS for way in ("fused", "unfused")),
+    *((chunk, "contracted") for chunk in list(CHUNKS)[DAY % 4 :: 4]),
+]
 
 
 def bound(name: str) -> int:
     return 0 if is_exact(staged(name).function) else BOUND
 
 
-@names
-def test_native_code(name):
+@pytest.mark.parametrize("name", list(CASES)[DAY % 8 :: 8])
+def test_jitted_code(name):
     function, args = CASES[name]
     assert_same(python(function, args), native(function, args), bound(name), "native")
 
 
-@chunks
-@pytest.mark.parametrize("contract", [False, True], ids=["unfused", "contracted"])
-def test_other_native_code(chunk, contract):
-    """Unfused; and contracted, as `jit` compiles unless told otherwise."""
+@pytest.mark.parametrize("chunk, way", WAYS)
+def test_native_code(chunk, way):
     functions = {name: core(name) for name in CHUNKS[chunk]}
-    programs = {name: loops(name) if contract else schedule(f, fuse=False) for name, f in functions.items()}
+    unfused, contract = way == "unfused", way == "contracted"
+    programs = {name: schedule(f, fuse=False) if unfused else loops(name) for name, f in functions.items()}
     compiled = build(functions, programs, contract=contract, level="-O3" if contract else "-O1")
 
     def test(name):
