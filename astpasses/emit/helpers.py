@@ -269,10 +269,23 @@ def _threefry() -> str:
     return "\n".join([*rows, "return (T)x << 32 | y;"])
 
 
+_NEXT_HALF = """
+union { T f; u16 i; } x = { a }, y = { b };
+int m = x.i & 0x7fff, n = y.i & 0x7fff, from = x.i >> 15 ? -m : m, to = y.i >> 15 ? -n : n;
+if (n > INF) return b;
+if (m > INF || from == to) return a;
+x.i = m == 0 ? (u16)((y.i & 0x8000) | 1) : (u16)(x.i + ((to > from) == (from > 0) ? 1 : -1));
+return x.f;
+"""
+
+
 def _half(name: str, t: str, operation: str) -> Helper | None:
     """Two bytes in memory, f32 in arithmetic."""
     if operation == "select":
         return _function(name, t, f"b1 c, {t} a, {t} b", "return c ? a : b;")
+    if operation == "nextafter":
+        infinity = "0x7c00" if t == "f16" else "0x7f80"
+        return _function(name, t, f"{t} a, {t} b", _NEXT_HALF.replace("INF", infinity).replace("T ", f"{t} "))
     if operation == "to_f32" and t == "f16":
         return _function(name, "f32", "f16 x", "return (f32)x;")
     if operation == "of_f32" and t == "f16":

@@ -199,6 +199,8 @@ class CythonPrinter(ExpressionPrinter):
 
     def half(self, e: Op, name: str) -> Text:
         """Two-byte floats compute in f32 and round after every operation."""
+        if e.name == "nextafter":
+            return self.call(f"{name}_nextafter", *(self.text(a, CALL) for a in e.args))
         f32 = np.dtype("float32")
         wide = tuple(Op("convert", (a,), f32) if c_name(a.dtype) == name else a for a in e.args)
         if c_name(e.dtype) != name:

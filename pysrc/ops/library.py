@@ -22,6 +22,7 @@ import numpy as np
 from ..core.foreign import Foreign, Spellings
 from ..core.primitive import REGISTRY
 from . import (
+    library_covariance,
     library_creation,
     library_elementwise,
     library_fourier,
@@ -87,6 +88,7 @@ _TABLE: dict[Any, str] = {
         linalg.tensorinv=tensorinv linalg.tensorsolve=tensorsolve linalg.norm=general_norm
         linalg.matrix_norm=matrix_norm linalg.vector_norm=vector_norm linalg.diagonal=diagonal
         linalg.trace=trace linalg.vecdot=vecdot""",
+    library_covariance: "cov corrcoef",
     library_pad: "pad",
     library_numbers: "frexp ldexp spacing",
     library_search: """take take_along_axis flatnonzero nonzero argwhere compress extract unique sort

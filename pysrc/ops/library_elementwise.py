@@ -49,6 +49,11 @@ def as_inexact(x: Operand) -> Atom:
     return to_dtype(x, inexact_dtype(x.type.dtype))
 
 
+def operands_of(function: np.ufunc, *xs: Operand) -> list[Atom]:
+    """Operands in the dtypes in which NumPy computes a ufunc: f16 for integers of one byte, f32 for two."""
+    return [to_dtype(x, dtype) for x, dtype in zip(xs, resolve(function, *xs))]
+
+
 # --- powers ------------------------------------------------------------------------------------------------
 
 def power(x: Operand, y: Operand, dtype: Any = None) -> Atom:
@@ -86,11 +91,10 @@ def square(x: Operand) -> Atom:
 
 
 def reciprocal(x: Operand) -> Atom:
-    x = lift(x)
+    (x,) = operands_of(np.reciprocal, x)
     if is_integer(x.type.dtype):
         unit = or_(eq(x, like(x, 1)), eq(x, like(x, -1))) if x.type.dtype.kind == "i" else eq(x, like(x, 1))
         return select(unit, x, like(x, 0))
-    x = as_inexact(x)
     return div(like(x, 1), x)
 
 
@@ -107,7 +111,7 @@ def absolute(x: Operand) -> Atom:
 
 
 def fabs(x: Operand) -> Atom:
-    return absolute_value(as_inexact(x))
+    return absolute_value(*operands_of(np.fabs, x))
 
 
 # --- logic -------------------------------------------------------------------------------------------------
@@ -128,9 +132,9 @@ logical_xor, logical_not = _logical("logical_xor", xor), _logical("logical_not",
 def _ignoring_nan(name: str, function: np.ufunc) -> Callable[..., Atom]:
     def call(x: Operand, y: Operand) -> Atom:
         a, b = broadcast_arrays(*promote(x, y))
-        if a.type.dtype.kind != "f":
+        if a.type.dtype.kind not in "fc":
             return ufunc(function, a, b)
-        return select(isnan(a), b, select(isnan(b), a, ufunc(function, a, b)))
+        return select(isnan(b), a, select(isnan(a), b, ufunc(function, a, b)))
     call.__name__ = name
     return call
 
@@ -139,7 +143,7 @@ fmax, fmin = _ignoring_nan("fmax", np.maximum), _ignoring_nan("fmin", np.minimum
 
 
 def heaviside(x: Operand, at_zero: Operand) -> Atom:
-    a, b = broadcast_arrays(*map(as_inexact, promote(x, at_zero)))
+    a, b = broadcast_arrays(*operands_of(np.heaviside, x, at_zero))
     step = select(lt(a, like(a, 0)), like(a, 0), like(a, 1))
     return select(isnan(a), a, select(eq(a, like(a, 0)), b, step))
 
@@ -238,7 +242,7 @@ def round_(a: Operand, decimals: int = 0) -> Atom:
                             like(to_dtype(x, np.float64), unit)), x.type.dtype)
     if x.type.dtype.kind == "c":
         return parts.complex_(round_(parts.real(x), decimals), round_(parts.imag(x), decimals))
-    x = as_inexact(x)
+    (x,) = operands_of(np.rint, x)
     if decimals == 0:
         return rint(x)
     unit = like(x, 10.0 ** abs(decimals))
@@ -250,7 +254,7 @@ def divmod_(x: Operand, y: Operand) -> tuple[Atom, Atom]:
 
 
 def modf(x: Operand) -> tuple[Atom, Atom]:
-    x = as_inexact(x)
+    (x,) = operands_of(np.modf, x)
     whole = trunc(x)
     rest = ufunc(np.copysign, select(isinf(x), like(x, 0), sub(x, whole)), x)
     return rest, whole
@@ -259,13 +263,17 @@ def modf(x: Operand) -> tuple[Atom, Atom]:
 # --- angles and special shapes of functions ----------------------------------------------------------------
 
 def deg2rad(x: Operand) -> Atom:
-    x = as_inexact(x)
-    return mul(x, like(x, math.pi / 180))
+    return _scaled(*operands_of(np.deg2rad, x), math.pi / 180)
 
 
 def rad2deg(x: Operand) -> Atom:
-    x = as_inexact(x)
-    return mul(x, like(x, 180 / math.pi))
+    return _scaled(*operands_of(np.rad2deg, x), 180 / math.pi)
+
+
+def _scaled(x: Atom, factor: float) -> Atom:
+    """A product that rounds once in half precision."""
+    wide = to_dtype(x, np.float32) if x.type.dtype.itemsize == 2 else x
+    return to_dtype(mul(wide, like(wide, factor)), x.type.dtype)
 
 
 def sinc(x: Operand) -> Atom:
@@ -323,9 +331,9 @@ def conjugate(x: Operand) -> Atom:
 
 
 def angle(x: Operand, deg: bool = False) -> Atom:
-    x = as_inexact(x)
-    y = ufunc(np.arctan2, imag(x), real(x))
-    return rad2deg(y) if deg else y
+    x = lift(x)
+    y = ufunc(np.arctan2, *(parts.imag(x), parts.real(x)) if x.type.dtype.kind == "c" else (0, x))
+    return mul(y, like(y, 180 / math.pi)) if deg else y
 
 
 def sign_(x: Operand) -> Atom:
@@ -346,12 +354,12 @@ def like_bool(x: Atom, value: bool) -> Atom:
 
 
 def isposinf(x: Operand) -> Atom:
-    x = as_inexact(x)
+    (x,) = operands_of(np.signbit, x)
     return eq(x, like(x, np.inf))
 
 
 def isneginf(x: Operand) -> Atom:
-    x = as_inexact(x)
+    (x,) = operands_of(np.signbit, x)
     return eq(x, like(x, -np.inf))
 
 

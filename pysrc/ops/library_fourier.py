@@ -55,8 +55,8 @@ def _fitted(x: Atom, n: Any, axis: int) -> Atom:
     return concatenate([x, broadcast_to(to_dtype(0, x.type.dtype), zeros)], axis)
 
 
-def _scaled(x: Atom, size: DimLike, norm: str | None, inverse: bool) -> Atom:
-    """The factor that `norm` asks for; the transforms themselves have none."""
+def _scaled(x: Atom, size: DimLike, norm: str | None, inverse: bool, dtype: np.dtype) -> Atom:
+    """The factor that `norm` asks for, in half precision for such numbers; the transforms have none."""
     if norm not in (None, "backward", "ortho", "forward"):
         raise ValueError(f'Invalid norm value {norm}; should be "backward", "ortho" or "forward".')
     if norm == "ortho":
@@ -66,18 +66,20 @@ def _scaled(x: Atom, size: DimLike, norm: str | None, inverse: bool) -> Atom:
     else:
         return x
     if isinstance(size, int):
-        return mul(x, like(x, float(size) ** power))
-    base = np.float32 if x.type.dtype in (np.complex64, np.float32) else np.float64
+        factor = float(size) ** power
+        return mul(x, like(x, float(np.asarray(factor, dtype)) if dtype in _HALVES else factor))
+    base = dtype if dtype in _HALVES else np.float32 if x.type.dtype == np.complex64 else np.float64
     from .library_elementwise import power as raised
     return mul(x, broadcast_to(to_dtype(raised(scalar_dim(size, base), power), x.type.dtype), x.type.dims))
 
 
 def _transform(a: Operand, n: Any, axis: Any, norm: str | None, inverse: bool) -> Atom:
+    a = lift(a)
     x = _as_complex(_numbers(a))
     at = axis_of(axis, x.type.ndim)
     x = _fitted(x, n, at)
     not_empty(x, (at,), "Invalid number of FFT data points (0) specified.")
-    return _scaled(fourier.fft(x, axis=at, inverse=inverse), x.type.dims[at], norm, inverse)
+    return _scaled(fourier.fft(x, axis=at, inverse=inverse), x.type.dims[at], norm, inverse, a.type.dtype)
 
 
 def fft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) -> Atom:
@@ -93,22 +95,27 @@ def rfft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) -> 
     x = _numbers(a)
     if x.type.dtype.kind == "c":
         raise TypeError("rfft takes real numbers")
-    made = _transform(x, n, axis, norm, False)
+    made = _transform(a, n, axis, norm, False)
     at = axis_of(axis, x.type.ndim)
     return part(made, at, 0, made.type.dims[at] // 2 + 1)
 
 
 def irfft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) -> Atom:
-    """The other half is the conjugate of this one, in reverse."""
+    """The other half is the conjugate of this one, in reverse. Half precision is kept."""
+    a = lift(a)
     x = _as_complex(_numbers(a))
     at = axis_of(axis, x.type.ndim)
     size = (x.type.dims[at] - 1) * 2 if n is None else dim_of(n)
     if not isinstance(size, int):
         raise UnsupportedError("irfft needs a known size", remedy="pass n as a Python int", code="size")
+    if size < 1:
+        raise ValueError(f"Invalid number of FFT data points ({size}) specified.")
     x = _fitted(x, size // 2 + 1, at)
     rest = size - (size // 2 + 1)
     whole = concatenate([x, conj(flip(part(x, at, 1, rest), at))], at) if rest else x
-    return real(_scaled(fourier.fft(_real_ends(whole, size, at), axis=at, inverse=True), size, norm, True))
+    made = fourier.fft(_real_ends(whole, size, at), axis=at, inverse=True)
+    made = real(_scaled(made, size, norm, True, a.type.dtype))
+    return to_dtype(made, a.type.dtype) if a.type.dtype in _HALVES else made
 
 
 def _real_ends(x: Atom, size: int, axis: int) -> Atom:
@@ -125,7 +132,8 @@ def _real_ends(x: Atom, size: int, axis: int) -> Atom:
 
 def hfft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) -> Atom:
     swapped = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}
-    return irfft(conj(_as_complex(_numbers(a))), n, axis, swapped[norm])
+    a = lift(a)
+    return irfft(conj(a) if a.type.dtype.kind == "c" else a, n, axis, swapped[norm])
 
 
 def ihfft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) -> Atom:
@@ -144,14 +152,14 @@ def _axes(x: Atom, s: Any, axes: Any) -> list[tuple[Any, int]]:
 
 
 def fftn(a: Operand, s: Any = None, axes: Any = None, norm: str | None = None) -> Atom:
-    x = _numbers(a)
+    x = lift(a)
     for n, axis in reversed(_axes(x, s, axes)):
         x = fft(x, n, axis, norm)
     return x
 
 
 def ifftn(a: Operand, s: Any = None, axes: Any = None, norm: str | None = None) -> Atom:
-    x = _numbers(a)
+    x = lift(a)
     for n, axis in reversed(_axes(x, s, axes)):
         x = ifft(x, n, axis, norm)
     return x

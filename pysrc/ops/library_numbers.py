@@ -13,13 +13,13 @@ from .arithmetic import abs_, add, div, max_, min_, mul, sub
 from .compare import and_, eq, ge, gt, lt, not_, select
 from .elementary import exp2, floor, isfinite, log2
 from .families import like
-from .library_elementwise import as_inexact
+from .library_elementwise import operands_of
 from .promotion import Operand, broadcast_arrays, to_dtype, ufunc
 
 
 def frexp(x: Operand) -> tuple[Atom, Atom]:
     """Scaled up where the number is subnormal; the logarithm may round, so the part is put right by one."""
-    x = as_inexact(x)
+    (x,) = operands_of(np.frexp, x)
     usual = and_(isfinite(x), not_(eq(x, like(x, 0))))
     tiny = and_(usual, lt(abs_(x), like(x, np.finfo(x.type.dtype).tiny)))
     bits = np.finfo(x.type.dtype).nmant + 1
@@ -36,7 +36,7 @@ def frexp(x: Operand) -> tuple[Atom, Atom]:
 
 def ldexp(x: Operand, exponent: Operand) -> Atom:
     """By powers of two that are numbers, the last of them such that a small result is rounded once."""
-    x = as_inexact(x)
+    x, exponent = operands_of(np.ldexp, x, exponent)
     if x.type.dtype.itemsize == 2:
         return to_dtype(ldexp(to_dtype(x, np.float32), exponent), x.type.dtype)
     x, power = broadcast_arrays(x, to_dtype(exponent, x.type.dtype))
@@ -52,7 +52,10 @@ def ldexp(x: Operand, exponent: Operand) -> Atom:
 
 
 def spacing(x: Operand) -> Atom:
-    x = as_inexact(x)
+    """The distance to the next number away from 0; of f16, to the next number above."""
+    (x,) = operands_of(np.spacing, x)
+    if x.type.dtype == np.float16:
+        return select(isfinite(x), sub(ufunc(np.nextafter, x, np.inf), x), like(x, np.nan))
     size = abs_(x)
     step = sub(ufunc(np.nextafter, size, np.inf), size)
     step = select(isfinite(step), step, sub(size, ufunc(np.nextafter, size, 0.0)))

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.build import known_facts, literal
+from ..core.build import at_least, known_facts, literal
 from ..core.dims import DimLike, floordiv, product
 from ..core.ir import Atom
 from ..core.types import i64
@@ -27,7 +27,17 @@ from .library_elementwise import as_inexact, where
 from .library_reductions import any_, not_empty
 from .library_search import sort, take
 from .library_shapes import concatenate, expand_dims, part, permuted, reshape
-from .promotion import Operand, axes_of, broadcast_to, inexact_dtype, lift, scalar_dim, to_dtype, ufunc
+from .promotion import (
+    Operand,
+    axes_of,
+    broadcast_to,
+    inexact_dtype,
+    is_weak,
+    lift,
+    scalar_dim,
+    to_dtype,
+    ufunc,
+)
 
 
 def _rows(x: Atom, axis: Any) -> tuple[Atom, tuple[int, ...]]:
@@ -59,7 +69,10 @@ def quantile(a: Operand, q: Operand, axis: Any = None, overwrite_input: bool = F
     last = len(front)
     missing = any_(isnan(rows), -1) if x.type.dtype.kind == "f" else None
     rows = sorting.sort(rows, axis=last)
-    share = to_dtype(q, working)
+    share = lift(q, working) if is_weak(q) else lift(q)
+    if share.type.ndim:  # an array of shares has a part in the dtype of the result, a number has none
+        working = np.result_type(working, share.type.dtype)
+    share = to_dtype(share, working)
     check(and_(ge(share, like(share, 0)), ge(like(share, 1), share)), exception="ValueError", message=refusal)
     place = _quantile_place(share, count, method)
     low, high = floor(place), ceil(place)
@@ -121,20 +134,20 @@ def percentile(a: Operand, q: Operand, axis: Any = None, overwrite_input: bool =
 
 def median(a: Operand, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Atom:
     x = as_inexact(a)
-    return _complex_median(x, axis, keepdims) if x.type.dtype.kind == "c" else quantile(
-        x, 0.5, axis, keepdims=keepdims)
-
-
-def _complex_median(x: Atom, axis: Any, keepdims: bool) -> Atom:
-    """The mean of the one or two in the middle, ordered by their real parts, then by the imaginary ones."""
+    """The mean of the one or two in the middle; complex numbers are ordered by their real parts, then by the
+    imaginary ones."""
     rows, axes = _rows(x, axis)
-    count = rows.type.dims[-1]
-    not_empty(rows, (rows.type.ndim - 1,), "a median needs elements")
+    last, count = rows.type.ndim - 1, rows.type.dims[-1]
+    if x.type.dtype.kind == "c":
+        not_empty(rows, (last,), "a median needs elements")
+    elif not known_facts().less(0, count):  # there may be none: then the median is a NaN
+        rows = concatenate([rows, broadcast_to(literal(np.nan, rows.type.dtype),
+                                               (*rows.type.dims[:-1], at_least(1 - count, 0)))], axis=last)
+        count = rows.type.dims[-1]
     missing = any_(isnan(rows), -1)
     ordered = sort(rows, -1)
-    low, high = (part(ordered, rows.type.ndim - 1, floordiv(d, 2), 1, squeezed=True)
-                 for d in (count - 1, count))
+    low, high = (part(ordered, last, floordiv(d, 2), 1, squeezed=True) for d in (count - 1, count))
     y = mul(add(low, high), like(low, 0.5))
-    nothing = like(real(y), np.nan)
-    y = select(missing, complex_(nothing, nothing), y)
+    nothing = like(real(y), np.nan) if x.type.dtype.kind == "c" else like(y, np.nan)
+    y = select(missing, complex_(nothing, nothing) if x.type.dtype.kind == "c" else nothing, y)
     return expand_dims(y, axes) if keepdims else y

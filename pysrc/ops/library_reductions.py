@@ -40,7 +40,7 @@ from .promotion import (
     to_dtype,
     ufunc,
 )
-from .shape import broadcast
+from .shape import broadcast, permute
 from .structure import pad
 
 HALVES = (np.dtype("float16"), SHORT["bf16"])
@@ -212,9 +212,16 @@ def average(a: Operand, axis: Any = None, weights: Any = None, returned: bool = 
         total = broadcast_to(_count(x, axes_of(axis, x.type.ndim), True, y.type.dtype), y.type.dims)
     else:
         w = lift(weights)
-        if w.type.ndim == 1 and x.type.ndim > 1:
-            at = axis_of(axis, x.type.ndim)
-            w = broadcast(w, shape=x.type.dims, axes=(at,))
+        if w.type.ndim < x.type.ndim and axis is not None:  # an axis of the weights for each that is averaged
+            named = [axis_of(k, x.type.ndim) for k in (axis if isinstance(axis, (list, tuple)) else (axis,))]
+            if len(named) != w.type.ndim or any(surely_differ(size, x.type.dims[k])
+                                                for size, k in zip(w.type.dims, named)):
+                raise ShapeError("Shape of weights must be consistent with shape of a along specified axis.",
+                                 code="shape")
+            sizes = dict(zip(named, w.type.dims))
+            w = permute(w, axes=tuple(sorted(range(len(named)), key=named.__getitem__)))
+            spread = tuple(sizes.get(k, 1) for k in range(x.type.ndim))
+            w = broadcast_to(broadcast(w, shape=spread, axes=tuple(sorted(named))), x.type.dims)
         known = np.result_type(x.type.dtype, w.type.dtype)
         working = known if x.type.dtype.kind in "fc" else np.result_type(known, np.float64)
         weighted = ufunc(np.multiply, to_dtype(x, working), to_dtype(w, working))
@@ -231,17 +238,20 @@ def var(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims
     x = lift(a)
     result = np.dtype(dtype) if dtype is not None else inexact_dtype(x.type.dtype)
     working = np.dtype(np.float32) if result in HALVES else result
-    x = to_dtype(x, working)
     axes = axes_of(axis, x.type.ndim)
-    centre = _mean(x, axes, keepdims=True, where=where) if mean is None else to_dtype(mean, working)
+    of_reals = x.type.dtype.kind in "iuf"  # a complex dtype of real numbers gives complex results
+    centre = (_mean(x, axes, working, keepdims=True, where=where) if not _given(mean) else
+              to_dtype(mean, working))
+    working = np.result_type(working, np.complex64) if x.type.dtype.kind == "c" else working
+    x, centre = to_dtype(x, working), to_dtype(centre, working)
     away = sub(x, broadcast_to(centre, x.type.dims))
-    square = real(mul(away, conj(away))) if working.kind == "c" else integer_pow(away, exponent=2)
+    square = integer_pow(away, exponent=2) if of_reals or working.kind != "c" else real(mul(away, conj(away)))
     total = sum_(square, axes, where=where)
     count = _count(x, axes, where, square.type.dtype)
     ddof = correction if _given(correction) else ddof
     free = max_(sub(count, like(count, ddof)), like(count, 0)) if ddof else count
     y = div(total, broadcast_to(free, total.type.dims))
-    y = to_dtype(y, result) if working.kind != "c" else y
+    y = to_dtype(y, result) if working.kind != "c" or dtype is not None else y
     return kept(y, x, axes, keepdims)
 
 
@@ -271,37 +281,49 @@ def nanprod(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = Fal
     return prod(_without_nan(a, 1), axis, dtype, keepdims, initial, where)
 
 
-def _nan_extreme(a: Operand, axis: Any, keepdims: Any, fill: float, function: Callable) -> Atom:
-    x = lift(a)
+def _nan_extreme(x: Atom, axis: Any, keepdims: Any, initial: Any, where: Any, fill: float,
+                 function: Callable) -> Atom:
     if x.type.dtype.kind != "f":
-        return function(x, axis, keepdims)
-    y = function(_without_nan(x, fill), axis, keepdims)
-    return select(all_(isnan(x), axis, keepdims), like(y, np.nan), y)
+        return function(x, axis, keepdims, initial, where)
+    y = function(_without_nan(x, fill), axis, keepdims, initial, where)
+    return y if _given(initial) else select(all_(isnan(x), axis, keepdims), like(y, np.nan), y)
 
 
-def nanmax(a: Operand, axis: Any = None, keepdims: Any = False) -> Atom:
-    return _nan_extreme(a, axis, keepdims, -np.inf, amax)
+def nanmax(a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None,
+           where: Any = True) -> Atom:
+    return _nan_extreme(lift(a), axis, keepdims, initial, where, -np.inf, amax)
 
 
-def nanmin(a: Operand, axis: Any = None, keepdims: Any = False) -> Atom:
-    return _nan_extreme(a, axis, keepdims, np.inf, amin)
+def nanmin(a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None,
+           where: Any = True) -> Atom:
+    return _nan_extreme(lift(a), axis, keepdims, initial, where, np.inf, amin)
 
 
-def nanmean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False) -> Atom:
-    x = lift(a)
-    return mean(x, axis, dtype, keepdims, where=not_(isnan(x))) if x.type.dtype.kind in "fc" else mean(
-        x, axis, dtype, keepdims)
-
-
-def nanvar(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False) -> Atom:
-    x = lift(a)
+def _numbers(x: Atom, where: Any) -> Any:
+    """`where`, without the places where x is NaN."""
     if x.type.dtype.kind not in "fc":
-        return var(x, axis, dtype, ddof, keepdims)
-    return var(_without_nan(x, 0), axis, dtype, ddof, keepdims, where=not_(isnan(x)))
+        return where
+    numbers = not_(isnan(x))
+    if where is True or not _given(where):
+        return numbers
+    return and_(numbers, broadcast_to(to_dtype(where, bool), x.type.dims))
 
 
-def nanstd(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False) -> Atom:
-    return sqrt(nanvar(a, axis, dtype, ddof, keepdims))
+def nanmean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False,
+            where: Any = True) -> Atom:
+    x = lift(a)
+    return mean(x, axis, dtype, keepdims, _numbers(x, where))
+
+
+def nanvar(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False,
+           where: Any = True, mean: Any = None, correction: Any = None) -> Atom:
+    x = lift(a)
+    return var(_without_nan(x, 0), axis, dtype, ddof, keepdims, _numbers(x, where), mean, correction)
+
+
+def nanstd(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False,
+           where: Any = True, mean: Any = None, correction: Any = None) -> Atom:
+    return sqrt(nanvar(a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 
 # --- logsumexp, softmax, norms -----------------------------------------------------------------------------
@@ -361,7 +383,7 @@ def norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: Any = False) -
         y = amax(sums, outer, True, initial=0) if ord > 0 else amin(sums, outer, keepdims=True)
         from .library_shapes import squeeze
         return y if keepdims else squeeze(y, axes)
-    raise UnsupportedError(f"the matrix norm of order {ord!r} is not supported", code="norm")
+    raise ShapeError(f"Invalid norm order for matrices: {ord!r}", code="norm")
 
 
 def _two_norm(x: Atom, axes: tuple, keepdims: Any) -> Atom:

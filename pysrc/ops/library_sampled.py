@@ -18,7 +18,7 @@ from ..core.ir import Atom, Roles
 from ..core.types import Array, i64
 from ..source import DTypeError, ShapeError
 from . import sorting
-from .arithmetic import add, div, max_, min_, mod, mul, sub
+from .arithmetic import add, div, max_, min_, mul, sub
 from .arrays import as_dim
 from .compare import and_, eq, ge, gt, lt, ne, or_, select
 from .effects import check
@@ -27,7 +27,7 @@ from .families import like
 from .indexing import gather, scatter_add, slice_add
 from .library_creation import linspace
 from .library_elementwise import as_inexact, conjugate, where
-from .library_reductions import all_, amax, amin, not_empty, sum_
+from .library_reductions import all_, amax, amin, cumsum, not_empty, sum_
 from .library_shapes import concatenate, flip, part, ravel, reshape
 from .promotion import (
     Operand,
@@ -37,6 +37,7 @@ from .promotion import (
     is_weak,
     lift,
     promote,
+    result_type,
     scalar_dim,
     sized,
     surely_differ,
@@ -46,7 +47,6 @@ from .promotion import (
 )
 from .reduce import reduce_max
 from .regions import loop
-from .scan import cumsum
 from .shape import broadcast
 
 
@@ -152,7 +152,7 @@ def _end_slope(near: Any, far: Any, first: Atom, second: Atom, third: Atom) -> A
 
 
 def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Atom:
-    values = as_inexact(y)
+    values = lift(y)
     axis = axis_of(axis, values.type.ndim)
     size = at_least(values.type.dims[axis] - 1, 0)
     width: Any = dx
@@ -198,20 +198,26 @@ def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = 
 
 
 def unwrap(p: Operand, discont: Any = None, axis: int = -1, *, period: float = 2 * np.pi) -> Atom:
-    x = as_inexact(p)
+    """Steps that are folded into half a period on either side; in integers where all is made of integers."""
+    x = lift(p)
     axis = axis_of(axis, x.type.ndim)
     step = diff(x, axis=axis)
-    half = like(step, period / 2)
-    folded = sub(mod(add(step, half), like(step, period)), half)
-    folded = select(and_(eq(folded, ufunc(np.negative, half)), gt(step, like(step, 0))), half, folded)
-    jump = sub(folded, step)
-    limit = like(step, max(discont or 0.0, period / 2))
-    jump = select(lt(ufunc(np.absolute, step), limit), like(jump, 0), jump)
+    dtype = result_type(step, period)
+    whole = dtype.kind in "iu"
+    half = ufunc(np.floor_divide, period, 2) if whole else ufunc(np.true_divide, period, 2)
+    folded = ufunc(np.subtract, ufunc(np.remainder, ufunc(np.add, step, half), period), half)
+    at_limit = ufunc(np.equal, folded, ufunc(np.negative, half))
+    if whole:  # of an odd period no step is half of it
+        at_limit = ufunc(np.bitwise_and, at_limit, ufunc(np.equal, ufunc(np.remainder, period, 2), 0))
+    folded = where(ufunc(np.bitwise_and, at_limit, ufunc(np.greater, step, 0)), half, folded)
+    limit = ufunc(np.true_divide, period, 2) if discont is None else discont
+    jump = ufunc(np.subtract, folded, step)
+    jump = where(ufunc(np.less, ufunc(np.absolute, step), limit), like(jump, 0), jump)
     size = x.type.dims[axis]
-    first = part(x, axis, 0, dim_min(size, 1))
+    first = to_dtype(part(x, axis, 0, dim_min(size, 1)), dtype)
     rest = jump.type.dims[axis]
-    others = add(part(x, axis, size - rest, rest), cumsum(jump, axis=axis, reverse=False))
-    return concatenate([first, others], axis)
+    moved = ufunc(np.add, part(x, axis, size - rest, rest), cumsum(jump, axis))
+    return concatenate([first, to_dtype(moved, dtype)], axis)
 
 
 def convolve(a: Operand, v: Operand, mode: str = "full") -> Atom:

@@ -232,7 +232,7 @@ def unique(a: Operand, return_index: bool = False, return_inverse: bool = False,
         raise UnsupportedError("unique along an axis is not supported", code="numpy-function")
     x = lift(a)
     flat = ravel(x)
-    order = sorting.argsort(flat, axis=0)
+    order = argsort(flat, 0)
     ordered = gather(flat, order, axes=(0,))
     size = flat.type.dims[0]
     if size == 0:
@@ -278,10 +278,13 @@ def sort(a: Operand, axis: Any = -1, kind: Any = None, order: Any = None, *, sta
 def argsort(a: Operand, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Atom:
     x = ravel(a) if axis is None else lift(a)
     at = axis_of(-1 if axis is None else axis, x.type.ndim)
-    if x.type.dtype.kind == "c":  # by the real part, then the imaginary one
-        order = sorting.argsort(complex_numbers.imag(x), axis=at)
-        reals = take_along_axis(complex_numbers.real(x), order, at)
-        return take_along_axis(order, sorting.argsort(reals, axis=at), at)
+    if x.type.dtype.kind == "c":  # by the real part, then the imaginary one; imaginary NaNs, real ones, both
+        re, im = complex_numbers.real(x), complex_numbers.imag(x)
+        order = sorting.argsort(im, axis=at)
+        strange = add(convert(isnan(im), dtype=i64), convert(isnan(re), dtype=i64))
+        for key in (re, select(isnan(re), add(strange, like(strange, 1)), strange)):
+            order = take_along_axis(order, sorting.argsort(take_along_axis(key, order, at), axis=at), at)
+        return order
     return sorting.argsort(x, axis=at)
 
 

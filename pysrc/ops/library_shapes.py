@@ -464,4 +464,6 @@ def resize(x: Operand, new_shape: Any) -> Atom:
     size, total = x.type.dims[0], product(shape)
     if not isinstance(size, int) or not isinstance(total, int):
         raise UnsupportedError("resize needs known sizes", code="resize")
-    return reshape(part(tile(x, -(-total // builtins.max(size, 1))), 0, 0, total), shape)
+    if not size:
+        return broadcast_atom(to_dtype(0, x.type.dtype), shape)
+    return reshape(part(tile(x, -(-total // size)), 0, 0, total), shape)

@@ -52,6 +52,10 @@ class Weak:
         raise NeedsValue(self.atom, "the value of a number")
 
     __index__ = __int__ = __float__ = __bool__ = __abs__ = __lt__ = __le__ = __gt__ = __ge__ = _asked
+    __eq__ = __ne__ = __add__ = __radd__ = __sub__ = __rsub__ = __mul__ = __rmul__ = __neg__ = _asked
+    __truediv__ = __rtruediv__ = __floordiv__ = __rfloordiv__ = __mod__ = __rmod__ = _asked
+    __pow__ = __rpow__ = _asked
+    __hash__ = object.__hash__
 
 
 def is_weak(value: Any) -> bool:
@@ -202,14 +206,15 @@ def _primitive_of(function: np.ufunc) -> Primitive:
 
 
 @functools.cache
-def _resolve(function: np.ufunc, dtypes: tuple) -> tuple[np.dtype, ...]:
-    return function.resolve_dtypes((*dtypes, *(None,) * function.nout))
+def _resolve(function: np.ufunc, dtypes: tuple, dtype: Any) -> tuple[np.dtype, ...]:
+    wanted = (*(None,) * function.nin, *(dtype,) * function.nout)
+    return function.resolve_dtypes((*dtypes, *(None,) * function.nout), signature=wanted)
 
 
-def resolve(function: np.ufunc, *values: Operand) -> tuple[np.dtype, ...]:
-    """The dtypes in which NumPy computes `function`, operands first, result last."""
+def resolve(function: np.ufunc, *values: Operand, dtype: Any = None) -> tuple[np.dtype, ...]:
+    """The dtypes in which NumPy computes `function`, operands first, result last; `dtype`: of the result."""
     try:
-        return _resolve(function, tuple(map(dtype_of, values)))
+        return _resolve(function, tuple(map(dtype_of, values)), None if dtype is None else np.dtype(dtype))
     except (TypeError, ValueError) as error:
         names = ", ".join(d.__name__ if isinstance(d, type) else dtype_name(d) for d in map(dtype_of, values))
         raise DTypeError(f"numpy.{function.__name__} takes no operands of dtype {names}",
@@ -223,9 +228,7 @@ def ufunc(function: np.ufunc, *values: Operand, dtype: Any = None) -> Atom:
         return found
     if all(map(is_weak, values)):
         values = (lift(values[0]), *values[1:])
-    dtypes = resolve(function, *values)
-    if dtype is not None:
-        dtypes = (np.dtype(dtype),) * len(dtypes)
+    dtypes = resolve(function, *values, dtype=dtype)
     atoms = [to_dtype(v, d) for v, d in zip(values, dtypes)]
     if atoms[0].type.dtype.kind == "c" and function in ORDERED:
         return by_order(function, *broadcast_arrays(*atoms))

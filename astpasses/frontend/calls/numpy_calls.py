@@ -57,12 +57,12 @@ def ufunc_handler(function: np.ufunc) -> Callable:
         if not has_staged((args, out, where)) and not any(isinstance(a, (np.ndarray, list)) for a in args):
             return function(*args, dtype=dtype) if dtype is not None else function(*args)
         values = [operand(a) for a in args]
-        if casting != "same_kind":
-            _check_casting(function, values, dtype, casting)
+        if dtype is not None or casting != "same_kind":
+            kinds = _loop_dtypes(function, values, dtype, casting)
         if dtype is not None:
             from .methods import astype
 
-            values = [astype(v, dtype) if hasattr(v, "dtype") else np.dtype(dtype).type(v) for v in values]
+            values = [astype(v, k) if hasattr(v, "dtype") else k.type(v) for v, k in zip(values, kinds)]
         result = _apply(function, values)
         if where is not True:
             result = call_value(np.where, (where, result, out if out is not None else result), {})
@@ -73,11 +73,13 @@ def ufunc_handler(function: np.ufunc) -> Callable:
     return handler
 
 
-def _check_casting(function: np.ufunc, values: list, dtype: Any, casting: str) -> None:
-    """NumPy's TypeError where the operands may not be cast so."""
-    stand_ins = [v.python(0) if isinstance(v, Number) and v.python else dtype_of(v).type(0) for v in values]
-    with np.errstate(all="ignore"):
-        function(*stand_ins, dtype=dtype, casting=casting)
+def _loop_dtypes(function: np.ufunc, values: list, dtype: Any, casting: str) -> tuple:
+    """The dtypes of the operands where results have `dtype`; NumPy's TypeError where they do not fit."""
+    kinds = [dtype_of(v) for v in values]
+    if all(isinstance(kind, type) for kind in kinds):
+        kinds = [np.dtype(kind) for kind in kinds]
+    wanted = (*[None] * function.nin, *[None if dtype is None else np.dtype(dtype)] * function.nout)
+    return function.resolve_dtypes((*kinds, *[None] * function.nout), signature=wanted, casting=casting)
 
 
 def _apply(function: np.ufunc, values: list) -> Any:

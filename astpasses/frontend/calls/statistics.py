@@ -39,49 +39,6 @@ def answers(*functions: Any) -> Callable:
     return register
 
 
-def _number(value: Any) -> Any:
-    """A size as a number of the program."""
-    return value if isinstance(value, (int, float)) else call_value(np.float64, (value,), {})
-
-
-# --- covariance ---
-
-
-@answers(np.cov)
-def cov(m: Any, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None,
-        fweights: Any = None, aweights: Any = None, *, dtype: Any = None) -> Any:
-    if fweights is not None or aweights is not None:
-        raise refused("np.cov with weights is not translated", "multiply by the weights")
-    x = as_array(m)
-    if x.ndim > 2:
-        raise ValueError("m has more than 2 dimensions")
-    kind = np.result_type(x.dtype, np.float64) if dtype is None else dtype
-    rows = np.atleast_2d(x).astype(kind)
-    if not rowvar and x.ndim != 1:
-        rows = rows.T
-    if y is not None:
-        more = np.atleast_2d(as_array(y)).astype(kind)
-        if not rowvar and as_array(y).ndim != 1:
-            more = more.T
-        rows = np.concatenate([rows, more], axis=0)
-    ddof = (0 if bias else 1) if ddof is None else ddof
-    rows = rows - rows.mean(axis=1)[:, None]
-    other = np.conj(rows.T) if rows.dtype.kind == "c" else rows.T
-    made = (rows @ other) / np.maximum(_number(rows.shape[1]) - ddof, 0)
-    return np.squeeze(made)
-
-
-@answers(np.corrcoef)
-def corrcoef(x: Any, y: Any = None, rowvar: bool = True, *, dtype: Any = None) -> Any:
-    made = as_array(cov(x, y, rowvar, dtype=dtype))
-    if made.ndim == 0:
-        return made / made
-    spread = np.sqrt(np.real(np.diagonal(made)))
-    made = made / spread[:, None] / spread[None, :]
-    limited = np.clip(np.real(made), -1, 1)
-    return limited if made.dtype.kind != "c" else limited + 1j * np.clip(np.imag(made), -1, 1)
-
-
 # --- what is not a number ---
 
 
@@ -138,10 +95,11 @@ def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_inp
         rows = rows.astype(float)
     ordered = np.sort(rows, axis=-1)
     count = np.sum(~np.isnan(rows), axis=-1)
-    shares = as_array(q).astype(rows.dtype)
+    shares = as_array(q)
+    shares = shares.astype(np.result_type(rows, shares) if shares.ndim else rows.dtype)
     made = []
     for share in shares.ravel() if shares.ndim else [shares]:
-        place = as_array(share * as_array(count - 1).astype(rows.dtype))
+        place = as_array(share * as_array(count - 1).astype(shares.dtype))
         low = np.maximum(np.floor(place), 0)
         high = np.maximum(np.ceil(place), 0)
         below = np.take_along_axis(ordered, as_array(low).astype(int)[..., None], -1)[..., 0]
@@ -163,26 +121,18 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, **keywords: Any) -> Any:
 @answers(np.nanmedian)
 def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
               keepdims: Any = False) -> Any:
-    x: Any = as_array(a)
-    keepdims = bool(keepdims) and keepdims is not np._NoValue
-    if x.dtype.kind == "c":
-        return _complex_median(x, axis, out, keepdims)
-    return nanquantile(x.astype(float) if x.dtype == bool else x, 0.5, axis, out, keepdims=keepdims)
-
-
-def _complex_median(x: Any, axis: Any, out: Any, keepdims: bool) -> Any:
-    """The mean of the one or two in the middle, ordered by their real parts, then by the imaginary ones."""
+    """The mean of the one or two in the middle; complex numbers are ordered by their real parts first."""
     if out is not None:
         raise refused("out= of np.nanmedian is not translated", "assign the result")
-    rows, _, kept = _lines(x, axis)
-    missing = np.isnan(rows)
-    ordered = np.sort(np.where(missing, complex(np.inf, np.inf), rows), axis=-1)
-    count = as_array(np.sum(~missing, axis=-1))
+    rows, _, kept = _lines(a, axis)
+    kind = rows.dtype.type if rows.dtype.kind in "fc" else np.float64
+    ends = np.full((*rows.shape[:-1], 1), np.nan, kind)  # NaN is last, and all there is of no numbers
+    ordered = np.sort(np.concatenate([rows.astype(kind), ends], axis=-1), axis=-1)
+    count = as_array(np.sum(~np.isnan(rows), axis=-1))
     places = (as_array(np.maximum(place, 0)) for place in ((count - 1) // 2, count // 2))
     low, high = (np.take_along_axis(ordered, place[..., None], -1)[..., 0] for place in places)
-    value = np.where(count == 0, complex(np.nan, np.nan), (low + high) * rows.dtype.type(0.5))
-    value = as_array(value).astype(rows.dtype)
-    return value.reshape(kept) if keepdims else _scalar(value)
+    value = as_array((low + high) * kind(0.5))
+    return value.reshape(kept) if keepdims and keepdims is not np._NoValue else _scalar(value)
 
 
 def _scalar(value: Any) -> Any:
@@ -345,7 +295,7 @@ def sort_complex(a: Any) -> Any:
     """By the real part, then the imaginary part."""
     x = as_array(a)
     if x.dtype.kind != "c":
-        return np.sort(x).astype(complex)
+        return np.sort(x).astype(np.complex64 if x.dtype.kind in "iu" and x.itemsize < 4 else complex)
     return np.take_along_axis(x, np.lexsort((np.imag(x), np.real(x))), -1)
 
 

@@ -119,7 +119,8 @@ def union1d(ar1, ar2):
 @stands_for(np.intersect1d)
 def intersect1d(ar1, ar2, assume_unique=False):
     first = np.ravel(ar1) if assume_unique else np.unique(ar1)
-    common = first[np.isin(first, np.ravel(ar2))]
+    second = np.ravel(ar2)
+    common = first[np.isin(first, second)].astype(np.result_type(first, second))
     return np.sort(common) if assume_unique else common
 
 

@@ -159,6 +159,8 @@ def _entry(here: Session, item: Any) -> Any:
 
         return _entry(here, settled(item))
     array = operand(range_as_array(item))
+    if isinstance(item, (list, tuple)) and isinstance(array, StagedArray) and 0 in array.type.dims:
+        array = operand(np.zeros(array.type.dims, int))
     if not isinstance(array, StagedArray) or array.dtype.kind not in "iub":
         raise OutOfBounds(
             f"arrays used as indices must be of integer (or boolean) type, not {item!r}",
@@ -291,19 +293,19 @@ class Advanced:
     axes: tuple[int, ...]
     dims: tuple
     target: int
-    new_axes: list[int]
 
 
 def _advanced(array: StagedArray, parsed: Parsed) -> Advanced:
     here = session()
     entries = parsed.entries
-    picked = [k for k, e in enumerate(entries) if not isinstance(e, slice)]
-    slices = Parsed([e if isinstance(e, slice) else slice(None) for e in entries], [])
-    base = basic(array, slices)
-    dims = broadcast_dims([dims_of(entries[k]) for k in picked])
-    indices = tuple(spread(here, _positions(here, entries[k], array.type.dims[k], k), dims) for k in picked)
+    axes = [k for k, e in enumerate(entries) if not isinstance(e, slice)]
+    slices = [e if isinstance(e, slice) else slice(None) for e in entries]
+    base = basic(array, Parsed(slices, parsed.new_axes))
+    dims = broadcast_dims([dims_of(entries[k]) for k in axes])
+    indices = tuple(spread(here, _positions(here, entries[k], array.type.dims[k], k), dims) for k in axes)
+    picked = [k + sum(new <= k for new in parsed.new_axes) for k in axes]  # new axes are slices of size 1
     adjacent = picked == list(range(picked[0], picked[0] + len(picked)))
-    return Advanced(base, indices, tuple(picked), dims, picked[0] if adjacent else 0, parsed.new_axes)
+    return Advanced(base, indices, tuple(picked), dims, picked[0] if adjacent else 0)
 
 
 def _positions(here: Session, index: Any, dim: DimLike, axis: int) -> Atom:
@@ -339,12 +341,7 @@ def _get_advanced(array: StagedArray, parsed: Parsed) -> StagedArray:
     here = session()
     plan = _advanced(array, parsed)
     out = here.emit(gather, plan.base.read(), *plan.indices, axes=plan.axes)
-    out = _moved(here, out, len(plan.dims), plan.target)
-    if plan.new_axes:
-        raise here.dtype_error(
-            "a new axis beside an index array is not supported", remedy="index in two steps"
-        )
-    return here.wrap(out)
+    return here.wrap(_moved(here, out, len(plan.dims), plan.target))
 
 
 def _moved(here: Session, atom: Atom, count: int, target: int) -> Atom:
