@@ -128,8 +128,9 @@ np.histogram(a, bins=t); np.histogram(a, bins=5, range=(-1, 2), density=True)
 np.ravel_multi_index((np.abs(j), j), (3, 4)); np.unravel_index(j, (2, 3)); np.insert(v, 1, 9.0)
 np.broadcast_to(v, (5, 4))
 np.einsum("iij->j", np.stack([h, h, h])); np.cov(a); np.cov(a, b, ddof=0); np.cov(a, aweights=np.abs(v))
-np.cov(a, fweights=[1, 2, 0, 3]); np.cov(v, np.cos(v)); np.corrcoef(a); np.corrcoef(a, b); np.nanmax(m, initial=0.0)
-np.nanmean(m, where=p); np.average(c, axis=(0, 2), weights=np.ones((2, 4))); np.unwrap(i, period=4)
+np.cov(a, fweights=[1, 2, 0, 3]); np.cov(v, np.cos(v)); np.corrcoef(a); np.corrcoef(a, b)
+np.nanmax(m, initial=0.0); np.nanmean(m, where=p); np.average(c, axis=(0, 2), weights=np.ones((2, 4)))
+np.unwrap(i, period=4)
 """
 
 KNOWN_SIZES = """

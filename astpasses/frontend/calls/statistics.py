@@ -5,6 +5,7 @@ In: arrays, staged or not. Out: staged arrays; run-time sizes where NumPy's size
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -28,6 +29,7 @@ def answers(*functions: Any) -> Callable:
     def register(rule: Callable) -> Callable:
         for function in functions:
 
+            @functools.wraps(rule)
             def handler(*args: Any, function: Any = function, **keywords: Any) -> Any:
                 if not has_staged((args, keywords)):
                     return function(*args, **keywords)
@@ -82,7 +84,7 @@ def _lines(a: Any, axis: Any) -> tuple[StagedArray, tuple, tuple]:
 
 @answers(np.nanquantile)
 def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
-                method: str = "linear", keepdims: bool = False, **ignored: Any) -> Any:
+                method: str = "linear", keepdims: bool = False) -> Any:
     """Of the numbers of each row: sorting puts NaN last, and the places are counted among the numbers."""
     if method != "linear" or out is not None:
         raise refused(f"np.nanquantile by {method!r} is not translated", "use method='linear'")
