@@ -47,6 +47,9 @@ _SAID: dict[str, dict[str, str]] = {
         "ensure_compile_time_eval": "what is known while translating is computed then; leave it out",
         "clear_caches": "jitted functions have clear_cache(); `metaphrase cache clear` empties the disk's",
         "experimental": "nothing of it is here",
+        "njit": "it is metaphrase.jit, which takes no options of Numba's and never runs Python instead",
+        "prange": "write range; the loops themselves use one core",
+        **dict.fromkeys(("vectorize", "guvectorize"), "write it for one element and use vmap"),
         "flatten_util": "concatenate the raveled leaves of tree.flatten, and split them again",
     },
     "metaphrase.lax": {

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from ._tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, SequenceKey
+from .source import SourceError, caller_span
 
 
 class Kind:
@@ -61,6 +62,10 @@ class Keys(tuple):
     order: tuple
 
 
+class UnsortableKeys(SourceError, ValueError):
+    """A dict whose keys can't be compared with one another."""
+
+
 def dict_of(keys: tuple, children: Iterable[Any]) -> dict:
     """The dict of these sorted keys, in the order that it had."""
     made = dict(zip(keys, children))
@@ -77,9 +82,11 @@ def sorted_keys(node: Iterable[Any]) -> tuple:
         keys.order = order
         return keys
     except TypeError as error:
-        names = ", ".join(map(repr, node))
-        raise ValueError(
-            f"the keys of a dict in a pytree must be sortable, and these are not: {names}"
+        raise UnsortableKeys(
+            f"the keys of a dict are put in order, and these have none: {', '.join(map(repr, node))}",
+            caller_span(),
+            code="keys",
+            remedy="use keys of one type, such as texts: {str(key): value for key, value in table.items()}",
         ) from error
 
 

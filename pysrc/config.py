@@ -18,6 +18,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+from .source import close_name
+
 
 def _boolean(text: str) -> bool:
     lowered = text.strip().lower()
@@ -168,10 +170,9 @@ class Config:
 
 
 def _unknown(name: str) -> str:
-    import difflib
-    close = difflib.get_close_matches(name, SETTINGS, 1)
+    close = close_name(name, SETTINGS)
     return f"no setting is called {name!r}" + (
-        f"; did you mean {close[0]!r}?" if close else f": {', '.join(SETTINGS)}"
+        f"; did you mean {close!r}?" if close else f": {', '.join(SETTINGS)}"
     )
 
 

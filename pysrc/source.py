@@ -11,7 +11,10 @@ from __future__ import annotations
 
 import linecache
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
+
+_PACKAGE = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,10 +43,32 @@ class Span:
         return f"{self.file}:{self.line}"
 
 
+def close_name(name: str, names: Iterable[str]) -> str | None:
+    """The name that was meant, if one is much like it."""
+    import difflib
+    return next(iter(difflib.get_close_matches(name, names, 1)), None)
+
+
 def is_library(module: str) -> bool:
     """Whether a module is Python's, NumPy's or ours, and no user's."""
     top = module.partition(".")[0]
     return top in ("numpy", "scipy", "metaphrase") or top in sys.stdlib_module_names and top != "__main__"
+
+
+def caller_span() -> Span | None:
+    """Where the user's code called into this package."""
+    frame = sys._getframe(1)
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == _PACKAGE:
+        if frame.f_back is None:
+            return None
+        frame = frame.f_back
+    positions = list(frame.f_code.co_positions())
+    line, end_line, column, end_column = positions[frame.f_lasti // 2]
+    if line is None:
+        return Span(frame.f_code.co_filename, frame.f_lineno)
+    return Span(
+        frame.f_code.co_filename, line, column or 0, end_line, end_column, function=frame.f_code.co_name
+    )
 
 
 def excerpt(span: Span) -> str:

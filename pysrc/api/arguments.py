@@ -17,7 +17,7 @@ import numpy as np
 
 from .. import tree_util
 from ..astpasses.frontend.values.staged_values import Number, Staged, StagedArray
-from ..core.array_classes import plain_array
+from ..core.array_classes import is_foreign, plain_array, refuse_foreign
 from ..core.dims import DimLike, Sym
 from ..core.types import NAMES, Array
 from ..interpreter import signature_of
@@ -150,6 +150,9 @@ def take_apart(
             from .program import caller_span
             leaves[k] = leaf = plain_array(leaf, caller_span())
         specs.append(spec_of(leaf))
+        if specs[-1].form is Form.STATIC and is_foreign(leaf):
+            from .program import caller_span, leaf_labels
+            refuse_foreign(leaf, caller_span(), leaf_labels(structure)[k])
     key = (structure, tuple(s.key() for s in specs), distinctions(structure))
     return Call(leaves, structure, specs, key, *given)
 

@@ -33,6 +33,7 @@ from .entry import callbacks_of, leaf_of, output_of, result_of, site_table, stat
 from .execute import finish
 from .program import Captured, Fixed, Program, Same, Slot, caller_span
 from .staging import slot_of
+from .tracebacks import user_frames
 
 if TYPE_CHECKING:
     from .jit import Jit
@@ -285,8 +286,12 @@ class CompiledFunction(Generic[R]):
         return args, {**{k: v for k, v in lowered.kwargs.items() if k in static}, **kwargs}
 
     def __call__(self, *args: Any, **kwargs: Any) -> R:
+        with user_frames():
+            return self._call(*self._with_static(args, kwargs))
+
+    def _call(self, args: tuple, kwargs: dict) -> R:
         jit = self.lowered.jit
-        call = take_apart(*self._with_static(args, kwargs), jit.static, jit.in_order)
+        call = take_apart(args, kwargs, jit.static, jit.in_order)
         same = [s.key() for s in call.specs if not s.dynamic] == [
             s.key() for s in self.lowered.call.specs if not s.dynamic
         ]

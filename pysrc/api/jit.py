@@ -116,11 +116,12 @@ class Jit(Transformed):
         """The tuple that the dispatcher and `miss` work with: one item a parameter, or (args, kwargs)."""
         if self.signature is None:
             return args, kwargs
-        try:
-            bound = self.signature.bind(*args, **kwargs)
-        except TypeError as error:
-            name = getattr(self.fun, "__name__", self.__name__)
-            raise TypeError(f"{name}() {error}") from None
+        with user_frames():
+            try:
+                bound = self.signature.bind(*args, **kwargs)
+            except TypeError as error:
+                name = getattr(self.fun, "__name__", self.__name__)
+                raise TypeError(f"{name}() {error}; its parameters are {self.signature}") from None
         if self.dispatcher.parameters is None:
             return bound.args, bound.kwargs
         bound.apply_defaults()
@@ -139,8 +140,8 @@ class Jit(Transformed):
         args, kwargs = self._user_call(bound)
         if under_way():
             return call_inside(self.dispatcher, args, kwargs)
-        call = take_apart(args, kwargs, self.static, self.in_order)
         with user_frames():
+            call = take_apart(args, kwargs, self.static, self.in_order)
             return self._memo.find(call).run(call)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -200,9 +201,10 @@ class Jit(Transformed):
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Translate for arguments like these (arrays, ShapeDtypeStructs, or text of types)."""
         from .compile import Lowered
-        args, kwargs = given_arguments(args, kwargs)
-        call = take_apart(args, kwargs, self.static, self.in_order)
-        return Lowered(self, call, self._program(call.structure, call.specs))
+        with user_frames():
+            args, kwargs = given_arguments(args, kwargs)
+            call = take_apart(args, kwargs, self.static, self.in_order)
+            return Lowered(self, call, self._program(call.structure, call.specs))
 
     def source(self, stage: str = "numpy", *args: Any, **kwargs: Any) -> str:
         """The text of a stage: for the arguments given, or for those of the most recent program."""

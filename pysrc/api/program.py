@@ -8,7 +8,6 @@ The transformations of `api.transforms` take Programs to Programs. Example, `f(x
 """
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,11 +16,9 @@ from ..astpasses.frontend.staging.under_way import current_session
 from ..core.build import Builder, literal
 from ..core.ir import Atom, Function, Let, Literal, Var
 from ..core.types import Array, has_tangent
-from ..source import SourceError, Span
+from ..source import SourceError, Span, caller_span
 from ..tree_util import PyTreeDef, keystr, tree_flatten_with_path
 from .arguments import Spec
-
-PACKAGE = __name__.partition(".")[0]
 
 
 @dataclass(frozen=True)
@@ -136,22 +133,6 @@ def replayed(name: str, params: Sequence[tuple[str, Array]], make: Callable[...,
 
 
 # ---- the user's places -------------------------------------------------------------------------------------
-
-
-def caller_span() -> Span | None:
-    """Where the user's code called into this package."""
-    frame = sys._getframe(1)
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] == PACKAGE:
-        if frame.f_back is None:
-            return None
-        frame = frame.f_back
-    positions = list(frame.f_code.co_positions())
-    line, end_line, column, end_column = positions[frame.f_lasti // 2]
-    if line is None:
-        return Span(frame.f_code.co_filename, frame.f_lineno)
-    return Span(
-        frame.f_code.co_filename, line, column or 0, end_line, end_column, function=frame.f_code.co_name
-    )
 
 
 def under_way() -> bool:

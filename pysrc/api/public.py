@@ -16,7 +16,7 @@ import numpy as np
 
 from ..config import config, disable_jit
 from ..pipeline import STAGES
-from ..source import UnsupportedError
+from ..source import DTypeError, UnsupportedError
 from ..tree_util import tree_map
 from .arguments import take_apart, takes_any_keywords
 from .identity import shared
@@ -255,6 +255,14 @@ def jvp(
 ) -> tuple:
     """(fun(*primals), its derivative in the direction of `tangents`); with `has_aux` also aux."""
     with user_frames():
+        for name, value in (("primals", primals), ("tangents", tangents)):
+            if not isinstance(value, (tuple, list)):
+                raise DTypeError(
+                    f"jvp: the {name} are a {type(value).__name__}, not a tuple with one entry an argument",
+                    caller_span(),
+                    code="jvp-structure",
+                    remedy="write jvp(f, (x,), (x_dot,))",
+                )
         return shared(Jvp, fun, has_aux)(tuple(primals), tuple(tangents))
 
 

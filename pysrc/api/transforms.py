@@ -89,9 +89,10 @@ class Transformed:
             if self._compiled is None:
                 from .jit import Jit
                 self._compiled = Jit(self, (), ()).dispatcher
-            return self._compiled(*args, **kwargs)
-        call = take_apart(args, kwargs, in_order=self.in_order)
+            with user_frames():
+                return self._compiled(*args, **kwargs)
         with user_frames():
+            call = take_apart(args, kwargs, in_order=self.in_order)
             return self._memo.find(call).run(call)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:

@@ -10,6 +10,7 @@ user derives to carry a name or a unit along; `numpy.matrix`, whose `*` is a mat
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import numpy as np
 
@@ -35,16 +36,37 @@ def plain_array(array: np.ndarray, span: Span | None, what: str = "") -> np.ndar
     cls = type(array)
     if cls is np.ndarray:
         return array
-    named = f"{what!r}, " if what else ""
+    named, comma = (f"{what!r}, ", ",") if what else ("", "")
     if isinstance(array, np.ma.MaskedArray):
-        raise DTypeError(f"{named}a masked array, can't be translated" if what else
-                         "a masked array can't be translated", span, code="dtype",
+        raise DTypeError(f"{named}a masked array{comma} can't be translated", span, code="dtype",
                          remedy="pass its data and its mask as two arrays")
     if not is_plain(cls):  # type: ignore[arg-type]
-        raise DTypeError(f"{named}an array of class {cls.__name__}, can't be translated: the class gives "
-                         "operations a meaning of its own", span, code="dtype",
+        raise DTypeError(f"{named}an array of class {cls.__name__}{comma} can't be translated: the class "
+                         "gives operations a meaning of its own", span, code="dtype",
                          remedy="pass np.asarray(...) of it")
     return np.asarray(array)
 
 
-__all__ = ["is_plain", "plain_array"]
+def is_foreign(value: Any) -> bool:
+    """Whether a value is an array or a table of another library, such as a column of pandas."""
+    cls = type(value)
+    ours = _library(cls) in ("numpy", "metaphrase")
+    return not ours and hasattr(cls, "__array__") and hasattr(cls, "shape")
+
+
+def _library(cls: type) -> str:
+    return cls.__module__.partition(".")[0]
+
+
+def refuse_foreign(value: Any, span: Span | None, what: str) -> None:
+    """An error for such a value, whose methods are not to be translated."""
+    if not is_foreign(value):
+        return
+    cls = type(value)
+    columns = hasattr(cls, "columns")
+    how = "its columns as arrays: table['name'].to_numpy()" if columns else "np.asarray(...) of it"
+    raise DTypeError(f"{what} is a {cls.__name__} of {_library(cls)}: what is translated are NumPy's arrays",
+                     span, code="dtype", remedy=f"pass {how}")
+
+
+__all__ = ["is_plain", "plain_array", "is_foreign", "refuse_foreign"]

@@ -17,6 +17,13 @@ import sys
 from typing import Any
 
 
+def ufunc_name(function: Any) -> str:
+    """What users call a ufunc, which does not say itself whose it is."""
+    name = function.__name__
+    owners = [m for m in ("numpy", "scipy.special") if getattr(sys.modules.get(m), name, None) is function]
+    return ".".join([*owners[:1], name])
+
+
 class Foreign:
     """A function of a module that may not be imported yet."""
 

@@ -65,7 +65,7 @@ def real_scalar(value: Any, refusal: str = "must be real number, not complex") -
 @handles(float)
 def float_(x: Any = 0.0) -> Any:
     if not isinstance(x, Staged):
-        return float(x)
+        return float(x.concrete() if isinstance(x, Text) else x)
     here = session()
     number = real_scalar(x, "float() argument must be a string or a real number, not 'complex'")
     return here.wrap(here.atom(number, WEAK[float]), float)
@@ -74,7 +74,7 @@ def float_(x: Any = 0.0) -> Any:
 @handles(int)
 def int_(x: Any = 0, *base: Any) -> Any:
     if not isinstance(x, Staged) or base:
-        return int(x, *base)
+        return int(x.concrete() if isinstance(x, Text) else x, *base)
     here, x = session(), python_scalar(x)
     if x.dtype.kind == "c":
         raise here.dtype_error("int() of a complex number", remedy="take its real part first")

@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.core.array_classes import refuse_foreign
 from metaphrase.core.primitive import Primitive
 from metaphrase.source import SourceError, Span, UnsupportedError
 
@@ -241,6 +242,8 @@ def call_function(here: Session, function: types.FunctionType, args: tuple, keyw
         from .native_calls import call_other
 
         return call_other(here, function, args, keywords)
+    if args and "." in function.__qualname__:
+        refuse_foreign(args[0], here.span(), "a value")
     try:
         entry = converted_code(function)
     except NoSource:

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.core.dims import product
 from metaphrase.source import UnsupportedError
 
 from ..flow.gathering import arrays_inside
@@ -200,10 +201,7 @@ class _Broadcast:
 
     @property
     def size(self) -> Any:
-        total: Any = 1
-        for d in self.shape:
-            total = total * d
-        return total
+        return product(self.shape)
 
 
 @handles(np.iterable)

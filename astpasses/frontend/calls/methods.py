@@ -13,7 +13,7 @@ import numpy as np
 
 from metaphrase.core.dims import product
 from metaphrase.ops.shape import convert
-from metaphrase.source import SourceError, UnsupportedError
+from metaphrase.source import SourceError, UnsupportedError, close_name
 
 from ..flow.gathering import items_of_array
 from ..operators.python_numbers import to_integer
@@ -69,12 +69,12 @@ def attribute(value: Any, name: str) -> Any:
         return functools.partial(own, value)
     function = FUNCTIONS.get(name)
     if function is None:
-        raise NoAttribute(
-            f"'{python_name(value)}' object has no attribute {name!r} that metaphrase translates",
-            session().span(),
-            code="no-attribute",
-            remedy="use a NumPy function that does the same",
-        )
+        said, remedy = f"'{python_name(value)}' object has no attribute {name!r}", "use a function of NumPy's"
+        if hasattr(np.ndarray, name):
+            said, remedy = f"{said} that metaphrase translates", "use a NumPy function that does the same"
+        elif close := close_name(name, dir(np.ndarray)):
+            remedy = f"did you mean {close!r}?"
+        raise NoAttribute(said, session().span(), code="no-attribute", remedy=remedy)
     if name in ("reshape", "transpose"):
         return functools.partial(_spread_arguments, function, value)
     return lambda *args, **keywords: call_value(function, (value, *args), keywords)

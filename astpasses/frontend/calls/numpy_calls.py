@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.core.foreign import ufunc_name
 from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import (
@@ -89,7 +90,7 @@ def _apply(function: np.ufunc, values: list) -> Any:
     if function in SPELLED:
         return elementwise(SPELLED[function], values, resolve(function, [dtype_of(v) for v in values]))
     raise UnsupportedError(
-        f"numpy.{function.__name__} has no translation yet",
+        f"{ufunc_name(function)} has no translation yet",
         session().span(),
         code="no-translation",
         remedy="write it with functions that have one",

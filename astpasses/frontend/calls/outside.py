@@ -77,31 +77,32 @@ def refuse_unsteady(here: Session, module: str, name: str, owner: Any) -> None:
     for kind in (type(owner), owner) if isinstance(owner, type) else (type(owner),):
         if kind.__module__ == "os" and kind.__name__ == "_Environ":
             raise unsteady(here, "os.environ", "read it before, and pass what it holds")
-        if kind.__module__.startswith("numpy.random"):
-            raise unsteady(here, f"numpy.{name}")
+        if any(m.startswith("numpy.random") for m in (module, kind.__module__)):
+            raise unsteady(here, f"numpy.random.{name}", _DRAWN)
         if _top(kind) in ("datetime", "_datetime") and name in _UNSTEADY["datetime"].split():
-            raise unsteady(here, f"datetime.{name}")
+            raise unsteady(here, f"datetime.{name}", _TIMED)
     if isinstance(owner, io.IOBase) and not isinstance(owner, (io.StringIO, io.BytesIO)):
         raise unsteady(here, f"`{name}` of a file", "read it before, and pass what it holds; `print` prints")
     top = module.partition(".")[0]
-    if module.startswith("numpy.random"):
-        raise unsteady(here, f"numpy.{name}")
     pure = next((base for base in type(owner).__mro__ if base.__name__ == "PurePath"), None)
     if top == "pathlib" and pure is not None and not hasattr(pure, name):
         raise unsteady(here, f"`{name}` of a path", "read it before, and pass what it holds")
     known = top in _STEADY or top not in sys.stdlib_module_names
     if name in _UNSTEADY.get(top, "").split() or not known and name not in _ALLOWED.get(top, "").split():
         shown = name if top in ("builtins", "io", "_io") else f"{top}.{name}"
-        draws = top in ("time", "random", "_random")
-        raise unsteady(here, shown, "" if draws else "call it before, and pass what it gives as an argument")
+        before = "call it before, and pass what it gives as an argument"
+        raise unsteady(here, shown, {"time": _TIMED, "random": _DRAWN, "_random": _DRAWN}.get(top, before))
 
 
-def unsteady(here: Session, name: str, remedy: str = "") -> UnsupportedError:
+_TIMED = "read the clock around the call, not in it, or pass the time as an argument"
+_DRAWN = "draw with metaphrase.random and a key, or draw before and pass the numbers as an argument"
+
+
+def unsteady(here: Session, name: str, remedy: str) -> UnsupportedError:
     """Translated once, what it gives would be frozen in silence."""
     why = "looks at or changes what is outside of the program: that would be done once, while translating"
-    if not remedy:
+    if remedy in (_TIMED, _DRAWN):
         why = "gives another value at each call, and the program would keep the first"
-        remedy = "pass the value as an argument; draw with metaphrase.random and a key"
     return UnsupportedError(f"{name} {why}", here.span(), code="unsteady", remedy=remedy)
 
 

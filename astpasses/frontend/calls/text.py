@@ -99,7 +99,6 @@ def _of_string(name: str) -> Any:
 
 for _name in "eq ne lt le gt ge len iter contains getitem mul rmul mod".split():
     setattr(Text, f"__{_name}__", _of_string(f"__{_name}__"))
-Text.__hash__ = None  # type: ignore[assignment]
 
 
 def escaped(text: str) -> str:

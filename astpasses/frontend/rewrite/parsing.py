@@ -46,7 +46,7 @@ class _File:
         self._collect(gast.ast_to_gast(tree), None)
 
     def _collect(self, node: gast.AST, class_name: str | None) -> None:
-        if isinstance(node, (gast.FunctionDef, gast.Lambda)):
+        if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)):
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
             self.by_line.setdefault(first, []).append((node, class_name))
         if isinstance(node, gast.ClassDef):
@@ -106,7 +106,7 @@ def find_source(function: types.FunctionType) -> Source:
 
 
 def _fits(node: Definition, code: types.CodeType) -> bool:
-    if (node.name if isinstance(node, gast.FunctionDef) else "<lambda>") != code.co_name:
+    if getattr(node, "name", "<lambda>") != code.co_name:
         return False
     return argument_names(node.args) == unmangled(code, node)
 

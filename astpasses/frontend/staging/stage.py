@@ -26,7 +26,7 @@ from metaphrase.core.dims import in_users_words
 from metaphrase.core.ir import Var
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
 from metaphrase.interpreter import signature_of, undisturbed
-from metaphrase.source import SourceError, Span, UnsupportedError
+from metaphrase.source import SourceError, Span, UnsupportedError, caller_span
 
 from ..calls import tables  # noqa: F401  (registers the handlers)
 from ..calls.call import call_value
@@ -143,8 +143,10 @@ class _Staging:
 
     def definition(self) -> Span | None:
         """Where the function is defined, for errors that have no better place."""
-        code = getattr(self.function, "__code__", None)
-        return Span(code.co_filename, code.co_firstlineno) if code is not None else None
+        function = getattr(self.function, "__func__", self.function)
+        if not isinstance(function, types.FunctionType):
+            return caller_span()
+        return Span(function.__code__.co_filename, function.__code__.co_firstlineno)
 
     def _run(self) -> Staged:
         here = self.here
