@@ -47,7 +47,8 @@ def at_least(dim: DimLike, low: DimLike) -> DimLike:
 class Builder:
     """Collects parameters and Lets. `span` is stamped on each Let; `facts`: what is known of sizes here.
     `is_decided(args, attributes)`: asked of each check, whether it is known to pass. `done`: results of
-    operations that need not be recorded again. `size_of`: the size that an integer was already made."""
+    operations that need not be recorded again. `size_of`: the size that an integer was already made.
+    `in_attempt`: whether a handler of the user's may take what fails here."""
 
     def __init__(self, name: str = "function"):
         self.name = name
@@ -58,6 +59,7 @@ class Builder:
         self.is_decided: Callable[[tuple[Atom, ...], Mapping[str, Any]], bool] | None = None
         self.done: Mapping[tuple | None, tuple[Var, ...]] = {}
         self.size_of: Callable[[Atom], DimLike | None] = lambda atom: None
+        self.in_attempt = False
 
     def parameter(self, name: str, type: Array) -> Var:
         var = Var(name, type)

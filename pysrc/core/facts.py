@@ -53,6 +53,16 @@ class Facts:
     def equal(self, a: DimLike, b: DimLike) -> bool:
         return a == b or self.simplify(a) == self.simplify(b)
 
+    def clamp(self, low: DimLike, dim: DimLike, high: DimLike) -> DimLike:
+        """min(max(dim, low), high), simplified by what is known."""
+        if self.less_equal(dim, low):
+            dim = low
+        elif not self.less_equal(low, dim):
+            dim = dim_max(dim, low)
+        if self.less_equal(high, dim):
+            return high
+        return dim if self.less_equal(dim, high) else dim_min(dim, high)
+
     def nonnegative(self, dim: DimLike, depth: int = _DEPTH) -> bool:
         """Whether dim >= 0 can be shown, by putting bounds in the place of symbols."""
         if isinstance(dim, int):

@@ -57,6 +57,11 @@ class Array:
     dims: tuple[DimLike, ...] = ()
     value: DimLike | None = None
 
+    def __post_init__(self) -> None:
+        for dim in self.dims:
+            if isinstance(dim, int) and dim < 0:
+                raise CoreTypeError("negative dimensions are not allowed")
+
     @property
     def shape(self) -> tuple[DimLike, ...]:
         return self.dims

@@ -8,7 +8,8 @@ nothing is known that answers them. Example:
 """
 from __future__ import annotations
 
-from collections.abc import Collection
+import itertools
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from ..core.build import known_facts, literal
@@ -94,4 +95,19 @@ def reshape_sizes(total: Any, rest: Any, is_inferred: bool, *numbers: Any) -> tu
     return tuple(as_dim(a, size=fresh_symbol("size"), counted=True) for a in atoms)
 
 
-__all__ = ["LIMIT", "surely_fits", "fits", "check_memory", "repeat_count", "reshape_sizes"]
+def shape_in_words(dims: Sequence[DimLike]) -> tuple[str, list[Dim]]:
+    """A shape as NumPy's error has it: -1 is not said in front and is "newaxis" elsewhere. `{}` stands for
+    sizes that the run will know, the second part; a check shows three beside the array's own.
+
+    >>> shape_in_words((-1, 3, -1))
+    ('(3,newaxis)', [])
+    """
+    said = list(itertools.dropwhile(lambda dim: dim == -1, dims))
+    open_ = [dim for dim in said if isinstance(dim, Dim)]
+    if len(open_) > 3:
+        return f"of {len(dims)} dims", []
+    texts = ["newaxis" if dim == -1 else "{}" if isinstance(dim, Dim) else str(dim) for dim in said]
+    return f"({','.join(texts)}{',' if len(dims) == 1 else ''})", open_
+
+
+__all__ = ["LIMIT", "surely_fits", "fits", "check_memory", "repeat_count", "reshape_sizes", "shape_in_words"]

@@ -25,7 +25,7 @@ from ..core.primitive import REGISTRY, Primitive
 from ..core.types import dtype_name, i64, is_inexact
 from ..source import DTypeError, ShapeError, UnsupportedError
 from .arrays import as_dim, constant, dim_value
-from .compare import eq
+from .compare import eq, ge
 from .complex_order import ORDERED, by_order
 from .effects import check
 from .families import broadcast_to as broadcast_exactly
@@ -297,8 +297,11 @@ def dim_of(value: Any) -> DimLike:
         builder = current()
         if builder is not None and (made := builder.size_of(value)) is not None:
             return made
-        size = as_dim(to_dtype(value, i64),
-                      size=fresh_symbol(value.name if value.name.isidentifier() else "size"))
+        number = to_dtype(value, i64)
+        if builder is not None and builder.in_attempt:
+            check(ge(number, literal(0)), exception="ValueError",
+                  message="negative dimensions are not allowed")
+        size = as_dim(number, size=fresh_symbol(value.name if value.name.isidentifier() else "size"))
         return size.type.value
     shown = f"a staged {value.type}" if isinstance(value, Var) else repr(value)
     what = f"a size must be an integer, not {shown}"

@@ -276,7 +276,39 @@ def message_again(x, i):
 
 _SINGULAR, _REGULAR = np.ones((2, 2)), np.array([[2.0, 1.0], [0.0, 4.0]])
 
+def zeros_or_two(x, n):
+    """A size is an operation that may fail."""
+    try:
+        y = np.zeros(n) + x
+    except ValueError:
+        y = np.ones(2)
+    return y.sum()
+
+
+def spread_or_two(x, n):
+    try:
+        y = np.broadcast_to(x, (n, 2)) + np.ones((n, 1))
+    except ValueError:
+        y = np.ones((2, 2))
+    return y.sum()
+
+
+def powers_or_two(x, n):
+    """How many columns there are is known while this is translated."""
+    try:
+        y = np.vander(x, n)
+    except ValueError:
+        y = np.ones((2, 2))
+    return y.sum()
+
+
 CASES = [
+    (zeros_or_two, (1.5, 3)),
+    (zeros_or_two, (1.5, -3)),
+    (spread_or_two, (np.ones(2), 3)),
+    (spread_or_two, (np.ones(2), -3)),
+    (powers_or_two, (np.ones(2), 3)),
+    (powers_or_two, (np.ones(2), -3)),
     (inverse_or_pseudo, (_SINGULAR,)),
     (inverse_or_pseudo, (_REGULAR,)),
     (jittered_cholesky, (np.diag([1.0, -0.05, 2.0]),)),

@@ -11,7 +11,10 @@ from typing import Any
 
 import numpy as np
 
+from metaphrase.core.build import literal
 from metaphrase.core.types import CoreTypeError, dtype_name
+from metaphrase.ops.compare import ge
+from metaphrase.ops.effects import check
 from metaphrase.ops.shape import reshape
 from metaphrase.ops.structure import concatenate
 
@@ -50,6 +53,9 @@ def dims_given(here: Session, shape: Any) -> tuple:
         shape = [shape[k] for k in range(len(shape))] if shape.ndim else [shape[()]]
     if isinstance(shape, (int, np.integer, Number)):
         shape = (shape,)
+    for size in shape if here.attempts else ():  # a handler may take it
+        here.emit(check, here.emit(ge, here.atom(size, WEAK[int]), literal(0)), exception="ValueError",
+                  message="negative dimensions are not allowed")
     dims = tuple(here.as_dim(d) for d in shape)
     if any(isinstance(d, int) and d < 0 for d in dims):
         raise ValueError("negative dimensions are not allowed")

@@ -179,7 +179,7 @@ def run_rule(here: Session, rule: Callable, args: tuple, keywords: dict, makes: 
     named = {k: _operand(here, v) for k, v in keywords.items()}
     builder = here.region.builder
     before = len(builder.lets)
-    builder.facts, builder.size_of = here.facts, here.size_of
+    builder.facts, builder.size_of, builder.in_attempt = here.facts, here.size_of, bool(here.attempts)
     try:
         with here.stamped():
             made = rule(*operands, **named)

@@ -6,7 +6,6 @@ answered by the library of `ops`.
 
 from __future__ import annotations
 
-import itertools
 import operator
 import weakref
 from typing import Any
@@ -17,7 +16,7 @@ from metaphrase.core.build import literal
 from metaphrase.core.dims import dim_max, dim_min, floordiv, product
 from metaphrase.ops.compare import gt
 from metaphrase.ops.effects import check
-from metaphrase.ops.limits import reshape_sizes
+from metaphrase.ops.limits import reshape_sizes, shape_in_words
 from metaphrase.ops.shape import reshape as core_reshape
 
 from ..operators.arithmetic import broadcast_dims, require_equal
@@ -57,17 +56,6 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     return tuple(sorted(out))
 
 
-def _shown(dims: list) -> tuple[str, list]:
-    """A shape in the words of NumPy's error: -1 is not said in front and is "newaxis" elsewhere. `{}` stands
-    for sizes that the run will know, the second part; a check shows three beside the array's own."""
-    said = list(itertools.dropwhile(lambda d: d == -1, dims))
-    open_ = [d for d in said if not isinstance(d, int)]
-    if len(open_) > 3:
-        return f"of {len(dims)} dims", []
-    texts = ["newaxis" if d == -1 else str(d) if isinstance(d, int) else "{}" for d in said]
-    return f"({','.join(texts)}{',' if len(dims) == 1 else ''})", open_
-
-
 def _is_size(here: Session, value: Number) -> bool:
     """Whether a number is known to be no -1, which would stand for what is left of the elements."""
     dim = here.size_of(value.atom) if value.dim is None or not here.is_bound(value.dim) else value.dim
@@ -97,7 +85,7 @@ def reshape(
     dims = [sizes[k] for k in range(len(dims))]
     if order == "F":
         return reshape(x.T, tuple(map(here.size, dims[::-1]))).T
-    shown, open_dims = _shown(dims)
+    shown, open_dims = shape_in_words(dims)
     message = f"cannot reshape array of size {{}} into shape {shown}"
     if -1 in dims:
         rest = product(d for d in dims if not (isinstance(d, int) and d == -1))

@@ -15,7 +15,7 @@ import numpy as np
 
 from metaphrase import ops  # noqa: F401  (declares the primitives)
 from metaphrase.core.build import literal
-from metaphrase.core.dims import Dim, DimLike, dim_max, dim_min
+from metaphrase.core.dims import Dim, DimLike
 from metaphrase.core.foreign import Spellings
 from metaphrase.core.ir import Atom
 from metaphrase.core.native import Point
@@ -467,15 +467,3 @@ def _round_int(value: Number, unit: int) -> Any:
     rest = value - below * unit
     up = choose(rest * 2 == unit, lambda: below % 2 == 1, lambda: rest * 2 > unit)
     return (below + choose(up, lambda: 1, lambda: 0)) * unit
-
-
-def clamp(here: Session, low: DimLike, dim: DimLike, high: DimLike) -> DimLike:
-    """min(max(dim, low), high), simplified by what is known."""
-    facts = here.facts
-    if facts.less_equal(dim, low):
-        dim = low
-    elif not facts.less_equal(low, dim):
-        dim = dim_max(dim, low)
-    if facts.less_equal(high, dim):
-        return high
-    return dim if facts.less_equal(dim, high) else dim_min(dim, high)

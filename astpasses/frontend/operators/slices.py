@@ -20,7 +20,7 @@ from ..staging.session import Session
 from ..staging.signals import NeedConcrete
 from ..values.staged_values import Number, Staged, StagedArray
 from ..values.views import Spaced
-from .arithmetic import clamp, dim_of
+from .arithmetic import dim_of
 
 _LONGEST = 2**60  # no array has as many elements, and sums with a size stay within 64 bits
 
@@ -105,10 +105,10 @@ def _position(here: Session, bound: Any, dim: DimLike, default: DimLike, after: 
     if known is not None:
         value = bound if isinstance(bound, Number) and bound._atom is not None and not after else None
         if here.facts.less(known, 0):
-            clamped = clamp(here, 0, known + dim + after, dim)
+            clamped = here.facts.clamp(0, known + dim + after, dim)
             return clamped, None if here.is_bound(clamped) else _clipped(here, bound, dim, after)
         if here.facts.less_equal(0, known):
-            clamped = clamp(here, 0, known + after, dim)
+            clamped = here.facts.clamp(0, known + after, dim)
             if clamped == known and value is not None:
                 return known, value
             return clamped, None if here.is_bound(clamped) else _clipped(here, bound, dim, after)
