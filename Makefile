@@ -1,11 +1,11 @@
-# demo, test, fuzz, bench and lint each build .venv from nothing when it is missing or older than the package's own files.
+# demo, test, fuzz, sanitize, bench and lint each build .venv from nothing when it is missing or older than the package's own files.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 PACKAGE_FILES := pyproject.toml setup.py $(wildcard runtime/*.pyx runtime/*.pxi runtime/*.h)
 
-.PHONY: demo test fuzz bench lint clean
+.PHONY: demo test fuzz sanitize bench lint clean
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/digits.py
@@ -20,6 +20,11 @@ PROGRAMS ?= 2000
 fuzz: $(VENV)/ready
 	PYTHONPATH=tests $(BIN)/python -P -m fuzz.campaign --programs $(PROGRAMS) --workers $(WORKERS) --folder build/fuzz
 	PYTHONPATH=tests $(BIN)/python -P -m fuzz.kept --programs $$(($(PROGRAMS) / 10))
+
+THEMES ?=
+
+sanitize: $(VENV)/ready
+	PYTHONPATH=tests:tests/native $(BIN)/python -P -m sanitize --workers $(WORKERS) --folder build/sanitize $(THEMES)
 
 bench: $(VENV)/ready-bench
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done

@@ -45,7 +45,8 @@ struct mp_ctx {
     /* Memory until the end of the call, aligned to 64 bytes. Call mp_scratch, which asks this only for a new chunk. */
     void *(*scratch)(mp_ctx *c, int64_t nbytes);
     /* A stack of residuals: gives memory of at least `needed` bytes holding the first `*capacity` bytes of `stack` (NULL
-       at first, with *capacity 0), and writes the new capacity, which at least doubles. Freed at the end of the call. */
+       at first, with *capacity 0), and writes the new capacity, which at least doubles. Freed at the end of the call.
+       Call mp_grow. */
     void *(*grow)(mp_ctx *c, void *stack, int64_t *capacity, int64_t needed);
     /* scratch taken after `mark` is free again after `release(mark)`: for scratch inside a loop. */
     char *(*mark)(mp_ctx *c);
@@ -77,11 +78,39 @@ static inline MP_UNUSED int64_t mp_times(int64_t a, int64_t b) {
     return __builtin_expect(__builtin_mul_overflow(a, b, &product) || product > most, 0) ? most : product;
 }
 
+#ifdef MP_RED_ZONES /* under the address sanitizer: what is behind the memory that was asked for is forbidden */
+void __asan_poison_memory_region(const volatile void *start, __SIZE_TYPE__ nbytes);
+void __asan_unpoison_memory_region(const volatile void *start, __SIZE_TYPE__ nbytes);
+static MP_UNUSED void mp_allow(const char *start, int64_t nbytes, const char *limit) {
+    __asan_poison_memory_region(start, (__SIZE_TYPE__)(limit - start));
+    __asan_unpoison_memory_region(start, (__SIZE_TYPE__)nbytes);
+}
+#define mp_forbid_header(start) __asan_poison_memory_region((start) - 64, 64) /* of a chunk or stack: context.pxi's */
+#else
+#define mp_allow(start, nbytes, limit)
+#define mp_forbid_header(start)
+#endif
+
 static inline MP_UNUSED void *mp_scratch(mp_ctx *c, int64_t nbytes) {
     char *start = c->cursor;
     int64_t rounded = (nbytes + 64) & ~(int64_t)63; /* never 0, and equal buffers do not share low address bits */
-    if (__builtin_expect(c->limit - start < rounded || nbytes < 0, 0)) return c->scratch(c, nbytes);
+    if (__builtin_expect(c->limit - start < rounded || nbytes < 0, 0)) {
+        start = (char *)c->scratch(c, nbytes);
+        if (!start) return start;
+        mp_forbid_header(start);
+        mp_allow(start, nbytes, c->limit);
+        return start;
+    }
     c->cursor = start + rounded;
+    mp_allow(start, nbytes, c->limit);
+    return start;
+}
+
+static inline MP_UNUSED void *mp_grow(mp_ctx *c, void *stack, int64_t *capacity, int64_t needed) {
+    char *start = (char *)c->grow(c, stack, capacity, needed);
+    if (!start) return start;
+    mp_forbid_header(start);
+    mp_allow(start, needed, start + *capacity);
     return start;
 }
 
@@ -89,7 +118,11 @@ static inline MP_UNUSED void *mp_scratch(mp_ctx *c, int64_t nbytes) {
    to spare. Used where a size is known on the way only, outside of inner loops: a call is smaller than the test. */
 static __attribute__((noinline)) MP_UNUSED void *mp_room(mp_ctx *c, void *old, int64_t *room, int64_t needed) {
     if (old && needed <= *room) return old;
+#ifdef MP_RED_ZONES
+    *room = needed > 0 ? needed : 0;
+#else
     *room = needed > 0 ? 2*needed : 0; /* an array of no rows has a place too: NULL means that there is no memory */
+#endif
     return mp_scratch(c, *room);
 }
 

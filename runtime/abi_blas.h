@@ -2,7 +2,7 @@
 
    In: a context whose table is filled. Out: the routine's effect. Matrices are column-major, as BLAS has them: a
    C-contiguous product C = A B (m, k)(k, n) is mp_dgemm(c, 'N', 'N', n, m, k, 1.0, B, n, A, k, 0.0, C, n). Sizes are int:
-   the caller's check that they fit is part of the program. Complex scalars are passed by pointer to two reals. */
+   emitted programs check that they fit before they call. Complex scalars are passed by pointer to two reals. */
 #ifndef METAPHRASE_ABI_BLAS_H
 #define METAPHRASE_ABI_BLAS_H
 #include "abi.h"

@@ -69,12 +69,13 @@ def build(
     *,
     contract: bool = False,
     level: str = "-O2",
+    flags: tuple[str, ...] = (),
 ) -> dict[Any, Compiled]:
     """One library of all of them. `programs`: their loops stages, in the same order. `level`: how hard the
-    compiler tries; `jit` has it try harder, which takes its time."""
+    compiler tries; `jit` has it try harder, which takes its time. `flags`: more of the compiler's."""
     programs = programs or {key: schedule(function) for key, function in functions.items()}
     text, uses_blas = module(list(programs.values()))
-    library = cython_build.build(text, name="group", contract=contract, extra_flags=(level,))
+    library = cython_build.build(text, name="group", contract=contract, extra_flags=(level, *flags))
     if uses_blas:
         dispatch.load_blas()
     table = (ctypes.c_void_p * max(len(programs), 1))()

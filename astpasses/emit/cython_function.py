@@ -62,6 +62,8 @@ def _parts(e: E) -> tuple[E, ...]:
 class FunctionWriter:
     """Writes one function; `write()` gives its text."""
 
+    one_piece = True  # scratch of known sizes is taken together; `make sanitize` looks at the end of each
+
     def __init__(self, program: Program, fn: Fn, is_entry: bool):
         self.program, self.fn, self.is_entry = program, fn, is_entry
         self.printer = CythonPrinter()
@@ -206,7 +208,7 @@ class FunctionWriter:
                 self.variable(name, f"{buf.name}[{max(total, 1)}]")
                 continue
             self.variable(self.pointer(buf), buf.name)
-            if isinstance(total, int):
+            if isinstance(total, int) and self.one_piece:
                 shared.append((buf, offset))
                 offset += (
                     (total * buf.dtype.itemsize + 127) // 64 * 64
@@ -403,12 +405,12 @@ class FunctionWriter:
             self.variables.setdefault("i64", {})[f"{rows} = 0"] = None
             self.line(depth, f"if {rows} < {self.printer.dim(stmt.length, COMPARE + 1)}:")
             self.line(depth + 1, f"{rows} = 2*({self.printer.dim(stmt.length)}) + 14")
-            self.use("grow")
+            self.use("mp_grow")
             for buf in stmt.bufs:
                 size = self.nbytes(buf, buf.dims[1:])
                 self.line(
                     depth + 1,
-                    f"{buf.name} = <{self.type(buf.dtype)}*>c.grow(c, {buf.name}, "
+                    f"{buf.name} = <{self.type(buf.dtype)}*>mp_grow(c, {buf.name}, "
                     f"&mp_{buf.name}_room, {self.times([rows, size])})",
                 )
                 self.no_memory(depth + 1, buf.name)

@@ -20,7 +20,6 @@ _CONTEXT = {
     "blas": "void** blas",
     "alloc": "void* (*alloc)(mp_ctx* c, i64 k, i64 nbytes) noexcept nogil",
     "set_dims": "void (*set_dims)(mp_ctx* c, i64 k, i64 rank, const i64* dims) noexcept nogil",
-    "grow": "void* (*grow)(mp_ctx* c, void* stack, i64* capacity, i64 needed) noexcept nogil",
     "error_values": "i64 error_values[16]",
     "callback": "int (*callback)(mp_ctx* c, i64 site, void** args) noexcept nogil",
 }
@@ -28,6 +27,7 @@ _FUNCTIONS = {
     "mp_poll": "int mp_poll(mp_ctx* c, i64 work)",
     "mp_scratch": "void* mp_scratch(mp_ctx* c, i64 nbytes)",
     "mp_times": "i64 mp_times(i64 a, i64 b)",
+    "mp_grow": "void* mp_grow(mp_ctx* c, void* stack, i64* capacity, i64 needed)",
     "mp_room": "void* mp_room(mp_ctx* c, void* old, i64* room, i64 needed)",
     "mp_fail": "int mp_fail(mp_ctx* c, i64 site, i64 iteration, i64 v0, i64 v1, i64 v2, i64 v3)",
     "MP_INTERRUPTED": "const int MP_INTERRUPTED",

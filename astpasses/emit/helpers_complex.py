@@ -120,8 +120,8 @@ if (__real__ a == 0 && __imag__ a == 0) {
 if (r > 0 && s == 0) return __builtin_complex((R)0, (R)0);
 return __builtin_complex(__builtin_nan$(""), __builtin_nan$(""));
 }
-int n = (int)r;
-if (s == 0 && r == n && n > -100 && n < 100) {
+int n = r > -100 && r < 100 ? (int)r : 100;
+if (s == 0 && r == n && n < 100) {
 C p = a, out = __builtin_complex((R)1, (R)0);
 for (int k = n < 0 ? -n : n; k; k >>= 1) { if (k & 1) out = C_mul(out, p); p = C_mul(p, p); }
 return n < 0 ? C_div(__builtin_complex((R)1, (R)0), out) : out;
