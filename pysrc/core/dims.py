@@ -258,7 +258,7 @@ _OPERATIONS: dict[str, Callable[[DimLike, DimLike], DimLike]] = {
     "floordiv": floordiv, "mod": mod, "max": dim_max, "min": dim_min}
 
 
-_NONE: frozenset[str] = frozenset()
+NO_SYMBOLS: frozenset[str] = frozenset()
 
 
 def substitute(dim: DimLike, values: Mapping[str, DimLike]) -> DimLike:
@@ -289,7 +289,7 @@ def substitute(dim: DimLike, values: Mapping[str, DimLike]) -> DimLike:
 def symbols(dim: DimLike) -> frozenset[str]:
     """The names of the symbols in `dim`."""
     if isinstance(dim, int):
-        return _NONE
+        return NO_SYMBOLS
     if dim._symbols is None:
         names: set[str] = set()
         for monomial, _ in dim.terms:

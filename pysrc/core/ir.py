@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from ..source import Span
-from .dims import Dim, Sym, symbols
+from .dims import NO_SYMBOLS, Dim, Sym, symbols
 from .types import Array, type_symbols
 
 if TYPE_CHECKING:
@@ -105,6 +105,7 @@ class Let:
     args: tuple[Atom, ...]
     attributes: Mapping[str, Any] = field(default_factory=dict)
     span: Span | None = None
+    _uses: frozenset[str] | None = field(default=None, init=False, repr=False)
 
     @property
     def out(self) -> Var:
@@ -123,10 +124,10 @@ class Let:
     def own_symbols(self) -> frozenset[str]:
         """The size symbols this Let binds, named by its attributes `size` and `segment_sizes`: for each, some
         result has type size[symbol]. Those of a loop are its first results."""
-        size = self.attributes.get("size")
-        own = frozenset([size]) if isinstance(size, str) else frozenset()
-        more = self.attributes.get("segment_sizes")
-        return own.union(more) if more else own
+        size, more = self.attributes.get("size"), self.attributes.get("segment_sizes")
+        if size is None and not more:
+            return NO_SYMBOLS
+        return frozenset([size] if isinstance(size, str) else []).union(more or ())
 
     def binder(self, symbol: str) -> Var:
         """The result that binds a size symbol of this Let."""
@@ -134,12 +135,11 @@ class Let:
 
     def uses_symbols(self) -> frozenset[str]:
         """Size symbols that this Let mentions and does not bind."""
-        found: set[str] = set()
-        for value in self.attributes.values():
-            found |= attribute_symbols(value)
-        for out in self.outs:
-            found |= type_symbols(out.type)
-        return frozenset(found) - self.own_symbols()
+        if self._uses is None:
+            mentioned = [attribute_symbols(value) for value in self.attributes.values()]
+            mentioned += (type_symbols(out.type) for out in self.outs)
+            object.__setattr__(self, "_uses", frozenset().union(*mentioned) - self.own_symbols())
+        return self._uses  # type: ignore[return-value]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -150,6 +150,7 @@ class Function:
     params: tuple[Var, ...]
     lets: tuple[Let, ...]
     results: tuple[Atom, ...]
+    _symbols: frozenset[str] | None = field(default=None, init=False, repr=False)
 
     @property
     def param_types(self) -> tuple[Array, ...]:
@@ -171,19 +172,17 @@ def attribute_symbols(value: Any) -> frozenset[str]:
     if isinstance(value, Array):
         return type_symbols(value)
     if isinstance(value, tuple):
-        return frozenset().union(*map(attribute_symbols, value))
+        return NO_SYMBOLS.union(*map(attribute_symbols, value))
     if isinstance(value, Function):
         return function_symbols(value)
-    return frozenset()
+    return NO_SYMBOLS
 
 
 def function_symbols(function: Function) -> frozenset[str]:
     """Size symbols free in a region: mentioned in it and not bound by a Let of it."""
-    found: set[str] = set()
-    bound: set[str] = set()
-    for param in function.params:
-        found |= type_symbols(param.type)
-    for let in function.lets:
-        found |= let.uses_symbols()
-        bound |= let.own_symbols()
-    return frozenset(found - bound)
+    if function._symbols is None:
+        mentioned = [type_symbols(param.type) for param in function.params]
+        mentioned += (let.uses_symbols() for let in function.lets)
+        bound = (let.own_symbols() for let in function.lets)
+        object.__setattr__(function, "_symbols", frozenset().union(*mentioned).difference(*bound))
+    return function._symbols  # type: ignore[return-value]

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import ml_dtypes
 import numpy as np
 
-from .dims import Dim, DimLike, substitute, symbols
+from .dims import NO_SYMBOLS, Dim, DimLike, substitute, symbols, symbols_of
 
 SHORT = {
     "f64": np.dtype("float64"),
@@ -128,8 +128,9 @@ def type_of(value: object) -> Array:
 
 def type_symbols(type_: Array) -> frozenset[str]:
     """Size symbols a type mentions."""
-    found = frozenset().union(*(symbols(d) for d in type_.dims))
-    return found if type_.value is None else found | symbols(type_.value)
+    if not type_.dims and type_.value is None:
+        return NO_SYMBOLS
+    return symbols_of(type_.dims) | (NO_SYMBOLS if type_.value is None else symbols(type_.value))
 
 
 def substitute_type(type_: Array, values: Mapping[str, DimLike]) -> Array:
