@@ -18,7 +18,7 @@
 #ifndef METAPHRASE_ABI_H
 #define METAPHRASE_ABI_H
 
-#define MP_ABI 1
+#define MP_ABI 2
 
 #define MP_INTERRUPTED (-1) /* poll found a signal whose handler raised; the exception is set */
 #define MP_NO_MEMORY (-2)   /* alloc, scratch or grow returned NULL */
@@ -31,12 +31,15 @@ typedef struct mp_ctx mp_ctx;
 struct mp_ctx {
     int64_t abi;
     int64_t fuel;    /* work left until the next poll; see mp_poll */
+    volatile int64_t busy;    /* above 0: what runs now must not be left in the middle; see mp_begin */
+    volatile int64_t pending; /* a signal came meanwhile */
     char *cursor;    /* free arena memory is [cursor, limit) */
     char *limit;
     void **blas;     /* table indexed by MP_dgemm and its like; filled before an entry that needs it is made */
     int64_t threads; /* METAPHRASE_NUM_THREADS */
 
-    /* Refills fuel and looks for signals. Nonzero: return MP_INTERRUPTED at once. */
+    /* Refills fuel, looks for signals, and makes a signal that comes from now on end the call wherever it is. Nonzero:
+       return MP_INTERRUPTED at once. */
     int (*poll)(mp_ctx *c);
     /* Memory of result `buffers[k]` whose size is known only now; also written into buffers[k]. NULL: no memory. */
     void *(*alloc)(mp_ctx *c, int64_t k, int64_t nbytes);
@@ -65,10 +68,19 @@ typedef int (*mp_entry)(mp_ctx *c, void **buffers, const int64_t *sizes);
 
 #define MP_UNUSED __attribute__((unused))
 
-/* Ask at a back edge, with the amount of work since the last time in units of about a nanosecond. */
+/* Ask before loops, with the amount of their work in units of about a nanosecond, and in each round of a loop that no one
+   knows the rounds of. */
 static inline MP_UNUSED int mp_poll(mp_ctx *c, int64_t work) {
     c->fuel -= work;
     return __builtin_expect(c->fuel < 0, 0) ? c->poll(c) : 0;
+}
+
+/* Around calls that take locks or memory of their own, as BLAS does: a signal does not end the program between these two.
+   mp_end: nonzero when one came and its handler raised; return MP_INTERRUPTED at once. */
+static inline MP_UNUSED void mp_begin(mp_ctx *c) { c->busy++; }
+static inline MP_UNUSED int mp_end(mp_ctx *c) {
+    c->busy--;
+    return __builtin_expect(c->pending != 0, 0) ? c->poll(c) : 0;
 }
 
 /* The product of two sizes; where it is more than any memory, a size that is refused. */

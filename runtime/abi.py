@@ -37,6 +37,8 @@ cdef extern from "abi.h" nogil:
         void (*release)(mp_ctx* c, char* mark) noexcept nogil
         int (*callback)(mp_ctx* c, int64_t site, void** args) noexcept nogil
     int mp_poll(mp_ctx* c, int64_t work)
+    void mp_begin(mp_ctx* c)
+    int mp_end(mp_ctx* c)
     void* mp_scratch(mp_ctx* c, int64_t nbytes)
     int64_t mp_times(int64_t a, int64_t b)
     int mp_fail(mp_ctx* c, int64_t site, int64_t iteration, int64_t v0, int64_t v1, int64_t v2, int64_t v3)

@@ -189,9 +189,9 @@ cdef object run(CompiledEntry entry, Frame* frame):
     if evaluate(&plan.work, frame.sizes) >= RELEASE_FROM:
         call.released = True
         with nogil:
-            status = plan.address(&call.context, frame.buffers, frame.sizes)
+            status = mp_enter(&call.context, plan.address, frame.buffers, frame.sizes)
     else:
-        status = plan.address(&call.context, frame.buffers, frame.sizes)
+        status = run_program(&call, plan.address, frame.buffers, frame.sizes)
     try:
         if status != 0 or call.error != NULL:
             fail(status, &call, entry.raise_site, entry.name)
@@ -249,7 +249,7 @@ def run_entry(address, arrays, result_types, sizes=(), *, callbacks=(), raise_si
     context_open(&call, buffers, parameters, results, dynamics, <PyObject*>sites)
     call.released = True
     with nogil:
-        status = entry(&call.context, buffers, size_values)
+        status = mp_enter(&call.context, entry, buffers, size_values)
     try:
         if status != 0 or call.error != NULL:
             fail(status, &call, raise_site, "the entry")

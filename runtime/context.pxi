@@ -40,9 +40,8 @@ cdef extern from *:
 
 cdef int64_t FIRST_CHUNK = 1 << 16
 cdef int64_t LARGEST_IDLE = 1 << 28          # an idle arena keeps at most one chunk of this size
-cdef int64_t FIRST_FUEL = 10_000_000         # about 10 ms until the first poll
+cdef int64_t FIRST_FUEL = 20_000_000         # a millisecond to 50 until the first poll
 cdef int64_t POLL_INTERVAL = 40_000_000      # what polls aim at, in ns
-cdef unsigned long main_thread = 0
 
 cdef struct Chunk:
     Chunk* previous
@@ -85,6 +84,7 @@ cdef struct Call:
     int64_t fuel_refill
     int64_t last_poll
     bint released                            # the GIL is released during the call
+    void* thread_state                       # of the thread that called with the GIL, which a poll released
 
 
 cdef Chunk* new_chunk(Arena* arena, int64_t nbytes) noexcept nogil:
@@ -121,6 +121,13 @@ cdef Arena* arena_of(Call* call) noexcept nogil:
 
 
 cdef void* context_scratch(mp_ctx* c, int64_t nbytes) noexcept nogil:
+    c.busy += 1
+    cdef void* memory = new_scratch(c, nbytes)
+    leave(c)
+    return memory
+
+
+cdef void* new_scratch(mp_ctx* c, int64_t nbytes) noexcept nogil:
     cdef Call* call = <Call*>c
     cdef Arena* arena = arena_of(call)
     cdef Chunk* chunk
@@ -144,6 +151,12 @@ cdef char* context_mark(mp_ctx* c) noexcept nogil:
 
 
 cdef void context_release(mp_ctx* c, char* mark) noexcept nogil:
+    c.busy += 1
+    release_scratch(c, mark)
+    leave(c)
+
+
+cdef void release_scratch(mp_ctx* c, char* mark) noexcept nogil:
     cdef Arena* arena = (<Call*>c).arena
     cdef Chunk* chunk
     if arena == NULL or c.cursor == NULL:
@@ -189,6 +202,13 @@ cdef void free_blocks(Block* block) noexcept nogil:
 
 
 cdef void* context_grow(mp_ctx* c, void* stack, int64_t* capacity, int64_t needed) noexcept nogil:
+    c.busy += 1
+    cdef void* memory = grown(c, stack, capacity, needed)
+    leave(c)
+    return memory
+
+
+cdef void* grown(mp_ctx* c, void* stack, int64_t* capacity, int64_t needed) noexcept nogil:
     cdef Arena* arena = arena_of(<Call*>c)
     cdef Block* old = NULL
     cdef Block* block
@@ -267,6 +287,13 @@ cdef void arena_free(Arena* arena) noexcept nogil:
 
 cdef void* context_alloc(mp_ctx* c, int64_t k, int64_t nbytes) noexcept nogil:
     """malloc, because that is what NumPy's default handler frees: the array will own this memory."""
+    c.busy += 1
+    cdef void* memory = result_memory(c, k, nbytes)
+    leave(c)
+    return memory
+
+
+cdef void* result_memory(mp_ctx* c, int64_t k, int64_t nbytes) noexcept nogil:
     cdef Call* call = <Call*>c
     cdef int64_t result = k - call.parameters
     cdef void* memory
@@ -293,33 +320,28 @@ cdef void context_set_dims(mp_ctx* c, int64_t k, int64_t rank, const int64_t* di
 
 
 cdef int context_poll(mp_ctx* c) noexcept nogil:
-    """Refill the fuel so that polls come about every 40 ms, let other threads run, and look for signals."""
+    """Refill the fuel so that polls come about every 40 ms, let other threads run from now on, and on the main
+    thread, which runs signal handlers, look for signals. The first poll makes signals come by themselves."""
     cdef Call* call = <Call*>c
     cdef int64_t now = mp_now()
     cdef int64_t elapsed = now - call.last_poll
-    if call.last_poll != 0:
+    cdef bint is_first = call.last_poll == 0
+    cdef int status = 0
+    if not is_first:
         if elapsed < POLL_INTERVAL // 2 and call.fuel_refill < (<int64_t>1 << 50):
             call.fuel_refill *= 2
         elif elapsed > 2 * POLL_INTERVAL:
             call.fuel_refill = <int64_t>(call.fuel_refill * (<double>POLL_INTERVAL / elapsed)) + 1
     call.last_poll = now
     c.fuel = call.fuel_refill
-    # Only the main thread runs signal handlers; the others need the GIL for nothing when they don't hold it.
-    if call.released and PyThread_get_thread_ident() != main_thread:
-        return 0
-    return poll_signals(call)
-
-
-cdef int poll_signals(Call* call) noexcept with gil:
-    try:
-        if not call.released:
-            with nogil:
-                pass
-        PyErr_CheckSignals()
-        return 0
-    except BaseException as error:
-        keep_error(call, error)
-        return MP_INTERRUPTED
+    c.busy += 1
+    if not call.released:
+        call.released = True
+        call.thread_state = PyEval_SaveThread()
+    if is_first and PyThread_get_thread_ident() == main_thread:
+        status = run_handlers(c)
+    leave(c)
+    return status
 
 
 cdef void keep_error(Call* call, object error) noexcept:
@@ -328,10 +350,18 @@ cdef void keep_error(Call* call, object error) noexcept:
         call.error = <PyObject*>error
 
 
-cdef int context_callback(mp_ctx* c, int64_t site, void** args) noexcept with gil:
-    cdef Call* call = <Call*>c
+cdef int context_callback(mp_ctx* c, int64_t site, void** args) noexcept nogil:
+    c.busy += 1
+    cdef int status = call_back(<Call*>c, site, args)
+    leave(c)
+    return status
+
+
+cdef int call_back(Call* call, int64_t site, void** args) noexcept with gil:
     try:
         run_callback((<tuple><object>call.callbacks)[site], args)
+        if mp_hooked != 0 and PyThread_get_thread_ident() == main_thread:
+            watch_signals()                  # it may have given a signal another handler
         return 0
     except BaseException as error:
         keep_error(call, error)
@@ -370,6 +400,7 @@ cdef inline void context_open(Call* call, void** buffers, int64_t parameters, in
     cdef mp_ctx* c = &call.context
     c.abi = MP_ABI
     c.fuel = FIRST_FUEL
+    c.busy = c.pending = 0
     c.cursor = c.limit = NULL
     c.blas = mp_blas_table
     c.threads = thread_count
@@ -392,6 +423,7 @@ cdef inline void context_open(Call* call, void** buffers, int64_t parameters, in
     call.fuel_refill = FIRST_FUEL
     call.last_poll = 0
     call.released = False
+    call.thread_state = NULL
 
 
 cdef inline void context_close(Call* call) noexcept nogil:

@@ -49,7 +49,9 @@ SIMD_LOOP = re.compile(r"((?:[ \t]*mp_simd_\w+\(\w+\);\s*\n)+)"
 SIMD_MARK = re.compile(r"mp_simd_(\w+)\((\w+)\);")
 SIMD_SPELLED = {"sum": "+", "prod": "*", "any": "|", "all": "&"}
 # A nest in a function of its own stays there: a long function costs the compiler more than it costs a call.
+# So does an entry before which `work` asks for signals: in it that would change how loops are compiled.
 OUTLINED = re.compile(r"^static (\w[^\n;(]*\bk_nest_\d+\([^\n]*/\*proto\*/)$", re.MULTILINE)
+ENTRY = re.compile(r"^static (?=int k_entry\()", re.MULTILINE)
 SECTION = re.compile(r"/\* #### Code section: (\w+) ### \*/")
 
 
@@ -147,21 +149,25 @@ def cut(c_text: str) -> str:
         types, body = sections["type_declarations"], sections["module_code"]
     except (KeyError, ValueError, IndexError) as error:
         raise CutError(f"Cython's output has no {error}") from None
-    kernel = "\n".join((PRELUDE, early, types, declarations, body, exported()))
+    kernel = "\n".join((PRELUDE, early, types, declarations, body, exported(body)))
     kernel = re.sub(r"\n\s*\n+", "\n", kernel)
     foreign = set(re.findall(r"\b(?:__Pyx_\w+|Py[A-Z]\w+)", kernel)) - {"Py_ssize_t"}
     if foreign:
         raise CutError(f"the functions use {', '.join(sorted(foreign))}")
     if mangled("entry") + "(" not in kernel:
         raise CutError("the module defines no function `entry`")
-    return OUTLINED.sub(r"static __attribute__((noinline)) \1", kernel.replace(mangled(""), "k_"))
+    kernel = kernel.replace(mangled(""), "k_")
+    apart = "static __attribute__((noinline)) "
+    return OUTLINED.sub(apart + r"\1", ENTRY.sub(apart, kernel, 1) if "k_work(" in kernel else kernel)
 
 
-def exported() -> str:
-    """The one function of the library that is seen from outside."""
+def exported(c_text: str) -> str:
+    """The one function of the library that is seen from outside. A function `work` of the module asks for
+    signals first."""
+    asks = f"{mangled('work')}(c, buffers, sizes) ? MP_INTERRUPTED : " if mangled("work(") in c_text else ""
     return (f'\n__attribute__((visibility("default")))\n'
             f'int {SYMBOL}(mp_ctx *c, void **buffers, const int64_t *sizes) {{\n'
-            f'    return {mangled("entry")}(c, buffers, sizes);\n}}\n')
+            f'    return {asks}{mangled("entry")}(c, buffers, sizes);\n}}\n')
 
 
 def request(text: str, whole: bool, patched: bool = False) -> dict[str, str]:
@@ -179,8 +185,8 @@ def request(text: str, whole: bool, patched: bool = False) -> dict[str, str]:
         except CutError as error:
             if patched:
                 return _plainly(text, whole)
-            return {"c": c_text + exported(), "form": "extension", "note": str(error)}
-    return {"c": c_text + exported(), "form": "extension"}
+            return {"c": c_text + exported(c_text), "form": "extension", "note": str(error)}
+    return {"c": c_text + exported(c_text), "form": "extension"}
 
 
 def _plainly(text: str, whole: bool) -> dict[str, str]:
@@ -213,7 +219,8 @@ def serve(plainly: bool) -> None:
     """Answer requests until the input ends, which it does when the process that started this one ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)                                # whatever prints must not break the protocol
-    sys.path[:] = json.loads(sys.stdin.readline())["path"]
+    first = json.loads(sys.stdin.readline())
+    sys.path[:], tempfile.tempdir = first["path"], first.get("scratch")
     patched = False
     if not plainly:
         patched = quick_start()

@@ -22,6 +22,7 @@ from libc.stdint cimport int64_t
 from libc.stdlib cimport calloc, free, malloc, realloc
 from libc.string cimport memcmp, memcpy, memset
 
+import _signal
 import builtins
 import os
 import sys
@@ -43,7 +44,7 @@ cdef extern from "stdlib.h" nogil:
 
 cdef extern from "abi.h" nogil:
     ctypedef struct mp_ctx:
-        int64_t abi, fuel, threads
+        int64_t abi, fuel, busy, pending, threads
         char* cursor
         char* limit
         void** blas
@@ -207,6 +208,7 @@ cdef extern from "Python.h":
 ABI_VERSION = MP_ABI
 
 include "context.pxi"
+include "signals.pxi"
 include "plan.pxi"
 include "match.pxi"
 include "overlap.pxi"

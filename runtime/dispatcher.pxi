@@ -266,11 +266,6 @@ def get_threads():
     return thread_count
 
 
-def _note_main_thread():
-    global main_thread
-    main_thread = PyThread_get_thread_ident()
-
-
 def called_fast(cls):
     """Decorator for subclasses of Dispatcher: Python 3.11 does not let them inherit the fast way of being
     called."""
@@ -282,6 +277,4 @@ mp_inner = dispatcher_vectorcall
 cdef Dispatcher sample = Dispatcher()
 cdef Py_ssize_t mp_vectorcall_offset = <char*>&sample.vectorcall - <char*><PyObject*>sample
 sample = None
-main_thread = threading.main_thread().ident
-os.register_at_fork(after_in_child=_note_main_thread)
 mp_set_vectorcall(Dispatcher, mp_vectorcall_offset)

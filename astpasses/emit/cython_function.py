@@ -43,8 +43,11 @@ from metaphrase.core.types import i64
 from .cython_calls import routine_text
 from .cython_simd import marks, stays_rolled
 from .spell import CALL, CythonPrinter, c_name
+from .work import Work, charge
 
 MOST_BYTES = 2**60  # what runtime/abi.h's mp_times stops at
+# Library calls that a signal may end in the middle: they take no lock, and no memory but the arena's.
+LEFT_ANYWHERE = frozenset({"sort", "argsort", "fft", "fft__inverse"})
 
 
 def _is_single(monomial: Monomial) -> bool:
@@ -76,6 +79,7 @@ class FunctionWriter:
         self.swapped |= {s.buf for s in walk(fn.body) if isinstance(s, SetDims)}
         self.loops: list[str] = []
         self.simd: set[str] = set()  # combinations of loops that are taken apart
+        self.work = Work(program)
 
     # --- pieces of text ---------------------------------------------------------------------------
 
@@ -139,6 +143,10 @@ class FunctionWriter:
             self.line(1, "return 0")
         elif self.fn.result is not None:
             self.line(1, f"return {self.fn.result.name}")
+        return self.text(fails)
+
+    def text(self, fails: bool) -> str:
+        """The head, the variables and the lines."""
         head = self.head(fails)
         declarations = []
         for kind, names in sorted(self.variables.items()):
@@ -236,8 +244,11 @@ class FunctionWriter:
 
     def block(self, depth: int, block: tuple[Stmt, ...]) -> None:
         before = len(self.lines)
-        for stmt in block:
+        charges = self.work.behind(block)
+        for k, stmt in enumerate(block):
             getattr(self, "stmt_" + type(stmt).__name__)(depth, stmt)
+            if k in charges:
+                charge(self, depth, charges[k])
         if len(self.lines) == before:
             self.line(depth, "pass")
 
@@ -303,12 +314,19 @@ class FunctionWriter:
             self.line(depth, f"mp_simd_{operation}({accumulator.name})")
         self.line(depth, f"for {stmt.index} in range({self.printer.dim(stmt.extent)}):")
         if stmt.kind == "seq" and any(isinstance(s, (For, While, Call, CallFn)) for s in walk(stmt.body)):
-            self.poll(depth + 1, 32)
+            # The work is charged before; but a nest without a call gcc jams and peels, which costs more.
+            self.poll(depth + 1, "1")
         self.loops.append(stmt.index)
         self.block(depth + 1, stmt.body)
         self.loops.pop()
 
-    def poll(self, depth: int, work: int) -> None:
+    def amount(self, work: DimLike) -> str:
+        """So much work as text; a product of sizes may be more than 64 bits hold."""
+        if isinstance(work, Dim) and not all(_is_single(monomial) for monomial, _ in work.terms):
+            return self.times(self.factors(work))
+        return self.printer.dim(work)
+
+    def poll(self, depth: int, work: str) -> None:
         if not (self.is_entry or self.fn.fails):
             return
         self.use("mp_poll", "MP_INTERRUPTED")
@@ -328,7 +346,8 @@ class FunctionWriter:
             test = self.expression(stmt.condition)
             # The bound guards what the condition reads: C's short circuit, in a form Cython leaves alone.
             self.line(depth, f"while {bound} and ({test}):" if bound else f"while {test}:")
-        self.poll(depth + 1, 8)
+        inside = self.work.before((*stmt.before, *stmt.body)) + 8
+        self.poll(depth + 1, self.amount(inside))
         self.loops.append(stmt.counter)
         if stmt.body:
             self.block(depth + 1, stmt.body)
@@ -437,13 +456,21 @@ class FunctionWriter:
         call = routine_text(self, stmt)
         if stmt.routine == "lanes":
             self.line(depth, call)
-        else:
+        elif stmt.routine in LEFT_ANYWHERE:
             self.passed_on(depth, call)
+        else:
+            self.use("mp_begin", "mp_end", "MP_INTERRUPTED")
+            self.line(depth, "mp_begin(c)")
+            self.passed_on(depth, call, "mp_end(c)")
 
-    def passed_on(self, depth: int, call: str) -> None:
-        """A call whose status, unless it is 0, is what this function returns too."""
+    def passed_on(self, depth: int, call: str, behind: str = "") -> None:
+        """A call whose status, unless it is 0, is what this function returns too; and one behind it in any
+        case."""
         status = self.variable("int", "mp_status")
         self.line(depth, f"{status} = {call}")
+        if behind:
+            self.line(depth, f"if {behind}:")
+            self.line(depth + 1, "return MP_INTERRUPTED")
         self.line(depth, f"if {status}:")
         self.line(depth + 1, f"return {status}")
 

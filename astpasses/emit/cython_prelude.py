@@ -25,6 +25,8 @@ _CONTEXT = {
 }
 _FUNCTIONS = {
     "mp_poll": "int mp_poll(mp_ctx* c, i64 work)",
+    "mp_begin": "void mp_begin(mp_ctx* c)",
+    "mp_end": "int mp_end(mp_ctx* c)",
     "mp_scratch": "void* mp_scratch(mp_ctx* c, i64 nbytes)",
     "mp_times": "i64 mp_times(i64 a, i64 b)",
     "mp_grow": "void* mp_grow(mp_ctx* c, void* stack, i64* capacity, i64 needed)",

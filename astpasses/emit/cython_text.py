@@ -17,6 +17,7 @@ from metaphrase.astpasses.schedule.nest import Program, Site
 
 from .cython_function import FunctionWriter
 from .cython_prelude import prelude
+from .work import asked_first
 
 DIRECTIVES = (
     "# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, "
@@ -42,9 +43,10 @@ def emit(program: Program) -> EmittedText:
     routines: dict[str, tuple[str, str]] = {}
     simd: set[str] = set()
     bodies = []
-    for fn in (*program.fns, program.entry):
+    pieces = [(fn, FunctionWriter.write) for fn in program.fns]
+    for fn, write in (*pieces, (program.entry, asked_first), (program.entry, FunctionWriter.write)):
         writer = FunctionWriter(program, fn, is_entry=fn is program.entry)
-        bodies.append(writer.write())
+        bodies.append(write(writer))
         helpers |= writer.printer.helpers
         abi |= writer.abi
         simd |= writer.simd
@@ -58,7 +60,7 @@ def emit(program: Program) -> EmittedText:
         [d for _, d in routines.values()],
         simd,
     )
-    text = DIRECTIVES + head + "\n\n" + "\n\n".join(bodies)
+    text = DIRECTIVES + head + "\n\n" + "\n\n".join(filter(None, bodies))
     return EmittedText(program.name, text, program.sites, "blas" in abi, program.in_place)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.facts import Facts
 from metaphrase.core.native import Const, E, Op, constant, operation
+from metaphrase.core.scalars import facts
 from metaphrase.source import Span
 
 from .statements import (
@@ -134,6 +135,13 @@ def loaded(stmt: Stmt) -> tuple[Load, ...]:
 
 
 @fact
+def operations(stmt: Stmt) -> int:
+    """What the operations of a statement itself count for, without those of the blocks inside it."""
+    inside = (x for e in stmt.expressions for x in subexpressions(e) if isinstance(x, Op))
+    return sum(max(1, facts(x.name).cost) for x in inside)
+
+
+@fact
 def touched(stmt: Stmt) -> tuple[Buf, ...]:
     """The Bufs that a statement names outside of expressions."""
     return tuple(access.buf for access in stmt.accesses)
@@ -165,6 +173,6 @@ __all__ = [
     "Effect", "Fn", "For", "Grow", "If", "Index", "Load", "Map", "Nest", "Op", "Program", "SetDims", "Site",
     "Stmt", "Store", "Swap", "Sym", "View", "While", "boolean", "bound_inside", "constant",
     "expression_symbols", "fact", "index_symbols", "loaded", "loads", "local", "never",
-    "operation", "other_symbols", "place_symbols", "subexpressions", "touched", "used_inside",
+    "operation", "operations", "other_symbols", "place_symbols", "subexpressions", "touched", "used_inside",
     "value_symbols", "walk",
 ]

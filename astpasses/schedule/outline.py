@@ -17,7 +17,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
 from metaphrase.core.dims import Dim, DimLike, Sym, product, substitute, symbols
-from metaphrase.core.scalars import facts
 from metaphrase.core.types import i64
 
 from .nest import (
@@ -35,7 +34,6 @@ from .nest import (
     If,
     Load,
     Map,
-    Op,
     SetDims,
     Stmt,
     Store,
@@ -44,8 +42,8 @@ from .nest import (
     expression_symbols,
     loaded,
     local,
+    operations,
     other_symbols,
-    subexpressions,
     touched,
     walk,
 )
@@ -87,11 +85,7 @@ def _is_tiny(stmt: Stmt) -> bool:
 
 def _work(stmt: Stmt) -> int | None:
     """About how many operations; None where that is not known."""
-    total = 0
-    for e in stmt.expressions:
-        for x in subexpressions(e):
-            if isinstance(x, Op):
-                total += max(1, facts(x.name).cost)
+    total = operations(stmt)
     inside = 0 if stmt.blocks else 1
     for block in stmt.blocks:
         for inner in block:
@@ -136,6 +130,8 @@ class _Outliner:
         if isinstance(nest, If) and not any(isinstance(s, For) and not _is_tiny(s) for s in inside):
             return None
         found = _contents(nest, inside)
+        if any(isinstance(s, For) and symbols(s.extent) & _values_bound(inside) for s in inside):
+            return None  # how long it takes is known inside only, where a function can't ask for signals
         local_reads: dict[Buf | str, int] = {}
         for stmt in inside:
             for name in _names_read(stmt):
@@ -375,6 +371,10 @@ def _that_fit_the_stack(bufs: Iterable[Buf]) -> list[Buf]:
             room -= total * buf.dtype.itemsize
             found.append(buf)
     return found
+
+
+def _values_bound(inside: list[Stmt]) -> set[str]:
+    return {s.name for s in inside if isinstance(s, Bind)}
 
 
 def _dims_symbols(buf: Buf) -> frozenset[str]:

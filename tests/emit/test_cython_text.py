@@ -56,7 +56,7 @@ cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil:
     E = M
     trips = 0
     while f64_abs(E - e*f64_sin(E) - M) > 1e-12:
-        if mp_poll(c, 8):
+        if mp_poll(c, 55):
             return MP_INTERRUPTED
         E -= (E - e*f64_sin(E) - M)/(1.0 - e*f64_cos(E))
         trips += 1

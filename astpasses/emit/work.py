@@ -1,0 +1,210 @@
+"""How much work a block is, before it runs: what a program is charged when it asks for signals.
+
+In: a block, and where it stands in a function. Out: dims, in units of about a nanosecond. Example:
+
+    for i in range(n):            `before` of the block: 3*n*m, charged where the block begins
+        for j in range(m): ...
+    k = count[0]                  `behind`: {1: 5*k}, charged where k is known
+    for i in range(k): ...
+
+It is a guess, too large rather than too small: the runtime measures what the units are worth. Loops whose
+rounds are known only inside another loop count as of `UNKNOWN` rounds there, and are charged again where they
+begin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from metaphrase.astpasses.schedule.nest import (
+    Bind,
+    Call,
+    CallFn,
+    E,
+    Fn,
+    For,
+    If,
+    Program,
+    Stmt,
+    Store,
+    While,
+    expression_symbols,
+    loaded,
+    loads,
+    operations,
+    walk,
+)
+from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols
+
+if TYPE_CHECKING:
+    from .cython_function import FunctionWriter
+
+MOST = 2**60  # what a constant amount of work stops at
+SHORT = 100_000  # less work than this is not charged where it is done once
+ROUND = 100_000  # and this where it is done in each round of a loop
+UNKNOWN = 256  # rounds of a loop of which nothing is known
+FAR = 32  # what an element counts for that may lie anywhere in memory
+SORTED = 64  # what an element counts for that is sorted or transformed
+
+
+class Work:
+    """The work of the blocks of one program."""
+
+    def __init__(self, program: Program):
+        self.fns: Mapping[str, Fn] = {fn.name: fn for fn in program.fns}
+        self.known: dict[int, DimLike] = {}
+        self.early = _early(program)
+
+    def before(self, block: tuple[Stmt, ...]) -> DimLike:
+        """What is known where the block begins."""
+        return self._charges(block)[-1]
+
+    def behind(self, block: tuple[Stmt, ...]) -> dict[int, DimLike]:
+        """What is known behind the k-th statement, and not before."""
+        return {k: total for k, total in self._charges(block).items() if k >= 0}
+
+    def _charges(self, block: tuple[Stmt, ...]) -> dict[int, DimLike]:
+        binders = [(k, _bound(stmt)) for k, stmt in enumerate(block) if stmt not in self.early]
+        charges: dict[int, DimLike] = {-1: 0}
+        for k, stmt in enumerate(block):
+            for monomial, coefficient in _terms(self._of(stmt)):
+                term = Dim(((monomial, coefficient),)) if monomial else coefficient
+                names = symbols(term)
+                place = max((at for at, bound in binders if at < k and bound & names), default=-1)
+                charges[place] = charges.get(place, 0) + term
+        return charges
+
+    def _of(self, stmt: Stmt) -> DimLike:
+        if id(stmt) not in self.known:
+            self.known[id(stmt)] = self._work(stmt)
+        return self.known[id(stmt)]
+
+    def _work(self, stmt: Stmt) -> DimLike:
+        if isinstance(stmt, For):
+            inside = _at_most(self._inside(stmt.body), {stmt.index: stmt.extent})
+            return stmt.extent * (inside + 1)
+        if isinstance(stmt, If):
+            return 1 + operations(stmt) + self._inside(stmt.then) + self._inside(stmt.orelse)
+        if isinstance(stmt, While):
+            return 0  # each round is charged for itself
+        if isinstance(stmt, Call):
+            return _library(stmt)
+        if isinstance(stmt, CallFn):
+            fn = self.fns[stmt.fn]
+            return substitute(self._inside(fn.body), dict(zip(fn.sizes, stmt.sizes)))
+        gathered = sum(_is_far(load.index) for load in loaded(stmt))
+        if isinstance(stmt, Bind):  # most likely an index
+            gathered += any(True for _ in loads(stmt.value))
+        elif isinstance(stmt, Store):
+            gathered += _is_far(stmt.index)
+        return 1 + operations(stmt) + FAR * gathered
+
+    def _inside(self, block: tuple[Stmt, ...]) -> DimLike:
+        """Of a block that is run many times: what is known in it only is taken for so much."""
+        total: DimLike = 0
+        for stmt in block:
+            total = total + self._of(stmt)
+        return _at_most(total, {name: UNKNOWN for stmt in block for name in _bound(stmt)})
+
+
+def charge(writer: FunctionWriter, depth: int, work: DimLike) -> None:
+    """Write the question for signals that stands before so much work."""
+    if isinstance(work, int):
+        if work > (ROUND if writer.loops else SHORT):
+            writer.poll(depth, str(min(work, MOST)))
+    elif not writer.loops:
+        writer.poll(depth, writer.amount(work))
+    elif writer.is_entry:
+        variable = writer.variable("i64", "mp_work")
+        writer.line(depth, f"{variable} = {writer.amount(work)}")
+        writer.line(depth, f"if {variable} > {ROUND}:")  # a test costs less than to count what is done
+        writer.poll(depth + 1, variable)
+
+
+def asked_first(writer: FunctionWriter) -> str:
+    """The function that asks before the entry is called, or nothing for a program that is short: a question
+    inside would change how the C compiler makes the loops behind it."""
+    work = writer.work.before(writer.fn.body)
+    if isinstance(work, int) and work <= SHORT:
+        return ""
+    needed, made = set(symbols(work)), []
+    for stmt in reversed(writer.work.early):
+        if needed & _bound(stmt):
+            made.append(stmt)
+            needed |= _read(stmt)
+    if made:
+        writer.block(1, tuple(reversed(made)))
+    writer.use("mp_poll")
+    amount = str(min(work, MOST)) if isinstance(work, int) else writer.amount(work)
+    writer.line(1, f"return mp_poll(c, {amount})")
+    return writer.text(fails=True).replace("int entry(", "int work(", 1)
+
+
+def _early(program: Program) -> list[Stmt]:
+    """The statements of an entry that say sizes by what the call is given."""
+    stores = [stmt.buf for stmt in walk(program.entry.body) if isinstance(stmt, Store)]
+    known = {*program.sizes, *(buf.name for buf in program.params if not buf.dims and buf not in stores)}
+    early: list[Stmt] = []
+    for stmt in program.entry.body:
+        if not isinstance(stmt, Bind) and not (isinstance(stmt, Store) and stores.count(stmt.buf) == 1):
+            continue
+        names = _bound(stmt)
+        if len(names) == 1 and _read(stmt) <= known:
+            known |= names
+            early.append(stmt)
+    return early
+
+
+def _read(stmt: Stmt) -> set[str]:
+    """The names of the symbols and storages that a statement's expressions read."""
+    return {load.buf.name for load in loaded(stmt)}.union(*map(expression_symbols, stmt.expressions))
+
+
+def _terms(dim: DimLike) -> tuple:
+    return dim.terms if isinstance(dim, Dim) else (((), dim),)
+
+
+def _at_most(dim: DimLike, values: Mapping[str, DimLike]) -> DimLike:
+    """A dim with these in the place of symbols, which are at least 0 and at most that."""
+    if not symbols(dim) & set(values):
+        return dim
+    total: DimLike = 0
+    for monomial, coefficient in _terms(dim):
+        term = Dim(((monomial, coefficient),)) if monomial else coefficient
+        if coefficient > 0 or not symbols(term) & set(values):
+            total = total + substitute(term, values)
+    return total
+
+
+def _bound(stmt: Stmt) -> set[str]:
+    """The symbols that a statement gives a value to."""
+    names: set[str] = set()
+    for inner in walk((stmt,)):
+        if inner.binds is not None and not isinstance(inner, For):
+            names.add(inner.binds)
+        names |= {access.buf.name for access in inner.accesses if access.write and not access.buf.dims}
+    return names
+
+
+def _is_far(index: tuple) -> bool:
+    return any(isinstance(entry, E) for entry in index)
+
+
+def _library(call: Call) -> DimLike:
+    """The work of a library routine: so much for each element, or each product of elements."""
+    if call.routine == "lanes":
+        return 1
+    elements = product(call.reads[0].extents if call.reads else call.writes[0].extents)
+    if call.routine == "gemm":
+        return elements * call.reads[1].extents[-1]
+    if call.routine in ("sort", "argsort", "fft", "fft__inverse"):
+        return elements * SORTED
+    widths = [view.extents[-1] for view in call.reads if view.extents]
+    total: DimLike = 0
+    for width in widths:
+        total = total + elements * width * 4
+    return total
+
+
+__all__ = ["Work", "asked_first", "charge"]
