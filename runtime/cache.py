@@ -9,7 +9,8 @@ a library that is exactly what was stored. Example:
 
 An entry is a directory named by its key. It is written beside its place and renamed into it, so it is whole
 or absent, and a library that some process has mapped is never written to. The directory is 0700 and owned by
-the user, and the library's digest is compared before each load, because loading a library is running it.
+the user, and so are the files that are read; the library's digest is compared before each load, because
+loading a library is running it.
 """
 from __future__ import annotations
 
@@ -22,6 +23,8 @@ import os
 import shutil
 import stat
 import tempfile
+import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -44,16 +47,20 @@ def enabled() -> bool:
 def cache_directory() -> Path:
     """METAPHRASE_CACHE_DIR, or metaphrase/ in the user's cache directory."""
     named = os.environ.get("METAPHRASE_CACHE_DIR")
-    if named:
-        return Path(named).expanduser()
-    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-    return Path(base).expanduser() / "metaphrase"
+    base = named or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "metaphrase")
+    try:
+        return Path(base).expanduser()
+    except RuntimeError as error:
+        raise CacheUnusable(f"the cache {base} has no place: {error}") from error
 
 
 def size_limit() -> int:
     """Bytes kept at most: METAPHRASE_CACHE_SIZE in MiB, 512 when unset."""
     value = os.environ.get("METAPHRASE_CACHE_SIZE", "")
-    return int(float(value) * (1 << 20)) if value else DEFAULT_LIMIT
+    try:
+        return int(float(value) * (1 << 20)) if value else DEFAULT_LIMIT
+    except (ValueError, OverflowError):
+        raise ValueError(f"METAPHRASE_CACHE_SIZE={value!r} is not a number of MiB") from None
 
 
 def key_of(*parts: str) -> str:
@@ -66,8 +73,31 @@ def key_of(*parts: str) -> str:
     return digest.hexdigest()
 
 
+def read_own(path: Path) -> bytes:
+    """A file of ours. OSError for what is none: a link, a pipe (which would be waited for), a file that
+    another user owns or may write."""
+    descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+    with open(descriptor, "rb") as file:
+        status = os.fstat(descriptor)
+        if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
+            raise OSError(f"{path.name} is not a file of ours")
+        return file.read()
+
+
+def write_own(path: Path, text: str) -> None:
+    """Put a new file in a place, whatever is there."""
+    descriptor, pending = tempfile.mkstemp(prefix=".pending-", dir=path.parent)
+    try:
+        with open(descriptor, "w", encoding="utf-8") as file:
+            file.write(text)
+        os.replace(pending, path)
+    except BaseException:
+        os.unlink(pending)
+        raise
+
+
 def _digest(path: Path) -> str:
-    return hashlib.sha256(path.read_bytes()).hexdigest()
+    return hashlib.sha256(read_own(path)).hexdigest()
 
 
 def _size(path: Path) -> int:
@@ -106,18 +136,22 @@ class Cache:
         try:
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
                 raise ValueError("it is not a directory of ours")
-            record = json.loads((entry / RECORD).read_text())
+            record = json.loads(read_own(entry / RECORD))
             library = entry / LIBRARY
             if record["key"] != key or record["digest"] != _digest(library):
                 raise ValueError("its digest differs")
         except (OSError, ValueError, KeyError, TypeError) as error:
-            log.warning("cache entry %s is rebuilt: %s", entry, error)
-            with self._locked():
-                self._remove(entry)
+            self.discard(key, str(error))
             return None
         with contextlib.suppress(OSError):
             os.utime(entry)
         return library
+
+    def discard(self, key: str, why: str) -> None:
+        """Remove an entry that is of no use, where the directory may be written to."""
+        log.warning("cache entry %s is rebuilt: %s", self.directory / key, why)
+        with contextlib.suppress(OSError), self._locked():
+            self._remove(self.directory / key)
 
     def store(self, key: str, library: Path, texts: dict[str, str]) -> Path:
         """Copy `library` in, with the texts it was made from; the first of several writers wins."""
@@ -145,7 +179,7 @@ class Cache:
         """Like `find`, without removing, logging or marking as used."""
         entry = self.directory / key
         try:
-            record = json.loads((entry / RECORD).read_text())
+            record = json.loads(read_own(entry / RECORD))
             whole = record["key"] == key and record["digest"] == _digest(entry / LIBRARY)
         except (OSError, ValueError, KeyError, TypeError):
             return None
@@ -168,6 +202,7 @@ class Cache:
             for _, _, path in found:
                 self._remove(path)
             shutil.rmtree(self.directory / "failed", ignore_errors=True)
+            self._sweep()
             (self.directory / TALLY).unlink(missing_ok=True)
         return len(found)
 
@@ -176,7 +211,7 @@ class Cache:
         place = self.directory / "failed" / key[:16]
         place.mkdir(mode=0o700, parents=True, exist_ok=True)
         for name, text in texts.items():
-            (place / name).write_text(text)
+            write_own(place / name, text)
         return place / next(iter(texts))
 
     def _account(self, entry: Path) -> None:
@@ -186,17 +221,18 @@ class Cache:
         can't be read, and every so often, because other writers may not have counted."""
         place = self.directory / TALLY
         try:
-            total, stores = map(int, place.read_text().split())
+            total, stores = map(int, read_own(place).split())
         except (OSError, ValueError):
             total, stores = 0, RECOUNT
         total, stores = total + _size(entry), stores + 1
         if total > self.limit or stores >= RECOUNT:
             total, stores = self._prune(keep=entry), 0
-        place.write_text(f"{total} {stores}")
+        write_own(place, f"{total} {stores}")
 
     def _prune(self, keep: Path) -> int:
         """Least recently used entries go until three quarters of the limit are left; the bytes left. The lock
         is held."""
+        self._sweep()
         found = self.entries()
         total = sum(size for _, size, _ in found)
         if total <= self.limit:
@@ -208,6 +244,13 @@ class Cache:
             if total <= self.limit * 3 // 4:
                 break
         return total
+
+    def _sweep(self, age: float = 600.0) -> None:
+        """Remove what processes that were killed have left in the making."""
+        for path in (*self.directory.glob(".pending-*"), *self.directory.glob(".doomed-*")):
+            with contextlib.suppress(OSError):
+                if time.time() - path.lstat().st_mtime > age:
+                    shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
 
     def _remove(self, entry: Path) -> None:
         if entry.is_symlink() or entry.is_file():
@@ -221,9 +264,33 @@ class Cache:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        descriptor = os.open(self.directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        with _opening:
+            descriptor = os.open(self.directory / ".lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            _held.add(descriptor)
         try:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
-            os.close(descriptor)                 # closing releases the lock
+            if descriptor in _held:              # not in a child that was forked meanwhile
+                fcntl.flock(descriptor, fcntl.LOCK_UN)
+                with _opening:
+                    _held.discard(descriptor)
+                    os.close(descriptor)
+
+
+# A child shares the locks that its parent holds when it is forked, and would wait for itself: it closes them.
+# No process forks between opening a lock's file and saying so.
+_held: set[int] = set()
+_opening = threading.RLock()
+
+
+def _after_fork_in_child() -> None:
+    global _opening
+    for descriptor in _held:
+        os.close(descriptor)
+    _held.clear()
+    _opening = threading.RLock()
+
+
+os.register_at_fork(before=lambda: _opening.acquire(), after_in_parent=lambda: _opening.release(),
+                    after_in_child=_after_fork_in_child)

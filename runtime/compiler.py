@@ -9,12 +9,15 @@ The compiler is $METAPHRASE_CC, else $CC, else the first of gcc, cc, clang on PA
 """
 from __future__ import annotations
 
+import contextlib
+import errno
 import functools
 import hashlib
 import os
 import platform
 import shlex
 import shutil
+import signal
 import subprocess
 import sysconfig
 from dataclasses import dataclass
@@ -42,7 +45,8 @@ LINK_FLAGS_PLAIN = ("-nostartfiles", "-lm")
 
 
 class CompilerMissing(RuntimeError):
-    """No C compiler was found; the NumPy stage can still run."""
+    """Nothing can be compiled here: no C compiler, no room for its files, no place that libraries load from.
+    The NumPy stage can still run."""
 
 
 class CompileError(RuntimeError):
@@ -68,7 +72,10 @@ def find_compiler() -> Toolchain:
 @functools.lru_cache(maxsize=8)
 def _find_compiler(named: str | None, path: str) -> Toolchain:
     for candidate in [named] if named else ["gcc", "cc", "clang"]:
-        command = tuple(shlex.split(candidate or ""))
+        try:
+            command = tuple(shlex.split(candidate or ""))
+        except ValueError as error:
+            raise CompilerMissing(f"the C compiler {candidate!r} is not a command: {error}") from None
         found = shutil.which(command[0], path=path) if command else None
         if found:
             real = Path(found).resolve()
@@ -115,13 +122,41 @@ def compile_shared(toolchain: Toolchain, source: Path, library: Path, options: t
     for link in (LINK_FLAGS_PLAIN,) if python else (LINK_FLAGS, LINK_FLAGS_PLAIN):
         command = [*toolchain.command, *options, *include, str(source), "-o", str(library), *link]
         try:
-            done = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True,
-                                  errors="replace")
+            status, errors = _run(command, source.parent)
         except OSError as error:
             raise CompilerMissing(f"the C compiler {toolchain.command[0]} does not run: {error}") from error
-        if done.returncode == 0:
+        if status == 0:
             return
-        errors = done.stderr or done.stdout or f"exit status {done.returncode}"
+        if is_full(errors):
+            raise OSError(errno.ENOSPC, "no room for the compiler's files")
+        errors = errors or f"exit status {status}"
         if "lmvec" not in errors and "lgcc" not in errors:
             break
     raise CompileError(errors)
+
+
+def is_full(message: str) -> bool:
+    """Whether a tool's message says that a disk is full."""
+    return any(text in message for text in ("No space left on device", "Disk quota exceeded"))
+
+
+def _run(command: list[str], directory: Path) -> tuple[int, str]:
+    """(exit status, what it printed) of a command that keeps its own files in `directory`. Ctrl-C ends it,
+    and the processes that it has started, at once."""
+    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                               stderr=subprocess.STDOUT, process_group=0, bufsize=0,
+                               env={**os.environ, "TMPDIR": str(directory), "LC_ALL": "C"})
+    assert process.stdout is not None
+    printed = b""
+    try:
+        while piece := process.stdout.read(1 << 16):
+            printed += piece
+        process.wait()
+    except BaseException:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+        raise
+    finally:
+        process.stdout.close()
+    return process.returncode, printed.decode(errors="replace")

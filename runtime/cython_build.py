@@ -15,8 +15,8 @@ from __future__ import annotations
 
 import _ctypes
 import atexit
-import contextlib
 import ctypes
+import errno
 import functools
 import importlib.util
 import json
@@ -24,7 +24,6 @@ import logging
 import os
 import platform
 import re
-import shutil
 import subprocess
 import sys
 import tempfile
@@ -36,7 +35,7 @@ from pathlib import Path
 
 from .._version import VERSION
 from . import cache as disk
-from . import compiler, cython_translate
+from . import compiler, cython_translate, scratch
 from .abi import ABI_VERSION, HEADER_DIRECTORY
 from .compiler import (
     CompileError,
@@ -45,8 +44,10 @@ from .compiler import (
     compile_shared,
     find_compiler,
     flags,
+    is_full,
     machine_identity,
 )
+from .load import load
 from .miscompilations import remedies
 
 __all__ = ["BuildError", "CompilerMissing", "Library", "build", "warm"]
@@ -54,11 +55,13 @@ log = logging.getLogger("metaphrase")
 
 
 class BuildError(RuntimeError):
-    """The text did not become a library. `message` is Cython's or the compiler's; `path` the kept text."""
+    """The text did not become a library. `message` is Cython's or the compiler's; `path` the kept text, if
+    there is room for it."""
 
-    def __init__(self, name: str, message: str, path: Path):
+    def __init__(self, name: str, message: str, path: Path | None):
+        where = "could not be kept" if path is None else f"is kept in {path}"
         super().__init__(f"the native code of {name} did not compile:\n{message.rstrip()}\n"
-                         f"The emitted text is kept in {path}")
+                         f"The emitted text {where}")
         self.name, self.message, self.path = name, message, path
 
 
@@ -89,21 +92,34 @@ class _Worker:
         self.lock = threading.Lock()
         self.process = subprocess.Popen(
             [sys.executable, "-S", "-P", cython_translate.__file__], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, encoding="utf-8", bufsize=1)
-        self._write({"path": sys.path})
+            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
+        try:
+            self._write({"path": sys.path, "scratch": str(scratch.folder())})
+        except BaseException:
+            self.stop()
+            raise
+
+    # The pipes have no buffers: a buffer has a lock, which a child that is forked meanwhile would wait for.
 
     def _write(self, message: dict) -> None:
         assert self.process.stdin is not None
-        self.process.stdin.write(json.dumps(message) + "\n")
-        self.process.stdin.flush()
+        rest = memoryview(json.dumps(message).encode() + b"\n")
+        while rest:
+            rest = rest[self.process.stdin.write(rest):]
+
+    def _read(self) -> bytes:
+        assert self.process.stdout is not None
+        line = b""
+        while not line.endswith(b"\n") and (piece := self.process.stdout.read(1 << 16)):
+            line += piece
+        return line
 
     def ask(self, text: str, whole: bool) -> dict[str, str]:
         """The worker's answer; OSError or ValueError when it is gone."""
         with self.lock:
             try:
                 self._write({"text": text, "whole": whole})
-                assert self.process.stdout is not None
-                line = self.process.stdout.readline()
+                line = self._read()
             except BaseException:
                 self.process.kill()               # after Ctrl-C the next answer would be this one
                 raise
@@ -160,19 +176,16 @@ def translate(text: str, whole: bool = False) -> dict[str, str]:
 
 
 def _after_fork() -> None:
-    global _worker, _worker_lock, _building_lock, _private
+    global _worker, _worker_lock, _building_lock
     if _worker is not None:
         _worker.forget()
     _worker, _worker_lock, _building_lock = None, threading.Lock(), threading.Lock()
-    _private = None                               # the directory is the parent's to remove
     _building.clear()
 
 
 def _at_exit() -> None:
     if _worker is not None and _worker.alive():
         _worker.stop()
-    if _private is not None:
-        shutil.rmtree(_private, ignore_errors=True)
 
 
 os.register_at_fork(after_in_child=_after_fork)
@@ -184,7 +197,6 @@ atexit.register(_at_exit)
 _loaded: weakref.WeakValueDictionary[str, Library] = weakref.WeakValueDictionary()
 _building: dict[str, threading.Lock] = {}
 _building_lock = threading.Lock()
-_private: Path | None = None                      # where libraries live that no cache keeps
 
 
 def build(text: str, *, name: str, contract: bool = True, fastmath: bool = False,
@@ -255,55 +267,66 @@ def _warn_once(message: str) -> None:
         log.warning("%s; compiled programs are not kept", message)
 
 
-def _private_directory() -> Path:
-    """Where libraries live when nothing is cached; removed when the process ends."""
-    global _private
-    if _private is None:
-        _private = Path(tempfile.mkdtemp(prefix="metaphrase-"))
-    return _private
-
-
 def _find_or_build(key: str, text: str, name: str, toolchain: Toolchain, options: tuple[str, ...],
                    whole: bool, cache: disk.Cache | None) -> Library:
     start = time.perf_counter()
-    if cache is not None and (found := cache.find(key)) is not None:
-        with contextlib.suppress(OSError, AttributeError):      # it does not load here: build it again
-            handle, address = _load(found)
-            seconds = {"load": time.perf_counter() - start}
-            form = "extension" if (found.parent / "extension").exists() else "kernel"
-            return Library(name, address, found, text, True, form, seconds, handle)
-    with tempfile.TemporaryDirectory(prefix="metaphrase-") as scratch:
-        made, form, c_text, seconds = _compile(Path(scratch), text, name, key, cache, toolchain, options,
-                                               whole)
-        texts = {"kernel.pyx": text, "kernel.c": c_text} | ({"extension": ""} if form == "extension" else {})
+    if cache is not None and (kept := cache.find(key)) is not None:
         try:
-            path = cache.store(key, made, texts) if cache is not None else None
-        except disk.CacheUnusable as error:
-            _warn_once(str(error))
-            path = None
-        if path is None:
-            # A name of its own: a file that is loaded must not be written to.
-            path = Path(tempfile.mkdtemp(dir=_private_directory())) / f"{key[:32]}.so"
-            path.write_bytes(made.read_bytes())
-    start = time.perf_counter()
+            handle, address = _load(kept)
+            form = "extension" if (kept.parent / "extension").exists() else "kernel"
+            seconds = {"load": time.perf_counter() - start}
+            return Library(name, address, kept, text, True, form, seconds, handle)
+        except (OSError, AttributeError) as error:
+            if kept.exists():                    # another process has not removed it meanwhile
+                cache.discard(key, f"it does not load: {error}")
     try:
-        handle, address = _load(path)
-    except (OSError, AttributeError) as error:
-        raise _failure(name, str(error), key, {"kernel.pyx": text, "kernel.c": c_text}, cache) from error
-    seconds["load"] = time.perf_counter() - start
+        with scratch.directory() as place:
+            made, form, c_text, seconds = _compile(place, text, name, key, cache, toolchain, options, whole)
+            texts = {"kernel.pyx": text, "kernel.c": c_text}
+            start = time.perf_counter()
+            kept_texts = texts | ({"extension": ""} if form == "extension" else {})
+            path = _stored(key, made, cache, kept_texts)
+            try:
+                try:
+                    handle, address = _load(path)
+                except OSError:
+                    if path.exists():
+                        raise
+                    path = _stored(key, made, None, {})   # another process has made room meanwhile
+                    handle, address = _load(path)
+            except (OSError, AttributeError) as error:
+                raise _failure(name, str(error), key, texts, cache) from error
+            seconds["load"] = time.perf_counter() - start
+    except OSError as error:
+        raise CompilerMissing(f"{name} can't be compiled in {tempfile.gettempdir()}: {error}; TMPDIR names "
+                              "another place for what is in the making") from error
     return Library(name, address, path, text, False, form, seconds, handle)
 
 
-def _compile(scratch: Path, text: str, name: str, key: str, cache: disk.Cache | None, toolchain: Toolchain,
+def _stored(key: str, made: Path, cache: disk.Cache | None, texts: dict[str, str]) -> Path:
+    """The place where a library stays: in the cache, or else in this process's folder."""
+    if cache is not None:
+        try:
+            return cache.store(key, made, texts)
+        except disk.CacheUnusable as error:
+            _warn_once(str(error))
+    path = scratch.lasting() / f"{key[:32]}.so"  # a name of its own: a loaded file must not be written to
+    os.replace(made, path)
+    return path
+
+
+def _compile(place: Path, text: str, name: str, key: str, cache: disk.Cache | None, toolchain: Toolchain,
              options: tuple[str, ...], whole: bool) -> tuple[Path, str, str, dict[str, float]]:
     """(library, form, C text, seconds): the cut kernel, and where that fails the whole extension."""
-    source, library = scratch / "kernel.c", scratch / "library.so"
+    source, library = place / "kernel.c", place / "library.so"
     message, c_text = "", ""
     seconds: dict[str, float] = {}
     for form in ("extension",) if whole else ("kernel", "extension"):
         start = time.perf_counter()
         answer = translate(text, form == "extension")
         seconds["translate"] = seconds.get("translate", 0.0) + time.perf_counter() - start
+        if "error" in answer and is_full(answer["error"]):
+            raise OSError(errno.ENOSPC, "no room for the translator's files")
         if "error" in answer:
             raise _failure(name, answer["error"], key, {"kernel.pyx": text}, cache)
         if answer["form"] != form:
@@ -326,20 +349,25 @@ def _compile(scratch: Path, text: str, name: str, key: str, cache: disk.Cache | 
 
 def _failure(name: str, message: str, key: str, texts: dict[str, str],
              cache: disk.Cache | None) -> BuildError:
+    path: Path | None
     try:
         if cache is None:
             raise OSError("no cache")
         path = cache.keep_failure(key, texts)
     except OSError:
-        place = Path(tempfile.mkdtemp(prefix="metaphrase-failed-"))
-        for file, content in texts.items():
-            (place / file).write_text(content)
-        path = place / "kernel.pyx"
+        try:
+            place = Path(tempfile.mkdtemp(prefix="metaphrase-failed-"))
+            for file, content in texts.items():
+                (place / file).write_text(content)
+            path = place / "kernel.pyx"
+        except OSError as error:
+            path = None
+            message += f"\n({error})"
     return BuildError(name, message, path)
 
 
 def _load(path: Path) -> tuple[ctypes.CDLL, int]:
-    handle = ctypes.CDLL(str(path))
+    handle = load(path)
     address = ctypes.cast(getattr(handle, cython_translate.SYMBOL), ctypes.c_void_p).value
     assert address is not None
     return handle, address

@@ -11,16 +11,15 @@ Two faults of gcc 12 are kept from in the emitted text itself: `stays_rolled` (e
 """
 from __future__ import annotations
 
-import ctypes
 import logging
-import os
 import re
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
 from . import cache as disk
+from . import scratch
 from .compiler import CompileError, CompilerMissing, Toolchain, compile_shared, flags, machine_identity
+from .load import load
 
 __all__ = ["FAULTS", "Fault", "remedies", "shows"]
 log = logging.getLogger("metaphrase")
@@ -89,18 +88,18 @@ def shows(fault: Fault, toolchain: Toolchain, directory: Path | None, more: tupl
 
 
 def _probed(fault: Fault, toolchain: Toolchain, options: tuple[str, ...]) -> bool:
-    with tempfile.TemporaryDirectory(prefix="metaphrase-") as scratch:
-        source, library = Path(scratch) / "probe.c", Path(scratch) / "probe.so"
+    with scratch.directory() as place:
+        source, library = place / "probe.c", place / "probe.so"
         source.write_text(fault.c)
         compile_shared(toolchain, source, library, options)
-        return bool(getattr(ctypes.CDLL(str(library)), SYMBOL)())
+        return bool(getattr(load(library), SYMBOL)())
 
 
 def _kept(directory: Path | None, key: str) -> bool | None:
     if directory is None:
         return None
     try:
-        return {"wrong": True, "right": False}.get((directory / f".probe-{key[:32]}").read_text())
+        return {b"wrong": True, b"right": False}.get(disk.read_own(directory / f".probe-{key[:32]}"))
     except (OSError, ValueError):
         return None
 
@@ -108,9 +107,7 @@ def _kept(directory: Path | None, key: str) -> bool | None:
 def _keep(directory: Path | None, key: str, finding: bool) -> None:
     if directory is None:
         return
-    pending = directory / f".probe-{key[:32]}-{os.getpid()}"
     try:
-        pending.write_text("wrong" if finding else "right")
-        os.replace(pending, directory / f".probe-{key[:32]}")
+        disk.write_own(directory / f".probe-{key[:32]}", "wrong" if finding else "right")
     except OSError as error:
         log.debug("what a probe found is not kept: %s", error)
