@@ -19,6 +19,13 @@ from . import tree
 _NO_OPERAND = object()
 
 
+def _functions(call: str, **given: Any) -> None:
+    """An error that shows how the call is written, where one of its functions is none."""
+    for name, value in given.items():
+        if not callable(value):
+            raise TypeError(f"{name} of {call} is a function, and this one is a {type(value).__name__}")
+
+
 def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any = _NO_OPERAND) -> Any:
     """`true_fun(*operands)` if pred, else `false_fun(*operands)`; only the chosen one runs.
 
@@ -30,6 +37,7 @@ def cond(pred: Any, true_fun: Any, false_fun: Any, *operands: Any, operand: Any 
         if pred:
             return false_fun(true_fun)
         return operands[1](operands[0])
+    _functions("lax.cond(pred, true_fun, false_fun, *operands)", true_fun=true_fun, false_fun=false_fun)
     if pred:
         return true_fun(*operands)
     return false_fun(*operands)
@@ -52,6 +60,7 @@ def _switch(index: Any, position: int, branches: tuple[Callable, ...], operands:
 
 def while_loop(cond_fun: Callable, body_fun: Callable, init_val: Any) -> Any:
     """`val = init_val; while cond_fun(val): val = body_fun(val)`; the condition is one bool."""
+    _functions("lax.while_loop(cond_fun, body_fun, init_val)", cond_fun=cond_fun, body_fun=body_fun)
     val = init_val
     while _one_bool(cond_fun(val)):
         val = body_fun(val)
@@ -70,6 +79,7 @@ def _one_bool(condition: Any) -> Any:
 def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unroll: Any = None) -> Any:
     """`val = init_val; for i in range(lower, upper): val = body_fun(i, val)`. `unroll` is accepted and not
     needed."""
+    _functions("lax.fori_loop(lower, upper, body_fun, init_val)", body_fun=body_fun)
     val = init_val
     for i in range(lower, upper):
         val = body_fun(i, val)
@@ -82,6 +92,7 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
 
     `unroll` is accepted and not needed.
     """
+    _functions("lax.scan(f, init, xs)", f=f)
     count = _length(xs, length)
     if count == 0:
         return init, _no_rows(f, init, xs)

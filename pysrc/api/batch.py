@@ -104,8 +104,9 @@ def example_specs(
                               f"say None for it in in_axes, as in in_axes={_example_axes(structure)}")
         rank = len(spec.dims)
         if not -rank <= axis < rank:
+            none = "say None for it in in_axes, or pass an array of the lanes' numbers: np.array(numbers)"
             raise _axes_error(f"in_axes asks for axis {axis} of {label}, which is {spec.text()}", span,
-                              f"use an axis below {rank}" if rank else "say None for it in in_axes")
+                              f"use an axis below {rank}" if rank else none)
         axis = axis % rank
         if size is not None and spec.dims[axis] != size:
             raise _axes_error(

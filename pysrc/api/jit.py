@@ -295,6 +295,13 @@ def _static(signature: inspect.Signature | None, numbers: Sequence[int], names: 
                 remedy="name a parameter of the function",
             )
     for number in numbers:
+        if not isinstance(number, int):
+            raise SourceError(
+                f"static_argnums has {number!r}, which is not a position",
+                span,
+                code="static-names",
+                remedy=f"say static_argnames={number!r}" if isinstance(number, str) else "give ints",
+            )
         if not -len(parameters) <= number < len(parameters) and not _has_varargs(signature):
             raise SourceError(
                 f"static_argnums has {number}, and there are {len(parameters)} parameters",

@@ -15,7 +15,7 @@ import numpy as np
 
 from ..core.build import known_facts, literal
 from ..core.dims import DimLike, floordiv, product
-from ..core.ir import Atom, Literal
+from ..core.ir import Atom, Literal, Var
 from ..core.types import i64
 from ..source import ShapeError, UnsupportedError
 from .arithmetic import mod, sub
@@ -176,6 +176,9 @@ atleast_1d, atleast_2d, atleast_3d = atleast(1), atleast(2), atleast(3)
 # --- joining and cutting -----------------------------------------------------------------------------------
 
 def concatenate(xs: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_kind") -> Atom:
+    if isinstance(axis, (Var, np.ndarray, list, tuple)):
+        raise ShapeError("np.concatenate takes the arrays as one list, and then the axis", code="concatenate",
+                         remedy="write np.concatenate([a, b])")
     if not isinstance(xs, (list, tuple)):
         return _rows_joined(lift(xs), axis, dtype)
     atoms = list(promote(*xs))

@@ -93,9 +93,20 @@ def _stacked(values: Sequence[Any]) -> Atom:
     return stack([_stacked(v) if isinstance(v, (list, tuple)) else v for v in values])
 
 
+def dtype_of_name(dtype: Any) -> np.dtype:
+    """NumPy's dtype; an error for what is none."""
+    try:
+        return np.dtype(dtype)
+    except TypeError as error:
+        remedy = "name a dtype, such as np.float64"
+        if isinstance(dtype, int):
+            remedy = "give a shape as one tuple: np.zeros((2, 3))"
+        raise DTypeError(str(error), code="dtype", remedy=remedy) from None
+
+
 def to_dtype(x: Operand, dtype: Any) -> Atom:
     """x as an atom of `dtype`."""
-    dtype = np.dtype(dtype)
+    dtype = dtype_of_name(dtype)
     dtype_name(dtype)
     if is_weak(x) and not isinstance(x, Weak):
         return literal(x, dtype)

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 import asyncio
 import datetime
+import json
 import random
 import re
 import time
@@ -16,6 +17,7 @@ import pytest
 import scipy.special
 
 import metaphrase as mp
+from metaphrase import lax
 from metaphrase.source import SourceError
 
 X = np.arange(1.0, 4.0)
@@ -110,8 +112,30 @@ MISTAKES = {
     "a matrix": (lambda: mp.jit(np.sin)(np.ones(3).view(np.matrix)), "^an array of class matrix can't be",
                  "np.asarray"),
     "another type": (lambda: mp.jit(np.sin).lower(X).compile()(np.ones(5)), "was compiled for", "lower it"),
+    "a sleep": (lambda: mp.jit(lambda x: time.sleep(0.1))(X), "time.sleep looks at or", "call it outside"),
+    "a seed": (lambda: mp.jit(lambda x: np.random.seed(0))(X), "numpy.random.seed looks at or changes",
+               "take the place of seeds"),
+    "a list as a batch": (lambda: mp.vmap(lambda x: x)([1.0, 2.0]), r"axis 0 of x\[0\], which is float",
+                          r"np.array\(numbers\)"),
+    "a name as a position": (lambda: mp.jit(two, static_argnums="y"), "static_argnums has 'y', which is not",
+                             "say static_argnames='y'"),
+    "arrays one by one": (lambda: mp.jit(lambda x: np.concatenate(x, x))(X), "takes the arrays as one list",
+                          r"np.concatenate\(\[a, b\]\)"),
+    "sizes one by one": (lambda: mp.jit(lambda x: np.zeros(2, 3))(X), "Cannot interpret '3'", r"\(\(2, 3\)"),
+    "sizes of ones": (lambda: mp.jit(lambda x: np.ones(2, 3) * x)(X), "Cannot interpret '3'", r"\(\(2, 3\)"),
+    "JSON of an array": (lambda: mp.jit(lambda x: json.dumps(x.tolist()))(X), "dumps` takes no values", ""),
+    "a value for a function": (lambda: mp.jit(lambda x: lax.cond(True, x, x))(X),
+                               r"true_fun of lax.cond\(pred, true_fun.* is a ndarray", None),
+    "another order": (lambda: lax.while_loop(lambda c: c < 3, 0, lambda c: c + 1),
+                      r"body_fun of lax.while_loop\(cond_fun, body_fun, init_val\) is a function", None),
+    "no body": (lambda: lax.fori_loop(0, 3, 0.0, lambda i, c: c), "body_fun of lax.fori_loop", None),
+    "no step": (lambda: lax.scan(0.0, lambda c, x: (c, x), X), "f of lax.scan", None),
     "Numba's name": (lambda: mp.njit, "has no 'njit': it is metaphrase.jit", None),
 }
+
+
+# Raised by Python code of the package that is called directly: its line shows.
+OUTSIDE = {"Numba's name", "another order", "no body", "no step"}
 
 
 @pytest.mark.parametrize("mistake", MISTAKES)
@@ -123,7 +147,7 @@ def test_the_message_names_the_cause_and_the_remedy(mistake):
     assert re.search(cause, getattr(error, "message", str(error)))
     if remedy is not None:
         assert re.search(remedy, error.remedy) and error.span.file == __file__
-    if mistake != "Numba's name":
+    if mistake not in OUTSIDE:
         assert traceback.extract_tb(error.__traceback__)[-1].filename == __file__
 
 

@@ -65,7 +65,7 @@ CHANGES = {
         *("difference_update", "intersection_update", "symmetric_difference_update"),
     },
 }
-_EXACT = ("decimal", "_pydecimal", "fractions", "datetime")  # numbers and times that are no floats
+_EXACT = ("decimal", "_pydecimal", "fractions", "datetime", "json")  # what makes no floats of numbers
 DEEPEST = 64
 HALVINGS = 8  # a recursion that tests sizes at each level needs the sizes themselves: see it early
 _WRITTEN = (types.FunctionType, types.MethodType)

@@ -78,7 +78,7 @@ def refuse_unsteady(here: Session, module: str, name: str, owner: Any) -> None:
         if kind.__module__ == "os" and kind.__name__ == "_Environ":
             raise unsteady(here, "os.environ", "read it before, and pass what it holds")
         if any(m.startswith("numpy.random") for m in (module, kind.__module__)):
-            raise unsteady(here, f"numpy.random.{name}", _DRAWN)
+            raise unsteady(here, f"numpy.random.{name}", _SEED if name == "seed" else _DRAWN)
         if _top(kind) in ("datetime", "_datetime") and name in _UNSTEADY["datetime"].split():
             raise unsteady(here, f"datetime.{name}", _TIMED)
     if isinstance(owner, io.IOBase) and not isinstance(owner, (io.StringIO, io.BytesIO)):
@@ -91,10 +91,12 @@ def refuse_unsteady(here: Session, module: str, name: str, owner: Any) -> None:
     if name in _UNSTEADY.get(top, "").split() or not known and name not in _ALLOWED.get(top, "").split():
         shown = name if top in ("builtins", "io", "_io") else f"{top}.{name}"
         before = "call it before, and pass what it gives as an argument"
-        raise unsteady(here, shown, {"time": _TIMED, "random": _DRAWN, "_random": _DRAWN}.get(top, before))
+        remedy = {"time": _TIMED, "random": _DRAWN, "_random": _DRAWN}.get(top, before)
+        raise unsteady(here, shown, {"sleep": "call it outside", "seed": _SEED}.get(name, remedy))
 
 
 _TIMED = "read the clock around the call, not in it, or pass the time as an argument"
+_SEED = "keys of metaphrase.random take the place of seeds: random.key(0)"
 _DRAWN = "draw with metaphrase.random and a key, or draw before and pass the numbers as an argument"
 
 
