@@ -15,7 +15,7 @@ from metaphrase.core.ir import Function, Let, Literal, Var
 from metaphrase.core.types import Array
 
 from .numpy_source_blocks import Emitter, named
-from .numpy_source_expressions import ATOM, Expr, call, dtype_text, reads_of
+from .numpy_source_expressions import ATOM, Expr, call, dtype_text, reads_of, suffix
 from .numpy_source_spellings import STATEMENTS, spelled
 
 
@@ -156,6 +156,16 @@ def _fft(emitter: Emitter, let: Let) -> Expr:
         return call("np.fft.ifft", [x], let.out.type, f"{options.removeprefix(', ')}{', ' * bool(options)}"
                     'norm="forward"')
     return call("np.fft.fft", [x], let.out.type, options.removeprefix(", "))
+
+
+@spelled("rfft", "rfft_transposed")
+def _rfft(emitter: Emitter, let: Let) -> Expr:
+    (x,), axis = (emitter.expr(a) for a in let.args), let.attributes["axis"]
+    options = [] if axis == len(x.type.dims) - 1 else [f"axis={axis}"]
+    if let.primitive.name == "rfft":
+        return call("np.fft.rfft", [x], let.out.type, ", ".join(options))
+    size = emitter.dim(let.attributes["size"])
+    return suffix(call("np.fft.fft", [x], let.out.type, ", ".join([size, *options])), ".real", let.out.type)
 
 
 __all__ = ["TEXTS", "FLAGS"]

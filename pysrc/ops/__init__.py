@@ -18,4 +18,5 @@ from . import (  # noqa: F401
     sorting,
     special,
     structure,
+    unit_matrix,
 )

@@ -13,6 +13,7 @@ from ..core.dims import DimLike, Sym
 from ..core.ir import ConstantArray
 from ..core.native import Composite, EffectCall, Iota, Point
 from ..core.primitive import NotLinear, Primitive
+from ..core.scalars import FREE
 from ..core.types import Array, Size, i64, is_integer
 from .families import require
 
@@ -64,7 +65,7 @@ def _as_dim_numpy(value: Any, *, size: Any, counted: bool = False) -> Any:
 
 as_dim = Primitive(
     "as_dim", type=_as_dim_type, numpy=_as_dim_numpy, jvp=(None,), transpose=NotLinear, batch=_as_dim_batch,
-    native=Point("identity"),
+    native=Point("identity"), cost=FREE,
     doc="Binds the size symbol `size` to a staged integer; it must not be negative. `counted`: it isn't.")
 
 

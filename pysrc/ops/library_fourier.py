@@ -95,9 +95,10 @@ def rfft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) -> 
     x = _numbers(a)
     if x.type.dtype.kind == "c":
         raise TypeError("rfft takes real numbers")
-    made = _transform(a, n, axis, norm, False)
     at = axis_of(axis, x.type.ndim)
-    return part(made, at, 0, made.type.dims[at] // 2 + 1)
+    x = _fitted(x, n, at)
+    not_empty(x, (at,), "Invalid number of FFT data points (0) specified.")
+    return _scaled(fourier.rfft(x, axis=at), x.type.dims[at], norm, False, lift(a).type.dtype)
 
 
 def irfft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) -> Atom:

@@ -12,9 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from ..core.build import literal
+from ..core.build import known_facts, literal
 from ..core.dims import dim_min, product
-from ..core.facts import Facts
 from ..core.ir import Atom
 from ..core.primitive import Primitive
 from ..core.types import SHORT, i64
@@ -126,7 +125,7 @@ def not_empty(x: Atom, axes: tuple, message: str, remedy: str = "") -> None:
         if isinstance(size, int):
             if size == 0:
                 raise ShapeError(message, remedy=remedy, code="empty")
-        elif not Facts().less(0, size):
+        elif not known_facts().less(0, size):
             check(gt(scalar_dim(size, i64), literal(0)), exception="ValueError", message=message)
 
 
@@ -135,7 +134,7 @@ def _started(x: Atom, axes: tuple, initial: Any) -> Atom:
     if not _given(initial):
         return x
     none = (0,) * x.type.ndim
-    more = tuple(int(k in axes and not Facts().less(0, d)) for k, d in enumerate(x.type.dims))
+    more = tuple(int(k in axes and not known_facts().less(0, d)) for k, d in enumerate(x.type.dims))
     return pad(x, to_dtype(initial, x.type.dtype), low=none, high=more, interior=none) if any(more) else x
 
 

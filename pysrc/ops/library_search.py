@@ -14,7 +14,6 @@ import numpy as np
 
 from ..core.build import at_least, known_facts, literal
 from ..core.dims import DimLike, fresh_symbol, product
-from ..core.facts import Facts
 from ..core.ir import Atom, Literal
 from ..core.types import i64
 from ..source import DTypeError, ShapeError, UnsupportedError
@@ -141,7 +140,7 @@ def put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> Atom:
     many = values.type.dims[0]
     if many == 0:
         return x
-    some = None if Facts().less(0, many) else gt(scalar_dim(many, i64), literal(0))
+    some = None if known_facts().less(0, many) else gt(scalar_dim(many, i64), literal(0))
     if some is not None:
         where = select(broadcast_to(some, where.type.dims), where, like(where, 0))
     i = wrapped_index(where, product(x.type.dims), 0, mode)
@@ -221,7 +220,7 @@ def extract(condition: Operand, arr: Operand) -> Atom:
 
 def _taken(x: Atom, condition: Operand, axis: int) -> Atom:
     """The rows of x where a condition holds; one longer than the axis may name rows that x has not."""
-    fits = Facts().less_equal(product(lift(condition).type.dims), x.type.dims[axis])
+    fits = known_facts().less_equal(product(lift(condition).type.dims), x.type.dims[axis])
     return take(x, flatnonzero(condition), axis, checked=fits)
 
 

@@ -179,6 +179,9 @@ SAMPLES |= {
                         ((0, 4), (4, 2), ((1,), (0,)),
                                                                                        ((), ()))]],
     "iota": [Sample((), {"length": n, "dtype": t}) for n in (0, 4) for t in (i64, f64, i32)],
+    "eye": [Sample((), {"rows": m, "columns": n, "diagonal": k, "dtype": t})
+            for m, n, k in ((3, 3, 0), (2, 4, 1), (4, 2, -1), (0, 2, 0))
+            for t in (f64, i64, np.dtype(bool), c128)],
     "constant": [Sample((), {"value": ConstantArray(a)}) for a in (MATRIX, WHOLE, values(0, 1, (2, 0)))],
     "undefined": [Sample((), {"dtype": f64, "shape": s}) for s in ((2, 3), ())],
     "dim_value": [Sample((), {"dim": 3})],

@@ -48,6 +48,9 @@ def linear(sample: Any) -> dict[str, list]:
     waves = [matrix(m, n, t) for t in (c128, c64) for m, n in ((3, 4), (2, 7))]
     found["fft"] = [sample((x,), {"axis": axis, "inverse": inverse}, True) for x in waves
                     for axis in (0, 1) for inverse in (False, True)]
+    found["rfft"] = [sample((x.real.copy(),), {"axis": axis}, True) for x in waves for axis in (0, 1)]
+    found["rfft_transposed"] = [sample((x,), {"axis": axis, "size": 2 * x.shape[axis] - k}, True)
+                                for x in waves for axis in (0, 1) for k in (1, 2)]
     return found
 
 

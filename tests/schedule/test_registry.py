@@ -32,7 +32,8 @@ def test_primitive(name):
         )
         cases.append((function, args))
     iterated = name in ("eigh", "svd", "eig")  # another LAPACK may stop at other last bits
-    check_all(cases, ulps=2**14 if iterated else 16)
+    cancels = name == "rfft_transposed"  # real parts of sums, next to which the imaginary ones are large
+    check_all(cases, ulps=2**14 if iterated else 2**9 if cancels else 16)
 
 
 def test_constant_array_is_told_from_a_parameter():
