@@ -13,6 +13,7 @@ Not here, because they are not exact: `x + 0.0 -> x` (x may be -0.0), `x * 0 -> 
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -21,6 +22,7 @@ import numpy as np
 from metaphrase.core.build import copy_let
 from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var
 from metaphrase.core.native import Point
+from metaphrase.core.places import Places
 from metaphrase.core.primitive import Primitive
 from metaphrase.core.types import Array
 from metaphrase.source import Span
@@ -43,7 +45,7 @@ def rule(*names: str) -> Callable[[Rule], Rule]:
 
 def simplify(function: Function) -> Function:
     """`function`, simplified; the same object when no rule applies."""
-    from . import simplify_algebra, simplify_arrays  # noqa: F401  (they register their rules)
+    from . import simplify_algebra, simplify_arrays, simplify_order, simplify_stores  # noqa: F401  (of rules)
 
     return Rewriter().function(function)
 
@@ -58,6 +60,8 @@ class Rewriter:
         self.names: Sequence[str] = ()
         self.span: Span | None = None
         self.changed = False
+        self.places = Places()
+        self.reads: Counter[Atom] = Counter()  # how often a value was read before
         self.sums: set[Var] = set()  # accumulators of loops and what was added to them: these stay sums
 
     def function(
@@ -67,6 +71,8 @@ class Rewriter:
         parameters."""
         outer = self.lets, self.makers, self.env, self.changed
         self.lets, self.makers, self.env, self.changed = [], {}, dict(known or {}), False
+        self.reads.update(a for let in function.lets for a in let.args)
+        self.reads.update(function.results)
         for param, let in (uniform or {}).items():
             copy = Let(
                 (Var(param.name, param.type.plain),), let.primitive, let.args, let.attributes, let.span
@@ -95,6 +101,7 @@ class Rewriter:
             self.changed = True
             for var, value in zip(let.outs, found):
                 self.env[var] = value
+                self.reads[value] += self.reads[var]
             return
         if attributes is not let.attributes or any(a is not b for a, b in zip(args, let.args)):
             self.changed = True
@@ -103,6 +110,7 @@ class Rewriter:
 
     def add(self, let: Let) -> None:
         self.lets.append(let)
+        self.places.let(let)
         if self.sums and any(a in self.sums for a in let.args):
             self.sums.update(let.outs)
         for var in let.outs:
@@ -114,8 +122,11 @@ class Rewriter:
         self.follow_sums(let, args)
         for key, value in let.attributes.items():
             if isinstance(value, Function):
+                self.places.region(let, args, value)
                 new[key] = self.function(value, self.known_params(let, value, args))
             elif isinstance(value, tuple) and value and isinstance(value[0], Function):
+                for function in value:
+                    self.places.region(let, args, function)
                 functions = tuple(
                     self.function(f, _literals(f.params, args[1:]), self.uniform_params(f, args[1:]))
                     for f in value
@@ -170,6 +181,7 @@ class Rewriter:
         if found is None:
             names = self.names if len(self.names) == len(types) else [primitive.name] * len(types)
             outs = tuple(Var(n, t) for n, t in zip(names, types))
+            self.reads.update(args)
             self.add(Let(outs, primitive, args, attributes, self.span))
             found = outs
         return found if primitive.multiple else found[0]
@@ -191,6 +203,10 @@ class Rewriter:
         """The Let that makes `atom`, if it is one of primitive `name` in this region."""
         let = self.makers.get(atom) if isinstance(atom, Var) else None
         return let if let is not None and let.primitive.name == name else None
+
+    def read_once(self, atom: Atom) -> bool:
+        """Whether only the operation being looked at reads `atom`, as far as is known."""
+        return self.reads[atom] <= 1
 
     def uniform(self, atom: Atom) -> Any:
         """The NumPy scalar that `atom` is everywhere, or None."""

@@ -17,6 +17,7 @@ from metaphrase.core.primitive import Primitive
 from metaphrase.ops.indexing import slice as slice_
 from metaphrase.ops.indexing import slice_update
 from metaphrase.ops.shape import broadcast, permute, reshape
+from metaphrase.ops.unit_matrix import eye
 
 from .simplify import Rewriter, rule
 
@@ -165,6 +166,63 @@ def slice_update_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: t
     return None
 
 
+@rule("gather")
+def gather_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
+    value = rewriter.uniform(args[0])
+    if value is None:
+        return None
+    return rewriter.make(broadcast, Literal(value), shape=types[0].dims, axes=()) if types[0].dims else (
+        Literal(value))
+
+
+@rule("eq")
+def unit_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
+    """The number of the row is that of the column: the unit matrix."""
+    counted = [_counted(rewriter, a) for a in args]
+    if types[0].ndim != 2 or counted[0] is None or counted[1] is None:
+        return None
+    (row, before), (column, after) = sorted(c for c in counted if c is not None)
+    if (row, column) != (0, 1):
+        return None
+    rows, columns = types[0].dims
+    return rewriter.make(eye, rows=rows, columns=columns, diagonal=before - after, dtype=types[0].dtype)
+
+
+def _counted(rewriter: Rewriter, atom: Atom) -> tuple[int, int] | None:
+    """The axis along which a matrix counts, and the number at which it begins."""
+    spread = rewriter.maker(atom, "broadcast")
+    counter, first = spread.args[0] if spread is not None else atom, 0
+    moved = rewriter.maker(counter, "add")
+    if moved is not None:
+        numbers = [rewriter.uniform(a) for a in moved.args]
+        known = [k for k, n in enumerate(numbers) if n is not None and abs(int(n)) < 2**31]
+        if len(known) != 1:
+            return None
+        counter, first = moved.args[1 - known[0]], int(numbers[known[0]])
+        if spread is None:
+            return None if (inner := _counted(rewriter, counter)) is None else (inner[0], inner[1] + first)
+    if spread is None or rewriter.maker(counter, "iota") is None or atom.type.dtype.kind not in "iu":
+        return None
+    return spread.attributes["axes"][0], first
+
+
+@rule("select", "convert")
+def unit_numbers(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
+    """Ones on the diagonal and zeros elsewhere: the unit matrix of that dtype."""
+    unit = rewriter.maker(args[0], "eye")
+    if unit is None or types[0].dtype.kind not in "biufc":
+        return None
+    if len(args) == 3:
+        one, zero = rewriter.uniform(args[1]), rewriter.uniform(args[2])
+        if one is None or zero is None or one != 1 or not _is_zero(zero):
+            return None
+    return rewriter.make(eye, **{**unit.attributes, "dtype": types[0].dtype})
+
+
+def _is_zero(value: Any) -> bool:
+    return value.tobytes() == np.zeros((), value.dtype).tobytes()
+
+
 @rule("concatenate")
 def concatenate_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
     return args[0] if len(args) == 1 else None
@@ -179,6 +237,15 @@ def pad_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> 
 @rule("reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all")
 def reduce_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
     return args[0] if not attributes["axes"] else None
+
+
+@rule("reduce_all")
+def all_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
+    value = rewriter.uniform(args[0])
+    if value is None or not value:
+        return None
+    true = Literal(np.bool_(True))
+    return true if not types[0].dims else rewriter.make(broadcast, true, shape=types[0].dims, axes=())
 
 
 @rule("dim_value")

@@ -25,13 +25,13 @@ from metaphrase.core.build import Builder
 from metaphrase.core.dims import product
 from metaphrase.core.ir import Atom, Function, Let, Roles, Var
 from metaphrase.core.types import Array, type_symbols
-from metaphrase.ops.indexing import gather
+from metaphrase.ops.indexing import gather, scatter, slice_update
 from metaphrase.ops.indexing import slice as slice_primitive
 
 from .rebuild import map_regions, replaced
 
 pre_ad_safe = False
-WRITES = ("scatter", "slice_update")
+WRITES = {"scatter": scatter, "slice_update": slice_update, "scatter_add": scatter, "slice_add": slice_update}
 
 
 @dataclass(frozen=True)
@@ -144,7 +144,7 @@ def _saving(let: Let, plan: Plan) -> tuple[Let, list[Var]]:
         for inner in body.lets:
             if inner in plan.writes:
                 array, value, *places = inner.args
-                if inner.primitive.name == "scatter":
+                if "axes" in inner.attributes:
                     old = gather(array, *places, axes=inner.attributes["axes"])
                 else:
                     step = inner.attributes["step"]
@@ -199,7 +199,7 @@ def _undoing(let: Let, stacks: dict[Var, int], first: Let, plan: Plan, saved: li
             undone.append([old, *where])
         values: list[Atom] = [array]  # after all writes, before the last, ...
         for write, operands in zip(reversed(plan.writes), reversed(undone)):
-            values.append(write.primitive(values[-1], *operands, **write.attributes))
+            values.append(WRITES[write.primitive.name](values[-1], *operands, **write.attributes))
         values.reverse()
         env = {p: values[stacks[a]] for p, a in zip(params[3], rows) if a in stacks}
         left = [(p, a) for p, a in zip(params[3], rows) if a not in stacks]

@@ -24,6 +24,7 @@ from metaphrase.core.build import Builder, fresh_copy, literal
 from metaphrase.core.dims import DimLike, Sym
 from metaphrase.core.ir import Atom, Function, Let, Roles, Var
 from metaphrase.core.native import Iota, Move
+from metaphrase.core.places import Places
 from metaphrase.core.primitive import Primitive
 from metaphrase.core.scalars import CHEAP
 from metaphrase.core.types import Array, i64, type_symbols
@@ -40,6 +41,7 @@ from metaphrase.ops.shape import broadcast
 from .common import inline, select_marked, variables, without_effects
 from .marks import cond_marks, loop_marks
 from .segments import Segments, stored_into
+from .settled import Settled
 
 
 @dataclass(frozen=True)
@@ -54,23 +56,33 @@ class Split:
     linear: Function
     results_known: list[bool]
     residuals: tuple[Var, ...]
+    settled: dict[Var, int]  # residuals that can be read in what the loop leaves of the carry of that number
 
 
 def split(function: Function, known: Sequence[bool], *, inner: bool = False, ragged: bool = False,
-          segments: bool = True, results_known: Sequence[bool] | None = None) -> Split:
+          segments: bool = True, results_known: Sequence[bool] | None = None,
+          shared: Sequence[Var] = (), loop: Let | None = None, places: Places | None = None) -> Split:
     """See the head of this file. `inner`: residuals may not name sizes that `function` itself binds; with
-    `ragged` they may as the length of their first axis, or be such a size. `segments`: whether loops may have
-    them; where many lanes run a loop side by side, what they save lies in step only without.
+    `ragged` they may as the length of their first axis, or be such a size. `shared`: parameters that cost
+    nothing as residuals, because the linear loop has them too (its counter, what no iteration changes);
+    `loop`: whose body `function` is; `places`: what is known of numbers there. `segments`: whether loops may
+    have them; where many lanes run a loop side by side, what they save lies in step only without.
 
     `results_known` may demote results: a known one that is wanted from the linear side becomes a residual.
     """
     function = inline(function)
-    return _Splitter(function, list(known), inner, ragged, segments, results_known).run()
+    return _Splitter(function, list(known), inner, ragged, segments, results_known, shared, loop,
+                     places or Places()).run()
 
 
 class _Splitter:
     def __init__(self, function: Function, known: list[bool], inner: bool, ragged: bool, segments: bool,
-                 results_known: Sequence[bool] | None):
+                 results_known: Sequence[bool] | None, shared: Sequence[Var], loop: Let | None,
+                 places: Places):
+        self.shared, self.loop, self.places = frozenset(shared), loop, places
+        self.settled: dict[Var, int] = {}
+        self.readable: dict[Var, Let] = {}  # values that can be read in the array a loop leaves,
+        self.rereads: dict[Var, Let] = {}  # and those that are
         self.function, self.marks, self.inner = function, known, inner
         self.ragged, self.segments = ragged, segments
         self.unknown = {p for p, k in zip(function.params, known, strict=True) if not k}
@@ -99,7 +111,7 @@ class _Splitter:
                          (*select_marked(function.results, results_known), *residuals))
         linear = Function(f"linear_{function.name}", (*residuals, *unknown_params), tuple(linear_lets),
                           tuple(linear_results))
-        return Split(known, linear, results_known, tuple(residuals))
+        return Split(known, linear, results_known, tuple(residuals), self.settled)
 
     def demand(self, atom: Any) -> None:
         """Note that the linear side reads a known variable."""
@@ -117,7 +129,10 @@ class _Splitter:
             self._linear(let)
 
     def _known(self, let: Let) -> None:
+        if let.span is not None and let.span.role == "tangent":  # of a rule that makes value and tangent
+            let = Let(let.outs, let.primitive, let.args, let.attributes, let.span.with_role("primal"))
         self.known_builder.lets.append(let)
+        self.places.let(let)
         self.local |= let.own_symbols()
         for out in let.outs:
             self.definitions[out] = let
@@ -181,6 +196,10 @@ class _Splitter:
 
         for var in self.demanded:
             need(var)
+        settled = None
+        if self.loop is not None:
+            settled = Settled(self.places, self.loop, self.function, self.known_builder.lets)
+            self.readable = settled.readable()
         position = {v: k for k, let in enumerate(self.known_builder.lets) for v in let.outs}
         for var in sorted(residuals, key=lambda v: -position.get(v, -1)):
             del residuals[var]
@@ -188,7 +207,14 @@ class _Splitter:
             if chain is None or var in params:
                 residuals[var] = None
             else:
-                again |= chain
+                again |= chain - params
+                residuals.update(dict.fromkeys(p for p in self.function.params if p in chain))
+                self.rereads |= {v: self.readable[v] for v in chain if v in self.readable}
+                residuals.update((a, None) for v in chain if v in self.readable
+                                 for a in variables(self.readable[v].args[:1]))
+        if settled is not None:
+            linear = self._recomputation(again) + self.linear_builder.lets
+            self.settled = settled.states(residuals, linear)
         return list(residuals), again
 
     def _cheap_chain(
@@ -202,16 +228,28 @@ class _Splitter:
             var = todo.pop()
             if var in residuals or var in again or var in chain:
                 continue
+            if var in self.shared:
+                chain.add(var)
+                continue
+            if var in self.readable:
+                chain.add(var)
+                todo += variables(self.readable[var].args[1:])
+                continue
             let = self.definitions.get(var)
             free = (
                 let is not None
                 and isinstance(let.primitive.native, (Move, Iota))
                 and not let.primitive.region
             )
+            if let is not None and let.primitive.name in ("gather", "slice"):  # of what is shared
+                free = let.args[0] in self.shared
+            if let is not None and let.primitive.name == "div" and self.readable:
+                free = True  # one division instead of a stack
             if let is None or len(chain) >= budget or not (free or let.primitive.cost <= CHEAP):
                 return None
-            if let.own_symbols():
-                return None
+            if let.own_symbols() and (not self.inner or any(
+                    type_symbols(r.type) & let.own_symbols() for r in residuals)):
+                return None  # a residual of that size is read back by the size that crosses
             chain.update(let.outs)
             todo += variables(let.args)
             todo += [self._binder(symbol) for symbol in sorted(let.uses_symbols() & self.local)]
@@ -224,14 +262,24 @@ class _Splitter:
         raise AssertionError(f"size {symbol} is not bound in {self.function.name}")
 
     def _recomputation(self, again: set[Var]) -> list[Let]:
-        lets = []
+        lets: dict[Let, None] = {}
+        makers = {v: self.rereads.get(v, let) for let in self.known_builder.lets for v in let.outs}
+
+        def add(let: Let) -> None:
+            for arg in variables(let.args):
+                if arg in self.rereads and arg in again or let.outs[0] in self.rereads and arg in again:
+                    add(makers[arg])
+            pure = without_effects(let)
+            if let not in done and pure is not None:
+                done.add(let)
+                span = let.span.with_role("recomputed") if let.span else None
+                lets[Let(pure.outs, pure.primitive, pure.args, pure.attributes, span)] = None
+
+        done: set[Let] = set()
         for let in self.known_builder.lets:
             if any(v in again for v in let.outs):
-                pure = without_effects(let)
-                if pure is not None:
-                    span = let.span.with_role("recomputed") if let.span else None
-                    lets.append(Let(pure.outs, pure.primitive, pure.args, pure.attributes, span))
-        return lets
+                add(self.rereads.get(let.outs[0], let))
+        return list(lets)
 
     # -- regions
     # ---------------------------------------------------------------------------------------------------
@@ -243,8 +291,12 @@ class _Splitter:
         operands, outs_known = loop_marks(let, [a not in self.unknown for a in let.args])
         lead = len(let.own_symbols())
         may = self.segments and not attributes.get("parallel", False)
+        self.places.region(let, let.args, body)
         part = split(body, [True, *operands], inner=True, ragged=may, segments=may,
-                     results_known=outs_known[lead:])
+                     results_known=outs_known[lead:],
+                     shared=[body.params[0], *select_marked(body.params[1:1 + roles.consts],
+                                                            operands[:roles.consts])],
+                     loop=let, places=self.places)
         arg_of = dict(zip(body.params[1:], let.args))
         consts, carries, accumulators, rows = roles.parts(body.params[1:])
         marks = roles.parts(operands)
@@ -255,7 +307,8 @@ class _Splitter:
         row_residuals = [r for r in part.residuals if r in rows and condition is None]
         index_used = body.params[0] in part.residuals
         ragged = [r for r in part.residuals if r.type.dims and type_symbols(r.type) & inside]
-        other = {*invariant, *row_residuals, *ragged, body.params[0]}
+        settled = [r for r in part.residuals if r in part.settled]
+        other = {*invariant, *row_residuals, *ragged, *settled, body.params[0]}
         stacked = [r for r in part.residuals if r not in other]
         segments = Segments(let, part, ragged)
         known_results = list(part.known.results[: len(part.known.results) - len(part.residuals)])
@@ -295,11 +348,11 @@ class _Splitter:
         ]
         index = body.params[0] if index_used else Var("i", body.params[0].type)
         reading = segments.reading(part.linear, stacked, len(unknown[1]) + len(unknown[2]))
-        linear_params = (index, *invariant, *reading.flat, *unknown[0], *unknown[1], *unknown[2],
+        linear_params = (index, *invariant, *settled, *reading.flat, *unknown[0], *unknown[1], *unknown[2],
                          *reading.totals, *row_residuals, *reading.rows, *reading.starts, *unknown[3])
         linear_body = fresh_copy(Function(part.linear.name, linear_params, reading.lets, reading.results))
         linear_attributes = {**attributes, "body": linear_body, "cond": None, "length": trips, "roles": Roles(
-            len(invariant) + len(flat) + len(unknown[0]), len(unknown[1]),
+            len(invariant) + len(settled) + len(flat) + len(unknown[0]), len(unknown[1]),
             len(unknown[2]) + len(reading.totals),
             len(row_residuals) + len(stacked) + len(starts) + len(unknown[3]))}
         linear_attributes.pop("size", None)
@@ -313,7 +366,8 @@ class _Splitter:
         ]
         state_args = [arg_of[v] for v in (*unknown[0], *unknown[1], *unknown[2])]
         linear_args = (
-            *(arg_of[v] for v in invariant), *flat, *state_args, *zeros, *(arg_of[v] for v in row_residuals),
+            *(arg_of[v] for v in invariant), *(let.outs[lead + part.settled[v]] for v in settled),
+            *flat, *state_args, *zeros, *(arg_of[v] for v in row_residuals),
             *stacks[:len(stacked)], *starts, *unknown_rows,
         )
         outs = [v for v, k in zip(let.outs, outs_known) if not k]

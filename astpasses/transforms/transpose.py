@@ -17,7 +17,7 @@ from typing import Any
 
 from metaphrase.core.build import Builder
 from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var
-from metaphrase.core.primitive import Accumulate, ByTransform, Linear, NotLinear, Unsupported
+from metaphrase.core.primitive import REGISTRY, Accumulate, ByTransform, Linear, NotLinear, Unsupported
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.arrays import zeros
 from metaphrase.ops.regions import cond as cond_primitive
@@ -83,12 +83,13 @@ def backward(builder: Builder, function: Function, linear: set[Var], given: Sequ
         if all(b is None for b in out_bars):
             continue
         builder.span = let.span.with_role("adjoint") if let.span else None
+        before = len(builder.lets)
         _let(let, out_bars, linear, bars)
+        made = {v for x in builder.lets[before:] for v in x.outs}
         for arg in variables(let.args):
             bar = bars.get(arg)
-            if isinstance(bar, Var) and bar.name in (let.primitive.name, "add", "neg", "mul", "broadcast"):
-                if any(bar in x.outs for x in builder.lets[-3:]):
-                    bar.name = f"{_base(arg)}_bar"
+            if isinstance(bar, Var) and bar in made and bar.name in REGISTRY:  # of an operation, not a name
+                bar.name = f"{_base(arg)}_bar"
         builder.span = None
     return bars
 

@@ -16,8 +16,6 @@ from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ..astpasses.transforms.batch import batch
 from ..astpasses.transforms.jvp import jvp
 from ..astpasses.transforms.reverse import linearize
@@ -26,10 +24,10 @@ from ..core.build import Builder, literal
 from ..core.dims import Dim, DimLike, Sym, product, symbols
 from ..core.ir import Atom, Function, Var
 from ..core.types import Array, Size, has_tangent
-from ..ops.arrays import dim_value, iota, zeros
-from ..ops.compare import eq, select
+from ..ops.arrays import dim_value, zeros
 from ..ops.elementary import stop_gradient
 from ..ops.shape import broadcast, permute, reshape
+from ..ops.unit_matrix import eye
 
 Clean = Callable[[Function], Function]
 Marks = Sequence[bool]
@@ -201,12 +199,8 @@ def batched(function: Function, size: DimLike, axes: Sequence[int | None], out_a
 def _basis(type_: Array) -> Any:
     """The unit vectors of a type, stacked: dims (size, *dims)."""
     size = product(type_.dims)
-    count = iota(length=size, dtype=type_.dtype if type_.dtype.kind in "iu" else np.dtype(np.int64))
-    rows = broadcast(count, shape=(size, size), axes=(0,))
-    columns = broadcast(count, shape=(size, size), axes=(1,))
-    one = broadcast(literal(1, type_.dtype), shape=(size, size), axes=())
-    zero = broadcast(literal(0, type_.dtype), shape=(size, size), axes=())
-    return reshape(select(eq(rows, columns), one, zero), shape=(size, *type_.dims))
+    unit = eye(rows=size, columns=size, diagonal=0, dtype=type_.dtype)
+    return reshape(unit, shape=(size, *type_.dims))
 
 
 def jacobian_forward(function: Function, wrt: Marks, clean: Clean = _unchanged) -> Function:
@@ -247,8 +241,12 @@ def jacobian_reverse(function: Function, wrt: Marks, clean: Clean = _unchanged) 
         derivatives: list[Any] = []
         for position, out in enumerate(out_types):
             marks = [False] * residual_count + [k == position for k in range(len(out_types))]
-            inner, found = batch(clean(parts.pullback), product(inside[position].dims), marks)
-            seeds = [_basis(t) if k == position else zeros(t) for k, t in enumerate(out_types)]
+            if out.dims:
+                inner, found = batch(clean(parts.pullback), product(inside[position].dims), marks)
+            else:                                   # one row is no batch
+                inner, found = parts.pullback, [True] * sum(wrt)
+            seeds = [zeros(t) if k != position else _basis(t) if t.dims else literal(1, t.dtype)
+                     for k, t in enumerate(out_types)]
             rows = builder.replay(inner, [*residuals, *seeds])
             for row, mark, target in zip(rows, found, _pick(function.params, wrt)):
                 type_ = target.type.plain

@@ -1,0 +1,191 @@
+"""Loops that store into an array and read from it: their derivatives read at the end only what stays.
+
+In: hand-written loops in which places are, or are not, written to again, and random ones with indices that
+are sums of counters. Out: the gradient's text gives what a complex step gives, which needs no derivative.
+"""
+from __future__ import annotations
+
+import importlib.util
+import random
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import metaphrase as mp
+from metaphrase.astpasses.emit.numpy_source import compile_numpy
+
+
+def recurrence(x):
+    for i in range(1, len(x)):
+        x[i] = x[i] * np.sin(x[i - 1])
+    return np.sum(x)
+
+
+def overwritten_by_the_next(x):
+    for i in range(len(x) - 1):
+        x[i] = x[i] * x[i + 1]
+        x[i + 1] = x[i] * x[i + 1]
+    return np.sum(x)
+
+
+def reads_what_is_to_come(x):
+    for i in range(1, len(x) - 1):
+        x[i] = x[i - 1] * x[i + 1]
+    return np.sum(x)
+
+
+def from_the_end(x):
+    for i in range(len(x) - 2, -1, -1):
+        x[i] = x[i] * x[i + 1]
+    return np.sum(x * x)
+
+
+def one_place(x):
+    for i in range(len(x)):
+        x[0] = x[0] * x[i] + x[i]
+    return x[0]
+
+
+def rows(x):
+    a = np.outer(x, x) + 1.0
+    for i in range(1, len(x)):
+        for j in range(i):
+            a[i, j] = a[i, j] * a[j, j] + a[j, i]
+        a[i, i] = a[i, i] * np.sum(a[i, :i])
+    return np.sum(a)
+
+
+def rows_twice(x):
+    a = np.outer(x, x) + 1.0
+    for i in range(1, len(x)):
+        for j in range(i):
+            a[i, j] = a[i, j] * a[j, j]
+            a[j, j] = a[j, j] * a[i, j]
+    return np.sum(a)
+
+
+def sweeps(x):
+    for _ in range(3):
+        for i in range(1, len(x)):
+            x[i] = x[i] * np.cos(x[i - 1])
+    return np.sum(x)
+
+
+def until(x):
+    i = 1
+    while i < len(x):
+        x[i] = x[i - 1] * x[i]
+        i += 1
+    return np.sum(x)
+
+
+def permuted(x):
+    order = np.array([2, 0, 1, 2, 0])
+    for i in range(5):
+        x[order[i]] = x[order[i]] * x[i] + 1.0
+    return np.sum(x)
+
+
+def in_a_branch(x):
+    for i in range(1, len(x)):
+        if i % 2 == 0:
+            x[i] = x[i] * x[i - 1]
+        else:
+            x[i - 1] = x[i] * x[i - 1]
+    return np.sum(x)
+
+
+def squares(x):
+    for i in range(len(x) - 1):
+        x[i + 1] = x[i] * x[i]
+    return np.sum(x)
+
+
+def triangle(x):
+    a = np.outer(x, x)
+    for i in range(1, len(x)):
+        for j in range(i):
+            a[i, j] = a[j, j] * a[i - 1, j]
+    return np.sum(a)
+
+
+def blocks(x):
+    a = np.outer(x, x) + np.diag(2.0 + x)
+    for k in range(len(x) - 1):
+        a[k + 1:, k] = a[k + 1:, k] / a[k, k]
+        a[k + 1:, k + 1:] = a[k + 1:, k + 1:] - np.outer(a[k + 1:, k], a[k, k + 1:])
+    return np.sum(a * a)
+
+
+LOOPS = [recurrence, overwritten_by_the_next, reads_what_is_to_come, from_the_end, one_place, rows,
+         rows_twice, sweeps, until, permuted, in_a_branch, squares, triangle, blocks]
+
+
+def complex_steps(function, x):
+    """The gradient, one element at a time."""
+    slopes = []
+    for k in range(len(x)):
+        moved = x.astype(complex)
+        moved[k] += 1e-30j
+        slopes.append(np.imag(function(moved)) / 1e-30)
+    return np.array(slopes)
+
+
+def assert_right(function, x):
+    want = complex_steps(function, x)
+    for types in ("f64[n]", f"f64[{len(x)}]"):
+        text = mp.source(mp.grad(function), types)
+        got = compile_numpy(text)(np.copy(x))
+        np.testing.assert_allclose(got, want, rtol=1e-10, atol=1e-12, err_msg=text)
+
+
+@pytest.mark.parametrize("function", LOOPS, ids=lambda f: f.__name__)
+def test_gradients_are_complex_steps(function):
+    assert_right(function, np.random.default_rng(5).uniform(0.5, 1.5, 6))
+
+
+def test_arrays_that_stay_are_not_copied_for_each_iteration():
+    for function in (squares, triangle):
+        assert "append" not in mp.source(mp.grad(function), "f64[n]")
+    assert "append" in mp.source(mp.grad(overwritten_by_the_next), "f64[n]")
+
+
+def written(rng: random.Random, number: int) -> str:
+    """A function with one or two nested loops of stores at sums of counters."""
+    deep = rng.random() < 0.5
+    counters = ["i", "j"] if deep else ["i"]
+    size = 9
+
+    def place() -> str:
+        terms = [c for c in counters if rng.random() < 0.7] or [rng.choice(["2", "4"])]
+        return f"x[({' + '.join(terms)} + {rng.randrange(3)}) % {size}]" if rng.random() < 0.15 else (
+            f"x[{' + '.join(terms)} + {rng.randrange(3)}]" if rng.random() < 0.8
+            else f"x[{rng.choice(counters)}]")
+
+    step = rng.choice(["range(3)", "range(1, 4)", "range(2, -1, -1)", "range(0, 4, 2)"])
+    rows = [f"def loop_{number}(x):", f"    for i in {step}:"]
+    indent = "        "
+    if deep:
+        inner = rng.choice(["range(3)", "range(i)", "range(i + 1)", "range(i, 3)", "range(2, -1, -1)"])
+        rows.append(f"{indent}for j in {inner}:")
+        indent += "    "
+    for _ in range(rng.randrange(1, 3)):
+        target, first, second = place(), place(), place()
+        value = rng.choice([f"{first} * {second}", f"np.sin({first}) + {target} * {second}",
+                            f"{target} - 0.3 * {first} * {second}", f"{first} / {second}"])
+        rows.append(f"{indent}{target} = {value}")
+    return "\n".join([*rows, "    return np.sum(x * x)", "", ""])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_loops(seed, tmp_path: Path):
+    rng = random.Random(seed)
+    source = tmp_path / f"loops_{seed}.py"
+    source.write_text("import numpy as np\n\n\n" + "\n".join(written(rng, k) for k in range(12)))
+    spec = importlib.util.spec_from_file_location(source.stem, source)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    for number in range(12):
+        assert_right(getattr(module, f"loop_{number}"), np.random.default_rng(number).uniform(0.6, 1.4, 9))
