@@ -181,10 +181,11 @@ def finished(function: Function) -> Function:
     return run("transformed", optimize, function, before_transform=False)
 
 
-def numpy_text(function: Function, name: str | None = None, signature: Signature | None = None) -> str:
-    """The NumPy stage of a finished program."""
+def numpy_text(function: Function, name: str | None = None, signature: Signature | None = None,
+               file: str = "", doc: str = "") -> str:
+    """The NumPy stage of a finished program. `file`, `doc`: of the user's function."""
     from .astpasses.emit.numpy_source import numpy_source
-    return run("numpy", numpy_source, function, name=name, signature=signature)
+    return run("numpy", numpy_source, function, name=name, signature=signature, file=file, doc=doc)
 
 
 def loops(function: Function, writes: Mapping[int, int] | None = None) -> Program:

@@ -37,7 +37,8 @@ from .numpy_source_expressions import name as name_expr
 from .numpy_source_helpers import HELPERS
 from .numpy_source_names import Names, identifier, usable
 from .numpy_source_spellings import STATEMENTS, array_text, foreign_functions, spell
-from .source_text import SourceText, compile_numpy, with_places
+from .source_text import SourceText, compile_numpy, returned_at_once, with_places, without_unread
+from .user_comments import docstring, with_comments
 
 THEMES = (
     numpy_source_arrays,
@@ -87,8 +88,10 @@ class Signature:
         return count > 1 or self.repeated
 
 
-def numpy_source(function: Function, *, name: str | None = None, signature: Signature | None = None) -> str:
-    """The text of a module whose last top-level function is `function`."""
+def numpy_source(function: Function, *, name: str | None = None, signature: Signature | None = None,
+                 file: str = "", doc: str = "") -> str:
+    """The text of a module whose last top-level function is `function`. `file`: of the user's function, whose
+    comments stay; `doc`: its docstring."""
     title = identifier(name or function.name)
     title = title if title in HELPERS else usable(title)
     names = Names({title})
@@ -101,7 +104,8 @@ def numpy_source(function: Function, *, name: str | None = None, signature: Sign
         emitter.run(block)
         _return(emitter, function, params, signature)
         prologue = _prologue(emitter, function, params)
-    body = unpacked + prologue + emitter.lines
+    written = returned_at_once(without_unread(emitter.lines, emitter.sizes_named))
+    body = [*(docstring(doc) if doc else []), *unpacked, *prologue, *with_comments(written, file)]
     header = f"def {title}({header}):"
     if emitter.wrap_around:
         header = f'@np.errstate(over="ignore")  # integers wrap around\n{header}'

@@ -39,6 +39,8 @@ def _broadcast(emitter: Emitter, let: Let) -> Expr:
     if x.type.dims == type_.dims:
         return x
     if not x.type.dims:
+        if x.operations and emitter.block.uses.get(let.out, 0) > 1:
+            x = _name_for(emitter, let, x)
         return replace(_filled(emitter, x, type_), loose=x, cheap=x.operations == 0)
     aligned = _aligned(x, axes, type_)
     if emitter.block.uses.get(let.out, 0) > 1 and aligned.operations:
@@ -197,7 +199,10 @@ def _slice(emitter: Emitter, let: Let) -> Expr:
 
 @spelled("gather")
 def _gather(emitter: Emitter, let: Let) -> Expr:
-    x, indices = emitter.expr(let.args[0]), [emitter.expr(i) for i in let.args[1:]]
+    x = emitter.expr(let.args[0])
+    if emitter.block.on_diagonal(let):
+        return replace(call("np.diag", [x], let.out.type), storages=x.storages)
+    indices = [emitter.expr(i) for i in let.args[1:]]
     return _picked(x, indices, let.attributes["axes"], let)
 
 

@@ -12,18 +12,20 @@ from __future__ import annotations
 import ast
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from metaphrase.core.dims import Dim, DimLike, Sym, substitute, symbols
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
+from metaphrase.core.native import Point, Reduce
 from metaphrase.core.types import Array, i64
 from metaphrase.source import Span
 
 from .numpy_source_expressions import ATOM, SUM, Expr, Storage, literal, name, reads_of, strong
 from .numpy_source_names import Names, named_by_user, wanted_name
-from .source_text import rows_at
+from .source_text import rows_at, wrapped
 
 WIDTH = 84  # of a statement, before its indentation
 SMALL = 24  # shorter operands do not help a long line by getting a name
@@ -48,13 +50,14 @@ class Block:
         self.chains: dict[Var, Var | None] | None = (
             None  # for writes in place, the last state that has a name
         )
+        self.counted: Let | None = None  # what the header of the loop does: adds to its counter
         self.only_rows: set[Var] = set()  # results of loops that only other loops go through,
         self.row_lists: dict[Var, Any] = {}  # and the lists they are kept in
         self.segments: set[Var] = set()  # results that only the loop around reads, as its segments,
         self.lists: set[Var] = set()  # and those of them that stay Python lists
         for position, let in enumerate(function.lets):
             self.makers.update((v, let) for v in let.outs)
-            self._count(let.args, position)
+            self._count(let.args[:-2] if self.on_diagonal(let) else let.args, position)
         self._count(function.results, len(function.lets))
         for var, last in self.last_use.items():
             self.dying.setdefault(last, []).append(var)
@@ -64,6 +67,30 @@ class Block:
             if isinstance(atom, Var):
                 self.uses[atom] = self.uses.get(atom, 0) + 1
                 self.last_use[atom] = position
+
+    def on_diagonal(self, let: Let) -> bool:
+        """Whether a Let reads, or adds to, the diagonal of a square matrix: texts say `np.diag` then, without
+        its indices."""
+        if let.primitive.name not in ("gather", "scatter_add") or let.args[0].type.ndim != 2:
+            return False
+        (rows, columns), (first, second) = let.args[0].type.dims, let.args[-2:]
+        maker = self.makers.get(first) if isinstance(first, Var) and first is second else None
+        counts = maker is not None and maker.primitive.name == "iota" and maker.attributes["length"] == rows
+        return counts and rows == columns and (
+            self._only_computed_with(let.out) if let.primitive.name == "gather" else self._from_zeros(let))
+
+    def _only_computed_with(self, var: Var) -> bool:
+        """Whether nobody stores into `var` or hands it on: `np.diag` of a matrix is a view of it."""
+        users = [let for let in self.function.lets if var in let.args]
+        return var not in self.function.results and all(
+            isinstance(let.primitive.native, Point | Reduce) for let in users)
+
+    def _from_zeros(self, let: Let) -> bool:
+        """Whether a derivative adds to an array that has nothing but zeros so far."""
+        start = self.makers.get(let.args[0]) if isinstance(let.args[0], Var) else None
+        derived = let.span is not None and let.span.role == "adjoint"
+        return derived and start is not None and start.primitive.name == "broadcast" and (
+            isinstance(start.args[0], Literal) and start.args[0].value == 0)
 
     def live_after(self, var: Var) -> bool:
         """Whether anything later than the current Let reads `var`."""
@@ -79,6 +106,7 @@ class Emitter:
         self.indent = 1
         self.blocks: list[Block] = []
         self.sizes: dict[str, str] = {}  # size symbol -> Python text
+        self.sizes_named: set[str] = set()  # names of sizes that the body finds
         self.size_reads: set[str] = set()  # names that the texts of sizes read
         self.size_names: dict[str, str] = {}  # size symbol of a parameter -> its name, once it is needed
         self.storage_of: dict[str, tuple[Storage, ...]] = {}
@@ -198,6 +226,8 @@ class Emitter:
     def run(self, block: Block) -> None:
         for position, let in enumerate(block.function.lets):
             block.position = position
+            if let is block.counted:
+                continue
             statement = self.statements.get(let.primitive.name)
             if statement is not None:
                 statement(self, let)
@@ -237,14 +267,30 @@ class Emitter:
             if not waiting:
                 return expr
             longest = max(waiting, key=lambda a: len(self.block.pending[a].text))
-            self.assign(longest, self.block.env[longest])
+            self._shorten(longest, self.block.env[longest])
+
+    def _shorten(self, var: Var, expr: Expr) -> None:
+        """Give `var` a name; where it is a number spread over an array, the number."""
+        number, let = expr.loose, self.block.makers.get(var)
+        if number is None or not number.operations or number.type.dims or let is None:
+            self.assign(var, expr)
+            return
+        atom = let.args[0]
+        maker = self.block.makers.get(atom) if isinstance(atom, Var) else None
+        target = self.names.fresh(wanted_name(atom if isinstance(atom, Var) else var, maker or let))
+        self.block.names.add(target)
+        self.line(f"{target} = {number.text}", maker or let)
+        short = name(target, number.type)
+        text = expr.text.replace(number.text, target)
+        self.wait(var, replace(expr, text=text, reads=expr.reads - number.reads | short.reads, operations=1,
+                               loose=short, cheap=True))
 
     def bind(self, var: Var, expr: Expr, let: Let | None) -> None:
         """Decide whether `var` waits for its consumer or gets a line of its own."""
         block = self.block
         uses = block.uses.get(var, 0)
         result = var in block.function.results
-        if expr.operations == 0 or expr.cheap:
+        if expr.operations == 0 or expr.cheap or let is not None and _is_neighbour(var, expr, let):
             self.wait(var, expr)
         elif uses == 1 and (
             result and not (len(self.blocks) == 1 and named_by_user(var, let)) or not named_by_user(var, let)
@@ -358,6 +404,13 @@ class Emitter:
         return not storage.live()
 
 
+def _is_neighbour(var: Var, expr: Expr, let: Let) -> bool:
+    """`i - 1`, which is read more easily in its place than by a name."""
+    return (let.primitive.name in ("add", "sub") and not var.type.dims and var.type.dtype == i64
+            and expr.operations == 1 and any(isinstance(a, Literal) for a in let.args)
+            and not named_by_user(var, let))
+
+
 class Constants:
     """Arrays written into the program that are too large for a line: constants of the module."""
 
@@ -369,45 +422,6 @@ class Constants:
         if key not in self.found:
             self.found[key] = (self.names.fresh(wish.upper() if wish != "constant" else "TABLE"), value)
         return self.found[key][0]
-
-
-def wrapped(row: str, limit: int = 110) -> list[str]:
-    """A line as it is, or broken behind its first bracket that closes at its end, as a formatter does."""
-    if len(row) <= limit or '"' in row or "#" in row:
-        return [row]
-    indent = row[: len(row) - len(row.lstrip())]
-    for start, character in enumerate(row):
-        if character not in "([{":
-            continue
-        end = _closing(row, start)
-        if end is not None and row[end + 1 :] in ("", ":", ")", "):"):
-            inside = row[start + 1 : end]
-            tail = indent + row[end:]
-            if len(indent) + 4 + len(inside) <= limit:
-                return [row[: start + 1], f"{indent}    {inside}", tail]
-            pieces = [f"{indent}    {piece}," for piece in _split(inside)]
-            return [row[: start + 1], *(line for p in pieces for line in wrapped(p, limit)), tail]
-    return [row]
-
-
-def _closing(row: str, start: int) -> int | None:
-    depth = 0
-    for place in range(start, len(row)):
-        depth += (row[place] in "([{") - (row[place] in ")]}")
-        if depth == 0:
-            return place
-    return None
-
-
-def _split(text: str) -> list[str]:
-    """The parts between commas that stand in no bracket."""
-    pieces, depth, start = [], 0, 0
-    for place, character in enumerate(text):
-        depth += (character in "([{") - (character in ")]}")
-        if character == "," and depth == 0:
-            pieces.append(text[start:place].strip())
-            start = place + 1
-    return [*pieces, text[start:].strip()]
 
 
 def _positive_first(dim: DimLike) -> str:

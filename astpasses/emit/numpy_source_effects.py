@@ -12,7 +12,7 @@ from metaphrase.core.ir import Atom, Let, Literal, Var
 
 from .numpy_source_arrays import gathered, permuted
 from .numpy_source_blocks import Block, Emitter, named
-from .numpy_source_expressions import NOT, Expr, Storage, infix, prefix
+from .numpy_source_expressions import NOT, Expr, Storage, call, infix, prefix
 from .numpy_source_indices import index_of
 from .numpy_source_names import DERIVED, named_by_user, wanted_name
 from .numpy_source_ownership import WRITES
@@ -178,6 +178,9 @@ def _apart(emitter: Emitter, let: Let, target: Expr, v: Expr) -> str:
 def _scattered(emitter: Emitter, let: Let) -> None:
     if let.out not in emitter.block.uses:
         return
+    if emitter.block.on_diagonal(let):
+        emitter.bind(let.out, call("np.diag", [emitter.expr(let.args[1])], let.out.type), let)
+        return
     emitter.fitting(let, lambda: emitter.expr(let.args[1]))
     target = target_of(emitter, let)
     v, indices = emitter.expr(let.args[1]), [emitter.expr(i) for i in let.args[2:]]
@@ -227,6 +230,7 @@ def _as_dim(emitter: Emitter, let: Let) -> None:
         target = emitter.names.fresh(wanted)
         emitter.block.names.add(target)
         emitter.line(f"{target} = {value.text}", let)
+        emitter.sizes_named.add(target)
         value = replace(value, text=target, level=14, reads=frozenset([target]), operations=0)
         emitter.block.holder[target] = out
     emitter.sizes[symbol] = value.text

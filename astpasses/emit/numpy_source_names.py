@@ -61,6 +61,8 @@ NOUNS = {
     "concatenate": "joined",
     "pad": "padded",
     "iota": "counter",
+    "eye": "unit",
+    "rfft": "frequencies",
     "constant": "table",
     "loop": "state",
     "cond": "chosen",

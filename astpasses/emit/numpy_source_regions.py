@@ -37,6 +37,7 @@ from .numpy_source_rows import (
     join_segments,
     outer_expr,
     row_outputs,
+    shifted_counter,
     stacked,
     store_rows,
 )
@@ -79,9 +80,12 @@ def emit_loop(emitter: Emitter, let: Let) -> None:
     if condition is not None and condition.params[0] in Block(condition).uses:
         index_used = True
     needs_index = index_used or forward_arrays or (counted and not loop.lists)
+    shift = None if condition is not None or forward_arrays or counted else shifted_counter(
+        body, body.params[1 : 1 + roles.consts])
+    needs_index = needs_index and shift is None
     scope: set[str] = set()
     loop.index = "_"
-    if needs_index:
+    if needs_index or shift is not None:
         loop.index = emitter.names.fresh(body.params[0].name if body.params[0].name != "_" else "i")
         scope.add(loop.index)
     length = let.attributes["length"]
@@ -92,7 +96,7 @@ def emit_loop(emitter: Emitter, let: Let) -> None:
         rows_in = _bind_parameters(emitter, loop, inner)
         read_rows = exit_test = None
         if length is not None:
-            header, read_rows = for_header(emitter, loop, inner, rows_in, length, needs_index)
+            header, read_rows = for_header(emitter, loop, inner, rows_in, length, needs_index, shift)
             exit_test = condition
         if as_while:
             header, exit_test = _while_header(emitter, loop, needs_index), None

@@ -7,17 +7,19 @@ for the rows that it gives. Example: `for sin_E, cos_E in reversed(residuals):`.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from metaphrase.core.ir import Atom, Function, Let, Roles, Var, attribute_symbols
+from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var, attribute_symbols
 from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import Array
 
 from .numpy_source_blocks import WIDTH, Block, Emitter
 from .numpy_source_expressions import (
     ATOM,
+    COMPARE,
     INDEX_BITS,
     Expr,
     Storage,
@@ -74,13 +76,48 @@ def borrowed(expr: Expr, param: Var) -> Expr:
     return replace(expr, storages=storages, kept=None, loose=expr.loose if expr.operations == 0 else None)
 
 
-def for_header(emitter: Emitter, loop: Loop, inner: Block, rows: list, length, needs_index: bool) -> tuple:
+def shifted_counter(body: Function, consts: Sequence[Var]) -> Let | None:
+    """The addition of a number to the counter, if that is all that the body does with it: then the range
+    begins at that number."""
+    index = body.params[0]
+    users = [let for let in body.lets if index in let.args]
+    if len(users) != 1 or index in body.results or users[0].primitive.name != "add":
+        return None
+    (other,) = [a for a in users[0].args if a is not index] or [index]
+    return users[0] if isinstance(other, Literal) or other in consts else None
+
+
+def _shifted_range(emitter: Emitter, loop: Loop, shift: Let) -> str:
+    """`range(1, n)`; `range(first, n)` where the loop runs n - first times."""
+    length = loop.let.attributes["length"]
+    (other,) = [a for a in shift.args if a is not loop.body.params[0]]
+    if isinstance(other, Literal):
+        return f"range({int(other.value)}, {emitter.dim(length + int(other.value))})"
+    outer = emitter.blocks[-2]
+    first = loop.consts[loop.body.params.index(other) - 1]
+    text = outer_expr(outer, first).text
+    counts = [let for let in outer.makers.values()
+              if let.primitive.name == "as_dim" and let.out.type.value == length]
+    number = outer.makers.get(counts[0].args[0]) if counts else None  # type: ignore[arg-type]
+    if number is not None and number.primitive.name == "sub" and number.args[1] is first:
+        last = number.args[0]
+        end = literal(last.value) if isinstance(last, Literal) else outer.env[last]
+        return f"range({text}, {end.text})"
+    return f"range({text}, {text} + {emitter.dim_expr(length).at(COMPARE + 1)})"
+
+
+def for_header(emitter: Emitter, loop: Loop, inner: Block, rows: list, length, needs_index: bool,
+               shift: Let | None) -> tuple:
     """`for i in range(n):` with rows read by index, or `for x, y in zip(xs, ys):`."""
     outer = emitter.blocks[-2]
     reverse = loop.let.attributes.get("reverse", False)
     sources: list[tuple[str, str]] = []  # what to go through, and the pattern for one item
     done: set[str] = set()
     backward: dict[str, bool] = {}
+    if shift is not None:
+        sources.append((_shifted_range(emitter, loop, shift), loop.index))
+        inner.env[shift.out] = replace(inner.env[loop.body.params[0]], type=shift.out.type)
+        inner.counted = shift
     for param, atom in rows:
         source = outer.row_lists.get(atom)
         if source is not None:
@@ -107,7 +144,9 @@ def for_header(emitter: Emitter, loop: Loop, inner: Block, rows: list, length, n
         if loop.let.attributes["cond"] is None:
             target = f"({target})" if "," in target else target
             return f"for {loop.index}, {target} in enumerate({source}):", None
-    if needs_index:
+    if needs_index and len(sources) > 1 and loop.let.attributes["cond"] is None:
+        sources.insert(0, (f"range({emitter.dim(length)})", loop.index))
+    elif needs_index:
         span = f"range({emitter.dim(length)})"
         header = f"for {loop.index} in {f'reversed({span})' if reverse else span}:"
         items = []

@@ -424,6 +424,15 @@ def _iota(emitter: Emitter, let: Let) -> Expr:
     return Expr(text, ATOM, let.out.type, reads=length.reads, operations=1)
 
 
+@spelled("eye")
+def _eye(emitter: Emitter, let: Let) -> Expr:
+    sizes, dtype = [emitter.dim(let.attributes[k]) for k in ("rows", "columns")], let.out.type.dtype
+    diagonal = let.attributes["diagonal"]
+    more = [", ".join(sizes[: 1 + (sizes[0] != sizes[1])])]
+    more += [f"k={diagonal}"] * (diagonal != 0) + [f"dtype={dtype_text(dtype)}"] * (dtype != np.float64)
+    return Expr(f"np.eye({', '.join(more)})", ATOM, let.out.type.plain, operations=1)
+
+
 @spelled("undefined")
 def _undefined(emitter: Emitter, let: Let) -> Expr:
     """Any value will do; it is never read."""

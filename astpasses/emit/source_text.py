@@ -47,6 +47,89 @@ def rows_at(lines: Iterable[str], span: Span | None) -> list[str]:
     return made
 
 
+def without_unread(lines: list[str], names: set[str]) -> list[str]:
+    """The lines without those that give one of `names` to what no other line reads."""
+    for name in sorted(names):
+        word, gives = re.compile(rf"\b{name}\b"), re.compile(rf" *{name} = .*")
+        readers = [row for row in lines if word.search(gives.sub("", row, count=1))]
+        if not readers:
+            lines = [row for row in lines if not gives.fullmatch(row)]
+    return lines
+
+
+def returned_at_once(lines: list[str]) -> list[str]:
+    """A body that ends with a branch which leaves what is returned: its sides return it.
+
+        if c:                         if c:
+            y = f(x)                      return f(x)
+        else:                ->       return g(x)
+            y = g(x)
+        return y
+    """
+    found = re.fullmatch(r"    return (\w+)", lines[-1]) if lines else None
+    end = len(lines) - 1
+    start = next((k for k in range(end - 1, -1, -1) if not lines[k].startswith("        ")
+                  and lines[k] != "    else:"), end)
+    middle = lines.index("    else:", start) if "    else:" in lines[start:end] else end
+    if found is None or not lines[start].startswith("    if ") or middle == end:
+        return lines
+    gives = f"        {found[1]} = "
+    last = [lines[middle - 1], lines[end - 1]]
+    whole = all(row.startswith(gives) and not row.endswith(("(", "[", ",")) for row in last)
+    broken = any(row.count("(") != row.count(")") for row in last) or any("\n" in r for r in lines[start:])
+    if not whole or broken:
+        return lines
+
+    def returning(rows: list[str], indent: str) -> list[str]:
+        made = []
+        for row in rows:
+            text = row.replace(gives, "        return ", 1) if row is rows[-1] else str(row)
+            made += rows_at([indent + text[8:]], getattr(row, "span", None))
+        return made
+
+    first = returning(lines[start + 1 : middle], " " * 8)
+    return [*lines[: start + 1], *first, *returning(lines[middle + 1 : end], " " * 4)]
+
+
+def wrapped(row: str, limit: int = 110) -> list[str]:
+    """A line as it is, or broken behind its first bracket that closes at its end, as a formatter does."""
+    if len(row) <= limit or '"' in row or "#" in row:
+        return [row]
+    indent = row[: len(row) - len(row.lstrip())]
+    for start, character in enumerate(row):
+        if character not in "([{":
+            continue
+        end = _closing(row, start)
+        if end is not None and row[end + 1 :] in ("", ":", ")", "):"):
+            inside = row[start + 1 : end]
+            tail = indent + row[end:]
+            if len(indent) + 4 + len(inside) <= limit:
+                return [row[: start + 1], f"{indent}    {inside}", tail]
+            pieces = [f"{indent}    {piece}," for piece in _split(inside)]
+            return [row[: start + 1], *(line for p in pieces for line in wrapped(p, limit)), tail]
+    return [row]
+
+
+def _closing(row: str, start: int) -> int | None:
+    depth = 0
+    for place in range(start, len(row)):
+        depth += (row[place] in "([{") - (row[place] in ")]}")
+        if depth == 0:
+            return place
+    return None
+
+
+def _split(text: str) -> list[str]:
+    """The parts between commas that stand in no bracket."""
+    pieces, depth, start = [], 0, 0
+    for place, character in enumerate(text):
+        depth += (character in "([{") - (character in ")]}")
+        if character == "," and depth == 0:
+            pieces.append(text[start:place].strip())
+            start = place + 1
+    return [*pieces, text[start:].strip()]
+
+
 def with_places(text: str, body: list[str]) -> SourceText:
     """`text`, which ends with the rows of `body`."""
     made, number, places = SourceText(text), text.rstrip("\n").count("\n") + 1, {}
@@ -99,4 +182,5 @@ class Warner:
         warn_user(category, message, self.places.get(sys._getframe(1).f_lineno), stacklevel - 1)
 
 
-__all__ = ["Row", "SourceText", "compile_numpy", "rows_at", "with_places"]
+__all__ = ["Row", "SourceText", "compile_numpy", "returned_at_once", "rows_at", "with_places",
+           "without_unread", "wrapped"]

@@ -62,11 +62,11 @@ class Text(str):
 
 def python_source(function: Function, name: str, arguments: Sequence[Argument], captures: Sequence[Any],
                   out: PyTreeDef, slots: Sequence[Slot | Fixed | KeyPath],
-                  stores: Sequence[Store] = ()) -> str:
+                  stores: Sequence[Store] = (), file: str = "", doc: str = "") -> str:
     """`captures`: the values of the program's first parameters now. `slots`: what stands at the leaves of
-    `out`; a path stands for the argument itself."""
+    `out`; a path stands for the argument itself. `file`, `doc`: of the user's function."""
     if not stores and _is_flat(arguments, captures, out, slots, len(function.results)):
-        return numpy_text(function, name)
+        return numpy_text(function, name, file=file, doc=doc)
     module = _Module({a.name for a in arguments})
     constants = [
         str(v) if isinstance(v, Text) else module.constant(p.name, v)
@@ -99,7 +99,7 @@ def python_source(function: Function, name: str, arguments: Sequence[Argument], 
     signature = Signature(parameters=_header(arguments), inputs=tuple(given), output=output,
                           imports=tuple(module.imports), rows=tuple(module.rows), keep=tuple(returned),
                           stores=lines if stores else None, repeated=len(set(results)) < len(results))
-    return numpy_text(function, name, signature)
+    return numpy_text(function, name, signature, file, doc)
 
 
 def _is_flat(arguments: Sequence[Argument], captures: Sequence[Any], out: PyTreeDef, slots: Sequence[Any],

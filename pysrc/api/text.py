@@ -121,8 +121,19 @@ def numpy_module(fun: Any, program: Program) -> str:
     slots = [slot_of(slot) for slot in program.slots]
     parameters = [a.name for a in arguments]
     stores = [_store(write, program, paths, parameters) for write in program.writes]
-    return python_source(program.function, _last_name(fun, program), arguments, captures, program.out, slots,
-                         stores)
+    user, name = user_function(fun), _last_name(fun, program)
+    code = getattr(inspect.unwrap(user), "__code__", None)
+    return python_source(program.function, name, arguments, captures, program.out, slots, stores,
+                         "" if code is None else code.co_filename, _documentation(user, name))
+
+
+def _documentation(user: Any, name: str) -> str:
+    """The user's docstring; that of a transformed function begins with what it is of."""
+    text, own = inspect.getdoc(user) or "", getattr(user, "__name__", "")
+    if not text or not isinstance(user, types.FunctionType | types.MethodType):
+        return ""
+    steps = name.removesuffix(own).strip("_")
+    return text if name == own or not steps else f"{' of '.join([*steps.split('_'), own])}: {text}"
 
 
 def _store(write: Any, program: Program, paths: list[tuple], names: list[str]) -> Store:
