@@ -20,6 +20,7 @@ import os
 import subprocess
 import sys
 import time
+import traceback
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -189,13 +190,21 @@ def main() -> int:
         command = [sys.executable, "-P", "-m", "sanitize", *sys.argv[1:], "--share"]
         watched = environment(folder)
         workers = [subprocess.Popen([*command, str(k)], env=watched) for k in range(options.workers)]
-        return max(abs(worker.wait()) for worker in workers)
+        ends = [worker.wait() for worker in workers]
+        for worker, end in zip(workers, ends):
+            if end not in (0, 1):  # the sanitizer ended it, or the tool itself failed
+                print(f"a worker ended with {end}; its last words are in {folder}/report.{worker.pid}*")
+        return max(map(abs, ends))
 
     from stages import CHUNKS
 
     chosen = [c for c in CHUNKS if not options.themes or c.split(".")[0] in options.themes]
     share = {chunk: CHUNKS[chunk] for chunk in chosen[options.share :: options.workers]}
-    return int(run_share(folder, share) > 0)
+    try:
+        return int(run_share(folder, share) > 0)
+    except Exception:
+        traceback.print_exc(file=sys.stdout)
+        return 2
 
 
 if __name__ == "__main__":
