@@ -1,29 +1,67 @@
-"""The interpreter's own settings while something is translated: how deep calls may go, and what is garbage.
+"""What a stage needs of the interpreter: room for deep calls.
 
-In: a stage that is about to begin. Out: until it is over
+In: a stage that is about to begin. Out: until it is over, this thread may be deeper in calls: staging a call
+of a user's function takes some sixteen frames, running it one. No other thread can go deeper for that, and
+`sys.getrecursionlimit()` says what it said.
 
-* a higher recursion limit: staging a call of a user's function takes some sixteen frames, running it one;
-* a garbage collector that looks seldom: it else goes through everything alive again and again while many
-  objects are made. What a stage makes stays young meanwhile, so that `collect_young` finds its garbage at its
-  own cost, not at that of all that the process holds.
-
-    with undisturbed():
+    with deep_calls():
         ...
 """
 from __future__ import annotations
 
 import contextlib
-import gc
 import inspect
-import os
 import sys
 import threading
 import types
 from collections.abc import Callable, Iterator
+from typing import Protocol
 
 _FRAMES = 16          # of a call that is staged
-_MOST = 20_000        # frames: what a thread's stack of 8 MiB surely holds
-_SELDOM = 100_000     # objects made before the collector looks at them
+_MOST = 20_000        # frames
+_BYTES = 256          # of the C stack that a frame may take: up to 122 were seen
+_RESERVE = 2**17      # bytes of it for what else runs there
+
+
+class Stack(Protocol):
+    """What the runtime knows of this thread's calls (runtime/stack.pxi)."""
+
+    def frames_at_most(self, most: int) -> None: ...
+    def frames_deep(self) -> int: ...
+    def stack_left(self) -> int: ...
+
+
+class _Mine(threading.local):
+    """How many stages this thread is in."""
+
+    stages = 0
+
+
+_mine = _Mine()
+_stack: Stack | None = None
+
+
+def use_stack(stack: Stack) -> None:
+    """Called by who knows the runtime."""
+    global _stack
+    _stack = stack
+
+
+@contextlib.contextmanager
+def deep_calls() -> Iterator[None]:
+    """Around a stage: this thread may be as deep as its stack has room for, or sixteen times the limit."""
+    if _mine.stages or _stack is None:
+        yield
+        return
+    limit = sys.getrecursionlimit()
+    room = _stack.frames_deep() + (_stack.stack_left() - _RESERVE) // _BYTES
+    _stack.frames_at_most(max(limit, min(_FRAMES * limit, _MOST, room)))
+    _mine.stages = 1
+    try:
+        yield
+    finally:
+        _mine.stages = 0
+        _stack.frames_at_most(sys.getrecursionlimit())
 
 
 def signature_of(function: Callable) -> inspect.Signature:
@@ -33,72 +71,4 @@ def signature_of(function: Callable) -> inspect.Signature:
     return inspect.signature(types.MethodType(call, function) if call and written else function)
 
 
-class _Settings(threading.local):
-    """How many stages this thread is in."""
-
-    depth = 0
-
-
-_mine = _Settings()
-_lock = threading.Lock()
-_inside = 0           # threads with stages under way: the settings are the process's
-_limit = 0
-_thresholds = (0, 0, 0)
-
-
-def _after_fork() -> None:
-    """In a forked child only this thread goes on."""
-    global _lock, _inside
-    _lock = threading.Lock()
-    if _inside and not _mine.depth:
-        _restore()
-    _inside = 1 if _mine.depth else 0
-
-
-os.register_at_fork(after_in_child=_after_fork)
-
-
-@contextlib.contextmanager
-def undisturbed() -> Iterator[None]:
-    _mine.depth += 1
-    if _mine.depth == 1:
-        _enter()
-    try:
-        yield
-    finally:
-        _mine.depth -= 1
-        if not _mine.depth:
-            _leave()
-
-
-def collect_young() -> None:
-    """Collect garbage that refers to itself, of what was made since the stage began."""
-    gc.collect(1)
-
-
-def _enter() -> None:
-    global _inside, _limit, _thresholds
-    with _lock:
-        if not _inside:
-            _limit, _thresholds = sys.getrecursionlimit(), gc.get_threshold()
-            sys.setrecursionlimit(max(_limit, min(_FRAMES * _limit, _MOST)))
-            if _thresholds[0]:                            # 0: the user collects, or nobody does
-                gc.set_threshold(max(_SELDOM, _thresholds[0]), *_thresholds[1:])
-        _inside += 1
-
-
-def _leave() -> None:
-    global _inside
-    with _lock:
-        _inside -= 1
-        if not _inside:
-            _restore()
-
-
-def _restore() -> None:
-    gc.set_threshold(*_thresholds)
-    with contextlib.suppress(RecursionError):             # it stands deeper than that: as it was
-        sys.setrecursionlimit(_limit)
-
-
-__all__ = ["undisturbed", "collect_young"]
+__all__ = ["deep_calls", "signature_of", "use_stack"]

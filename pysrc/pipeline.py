@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 from .config import config
 from .core.check import check as check_core
 from .core.ir import Function
-from .interpreter import undisturbed
+from .interpreter import deep_calls
 from .runtime.cython_build import Library, build
 
 if TYPE_CHECKING:
@@ -150,7 +150,7 @@ def run(name: str, function: Callable[..., Any], /, *args: Any, **keywords: Any)
     """Run `function` as the stage `name`: time it, check what it gives, record it, print it if asked."""
     stage = BY_NAME[name]
     start = time.perf_counter()
-    with undisturbed():
+    with deep_calls():
         output = function(*args, **keywords)
         if stage.check is not None and config.check:
             stage.check(output)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..config import config
-from ..interpreter import signature_of
+from ..interpreter import signature_of, use_stack
 from ..pipeline import Record, current_record
 from ..runtime import dispatch, threads
 from ..runtime.compiler import CompilerMissing
@@ -44,6 +44,7 @@ if TYPE_CHECKING:
 log = logging.getLogger("metaphrase")
 _warned_of_no_compiler = False
 config.listen("disable_jit", dispatch.disable)
+use_stack(dispatch)
 config.listen("num_threads", lambda _: threads.use(threads.requested()))
 
 

@@ -7,13 +7,13 @@ it may be: by a flag where one says so, else writing to either is refused.
 
 from __future__ import annotations
 
+import gc
 import sys
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from metaphrase.core.build import literal
 from metaphrase.core.ir import Atom, Var
-from metaphrase.interpreter import collect_young
 from metaphrase.ops.arithmetic import sub
 from metaphrase.ops.compare import eq, ne
 
@@ -71,7 +71,7 @@ def check_aliases(here: Session, loop: Loop, entry: list, staged: StagedBody) ->
     try:
         seen = {k: box for k, box in entered.items() if _seen_elsewhere(entry, slots[k])}
         if any(box.origin is None and box.phi is None for box in seen.values()):
-            collect_young()  # garbage that refers to itself holds nothing
+            gc.collect()  # garbage that refers to itself holds nothing
             seen = {k: box for k, box in entered.items() if _seen_elsewhere(entry, slots[k])}
     finally:
         loop.set(tuple(entry))

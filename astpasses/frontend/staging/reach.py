@@ -19,8 +19,6 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-from metaphrase.interpreter import collect_young
-
 from .journal import Location
 
 if TYPE_CHECKING:
@@ -36,7 +34,7 @@ def reachable(here: Session, wanted: Collection[int]) -> set[int]:
     """Those of the objects with these identities that user code can reach, or of which nothing is known."""
     found = _held(here, wanted)
     if found:
-        collect_young()  # what a trial left behind refers to itself
+        gc.collect()  # what a trial left behind refers to itself
         found = _held(here, wanted)
     return found
 

@@ -25,7 +25,7 @@ from metaphrase.core.build import literal
 from metaphrase.core.dims import in_users_words
 from metaphrase.core.ir import Var
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
-from metaphrase.interpreter import signature_of, undisturbed
+from metaphrase.interpreter import deep_calls, signature_of
 from metaphrase.source import SourceError, Span, UnsupportedError, caller_span
 
 from ..calls import tables  # noqa: F401  (registers the handlers)
@@ -61,7 +61,7 @@ def stage(
     for _ in range(_RESTARTS):
         attempt = _Staging(function, tuple(args), dict(kwargs or {}), frozenset(static), decisions)
         try:
-            with undisturbed():
+            with deep_calls():
                 return attempt.run()
         except Restart:
             continue
