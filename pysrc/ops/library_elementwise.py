@@ -263,11 +263,13 @@ def modf(x: Operand) -> tuple[Atom, Atom]:
 # --- angles and special shapes of functions ----------------------------------------------------------------
 
 def deg2rad(x: Operand) -> Atom:
-    return _scaled(*operands_of(np.deg2rad, x), math.pi / 180)
+    (x,) = operands_of(np.deg2rad, x)
+    return _scaled(x, math.pi / 180)
 
 
 def rad2deg(x: Operand) -> Atom:
-    return _scaled(*operands_of(np.rad2deg, x), 180 / math.pi)
+    (x,) = operands_of(np.rad2deg, x)
+    return _scaled(x, 180 / math.pi)
 
 
 def _scaled(x: Atom, factor: float) -> Atom:

@@ -74,7 +74,7 @@ def ufunc_handler(function: np.ufunc) -> Callable:
     return handler
 
 
-def _loop_dtypes(function: np.ufunc, values: list, dtype: Any, casting: str) -> tuple:
+def _loop_dtypes(function: np.ufunc, values: list, dtype: Any, casting: Any) -> tuple:
     """The dtypes of the operands where results have `dtype`; NumPy's TypeError where they do not fit."""
     kinds = [dtype_of(v) for v in values]
     if all(isinstance(kind, type) for kind in kinds):
