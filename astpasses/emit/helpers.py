@@ -61,7 +61,11 @@ def _function(name: str, result: str, params: str, body: str, needs: tuple[str, 
 def helper(name: str) -> Helper:
     """The helper called `type_operation`."""
     t, operation = name.split("_", 1)
-    if t in FLOATS:
+    if operation.startswith("bits_of_"):
+        source = operation.removeprefix("bits_of_")
+        body = f"union {{ {source} from; {t} to; }} bits = {{ x }};\nreturn bits.to;"
+        made: Helper | None = _function(name, t, f"{source} x", body)
+    elif t in FLOATS:
         made = _float(name, t, operation)
     elif t in INTEGERS:
         made = _integer(name, t, operation)

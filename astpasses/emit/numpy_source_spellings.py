@@ -340,6 +340,14 @@ def _convert(emitter: Emitter, let: Let) -> Expr:
     return replace(made, loose=without_losses(x, source)) if rounds or np.can_cast(source, dtype) else made
 
 
+@spelled("bitcast")
+def _bitcast(emitter: Emitter, let: Let) -> Expr:
+    x = emitter.expr(let.args[0])
+    emitter.numpy_scalars(x)
+    x = typed([x], let.args[0].type.dtype)[0]
+    return suffix(strong(x), f".view({dtype_text(let.out.type.dtype)})", let.out.type, x.storages)
+
+
 @spelled("real", "imag")
 def _part(emitter: Emitter, let: Let) -> Expr:
     x = emitter.expr(let.args[0])

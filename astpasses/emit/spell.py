@@ -151,6 +151,8 @@ class CythonPrinter(ExpressionPrinter):
         name = c_name(operand)
         if e.name == "convert":
             return self.convert(e)
+        if e.name == "bitcast":
+            return self.call(f"{c_name(e.dtype)}_bits_of_{name}", *self.arguments(e))
         if name in HALVES and e.name != "select":
             return self.half(e, name)
         if e.dtype == bool and e.name == "select":

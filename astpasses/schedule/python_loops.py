@@ -97,8 +97,8 @@ class PythonPrinter(ExpressionPrinter):
                 f"{self.text(a, CHOICE + 1)} if {self.text(c, CHOICE + 1)} else {self.text(b, CHOICE + 1)}"
             ), CHOICE
         args = ", ".join(self.text(a, COMPARE - 5) for a in e.args)
-        if e.name == "convert":
-            return f"convert({args}, {dtype_name(e.dtype)})", ATOM
+        if e.name in ("convert", "bitcast"):
+            return f"{e.name}({args}, {dtype_name(e.dtype)})", ATOM
         return f"{e.name}({args})", ATOM
 
     def dim_function(self, kind: str, operands: tuple[str, ...]) -> str:

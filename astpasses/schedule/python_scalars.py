@@ -58,6 +58,10 @@ def convert(x: Any, dtype: Any) -> Any:
     return np.asarray(x).astype(dtype.dtype)[()]
 
 
+def bitcast(x: Any, dtype: Any) -> Any:
+    return np.asarray(x).view(dtype.dtype)[()]
+
+
 def _scalar(name: str) -> Any:
     numpy = REGISTRY[name].numpy
 
@@ -136,6 +140,7 @@ NAMESPACE: dict[str, Any] = {
     "grow": grow,
     "view": view,
     "convert": convert,
+    "bitcast": bitcast,
     **{name: _Element(dtype) for name, dtype in SHORT.items()},
     "__builtins__": _Builtins(range=range, True_=True, KeyError=KeyError),
 }

@@ -149,12 +149,21 @@ def take_apart(
         if isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray:
             from .program import caller_span
             leaves[k] = leaf = plain_array(leaf, caller_span())
+        if isinstance(leaf, np.ndarray) and not leaf.dtype.isnative:
+            leaves[k] = leaf = _in_our_order(leaf)
         specs.append(spec_of(leaf))
         if specs[-1].form is Form.STATIC and is_foreign(leaf):
             from .program import caller_span, leaf_labels
             refuse_foreign(leaf, caller_span(), leaf_labels(structure)[k])
     key = (structure, tuple(s.key() for s in specs), distinctions(structure))
     return Call(leaves, structure, specs, key, *given)
+
+
+def _in_our_order(array: np.ndarray) -> np.ndarray:
+    """A copy in this machine's byte order, read-only: a store into it would not reach the caller's array."""
+    own = array.astype(array.dtype.newbyteorder("="))
+    own.flags.writeable = False
+    return own
 
 
 class _Opaque:

@@ -167,7 +167,7 @@ def ifftn(a: Operand, s: Any = None, axes: Any = None, norm: str | None = None) 
 
 
 def rfftn(a: Operand, s: Any = None, axes: Any = None, norm: str | None = None) -> Atom:
-    x = _numbers(a)
+    x = lift(a)
     *others, (n, last) = _axes(x, s, axes)
     x = rfft(x, n, last, norm)
     for n, axis in reversed(others):
@@ -176,7 +176,7 @@ def rfftn(a: Operand, s: Any = None, axes: Any = None, norm: str | None = None) 
 
 
 def irfftn(a: Operand, s: Any = None, axes: Any = None, norm: str | None = None) -> Atom:
-    x = _numbers(a)
+    x = lift(a)
     *others, (n, last) = _axes(x, s, axes)
     for size, axis in others:
         x = ifft(x, size, axis, norm)

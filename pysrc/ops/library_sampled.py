@@ -34,6 +34,7 @@ from .promotion import (
     axis_of,
     broadcast_to,
     dim_of,
+    inexact_dtype,
     is_weak,
     lift,
     promote,
@@ -98,7 +99,7 @@ def gradient(f: Operand, *spacing: Any, axis: Any = None, edge_order: int = 1) -
         if isinstance(size, int) and size <= edge_order:
             raise ShapeError(few, code="shape")
         check(gt(scalar_dim(size, i64), literal(edge_order)), exception="ValueError", message=few)
-    found = [_slope(x, k, h, edge_order) for k, h in zip(axes, steps)]
+    found = [to_dtype(_slope(x, k, h, edge_order), x.type.dtype) for k, h in zip(axes, steps)]
     return found[0] if len(found) == 1 else tuple(found)
 
 
@@ -166,7 +167,9 @@ def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Atom:
 
 def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = None,
            period: Any = None) -> Atom:
-    at, knots, heights = (as_inexact(v) for v in (x, xp, fp))
+    """In double precision, whatever the operands."""
+    at, knots, heights = (lift(v) for v in (x, xp, fp))
+    at, knots, heights = (to_dtype(v, np.result_type(v.type.dtype, np.float64)) for v in (at, knots, heights))
     not_empty(knots, (0,), "array of sample points is empty")
     if surely_differ(heights.type.dims[0], knots.type.dims[0]):
         raise ShapeError("fp and xp are not of the same length.", code="shape")
@@ -286,6 +289,8 @@ def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
     if weights is None:
         amount = broadcast_to(literal(1, i64), i.type.dims)
     else:
+        if lift(weights).type.dtype.kind == "c":
+            raise DTypeError("bincount takes no complex weights", code="dtype", remedy="take real parts")
         amount, message = to_dtype(weights, np.float64), "The weights and list don't have the same length."
         if amount.type.ndim != 1 or surely_differ(amount.type.dims[0], size):
             raise ShapeError(message, code="shape")
@@ -303,13 +308,14 @@ def histogram(a: Operand, bins: Any = 10, range: Any = None, density: bool = Fal
         check(gt(scalar_dim(count, i64), literal(0)), exception="ValueError",
               message="`bins` must be positive, when an integer")
         low, high = range if range is not None else _span(x)
+        kind = inexact_dtype(result_type(x, *(() if range is None else range)))
         ends, word = [as_inexact(v) for v in (low, high)], "autodetected" if range is None else "supplied"
         check(and_(*(ufunc(np.isfinite, v) for v in ends)), *ends, exception="ValueError",
               message=f"{word} range of [{{}}, {{}}] is not finite")
         flat = ufunc(np.equal, low, high)
         low, high = where(flat, ufunc(np.subtract, low, 0.5), low), where(flat, ufunc(np.add, high, 0.5),
                                                                           high)
-        edges = linspace(low, high, count + 1)
+        edges = to_dtype(linspace(low, high, count + 1), kind)
     else:
         edges = lift(bins)
         if known_facts().less(0, edges.type.dims[0]):

@@ -114,6 +114,8 @@ SAMPLES: dict[str, list[Sample]] = {
     "imag": pointwise((-3, 3), dtypes=(c128, c64)), "conj": pointwise((-3, 3), dtypes=(c128, c64)),
     "select": [Sample((values(0, 1, s, bool_), values(-3, 3, s, t, 1), values(-3, 3, s, t, 2)))
                for s in SHAPES for t in (*EVERY_FLOAT, i64, bool_)],
+    "bitcast": [Sample((values(-3, 3, s, a),), {"dtype": b}, False) for s in SHAPES
+                for a, b in ((f64, u64), (f32, i32), (i64, f64), (u64, i64))],
     "convert": [Sample((values(0, 3, s, a),), {"dtype": b}, smooth=a.kind in "fc" and b.kind in "fc")
                 for s in SHAPES for a in (f64, f32, i64, bool_) for b in (f64, f32, i64, i32, c128)]
     + [Sample((values(0, 3, (3,), c128),), {"dtype": f64}),

@@ -10,7 +10,7 @@ import numpy as np
 
 from ..core.dims import product
 from ..core.native import Move, Piece, Point
-from ..core.primitive import Primitive
+from ..core.primitive import Primitive, Zero
 from ..core.scalars import FREE, instruction
 from ..core.types import Array, dtype_name, has_tangent
 from .families import elementwise, require
@@ -137,6 +137,17 @@ def _convert_numpy(x: Any, *, dtype: np.dtype) -> Any:
         x = x.real  # complex to real drops the imaginary part, and NumPy would warn
     return x.astype(dtype)
 
+
+def _bitcast_type(x: Array, *, dtype: np.dtype) -> Array:
+    dtype_name(dtype)
+    require(x.dtype.itemsize == dtype.itemsize and not {x.dtype.kind, dtype.kind} & set("bc"),
+            lambda: f"bitcast: {x} can't be read as {dtype}")
+    return x.plain.with_dtype(dtype)
+
+
+bitcast = elementwise(
+    "bitcast", lambda x, *, dtype: np.asarray(x).view(dtype)[()], type=_bitcast_type, native=Point("bitcast"),
+    scalar=instruction(FREE), jvp=(Zero,), doc="The same bits as another real dtype of the same width.")
 
 convert: Primitive = elementwise(
     "convert", _convert_numpy, type=_convert_type, native=Point("convert"), scalar=instruction(FREE),

@@ -15,11 +15,12 @@ import pytest
 
 import metaphrase as mp
 from metaphrase.astpasses.emit.numpy_source_names import RESERVED
-from metaphrase.astpasses.emit.numpy_source_spellings import FOREIGN
+from metaphrase.astpasses.emit.numpy_source_spellings import scipy_name
 from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.astpasses.schedule import python_loops, schedule
 from metaphrase.config import config
 from metaphrase.core.evaluate import evaluate
+from metaphrase.core.primitive import REGISTRY
 from metaphrase.pipeline import finished
 
 files = itertools.count()
@@ -72,7 +73,8 @@ def {{name}}(x, k):
 """,
 }
 IN_PYTHON = {"np", "enumerate", "bytearray", "set", "dict", "True", "False", "None"}  # the helper needs them
-NAMES = sorted(n for n in {*RESERVED, *FOREIGN.values(), "Pair", "array"} - IN_PYTHON if n.isidentifier())
+FOREIGN = {name for p in REGISTRY.values() if (name := scipy_name(p)) is not None}
+NAMES = sorted(n for n in {*RESERVED, *FOREIGN, "Pair", "array"} - IN_PYTHON if n.isidentifier())
 
 
 def made(way: str, name: str):

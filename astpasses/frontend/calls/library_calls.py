@@ -63,7 +63,7 @@ MAKERS: frozenset[Any] = frozenset(
     )
 )
 # Functions whose results of no axes are arrays all the same.
-_ARRAYS = MAKERS | {np.tensordot, np.linalg.tensordot, np.isin, np.astype, np.roll, np.pad, np.select}
+_ARRAYS = MAKERS | {np.tensordot, np.linalg.tensordot, np.isin, np.astype, np.roll, np.pad, np.select, np.cov}
 PYTHON_BOOLS = frozenset((np.allclose, np.array_equal, math.isclose))  # they give Python's bool
 _ORDERS = ("C", "F")
 _BY_ROWS = frozenset((np.matmul, np.dot, np.inner, np.outer, np.tensordot))  # whatever they are given

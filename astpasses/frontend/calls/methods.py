@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.dims import product
-from metaphrase.ops.shape import convert
+from metaphrase.ops.shape import bitcast, convert
 from metaphrase.source import SourceError, UnsupportedError, close_name
 
 from ..flow.gathering import items_of_array
@@ -21,8 +21,8 @@ from ..staging.demand import need_concrete
 from ..staging.python_names import python_name
 from ..staging.session import session
 from ..values.layout import is_contiguous
-from ..values.staged_values import Number, StagedArray
-from ..values.views import Reshape
+from ..values.staged_values import Number, Staged, StagedArray
+from ..values.views import Bits, Reshape
 from ..values.views import view as seen_through
 from .call import call_value
 from .places import At
@@ -272,10 +272,17 @@ def conjugate(value: Any, *args: Any, **keywords: Any) -> Any:
     return call_value(np.conjugate, (value, *args), keywords)
 
 
-def view(value: StagedArray, *args: Any) -> StagedArray:
-    if args and np.dtype(args[0]) != value.dtype:
-        raise session().dtype_error("x.view(dtype) is not supported", remedy="use x.astype(dtype)")
-    return value[...]
+def view(value: Staged, dtype: Any = None) -> Any:
+    wanted = value.dtype if dtype is None else np.dtype(dtype)
+    if wanted == value.dtype:
+        return value[...] if isinstance(value, StagedArray) else value
+    if wanted.itemsize != value.dtype.itemsize or {wanted.kind, value.dtype.kind} & set("bc"):
+        raise session().dtype_error(f"x.view({wanted}) of {value.dtype} is not supported",
+                                    remedy="take a real dtype of the same width, or x.astype(dtype)")
+    if isinstance(value, StagedArray):
+        return seen_through(value, Bits(wanted))
+    here = session()
+    return here.wrap(here.emit(bitcast, here.atom(value, value.dtype), dtype=wanted))
 
 
 METHODS: dict[str, Callable] = {

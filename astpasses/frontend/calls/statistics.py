@@ -158,6 +158,7 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
     if out is not None:
         raise refused("out= of np.choose is not translated", "assign the result")
     index = as_array(a)
+    index = index.astype(int) if index.dtype == bool else index
     kind = call_value(np.result_type, tuple(choices), {})
     parts = np.broadcast_arrays(index, *(as_array(c).astype(kind) for c in choices))
     table = np.stack(list(parts[1:]))
@@ -298,7 +299,7 @@ def sort_complex(a: Any) -> Any:
     x = as_array(a)
     if x.dtype.kind != "c":
         return np.sort(x).astype(np.complex64 if x.dtype.kind in "iu" and x.itemsize < 4 else complex)
-    return np.take_along_axis(x, np.lexsort((np.imag(x), np.real(x))), -1)
+    return np.sort(x)
 
 
 @answers(np.packbits, np.unpackbits)

@@ -49,6 +49,8 @@ class Step:
             return np.broadcast_to(np.expand_dims(array, new), tuple(numbers))
         if self.kind == "part":
             return getattr(array, self.static[0])
+        if self.kind == "bits":
+            return array.view(self.static[0])
         return array.diagonal(*self.static)
 
     def text(self, array: str, numbers: list[str]) -> str:
@@ -71,6 +73,8 @@ class Step:
             return f"np.broadcast_to({array}[{', '.join(kept)}], ({', '.join(numbers)},))"
         if self.kind == "part":
             return f"{array}.{self.static[0]}"
+        if self.kind == "bits":
+            return f"{array}.view({self.static[0]!r})"
         return f"{array}.diagonal({', '.join(map(str, self.static))})"
 
 
@@ -102,6 +106,8 @@ def step_of(step: Any, rank: int) -> tuple[Step, tuple]:
         return Step("broadcast", rank, step.axes, len(step.shape)), step.shape
     if isinstance(step, views.Part):
         return Step("part", rank, (step.name,), 0), ()
+    if isinstance(step, views.Bits):
+        return Step("bits", rank, (step.dtype.name,), 0), ()
     assert isinstance(step, views.Diagonal)
     return Step("diagonal", rank, (step.offset, *step.axes), 0), ()
 

@@ -16,7 +16,7 @@ from metaphrase.core.facts import Facts
 from ..staging.session import Session
 from .orders import has_rows, lies_by_rows
 from .staged_values import StagedArray
-from .views import Broadcast, Diagonal, Part, Permute, Pick, Rectangle, Reshape, Spaced
+from .views import Bits, Broadcast, Diagonal, Part, Permute, Pick, Rectangle, Reshape, Spaced
 
 Axes = list[tuple[DimLike, DimLike]]
 _LIMIT = 32
@@ -50,7 +50,7 @@ def _walk(here: Session, array: StagedArray) -> tuple[Axes, bool]:
             first, second = axes[step.axes[0]], axes[step.axes[1]]
             rest = [axis for k, axis in enumerate(axes) if k not in step.axes]
             axes = [*rest, (step.length, first[1] + second[1])]
-        else:
+        elif not isinstance(step, Bits):
             assert isinstance(step, Reshape)
             verdict, found, merges = _regroup(here, axes, step.shape)
             relies = relies or merges

@@ -20,7 +20,7 @@ from metaphrase.ops.complex_numbers import complex_, imag, real
 from metaphrase.ops.indexing import gather, scatter, slice_update
 from metaphrase.ops.indexing import slice as core_slice
 from metaphrase.ops.library_creation import diagonal
-from metaphrase.ops.shape import broadcast, inverse, permute, reshape
+from metaphrase.ops.shape import bitcast, broadcast, inverse, permute, reshape
 
 from ..staging.outer import adopted
 from ..staging.under_way import current_session
@@ -155,6 +155,22 @@ class Part:
 
     def type(self, base: Array) -> Array:
         return Array(np.zeros(0, base.dtype).real.dtype, base.dims)
+
+
+@dataclass(frozen=True)
+class Bits:
+    """`x.view(dtype)`: the same bits as another dtype of the same width."""
+
+    dtype: np.dtype
+
+    def read(self, here: Session, base: Atom) -> Atom:
+        return here.emit(bitcast, base, dtype=self.dtype)
+
+    def write(self, here: Session, base: Atom, value: Atom) -> Atom:
+        return here.emit(bitcast, value, dtype=base.type.dtype)
+
+    def type(self, base: Array) -> Array:
+        return Array(self.dtype, base.dims)
 
 
 @dataclass(frozen=True)
