@@ -8,9 +8,10 @@ In: statements. Out: `Item` summaries; `conflict(p, n)`; `may_share(p, n, loop)`
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
+from typing import NamedTuple
 
-from metaphrase.core.dims import Dim, DimLike, substitute, symbols
+from metaphrase.core.dims import Dim, DimLike, substitute, symbols, symbols_of
 from metaphrase.core.facts import Facts
 
 from .nest import (
@@ -23,6 +24,7 @@ from .nest import (
     Stmt,
     Sym,
     expression_symbols,
+    fact,
     index_symbols,
     loaded,
     walk,
@@ -67,39 +69,68 @@ def summarize(stmt: Stmt) -> Item:
 
 def summary(axes: tuple[Axis, ...], body: tuple[Stmt, ...], first: tuple[Stmt, ...], is_nest: bool) -> Item:
     """The Item of a nest's parts."""
-    item = Item(axes, body, first, is_nest=is_nest)
+    statements = (*first, *body)
+    effects = _together([*map(_own, walk(statements))] if is_nest else [*map(_inside, statements)])
     own = {a.name for a in axes}
-    read: set[str] = set()
-    bound: set[str] = set()
-    for axis in axes:
-        read |= symbols(axis.extent)
-    deep = any(s.blocks for s in body) and not is_nest
-    for stmt in walk((*first, *body)):
-        _note(item, stmt, deep, read, bound)
-    for access in item.accesses:  # an array can be made, and its places found, once its sizes are known
-        for dim in access.buf.dims:
-            read |= symbols(dim)
-    read -= own
-    item.reads, item.binds = frozenset(read), frozenset(bound)
-    if is_nest:
-        item.guarded = item.guarded or bool(bound)
-    return item.finish()
+    return Item(
+        axes,
+        body,
+        first,
+        list(effects.accesses),
+        effects.read.union(*(symbols(a.extent) for a in axes)) - own,
+        effects.bound,
+        effects.ordered,
+        effects.checks,
+        effects.guarded or is_nest and bool(effects.bound),
+        is_nest,
+    ).finish()
 
 
-def _note(item: Item, stmt: Stmt, whole: bool, read: set[str], bound: set[str]) -> None:
-    for e in stmt.expressions:
-        read |= expression_symbols(e)
-    item.accesses += (Access(load.buf, load.index, False, whole) for load in loaded(stmt))
-    for access in stmt.accesses:
-        read |= index_symbols(access.index)
-        item.accesses.append(replace(access, whole=True) if whole else access)
-    for dim in stmt.extents:
-        read |= symbols(dim)
-    if stmt.binds is not None:
-        bound.add(stmt.binds)
-    item.guarded = item.guarded or stmt.guarded
-    item.ordered = item.ordered or stmt.ordered
-    item.checks = item.checks or isinstance(stmt, Check)
+class _Effects(NamedTuple):
+    """What statements do to the storages and the integer symbols around them."""
+
+    read: frozenset[str] = frozenset()
+    bound: frozenset[str] = frozenset()
+    accesses: tuple[Access, ...] = ()
+    guarded: bool = False
+    ordered: bool = False
+    checks: bool = False
+
+
+def _together(rows: list[_Effects]) -> _Effects:
+    if len(rows) == 1:
+        return rows[0]
+    return _Effects(
+        frozenset().union(*(e.read for e in rows)),
+        frozenset().union(*(e.bound for e in rows)),
+        tuple(a for e in rows for a in e.accesses),
+        any(e.guarded for e in rows),
+        any(e.ordered for e in rows),
+        any(e.checks for e in rows),
+    )
+
+
+@fact
+def _own(stmt: Stmt) -> _Effects:
+    """Those of a statement itself."""
+    accesses = (*(Access(load.buf, load.index, False) for load in loaded(stmt)), *stmt.accesses)
+    # An array can be made, and its places found, once its sizes are known.
+    dims = (*stmt.extents, *(d for access in accesses for d in access.buf.dims))
+    places = (index_symbols(access.index) for access in stmt.accesses)
+    read = symbols_of(dims).union(*map(expression_symbols, stmt.expressions), *places)
+    bound = frozenset() if stmt.binds is None else frozenset([stmt.binds])
+    return _Effects(read, bound, accesses, stmt.guarded, stmt.ordered, isinstance(stmt, Check))
+
+
+@fact
+def _inside(stmt: Stmt) -> _Effects:
+    """Those of a statement and the ones inside it; of a Buf that is used inside any part may be."""
+    own = _own(stmt)
+    if not stmt.blocks:
+        return own
+    both = _together([own, *(_inside(s) for block in stmt.blocks for s in block)])
+    whole = dict.fromkeys(Access(a.buf, (), a.write, True) for a in both.accesses)
+    return both._replace(accesses=tuple(whole))
 
 
 def conflict(p: Item, n: Item, facts: Facts) -> bool:

@@ -90,8 +90,8 @@ def _promote_loop(loop: For, names: Names) -> tuple[list[Store], For, list[Stmt]
             fixed |= set(touched(stmt))
     before: list[Store] = []
     after: list[Stmt] = []
-    for buf in stored - fixed:
-        if not buf.dims or len(places[buf]) != 1:
+    for buf in places:  # in the order of the text, so that names are the same each time
+        if buf not in stored or buf in fixed or not buf.dims or len(places[buf]) != 1:
             continue
         (index,) = places[buf]
         if index_symbols(index) & changing or any(isinstance(i, E) for i in index):
