@@ -37,7 +37,8 @@ def environment(folder: Path) -> dict[str, str]:
     if not all(os.path.isabs(path) for path in found):
         sys.exit("gcc has no sanitizers here: install libasan and libubsan, which belong to it")
     options = "halt_on_error=0:detect_leaks=0:suppress_equal_pcs=0"
-    return dict(os.environ, METAPHRASE_CC="gcc", LD_PRELOAD=" ".join(path.strip() for path in found),
+    loaded = " ".join(path.strip() for path in found)
+    return dict(os.environ, METAPHRASE_CC="gcc", METAPHRASE_TESTS_DAY="0", LD_PRELOAD=loaded,
                 ASAN_OPTIONS=f"{options}:log_path={folder}/report", UBSAN_OPTIONS="print_stacktrace=1")
 
 
