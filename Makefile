@@ -26,6 +26,9 @@ THEMES ?=
 sanitize: $(VENV)/ready
 	PYTHONPATH=tests:tests/native $(BIN)/python -P -m sanitize --workers $(WORKERS) --folder build/sanitize $(THEMES)
 
+stress: $(VENV)/ready
+	PYTHONPATH=tests $(BIN)/python -P -m stress.campaign --folder build/stress
+
 bench: $(VENV)/ready-bench
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 

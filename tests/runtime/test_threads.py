@@ -184,3 +184,28 @@ def test_importing_the_runtime_starts_no_thread_and_no_process():
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     assert done.stdout == "1 None\n", done.stderr
+
+
+HALF_IMPORTED = """
+import os, pathlib, signal, sys, threading, time
+import metaphrase
+metaphrase.jit
+metaphrase.__path__.append(sys.argv[1])
+pathlib.Path(sys.argv[1], "slow_part.py").write_text("import time; time.sleep(1); value = 7")
+thread = threading.Thread(target=lambda: __import__("metaphrase.slow_part"))
+thread.start()
+time.sleep(0.3)
+child = os.fork()
+if child == 0:
+    signal.alarm(20)
+    from metaphrase.slow_part import value
+    os._exit(value)
+print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+thread.join()
+"""
+
+
+def test_a_fork_waits_for_another_threads_imports(tmp_path):
+    done = subprocess.run([sys.executable, "-P", "-c", HALF_IMPORTED, str(tmp_path)], capture_output=True,
+                          text=True, timeout=60)
+    assert done.stdout == "7\n", done.stderr

@@ -1,0 +1,36 @@
+"""A fork waits until no other thread is in the middle of an import of ours.
+
+In: `os.fork` in one thread while another imports one of our passes, which happens when a function first
+needs it. Out: the fork, a moment later. The child has no such thread: a module that is half imported would
+stay so, and who imports it there would wait for ever. Modules of others are not waited for. Example: a thread
+that loads data forks while the main thread calls a jitted function for the first time.
+"""
+from __future__ import annotations
+
+import os
+import threading
+import time
+from importlib import _bootstrap  # type: ignore[attr-defined]
+
+OURS = ("metaphrase", "numpy", "scipy", "gast", "astor", "ml_dtypes")
+PATIENCE = 10.0      # seconds: the other thread may itself wait for a module that this one imports
+
+
+def _others_import() -> bool:
+    me = threading.get_ident()
+    for name, reference in list(getattr(_bootstrap, "_module_locks", {}).items()):
+        if isinstance(name, str) and name.partition(".")[0] in OURS:
+            lock = reference()
+            if lock is not None and getattr(lock, "owner", me) not in (None, me):
+                return True
+    return False
+
+
+def wait_for_imports() -> None:
+    """Return when no other thread imports, or when that takes too long."""
+    patient_until = time.monotonic() + PATIENCE
+    while _others_import() and time.monotonic() < patient_until:
+        time.sleep(0.001)
+
+
+os.register_at_fork(before=wait_for_imports)
