@@ -262,24 +262,31 @@ class _Splitter:
         raise AssertionError(f"size {symbol} is not bound in {self.function.name}")
 
     def _recomputation(self, again: set[Var]) -> list[Let]:
-        lets: dict[Let, None] = {}
+        """What the linear side does again, operands first: some are read where a later one stored them."""
+        lets: list[Let] = []
+        done: set[Var] = set()
         makers = {v: self.rereads.get(v, let) for let in self.known_builder.lets for v in let.outs}
 
         def add(let: Let) -> None:
+            if let.outs[0] in done:
+                return
+            done.update(let.outs)
             for arg in variables(let.args):
-                if arg in self.rereads and arg in again or let.outs[0] in self.rereads and arg in again:
+                if arg in again and arg in makers:
                     add(makers[arg])
+            for symbol in sorted(let.uses_symbols() & self.local - let.own_symbols()):
+                binder = self._binder(symbol)
+                if binder in again:
+                    add(makers[binder])
             pure = without_effects(let)
-            if let not in done and pure is not None:
-                done.add(let)
+            if pure is not None:
                 span = let.span.with_role("recomputed") if let.span else None
-                lets[Let(pure.outs, pure.primitive, pure.args, pure.attributes, span)] = None
+                lets.append(Let(pure.outs, pure.primitive, pure.args, pure.attributes, span))
 
-        done: set[Let] = set()
         for let in self.known_builder.lets:
             if any(v in again for v in let.outs):
                 add(self.rereads.get(let.outs[0], let))
-        return list(lets)
+        return lets
 
     # -- regions
     # ---------------------------------------------------------------------------------------------------
