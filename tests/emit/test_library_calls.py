@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import ctypes
 import functools
+import re
 import subprocess
 import sys
 
@@ -38,18 +39,22 @@ ROUTINES = {
 }
 
 
-class Context(ctypes.Structure):
-    """`mp_ctx` of runtime/abi.h."""
+def context_fields():
+    """The members of `mp_ctx`, as runtime/abi.h has them."""
+    header = (abi.HEADER_DIRECTORY / "abi.h").read_text()
+    body = re.search(r"struct mp_ctx \{(.*?)\n\};", header, re.DOTALL)[1]
+    for member in re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL).split(";")[:-1]:
+        if "*" in member:  # a pointer, or one to a function
+            yield re.search(r"\(\*(\w+)\)|(\w+)$", member.strip()).expand(r"\1\2"), ctypes.c_void_p
+        else:
+            name, count = re.search(r"(\w+)(?:\[(\d+)\])?$", member.strip()).groups()
+            yield name, ctypes.c_int64 * int(count) if count else ctypes.c_int64
 
-    _fields_ = [(name, ctypes.c_int64) for name in ("abi", "fuel")]
-    _fields_ += [(name, ctypes.c_void_p) for name in ("cursor", "limit", "blas")]
-    _fields_ += [("threads", ctypes.c_int64)]
-    _fields_ += [
-        (name, ctypes.c_void_p)
-        for name in ("poll", "alloc", "set_dims", "scratch", "grow", "mark", "release", "callback")
-    ]
-    _fields_ += [(name, ctypes.c_int64) for name in ("error_site", "error_iteration")]
-    _fields_ += [("error_values", ctypes.c_int64 * 16)]
+
+class Context(ctypes.Structure):
+    """`mp_ctx`."""
+
+    _fields_ = list(context_fields())
 
 
 class Run:
@@ -76,6 +81,8 @@ class Run:
         context.scratch = ctypes.cast(held[-1], ctypes.c_void_p)
         held.append(ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)(lambda *_: None))
         context.release = ctypes.cast(held[-1], ctypes.c_void_p)
+        held.append(ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p)(lambda _: 0))
+        context.poll = ctypes.cast(held[-1], ctypes.c_void_p)
         places = [None if b is None else b.ctypes.data for b in buffers]
         pointers = (ctypes.c_void_p * len(places))(*places)
         of_entry = ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)
