@@ -26,15 +26,28 @@ def case(function):
 
 
 @case
-def size(x):
-    n = len(x)
-    return grad(lambda y: y * y * n)(2.0)
-
-
-@case
 def sums_of_sizes(x):
     n = len(x)
     return grad(lambda y: y * y * (n + 1) + (n - 1) // 2 * y)(2.0)
+
+
+@case
+def length_of_the_outer_array(x):
+    return grad(lambda y: y * y * len(x))(2.0)
+
+
+@case
+def arrays_like_the_outer_one(x):
+    def g(y):
+        made = np.zeros_like(x) + np.full_like(x, 2.0) * np.ones(np.shape(x))
+        return y * made.sum() * np.size(x) + y * sum(1.0 for _ in range(len(x)))
+
+    return grad(g)(2.0)
+
+
+@case
+def outer_arrays_in_lists(x):
+    return grad(lambda y: (np.stack([x, x * 2]) * y).sum() + y * max(len(v) for v in [x, x[1:]]))(2.0)
 
 
 @case
@@ -60,14 +73,6 @@ def loop_index(x):
     s = 0.0
     for i in range(len(x)):
         s += grad(lambda y: y * y * x[i])(2.0)  # noqa: B023
-    return s
-
-
-@case
-def loop_item(x):
-    s = 0.0
-    for v in x:
-        s += grad(lambda y: y * y * v)(2.0)  # noqa: B023
     return s
 
 
@@ -241,16 +246,6 @@ def matrix(x):
         return s + (A.T[0] * w).sum() + A[0, 1] * w[0] + (A.reshape(-1)[1 : 1 + len(w)] * w).sum()
 
     return grad(g)(x)
-
-
-@case
-def branch(x):
-    def g(y):
-        if x[0] > 1.0:
-            return y * x[1]
-        return y * x[0]
-
-    return grad(g)(2.0)
 
 
 @case

@@ -16,7 +16,8 @@ from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Atom
 
 from ..values.optional import Either
-from ..values.staged_values import Maybe, Number, Unsettled
+from ..values.staged_values import Maybe, Number, Staged, Unsettled
+from .outer import adopted
 
 if TYPE_CHECKING:
     from .session import Session
@@ -85,7 +86,10 @@ def narrowed(here: Session, value: Any) -> Any:
 
 
 def narrowed_inside(here: Session, value: Any, depth: int = 4) -> Any:
-    """The same for what stands in lists, tuples and slices, in new ones where something is known."""
+    """The same for what stands in lists, tuples and slices, in new ones where something is known, and what an
+    outer function made as a hidden argument."""
+    if isinstance(value, Staged):
+        return value if value.session is here else adopted(here, value)
     if isinstance(value, Unsettled):
         return narrowed(here, value)
     if type(value) is slice:
