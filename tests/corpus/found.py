@@ -210,6 +210,14 @@ def places_of_a_grid(n, m):
     return np.indices((n, m))
 
 
+def cast_to_its_own_type(x):
+    """Of an array that has the type this is the array itself; of another it is a new one."""
+    y, z = np.float64(x)[::-1], np.float32(x)
+    y[0] = 7.5
+    z[0] = 9.5
+    return x, y, z, np.float64(np.float64(x)) is x
+
+
 CASES = [
     (largest_of_some, (_V, 0.0)),
     (largest_of_some, (_V, 5.0)),
@@ -248,6 +256,7 @@ CASES = [
     (pairs_beside_the_reversed, (_V, -9.0)),
     (truncated_and_stored, (np.array([2.7, -1.3, 3.3]),)),
     (narrowed_and_stored, (np.array([2.7, -1.3, 1e-9 + 3.3]),)),
+    (cast_to_its_own_type, (np.arange(4.0),)),
     (gates_on_a_register, (_Z, _GATES, 3, 1)),
     (turned_by_the_run, (_Z, 3, 0)),
     (reshaped_by_numbers, (np.arange(12.0), 3, 4)),

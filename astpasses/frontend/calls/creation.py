@@ -158,12 +158,11 @@ def put_down(made: StagedArray, order: Any) -> StagedArray:
 
 
 def cast_scalar(cls: type, value: Any = 0) -> Any:
-    """`np.float32(x)`: a NumPy scalar; of an array, an array."""
-    if not has_staged(value):
-        return cls(value) if not isinstance(value, (list, np.ndarray)) else array_from(value, np.dtype(cls))
-    here = session()
-    dtype = dtype_given(cls)
-    if isinstance(value, (list, tuple)):
-        return array_from(value, dtype)
+    """`np.float32(x)`: a NumPy scalar; of an array, an array: the same one if it has this type."""
+    if not has_staged(value) and not isinstance(value, (list, np.ndarray)):
+        return cls(value)
+    here, dtype = session(), dtype_given(cls)
+    if isinstance(value, (list, tuple, np.ndarray)) or isinstance(value, StagedArray) and value.ndim:
+        return asarray(value, dtype)
     weak = isinstance(value, Number) and value.python is not None
     return here.wrap(held(here, value, dtype) if weak else here.atom(value, dtype))
