@@ -98,7 +98,7 @@ class Lengths:
         if depth <= 0 or self.choose.chance(5):
             names = (*self.counts, *self.indices, "<size>", "<size>", "n", str(self.choose.number(-3, 6)))
             return self.filled(names)
-        forms = SUMS if not self.choose.chance(8) else QUOTIENTS
+        forms = SUMS if not self.choose.chance(30) else QUOTIENTS
         return self.filled([form.replace("<a>", f"<whole{depth - 1}>") for form in forms])
 
     def test(self) -> str:
