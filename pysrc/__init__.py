@@ -34,6 +34,7 @@ from .api.public import (
     vjp,
     vmap,
 )
+from .runtime import forks as forks  # before anything is imported late: a fork waits for imports
 
 if TYPE_CHECKING:
     from . import lax, nn, numpy, random, tree, tree_util, typing

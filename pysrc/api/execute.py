@@ -22,7 +22,7 @@ from ..config import config
 from ..core.dims import Dim, DimLike, substitute
 from ..exceptions import ListFull
 from ..pipeline import finished, numpy_text, recording
-from ..runtime import dispatch, forks  # noqa: F401 - from now on a fork waits for imports
+from ..runtime import dispatch
 from ..runtime.errors import placed
 from ..source import SourceError
 from . import memory as memory

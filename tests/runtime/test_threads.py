@@ -189,7 +189,6 @@ def test_importing_the_runtime_starts_no_thread_and_no_process():
 HALF_IMPORTED = """
 import os, pathlib, signal, sys, threading, time
 import metaphrase
-metaphrase.jit
 metaphrase.__path__.append(sys.argv[1])
 pathlib.Path(sys.argv[1], "slow_part.py").write_text("import time; time.sleep(1); value = 7")
 thread = threading.Thread(target=lambda: __import__("metaphrase.slow_part"))

@@ -22,7 +22,7 @@ from pathlib import Path
 
 import corpus
 
-from .processes import COMPILE, FORKS, HEAD, Ended, ended, run, settings, start
+from .processes import COMPILE, FORKS, HEAD, PATIENCE, Ended, ended, run, settings, start
 
 BOUND = 0.1  # seconds from Ctrl-C to KeyboardInterrupt
 GOOD = {"answer", "error", "killed"}
@@ -66,7 +66,8 @@ def kills(count: int, folder: Path) -> Tally:
 def forks(count: int, folder: Path) -> Tally:
     """Children forked while two threads compile."""
     tally = Tally()
-    result = run(FORKS, folder, SEED="1", COUNT=str(count), METAPHRASE_CACHE_SIZE="1")
+    environment = settings(folder, SEED="1", COUNT=str(count), METAPHRASE_CACHE_SIZE="1")
+    result = ended(start(FORKS, environment), PATIENCE + 20 * count)
     if result.kind != "answer":
         tally.add(result)
         return tally
