@@ -74,13 +74,14 @@ def reshape(
             remedy="say order='C' or order='F'",
         )
     total = product(x.type.dims)
-    dims = [-1 if isinstance(d, (int, np.integer)) and d < 0 else d for d in several(shape)]
+    dims: list[Any] = [-1 if isinstance(d, (int, np.integer)) and d < 0 else d for d in several(shape)]
     numbers = [k for k, d in enumerate(dims) if isinstance(d, Number) and not _is_size(here, d)]
     sizes = {k: here.as_dim(d) for k, d in enumerate(dims) if k not in numbers}
     if numbers:
         rest = product(d for d in sizes.values() if d != -1)
         key: Any = (reshape_sizes, total, rest, -1 in sizes.values(), *(dims[k].atom for k in numbers))
-        if (found := here.done_before(key)) is None:  # equal shapes have equal sizes
+        found: Any = here.done_before(key)
+        if found is None:  # equal shapes have equal sizes
             known = here.size(total), here.size(rest), key[3], *(dims[k] for k in numbers)
             found = here.region.numbers[key] = run_rule(here, reshape_sizes, known, {}, False)
         sizes.update(zip(numbers, map(here.as_dim, found)))
