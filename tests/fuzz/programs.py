@@ -35,9 +35,10 @@ from .precision import Precision
 from .scope import ARRAYS, BOOL, FLOAT, INT, LIST, RECORD, Kind, Scope
 from .statements import indent
 from .stores import LARGEST, Stores, arguments
+from .transformed import IMPORT, Transformed
 
 PLANS = ("plain", "vmap", "grad", "sizes", "stores", "containers", "objects", "dtypes", "failures", "lengths",
-         "precision")
+         "precision", "transformed")
 HEADER = "import math\n\nimport numpy as np\nfrom numpy import array, inf, nan\n"
 
 
@@ -140,6 +141,10 @@ def programs(draw, plans: tuple[str, ...] = PLANS) -> Case:
         numbers = Lengths(choose) if plan == "lengths" else Precision(choose)
         program, sets = numbers.program(), numbers.arguments()
         return Case(f"{HEADER}\n\n{program}\n\nARGUMENTS = [\n{sets}]\n", True, plan)
+    if plan == "transformed":
+        closing = Transformed(choose)
+        program, sets = closing.program(), closing.arguments()
+        return Case(f"{HEADER}{IMPORT}\n\n{program}\n\nARGUMENTS = [\n{sets}]\n", False, plan)
     exact = plan != "grad" and not choose.chance(5)
     grammar = Grammar(choose, exact)
     body = grammar.program(plan)

@@ -10,9 +10,10 @@ from dataclasses import replace
 
 import pytest
 
-from fuzz import oracle
+from fuzz import loops, oracle
 from fuzz.campaign import Search, judge
 from fuzz.programs import Case
+from fuzz.transformed import IMPORT
 from metaphrase.core.ir import Function
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.compare import le
@@ -82,3 +83,12 @@ def test_the_oracle_notices_a_planted_fault(monkeypatch, name, other):
     run = oracle.evaluate
     monkeypatch.setattr(oracle, "evaluate", lambda function, *arrays: run(changed(function), *arrays))
     assert judge(case).kind == "evaluated core disagrees"
+
+
+def test_the_loops_notice_a_planted_fault(monkeypatch):
+    program = "def program(x, m, s):\n    return grad(lambda y: y * y * x[0])(s), vmap(lambda y: (y, m))(x)\n"
+    sets = "ARGUMENTS = [(np.array([0.5, 1.0]), np.ones((2, 3)), 2.0)]\n"
+    case = Case(f"import numpy as np\n{IMPORT}\n\n{program}\n\n{sets}", False, "transformed")
+    assert judge(case).kind == "agrees"
+    monkeypatch.setattr(loops, "grad", lambda f: lambda x: 0.0)
+    assert judge(case).kind == "transformed disagrees"
