@@ -265,7 +265,10 @@ class _Splitter:
         """What the linear side does again, operands first: some are read where a later one stored them."""
         lets: list[Let] = []
         done: set[Var] = set()
-        makers = {v: self.rereads.get(v, let) for let in self.known_builder.lets for v in let.outs}
+        makers: dict[Var, Let] = {}
+        for let in self.known_builder.lets:  # a result of a loop is read, unless that runs again anyway
+            read = all(v in self.rereads for v in let.outs if v in again)
+            makers.update((v, self.rereads.get(v, let) if read else let) for v in let.outs)
 
         def add(let: Let) -> None:
             if let.outs[0] in done:
@@ -284,8 +287,9 @@ class _Splitter:
                 lets.append(Let(pure.outs, pure.primitive, pure.args, pure.attributes, span))
 
         for let in self.known_builder.lets:
-            if any(v in again for v in let.outs):
-                add(self.rereads.get(let.outs[0], let))
+            for v in let.outs:
+                if v in again:
+                    add(makers[v])
         return lets
 
     # -- regions

@@ -118,8 +118,21 @@ def blocks(x):
     return np.sum(a * a)
 
 
+def largest_so_far(x):
+    """The second result of an inner loop is stored."""
+    top = 0.0 * x
+    for i in range(len(x)):
+        place, largest = 0, 0.0 * x[0]
+        for j in range(i + 1):
+            if np.real(x[j] * x[j]) > np.real(largest):
+                place, largest = j, x[j] * x[j]
+        top[i] = largest
+        x[i] = x[i] * np.sin(largest * x[place])
+    return np.sum(np.cos(top) * x)
+
+
 LOOPS = [recurrence, overwritten_by_the_next, reads_what_is_to_come, from_the_end, one_place, rows,
-         rows_twice, sweeps, until, permuted, in_a_branch, squares, triangle, blocks]
+         largest_so_far, rows_twice, sweeps, until, permuted, in_a_branch, squares, triangle, blocks]
 
 
 def complex_steps(function, x):
