@@ -38,9 +38,14 @@ cdef extern from *:
 
     static void mp_on_signal(int number) {
         int saved = errno;
-        mp_python_action[number].sa_handler(number);    /* notes that the signal came */
         mp_run *run = mp_running;
-        if (run && pthread_equal(pthread_self(), mp_main_thread)) {
+        if (run && !pthread_equal(pthread_self(), mp_main_thread)) {    /* the kernel may pick any thread */
+            pthread_kill(mp_main_thread, number);
+            errno = saved;
+            return;
+        }
+        mp_python_action[number].sa_handler(number);    /* notes that the signal came */
+        if (run) {
             if (run->context->busy) run->context->pending = 1;
             else {
                 run->context->busy = 1;

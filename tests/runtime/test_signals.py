@@ -155,6 +155,25 @@ def test_ctrl_c_ends_a_long_loop_at_once(interruptible, name):
     assert best < 0.1
 
 
+def test_a_signal_that_comes_to_another_thread_ends_the_loop(interruptible):
+    """The kernel may give a process's signal to any of its threads."""
+    function, args = LOOPS[next(iter(LOOPS))]
+    jitted = mp.jit(function)
+    jitted.lower(*args).compile()
+
+    def strike():
+        time.sleep(0.3)
+        signal.pthread_kill(threading.get_ident(), signal.SIGINT)
+
+    thread = threading.Thread(target=strike)
+    thread.start()
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        jitted(*args)
+    thread.join()
+    assert time.monotonic() - start < 5
+
+
 def test_a_single_product_ends_before_the_signal_is_looked_at(interruptible):
     """BLAS and LAPACK take locks and memory of their own: such a call is not left in the middle."""
     x = np.random.default_rng(2).random((1500, 1500))
