@@ -49,6 +49,21 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.set_threshold(20_000, 20, 50)
 
 
+FREEZE_EVERY = 200  # tests
+_since_frozen = 0
+
+
+def pytest_runtest_logfinish() -> None:
+    """What tests keep for one another (staged functions, programs) is looked at by no later collection: full
+    ones, for which staging asks, took longer than all else at a session's end."""
+    global _since_frozen
+    _since_frozen += 1
+    if _since_frozen == FREEZE_EVERY:
+        _since_frozen = 0
+        gc.collect()
+        gc.freeze()
+
+
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: object) -> ByTheme:
     return ByTheme(config, log)
