@@ -21,8 +21,11 @@ ROOMS = {
 
 def packages() -> list[str]:
     """Each room and every package inside it, by its dotted name."""
-    return [name for room, folder in ROOMS.items()
-            for name in [room, *(f"{room}.{inner}" for inner in find_packages(folder))]]
+    return [
+        name
+        for room, folder in ROOMS.items()
+        for name in [room, *(f"{room}.{inner}" for inner in find_packages(folder))]
+    ]
 
 
 dispatch = Extension(

@@ -13,6 +13,7 @@ of medians, and of ratios to metaphrase's, taken round by round so that a busy m
     small call          a compiled call of three elements, median
     value_and_grad      the same of value and derivative (Numba has none)
 """
+
 from __future__ import annotations
 
 import argparse
@@ -27,8 +28,16 @@ from collections.abc import Callable
 from typing import Any
 
 TOOLS = ("metaphrase", "jax", "numba")
-ROWS = ("import", "first call, cold", "import + first", "first call, warm", "second function", "100 lengths",
-        "small call", "value_and_grad")
+ROWS = (
+    "import",
+    "first call, cold",
+    "import + first",
+    "first call, warm",
+    "second function",
+    "100 lengths",
+    "small call",
+    "value_and_grad",
+)
 
 
 # ---- in a process of its own -------------------------------------------------------------------------------
@@ -40,6 +49,7 @@ def squares(x):
 
 def waves(x, k):
     import numpy as np
+
     return (np.sin(x * k) - np.cos(x)).mean()
 
 
@@ -61,10 +71,12 @@ def child(tool: str, warm: bool) -> dict[str, float]:
         import numpy as np
 
         import metaphrase as mp
+
         jit, grad, ready, array = mp.jit, mp.value_and_grad, (lambda y: y), np.asarray
     elif tool == "jax":
         import jax
         import jax.numpy as np
+
         jax.config.update("jax_enable_x64", True)
         jax.config.update("jax_persistent_cache_min_compile_time_secs", 0.0)
         jit, grad, array = jax.jit, jax.value_and_grad, np.asarray
@@ -72,6 +84,7 @@ def child(tool: str, warm: bool) -> dict[str, float]:
     else:
         import numba
         import numpy as np
+
         jit, ready, array = (lambda f: numba.njit(f, cache=True)), (lambda y: y), np.asarray
     seconds = {"import": time.perf_counter() - import_start}
     x = array([0.5, 1.5, -2.0])
@@ -83,8 +96,10 @@ def child(tool: str, warm: bool) -> dict[str, float]:
     if tool == "jax":
         second = jit(lambda x, k: (np.sin(x * k) - np.cos(x)).mean())
     elif tool == "numba":
+
         def flat(x, k):
             return (np.sin(x * k) - np.cos(x)).mean()
+
         second = numba.njit(flat)
     else:
         second = jit(waves)
@@ -105,11 +120,19 @@ def child(tool: str, warm: bool) -> dict[str, float]:
 
 def run(python: str, tool: str, folder: str, warm: bool = False) -> dict[str, float] | None:
     """One process; None where the tool is not there."""
-    caches = {"METAPHRASE_CACHE_DIR": f"{folder}/metaphrase", "JAX_COMPILATION_CACHE_DIR": f"{folder}/jax",
-              "NUMBA_CACHE_DIR": f"{folder}/numba", "JAX_PLATFORMS": "cpu"}
+    caches = {
+        "METAPHRASE_CACHE_DIR": f"{folder}/metaphrase",
+        "JAX_COMPILATION_CACHE_DIR": f"{folder}/jax",
+        "NUMBA_CACHE_DIR": f"{folder}/numba",
+        "JAX_PLATFORMS": "cpu",
+    }
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | caches
-    done = subprocess.run([python, "-P", __file__, "--child", tool, *["--warm"][:warm]], env=environment,
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        [python, "-P", __file__, "--child", tool, *["--warm"][:warm]],
+        env=environment,
+        capture_output=True,
+        text=True,
+    )
     if done.returncode:
         if "ModuleNotFoundError" not in done.stderr:
             raise RuntimeError(f"{tool}: {done.stderr}")
@@ -121,7 +144,7 @@ def measure(rounds: int, peers: str) -> dict[str, dict[str, list[float]]]:
     """tool -> row -> one number a round."""
     found: dict[str, dict[str, list[float]]] = {}
     pythons = {tool: sys.executable if tool == "metaphrase" else peers for tool in TOOLS}
-    for number in range(rounds + 1):                # of the first only its files of bytecode count
+    for number in range(rounds + 1):  # of the first only its files of bytecode count
         for tool in TOOLS:
             with tempfile.TemporaryDirectory(prefix="first-calls-") as folder:
                 seconds = run(pythons[tool], tool, folder)
@@ -139,8 +162,13 @@ def measure(rounds: int, peers: str) -> dict[str, dict[str, list[float]]]:
 
 
 def shown(seconds: float) -> str:
-    return f"{seconds:.2f} s" if seconds >= 0.95 else f"{seconds * 1e3:.0f} ms" if seconds >= 1e-3 \
+    return (
+        f"{seconds:.2f} s"
+        if seconds >= 0.95
+        else f"{seconds * 1e3:.0f} ms"
+        if seconds >= 1e-3
         else f"{seconds * 1e6:.2f} us"
+    )
 
 
 def table(found: dict[str, dict[str, list[float]]], markdown: bool) -> str:
@@ -160,8 +188,10 @@ def table(found: dict[str, dict[str, list[float]]], markdown: bool) -> str:
         rows.insert(1, ["---"] * len(rows[0]))
         return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
     widths = [max(len(cells[k]) for cells in rows) for k in range(len(rows[0]))]
-    return "\n".join("  ".join(c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(cells, widths)))
-                     for cells in rows)
+    return "\n".join(
+        "  ".join(c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(cells, widths)))
+        for cells in rows
+    )
 
 
 def main() -> None:

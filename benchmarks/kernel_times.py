@@ -10,6 +10,7 @@ Every form is checked against NumPy before it is timed. A tool that offers sever
 parallel, fastmath) is timed in its best. Arguments are made anew for every call, outside the time; JAX's lie
 on the device, are awaited, and those that the program changes are donated. Tools not installed are left out.
 """
+
 from __future__ import annotations
 
 import os
@@ -26,7 +27,7 @@ from kernels import KERNELS  # noqa: E402
 from peers.seeds import seeds  # noqa: E402
 from peers.timing import Form, Result, Row, fresh, is_array, measure  # noqa: E402
 
-HUGE_PAGES = "glibc.malloc.hugetlb=1"       # as JAX likes it; for everybody, since all share the process
+HUGE_PAGES = "glibc.malloc.hugetlb=1"  # as JAX likes it; for everybody, since all share the process
 TABLE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
 TOOLS = ("numpy", "metaphrase", "numba", "jax")
 
@@ -38,17 +39,20 @@ def installed(name: str) -> bool:
         return False
     if name == "jax":
         import jax
+
         jax.config.update("jax_enable_x64", True)
     return True
 
 
 def on_device(arguments: tuple) -> tuple:
     import jax
+
     return tuple(jax.block_until_ready(jax.device_put(a)) if is_array(a) else a for a in arguments)
 
 
 def awaited(out):
     import jax
+
     return jax.block_until_ready(out)
 
 
@@ -68,8 +72,11 @@ def kernel_row(name: str, peers: set[str]) -> Row:
         for kind, function in (("arrays", kernel.function), ("loops", getattr(numba_loops, name, None))):
             if function is None:
                 continue
-            for label, options in (("", {}), (" fastmath", {"fastmath": True}),
-                                   (" parallel fastmath", {"fastmath": True, "parallel": True})):
+            for label, options in (
+                ("", {}),
+                (" fastmath", {"fastmath": True}),
+                (" parallel fastmath", {"fastmath": True, "parallel": True}),
+            ):
                 if kind == "arrays" and name in helpers:
                     function = with_compiled_helpers(function, helpers[name], numba.njit(**options))
                 forms.append(Form(kind + label, numba.njit(**options)(function)))
@@ -150,11 +157,14 @@ def summary(rows: list[tuple[str, dict[str, Result]]]) -> list[str]:
     lines = [
         f"Against the best of NumPy, Numba and JAX: {len(won)} rows won by 1.5x or more, "
         f"{len(verdicts) - len(won) - len(lost)} ties, {len(lost)} lost"
-        + (f": {', '.join(lost)}." if lost else "."),
+        + (f": {', '.join(lost)}." if lost else ".")
     ]
     for tool in ("numpy", "numba", "jax"):
-        ratios = [r[tool].median / r["metaphrase"].median for _, r in rows
-                  if tool in r and r[tool].median == r[tool].median]
+        ratios = [
+            r[tool].median / r["metaphrase"].median
+            for _, r in rows
+            if tool in r and r[tool].median == r[tool].median
+        ]
         if ratios:
             mean = np.exp(np.mean(np.log(ratios)))
             lines.append(f"Geometric mean over {tool}: {mean:.2f}x ({len(ratios)} rows).")
@@ -227,8 +237,12 @@ def main(arguments: list[str]) -> int:
             continue
         rows.append((name, results))
         best, ratio = verdict(results)
-        print(f"{name:50}" + "".join(f"{shown(results.get(tool)):>12}" for tool in TOOLS)
-              + f"  {said(ratio)} ({best})", flush=True)
+        print(
+            f"{name:50}"
+            + "".join(f"{shown(results.get(tool)):>12}" for tool in TOOLS)
+            + f"  {said(ratio)} ({best})",
+            flush=True,
+        )
         if "--verbose" in arguments:
             for tool, result in results.items():
                 print(f"    {tool}: {result.label}, first call {result.first:.2f} s {result.failures or ''}")
@@ -248,6 +262,6 @@ def main(arguments: list[str]) -> int:
 
 if __name__ == "__main__":
     if HUGE_PAGES not in os.environ.get("GLIBC_TUNABLES", ""):
-        os.environ["GLIBC_TUNABLES"] = HUGE_PAGES       # read by the C library when a process starts
+        os.environ["GLIBC_TUNABLES"] = HUGE_PAGES  # read by the C library when a process starts
         os.execv(sys.executable, [sys.executable, *sys.argv])
     sys.exit(main(sys.argv[1:]))

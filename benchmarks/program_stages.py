@@ -9,6 +9,7 @@ emitted text. Example:
 Nothing comes from the disk. The time that a process needs before its first program (imports, Cython's start)
 is not counted.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -67,8 +68,10 @@ def measured(function: Callable, arguments: tuple, folder: Path, name: str) -> t
     source.with_suffix(".pyx").write_text(emitted.text)
     source.write_text(answer["c"])
     whole = answer["form"] == "extension"
-    timed(lambda: compile_shared(find_compiler(), source, source.with_suffix(".so"), flags(), python=whole),
-          of_children)
+    timed(
+        lambda: compile_shared(find_compiler(), source, source.with_suffix(".so"), flags(), python=whole),
+        of_children,
+    )
     return seconds, emitted.text.count("\n")
 
 
@@ -79,7 +82,7 @@ def main() -> None:
     options = parser.parse_args()
     from test_programs import RUNS
 
-    mp.grad(lambda x: np.sum(x * x))(np.ones(2))             # imports are not what is measured
+    mp.grad(lambda x: np.sum(x * x))(np.ones(2))  # imports are not what is measured
     cython_build.translate(cython_translate.WARM_TEXT)
     folder = options.keep or Path(tempfile.mkdtemp(prefix="program-stages-"))
     folder.mkdir(parents=True, exist_ok=True)

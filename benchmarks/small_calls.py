@@ -2,6 +2,7 @@
 
 In: nothing. Out: a table. A peer that is not installed is left out, and named.
 """
+
 from __future__ import annotations
 
 import time
@@ -33,6 +34,7 @@ def candidates():
     yield "metaphrase value_and_grad", mp.jit(mp.value_and_grad(f)), X
     try:
         import jax
+
         jax.config.update("jax_enable_x64", True)
         here = jax.device_put(X)
         yield "jax", jax.jit(f), here
@@ -41,6 +43,7 @@ def candidates():
         print("jax is not installed: left out")
     try:
         import numba
+
         yield "numba", numba.njit(f), X
     except ImportError:
         print("numba is not installed: left out")

@@ -7,6 +7,7 @@ with `--profile long` for the profile of one program.
 The figures that must hold: the long function is staged (source to core) in under a second; a nest of depth d
 costs a constant more for each level; 10 and 100,000 iterations cost the same.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -26,7 +27,7 @@ from metaphrase import pipeline
 from metaphrase.api.arguments import take_apart
 from metaphrase.api.transforms import program_of
 
-HELPERS = '''
+HELPERS = """
 def limited(x, low, high):
     if low > high:
         low, high = high, low
@@ -59,10 +60,10 @@ def pushed(state, force, dt):
     v = v + dt * force
     x = x + dt * v
     return x, v
-'''
+"""
 # One block: ten lines, one call, each time with names of its own.
 BLOCKS = (
-    '''
+    """
     f{k} = np.sin(x) * {c} + np.tanh(v) / (1.0 + t * t)
     g{k} = np.where(f{k} > 0.1, f{k}, 0.1 * f{k})
     if np.sum(g{k}) > limit:
@@ -73,7 +74,8 @@ BLOCKS = (
     x, v = pushed((x, v), -g{k} + 0.1 * f{k}, dt)
     t = t + dt * {c}
     total += np.mean(g{k} ** 2) + t
-''', '''
+""",
+    """
     r{k} = smooth(x, 0.1 + 0.01 * {k})
     d{k} = np.abs(r{k} - x)
     worst{k} = d{k}.max()
@@ -84,7 +86,8 @@ BLOCKS = (
         s{k} += d{k}[j] * v[j]
     v = v - 1e-3 * s{k} * np.cos(x)
     total = total + s{k} / (1.0 + worst{k})
-''', '''
+""",
+    """
     a{k} = limited(v, -{c}, {c})
     b{k} = a{k} * np.exp(-a{k} * a{k})
     y{k} = np.zeros_like(x)
@@ -95,7 +98,8 @@ BLOCKS = (
     x[0] = x[0] * 0.999
     limit = limit if n{k} < 0.5 else limit * 1.01
     total += n{k}
-''', '''
+""",
+    """
     e{k} = energy(x, v, {c})
     if e{k} > 1e6:
         return x, v, total
@@ -106,7 +110,8 @@ BLOCKS = (
     v[m{k}] = 0.9 * v[m{k}]
     w{k} = x @ v
     total += 1e-3 * w{k}
-''', '''
+""",
+    """
     q{k} = settle(t, {c})
     u{k} = x.reshape(2, -1)
     z{k} = u{k}.sum(axis=0) * q{k}
@@ -117,13 +122,15 @@ BLOCKS = (
         k{k} += 1
     x = x + 1e-3 * p{k}
     total -= 1e-3 * np.sum(p{k})
-''')
+""",
+)
 
 
 def long_function(lines: int = 500) -> str:
     """A function of about this many lines, a tenth as many calls of helpers."""
-    blocks = [BLOCKS[k % len(BLOCKS)].strip("\n").format(k=k, c=f"{0.5 + k % 7 / 10}")
-              for k in range(lines // 10)]
+    blocks = [
+        BLOCKS[k % len(BLOCKS)].strip("\n").format(k=k, c=f"{0.5 + k % 7 / 10}") for k in range(lines // 10)
+    ]
     head = "def long_function(x, v, t, dt, limit):\n    total = 0.0\n    x = x.copy()\n    v = v.copy()\n"
     return HELPERS + "\n\n" + head + "\n".join(blocks) + "\n    return x, v, total\n"
 
@@ -133,8 +140,9 @@ def nest(depth: int, kind: str) -> str:
     lines = ["def nested(x, n):", "    total = 0.0"]
     for level in range(depth):
         indent = "    " * (level + 1)
-        lines.append(f"{indent}for i{level} in range(n):" if kind == "for"
-                     else f"{indent}if x[{level}] > total:")
+        lines.append(
+            f"{indent}for i{level} in range(n):" if kind == "for" else f"{indent}if x[{level}] > total:"
+        )
         lines.append(f"{indent}    total = total + x[{level}] * {level + 1}.0")
     return "\n".join(lines) + "\n    return total\n"
 
@@ -152,8 +160,13 @@ def counted(trips: int) -> str:
 def straight(lines: int) -> str:
     """Numbers one after the other, each made of two elements, put together to an array."""
     made = [f"    v{k} = x[{k % 8}] * x[{(k + 3) % 8}] + {k}.0" for k in range(lines)]
-    return "def straight(x):\n" + "\n".join(made) + "\n    return np.array([" + ", ".join(
-        f"v{k}" for k in range(lines)) + "])\n"
+    return (
+        "def straight(x):\n"
+        + "\n".join(made)
+        + "\n    return np.array(["
+        + ", ".join(f"v{k}" for k in range(lines))
+        + "])\n"
+    )
 
 
 def matrix(size: int) -> str:
@@ -197,6 +210,7 @@ def measured(text: str, name: str, args: tuple, native: bool) -> dict[str, float
     seconds["lines"] = emitted.text.count("\n")
     if native:
         from metaphrase.runtime.cython_build import build
+
         start = time.perf_counter()
         library = build(emitted.text, name=name)
         seconds["build"] = time.perf_counter() - start
@@ -228,7 +242,7 @@ def main() -> None:
     parser.add_argument("--native", action="store_true", help="compile as well")
     parser.add_argument("--profile", metavar="PROGRAM", help="profile the programs whose name holds this")
     options = parser.parse_args()
-    mp.grad(lambda x: np.sum(x * x))(np.ones(2))        # imports are not what is measured
+    mp.grad(lambda x: np.sum(x * x))(np.ones(2))  # imports are not what is measured
     measured(counted(10), "counted", (np.ones(3),), options.native)
     for name, (text, function, args) in programs().items():
         if options.profile is not None:
@@ -238,9 +252,13 @@ def main() -> None:
                 pstats.Stats(profile, stream=sys.stdout).sort_stats("tottime").print_stats(30)
             continue
         seconds = measured(text, function, args, options.native)
-        print(f"{name:18} " + "  ".join(
-            f"{stage} {value:.0f}" if stage in ("lets", "lines") else f"{stage} {value:.3f} s"
-            for stage, value in seconds.items()))
+        print(
+            f"{name:18} "
+            + "  ".join(
+                f"{stage} {value:.0f}" if stage in ("lets", "lines") else f"{stage} {value:.3f} s"
+                for stage, value in seconds.items()
+            )
+        )
 
 
 if __name__ == "__main__":

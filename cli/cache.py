@@ -2,6 +2,7 @@
 
 In: `show` or `clear`. Out: a report on stdout. Example: `metaphrase cache clear`.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -12,8 +13,11 @@ from .console import table
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser("cache", help="look at or clear the compiled programs kept on disk",
-                                 description=(__doc__ or "").partition("\n")[0])
+    parser = commands.add_parser(
+        "cache",
+        help="look at or clear the compiled programs kept on disk",
+        description=(__doc__ or "").partition("\n")[0],
+    )
     parser.add_argument("action", nargs="?", choices=("show", "clear"), default="show")
     parser.set_defaults(run=run)
 
@@ -26,10 +30,12 @@ def run(options: argparse.Namespace) -> int:
         return 0
     entries = disk.Cache(directory).entries() if directory.exists() else []
     total = sum(size for _, size, _ in entries)
-    rows = [["directory", str(directory)],
-            ["enabled", "yes" if disk.enabled() else "no (METAPHRASE_CACHE=0)"],
-            ["programs", str(len(entries))],
-            ["size", f"{total / (1 << 20):.1f} MiB of {disk.size_limit() / (1 << 20):.0f} MiB"]]
+    rows = [
+        ["directory", str(directory)],
+        ["enabled", "yes" if disk.enabled() else "no (METAPHRASE_CACHE=0)"],
+        ["programs", str(len(entries))],
+        ["size", f"{total / (1 << 20):.1f} MiB of {disk.size_limit() / (1 << 20):.0f} MiB"],
+    ]
     if entries:
         rows.append(["last used", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entries[-1][0]))])
     table(rows)

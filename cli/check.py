@@ -3,6 +3,7 @@
 In: functions and types of their arguments. Out: one line a stage, or the error that points at the user's
 line. Example: `metaphrase check orbit.py:period --args "f64, f64" --grad`.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -22,6 +23,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from ..api import public as api
+
     function, arguments = target_of(options)
     rows = []
     for stage in STAGES:

@@ -2,6 +2,7 @@
 
 In: text. Out: text on stdout or stderr. Example: `code(source, "python")`.
 """
+
 from __future__ import annotations
 
 import sys
@@ -25,6 +26,7 @@ def code(text: str, language: str = "python") -> None:
         print(text.rstrip("\n"))
         return
     from rich.syntax import Syntax
+
     console.print(Syntax(text.rstrip("\n"), language, background_color="default", word_wrap=False))
 
 

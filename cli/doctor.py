@@ -3,6 +3,7 @@
 In: nothing. Out: one line a thing that was looked at; status 1 when something does not work. Example:
 `metaphrase doctor`.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -16,8 +17,9 @@ from .support import markdown
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser("doctor", help="check the installation",
-                                 description=(__doc__ or "").partition("\n")[0])
+    parser = commands.add_parser(
+        "doctor", help="check the installation", description=(__doc__ or "").partition("\n")[0]
+    )
     parser.add_argument("--support", action="store_true", help="print which Python can be translated")
     parser.set_defaults(run=run)
 
@@ -28,24 +30,34 @@ def _python() -> str:
 
 def _packages() -> str:
     from importlib.metadata import version
+
     return ", ".join(f"{name} {version(name)}" for name in ("numpy", "scipy", "cython", "gast", "ml_dtypes"))
 
 
 def _compiler() -> str:
     from ..runtime.compiler import find_compiler
+
     toolchain = find_compiler()
-    said = subprocess.run([*toolchain.command, "--version"], stdin=subprocess.DEVNULL, capture_output=True,
-                          text=True, errors="replace", timeout=60).stdout.splitlines()
+    said = subprocess.run(
+        [*toolchain.command, "--version"],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        errors="replace",
+        timeout=60,
+    ).stdout.splitlines()
     return ": ".join([" ".join(toolchain.command), *said[:1]])
 
 
 def _dispatcher() -> str:
     from ..runtime import dispatch
+
     return str(dispatch.__file__)
 
 
 def _cache() -> str:
     from ..runtime import cache as disk
+
     if not disk.enabled():
         return "off (METAPHRASE_CACHE=0)"
     return str(disk.Cache(disk.cache_directory()).directory)
@@ -53,6 +65,7 @@ def _cache() -> str:
 
 def _threads() -> str:
     from ..runtime import threads
+
     return f"{threads.requested()} of {threads.available()} processors"
 
 
@@ -61,6 +74,7 @@ def _native() -> str:
 
     from ..api.public import jit
     from ..config import config
+
     with config(native=True, disable_jit=False):
         compiled = jit(_halved).lower(np.arange(5.0)).compile()
         got = compiled(np.arange(5.0))
@@ -75,8 +89,14 @@ def _halved(x):
 
 
 LOOKED_AT: tuple[tuple[str, Callable[[], str]], ...] = (
-    ("python", _python), ("packages", _packages), ("dispatcher", _dispatcher), ("C compiler", _compiler),
-    ("cache", _cache), ("threads", _threads), ("native code", _native))
+    ("python", _python),
+    ("packages", _packages),
+    ("dispatcher", _dispatcher),
+    ("C compiler", _compiler),
+    ("cache", _cache),
+    ("threads", _threads),
+    ("native code", _native),
+)
 
 
 def run(options: argparse.Namespace) -> int:

@@ -3,6 +3,7 @@
 In: a function and types of its arguments. Out: a report on stdout. Example:
 `metaphrase explain lu.py:lu --args "f64[n, n]"`.
 """
+
 from __future__ import annotations
 
 import argparse
@@ -20,6 +21,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     from ..explain import explain
+
     function, arguments = target_of(options)
     print(explain(function, *arguments))
     return 0

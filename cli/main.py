@@ -3,6 +3,7 @@
 In: command-line arguments. Out: an exit status: 0, 1 when the user's program has an error, 2 when the command
 line has. Example: `metaphrase show orbit.py:period --args "f64, f64" --grad --stage numpy`.
 """
+
 from __future__ import annotations
 
 import argparse

@@ -6,6 +6,7 @@ tests/cli/test_support.py runs them, and compares this table with the `ast` modu
 
     Row("While", WORKS, "whiles.period")
 """
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -33,33 +34,57 @@ class Row(NamedTuple):
 STATEMENTS = (
     Row("FunctionDef", WORKS, "functions.nonlocal_two_deep", "nested, decorated, with defaults"),
     Row("AsyncFunctionDef", REFUSED, "rejected.async_function"),
-    Row("ClassDef", STATIC, "functions.class_body_in_function",
-        "the body runs while translating; methods are staged"),
+    Row(
+        "ClassDef",
+        STATIC,
+        "functions.class_body_in_function",
+        "the body runs while translating; methods are staged",
+    ),
     Row("Return", WORKS, "returns.from_nested_loops", "anywhere, out of loops, `with` and `try`"),
     Row("Delete", WORKS, "statements.deleted_then_read", "names and items; attributes are refused"),
     Row("Assign", WORKS, "statements.chained_targets"),
     Row("TypeAlias", STATIC, "newer.aliased", "evaluated by Python", python="3.12"),
     Row("AugAssign", WORKS, "expressions.in_place_of_all_kinds"),
     Row("AnnAssign", WORKS, "statements.annotated", "annotations are not evaluated"),
-    Row("For", WORKS, "statements.inner_bound_depends",
-        "rolled over ranges, arrays, `zip`, `enumerate`, `reversed`"),
+    Row(
+        "For",
+        WORKS,
+        "statements.inner_bound_depends",
+        "rolled over ranges, arrays, `zip`, `enumerate`, `reversed`",
+    ),
     Row("AsyncFor", REFUSED, "rejected.await_inside"),
     Row("While", WORKS, "statements.while_else_break"),
     Row("If", WORKS, "statements.elif_ladder"),
-    Row("With", STATIC, "protocols.managers_with_branches",
-        "`__enter__` and `__exit__` may branch on staged values"),
+    Row(
+        "With",
+        STATIC,
+        "protocols.managers_with_branches",
+        "`__enter__` and `__exit__` may branch on staged values",
+    ),
     Row("AsyncWith", REFUSED, "rejected.await_inside"),
-    Row("Match", WORKS, "matching.match_staged_in_loop",
-        "structure is static; literals and guards may be staged"),
-    Row("Raise", WORKS, "failures.raise_in_else",
-        "raised when the program runs, with the user's class and message"),
+    Row(
+        "Match",
+        WORKS,
+        "matching.match_staged_in_loop",
+        "structure is static; literals and guards may be staged",
+    ),
+    Row(
+        "Raise",
+        WORKS,
+        "failures.raise_in_else",
+        "raised when the program runs, with the user's class and message",
+    ),
     Row("Try", WORKS, "attempts.every_clause", "not around a loop of unknown length that may fail"),
     Row("TryStar", REFUSED, "rejected.try_star"),
     Row("Assert", WORKS, "failures.assert_in_loop"),
     Row("Import", STATIC, "statements.import_inside"),
     Row("ImportFrom", STATIC, "statements.import_inside", "`import *` does not stand in functions"),
-    Row("Global", REFUSED, "rejected.global_write",
-        "a declaration of a variable that is only read is accepted"),
+    Row(
+        "Global",
+        REFUSED,
+        "rejected.global_write",
+        "a declaration of a variable that is only read is accepted",
+    ),
     Row("Nonlocal", WORKS, "functions.nonlocal_in_while"),
     Row("Expr", WORKS, "printing.print_in_while"),
     Row("Pass", WORKS, "statements.pass_and_ellipsis"),
@@ -97,13 +122,32 @@ EXPRESSIONS = (
 )
 OPERATORS = (
     *(Row(node, WORKS, "expressions.lazy_of_mixed") for node in ("And", "Or")),
-    *(Row(node, WORKS, "expressions.operators_of_all_kinds") for node in (
-        "Add", "Sub", "Mult", "Div", "Mod", "Pow", "LShift", "RShift", "BitOr", "BitXor", "BitAnd",
-        "FloorDiv", "Invert", "UAdd", "USub")),
+    *(
+        Row(node, WORKS, "expressions.operators_of_all_kinds")
+        for node in (
+            "Add",
+            "Sub",
+            "Mult",
+            "Div",
+            "Mod",
+            "Pow",
+            "LShift",
+            "RShift",
+            "BitOr",
+            "BitXor",
+            "BitAnd",
+            "FloorDiv",
+            "Invert",
+            "UAdd",
+            "USub",
+        )
+    ),
     Row("MatMult", WORKS, "expressions.in_place_matmul"),
     Row("Not", WORKS, "expressions.not_of_everything"),
-    *(Row(node, WORKS, "expressions.comparisons_of_all_kinds") for node in (
-        "Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "Is", "IsNot")),
+    *(
+        Row(node, WORKS, "expressions.comparisons_of_all_kinds")
+        for node in ("Eq", "NotEq", "Lt", "LtE", "Gt", "GtE", "Is", "IsNot")
+    ),
     *(Row(node, WORKS, "expressions.membership") for node in ("In", "NotIn")),
     Row("Load", WORKS, "statements.order_of_targets"),
     Row("Store", WORKS, "statements.order_of_targets"),
@@ -120,20 +164,31 @@ PARTS = (
     Row("match_case", WORKS, "matching.match_staged_guard"),
     Row("MatchValue", WORKS, "matching.match_staged_literals"),
     Row("MatchSingleton", WORKS, "matching.match_staged_bool"),
-    Row("MatchSequence", STATIC, "matching.match_sequences",
-        "of lists and tuples; arrays are no sequences, as in Python"),
+    Row(
+        "MatchSequence",
+        STATIC,
+        "matching.match_sequences",
+        "of lists and tuples; arrays are no sequences, as in Python",
+    ),
     Row("MatchMapping", STATIC, "matching.match_mapping"),
     Row("MatchClass", STATIC, "matching.match_classes"),
     Row("MatchStar", STATIC, "matching.match_sequences"),
     Row("MatchAs", WORKS, "matching.match_as_and_guard"),
     Row("MatchOr", WORKS, "matching.match_staged_pair"),
-    *(Row(node, STATIC, "newer.generic", "not evaluated, as annotations are not", python="3.12")
-      for node in ("TypeVar", "ParamSpec", "TypeVarTuple")),
-    *(Row(node, OUTSIDE, "")
-      for node in ("Module", "Interactive", "Expression", "FunctionType", "TypeIgnore")),
+    *(
+        Row(node, STATIC, "newer.generic", "not evaluated, as annotations are not", python="3.12")
+        for node in ("TypeVar", "ParamSpec", "TypeVarTuple")
+    ),
+    *(
+        Row(node, OUTSIDE, "")
+        for node in ("Module", "Interactive", "Expression", "FunctionType", "TypeIgnore")
+    ),
 )
 SECTIONS = {
-    "Statements": STATEMENTS, "Expressions": EXPRESSIONS, "Operators and contexts": OPERATORS, "Parts": PARTS
+    "Statements": STATEMENTS,
+    "Expressions": EXPRESSIONS,
+    "Operators and contexts": OPERATORS,
+    "Parts": PARTS,
 }
 ROWS: tuple[Row, ...] = tuple(row for rows in SECTIONS.values() for row in rows)
 # The classes of `ast` that no parser makes: groups, and names kept from older versions of Python.
@@ -153,12 +208,16 @@ def markdown() -> str:
     """The text of docs/python-support.md."""
     counts = totals()
     lines = [
-        "# Python that can be translated", "",
+        "# Python that can be translated",
+        "",
         "Written by `metaphrase doctor --support`; don't edit. Every node class of `ast`, of Python 3.11 to",
         "3.13. A proof is a function of `tests/corpus/`, or a refused program in `tests/corpus/rejected/`; a",
-        "test runs each and looks for the node in it.", "",
-        "| status | node classes | meaning |", "|---|---|---|",
-        *(f"| {status} | {counts[status]} | {meaning} |" for status, meaning in MEANING.items()), "",
+        "test runs each and looks for the node in it.",
+        "",
+        "| status | node classes | meaning |",
+        "|---|---|---|",
+        *(f"| {status} | {counts[status]} | {meaning} |" for status, meaning in MEANING.items()),
+        "",
     ]
     for title, rows in SECTIONS.items():
         lines += [f"## {title}", "", "| node | status | since | proof | remark |", "|---|---|---|---|---|"]

@@ -5,6 +5,7 @@ In: the options `target`, `--args`, `--grad`, `--vmap`. Out: a callable and its 
     metaphrase show orbit.py:period --args "f64[n], f64" --grad --vmap 0,None
     # vmap(grad(period), in_axes=(0, None)): the transformations apply in the order in which they are written
 """
+
 from __future__ import annotations
 
 import argparse
@@ -36,14 +37,24 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "target", metavar="FILE.py:FUNCTION", help="the function; package.module:function works as well"
     )
-    parser.add_argument("--args", default="", metavar="TYPES", dest="args",
-                        help='types of the arguments, such as "f64[n, 3], {\'w\': f32}, True"')
+    parser.add_argument(
+        "--args",
+        default="",
+        metavar="TYPES",
+        dest="args",
+        help="types of the arguments, such as \"f64[n, 3], {'w': f32}, True\"",
+    )
     parser.set_defaults(transformations=None)
-    parser.add_argument("--grad", nargs=0, action=_Transformation,
-                        help="differentiate (the first argument); `--grad --vmap 0` batches the derivative, "
-                        "`--vmap 0 --grad` differentiates the batch")
-    parser.add_argument("--vmap", action=_Transformation, metavar="AXES",
-                        help="batch over these axes, such as 0 or 0,None")
+    parser.add_argument(
+        "--grad",
+        nargs=0,
+        action=_Transformation,
+        help="differentiate (the first argument); `--grad --vmap 0` batches the derivative, "
+        "`--vmap 0 --grad` differentiates the batch",
+    )
+    parser.add_argument(
+        "--vmap", action=_Transformation, metavar="AXES", help="batch over these axes, such as 0 or 0,None"
+    )
 
 
 def load(target: str) -> Callable[..., Any]:
@@ -73,8 +84,11 @@ def load(target: str) -> Callable[..., Any]:
     value: Any = module
     for part in name.split("."):
         if not hasattr(value, part):
-            functions = sorted(k for k, v in vars(module).items() if callable(v) and not k.startswith("_")
-                               and getattr(v, "__module__", None) == module.__name__)
+            functions = sorted(
+                k
+                for k, v in vars(module).items()
+                if callable(v) and not k.startswith("_") and getattr(v, "__module__", None) == module.__name__
+            )
             raise TargetError(
                 f"{place} defines no {name}; it defines {', '.join(functions) or 'no functions'}"
             )
@@ -95,6 +109,7 @@ def axes(text: str) -> Any:
 def target_of(options: argparse.Namespace) -> tuple[Callable[..., Any], tuple[Any, ...]]:
     """The function, transformed as asked, and stand-ins for its arguments."""
     from ..api import public as api
+
     function, arguments = load(options.target), parse_arguments(options.args)
     _fits(options.target, function, arguments)
     for kind, value in options.transformations or []:

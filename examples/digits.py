@@ -3,6 +3,7 @@
 In: scikit-learn's bundled UCI digits (8x8 images). Out: the test accuracy, and the time of a training step
 beside the same step written in NumPy by hand. Run: `python examples/digits.py`.
 """
+
 import time
 
 import numpy as np
@@ -30,7 +31,7 @@ def adam(params, gradients, state, count):
     """One step of Adam over any pytree of parameters."""
     first = tree.map(lambda m, g: 0.9 * m + 0.1 * g, state[0], gradients)
     second = tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, state[1], gradients)
-    rate = RATE * np.sqrt(1 - 0.999 ** count) / (1 - 0.9 ** count)
+    rate = RATE * np.sqrt(1 - 0.999**count) / (1 - 0.9**count)
     params = tree.map(lambda p, m, v: p - rate * m / (np.sqrt(v) + 1e-8), params, first, second)
     return params, (first, second)
 
@@ -54,8 +55,12 @@ def step_by_hand(params, state, count, images, labels):
     probability[rows, labels] -= 1
     probability /= len(labels)
     hidden_bar = (probability @ params["w2"].T) * (before > 0)
-    gradients = {"w1": images.T @ hidden_bar, "b1": hidden_bar.sum(0),
-                 "w2": hidden.T @ probability, "b2": probability.sum(0)}
+    gradients = {
+        "w1": images.T @ hidden_bar,
+        "b1": hidden_bar.sum(0),
+        "w2": hidden.T @ probability,
+        "b2": probability.sum(0),
+    }
     return *adam(params, gradients, state, count), value
 
 
@@ -65,8 +70,12 @@ def main():
     images, labels = digits.data[order] / 16.0, digits.target[order]
     images, test_images, labels, test_labels = images[:1437], images[1437:], labels[:1437], labels[1437:]
     keys = random.split(random.key(1))
-    params = {"w1": random.normal(keys[0], (64, HIDDEN)) * np.sqrt(2 / 64), "b1": np.zeros(HIDDEN),
-              "w2": random.normal(keys[1], (HIDDEN, 10)) * np.sqrt(2 / HIDDEN), "b2": np.zeros(10)}
+    params = {
+        "w1": random.normal(keys[0], (64, HIDDEN)) * np.sqrt(2 / 64),
+        "b1": np.zeros(HIDDEN),
+        "w2": random.normal(keys[1], (HIDDEN, 10)) * np.sqrt(2 / HIDDEN),
+        "b2": np.zeros(10),
+    }
     state = (tree.map(np.zeros_like, params), tree.map(np.zeros_like, params))
 
     start = time.perf_counter()
@@ -79,7 +88,7 @@ def main():
     seconds, count = {step: [], step_by_hand: []}, 0.0
     for epoch in range(EPOCHS):
         shuffled = random.permutation(random.fold_in(random.key(2), epoch), len(labels))
-        for rows in np.split(shuffled[:len(labels) // BATCH * BATCH], len(labels) // BATCH):
+        for rows in np.split(shuffled[: len(labels) // BATCH * BATCH], len(labels) // BATCH):
             batch, count = (images[rows], labels[rows]), count + 1
             for one in (step_by_hand, step) if count % 20 == 0 else (step,):
                 begin = time.perf_counter()

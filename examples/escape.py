@@ -2,6 +2,7 @@
 
 In: nothing. Out: examples/escape.png, and the time beside NumPy's. Run: `python examples/escape.py`.
 """
+
 import os
 import struct
 import time
@@ -34,7 +35,7 @@ def escape_numpy(re, im):
     smooth, z, alive = np.full(c.size, float(LIMIT)), np.zeros_like(c), np.arange(c.size)
     for count in range(1, LIMIT + 1):
         z = z * z + c[alive]
-        square = z.real ** 2 + z.imag ** 2
+        square = z.real**2 + z.imag**2
         left = (square >= 256.0) & (count < LIMIT)
         smooth[alive[left]] = count + 1 - np.log2(0.5 * np.log2(square[left]))
         z, alive = z[~left], alive[~left]
@@ -46,19 +47,24 @@ def colours(smooth):
     phase = np.log(np.maximum(smooth, 1.0))[..., None] * 2.6 + np.array([4.1, 3.4, 2.6])
     shade = 0.5 - 0.5 * np.cos(phase)
     shade[smooth >= LIMIT] = 0.03
-    return (255 * shade ** 0.9).astype(np.uint8)
+    return (255 * shade**0.9).astype(np.uint8)
 
 
 def write_png(path, pixels):
     """The least PNG: a header, one compressed block of unfiltered rows, an end."""
+
     def chunk(kind, data):
         return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
     height, width, _ = pixels.shape
     rows = b"".join(b"\0" + row.tobytes() for row in pixels)
     header = struct.pack(">IIBBBBB", width, height, 8, 2, 0, 0, 0)
-    path.write_bytes(b"\x89PNG\r\n\x1a\n" + chunk(b"IHDR", header) + chunk(b"IDAT", zlib.compress(rows, 6))
-                     + chunk(b"IEND", b""))
+    path.write_bytes(
+        b"\x89PNG\r\n\x1a\n"
+        + chunk(b"IHDR", header)
+        + chunk(b"IDAT", zlib.compress(rows, 6))
+        + chunk(b"IEND", b"")
+    )
 
 
 def main():

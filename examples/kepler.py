@@ -3,6 +3,7 @@
 In: eccentricities in [0.01, 0.9]. Out: the derivative of the eccentric anomaly in each, checked twice, and
 the derivative printed as the NumPy program it is. Run: `python examples/kepler.py`.
 """
+
 import time
 
 import numpy as np
@@ -11,7 +12,7 @@ import metaphrase as mp
 
 
 @mp.jit
-def period(e, M):                     # Kepler's equation, plain Python, plain NumPy
+def period(e, M):  # Kepler's equation, plain Python, plain NumPy
     E = M
     while abs(E - e * np.sin(E) - M) > 1e-12:
         E -= (E - e * np.sin(E) - M) / (1 - e * np.cos(E))
@@ -45,8 +46,10 @@ def main():
     # where one step is nearly enough, the two differ most.
     implicit = np.sin(E) / (1 - es * np.cos(E))
     lag = np.abs(slopes - implicit)
-    print(f"largest difference from finite differences {np.abs(slopes - differences).max():.1e}, "
-          f"from the implicit-function derivative {lag.max():.1e} (at e = {es[lag.argmax()]:.3f})")
+    print(
+        f"largest difference from finite differences {np.abs(slopes - differences).max():.1e}, "
+        f"from the implicit-function derivative {lag.max():.1e} (at e = {es[lag.argmax()]:.3f})"
+    )
     assert np.abs(slopes - differences).max() < 1e-5
     assert lag.max() < 1e-6
 

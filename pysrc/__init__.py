@@ -8,6 +8,7 @@ the libraries `lax nn numpy random tree tree_util`.
 >>> mp.grad(lambda x: x * x)(3.0)
 np.float64(6.0)
 """
+
 from __future__ import annotations
 
 import importlib

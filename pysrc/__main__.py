@@ -2,6 +2,7 @@
 
 In: command-line arguments. Out: its exit status. Example: `python -m metaphrase doctor`.
 """
+
 import sys
 
 from .cli.main import main

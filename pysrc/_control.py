@@ -7,6 +7,7 @@ arrays as well.
 >>> fori_loop(0, 5, lambda i, total: total + i, 0)
 10
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -71,8 +72,10 @@ def _one_bool(condition: Any) -> Any:
     """The condition, where it is one: a number that is meant as one would be true for ever."""
     dtype, shape = np.asarray(condition).dtype, np.shape(condition)
     if dtype.kind != "b" or shape:
-        raise TypeError(f"lax.while_loop goes on while its condition, one bool, is true, and got "
-                        f"{dtype}{list(shape)}; compare it with a number")
+        raise TypeError(
+            f"lax.while_loop goes on while its condition, one bool, is true, and got "
+            f"{dtype}{list(shape)}; compare it with a number"
+        )
     return condition
 
 
@@ -86,8 +89,9 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable, init_val: Any, *, unro
     return val
 
 
-def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False,
-         unroll: Any = 1) -> tuple[Any, Any]:
+def scan(
+    f: Callable, init: Any, xs: Any = None, length: int | None = None, reverse: bool = False, unroll: Any = 1
+) -> tuple[Any, Any]:
     """`carry, y = f(carry, x)` for each x of xs (along axis 0); the last carry, and the ys stacked.
 
     `unroll` is accepted and not needed.
@@ -110,8 +114,10 @@ def scan(f: Callable, init: Any, xs: Any = None, length: int | None = None, reve
 def _pair(made: Any) -> Any:
     if not isinstance(made, (tuple, list)) or len(made) != 2:
         found = f"a {type(made).__name__} of {len(made)}" if isinstance(made, (tuple, list)) else "one value"
-        raise TypeError(f"lax.scan takes a function that returns the pair (carry, y), and this one returns "
-                        f"{found}; return (carry, None) where there is no y")
+        raise TypeError(
+            f"lax.scan takes a function that returns the pair (carry, y), and this one returns "
+            f"{found}; return (carry, None) where there is no y"
+        )
     return made
 
 
@@ -151,6 +157,7 @@ def _store(ys: Any, i: Any, y: Any) -> None:
 def _no_rows(f: Callable, init: Any, xs: Any) -> Any:
     """Empty ys of the right types, for a scan of no steps."""
     from .api.public import eval_shape
+
     row = tree.map(lambda x: np.zeros(x.shape[1:], x.dtype), xs)
     _, y = eval_shape(f, init, row)
     return tree.map(lambda t: np.empty((0, *t.shape), t.dtype), y)
@@ -173,8 +180,12 @@ def associative_scan(fn: Callable, elems: Any, reverse: bool = False, axis: int 
         leaves = [leaf[::-1] for leaf in leaves]
     count, distance = leaves[0].shape[0], 1
     while distance < count:
-        joined = tree.leaves(fn(structure.unflatten([leaf[:-distance] for leaf in leaves]),
-                                structure.unflatten([leaf[distance:] for leaf in leaves])))
+        joined = tree.leaves(
+            fn(
+                structure.unflatten([leaf[:-distance] for leaf in leaves]),
+                structure.unflatten([leaf[distance:] for leaf in leaves]),
+            )
+        )
         leaves = [np.concatenate([leaf[:distance], new], axis=0) for leaf, new in zip(leaves, joined)]
         distance = 2 * distance
     if reverse:

@@ -6,6 +6,7 @@ AttributeError, or for `from module import name` an ImportError, which Python wo
 >>> str(missing("metaphrase", "make_jaxpr"))
 "metaphrase has no 'make_jaxpr': metaphrase.source(f, *args, stage='core') is the program's text"
 """
+
 from __future__ import annotations
 
 import dis
@@ -30,8 +31,20 @@ _SAID: dict[str, dict[str, str]] = {
         **dict.fromkeys(("custom_jvp", "custom_vjp", "custom_gradient", "custom_batching"), _RULES),
         **dict.fromkeys(("checkpoint", "remat", "checkpoint_policies", "ad_checkpoint"), _REMATERIALISED),
         **dict.fromkeys(
-            ("devices", "local_devices", "device_count", "local_device_count", "default_backend",
-             "default_device", "sharding", "make_mesh", "shard_map", "distributed", "set_mesh"), _ONE_DEVICE
+            (
+                "devices",
+                "local_devices",
+                "device_count",
+                "local_device_count",
+                "default_backend",
+                "default_device",
+                "sharding",
+                "make_mesh",
+                "shard_map",
+                "distributed",
+                "set_mesh",
+            ),
+            _ONE_DEVICE,
         ),
         **dict.fromkeys(("block_until_ready", "device_put", "device_get"), _READY),
         **dict.fromkeys(("pure_callback", "io_callback"), _CALLBACK),
@@ -57,8 +70,14 @@ _SAID: dict[str, dict[str, str]] = {
             ("psum", "pmean", "pmax", "pmin", "all_gather", "all_to_all", "ppermute", "axis_index"), _MAPPED
         ),
         **dict.fromkeys(
-            ("conv", "conv_general_dilated", "conv_with_general_padding", "conv_transpose",
-             "conv_general_dilated_patches"), _CONVOLUTION
+            (
+                "conv",
+                "conv_general_dilated",
+                "conv_with_general_padding",
+                "conv_transpose",
+                "conv_general_dilated_patches",
+            ),
+            _CONVOLUTION,
         ),
         **dict.fromkeys(
             ("gather", "scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"), _INDEX
@@ -93,6 +112,6 @@ def missing(module: str, name: str) -> AttributeError | ImportError:
     said = _SAID.get(module, {}).get(name)
     if said is None:
         return AttributeError(f"module {module!r} has no attribute {name!r}")
-    reader = sys._getframe(2)                       # beyond `__getattr__`
+    reader = sys._getframe(2)  # beyond `__getattr__`
     imported = reader.f_code.co_code[reader.f_lasti] == dis.opmap["IMPORT_FROM"]
     return (ImportError if imported else AttributeError)(f"{module} has no {name!r}: {said}")

@@ -6,6 +6,7 @@ infinities.
 >>> round(float(erf_inv(np.float64(0.5))), 12)
 0.476936276204
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -13,10 +14,28 @@ from typing import Any
 import numpy as np
 
 # Polynomials in Horner order, each for a range of w = -log(1 - x^2).
-_CENTRE_32 = (2.81022636e-08, 3.43273939e-07, -3.5233877e-06, -4.39150654e-06, 0.00021858087, -0.00125372503,
-              -0.00417768164, 0.246640727, 1.50140941)
-_TAIL_32 = (-0.000200214257, 0.000100950558, 0.00134934322, -0.00367342844, 0.00573950773, -0.0076224613,
-            0.00943887047, 1.00167406, 2.83297682)
+_CENTRE_32 = (
+    2.81022636e-08,
+    3.43273939e-07,
+    -3.5233877e-06,
+    -4.39150654e-06,
+    0.00021858087,
+    -0.00125372503,
+    -0.00417768164,
+    0.246640727,
+    1.50140941,
+)
+_TAIL_32 = (
+    -0.000200214257,
+    0.000100950558,
+    0.00134934322,
+    -0.00367342844,
+    0.00573950773,
+    -0.0076224613,
+    0.00943887047,
+    1.00167406,
+    2.83297682,
+)
 _CENTRE_64 = (
     -3.6444120640178196996e-21,
     -1.685059138182016589e-19,
@@ -104,8 +123,11 @@ def erf_inv(x: Any) -> Any:
         p = np.where(w < 5, _horner(w - 2.5, _CENTRE_32), _horner(np.sqrt(np.maximum(w, 5)) - 3, _TAIL_32))
     else:
         root = np.sqrt(np.maximum(w, 6.25))
-        p = np.where(w < 6.25, _horner(w - 3.125, _CENTRE_64),
-                     np.where(w < 16, _horner(root - 3.25, _TAIL_64), _horner(root - 5, _FAR_64)))
+        p = np.where(
+            w < 6.25,
+            _horner(w - 3.125, _CENTRE_64),
+            np.where(w < 16, _horner(root - 3.25, _TAIL_64), _horner(root - 5, _FAR_64)),
+        )
     # infinite at the ends, and so is the derivative, which is a finite number times 0 everywhere else
     ends = np.copysign(np.inf - np.sqrt(np.maximum(1 - np.abs(x), 0)), x)
     return np.where(np.abs(x) == 1, ends, np.where(np.abs(x) > 1, np.nan, p * x))

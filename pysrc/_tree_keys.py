@@ -6,6 +6,7 @@ child.
 >>> keystr((DictKey("layers"), SequenceKey(0), GetAttrKey("w")))
 "['layers'][0].w"
 """
+
 from __future__ import annotations
 
 from collections.abc import Hashable

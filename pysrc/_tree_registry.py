@@ -6,6 +6,7 @@ registry for a container; None for a leaf.
 >>> kind_of((1, 2)).type, kind_of(3)
 (<class 'tuple'>, None)
 """
+
 from __future__ import annotations
 
 import collections
@@ -164,10 +165,12 @@ def make_by(function: Callable[[Callable, tuple, dict], Any]) -> None:
 # ---- registration ----------------------------------------------------------------------------------------
 
 
-def register_pytree_node(nodetype: type, flatten_func: Callable[[Any], tuple[Iterable[Any], Any]],
-                         unflatten_func: Callable[[Any, Any], Any],
-                         flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[KeyEntry, Any]], Any]]
-                         | None = None) -> None:
+def register_pytree_node(
+    nodetype: type,
+    flatten_func: Callable[[Any], tuple[Iterable[Any], Any]],
+    unflatten_func: Callable[[Any, Any], Any],
+    flatten_with_keys_func: Callable[[Any], tuple[Iterable[tuple[KeyEntry, Any]], Any]] | None = None,
+) -> None:
     """Make a class a container. `flatten_func(x) -> (children, metadata)`; the metadata is hashable and
     comparable."""
     if nodetype in REGISTRY:
@@ -184,9 +187,14 @@ def register_pytree_node(nodetype: type, flatten_func: Callable[[Any], tuple[Ite
     REGISTRY[nodetype] = Kind(nodetype, flatten_func, unflatten, keys)
 
 
-def register_pytree_with_keys(nodetype: type, flatten_with_keys: Callable, unflatten_func: Callable,
-                              flatten_func: Callable | None = None) -> None:
+def register_pytree_with_keys(
+    nodetype: type,
+    flatten_with_keys: Callable,
+    unflatten_func: Callable,
+    flatten_func: Callable | None = None,
+) -> None:
     """Like `register_pytree_node`; `flatten_with_keys(x) -> ([(key, child), ...], metadata)`."""
+
     def flatten(node: Any) -> tuple[list, Any]:
         pairs, metadata = flatten_with_keys(node)
         return [child for _, child in pairs], metadata
@@ -203,21 +211,30 @@ def register_pytree_node_class(cls: Any) -> Any:
 
 def register_pytree_with_keys_class(cls: Any) -> Any:
     """Class decorator: as `register_pytree_node_class`, with `tree_flatten_with_keys(self)` too."""
-    register_pytree_with_keys(cls, lambda node: node.tree_flatten_with_keys(), cls.tree_unflatten,
-                              (lambda node: node.tree_flatten()) if hasattr(cls, "tree_flatten") else None)
+    register_pytree_with_keys(
+        cls,
+        lambda node: node.tree_flatten_with_keys(),
+        cls.tree_unflatten,
+        (lambda node: node.tree_flatten()) if hasattr(cls, "tree_flatten") else None,
+    )
     return cls
 
 
-def register_dataclass(nodetype: Any = None, data_fields: Sequence[str] | None = None,
-                       meta_fields: Sequence[str] | None = None, drop_fields: Sequence[str] = ()) -> Any:
+def register_dataclass(
+    nodetype: Any = None,
+    data_fields: Sequence[str] | None = None,
+    meta_fields: Sequence[str] | None = None,
+    drop_fields: Sequence[str] = (),
+) -> Any:
     """Make a dataclass a container: `data_fields` are children, `meta_fields` metadata. Also a class
     decorator.
 
     Without lists, fields declared by `tree.static()` are metadata and the others children.
     """
     if nodetype is None:
-        return functools.partial(register_dataclass, data_fields=data_fields, meta_fields=meta_fields,
-                                 drop_fields=drop_fields)
+        return functools.partial(
+            register_dataclass, data_fields=data_fields, meta_fields=meta_fields, drop_fields=drop_fields
+        )
     if (data_fields is None) != (meta_fields is None):
         raise TypeError("register_dataclass: give both data_fields and meta_fields, or neither")
     if data_fields is None:
@@ -239,16 +256,19 @@ def register_dataclass(nodetype: Any = None, data_fields: Sequence[str] | None =
     def unflatten(metadata: tuple, children: Iterable[Any]) -> Any:
         return making(nodetype, (), {**dict(zip(meta, metadata)), **dict(zip(data, children))})
 
-    register_pytree_node(nodetype, flatten, unflatten,
-                         lambda node: ([(GetAttrKey(f), getattr(node, f)) for f in data], None))
+    register_pytree_node(
+        nodetype, flatten, unflatten, lambda node: ([(GetAttrKey(f), getattr(node, f)) for f in data], None)
+    )
     return nodetype
 
 
 def _all_fields_named(cls: Any, named: set[str]) -> None:
     declared = {f.name for f in dataclasses.fields(cls) if f.init}
     if declared != named:
-        raise ValueError(f"register_dataclass: the fields of {cls.__name__} are {sorted(declared)}, "
-                         f"and those given are {sorted(named)}")
+        raise ValueError(
+            f"register_dataclass: the fields of {cls.__name__} are {sorted(declared)}, "
+            f"and those given are {sorted(named)}"
+        )
 
 
 def register_static(cls: type) -> type:

@@ -9,6 +9,7 @@ True
 ...     config.fuse
 False
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -40,6 +41,7 @@ class Setting:
     parse: Callable[[str], Any]
     scope: str
     doc: str
+
     @property
     def variable(self) -> str:
         return f"METAPHRASE_{self.name.upper()}"
@@ -55,24 +57,41 @@ class Setting:
             raise ValueError(f"{self.variable}: {error}") from None
 
 
-SETTINGS = {setting.name: setting for setting in (
-    Setting("disable_jit", False, _boolean, "process", "run jitted functions as plain Python"),
-    Setting("native", True, _boolean, "thread", "compile to native code; False runs the NumPy stage"),
-    Setting("fuse", True, _boolean, "thread", "merge loop nests; False gives one nest an operation"),
-    Setting("fastmath", False, _boolean, "thread", "let the C compiler reorder and assume no NaN or Inf"),
-    Setting("contract", True, _boolean, "thread", "let the C compiler contract a * b + c to one rounding"),
-    Setting("bounds", True, _boolean, "thread",
-            "check indices in native code; where it is False, what a wrong index does is undefined"),
-    Setting("check", True, _boolean, "thread", "check the program after every stage"),
-    Setting("print_stages", "", str, "thread", "stages to print as they run, separated by commas, or `all`"),
-    Setting("cache", True, _boolean, "process", "keep compiled programs on disk"),
-    Setting("cache_dir", "", str, "process", "where; empty means the user's cache directory"),
-    Setting("cache_size", 512, int, "process", "MiB of compiled programs kept at most"),
-    Setting("max_programs", 1024, int, "process",
-            "programs of one function kept in memory; the least recently used goes first; 0 means all"),
-    Setting("num_threads", 0, int, "process", "threads of one call; 0 means one a core"),
-    Setting("cc", "", str, "process", "the C compiler; empty means gcc, cc or clang"),
-)}
+SETTINGS = {
+    setting.name: setting
+    for setting in (
+        Setting("disable_jit", False, _boolean, "process", "run jitted functions as plain Python"),
+        Setting("native", True, _boolean, "thread", "compile to native code; False runs the NumPy stage"),
+        Setting("fuse", True, _boolean, "thread", "merge loop nests; False gives one nest an operation"),
+        Setting("fastmath", False, _boolean, "thread", "let the C compiler reorder and assume no NaN or Inf"),
+        Setting(
+            "contract", True, _boolean, "thread", "let the C compiler contract a * b + c to one rounding"
+        ),
+        Setting(
+            "bounds",
+            True,
+            _boolean,
+            "thread",
+            "check indices in native code; where it is False, what a wrong index does is undefined",
+        ),
+        Setting("check", True, _boolean, "thread", "check the program after every stage"),
+        Setting(
+            "print_stages", "", str, "thread", "stages to print as they run, separated by commas, or `all`"
+        ),
+        Setting("cache", True, _boolean, "process", "keep compiled programs on disk"),
+        Setting("cache_dir", "", str, "process", "where; empty means the user's cache directory"),
+        Setting("cache_size", 512, int, "process", "MiB of compiled programs kept at most"),
+        Setting(
+            "max_programs",
+            1024,
+            int,
+            "process",
+            "programs of one function kept in memory; the least recently used goes first; 0 means all",
+        ),
+        Setting("num_threads", 0, int, "process", "threads of one call; 0 means one a core"),
+        Setting("cc", "", str, "process", "the C compiler; empty means gcc, cc or clang"),
+    )
+}
 
 # JAX's names, so that programs that set them run: 64-bit types are always on.
 _FROM_JAX = {"jax_disable_jit": "disable_jit"}

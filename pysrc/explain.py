@@ -5,6 +5,7 @@ In: a function (or a transformed one) and arguments or stand-ins for them. Out: 
 
     print(explain(lu, "f64[n, n]"))
 """
+
 from __future__ import annotations
 
 from collections import Counter

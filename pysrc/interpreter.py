@@ -7,6 +7,7 @@ of a user's function takes some sixteen frames, running it one. No other thread 
     with deep_calls():
         ...
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -17,10 +18,10 @@ import types
 from collections.abc import Callable, Iterator
 from typing import Protocol
 
-_FRAMES = 16          # of a call that is staged
-_MOST = 20_000        # frames
-_BYTES = 256          # of the C stack that a frame may take: up to 122 were seen
-_RESERVE = 2**17      # bytes of it for what else runs there
+_FRAMES = 16  # of a call that is staged
+_MOST = 20_000  # frames
+_BYTES = 256  # of the C stack that a frame may take: up to 122 were seen
+_RESERVE = 2**17  # bytes of it for what else runs there
 
 
 class Stack(Protocol):

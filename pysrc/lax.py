@@ -6,6 +6,7 @@ functions, so NumPy's promotion applies (JAX's are stricter).
 >>> dynamic_slice(np.arange(10), (7,), (5,))
 array([5, 6, 7, 8, 9])
 """
+
 from __future__ import annotations
 
 import enum
@@ -39,8 +40,12 @@ bitwise_and, bitwise_or, bitwise_xor, bitwise_not = (
 )
 shift_left, shift_right_arithmetic = np.left_shift, np.right_shift
 real, imag, conj = np.real, np.imag, np.conj
-erf, erfc, lgamma, digamma = _special_functions.erf, _special_functions.erfc, _special_functions.gammaln, \
-    _special_functions.digamma
+erf, erfc, lgamma, digamma = (
+    _special_functions.erf,
+    _special_functions.erfc,
+    _special_functions.gammaln,
+    _special_functions.digamma,
+)
 
 
 def __getattr__(name: str) -> Any:
@@ -68,12 +73,13 @@ def rsqrt(x: Any) -> Any:
 
 
 def integer_pow(x: Any, y: int) -> Any:
-    return x ** y
+    return x**y
 
 
 def logistic(x: Any) -> Any:
     """1 / (1 + exp(-x))."""
     from .nn import sigmoid
+
     return sigmoid(x)
 
 
@@ -183,8 +189,10 @@ def iota(dtype: Any, size: int) -> Any:
 
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
     """The index along `dimension`, at every element."""
-    counts = np.reshape(np.arange(shape[dimension], dtype=dtype),
-                        [shape[dimension] if k == dimension else 1 for k in range(len(shape))])
+    counts = np.reshape(
+        np.arange(shape[dimension], dtype=dtype),
+        [shape[dimension] if k == dimension else 1 for k in range(len(shape))],
+    )
     return np.broadcast_to(counts, shape)
 
 
@@ -225,8 +233,9 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """Parts of these sizes along `axis`, which they fill."""
     ends = np.cumsum(np.asarray(sizes)).tolist()
     if not ends or ends[-1] != np.shape(operand)[axis]:
-        raise ValueError(f"lax.split: the sizes {tuple(sizes)} do not fill axis {axis} of shape "
-                         f"{np.shape(operand)}")
+        raise ValueError(
+            f"lax.split: the sizes {tuple(sizes)} do not fill axis {axis} of shape {np.shape(operand)}"
+        )
     return np.split(operand, ends[:-1], axis=axis)
 
 
@@ -244,8 +253,12 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
 # ---- slicing ---------------------------------------------------------------------------------------------
 
 
-def slice(operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int],
-          strides: Sequence[int] | None = None) -> Any:
+def slice(
+    operand: Any,
+    start_indices: Sequence[int],
+    limit_indices: Sequence[int],
+    strides: Sequence[int] | None = None,
+) -> Any:
     """A part between static bounds."""
     steps = [1] * len(start_indices) if strides is None else strides
     return operand[tuple(np.s_[a:b:s] for a, b, s in zip(start_indices, limit_indices, steps))]
@@ -299,8 +312,10 @@ def dynamic_update_slice(operand: Any, update: Any, start_indices: Any) -> Any:
     """A copy with the window at a computed place replaced by `update`."""
     operand, update = np.asarray(operand), np.asarray(update)
     if operand.dtype != update.dtype or operand.ndim != update.ndim:
-        raise TypeError(f"lax.dynamic_update_slice puts an array into one of its dtype and rank, and got "
-                        f"{update.dtype}{list(update.shape)} for {operand.dtype}{list(operand.shape)}")
+        raise TypeError(
+            f"lax.dynamic_update_slice puts an array into one of its dtype and rank, and got "
+            f"{update.dtype}{list(update.shape)} for {operand.dtype}{list(operand.shape)}"
+        )
     for size, width in zip(operand.shape, update.shape):
         if width > size:
             raise TypeError(
@@ -408,7 +423,7 @@ def sort(operand: Any, dimension: int = -1, is_stable: bool = True, num_keys: in
         raise ValueError(f"lax.sort of {len(operand)} arrays takes 1 to {len(operand)} keys, not {num_keys}")
     arrays = [np.moveaxis(np.asarray(a), dimension, -1) for a in operand]
     order = np.argsort(arrays[num_keys - 1], axis=-1, kind="stable")
-    for key in arrays[:num_keys - 1][::-1]:
+    for key in arrays[: num_keys - 1][::-1]:
         order = np.take_along_axis(order, np.argsort(np.take_along_axis(key, order, -1), -1, "stable"), -1)
     return tuple([np.moveaxis(np.take_along_axis(a, order, -1), -1, dimension) for a in arrays])
 
@@ -430,14 +445,15 @@ def batch_matmul(lhs: Any, rhs: Any, precision: Any = None) -> Any:
     return np.matmul(lhs, rhs)
 
 
-def dot_general(lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None,
-                preferred_element_type: Any = None) -> Any:
+def dot_general(
+    lhs: Any, rhs: Any, dimension_numbers: Any, precision: Any = None, preferred_element_type: Any = None
+) -> Any:
     """Sum over the paired axes of contraction, elementwise over the paired batch axes, outer over the
     rest."""
     (left_sum, right_sum), (left_batch, right_batch) = dimension_numbers
     letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-    left = list(letters[:np.ndim(lhs)])
-    right = list(letters[np.ndim(lhs):np.ndim(lhs) + np.ndim(rhs)])
+    left = list(letters[: np.ndim(lhs)])
+    right = list(letters[np.ndim(lhs) : np.ndim(lhs) + np.ndim(rhs)])
     for a, b in (*zip(left_sum, right_sum), *zip(left_batch, right_batch)):
         right[b] = left[a]
     out = [left[a] for a in left_batch]

@@ -6,6 +6,7 @@ In: arrays of floats. Out: arrays of the same dtype. Names, arguments and deriva
 >>> softmax(np.array([0.0, 0.0, np.log(2.0)]))
 array([0.25, 0.25, 0.5 ])
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -157,8 +158,14 @@ def _top(x: Any, axis: Axis) -> Any:
     return stop_gradient(np.where(np.isfinite(top), top, np.zeros_like(top)))
 
 
-def logsumexp(a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False,
-              where: Any = None) -> Any:
+def logsumexp(
+    a: Any,
+    axis: Axis = None,
+    b: Any = None,
+    keepdims: bool = False,
+    return_sign: bool = False,
+    where: Any = None,
+) -> Any:
     """log(sum(b * exp(a))), shifted by the largest element; with `return_sign` (log|sum|, sign of the
     sum)."""
     a = np.asarray(a)

@@ -10,6 +10,7 @@ In: what a stage takes (a Python function, a core Function, loop nests). Out: wh
 `STAGES` is data: the command line, the goldens, the documentation and the timing report go through it. A
 pass is imported when it first runs: `import metaphrase` does not pay for it.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -58,6 +59,7 @@ def _program_text(output: Any) -> str:
 
 def _loops_text(output: Any) -> str:
     from .astpasses.schedule.python_loops import python_loops
+
     return python_loops(output)
 
 
@@ -172,31 +174,41 @@ def run(name: str, function: Callable[..., Any], /, *args: Any, **keywords: Any)
 def cleaned(function: Function) -> Function:
     """Simplified before a derivative is taken: only by what changes no derivative."""
     from .astpasses.optimize import optimize
+
     return optimize(function, before_transform=True)
 
 
 def finished(function: Function) -> Function:
     """Simplified after the last transformation."""
     from .astpasses.optimize import optimize
+
     return run("transformed", optimize, function, before_transform=False)
 
 
-def numpy_text(function: Function, name: str | None = None, signature: Signature | None = None,
-               file: str = "", doc: str = "") -> str:
+def numpy_text(
+    function: Function,
+    name: str | None = None,
+    signature: Signature | None = None,
+    file: str = "",
+    doc: str = "",
+) -> str:
     """The NumPy stage of a finished program. `file`, `doc`: of the user's function."""
     from .astpasses.emit.numpy_source import numpy_source
+
     return run("numpy", numpy_source, function, name=name, signature=signature, file=file, doc=doc)
 
 
 def loops(function: Function, writes: Mapping[int, int] | None = None) -> Program:
     """The loops stage of a finished program. `writes`: {result: the parameter whose new value it is}."""
     from .astpasses.schedule.stage import schedule
+
     return run("loops", schedule, function, fuse=config.fuse, writes=writes, bounds=config.bounds)
 
 
 def cython(program: Program) -> EmittedText:
     """The cython stage of loop nests."""
     from .astpasses.emit.cython_text import emit
+
     return run("cython", emit, program)
 
 

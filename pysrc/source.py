@@ -7,6 +7,7 @@ one remedy.
 <none>:3:5: the branches leave different types
   remedy: make both f64
 """
+
 from __future__ import annotations
 
 import linecache
@@ -46,6 +47,7 @@ class Span:
 def close_name(name: str, names: Iterable[str]) -> str | None:
     """The name that was meant, if one is much like it."""
     import difflib
+
     return next(iter(difflib.get_close_matches(name, names, 1)), None)
 
 
@@ -90,8 +92,15 @@ class SourceError(Exception):
     `notes` are further (text, span) pairs, shown after the first place.
     """
 
-    def __init__(self, message: str, span: Span | None = None, *, remedy: str = "", code: str = "",
-                 notes: tuple[tuple[str, Span | None], ...] = ()):
+    def __init__(
+        self,
+        message: str,
+        span: Span | None = None,
+        *,
+        remedy: str = "",
+        code: str = "",
+        notes: tuple[tuple[str, Span | None], ...] = (),
+    ):
         super().__init__(message)
         self.message, self.span, self.remedy, self.code, self.notes = message, span, remedy, code, notes
 

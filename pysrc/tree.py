@@ -6,6 +6,7 @@ In: nested containers. Out: their leaves, their structure, mapped copies. The fu
 >>> map(lambda x, y: x + y, {"w": 1, "b": 2}, {"w": 10, "b": 20})
 {'w': 11, 'b': 22}
 """
+
 from __future__ import annotations
 
 import dataclasses

@@ -9,6 +9,7 @@ their short names.
 >>> tree_flatten({"b": 1, "a": (2, None)})
 ([2, 1], PyTreeDef({'a': (*, None), 'b': *}))
 """
+
 from __future__ import annotations
 
 import collections
@@ -133,8 +134,12 @@ class PyTreeDef:
         if not isinstance(other, PyTreeDef):
             return NotImplemented
         mine, theirs = self.kind and self.kind.type, other.kind and other.kind.type
-        return (mine is theirs and self.num_nodes == other.num_nodes and self._children == other._children
-                and bool(self.metadata == other.metadata))
+        return (
+            mine is theirs
+            and self.num_nodes == other.num_nodes
+            and self._children == other._children
+            and bool(self.metadata == other.metadata)
+        )
 
     def __hash__(self) -> int:
         if self._hash is None:
@@ -181,9 +186,11 @@ class _Mismatch(Exception):
     def message(self, name: str, tree: Any, against: str, structure: PyTreeDef) -> str:
         found = tree_structure(self.found)
         where = keystr(self.path) or "the root"
-        return (f"the structures differ at {where}: {against} has {_describe(self.expected)}, "
-                f"{name} has {_describe(found, self.found)}\n"
-                f"  {against}: {structure}\n  {name}: {tree_structure(tree)}")
+        return (
+            f"the structures differ at {where}: {against} has {_describe(self.expected)}, "
+            f"{name} has {_describe(found, self.found)}\n"
+            f"  {against}: {structure}\n  {name}: {tree_structure(tree)}"
+        )
 
 
 def _describe(structure: PyTreeDef, node: Any = NOT_GIVEN) -> str:
@@ -235,8 +242,9 @@ def tree_structure(tree: Any, is_leaf: IsLeaf = None) -> PyTreeDef:
     return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_flatten_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None,
-                           is_leaf_takes_path: bool = False) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
+def tree_flatten_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> tuple[list[tuple[KeyPath, Any]], PyTreeDef]:
     """[(path, leaf), ...] and the structure; a path is a tuple of key entries, printed by `keystr`."""
     pairs: list[tuple[KeyPath, Any]] = []
 
@@ -257,8 +265,9 @@ def tree_flatten_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None
     return pairs, structure
 
 
-def tree_leaves_with_path(tree: Any, is_leaf: Callable[..., bool] | None = None,
-                          is_leaf_takes_path: bool = False) -> list[tuple[KeyPath, Any]]:
+def tree_leaves_with_path(
+    tree: Any, is_leaf: Callable[..., bool] | None = None, is_leaf_takes_path: bool = False
+) -> list[tuple[KeyPath, Any]]:
     return tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)[0]
 
 
@@ -304,8 +313,9 @@ def tree_map_with_path(
     return structure.unflatten([f(*xs) for xs in zip(*rows)])
 
 
-def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any = NOT_GIVEN,
-                is_leaf: IsLeaf = None) -> Any:
+def tree_reduce(
+    function: Callable[[Any, Any], Any], tree: Any, initializer: Any = NOT_GIVEN, is_leaf: IsLeaf = None
+) -> Any:
     """`functools.reduce` over the leaves."""
     leaves = tree_leaves(tree, is_leaf)
     if initializer is NOT_GIVEN:
@@ -313,8 +323,9 @@ def tree_reduce(function: Callable[[Any, Any], Any], tree: Any, initializer: Any
     return functools.reduce(function, leaves, initializer)
 
 
-def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = NOT_GIVEN,
-                            is_leaf: IsLeaf = None) -> Any:
+def tree_reduce_associative(
+    operation: Callable[[Any, Any], Any], tree: Any, *, identity: Any = NOT_GIVEN, is_leaf: IsLeaf = None
+) -> Any:
     """The leaves reduced in a balanced tree of pairs; `operation` must be associative."""
     row = tree_leaves(tree, is_leaf)
     if not row:
@@ -323,7 +334,7 @@ def tree_reduce_associative(operation: Callable[[Any, Any], Any], tree: Any, *, 
         return identity
     while len(row) > 1:
         paired = [operation(a, b) for a, b in zip(row[0::2], row[1::2])]
-        row = paired + row[len(row) - len(row) % 2:]
+        row = paired + row[len(row) - len(row) % 2 :]
     return row[0]
 
 
@@ -345,8 +356,10 @@ def tree_transpose(
     inner = tree_structure(subtrees[0]) if inner_treedef is None else inner_treedef
     leaves, found = tree_flatten(pytree_to_transpose)
     if found.num_leaves != outer_treedef.num_leaves * inner.num_leaves:
-        raise TypeError(f"tree.transpose: the tree has the structure {found}\n  and should have "
-                        f"{outer_treedef.compose(inner)}")
+        raise TypeError(
+            f"tree.transpose: the tree has the structure {found}\n  and should have "
+            f"{outer_treedef.compose(inner)}"
+        )
     width = inner.num_leaves
     return inner.unflatten([outer_treedef.unflatten(leaves[i::width]) for i in range(width)])
 

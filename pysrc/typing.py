@@ -2,6 +2,7 @@
 
 In: nothing. Out: `Array`, `ArrayLike`, `DTypeLike`. Example: `def f(x: ArrayLike) -> Array: ...`.
 """
+
 from numpy import ndarray as Array
 from numpy.typing import ArrayLike, DTypeLike
 

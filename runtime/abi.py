@@ -9,6 +9,7 @@ In: nothing. Out: `ABI_VERSION`, `BLAS_ROUTINES` (the order of the context's tab
         return 0
     '''
 """
+
 from __future__ import annotations
 
 import re
@@ -22,7 +23,7 @@ BLAS_ROUTINES = tuple(re.findall(r" X\((\w+)\)", _HEADER))
 
 INTERRUPTED, NO_MEMORY, RAISED = -1, -2, -3
 
-DECLARATIONS = '''\
+DECLARATIONS = """\
 cdef extern from "abi.h" nogil:
     ctypedef long long int64_t
     ctypedef int int32_t
@@ -43,23 +44,28 @@ cdef extern from "abi.h" nogil:
     int64_t mp_times(int64_t a, int64_t b)
     int mp_fail(mp_ctx* c, int64_t site, int64_t iteration, int64_t v0, int64_t v1, int64_t v2, int64_t v3)
     const int MP_INTERRUPTED, MP_NO_MEMORY, MP_RAISED
-'''
+"""
 
-_REAL = '''\
+_REAL = """\
     void mp_{t}gemm(mp_ctx* c, char transa, char transb, int m, int n, int k, {T} alpha, const {T}* a, int lda, const {T}* b, int ldb, {T} beta, {T}* out, int ldc)
     void mp_{t}gemv(mp_ctx* c, char trans, int m, int n, {T} alpha, const {T}* a, int lda, const {T}* x, int incx, {T} beta, {T}* y, int incy)
     void mp_{t}ger(mp_ctx* c, int m, int n, {T} alpha, const {T}* x, int incx, const {T}* y, int incy, {T}* a, int lda)
     {T} mp_{t}dot(mp_ctx* c, int n, const {T}* x, int incx, const {T}* y, int incy)
     void mp_{t}axpy(mp_ctx* c, int n, {T} alpha, const {T}* x, int incx, {T}* y, int incy)
     void mp_{t}trsm(mp_ctx* c, char side, char uplo, char transa, char diag, int m, int n, {T} alpha, const {T}* a, int lda, {T}* b, int ldb)
-'''  # noqa: E501 - one routine a line is the readable form
+"""  # noqa: E501 - one routine a line is the readable form
 
-_COMPLEX = '''\
+_COMPLEX = """\
     void mp_{t}gemm(mp_ctx* c, char transa, char transb, int m, int n, int k, const {T}* alpha, const {T}* a, int lda, const {T}* b, int ldb, const {T}* beta, {T}* out, int ldc)
     void mp_{t}gemv(mp_ctx* c, char trans, int m, int n, const {T}* alpha, const {T}* a, int lda, const {T}* x, int incx, const {T}* beta, {T}* y, int incy)
-'''  # noqa: E501
+"""  # noqa: E501
 
 BLAS_DECLARATIONS = 'cdef extern from "abi_blas.h" nogil:\n' + "".join(
     form.format(t=letter, T=element)
-    for form, letter, element in [(_REAL, "s", "float"), (_REAL, "d", "double"),
-                                  (_COMPLEX, "c", "float"), (_COMPLEX, "z", "double")])
+    for form, letter, element in [
+        (_REAL, "s", "float"),
+        (_REAL, "d", "double"),
+        (_COMPLEX, "c", "float"),
+        (_COMPLEX, "z", "double"),
+    ]
+)

@@ -12,6 +12,7 @@ or absent, and a library that some process has mapped is never written to. The d
 the user, and so are the files that are read; the library's digest is compared before each load, because
 loading a library is running it.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -32,7 +33,7 @@ log = logging.getLogger("metaphrase")
 
 DEFAULT_LIMIT = 512 << 20
 LIBRARY, RECORD = "library.so", "record.json"
-TALLY, RECOUNT = ".tally", 256            # bytes and stores since they were counted; how many at most
+TALLY, RECOUNT = ".tally", 256  # bytes and stores since they were counted; how many at most
 
 
 class CacheUnusable(RuntimeError):
@@ -271,7 +272,7 @@ class Cache:
             fcntl.flock(descriptor, fcntl.LOCK_EX)
             yield
         finally:
-            if descriptor in _held:              # not in a child that was forked meanwhile
+            if descriptor in _held:  # not in a child that was forked meanwhile
                 fcntl.flock(descriptor, fcntl.LOCK_UN)
                 with _opening:
                     _held.discard(descriptor)
@@ -292,5 +293,8 @@ def _after_fork_in_child() -> None:
     _opening = threading.RLock()
 
 
-os.register_at_fork(before=lambda: _opening.acquire(), after_in_parent=lambda: _opening.release(),
-                    after_in_child=_after_fork_in_child)
+os.register_at_fork(
+    before=lambda: _opening.acquire(),
+    after_in_parent=lambda: _opening.release(),
+    after_in_child=_after_fork_in_child,
+)

@@ -7,6 +7,7 @@ In: a C file. Out: a shared library beside it, or CompileError with the compiler
 
 The compiler is $METAPHRASE_CC, else $CC, else the first of gcc, cc, clang on PATH.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -28,8 +29,16 @@ from .abi import HEADER_DIRECTORY
 # Not -ffast-math: NaN, Inf and -0.0 keep their meaning, and yet every loop it would vectorise is vectorised,
 # provided that errno and floating-point traps are given up (they are: NumPy's meaning has neither).
 BASE_FLAGS: tuple[str, ...] = (
-    "-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-fopenmp-simd", "-fwrapv",
-    "-fPIC", "-shared", "-w")
+    "-O3",
+    "-march=native",
+    "-fno-math-errno",
+    "-fno-trapping-math",
+    "-fopenmp-simd",
+    "-fwrapv",
+    "-fPIC",
+    "-shared",
+    "-w",
+)
 # gcc writes out loops of up to 16 rounds while they make no more than so many instructions: at its own limit,
 # 200, a program of many short loops takes twice as long to compile and is no faster.
 BASE_FLAGS += ("--param", "max-completely-peeled-insns=150")
@@ -60,6 +69,7 @@ class CompileError(RuntimeError):
 @dataclass(frozen=True)
 class Toolchain:
     """A command and what identifies it: another version of the same compiler has another `identity`."""
+
     command: tuple[str, ...]
     identity: str
 
@@ -111,8 +121,9 @@ def flags(contract: bool = True, fastmath: bool = False, extra: tuple[str, ...] 
     return (*BASE_FLAGS, *contraction, *(FAST_FLAGS if fastmath else ()), *extra)
 
 
-def compile_shared(toolchain: Toolchain, source: Path, library: Path, options: tuple[str, ...], *,
-                   python: bool = False) -> None:
+def compile_shared(
+    toolchain: Toolchain, source: Path, library: Path, options: tuple[str, ...], *, python: bool = False
+) -> None:
     """Compile one C file to a shared library; `python=True` for a file that includes Python.h."""
     include = [f"-I{HEADER_DIRECTORY}"]
     if python:
@@ -143,9 +154,15 @@ def is_full(message: str) -> bool:
 def _run(command: list[str], directory: Path) -> tuple[int, str]:
     """(exit status, what it printed) of a command that keeps its own files in `directory`. Ctrl-C ends it,
     and the processes that it has started, at once."""
-    process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
-                               stderr=subprocess.STDOUT, process_group=0, bufsize=0,
-                               env={**os.environ, "TMPDIR": str(directory), "LC_ALL": "C"})
+    process = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        process_group=0,
+        bufsize=0,
+        env={**os.environ, "TMPDIR": str(directory), "LC_ALL": "C"},
+    )
     assert process.stdout is not None
     printed = b""
     try:

@@ -11,6 +11,7 @@ starts it early, beside the staging); the functions are cut out of the C and com
 extension is where that fails. What is built is kept on disk (runtime/cache.py). Raises CompilerMissing, or
 BuildError with the path of the kept text.
 """
+
 from __future__ import annotations
 
 import _ctypes
@@ -60,20 +61,22 @@ class BuildError(RuntimeError):
 
     def __init__(self, name: str, message: str, path: Path | None):
         where = "could not be kept" if path is None else f"is kept in {path}"
-        super().__init__(f"the native code of {name} did not compile:\n{message.rstrip()}\n"
-                         f"The emitted text {where}")
+        super().__init__(
+            f"the native code of {name} did not compile:\n{message.rstrip()}\nThe emitted text {where}"
+        )
         self.name, self.message, self.path = name, message, path
 
 
 @dataclass(frozen=True)
 class Library:
     """A loaded program. `address` is its entry's, as long as the library is held: then it is unloaded."""
+
     name: str
     address: int
     path: Path
     text: str
-    cached: bool                                  # True: found on disk, nothing was compiled
-    form: str                                     # "kernel", or "extension": the whole module, the fall-back
+    cached: bool  # True: found on disk, nothing was compiled
+    form: str  # "kernel", or "extension": the whole module, the fall-back
     seconds: dict[str, float] = field(default_factory=dict)
     handle: ctypes.CDLL | None = field(default=None, repr=False, compare=False)
 
@@ -84,6 +87,7 @@ class Library:
 
 # ------------------------------------------------------------------------------------------------ translating
 
+
 class _Worker:
     """The process that translates; one request at a time."""
 
@@ -91,8 +95,12 @@ class _Worker:
         self.process_of = os.getpid()
         self.lock = threading.Lock()
         self.process = subprocess.Popen(
-            [sys.executable, "-S", "-P", cython_translate.__file__], stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, bufsize=0)
+            [sys.executable, "-S", "-P", cython_translate.__file__],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            bufsize=0,
+        )
         try:
             self._write({"path": sys.path, "scratch": str(scratch.folder())})
         except BaseException:
@@ -105,7 +113,7 @@ class _Worker:
         assert self.process.stdin is not None
         rest = memoryview(json.dumps(message).encode() + b"\n")
         while rest:
-            rest = rest[self.process.stdin.write(rest):]
+            rest = rest[self.process.stdin.write(rest) :]
 
     def _read(self) -> bytes:
         assert self.process.stdout is not None
@@ -121,7 +129,7 @@ class _Worker:
                 self._write({"text": text, "whole": whole})
                 line = self._read()
             except BaseException:
-                self.process.kill()               # after Ctrl-C the next answer would be this one
+                self.process.kill()  # after Ctrl-C the next answer would be this one
                 raise
         if not line:
             raise OSError("the translating process ended")
@@ -129,7 +137,7 @@ class _Worker:
 
     def forget(self) -> None:
         """In a forked child: close the parent's pipes, so that the process still ends with the parent."""
-        self.process.returncode = 0               # it is no child of ours: nothing to wait for
+        self.process.returncode = 0  # it is no child of ours: nothing to wait for
         for pipe in (self.process.stdin, self.process.stdout):
             assert pipe is not None
             pipe.close()
@@ -167,7 +175,7 @@ def warm() -> None:
 
 def translate(text: str, whole: bool = False) -> dict[str, str]:
     """`{"c", "form", "note"?}` or `{"error"}`; by the worker, or in this process where none can run."""
-    for _ in range(2):                            # a worker that has died is replaced once
+    for _ in range(2):  # a worker that has died is replaced once
         try:
             return _start_worker().ask(text, whole)
         except (OSError, ValueError) as error:
@@ -199,8 +207,15 @@ _building: dict[str, threading.Lock] = {}
 _building_lock = threading.Lock()
 
 
-def build(text: str, *, name: str, contract: bool = True, fastmath: bool = False,
-          extra_flags: tuple[str, ...] = (), whole: bool = False) -> Library:
+def build(
+    text: str,
+    *,
+    name: str,
+    contract: bool = True,
+    fastmath: bool = False,
+    extra_flags: tuple[str, ...] = (),
+    whole: bool = False,
+) -> Library:
     """Compile and load `text`, or find it compiled. `name` is for messages; `whole`: a full extension."""
     toolchain, cache = find_compiler(), _cache()
     options = flags(contract, fastmath, extra_flags)
@@ -211,7 +226,7 @@ def build(text: str, *, name: str, contract: bool = True, fastmath: bool = False
         return library
     with _building_lock:
         lock = _building.setdefault(key, threading.Lock())
-    with lock:                                    # a second thread that wants this text waits for the first
+    with lock:  # a second thread that wants this text waits for the first
         library = _loaded.get(key)
         if library is None:
             library = _loaded[key] = _find_or_build(key, text, name, toolchain, options, whole, cache)
@@ -223,8 +238,18 @@ def build(text: str, *, name: str, contract: bool = True, fastmath: bool = False
 def _key(text: str, toolchain: Toolchain, options: tuple[str, ...], whole: bool) -> str:
     headers = "".join((HEADER_DIRECTORY / header).read_text() for header in ("abi.h", "abi_blas.h"))
     form = f"extension {platform.python_implementation()} {sys.version}" if whole else "kernel"
-    return disk.key_of(text, " ".join(options), toolchain.identity, machine_identity(), str(ABI_VERSION),
-                       headers, form, *compiler.LINK_FLAGS, *compiler.LINK_FLAGS_PLAIN, *_makers())
+    return disk.key_of(
+        text,
+        " ".join(options),
+        toolchain.identity,
+        machine_identity(),
+        str(ABI_VERSION),
+        headers,
+        form,
+        *compiler.LINK_FLAGS,
+        *compiler.LINK_FLAGS_PLAIN,
+        *_makers(),
+    )
 
 
 @functools.cache
@@ -267,8 +292,15 @@ def _warn_once(message: str) -> None:
         log.warning("%s; compiled programs are not kept", message)
 
 
-def _find_or_build(key: str, text: str, name: str, toolchain: Toolchain, options: tuple[str, ...],
-                   whole: bool, cache: disk.Cache | None) -> Library:
+def _find_or_build(
+    key: str,
+    text: str,
+    name: str,
+    toolchain: Toolchain,
+    options: tuple[str, ...],
+    whole: bool,
+    cache: disk.Cache | None,
+) -> Library:
     start = time.perf_counter()
     if cache is not None and (kept := cache.find(key)) is not None:
         try:
@@ -277,7 +309,7 @@ def _find_or_build(key: str, text: str, name: str, toolchain: Toolchain, options
             seconds = {"load": time.perf_counter() - start}
             return Library(name, address, kept, text, True, form, seconds, handle)
         except (OSError, AttributeError) as error:
-            if kept.exists():                    # another process has not removed it meanwhile
+            if kept.exists():  # another process has not removed it meanwhile
                 cache.discard(key, f"it does not load: {error}")
     try:
         with scratch.directory() as place:
@@ -292,14 +324,16 @@ def _find_or_build(key: str, text: str, name: str, toolchain: Toolchain, options
                 except OSError:
                     if path.exists():
                         raise
-                    path = _stored(key, made, None, {})   # another process has made room meanwhile
+                    path = _stored(key, made, None, {})  # another process has made room meanwhile
                     handle, address = _load(path)
             except (OSError, AttributeError) as error:
                 raise _failure(name, str(error), key, texts, cache) from error
             seconds["load"] = time.perf_counter() - start
     except OSError as error:
-        raise CompilerMissing(f"{name} can't be compiled in {tempfile.gettempdir()}: {error}; TMPDIR names "
-                              "another place for what is in the making") from error
+        raise CompilerMissing(
+            f"{name} can't be compiled in {tempfile.gettempdir()}: {error}; TMPDIR names "
+            "another place for what is in the making"
+        ) from error
     return Library(name, address, path, text, False, form, seconds, handle)
 
 
@@ -315,8 +349,16 @@ def _stored(key: str, made: Path, cache: disk.Cache | None, texts: dict[str, str
     return path
 
 
-def _compile(place: Path, text: str, name: str, key: str, cache: disk.Cache | None, toolchain: Toolchain,
-             options: tuple[str, ...], whole: bool) -> tuple[Path, str, str, dict[str, float]]:
+def _compile(
+    place: Path,
+    text: str,
+    name: str,
+    key: str,
+    cache: disk.Cache | None,
+    toolchain: Toolchain,
+    options: tuple[str, ...],
+    whole: bool,
+) -> tuple[Path, str, str, dict[str, float]]:
     """(library, form, C text, seconds): the cut kernel, and where that fails the whole extension."""
     source, library = place / "kernel.c", place / "library.so"
     message, c_text = "", ""
@@ -347,8 +389,9 @@ def _compile(place: Path, text: str, name: str, key: str, cache: disk.Cache | No
     raise _failure(name, message, key, {"kernel.pyx": text, "kernel.c": c_text}, cache)
 
 
-def _failure(name: str, message: str, key: str, texts: dict[str, str],
-             cache: disk.Cache | None) -> BuildError:
+def _failure(
+    name: str, message: str, key: str, texts: dict[str, str], cache: disk.Cache | None
+) -> BuildError:
     path: Path | None
     try:
         if cache is None:

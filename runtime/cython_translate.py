@@ -10,6 +10,7 @@ As a process (`python -S -P cython_translate.py`) it reads one JSON request a li
 line, until its input ends. Only there are Cython's internals patched for a quick start, and only in versions
 that were tried. What it can't cut it leaves to a process without patches: `... cython_translate.py plainly`.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -23,15 +24,22 @@ import tempfile
 import types
 from typing import Any
 
-NAME = "kernel"                                  # one module name for all: the C depends on the text alone
-SYMBOL = "metaphrase_entry"                      # the exported function
+NAME = "kernel"  # one module name for all: the C depends on the text alone
+SYMBOL = "metaphrase_entry"  # the exported function
 QUICK_START_VERSIONS = ("3.3.1",)
 
-DIRECTIVES = {"language_level": 3, "boundscheck": False, "wraparound": False, "cdivision": True,
-              "initializedcheck": False, "emit_code_comments": False, "binding": False}
+DIRECTIVES = {
+    "language_level": 3,
+    "boundscheck": False,
+    "wraparound": False,
+    "cdivision": True,
+    "initializedcheck": False,
+    "emit_code_comments": False,
+    "binding": False,
+}
 
 # What Cython's boilerplate would have declared and the functions use.
-PRELUDE = '''\
+PRELUDE = """\
 typedef __PTRDIFF_TYPE__ Py_ssize_t;
 #ifndef NULL
 #define NULL ((void *)0)
@@ -42,10 +50,12 @@ typedef __PTRDIFF_TYPE__ Py_ssize_t;
 #define CYTHON_RESTRICT __restrict__
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
-'''
+"""
 # Accumulators named before a loop, what Cython puts between (the loop's bound), and the loop.
-SIMD_LOOP = re.compile(r"((?:[ \t]*mp_simd_\w+\(\w+\);\s*\n)+)"
-                       r"((?:[ \t]*__pyx_t_\w+ = [^\n;]*;\s*\n)*)([ \t]*)for \(")
+SIMD_LOOP = re.compile(
+    r"((?:[ \t]*mp_simd_\w+\(\w+\);\s*\n)+)"
+    r"((?:[ \t]*__pyx_t_\w+ = [^\n;]*;\s*\n)*)([ \t]*)for \("
+)
 SIMD_MARK = re.compile(r"mp_simd_(\w+)\((\w+)\);")
 SIMD_SPELLED = {"sum": "+", "prod": "*", "any": "|", "all": "&"}
 # A nest in a function of its own stays there: a long function costs the compiler more than it costs a call.
@@ -68,6 +78,7 @@ def quick_start() -> bool:
     a page, and of the C that Cython puts around the functions nothing is kept. True when done; then only
     `cut` may be given what is translated."""
     import Cython
+
     if Cython.__version__ not in QUICK_START_VERSIONS:
         return False
     # Cython's HTML report imports xml.sax.saxutils, and that an HTTP client.
@@ -75,10 +86,12 @@ def quick_start() -> bool:
     import Cython.Compiler.Code as code
     import Cython.Compiler.Lexicon as lexicon
     import Cython.Compiler.PyrexTypes as pyrex_types
+
     lexicon.unicode_start_ch_any = lexicon.unicode_continuation_ch_any = ""
     lexicon.unicode_start_ch_range, lexicon.unicode_continuation_ch_range = "AZ__az", "09"
     pyrex_types.KNOWN_EXCEPTION_NAMES = frozenset(
-        ["BaseException", "Exception", "StopIteration", "MemoryError"])
+        ["BaseException", "Exception", "StopIteration", "MemoryError"]
+    )
     read: Any = code.read_utilities_hook
 
     def titles_only(path: str) -> list[str]:
@@ -94,19 +107,24 @@ def translate(text: str) -> str:
     """The C of the whole extension module."""
     from Cython.Compiler import Options
     from Cython.Compiler.Main import compile as compile_file
+
     with tempfile.TemporaryDirectory(prefix="metaphrase-") as directory:
         source = os.path.join(directory, NAME + ".pyx")
         with open(source, "w", encoding="utf-8") as file:
             file.write(text)
-        options = Options.CompilationOptions(defaults=Options.default_options, language_level=3,
-                                             compiler_directives=dict(DIRECTIVES), include_path=[])
+        options = Options.CompilationOptions(
+            defaults=Options.default_options,
+            language_level=3,
+            compiler_directives=dict(DIRECTIVES),
+            include_path=[],
+        )
         printed = io.StringIO()
         collecting = gc.isenabled()
-        gc.disable()                             # a translation makes few cycles and lasts milliseconds
+        gc.disable()  # a translation makes few cycles and lasts milliseconds
         try:
             with contextlib.redirect_stderr(printed), contextlib.redirect_stdout(printed):
                 result = compile_file(source, options)
-        except Exception as error:               # Cython's own CompileError, or a crash of Cython
+        except Exception as error:  # Cython's own CompileError, or a crash of Cython
             raise TranslateError(printed.getvalue() or f"{type(error).__name__}: {error}") from error
         finally:
             if collecting:
@@ -119,12 +137,14 @@ def translate(text: str) -> str:
 
 def vectorized(c_text: str) -> str:
     """Marks before a loop become its pragma: Cython can't put one there."""
+
     def pragma(found: re.Match) -> str:
         if "mp_simd_rolled(" in found[1]:
-            return f"{found[2]}{found[3]}_Pragma(\"GCC unroll 1\")\n{found[3]}for ("
-        accumulators = [f"reduction({SIMD_SPELLED.get(how, how)}:{name})"
-                        for how, name in SIMD_MARK.findall(found[1])]
-        return f"{found[2]}{found[3]}_Pragma(\"omp simd {' '.join(accumulators)}\")\n{found[3]}for ("
+            return f'{found[2]}{found[3]}_Pragma("GCC unroll 1")\n{found[3]}for ('
+        accumulators = [
+            f"reduction({SIMD_SPELLED.get(how, how)}:{name})" for how, name in SIMD_MARK.findall(found[1])
+        ]
+        return f'{found[2]}{found[3]}_Pragma("omp simd {" ".join(accumulators)}")\n{found[3]}for ('
 
     return SIMD_LOOP.sub(pragma, c_text)
 
@@ -144,7 +164,7 @@ def cut(c_text: str) -> str:
     sections = _sections(c_text)
     try:
         start = c_text.index("/* Early includes */") + len("/* Early includes */")
-        early = c_text[start:c_text.index("#ifdef _OPENMP", start)]
+        early = c_text[start : c_text.index("#ifdef _OPENMP", start)]
         declarations = sections["module_declarations"].split(f'/* Module declarations from "{NAME}" */')[1]
         types, body = sections["type_declarations"], sections["module_code"]
     except (KeyError, ValueError, IndexError) as error:
@@ -165,9 +185,11 @@ def exported(c_text: str) -> str:
     """The one function of the library that is seen from outside. A function `work` of the module asks for
     signals first."""
     asks = f"{mangled('work')}(c, buffers, sizes) ? MP_INTERRUPTED : " if mangled("work(") in c_text else ""
-    return (f'\n__attribute__((visibility("default")))\n'
-            f'int {SYMBOL}(mp_ctx *c, void **buffers, const int64_t *sizes) {{\n'
-            f'    return {asks}{mangled("entry")}(c, buffers, sizes);\n}}\n')
+    return (
+        f'\n__attribute__((visibility("default")))\n'
+        f"int {SYMBOL}(mp_ctx *c, void **buffers, const int64_t *sizes) {{\n"
+        f"    return {asks}{mangled('entry')}(c, buffers, sizes);\n}}\n"
+    )
 
 
 def request(text: str, whole: bool, patched: bool = False) -> dict[str, str]:
@@ -192,16 +214,22 @@ def request(text: str, whole: bool, patched: bool = False) -> dict[str, str]:
 def _plainly(text: str, whole: bool) -> dict[str, str]:
     """`request`, by a process whose Cython is as it was installed."""
     import subprocess
+
     question = json.dumps({"path": sys.path}) + "\n" + json.dumps({"text": text, "whole": whole}) + "\n"
-    done = subprocess.run([sys.executable, "-S", "-P", __file__, "plainly"], input=question, text=True,
-                          encoding="utf-8", capture_output=True)
+    done = subprocess.run(
+        [sys.executable, "-S", "-P", __file__, "plainly"],
+        input=question,
+        text=True,
+        encoding="utf-8",
+        capture_output=True,
+    )
     try:
         return json.loads(done.stdout)
     except ValueError:
         return {"error": done.stderr or f"the translating process ended with {done.returncode}"}
 
 
-WARM_TEXT = '''
+WARM_TEXT = """
 cdef extern from "abi.h" nogil:
     ctypedef long long int64_t
     ctypedef struct mp_ctx:
@@ -212,13 +240,13 @@ cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil:
         if i > 3:
             (<double*>buffers[0])[i] = i * 2.0
     return 0
-'''
+"""
 
 
 def serve(plainly: bool) -> None:
     """Answer requests until the input ends, which it does when the process that started this one ends."""
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
-    os.dup2(2, 1)                                # whatever prints must not break the protocol
+    os.dup2(2, 1)  # whatever prints must not break the protocol
     first = json.loads(sys.stdin.readline())
     sys.path[:], tempfile.tempdir = first["path"], first.get("scratch")
     patched = False
@@ -235,5 +263,6 @@ def serve(plainly: bool) -> None:
 
 if __name__ == "__main__":
     import signal
-    signal.signal(signal.SIGINT, signal.SIG_IGN)     # Ctrl-C belongs to the user's program
+
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C belongs to the user's program
     serve(plainly=sys.argv[1:] == ["plainly"])

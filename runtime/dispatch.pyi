@@ -1,4 +1,5 @@
 """The types of the extension's public names (runtime/dispatch.pyx)."""
+
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeVar
 
@@ -29,12 +30,19 @@ class Dispatcher:
     hits: int
     misses: int
     __dict__: dict[str, Any]
-    def __init__(self, function: Any = None, parameters: Iterable[str] | None = None, *,
-                 miss: Callable[[tuple], Any] | None = None,
-                 bind: Callable[[tuple, dict], tuple] | None = None,
-                 defaults: Iterable[Any] | None = None, keyword_only: int = 0) -> None: ...
-    def lay_out(self, parameters: Iterable[str] | None, defaults: Iterable[Any] | None = None,
-                keyword_only: int = 0) -> None: ...
+    def __init__(
+        self,
+        function: Any = None,
+        parameters: Iterable[str] | None = None,
+        *,
+        miss: Callable[[tuple], Any] | None = None,
+        bind: Callable[[tuple, dict], tuple] | None = None,
+        defaults: Iterable[Any] | None = None,
+        keyword_only: int = 0,
+    ) -> None: ...
+    def lay_out(
+        self, parameters: Iterable[str] | None, defaults: Iterable[Any] | None = None, keyword_only: int = 0
+    ) -> None: ...
     def watch(self, function: Any) -> None: ...
     @property
     def entries(self) -> tuple[CompiledEntry, ...]: ...
@@ -55,7 +63,12 @@ def frames_deep() -> int: ...
 def stack_left() -> int: ...
 def get_threads() -> int: ...
 def set_threads(count: int) -> None: ...
-def run_entry(address: int, arrays: Sequence[Any], result_types: Sequence[tuple[Any, Any]],
-              sizes: Sequence[int] = (), *, callbacks: Sequence[CallbackSite] = (),
-              raise_site: Callable[[int, int, tuple[int, int, int, int]], Any] | None = None
-              ) -> list[np.ndarray]: ...
+def run_entry(
+    address: int,
+    arrays: Sequence[Any],
+    result_types: Sequence[tuple[Any, Any]],
+    sizes: Sequence[int] = (),
+    *,
+    callbacks: Sequence[CallbackSite] = (),
+    raise_site: Callable[[int, int, tuple[int, int, int, int]], Any] | None = None,
+) -> list[np.ndarray]: ...

@@ -15,6 +15,7 @@ leaves by identity.
 Dims are ints or `core.dims.Dim`. The first bare symbol that occurs in matching order (roots in order,
 containers in order of their children) binds it; every later occurrence is compared.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
@@ -29,24 +30,28 @@ Number = type[float] | type[int] | type[bool] | type[complex]
 @dataclass(frozen=True, eq=False)
 class Position:
     """The index-th parameter of the call, after keywords and defaults are bound."""
+
     index: int
 
 
 @dataclass(frozen=True, eq=False)
 class Held:
     """The object itself: a constant array of the program."""
+
     value: Any
 
 
 @dataclass(frozen=True, eq=False)
 class Cell:
     """What a closure cell holds now."""
+
     cell: Any
 
 
 @dataclass(frozen=True, eq=False)
 class Item:
     """What a dict (a module's globals, say) holds under `key` now."""
+
     mapping: dict
     key: Any
 
@@ -54,12 +59,14 @@ class Item:
 @dataclass(frozen=True, eq=False)
 class Getter:
     """What a Python callable returns now; an AttributeError, LookupError or NameError is a mismatch."""
+
     function: Callable[[], Any]
 
 
 @dataclass(frozen=True, eq=False)
 class Path:
     """A source, then steps: `("attribute", name)` or `("item", key)`. A step that fails is a mismatch."""
+
     source: Source
     steps: tuple[tuple[str, Any], ...]
 
@@ -73,6 +80,7 @@ Source = Position | Held | Cell | Item | Getter | Path
 class ArrayLeaf:
     """An exact numpy.ndarray of this dtype (native byte order) and these dims, of any layout; or of one whose
     strides descend."""
+
     dtype: Any
     dims: tuple[Any, ...]
     ordered: bool = False
@@ -81,6 +89,7 @@ class ArrayLeaf:
 @dataclass(frozen=True, eq=False)
 class ScalarLeaf:
     """A NumPy scalar of this dtype."""
+
     dtype: Any
 
 
@@ -88,12 +97,14 @@ class ScalarLeaf:
 class NumberLeaf:
     """A Python float, int, bool or complex, exactly; passed as f64, i64 (an int that does not fit: mismatch),
     bool, c128."""
+
     kind: Number
 
 
 @dataclass(frozen=True, eq=False)
 class SizeLeaf:
     """A Python int whose value is `dim`; passed as i64 where it is a parameter."""
+
     dim: Any
 
 
@@ -103,6 +114,7 @@ class StaticLeaf:
     true; without `same`, one that is equal (floats and tuples by their elements' bits and types). `asked`:
     whether `same` is asked of the same object too. `key(object)` gives something hashable that is equal for
     objects that can stand for each other."""
+
     value: Any
     same: Callable[[Any], bool] | None = None
     asked: bool = False
@@ -117,14 +129,16 @@ class AnyLeaf:
 @dataclass(frozen=True, eq=False)
 class Sequence:
     """An exact `tuple` or `list` (`kind`) of these children."""
+
     kind: type
-    children: tuple[Any, ...]       # each a Tree, or in an output an Output
+    children: tuple[Any, ...]  # each a Tree, or in an output an Output
 
 
 @dataclass(frozen=True, eq=False)
 class Dictionary:
     """An exact `dict` with exactly these keys, in any order or, if `ordered`, in this one. As an output it is
     built in this order."""
+
     keys: tuple[Any, ...]
     children: tuple[Tree, ...]
     ordered: bool = False
@@ -133,6 +147,7 @@ class Dictionary:
 @dataclass(frozen=True, eq=False)
 class Record:
     """A NamedTuple of exactly this type."""
+
     type: type
     children: tuple[Tree, ...]
 
@@ -141,6 +156,7 @@ class Record:
 class Node:
     """A registered container: `flatten(value) -> (children, auxiliary)`, where the auxiliary data must be
     equal, and `unflatten(auxiliary, children) -> value`."""
+
     type: type
     flatten: Callable[[Any], tuple]
     unflatten: Callable[[Any, tuple], Any]
@@ -155,6 +171,7 @@ Tree = Leaf | Sequence | Dictionary | Record | Node
 @dataclass(frozen=True, eq=False)
 class Root:
     """A source and the structure found there."""
+
     source: Source
     tree: Tree
 
@@ -163,12 +180,13 @@ class Root:
 class Guard:
     """What is at `source` is what it was. `mode` says how it is compared:
 
-        "is"         it is the object `expected`
-        "equal"      it has the type of `expected`, and equals it
-        "names"      a module's globals: `expected` has the objects that names there, or builtins, stand for
-        "method"     `expected` is (name, function): its attribute of this name is the function, bound or not
-        "function"   a function: `expected` is its (code, default values, values of keywords alone)
-        "class"      a class: `expected(class)` is true, asked once for each version of the class"""
+    "is"         it is the object `expected`
+    "equal"      it has the type of `expected`, and equals it
+    "names"      a module's globals: `expected` has the objects that names there, or builtins, stand for
+    "method"     `expected` is (name, function): its attribute of this name is the function, bound or not
+    "function"   a function: `expected` is its (code, default values, values of keywords alone)
+    "class"      a class: `expected(class)` is true, asked once for each version of the class"""
+
     source: Source
     expected: Any
     mode: str = "is"
@@ -177,6 +195,7 @@ class Guard:
 @dataclass(frozen=True, eq=False)
 class Compare:
     """A condition on sizes that staging decided: `left operator right`, operator one of == != < <= > >=."""
+
     operator: str
     left: Any
     right: Any
@@ -190,6 +209,7 @@ class Fresh:
     """A result allocated by the caller; its dims follow from the sizes. `form` says what rank 0 becomes:
     "scalar" (a NumPy scalar), "array" (a 0-d array) or "python" (a Python number). A rank above 0 is always
     an array."""
+
     dtype: Any
     dims: tuple[Any, ...] = ()
     form: str = "scalar"
@@ -198,6 +218,7 @@ class Fresh:
 @dataclass(frozen=True, eq=False)
 class RunTime:
     """A result that the program allocates by `alloc` and measures by `set_dims`, of this rank."""
+
     dtype: Any
     rank: int
 
@@ -207,27 +228,31 @@ class Write:
     """After the call the data of result `result` goes into the caller's array at `leaf`. With `in_place` the
     result's buffer is the array's own memory, which the program may read as a parameter and overwrite when it
     is done with it."""
+
     result: int
     leaf: ArrayLeaf
     in_place: bool = False
-    contiguous: bool = False    # an array that is not C-contiguous does not match
+    contiguous: bool = False  # an array that is not C-contiguous does not match
 
 
 @dataclass(frozen=True, eq=False)
 class Result:
     """In an output: the index-th result."""
+
     index: int
 
 
 @dataclass(frozen=True, eq=False)
 class Argument:
     """In an output: the very object that matched `tree` (a leaf or a container of a root)."""
+
     tree: Tree
 
 
 @dataclass(frozen=True, eq=False)
 class Constant:
     """In an output: a Python value."""
+
     value: Any
 
 
@@ -238,6 +263,7 @@ Output = Result | Argument | Constant | Sequence | Dictionary | Record | Node
 class CallbackSite:
     """A Python callable for an ordered effect: called with copies of its operands, given as (dtype, rank);
     its results, of (dtype, dims) with integer dims, are copied back."""
+
     function: Callable[..., Any]
     operands: tuple[tuple[Any, int], ...]
     results: tuple[tuple[Any, tuple[int, ...]], ...] = ()
@@ -247,6 +273,7 @@ class CallbackSite:
 class Store:
     """After the call attribute `name` of the object at `source` becomes `value`, whatever its class does on
     stores; or item `name`, if `item`. All values are made before the first is stored."""
+
     source: Source
     name: Any
     value: Output
@@ -256,11 +283,12 @@ class Store:
 @dataclass(frozen=True, eq=False)
 class Entry:
     """A compiled program and the calls that it serves."""
+
     address: int
     roots: tuple[Root, ...]
-    parameters: tuple[Leaf, ...] = ()              # buffers[0 : len(parameters)]
-    symbols: tuple[str, ...] = ()                  # sizes[0 : len(symbols)]
-    results: tuple[Fresh | RunTime, ...] = ()      # the buffers after the parameters
+    parameters: tuple[Leaf, ...] = ()  # buffers[0 : len(parameters)]
+    symbols: tuple[str, ...] = ()  # sizes[0 : len(symbols)]
+    results: tuple[Fresh | RunTime, ...] = ()  # the buffers after the parameters
     output: Output = Constant(None)
     writes: tuple[Write, ...] = ()
     stores: tuple[Store, ...] = ()
@@ -279,7 +307,7 @@ class Entry:
     callbacks: tuple[CallbackSite, ...] = ()
     uses_blas: bool = False
     name: str = "entry"
-    keep: Any = None                               # kept alive with the entry: the Library, the site table
+    keep: Any = None  # kept alive with the entry: the Library, the site table
 
 
 # -------------------------------------------------------------------------------------------------- patterns

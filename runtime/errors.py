@@ -14,6 +14,7 @@ Out: an exception raised. Example:
                ~^^^
     IndexError: index 7 is out of bounds for axis 0 with size 5
 """
+
 from __future__ import annotations
 
 import ast
@@ -43,11 +44,12 @@ class Site:
     """What a failing site raises. `spans`: the user's places, outermost call first. `dtypes` say what the
     recorded values are: a floating one is the bits of an f64, a complex one two of these, the others are
     integers; a value without a dtype is an integer."""
+
     exception: str | type
     message: str
     spans: tuple[Span, ...] = ()
     dtypes: tuple[Any, ...] = ()
-    holds: tuple = ()                             # what an exception holds that is more than a message
+    holds: tuple = ()  # what an exception holds that is more than a message
 
 
 PLAIN = ("float64", "int64", "bool", "complex128")  # shown as Python's numbers
@@ -67,7 +69,7 @@ def decode(values: tuple[int, ...], dtypes: tuple[Any, ...]) -> list[Any]:
         number: Any = value
         if dtype.kind == "c":
             number = complex(_float(value), _float(next(left)))
-        elif dtype.kind in "fV":                  # V: bfloat16 and its like
+        elif dtype.kind in "fV":  # V: bfloat16 and its like
             number = _float(value)
         elif dtype.kind == "b":
             number = bool(value)
@@ -87,6 +89,7 @@ ROLES = {"tangent": "the tangent of", "adjoint": "the adjoint of", "recomputed":
 @dataclass(frozen=True)
 class SiteTable:
     """The sites of one program, by number."""
+
     sites: tuple[Site, ...]
 
     def raise_site(self, site: int, iteration: int, values: tuple[int, ...]) -> NoReturn:
@@ -120,12 +123,16 @@ def _frame_at(span: Span) -> tuple[types.FrameType, int]:
     line = span.text()
 
     def column(characters: int) -> int:
-        return len(line[:characters].encode())    # the compiler counts bytes
+        return len(line[:characters].encode())  # the compiler counts bytes
 
     end_line = span.end_line or span.line
     end = span.end_column if span.end_column is not None else len(line)
-    place = {"lineno": span.line, "end_lineno": end_line, "col_offset": column(span.column),
-             "end_col_offset": column(end) if end_line == span.line else end}
+    place = {
+        "lineno": span.line,
+        "end_lineno": end_line,
+        "col_offset": column(span.column),
+        "end_col_offset": column(end) if end_line == span.line else end,
+    }
     call = ast.Call(ast.Name("here", ast.Load(), **place), [], [], **place)
     code = compile(ast.Module([ast.Expr(call, **place)], []), span.file, "exec")
     code = code.replace(co_name=span.function or "<module>")

@@ -5,6 +5,7 @@ needs it. Out: the fork, a moment later. The child has no such thread: a module 
 stay so, and who imports it there would wait for ever. Modules of others are not waited for. Example: a thread
 that loads data forks while the main thread calls a jitted function for the first time.
 """
+
 from __future__ import annotations
 
 import os
@@ -13,7 +14,7 @@ import time
 from importlib import _bootstrap  # type: ignore[attr-defined]
 
 OURS = ("metaphrase", "numpy", "scipy", "gast", "astor", "ml_dtypes")
-PATIENCE = 10.0      # seconds: the other thread may itself wait for a module that this one imports
+PATIENCE = 10.0  # seconds: the other thread may itself wait for a module that this one imports
 
 
 def _others_import() -> bool:

@@ -6,6 +6,7 @@ CompilerMissing where none may be loaded.
 A file system may be mounted so that nothing on it runs (noexec). What stands in the file is then loaded from
 memory, as any just-in-time compiler's code is.
 """
+
 from __future__ import annotations
 
 import ctypes
@@ -29,8 +30,9 @@ def load(path: Path) -> ctypes.CDLL:
             file.write(read_own(path))
         return ctypes.CDLL(f"/proc/self/fd/{descriptor}")
     except OSError as error:
-        raise CompilerMissing(f"no library may be loaded here, neither from {path.parent} nor from memory: "
-                              f"{error}") from error
+        raise CompilerMissing(
+            f"no library may be loaded here, neither from {path.parent} nor from memory: {error}"
+        ) from error
 
 
 __all__ = ["load"]

@@ -9,6 +9,7 @@ of it is kept beside the compiled programs. Example:
 Two faults of gcc 12 are kept from in the emitted text itself: `stays_rolled` (emit/cython_simd.py) and
 `_zero_minus_integer` (emit/spell.py). tests/runtime/test_miscompilations.py says which compilers have which.
 """
+
 from __future__ import annotations
 
 import logging
@@ -30,6 +31,7 @@ SYMBOL = "metaphrase_probe"
 class Fault:
     """`c` defines `int metaphrase_probe(void)`, which gives 1 where the compiler has made wrong code of it.
     `concerned`: patterns that are all found in a text that the fault may be met in."""
+
     name: str
     c: str
     flags: tuple[str, ...]
@@ -37,7 +39,9 @@ class Fault:
 
 
 # gcc 12 takes four conversions together to one of vectors, and then forgets it with the one that undoes it.
-NARROWED = Fault("a double that was rounded to float keeps the digits it lost", """\
+NARROWED = Fault(
+    "a double that was rounded to float keeps the digits it lost",
+    """\
 static double given[4] = {.05, .1, .15, 1/6.}, got[4];
 __attribute__((noinline)) static void narrow(const double* __restrict__ y, double* __restrict__ out) {
     double t[4];
@@ -53,7 +57,10 @@ __attribute__((visibility("default"))) int metaphrase_probe(void) {
     }
     return wrong;
 }
-""", ("-fno-tree-slp-vectorize",), (r"\b(f32|c64|float)", r"\b(f64|c128|double)"))
+""",
+    ("-fno-tree-slp-vectorize",),
+    (r"\b(f32|c64|float)", r"\b(f64|c128|double)"),
+)
 
 FAULTS = (NARROWED,)
 _known: dict[str, bool] = {}
@@ -81,7 +88,7 @@ def shows(fault: Fault, toolchain: Toolchain, directory: Path | None, more: tupl
                 finding = _probed(fault, toolchain, options)
             except (OSError, AttributeError, CompileError, CompilerMissing) as error:
                 log.debug("whether %s is not known of %s: %s", fault.name, toolchain.identity, error)
-                return True                      # the remedy costs a little speed, the fault wrong numbers
+                return True  # the remedy costs a little speed, the fault wrong numbers
             _keep(directory, key, finding)
         _known[key] = finding
     return _known[key]

@@ -11,6 +11,7 @@ The folder lies where temporary files do and is removed at exit. A process holds
 folders whose lock nobody holds were left by processes that were killed, and the next process removes them. A
 forked child makes a folder of its own and leaves its parent's alone.
 """
+
 from __future__ import annotations
 
 import atexit
@@ -25,7 +26,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 PREFIX, LOCK = "metaphrase-run-", "lock"
-GRACE = 60                                       # seconds: a folder without a lock may still get one
+GRACE = 60  # seconds: a folder without a lock may still get one
 
 _lock = threading.Lock()
 _folder: Path | None = None
@@ -42,7 +43,7 @@ def folder() -> Path:
             made = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent))
             descriptor = os.open(made / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             fcntl.flock(descriptor, fcntl.LOCK_EX)
-            with contextlib.suppress(OSError):   # unless a sweep came between the two
+            with contextlib.suppress(OSError):  # unless a sweep came between the two
                 if os.stat(made / LOCK).st_ino == os.fstat(descriptor).st_ino:
                     _folder, _descriptor = made, descriptor
         return _folder

@@ -9,6 +9,7 @@ Example:
 No thread is started here or at import: kernels that split their work ask the context, and their chunks follow
 from sizes alone, so that a result does not depend on this number.
 """
+
 from __future__ import annotations
 
 import os
@@ -20,7 +21,7 @@ def available() -> int:
     """CPUs that this process may run on."""
     try:
         return max(1, len(os.sched_getaffinity(0)))
-    except AttributeError:                       # not on every system
+    except AttributeError:  # not on every system
         return os.cpu_count() or 1
 
 

@@ -25,21 +25,35 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-FLAGS = ("-O1", "-g1", "-fno-omit-frame-pointer", "-fsanitize=address,undefined", "-fsanitize-recover=all",
-         "-DMP_RED_ZONES")
+FLAGS = (
+    "-O1",
+    "-g1",
+    "-fno-omit-frame-pointer",
+    "-fsanitize=address,undefined",
+    "-fsanitize-recover=all",
+    "-DMP_RED_ZONES",
+)
 LIBRARIES = ("-lasan", "-lubsan")
 
 
 def environment(folder: Path) -> dict[str, str]:
     """What a process needs that is to be watched: gcc's sanitizers, which are to report and go on."""
-    found = [subprocess.run(["gcc", f"-print-file-name=lib{name}.so"], capture_output=True, text=True).stdout
-             for name in ("asan", "ubsan")]
+    found = [
+        subprocess.run(["gcc", f"-print-file-name=lib{name}.so"], capture_output=True, text=True).stdout
+        for name in ("asan", "ubsan")
+    ]
     if not all(os.path.isabs(path) for path in found):
         sys.exit("gcc has no sanitizers here: install libasan and libubsan, which belong to it")
     options = "halt_on_error=0:detect_leaks=0:suppress_equal_pcs=0"
     loaded = " ".join(path.strip() for path in found)
-    return dict(os.environ, METAPHRASE_CC="gcc", METAPHRASE_TESTS_DAY="0", LD_PRELOAD=loaded,
-                ASAN_OPTIONS=f"{options}:log_path={folder}/report", UBSAN_OPTIONS="print_stacktrace=1")
+    return dict(
+        os.environ,
+        METAPHRASE_CC="gcc",
+        METAPHRASE_TESTS_DAY="0",
+        LD_PRELOAD=loaded,
+        ASAN_OPTIONS=f"{options}:log_path={folder}/report",
+        UBSAN_OPTIONS="print_stacktrace=1",
+    )
 
 
 class Watch:
@@ -60,7 +74,7 @@ class Watch:
         new = ""
         for path in self.folder.glob(f"report.{os.getpid()}*"):
             text = path.read_text(errors="replace")
-            fresh, self.seen[path] = text[self.seen.get(path, 0):], len(text)
+            fresh, self.seen[path] = text[self.seen.get(path, 0) :], len(text)
             if "runtime error:" in fresh or "AddressSanitizer" in fresh:
                 new += fresh
         return new

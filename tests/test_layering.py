@@ -98,8 +98,11 @@ def imports(path: Path, at_once: bool = False) -> Iterator[tuple[str, int]]:
 def test_no_two_modules_import_each_other():
     modules = {module_name(path): path for path in source_files()}
     needs = {
-        name: {next(n for n in (full, full.rpartition(".")[0], "") if n in modules or not n)
-               for full, _ in imports(path, at_once=True)} - {name, ""}
+        name: {
+            next(n for n in (full, full.rpartition(".")[0], "") if n in modules or not n)
+            for full, _ in imports(path, at_once=True)
+        }
+        - {name, ""}
         for name, path in modules.items()
     }
     assert len(list(graphlib.TopologicalSorter(needs).static_order())) == len(modules)  # or a CycleError
@@ -253,8 +256,10 @@ def test_no_path_of_one_machine():
     assert found == []
 
 
-PURE = set("all any callable getattr hasattr has_tangent has_walrus isinstance issubclass len list range set "
-           "sorted tuple type keys values items".split())
+PURE = set(
+    "all any callable getattr hasattr has_tangent has_walrus isinstance issubclass len list range set "
+    "sorted tuple type keys values items".split()
+)
 
 
 def test_no_assert_does_work():

@@ -13,8 +13,12 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-PART = ("api/test_captured_results.py", "api/test_jit.py", "api/test_outer_values.py",
-        "frontend/test_joined_lists.py")
+PART = (
+    "api/test_captured_results.py",
+    "api/test_jit.py",
+    "api/test_outer_values.py",
+    "frontend/test_joined_lists.py",
+)
 PROGRAM = """
 import numpy as np
 import metaphrase as mp
@@ -47,8 +51,9 @@ print(scope["checked"](x))
 def test_a_part_of_the_suite():
     """pytest keeps the asserts of test files under -O; those of the product are gone."""
     command = [sys.executable, "-O", "-P", "-m", "pytest", "-q", "-n", "0", "-p", "no:cacheprovider"]
-    done = subprocess.run([*command, *(str(HERE / file) for file in PART)], capture_output=True, text=True,
-                          cwd=HERE.parent)
+    done = subprocess.run(
+        [*command, *(str(HERE / file) for file in PART)], capture_output=True, text=True, cwd=HERE.parent
+    )
     assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-1000:]
     assert " passed" in done.stdout and " failed" not in done.stdout
 

@@ -2,6 +2,7 @@
 
 In: fresh processes. Out: the modules that they imported.
 """
+
 from __future__ import annotations
 
 import json
@@ -23,8 +24,12 @@ def test_the_import_brings_neither_scipy_nor_any_pass(tmp_path):
     found = modules_after("import metaphrase", tmp_path)
     assert "numpy" in found
     assert not {"scipy", "gast", "astor", "Cython", "metaphrase.ops"} & found
-    assert not {name for name in found if name.startswith("metaphrase.astpasses.")
-                and name.split(".")[2] in ("schedule", "optimize", "emit", "transforms")}
+    assert not {
+        name
+        for name in found
+        if name.startswith("metaphrase.astpasses.")
+        and name.split(".")[2] in ("schedule", "optimize", "emit", "transforms")
+    }
 
 
 def test_decorating_imports_no_pass(tmp_path):

@@ -1,4 +1,5 @@
 """Pytrees: the meaning of jax.tree and jax.tree_util, with errors that show both structures and the path."""
+
 from __future__ import annotations
 
 import dataclasses
@@ -57,8 +58,19 @@ class Mode:
 
 
 EXAMPLES = [
-    5, None, (), [], {}, (1, 2), [1, [2, (3,)]], {"b": 1, "a": 2}, {"b": (1, None), "a": [2, 3]},
-    OrderedDict(z=1, y=2), defaultdict(int, {"q": 1, "p": 2}), Point(1, Point(2, None)), {1: "x", 0: "y"},
+    5,
+    None,
+    (),
+    [],
+    {},
+    (1, 2),
+    [1, [2, (3,)]],
+    {"b": 1, "a": 2},
+    {"b": (1, None), "a": [2, 3]},
+    OrderedDict(z=1, y=2),
+    defaultdict(int, {"q": 1, "p": 2}),
+    Point(1, Point(2, None)),
+    {1: "x", 0: "y"},
 ]
 
 
@@ -80,11 +92,17 @@ def test_paths_lead_to_the_leaves(example):
 
 
 def test_structures_print_as_in_jax():
-    value = {"b": 1, "a": (2, [3, None]), "o": OrderedDict(z=1, y=2), "d": defaultdict(int, {"q": 1}),
-             "p": namedtuple("P", "a b")(1, 2)}
+    value = {
+        "b": 1,
+        "a": (2, [3, None]),
+        "o": OrderedDict(z=1, y=2),
+        "d": defaultdict(int, {"q": 1}),
+        "p": namedtuple("P", "a b")(1, 2),
+    }
     assert repr(tree.structure(value)) == (
         "PyTreeDef({'a': (*, [*, None]), 'b': *, 'd': CustomNode(defaultdict[(<class 'int'>, ('q',))], [*]), "
-        "'o': CustomNode(OrderedDict[('z', 'y')], [*, *]), 'p': CustomNode(namedtuple[P], [*, *])})")
+        "'o': CustomNode(OrderedDict[('z', 'y')], [*, *]), 'p': CustomNode(namedtuple[P], [*, *])})"
+    )
     assert repr(tree.structure((1,))) == "PyTreeDef((*,))" and repr(tree.structure(3)) == "PyTreeDef(*)"
 
 
@@ -182,19 +200,23 @@ def test_map():
     assert tree.map(len, [(1, 2), (3,)], is_leaf=lambda x: isinstance(x, tuple)) == [2, 1]
 
 
-@pytest.mark.parametrize("first, second, where, expected, found", [
-    (([1], 2), ([1, 2], 2), "[0]", "a list of 1", "a list of 2"),
-    ({"a": {"b": 1}}, {"a": {"c": 1}}, "['a']", "a dict with the keys 'b'", "a dict with the keys 'c'"),
-    ({"a": (1, 2)}, {"a": 5}, "['a']", "a tuple of 2", "a leaf of type int"),
-    (Point(1, (2,)), Point(1, [2]), ".y", "a tuple of 1", "a list of 1"),
-    ([1, None], [1, 2], "[1]", "None", "a leaf of type int"),
-])
+@pytest.mark.parametrize(
+    "first, second, where, expected, found",
+    [
+        (([1], 2), ([1, 2], 2), "[0]", "a list of 1", "a list of 2"),
+        ({"a": {"b": 1}}, {"a": {"c": 1}}, "['a']", "a dict with the keys 'b'", "a dict with the keys 'c'"),
+        ({"a": (1, 2)}, {"a": 5}, "['a']", "a tuple of 2", "a leaf of type int"),
+        (Point(1, (2,)), Point(1, [2]), ".y", "a tuple of 1", "a list of 1"),
+        ([1, None], [1, 2], "[1]", "None", "a leaf of type int"),
+    ],
+)
 def test_map_shows_where_structures_differ(first, second, where, expected, found):
     with pytest.raises(ValueError) as caught:
         tree.map(lambda x, y: x, first, second)
     assert str(caught.value) == (
         f"tree.map: the structures differ at {where}: tree 1 has {expected}, tree 2 has {found}\n"
-        f"  tree 1: {tree.structure(first)}\n  tree 2: {tree.structure(second)}")
+        f"  tree 1: {tree.structure(first)}\n  tree 2: {tree.structure(second)}"
+    )
 
 
 def test_unflatten_counts_leaves():
@@ -216,7 +238,10 @@ def test_reduce_and_all():
 def test_transpose():
     outer, inner = tree.structure({"a": 0, "b": 0}), tree.structure((0, 0, 0))
     assert tree.transpose(outer, inner, {"a": (1, 2, 3), "b": (4, 5, 6)}) == (
-        {"a": 1, "b": 4}, {"a": 2, "b": 5}, {"a": 3, "b": 6})
+        {"a": 1, "b": 4},
+        {"a": 2, "b": 5},
+        {"a": 3, "b": 6},
+    )
     assert tree.transpose(tree.structure([0, 0]), None, [(1, 2), (3, 4)]) == ([1, 3], [2, 4])
     with pytest.raises(TypeError, match="should have"):
         tree.transpose(outer, inner, {"a": (1, 2), "b": (4, 5)})

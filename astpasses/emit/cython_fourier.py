@@ -139,8 +139,13 @@ def fourier_call(writer: FunctionWriter, stmt: Call) -> str:
     real = "double" if name == "c128" else "float"
     writer.routines["fft_common"] = (COMMON, "")
     head = f"int {name}_fft(mp_ctx* c, const void* x, i64 n, i64 step, void* y, i64 stride, int sign)"
-    writer.routines[f"{name}_fft"] = (LINE.replace("T_fft", f"{name}_fft").replace("R*", f"{real}*")
-                                      .replace("(R)", f"({real})").replace("const R", f"const {real}"), head)
+    writer.routines[f"{name}_fft"] = (
+        LINE.replace("T_fft", f"{name}_fft")
+        .replace("R*", f"{real}*")
+        .replace("(R)", f"({real})")
+        .replace("const R", f"const {real}"),
+        head,
+    )
     dim = writer.printer.dim
     sign = 1 if stmt.routine.endswith("inverse") else -1
     return (

@@ -32,6 +32,7 @@ INTEGERS = {
 COMPLEX = {"c128": "f64", "c64": "f32"}
 HALVES = {"f16": "unsigned short", "bf16": "unsigned short"}
 
+
 @dataclass(frozen=True)
 class Helper:
     """`c`: the definition. `declaration`: for Cython. `needs`: names of other helpers."""
@@ -263,9 +264,7 @@ return r;
 
 def _threefry() -> str:
     """Twenty rounds in five groups of four; after each the key's words go in, in turn."""
-    rows = [
-        f"unsigned int k0 = a >> 32, k1 = a, k2 = k0 ^ k1 ^ {PARITY}u, x = (b >> 32) + k0, y = b + k1;"
-    ]
+    rows = [f"unsigned int k0 = a >> 32, k1 = a, k2 = k0 ^ k1 ^ {PARITY}u, x = (b >> 32) + k0, y = b + k1;"]
     for step in range(5):
         for bits in ROTATIONS[step % 2]:
             rows.append(f"x += y; y = (y << {bits} | y >> {32 - bits}) ^ x;")

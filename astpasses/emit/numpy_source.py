@@ -88,8 +88,14 @@ class Signature:
         return count > 1 or self.repeated
 
 
-def numpy_source(function: Function, *, name: str | None = None, signature: Signature | None = None,
-                 file: str = "", doc: str = "") -> str:
+def numpy_source(
+    function: Function,
+    *,
+    name: str | None = None,
+    signature: Signature | None = None,
+    file: str = "",
+    doc: str = "",
+) -> str:
     """The text of a module whose last top-level function is `function`. `file`: of the user's function, whose
     comments stay; `doc`: its docstring."""
     title = identifier(name or function.name)
@@ -158,9 +164,7 @@ def _bind_parameters(
             emitter.to_numpy.add(text)
 
 
-def _return(
-    emitter: Emitter, function: Function, params: list[str], signature: Signature | None
-) -> None:
+def _return(emitter: Emitter, function: Function, params: list[str], signature: Signature | None) -> None:
     """`return`, with results as NumPy values."""
     if signature is not None:
         for result in function.results:
@@ -264,7 +268,7 @@ def _module(emitter: Emitter, header: str, body: list[str], signature: Signature
         header = f"@{again}\n{header}"
     given = {h: HELPERS[h] for h in helpers if h in HELPERS}
     for name in given:
-        if f"def {name}(" in header:          # the user's function has a helper's name
+        if f"def {name}(" in header:  # the user's function has a helper's name
             given[name] = given[name].replace(f"def {name}(", f"def {name}_(")
             text = re.sub(rf"\b{name}\(", f"{name}_(", text)
     functions = [*raised, *given.values(), f"{header}\n{text}"]

@@ -76,21 +76,31 @@ class Block:
         (rows, columns), (first, second) = let.args[0].type.dims, let.args[-2:]
         maker = self.makers.get(first) if isinstance(first, Var) and first is second else None
         counts = maker is not None and maker.primitive.name == "iota" and maker.attributes["length"] == rows
-        return counts and rows == columns and (
-            self._only_computed_with(let.out) if let.primitive.name == "gather" else self._from_zeros(let))
+        return (
+            counts
+            and rows == columns
+            and (
+                self._only_computed_with(let.out) if let.primitive.name == "gather" else self._from_zeros(let)
+            )
+        )
 
     def _only_computed_with(self, var: Var) -> bool:
         """Whether nobody stores into `var` or hands it on: `np.diag` of a matrix is a view of it."""
         users = [let for let in self.function.lets if var in let.args]
         return var not in self.function.results and all(
-            isinstance(let.primitive.native, Point | Reduce) for let in users)
+            isinstance(let.primitive.native, Point | Reduce) for let in users
+        )
 
     def _from_zeros(self, let: Let) -> bool:
         """Whether a derivative adds to an array that has nothing but zeros so far."""
         start = self.makers.get(let.args[0]) if isinstance(let.args[0], Var) else None
         derived = let.span is not None and let.span.role == "adjoint"
-        return derived and start is not None and start.primitive.name == "broadcast" and (
-            isinstance(start.args[0], Literal) and start.args[0].value == 0)
+        return (
+            derived
+            and start is not None
+            and start.primitive.name == "broadcast"
+            and (isinstance(start.args[0], Literal) and start.args[0].value == 0)
+        )
 
     def live_after(self, var: Var) -> bool:
         """Whether anything later than the current Let reads `var`."""
@@ -282,8 +292,17 @@ class Emitter:
         self.line(f"{target} = {number.text}", maker or let)
         short = name(target, number.type)
         text = expr.text.replace(number.text, target)
-        self.wait(var, replace(expr, text=text, reads=expr.reads - number.reads | short.reads, operations=1,
-                               loose=short, cheap=True))
+        self.wait(
+            var,
+            replace(
+                expr,
+                text=text,
+                reads=expr.reads - number.reads | short.reads,
+                operations=1,
+                loose=short,
+                cheap=True,
+            ),
+        )
 
     def bind(self, var: Var, expr: Expr, let: Let | None) -> None:
         """Decide whether `var` waits for its consumer or gets a line of its own."""
@@ -406,9 +425,14 @@ class Emitter:
 
 def _is_neighbour(var: Var, expr: Expr, let: Let) -> bool:
     """`i - 1`, which is read more easily in its place than by a name."""
-    return (let.primitive.name in ("add", "sub") and not var.type.dims and var.type.dtype == i64
-            and expr.operations == 1 and any(isinstance(a, Literal) for a in let.args)
-            and not named_by_user(var, let))
+    return (
+        let.primitive.name in ("add", "sub")
+        and not var.type.dims
+        and var.type.dtype == i64
+        and expr.operations == 1
+        and any(isinstance(a, Literal) for a in let.args)
+        and not named_by_user(var, let)
+    )
 
 
 class Constants:

@@ -23,8 +23,10 @@ USED_BUILTINS = frozenset(
     """range len zip reversed enumerate print abs max min complex bool int float str list tuple
     dict set frozenset bytearray slice True False None getattr isinstance""".split()
 )
-IMPORTED = frozenset("""np bfloat16 sys warnings functools typed_array OrderedDict namedtuple
-    SimpleNamespace""".split())
+IMPORTED = frozenset(
+    """np bfloat16 sys warnings functools typed_array OrderedDict namedtuple
+    SimpleNamespace""".split()
+)
 RESERVED = (
     USED_BUILTINS
     | IMPORTED

@@ -17,16 +17,7 @@ from metaphrase.core.ir import Atom, Function, Let, Roles, Var
 
 from .numpy_source_blocks import Block, Emitter, assign_all
 from .numpy_source_effects import negated
-from .numpy_source_expressions import (
-    ATOM,
-    COMPARE,
-    INDEX_BITS,
-    NOT,
-    Expr,
-    Storage,
-    name,
-    strong,
-)
+from .numpy_source_expressions import ATOM, COMPARE, INDEX_BITS, NOT, Expr, Storage, name, strong
 from .numpy_source_names import wanted_name
 from .numpy_source_ownership import written_carries
 from .numpy_source_rows import (
@@ -80,8 +71,11 @@ def emit_loop(emitter: Emitter, let: Let) -> None:
     if condition is not None and condition.params[0] in Block(condition).uses:
         index_used = True
     needs_index = index_used or forward_arrays or (counted and not loop.lists)
-    shift = None if condition is not None or forward_arrays or counted else shifted_counter(
-        body, body.params[1 : 1 + roles.consts])
+    shift = (
+        None
+        if condition is not None or forward_arrays or counted
+        else shifted_counter(body, body.params[1 : 1 + roles.consts])
+    )
     needs_index = needs_index and shift is None
     scope: set[str] = set()
     loop.index = "_"

@@ -96,8 +96,11 @@ def _shifted_range(emitter: Emitter, loop: Loop, shift: Let) -> str:
     outer = emitter.blocks[-2]
     first = loop.consts[loop.body.params.index(other) - 1]
     text = outer_expr(outer, first).text
-    counts = [let for let in outer.makers.values()
-              if let.primitive.name == "as_dim" and let.out.type.value == length]
+    counts = [
+        let
+        for let in outer.makers.values()
+        if let.primitive.name == "as_dim" and let.out.type.value == length
+    ]
     number = outer.makers.get(counts[0].args[0]) if counts else None  # type: ignore[arg-type]
     if number is not None and number.primitive.name == "sub" and number.args[1] is first:
         last = number.args[0]
@@ -106,8 +109,9 @@ def _shifted_range(emitter: Emitter, loop: Loop, shift: Let) -> str:
     return f"range({text}, {text} + {emitter.dim_expr(length).at(COMPARE + 1)})"
 
 
-def for_header(emitter: Emitter, loop: Loop, inner: Block, rows: list, length, needs_index: bool,
-               shift: Let | None) -> tuple:
+def for_header(
+    emitter: Emitter, loop: Loop, inner: Block, rows: list, length, needs_index: bool, shift: Let | None
+) -> tuple:
     """`for i in range(n):` with rows read by index, or `for x, y in zip(xs, ys):`."""
     outer = emitter.blocks[-2]
     reverse = loop.let.attributes.get("reverse", False)

@@ -60,16 +60,22 @@ def without_unread(lines: list[str], names: set[str]) -> list[str]:
 def returned_at_once(lines: list[str]) -> list[str]:
     """A body that ends with a branch which leaves what is returned: its sides return it.
 
-        if c:                         if c:
-            y = f(x)                      return f(x)
-        else:                ->       return g(x)
-            y = g(x)
-        return y
+    if c:                         if c:
+        y = f(x)                      return f(x)
+    else:                ->       return g(x)
+        y = g(x)
+    return y
     """
     found = re.fullmatch(r"    return (\w+)", lines[-1]) if lines else None
     end = len(lines) - 1
-    start = next((k for k in range(end - 1, -1, -1) if not lines[k].startswith("        ")
-                  and lines[k] != "    else:"), end)
+    start = next(
+        (
+            k
+            for k in range(end - 1, -1, -1)
+            if not lines[k].startswith("        ") and lines[k] != "    else:"
+        ),
+        end,
+    )
     middle = lines.index("    else:", start) if "    else:" in lines[start:end] else end
     if found is None or not lines[start].startswith("    if ") or middle == end:
         return lines
@@ -162,7 +168,7 @@ def compile_numpy(text: str) -> Callable[..., Any]:
     return made
 
 
-_in_use: Counter[str] = Counter()      # texts that tracebacks may show: how many functions were made of each
+_in_use: Counter[str] = Counter()  # texts that tracebacks may show: how many functions were made of each
 
 
 def _let_go(filename: str) -> None:
@@ -182,5 +188,13 @@ class Warner:
         warn_user(category, message, self.places.get(sys._getframe(1).f_lineno), stacklevel - 1)
 
 
-__all__ = ["Row", "SourceText", "compile_numpy", "returned_at_once", "rows_at", "with_places",
-           "without_unread", "wrapped"]
+__all__ = [
+    "Row",
+    "SourceText",
+    "compile_numpy",
+    "returned_at_once",
+    "rows_at",
+    "with_places",
+    "without_unread",
+    "wrapped",
+]

@@ -30,8 +30,12 @@ from .helpers import HALVES
 def _zero_minus_integer(e: Op) -> bool:
     zero, number = e.args
     return (
-        isinstance(zero, Const) and zero.value == 0 and not np.signbit(zero.value)
-        and isinstance(number, Op) and number.name == "convert" and number.args[0].dtype.kind == "i"
+        isinstance(zero, Const)
+        and zero.value == 0
+        and not np.signbit(zero.value)
+        and isinstance(number, Op)
+        and number.name == "convert"
+        and number.args[0].dtype.kind == "i"
         and number.args[0].dtype.itemsize >= 4
     )
 

@@ -55,8 +55,11 @@ def _above(comments: dict[int, tuple[str, bool]], span: Span, survive: set[int])
         text, alone = comments.get(line, ("", False))
         if alone:
             found.insert(0, text)
-        elif line in survive or not (code := linecache.getline(span.file, line).strip()) or (
-                code.startswith(("def ", "@", "for ", "while ", "if ", "else:")) or '"' * 3 in code):
+        elif (
+            line in survive
+            or not (code := linecache.getline(span.file, line).strip())
+            or (code.startswith(("def ", "@", "for ", "while ", "if ", "else:")) or '"' * 3 in code)
+        ):
             break
     return found
 

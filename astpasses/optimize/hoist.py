@@ -98,9 +98,7 @@ def _split(
 def _computes(let: Let) -> bool:
     """Whether moving the operation saves more than it costs to hand its result in."""
     return (
-        bool(let.args)
-        and not isinstance(let.primitive.native, (Move, Gather))
-        and let.primitive.cost > FREE
+        bool(let.args) and not isinstance(let.primitive.native, (Move, Gather)) and let.primitive.cost > FREE
     )
 
 

@@ -99,7 +99,8 @@ def _readers(lets: list[Let], position: int, count: int) -> list[int]:
     needed.update(
         q
         for q in range(position + 1, len(lets))  # an element is a slice and a reshape
-        if lets[q].primitive.name == "reshape" and lets[q].args[0] in early
+        if lets[q].primitive.name == "reshape"
+        and lets[q].args[0] in early
         and not lets[q].uses_symbols() & sizes.keys()
     )
     return sorted(needed)

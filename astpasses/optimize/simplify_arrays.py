@@ -171,8 +171,11 @@ def gather_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) 
     value = rewriter.uniform(args[0])
     if value is None:
         return None
-    return rewriter.make(broadcast, Literal(value), shape=types[0].dims, axes=()) if types[0].dims else (
-        Literal(value))
+    return (
+        rewriter.make(broadcast, Literal(value), shape=types[0].dims, axes=())
+        if types[0].dims
+        else (Literal(value))
+    )
 
 
 @rule("eq")

@@ -37,7 +37,8 @@ def addition_in_place(rewriter: Rewriter, args: tuple, attributes: Any, types: t
     regions = "step" in attributes
     shaped = rewriter.maker(value, "reshape")
     total = rewriter.maker(shaped.args[0] if shaped is not None else value, "add") or rewriter.maker(
-        shaped.args[0] if shaped is not None else value, "sub")
+        shaped.args[0] if shaped is not None else value, "sub"
+    )
     if total is None:
         return None
     for k, term in enumerate(total.args):
@@ -59,12 +60,18 @@ def _reads(rewriter: Rewriter, term: Atom, x: Atom, value: Atom, places: Any, at
     shaped = rewriter.maker(term, "reshape")
     term = shaped.args[0] if shaped is not None else term
     read = rewriter.maker(term, "slice" if "step" in attributes else "gather")
-    if read is None or term.type.dims != value.type.dims or not _same_place(
-            read, read.args[1:], places, attributes):
+    if (
+        read is None
+        or term.type.dims != value.type.dims
+        or not _same_place(read, read.args[1:], places, attributes)
+    ):
         return False
     for _ in range(LONGEST):  # stores elsewhere may stand between
-        let = None if read.args[0] is x else next(
-            (m for name in WRITES if (m := rewriter.maker(x, name)) is not None), None)
+        let = (
+            None
+            if read.args[0] is x
+            else next((m for name in WRITES if (m := rewriter.maker(x, name)) is not None), None)
+        )
         if let is None or not _apart(rewriter, let, value, places, attributes):
             break
         x = let.args[0]
@@ -73,8 +80,11 @@ def _reads(rewriter: Rewriter, term: Atom, x: Atom, value: Atom, places: Any, at
 
 def _same_place(one: Let, at: Any, places: Any, attributes: Any) -> bool:
     key = "step" if "step" in attributes else "axes"
-    return one.attributes[key] == attributes[key] and len(at) == len(places) and all(
-        a == b for a, b in zip(at, places))
+    return (
+        one.attributes[key] == attributes[key]
+        and len(at) == len(places)
+        and all(a == b for a, b in zip(at, places))
+    )
 
 
 def _single(places: Any, attributes: Any) -> bool:
@@ -95,8 +105,10 @@ def part_of_row(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) 
     read = rewriter.maker(row, "gather")
     same = read is not None and read.args[0] is x and _same_place(read, read.args[1:], places, attributes)
     if not same:
-        there, here = rewriter.uniform(rewriter.make(gather, x, *places, axes=attributes["axes"])), (
-            rewriter.uniform(row))
+        there, here = (
+            rewriter.uniform(rewriter.make(gather, x, *places, axes=attributes["axes"])),
+            (rewriter.uniform(row)),
+        )
         if there is None or here is None or there.tobytes() != here.tobytes():
             return None
     lead = (1,) * len(places)
@@ -126,12 +138,19 @@ def read_back(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) ->
     """What was just stored, or added."""
     x, *places = args
     written = rewriter.maker(x, "scatter")
-    if written is not None and _single(places, written.attributes) and _same_place(
-            written, written.args[2:], places, attributes):
+    if (
+        written is not None
+        and _single(places, written.attributes)
+        and _same_place(written, written.args[2:], places, attributes)
+    ):
         return written.args[1]
     added = rewriter.maker(x, "scatter_add")
-    if added is not None and added.out.type.dtype.str[1:] in FLOATS and _single(
-            places, added.attributes) and _same_place(added, added.args[2:], places, attributes):
+    if (
+        added is not None
+        and added.out.type.dtype.str[1:] in FLOATS
+        and _single(places, added.attributes)
+        and _same_place(added, added.args[2:], places, attributes)
+    ):
         return rewriter.make(add, rewriter.make(gather, added.args[0], *places, **attributes), added.args[1])
     return None
 
@@ -141,8 +160,11 @@ def over_another(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple)
     """A store over another makes that one useless."""
     x, value, *places = args
     before = rewriter.maker(x, "scatter") or rewriter.maker(x, "scatter_add")
-    if before is not None and rewriter.read_once(x) and _same_place(
-            before, before.args[2:], places, attributes):
+    if (
+        before is not None
+        and rewriter.read_once(x)
+        and _same_place(before, before.args[2:], places, attributes)
+    ):
         return rewriter.make(scatter, before.args[0], value, *places, **attributes)
     return None
 
@@ -151,8 +173,12 @@ def over_another(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple)
 def over_an_addition(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
     x, value, *places = args
     before = rewriter.maker(x, "slice_add")
-    if before is not None and rewriter.read_once(x) and _same_place(
-            before, before.args[2:], places, attributes) and before.args[1].type.dims == value.type.dims:
+    if (
+        before is not None
+        and rewriter.read_once(x)
+        and _same_place(before, before.args[2:], places, attributes)
+        and before.args[1].type.dims == value.type.dims
+    ):
         return rewriter.make(slice_update, before.args[0], value, *places, **attributes)
     return None
 
@@ -167,15 +193,20 @@ def onto_a_store(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple)
     between: list[Let] = []
     meeting = 0
     while (before := rewriter.maker(x, store)) is None or not _same_place(
-            before, before.args[2:], places, attributes):
+        before, before.args[2:], places, attributes
+    ):
         before = rewriter.maker(x, "slice_add") or rewriter.maker(x, "scatter_add")
         if before is None or len(between) == LONGEST or not rewriter.read_once(x):
             return None
         between.append(before)
         meeting += not _apart(rewriter, before, value, places, attributes)
         x = before.args[0]
-    if not _single(places, before.attributes) or not rewriter.read_once(x) or x in rewriter.sums or (
-            before.args[1].type.dims != value.type.dims or meeting > 1):
+    if (
+        not _single(places, before.attributes)
+        or not rewriter.read_once(x)
+        or x in rewriter.sums
+        or (before.args[1].type.dims != value.type.dims or meeting > 1)
+    ):
         return None
     ours = rewriter.span is not None and rewriter.span.role in DERIVED
     zero = rewriter.uniform(before.args[1])

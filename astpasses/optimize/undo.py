@@ -77,8 +77,11 @@ def _plans(function: Function, lets: list[Let], position: int) -> list[Plan]:
             continue
         stages: dict[Atom, int] = {param: 0, **{w.out: k + 1 for k, w in enumerate(writes)}}
         first = lead + roles.carries + roles.accumulators
-        rows = {k: stages[body.results[k - lead]] for k in range(first, len(let.outs) - roles.segments)
-                if body.results[k - lead] in stages and _only_back(function, lets, position, let.outs[k])}
+        rows = {
+            k: stages[body.results[k - lead]]
+            for k in range(first, len(let.outs) - roles.segments)
+            if body.results[k - lead] in stages and _only_back(function, lets, position, let.outs[k])
+        }
         if rows:
             found.append(Plan(carry, writes, rows))
     return found
@@ -107,8 +110,7 @@ def _few(body: Function, writes: tuple[Let, ...], whole: Array) -> bool:
     size = product(whole.dims)
     if isinstance(size, int):
         return (
-            all(isinstance(c, int) for c in counts)
-            and 2 * sum(counts) <= size  # type: ignore[arg-type, operator]
+            all(isinstance(c, int) for c in counts) and 2 * sum(counts) <= size  # type: ignore[arg-type, operator]
         )
     return all(t.ndim < whole.ndim and not Counter(t.dims) - Counter(whole.dims) for t in parts)
 
@@ -126,9 +128,13 @@ def _runs_back(let: Let, stack: Var) -> bool:
         return False
     roles: Roles = let.attributes["roles"]
     *others, rows = roles.parts(let.args)
-    return (let.attributes.get("reverse", False) and not let.attributes.get("parallel", False)
-            and let.attributes["length"] == stack.type.dims[0]
-            and rows.count(stack) == 1 and not any(stack in group for group in others))
+    return (
+        let.attributes.get("reverse", False)
+        and not let.attributes.get("parallel", False)
+        and let.attributes["length"] == stack.type.dims[0]
+        and rows.count(stack) == 1
+        and not any(stack in group for group in others)
+    )
 
 
 # ---- the two loops -----------------------------------------------------------------------------------------
@@ -203,8 +209,16 @@ def _undoing(let: Let, stacks: dict[Var, int], first: Let, plan: Plan, saved: li
         values.reverse()
         env = {p: values[stacks[a]] for p, a in zip(params[3], rows) if a in stacks}
         left = [(p, a) for p, a in zip(params[3], rows) if a not in stacks]
-        builder.params = [body.params[0], *params[0], *given.values(), *params[1], array, *params[2],
-                          *(p for p, _ in left), *read]
+        builder.params = [
+            body.params[0],
+            *params[0],
+            *given.values(),
+            *params[1],
+            array,
+            *params[2],
+            *(p for p, _ in left),
+            *read,
+        ]
         builder.lets += [replaced(inner, env) for inner in body.lets]
         results = [env.get(r, r) if isinstance(r, Var) else r for r in body.results]
         made = builder.function([*results[: roles.carries], values[0], *results[roles.carries :]])

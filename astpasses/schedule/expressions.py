@@ -113,7 +113,8 @@ class ExpressionPrinter(ABC):
                 rows = ("-" if coefficient < 0 else "") + text
         single = len(dim.terms) == 1
         atom = (
-            single and dim.terms[0][1] == 1  # type: ignore[assignment]
+            single
+            and dim.terms[0][1] == 1  # type: ignore[assignment]
             and sum(p for _, p in dim.terms[0][0]) == 1
         )
         negative = rows.startswith("-")

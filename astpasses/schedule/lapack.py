@@ -107,7 +107,11 @@ def python_routine(name: str) -> Callable[..., None] | None:
     return run
 
 
-ATTRIBUTES = {"solve": ("transposed",), "triangular_solve": ("lower", "transposed"), "qr": ("full",),
-              "svd": ("full",)}
+ATTRIBUTES = {
+    "solve": ("transposed",),
+    "triangular_solve": ("lower", "transposed"),
+    "qr": ("full",),
+    "svd": ("full",),
+}
 
 __all__ = ["python_routine", "NAMES", "ATTRIBUTES"]

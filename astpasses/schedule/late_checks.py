@@ -207,9 +207,7 @@ def _with_scalars_of_its_own(loop: For, names: Names) -> For:
     }
 
     def expression(e: E) -> E:
-        return map_expression(
-            e, lambda x: Load(own[x.buf]) if isinstance(x, Load) and x.buf in own else None
-        )
+        return map_expression(e, lambda x: Load(own[x.buf]) if isinstance(x, Load) and x.buf in own else None)
 
     made = map_statement(loop, expression, lambda buf, index: (own.get(buf, buf), index))
     assert isinstance(made, For)

@@ -20,23 +20,7 @@ from metaphrase.core.types import i64, is_float
 
 from . import scalars
 from .lower import Block, rule
-from .nest import (
-    Axis,
-    Bind,
-    Check,
-    Const,
-    E,
-    Effect,
-    If,
-    Index,
-    Load,
-    Op,
-    Stmt,
-    Store,
-    Sym,
-    constant,
-    local,
-)
+from .nest import Axis, Bind, Check, Const, E, Effect, If, Index, Load, Op, Stmt, Store, Sym, constant, local
 from .ownership import is_lazy
 from .pieces import move_pieces, piece_at, restrict
 from .values import Indices, Place, Value, scalar, stored

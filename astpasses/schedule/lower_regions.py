@@ -245,7 +245,13 @@ def _loop(block: Block, let: Let) -> None:
     ]
     index_value = scalar(Index(here))
     statements = _body(
-        block, made, body, [index_value, *consts, *held, *slices], targets, row_targets, segments,
+        block,
+        made,
+        body,
+        [index_value, *consts, *held, *slices],
+        targets,
+        row_targets,
+        segments,
         cond is not None,
     )
 

@@ -148,9 +148,7 @@ class _Outliner:
         if _read_first((nest,), found.bound, frozenset())[0]:  # a counter goes on from what it was
             return None
         own = _that_fit_the_stack(
-            b
-            for b in found.arrays
-            if b.space == "temp" and self.readers.get(b, 0) == local_reads.get(b, 0)
+            b for b in found.arrays if b.space == "temp" and self.readers.get(b, 0) == local_reads.get(b, 0)
         )
         arrays = [b for b in found.arrays if b not in own and b.space != "const"]
         if not arrays:
@@ -286,14 +284,7 @@ def _key(fn: Fn) -> str:
     types = [f"{b.name}:{b.dtype}:{b.dims}" for b in fn.bufs]
     places = [f"{s.buf.name}:{s.buf.dtype}:{s.buf.dims}" for s in walk(fn.body) if isinstance(s, Store)]
     kinds = [s.kind for s in walk(fn.body) if isinstance(s, For)]
-    tables = sorted(
-        {
-            load.buf.name
-            for s in walk(fn.body)
-            for load in loaded(s)
-            if load.buf.space == "const"
-        }
-    )
+    tables = sorted({load.buf.name for s in walk(fn.body) for load in loaded(s) if load.buf.space == "const"})
     return "\n".join([function_text(fn), *types, *places, *kinds, *tables, str(fn.result and fn.result.name)])
 
 

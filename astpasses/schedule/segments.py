@@ -12,6 +12,7 @@ In: a loop Let with segments. Out: a stack for each, and in the body what goes t
 What a loop in the body stacks as a segment of the loop around is made in its place, at any depth; what comes
 about otherwise is copied there.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence

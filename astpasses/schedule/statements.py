@@ -407,6 +407,21 @@ class CallFn(Stmt):
 
 
 __all__ = [
-    "Axis", "Bind", "Call", "CallFn", "Change", "Check", "Effect", "For", "Grow", "If", "Nest", "SetDims",
-    "Stmt", "Store", "Swap", "View", "While",
+    "Axis",
+    "Bind",
+    "Call",
+    "CallFn",
+    "Change",
+    "Check",
+    "Effect",
+    "For",
+    "Grow",
+    "If",
+    "Nest",
+    "SetDims",
+    "Stmt",
+    "Store",
+    "Swap",
+    "View",
+    "While",
 ]

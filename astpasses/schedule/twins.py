@@ -92,15 +92,17 @@ def _twins(nest: For, writes: dict[Buf, int]) -> list[_Twin]:
 
 def _is_read(statements: tuple[Stmt, ...], buf: Buf) -> bool:
     """Whether one of them wants what an array held before."""
-    return any(
-        load.buf is buf for s in walk(statements) for load in loaded(s)
-    ) or any(buf in touched(s) for s in walk(statements))
+    return any(load.buf is buf for s in walk(statements) for load in loaded(s)) or any(
+        buf in touched(s) for s in walk(statements)
+    )
 
 
 def _names(index: Map) -> tuple[str, ...] | None:
     """The symbols of an index whose entries are a symbol each, all different."""
     names = [
-        entry.name for entry in index if not isinstance(entry, (int, E)) and entry.is_sym  # type: ignore[union-attr]
+        entry.name
+        for entry in index
+        if not isinstance(entry, (int, E)) and entry.is_sym  # type: ignore[union-attr]
     ]
     return tuple(names) if len(names) == len(index) and len(set(names)) == len(names) else None
 

@@ -12,6 +12,7 @@ axes outside.
 Where lanes would part ways (a predicate or a size that differs by lane, an ordered effect) the Lets concerned
 go into one parallel loop over lanes, the lane loop: each lane has its own branches and trip counts.
 """
+
 from __future__ import annotations
 
 from collections import deque
@@ -150,14 +151,24 @@ class _Batcher:
         local = {s for let in group for s in let.own_symbols()}
         for var in leaving:
             if type_symbols(var.type.plain) & local:
-                raise ShapeError("the size of this array differs from lane to lane, so it can't leave vmap",
-                                 group[0].span, code="vmap-size",
-                                 remedy="reduce it to a size that all lanes share inside the function")
+                raise ShapeError(
+                    "the size of this array differs from lane to lane, so it can't leave vmap",
+                    group[0].span,
+                    code="vmap-size",
+                    remedy="reduce it to a size that all lanes share inside the function",
+                )
         consts = [v for v in free if v not in self.batched]
         rows = [v for v in free if v in self.batched]
         body = Function("lane", (Var("lane_index", Array(i64)), *consts, *rows), tuple(group), tuple(leaving))
-        values = loop_primitive(*map(self.value, consts), *map(self.value, rows), body=body, cond=None,
-                                length=self.size, roles=Roles(len(consts), 0, 0, len(rows)), parallel=True)
+        values = loop_primitive(
+            *map(self.value, consts),
+            *map(self.value, rows),
+            body=body,
+            cond=None,
+            length=self.size,
+            roles=Roles(len(consts), 0, 0, len(rows)),
+            parallel=True,
+        )
         for var, value in zip(leaving, values):
             value.name = var.name
             self.env[var] = value
@@ -181,8 +192,9 @@ def _settled(size: DimLike, let: Let, marks: list[bool]) -> tuple:
     kept = roles.carries + roles.accumulators
     state = [*carries, *accumulators]
     while True:  # the rules may batch more than dependence says
-        inner, out = batch(body, size, [False, *consts, *state, *rows],
-                           [*state, *([False] * (len(body.results) - kept))])
+        inner, out = batch(
+            body, size, [False, *consts, *state, *rows], [*state, *([False] * (len(body.results) - kept))]
+        )
         if out[:kept] == state:
             return inner, out, consts, state
         state = [a or b for a, b in zip(state, out)]
@@ -200,16 +212,18 @@ def _loop(size: DimLike, let: Let, args: tuple, marks: list[bool]) -> tuple:
     consts, carries, accumulators, rows = roles.parts(args)
     was = roles.parts(marks)
     carries = [expand_batch(size, a, w) if m else a for a, w, m in zip(carries, was[1], state)]
-    accumulators = [expand_batch(size, a, w) if m else a
-                    for a, w, m in zip(accumulators, was[2], state[roles.carries:])]
+    accumulators = [
+        expand_batch(size, a, w) if m else a for a, w, m in zip(accumulators, was[2], state[roles.carries :])
+    ]
     rows = [_swap(a) if m else a for a, m in zip(rows, was[3])]
     with Builder(body.name) as builder:  # a segment's first axis is its length
         builder.params, builder.lets = list(inner.params), list(inner.lets)
         cut = len(body.results) - roles.segments
         attributes["body"] = builder.function(
-            [_swap(r) if k >= cut and m else r for k, (r, m) in enumerate(zip(inner.results, out))])
+            [_swap(r) if k >= cut and m else r for k, (r, m) in enumerate(zip(inner.results, out))]
+        )
     if condition is not None:
-        attributes["cond"], _ = batch(condition, size, [False, *const_marks, *state[:roles.carries]])
+        attributes["cond"], _ = batch(condition, size, [False, *const_marks, *state[: roles.carries]])
     outs = list(loop_primitive(*consts, *carries, *accumulators, *rows, **attributes))
     first = len(let.own_symbols())
     for k in range(first + kept, len(outs)):

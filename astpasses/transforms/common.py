@@ -2,6 +2,7 @@
 
 In: Functions. Out: Functions, or facts about them.
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
@@ -113,5 +114,16 @@ def select_marked(items: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
     return [x for x, m in zip(items, marks, strict=True) if m]
 
 
-__all__ = ["variables", "has_effect", "reaches", "influences", "inline", "without_effects", "substitute_args",
-           "renamed", "select_marked", "copy_let", "Literal"]
+__all__ = [
+    "variables",
+    "has_effect",
+    "reaches",
+    "influences",
+    "inline",
+    "without_effects",
+    "substitute_args",
+    "renamed",
+    "select_marked",
+    "copy_let",
+    "Literal",
+]

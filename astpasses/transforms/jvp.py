@@ -9,6 +9,7 @@ tangents that returns the results and the tangents of those that have one.
         return y                          y_dot = mul(x_dot, cos(x))
                                           return y, y_dot
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -26,8 +27,9 @@ from metaphrase.source import UnsupportedError
 from .common import inline, select_marked, substitute_args
 
 
-def jvp(function: Function, nonzero: Sequence[bool], instantiate: Sequence[bool] | None = None
-        ) -> tuple[Function, list[bool]]:
+def jvp(
+    function: Function, nonzero: Sequence[bool], instantiate: Sequence[bool] | None = None
+) -> tuple[Function, list[bool]]:
     """The jvp program and which results carry a tangent. `instantiate` forces a (zero) tangent for some
     results.
 
@@ -131,22 +133,24 @@ def _loop(let: Let, arg_dots: list) -> tuple:
         if out[:kept] == state:
             break
         state = [a or b for a, b in zip(state, out)]
-    initial = [zeros(a.type.plain) if marked and d is None else d
-               for a, d, marked in zip((*parts[1], *parts[2]), (*carries_dot, *accumulators_dot), state)]
-    carries_dot, accumulators_dot = initial[:roles.carries], initial[roles.carries:]
+    initial = [
+        zeros(a.type.plain) if marked and d is None else d
+        for a, d, marked in zip((*parts[1], *parts[2]), (*carries_dot, *accumulators_dot), state)
+    ]
+    carries_dot, accumulators_dot = initial[: roles.carries], initial[roles.carries :]
     groups = [_mixed(p, d) for p, d in zip(parts, (consts_dot, carries_dot, accumulators_dot, rows_dot))]
-    marked = [fixed[0], state[:roles.carries], state[roles.carries:], fixed[1]]
+    marked = [fixed[0], state[: roles.carries], state[roles.carries :], fixed[1]]
 
     # jvp gave (params..., dots...) and (results..., dots...); the loop wants each role together
-    primal = roles.parts(inner.params[1:len(body.params)])
-    dot_params = iter(inner.params[len(body.params):])
+    primal = roles.parts(inner.params[1 : len(body.params)])
+    dot_params = iter(inner.params[len(body.params) :])
     params = [inner.params[0]]
     for part, marks_ in zip(primal, marked):
         params += [*part, *(next(dot_params) for m in marks_ if m)]
     cut = len(body.results) - roles.segments
     cuts = (roles.carries, roles.accumulators, cut - kept, roles.segments)
-    out_marks = [state[:roles.carries], state[roles.carries:], out[kept:cut], out[cut:]]
-    plain, dotted = list(inner.results[:len(body.results)]), iter(inner.results[len(body.results):])
+    out_marks = [state[: roles.carries], state[roles.carries :], out[kept:cut], out[cut:]]
+    plain, dotted = list(inner.results[: len(body.results)]), iter(inner.results[len(body.results) :])
     results: list[Atom] = []
     for count, marks_ in zip(cuts, out_marks):
         results += [*plain[:count], *(next(dotted) for m in marks_ if m)]
@@ -161,6 +165,7 @@ def _loop(let: Let, arg_dots: list) -> tuple:
         attributes["segment_sizes"] = (*names_, *select_marked(names_, out[cut:]))
     outs = list(loop(*(a for g in groups for a in g), **attributes))
     from metaphrase.core.build import current
+
     sizes = len(let.own_symbols())
     names = iter(_role_names(let, sizes, cuts, out_marks))
     for var in current().lets[-1].outs:  # type: ignore[union-attr]
@@ -187,10 +192,12 @@ def _role_names(let: Let, sizes: int, cuts: Sequence[int], out_marks: Sequence[l
 
 def _widen_condition(condition: Function, roles: Roles, marked: list[list[bool]]) -> Function:
     """The condition ignores tangents, but takes every const and carry."""
-    consts = condition.params[1:1 + roles.consts]
-    carries = condition.params[1 + roles.consts:]
-    extra = [[Var(f"{p.name}_dot", p.type.plain) for p in select_marked(part, marks)]
-             for part, marks in zip((consts, carries), marked)]
+    consts = condition.params[1 : 1 + roles.consts]
+    carries = condition.params[1 + roles.consts :]
+    extra = [
+        [Var(f"{p.name}_dot", p.type.plain) for p in select_marked(part, marks)]
+        for part, marks in zip((consts, carries), marked)
+    ]
     params = (condition.params[0], *consts, *extra[0], *carries, *extra[1])
     return Function(condition.name, params, condition.lets, condition.results)
 
@@ -217,6 +224,7 @@ def _cond(let: Let, arg_dots: list) -> tuple:
 def jvp_marks(function: Function, nonzero: Sequence[bool]) -> list[bool]:
     """Which results may carry a tangent: a cheap upper bound, by dependence."""
     from .common import reaches
+
     return [m and has_tangent(r.type) for m, r in zip(reaches(function, nonzero), function.results)]
 
 

@@ -3,6 +3,7 @@
 In: the Let and what comes after it: Lets, and groups made before, which count as one. Out: the group, what
 must come before it, and the rest.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -28,7 +29,8 @@ def operands_of(item: Item) -> list[Var | str]:
     """What it needs: values, and size symbols."""
     return [
         x  # type: ignore[misc]
-        for let in lets_of(item) for x in (*variables(let.args), *let.uses_symbols())
+        for let in lets_of(item)
+        for x in (*variables(let.args), *let.uses_symbols())
     ]
 
 
@@ -36,15 +38,17 @@ def names_size(item: Item, sizes: set[str]) -> bool:
     """Whether one of the size symbols is mentioned, in attributes or in types of operands or results."""
     return bool(sizes) and any(
         let.uses_symbols() & sizes or any(type_symbols(a.type) & sizes for a in variables(let.args))
-        for let in lets_of(item))
+        for let in lets_of(item)
+    )
 
 
 def _may_fail(let: Let) -> bool:
     return let.primitive.effect is not None or any(_may_fail(x) for r in let.regions() for x in r.lets)
 
 
-def convex_group(first: Let, after: Sequence[Item], also: Callable[[Item], bool] = lambda item: False
-                 ) -> tuple[list[Let], list[Item], list[Item]]:
+def convex_group(
+    first: Let, after: Sequence[Item], also: Callable[[Item], bool] = lambda item: False
+) -> tuple[list[Let], list[Item], list[Item]]:
     """`first`, every later item that names a size bound in the group, and those that are `also` in it; closed
     under "lies between".
 
@@ -75,6 +79,6 @@ def convex_group(first: Let, after: Sequence[Item], also: Callable[[Item], bool]
         if member == before:
             break
     group = [first, *(let for k, item in enumerate(after) if member[k] for let in lets_of(item))]
-    between = [item for k, item in enumerate(after[:last + 1]) if not member[k] and not below[k]]
+    between = [item for k, item in enumerate(after[: last + 1]) if not member[k] and not below[k]]
     rest = [item for k, item in enumerate(after) if not member[k] and (below[k] or k > last)]
     return group, between, rest

@@ -3,6 +3,7 @@
 In: a Function and marks on its parameters (known, or: the same for all lanes). Out: marks on results. Loops
 are taken to a fixpoint over their carries, branches are joined.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -39,7 +40,7 @@ def loop_marks(let: Let, marks: Sequence[bool]) -> tuple[list[bool], list[bool]]
     consts, carries, accumulators, rows = (list(m) for m in roles.parts(marks))
     state = carries + accumulators
     while True:
-        if condition is not None and not known_results(condition, [True, *consts, *state[:len(carries)]])[0]:
+        if condition is not None and not known_results(condition, [True, *consts, *state[: len(carries)]])[0]:
             state = [False] * len(state)  # the trip count is unknown, and with it whatever the loop leaves
             return [*consts, *state, *rows], [False] * len(let.outs)
         out = known_results(body, [True, *consts, *state, *rows])
@@ -51,7 +52,7 @@ def loop_marks(let: Let, marks: Sequence[bool]) -> tuple[list[bool], list[bool]]
     lead = [sizes] * len(let.own_symbols())
     if condition is not None:
         lead[0] = True
-    return [*consts, *state, *rows], [*lead, *state, *out[len(state):]]
+    return [*consts, *state, *rows], [*lead, *state, *out[len(state) :]]
 
 
 def known_sizes(function: Function, known: Sequence[bool]) -> bool:

@@ -3,6 +3,7 @@
 In: a Function and which of its parameters to differentiate. Out: one program that returns the results and,
 from the cotangents of the results, the cotangents of those parameters; or the two halves apart.
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -31,8 +32,9 @@ class Linearized:
     residuals: int
 
 
-def linearize(function: Function, wrt: Sequence[bool], clean: Clean = lambda f: f, segments: bool = True
-              ) -> Linearized:
+def linearize(
+    function: Function, wrt: Sequence[bool], clean: Clean = lambda f: f, segments: bool = True
+) -> Linearized:
     """Split `function` at a point into its value and its derivative. `clean` runs between the steps
     (simplify); `segments` is that of `split`."""
     forward, nonzero = jvp(function, wrt)
@@ -52,10 +54,13 @@ def vjp(function: Function, wrt: Sequence[bool], clean: Clean = lambda f: f) -> 
     backward, found = transpose(clean(parts.linear), linear_marks)
     with Builder(f"vjp_{function.name}") as builder:
         params = [builder.parameter(p.name, p.type) for p in function.params]
-        bars = [builder.parameter(f"{r.name if isinstance(r, Var) else 'result'}_bar", r.type.plain)
-                for r, m in zip(function.results, parts.out_nonzero) if m]
+        bars = [
+            builder.parameter(f"{r.name if isinstance(r, Var) else 'result'}_bar", r.type.plain)
+            for r, m in zip(function.results, parts.out_nonzero)
+            if m
+        ]
         outs = builder.replay(parts.known, params)
-        results, residuals = outs[:len(function.results)], outs[len(function.results):]
+        results, residuals = outs[: len(function.results)], outs[len(function.results) :]
         cotangents = iter(builder.replay(backward, [*residuals, *bars]))
         targets = select_marked(function.params, wrt)
         found_bars = [next(cotangents) if f else zeros(p.type.plain) for p, f in zip(targets, found)]

@@ -13,6 +13,7 @@ the body of the first loop gives besides (lengths), and how the body of the line
 A tangent that has such a length is an accumulator of the linear loop, to which each iteration adds its part.
 So a linear loop has no segments, and transposition has nothing to do with them.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -54,8 +55,11 @@ class Segments:
         names = let.attributes.get("segment_sizes", ())
         have = list(zip(names, body.results[cut:], part.results_known[cut:]))
         self.old = [r for _, r, known in have if known]
-        self.unknown = [(name, let.outs[len(let.own_symbols()) + cut + k].type)
-                        for k, (name, _, known) in enumerate(have) if not known]
+        self.unknown = [
+            (name, let.outs[len(let.own_symbols()) + cut + k].type)
+            for k, (name, _, known) in enumerate(have)
+            if not known
+        ]
         by_length: dict[DimLike, str] = {}
         for name, segment, known in have:
             if known:
@@ -104,17 +108,29 @@ class Segments:
             rows.append(Var(residual.name, residual.type.plain))
             lets.append(Let((residual,), as_dim, (rows[-1],), {"size": size.name, "counted": True}))
         flat = []
-        for residual, name in zip(self.ragged, self.names[len(self.old):]):
+        for residual, name in zip(self.ragged, self.names[len(self.old) :]):
             flat.append(Var(residual.name, Array(residual.type.dtype, (Sym(name), *residual.type.dims[1:]))))
-            lets.append(Let((residual,), slice_primitive, (flat[-1], *_corner(starts[name], residual.type)),
-                            {"shape": residual.type.dims, "step": (1,) * residual.type.ndim}))
+            lets.append(
+                Let(
+                    (residual,),
+                    slice_primitive,
+                    (flat[-1], *_corner(starts[name], residual.type)),
+                    {"shape": residual.type.dims, "step": (1,) * residual.type.ndim},
+                )
+            )
         cut = len(linear.results) - len(self.unknown)
         totals, sums, adding = [], [], []
         for (name, type_), part in zip(self.unknown, linear.results[cut:]):
             totals.append(Var(f"{getattr(part, 'name', 'part')}_total", type_.plain))
             sums.append(Var(totals[-1].name, type_.plain))
-            adding.append(Let((sums[-1],), slice_add, (totals[-1], part, *_corner(starts[name], type_)),
-                              {"step": (1,) * type_.ndim}))
+            adding.append(
+                Let(
+                    (sums[-1],),
+                    slice_add,
+                    (totals[-1], part, *_corner(starts[name], type_)),
+                    {"step": (1,) * type_.ndim},
+                )
+            )
         results = (*linear.results[:state], *sums, *linear.results[state:cut])
         return Reading(flat, totals, rows, list(starts.values()), (*lets, *linear.lets, *adding), results)
 
@@ -144,14 +160,21 @@ def _continued(let: Let) -> list[tuple[int, Var]]:
     if let.primitive.name == "loop":
         roles, body = let.attributes["roles"], let.attributes["body"]
         stores, lead = stored_into(body), len(let.own_symbols())
-        return [(k, let.outs[lead + k - roles.consts])
-                for k in range(roles.consts, roles.consts + roles.carries + roles.accumulators)
-                if body.params[1 + k] in stores]
+        return [
+            (k, let.outs[lead + k - roles.consts])
+            for k in range(roles.consts, roles.consts + roles.carries + roles.accumulators)
+            if body.params[1 + k] in stores
+        ]
     if let.primitive.name == "cond":
-        return [(1 + b.params.index(p), let.outs[k])
-                for b in let.attributes["branches"] for stores in [stored_into(b)]
-                for p in b.params if p in stores
-                for k, r in enumerate(b.results) if r in stores and r.type == p.type]
+        return [
+            (1 + b.params.index(p), let.outs[k])
+            for b in let.attributes["branches"]
+            for stores in [stored_into(b)]
+            for p in b.params
+            if p in stores
+            for k, r in enumerate(b.results)
+            if r in stores and r.type == p.type
+        ]
     return []
 
 

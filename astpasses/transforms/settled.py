@@ -8,6 +8,7 @@ linear part reads of that state is in places that neither the rest of the iterat
         b = scatter(a, 2.0 * a[i - 1], i)      # at the end it is what it was then
         return b
 """
+
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
@@ -101,8 +102,10 @@ class Settled:
             param, result = self.body.params[1 + self.roles.consts + number], self.body.results[number]
             stores = _stores(self.lets, param, result) if param.type.dims else None
             if stores:
-                last = [result if s is stores[-1] else stores[k + 1].let.args[stores[k + 1].operand]
-                        for k, s in enumerate(stores)]
+                last = [
+                    result if s is stores[-1] else stores[k + 1].let.args[stores[k + 1].operand]
+                    for k, s in enumerate(stores)
+                ]
                 found.append((param, stores, [param, *variables(last)]))
                 self.numbers.append(number)
         return found

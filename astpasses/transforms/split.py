@@ -14,6 +14,7 @@ What is cheap is computed again from what is saved anyway. What has a run-time s
 leaves it as a segment: the arrays of all iterations behind one another, and a row of lengths; the linear loop
 reads its part back. What has one inside a branch, or a parallel loop, can't leave, and is computed again.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -59,9 +60,18 @@ class Split:
     settled: dict[Var, int]  # residuals that can be read in what the loop leaves of the carry of that number
 
 
-def split(function: Function, known: Sequence[bool], *, inner: bool = False, ragged: bool = False,
-          segments: bool = True, results_known: Sequence[bool] | None = None,
-          shared: Sequence[Var] = (), loop: Let | None = None, places: Places | None = None) -> Split:
+def split(
+    function: Function,
+    known: Sequence[bool],
+    *,
+    inner: bool = False,
+    ragged: bool = False,
+    segments: bool = True,
+    results_known: Sequence[bool] | None = None,
+    shared: Sequence[Var] = (),
+    loop: Let | None = None,
+    places: Places | None = None,
+) -> Split:
     """See the head of this file. `inner`: residuals may not name sizes that `function` itself binds; with
     `ragged` they may as the length of their first axis, or be such a size. `shared`: parameters that cost
     nothing as residuals, because the linear loop has them too (its counter, what no iteration changes);
@@ -71,14 +81,24 @@ def split(function: Function, known: Sequence[bool], *, inner: bool = False, rag
     `results_known` may demote results: a known one that is wanted from the linear side becomes a residual.
     """
     function = inline(function)
-    return _Splitter(function, list(known), inner, ragged, segments, results_known, shared, loop,
-                     places or Places()).run()
+    return _Splitter(
+        function, list(known), inner, ragged, segments, results_known, shared, loop, places or Places()
+    ).run()
 
 
 class _Splitter:
-    def __init__(self, function: Function, known: list[bool], inner: bool, ragged: bool, segments: bool,
-                 results_known: Sequence[bool] | None, shared: Sequence[Var], loop: Let | None,
-                 places: Places):
+    def __init__(
+        self,
+        function: Function,
+        known: list[bool],
+        inner: bool,
+        ragged: bool,
+        segments: bool,
+        results_known: Sequence[bool] | None,
+        shared: Sequence[Var],
+        loop: Let | None,
+        places: Places,
+    ):
         self.shared, self.loop, self.places = frozenset(shared), loop, places
         self.settled: dict[Var, int] = {}
         self.readable: dict[Var, Let] = {}  # values that can be read in the array a loop leaves,
@@ -88,9 +108,9 @@ class _Splitter:
         self.unknown = {p for p, k in zip(function.params, known, strict=True) if not k}
         self.known_builder, self.linear_builder = Builder(function.name), Builder(f"linear_{function.name}")
         self.definitions: dict[Var, Let] = {}
-        self.demanded: list[Var] = []     # known variables that the linear side reads, in order of first use
-        self.local: set[str] = set()      # size symbols bound in this function
-        self.bulky: set[Var] = set()      # stacks of an array that a loop stores into, one a step
+        self.demanded: list[Var] = []  # known variables that the linear side reads, in order of first use
+        self.local: set[str] = set()  # size symbols bound in this function
+        self.bulky: set[Var] = set()  # stacks of an array that a loop stores into, one a step
         self.wanted = results_known
 
     def run(self) -> Split:
@@ -107,10 +127,18 @@ class _Splitter:
         linear_lets = self._recomputation(again) + self.linear_builder.lets
         known_params = select_marked(function.params, self.marks)
         unknown_params = [p for p, k in zip(function.params, self.marks) if not k]
-        known = Function(function.name, tuple(known_params), tuple(self.known_builder.lets),
-                         (*select_marked(function.results, results_known), *residuals))
-        linear = Function(f"linear_{function.name}", (*residuals, *unknown_params), tuple(linear_lets),
-                          tuple(linear_results))
+        known = Function(
+            function.name,
+            tuple(known_params),
+            tuple(self.known_builder.lets),
+            (*select_marked(function.results, results_known), *residuals),
+        )
+        linear = Function(
+            f"linear_{function.name}",
+            (*residuals, *unknown_params),
+            tuple(linear_lets),
+            tuple(linear_results),
+        )
         return Split(known, linear, results_known, tuple(residuals), self.settled)
 
     def demand(self, atom: Any) -> None:
@@ -210,8 +238,12 @@ class _Splitter:
                 again |= chain - params
                 residuals.update(dict.fromkeys(p for p in self.function.params if p in chain))
                 self.rereads |= {v: self.readable[v] for v in chain if v in self.readable}
-                residuals.update((a, None) for v in chain if v in self.readable
-                                 for a in variables(self.readable[v].args[:1]))
+                residuals.update(
+                    (a, None)
+                    for v in chain
+                    if v in self.readable
+                    for a in variables(self.readable[v].args[:1])
+                )
         if settled is not None:
             linear = self._recomputation(again) + self.linear_builder.lets
             self.settled = settled.states(residuals, linear)
@@ -247,8 +279,9 @@ class _Splitter:
                 free = True  # one division instead of a stack
             if let is None or len(chain) >= budget or not (free or let.primitive.cost <= CHEAP):
                 return None
-            if let.own_symbols() and (not self.inner or any(
-                    type_symbols(r.type) & let.own_symbols() for r in residuals)):
+            if let.own_symbols() and (
+                not self.inner or any(type_symbols(r.type) & let.own_symbols() for r in residuals)
+            ):
                 return None  # a residual of that size is read back by the size that crosses
             chain.update(let.outs)
             todo += variables(let.args)
@@ -303,11 +336,20 @@ class _Splitter:
         lead = len(let.own_symbols())
         may = self.segments and not attributes.get("parallel", False)
         self.places.region(let, let.args, body)
-        part = split(body, [True, *operands], inner=True, ragged=may, segments=may,
-                     results_known=outs_known[lead:],
-                     shared=[body.params[0], *select_marked(body.params[1:1 + roles.consts],
-                                                            operands[:roles.consts])],
-                     loop=let, places=self.places)
+        part = split(
+            body,
+            [True, *operands],
+            inner=True,
+            ragged=may,
+            segments=may,
+            results_known=outs_known[lead:],
+            shared=[
+                body.params[0],
+                *select_marked(body.params[1 : 1 + roles.consts], operands[: roles.consts]),
+            ],
+            loop=let,
+            places=self.places,
+        )
         arg_of = dict(zip(body.params[1:], let.args))
         consts, carries, accumulators, rows = roles.parts(body.params[1:])
         marks = roles.parts(operands)
@@ -327,16 +369,23 @@ class _Splitter:
         known_roles = Roles(*map(sum, (*marks, [True] * (len(segments.old) + len(ragged)))))
         lengths = segments.lengths(stacked)
         known_body = Function(
-            body.name, (body.params[0], *part.known.params[1:]), (*part.known.lets, *segments.lets),
-            (*known_results[:kept], *stacked, *lengths, *known_results[kept:], *ragged))
+            body.name,
+            (body.params[0], *part.known.params[1:]),
+            (*part.known.lets, *segments.lets),
+            (*known_results[:kept], *stacked, *lengths, *known_results[kept:], *ragged),
+        )
         known_attributes = {**attributes, "body": known_body, "roles": known_roles}
         known_attributes.pop("segment_sizes", None)
         if segments.names:
             known_attributes["segment_sizes"] = segments.names
         if condition is not None:
             keep = [True, *marks[0], *marks[1]]
-            known_attributes["cond"] = Function(condition.name, tuple(select_marked(condition.params, keep)),
-                                                condition.lets, condition.results)
+            known_attributes["cond"] = Function(
+                condition.name,
+                tuple(select_marked(condition.params, keep)),
+                condition.lets,
+                condition.results,
+            )
         known_outs: list[Var] = select_marked(let.outs[lead:], outs_known[lead:])
         leading = [*let.outs[: condition is not None], *segments.sizes()]
         named = (*leading, *known_outs[:kept], *stacked, *lengths, *known_outs[kept:], *ragged)
@@ -345,12 +394,19 @@ class _Splitter:
         self.known_builder.bind(loop_primitive, known_args, known_attributes, names, let.span)
         made = self.known_builder.lets.pop()
         first = len(leading) + kept
-        stacks = made.outs[first:first + len(stacked) + len(lengths)]
-        flat = made.outs[len(made.outs) - len(ragged):]
+        stacks = made.outs[first : first + len(stacked) + len(lengths)]
+        flat = made.outs[len(made.outs) - len(ragged) :]
         stores = stored_into(body)
         self.bulky.update(s for r, s in zip((*stacked, *lengths, *ragged), (*stacks, *flat)) if r in stores)
-        self._known(Let((*leading, *known_outs[:kept], *stacks, *known_outs[kept:], *flat),
-                        made.primitive, made.args, made.attributes, made.span))
+        self._known(
+            Let(
+                (*leading, *known_outs[:kept], *stacks, *known_outs[kept:], *flat),
+                made.primitive,
+                made.args,
+                made.attributes,
+                made.span,
+            )
+        )
         starts = self._starts(let, segments, dict(zip((*stacked, *lengths), stacks)))
 
         trips = loop_trips(attributes["length"], condition, attributes.get("size"))
@@ -359,13 +415,33 @@ class _Splitter:
         ]
         index = body.params[0] if index_used else Var("i", body.params[0].type)
         reading = segments.reading(part.linear, stacked, len(unknown[1]) + len(unknown[2]))
-        linear_params = (index, *invariant, *settled, *reading.flat, *unknown[0], *unknown[1], *unknown[2],
-                         *reading.totals, *row_residuals, *reading.rows, *reading.starts, *unknown[3])
+        linear_params = (
+            index,
+            *invariant,
+            *settled,
+            *reading.flat,
+            *unknown[0],
+            *unknown[1],
+            *unknown[2],
+            *reading.totals,
+            *row_residuals,
+            *reading.rows,
+            *reading.starts,
+            *unknown[3],
+        )
         linear_body = fresh_copy(Function(part.linear.name, linear_params, reading.lets, reading.results))
-        linear_attributes = {**attributes, "body": linear_body, "cond": None, "length": trips, "roles": Roles(
-            len(invariant) + len(settled) + len(flat) + len(unknown[0]), len(unknown[1]),
-            len(unknown[2]) + len(reading.totals),
-            len(row_residuals) + len(stacked) + len(starts) + len(unknown[3]))}
+        linear_attributes = {
+            **attributes,
+            "body": linear_body,
+            "cond": None,
+            "length": trips,
+            "roles": Roles(
+                len(invariant) + len(settled) + len(flat) + len(unknown[0]),
+                len(unknown[1]),
+                len(unknown[2]) + len(reading.totals),
+                len(row_residuals) + len(stacked) + len(starts) + len(unknown[3]),
+            ),
+        }
         linear_attributes.pop("size", None)
         linear_attributes.pop("segment_sizes", None)
         unknown_rows = [arg_of[v] for v in unknown[3]]
@@ -377,14 +453,27 @@ class _Splitter:
         ]
         state_args = [arg_of[v] for v in (*unknown[0], *unknown[1], *unknown[2])]
         linear_args = (
-            *(arg_of[v] for v in invariant), *(let.outs[lead + part.settled[v]] for v in settled),
-            *flat, *state_args, *zeros, *(arg_of[v] for v in row_residuals),
-            *stacks[:len(stacked)], *starts, *unknown_rows,
+            *(arg_of[v] for v in invariant),
+            *(let.outs[lead + part.settled[v]] for v in settled),
+            *flat,
+            *state_args,
+            *zeros,
+            *(arg_of[v] for v in row_residuals),
+            *stacks[: len(stacked)],
+            *starts,
+            *unknown_rows,
         )
         outs = [v for v, k in zip(let.outs, outs_known) if not k]
         cut, state = len(outs) - len(reading.totals), len(unknown[1]) + len(unknown[2])
-        self._linear(Let((*outs[:state], *outs[cut:], *outs[state:cut]), loop_primitive, linear_args,
-                         linear_attributes, let.span))
+        self._linear(
+            Let(
+                (*outs[:state], *outs[cut:], *outs[state:cut]),
+                loop_primitive,
+                linear_args,
+                linear_attributes,
+                let.span,
+            )
+        )
 
     def _starts(self, let: Let, segments: Segments, row: dict[Atom, Var]) -> list[Var]:
         """For each size of segments, the row that says where each iteration's part begins: on the linear
@@ -402,8 +491,9 @@ class _Splitter:
             found.append(self._made(sub, (ends, lengths), {}, "starts"))
         return found
 
-    def _made(self, primitive: Primitive, args: tuple[Atom, ...], attributes: dict[str, Any], name: str
-              ) -> Var:
+    def _made(
+        self, primitive: Primitive, args: tuple[Atom, ...], attributes: dict[str, Any], name: str
+    ) -> Var:
         """The result of an operation on the linear side."""
         (out,) = self.linear_builder.bind(primitive, args, attributes, [name])
         self._linear(self.linear_builder.lets.pop())
@@ -419,8 +509,9 @@ class _Splitter:
         branches: tuple[Function, ...] = let.attributes["branches"]
         operands = [a not in self.unknown for a in let.args[1:]]
         outs_known = cond_marks(let, [True, *operands])
-        parts = [split(b, operands, inner=True, segments=self.segments, results_known=outs_known)
-                 for b in branches]
+        parts = [
+            split(b, operands, inner=True, segments=self.segments, results_known=outs_known) for b in branches
+        ]
         slots, passed, places = _share_slots(branches, parts)
 
         known_branches = []
@@ -428,18 +519,20 @@ class _Splitter:
             count = len(part.known.results) - len(part.residuals)
             with Builder(branch.name) as builder:
                 builder.params, builder.lets = list(part.known.params), list(part.known.lets)
-                filled: list[Atom] = [place.get(k) or undefined(dtype=t.dtype, shape=t.dims)
-                                      for k, t in enumerate(slots)]
+                filled: list[Atom] = [
+                    place.get(k) or undefined(dtype=t.dtype, shape=t.dims) for k, t in enumerate(slots)
+                ]
                 known_branches.append(builder.function([*part.known.results[:count], *filled]))
         names = [v.name for v, k in zip(let.outs, outs_known) if k] + [
-            next((p[k].name for p in places if k in p), "residual") for k in range(len(slots))]
+            next((p[k].name for p in places if k in p), "residual") for k in range(len(slots))
+        ]
         args = (let.args[0], *select_marked(let.args[1:], operands))
         known_outs = select_marked(let.outs, outs_known)
         outs = self.known_builder.bind(
             cond_primitive, tuple(args), {"branches": tuple(known_branches)}, names, let.span
         )
         made = self.known_builder.lets.pop()
-        stacks = outs[len(known_outs):]
+        stacks = outs[len(known_outs) :]
         self._known(Let((*known_outs, *stacks), made.primitive, made.args, made.attributes, made.span))
 
         linear_branches = []
@@ -447,10 +540,22 @@ class _Splitter:
             slot_vars = [place.get(k) or Var("unused", t) for k, t in enumerate(slots)]
             through = [branch.params[k] for k in passed]
             unknown = [p for p, k in zip(branch.params, operands) if not k]
-            linear_branches.append(fresh_copy(Function(
-                part.linear.name, (*slot_vars, *through, *unknown), part.linear.lets, part.linear.results)))
-        linear_args = (let.args[0], *stacks, *(let.args[1 + k] for k in passed),
-                       *(a for a, k in zip(let.args[1:], operands) if not k))
+            linear_branches.append(
+                fresh_copy(
+                    Function(
+                        part.linear.name,
+                        (*slot_vars, *through, *unknown),
+                        part.linear.lets,
+                        part.linear.results,
+                    )
+                )
+            )
+        linear_args = (
+            let.args[0],
+            *stacks,
+            *(let.args[1 + k] for k in passed),
+            *(a for a, k in zip(let.args[1:], operands) if not k),
+        )
         linear_outs = tuple(v for v, k in zip(let.outs, outs_known) if not k)
         self._linear(
             Let(linear_outs, cond_primitive, linear_args, {"branches": tuple(linear_branches)}, let.span)

@@ -10,6 +10,7 @@ array.
         y_dot = mul(c, x_dot)       ->         x_bar = mul(c, y_bar)
         return y_dot                           return x_bar
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -27,8 +28,12 @@ from metaphrase.source import UnsupportedError
 from .common import influences, inline, reaches, select_marked, variables
 
 
-def transpose(function: Function, linear: Sequence[bool], results: Sequence[bool] | None = None,
-              accumulators: Sequence[bool] | None = None) -> tuple[Function, list[bool]]:
+def transpose(
+    function: Function,
+    linear: Sequence[bool],
+    results: Sequence[bool] | None = None,
+    accumulators: Sequence[bool] | None = None,
+) -> tuple[Function, list[bool]]:
     """The transposed program and which linear parameters receive a cotangent.
 
     `results` marks the results that have a cotangent (default: all); `accumulators` marks the linear
@@ -42,10 +47,15 @@ def transpose(function: Function, linear: Sequence[bool], results: Sequence[bool
     accumulators = [False] * len(linear_params) if accumulators is None else list(accumulators)
     with Builder(_name(function.name)) as builder:
         builder.params = [p for p, marked in zip(function.params, linear) if not marked]
-        given: list[Atom | None] = [builder.parameter(f"{_base(r)}_bar", r.type.plain) if marked else None
-                                    for r, marked in zip(function.results, results)]
-        accs = {p: builder.parameter(f"{_base(p)}_bar", p.type.plain)
-                for p, marked in zip(linear_params, accumulators) if marked}
+        given: list[Atom | None] = [
+            builder.parameter(f"{_base(r)}_bar", r.type.plain) if marked else None
+            for r, marked in zip(function.results, results)
+        ]
+        accs = {
+            p: builder.parameter(f"{_base(p)}_bar", p.type.plain)
+            for p, marked in zip(linear_params, accumulators)
+            if marked
+        }
         bars = backward(builder, function, set(linear_params), given, accs)
         found = [bars.get(p) for p in linear_params]
         for param, bar in zip(linear_params, found):
@@ -63,8 +73,9 @@ def _base(atom: Atom) -> str:
     return atom.name.removesuffix("_dot") if isinstance(atom, Var) else "result"
 
 
-def backward(builder: Builder, function: Function, linear: set[Var], given: Sequence[Atom | None],
-             accs: dict[Var, Any]) -> dict[Var, Atom]:
+def backward(
+    builder: Builder, function: Function, linear: set[Var], given: Sequence[Atom | None], accs: dict[Var, Any]
+) -> dict[Var, Atom]:
     """Emit the backward pass into `builder`; returns the cotangents of linear variables."""
     linear = set(linear)
     backwards: list[Let] = []
@@ -129,8 +140,9 @@ def _let(let: Let, out_bars: list, linear: set[Var], bars: dict[Var, Atom]) -> N
                     accumulate(bars, let.args[k], contribution)  # type: ignore[arg-type]
 
 
-def _repeated(let: Let, rule: Accumulate, out_bars: list, args: tuple, marks: Sequence[bool],
-              bars: dict[Var, Atom]) -> None:
+def _repeated(
+    let: Let, rule: Accumulate, out_bars: list, args: tuple, marks: Sequence[bool], bars: dict[Var, Atom]
+) -> None:
     """One variable in two linear places: collect each place apart, then add."""
     found = rule.rule(out_bars, {k: None for k, m in enumerate(marks) if m}, args, **let.attributes)
     for k, contribution in found.items():
@@ -156,8 +168,8 @@ def _loop(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]
     carry_bars = [
         zeros(v.type.plain) if b is None else b for v, b in zip(let.outs[: cut[0]], out_bars[: cut[0]])
     ]
-    accumulator_bars = out_bars[cut[0]:cut[1]]
-    row_bars = out_bars[cut[1]:]
+    accumulator_bars = out_bars[cut[0] : cut[1]]
+    row_bars = out_bars[cut[1] :]
     body_marks = [False, *in_marks[0], *in_marks[1], *in_marks[2], *in_marks[3]]
     linear_params = select_marked(body.params, body_marks)
     n_consts, n_carries, n_accumulators = (sum(m) for m in in_marks[:3])
@@ -169,9 +181,9 @@ def _loop(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]
     known_consts = [p for p, m in zip(params[0], in_marks[0]) if not m]
     known_rows = [p for p, m in zip(params[3], in_marks[3]) if not m]
     start = 1 + len(known_consts) + len(known_rows)
-    bar_params = inner.params[start:start + sum(with_result)]
-    acc_params = inner.params[start + sum(with_result):]
-    inner_carry, rest = bar_params[:roles.carries], bar_params[roles.carries:]
+    bar_params = inner.params[start : start + sum(with_result)]
+    acc_params = inner.params[start + sum(with_result) :]
+    inner_carry, rest = bar_params[: roles.carries], bar_params[roles.carries :]
     n_acc_bars = sum(b is not None for b in accumulator_bars)
     inner_acc, inner_rows = rest[:n_acc_bars], rest[n_acc_bars:]
 
@@ -184,8 +196,15 @@ def _loop(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]
         carry_results = [result_of[p] if result_of[p] is not None else zeros(p.type.plain) for p in params[1]]
         linear_rows = [p for p, m in zip(params[3], in_marks[3]) if m]
         row_results = [result_of[p] if result_of[p] is not None else zeros(p.type.plain) for p in linear_rows]
-        builder.params = [inner.params[0], *known_consts, *inner_acc, *inner_carry, *(a for _, a in changed),
-                          *known_rows, *inner_rows]
+        builder.params = [
+            inner.params[0],
+            *known_consts,
+            *inner_acc,
+            *inner_carry,
+            *(a for _, a in changed),
+            *known_rows,
+            *inner_rows,
+        ]
         new_body = builder.function([*carry_results, *(result_of[p] for p, _ in changed), *row_results])
 
     outer = dict(zip(body.params[1:], let.args))
@@ -197,10 +216,14 @@ def _loop(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]
         starts.append(zeros(p.type.plain) if acc is None else acc)
         seen.add(outer[p])  # type: ignore[arg-type]
     rows = [outer[p] for p in known_rows] + [b for b in row_bars if b is not None]
-    new_attributes = {"body": new_body, "cond": None, "length": attributes["length"],
-                      "roles": Roles(len(consts), roles.carries, len(starts), len(rows)),
-                      "reverse": not attributes.get("reverse", False),
-                      "parallel": attributes.get("parallel", False)}
+    new_attributes = {
+        "body": new_body,
+        "cond": None,
+        "length": attributes["length"],
+        "roles": Roles(len(consts), roles.carries, len(starts), len(rows)),
+        "reverse": not attributes.get("reverse", False),
+        "parallel": attributes.get("parallel", False),
+    }
     results = list(loop_primitive(*consts, *carry_bars, *starts, *rows, **new_attributes))
     targets = [*params[1], *(p for p, _ in changed), *linear_rows]
     for p, result in zip(targets, results, strict=True):
@@ -246,11 +269,17 @@ def _cond(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]
         new, found = transpose(branch, operand_marks, with_result, touched)
         values = iter(new.results)
         got = [next(values) if f else None for f in found]
-        new_branches.append(Function(branch.name, new.params, new.lets,
-                                     tuple(g for g, t in zip(got, touched) if t)))  # type: ignore[misc]
+        new_branches.append(
+            Function(branch.name, new.params, new.lets, tuple(g for g, t in zip(got, touched) if t))
+        )  # type: ignore[misc]
     known = [a for a, m in zip(let.args[1:], operand_marks) if not m]
-    results = cond_primitive(let.args[0], *known, *(b for b in out_bars if b is not None),
-                             *(a for a in accs if a is not None), branches=tuple(new_branches))
+    results = cond_primitive(
+        let.args[0],
+        *known,
+        *(b for b in out_bars if b is not None),
+        *(a for a in accs if a is not None),
+        branches=tuple(new_branches),
+    )
     for arg, result in zip(select_marked(linear_args, touched), results, strict=True):
         result.name = f"{_base(arg)}_bar"
         accumulate(bars, arg, result)  # type: ignore[arg-type]

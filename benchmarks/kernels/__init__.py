@@ -7,6 +7,7 @@ a small size for tests, a large one for timing, and the positions that it can be
     a, = kernel.arguments(kernel.small)
     kernel.function(a)                      # in place
 """
+
 from __future__ import annotations
 
 import importlib
@@ -17,14 +18,31 @@ from typing import Any
 import numpy as np
 
 NAMES = (
-    "cholesky", "conv2d_bias", "fdtd_2d", "floyd_warshall", "gemm", "heat_3d", "jacobi_1d", "jacobi_2d", "lu",
-    "mandelbrot", "mlp", "nbody", "nussinov", "seidel_2d", "softmax_4d", "spmv", "symm", "syrk",
+    "cholesky",
+    "conv2d_bias",
+    "fdtd_2d",
+    "floyd_warshall",
+    "gemm",
+    "heat_3d",
+    "jacobi_1d",
+    "jacobi_2d",
+    "lu",
+    "mandelbrot",
+    "mlp",
+    "nbody",
+    "nussinov",
+    "seidel_2d",
+    "softmax_4d",
+    "spmv",
+    "symm",
+    "syrk",
 )
 
 
 @dataclass(frozen=True)
 class Kernel:
     """A program and its data."""
+
     name: str
     function: Callable[..., Any]
     make: Callable[..., tuple]

@@ -1,4 +1,5 @@
 """Cholesky factorisation in place, row by row: the lower triangle of `a` becomes L with L L' = A."""
+
 import numpy as np
 
 

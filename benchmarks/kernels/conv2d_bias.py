@@ -1,4 +1,5 @@
 """Convolution of a batch of images with many channels, and a bias: one sum an output pixel."""
+
 import numpy as np
 
 

@@ -1,4 +1,5 @@
 """Shortest paths between all pairs of nodes, in place."""
+
 import numpy as np
 
 

@@ -1,4 +1,5 @@
 """LU factorisation without pivoting, in place: a becomes L (below the diagonal, its own being 1) and U."""
+
 import numpy as np
 
 

@@ -1,4 +1,5 @@
 """Escape times of the Mandelbrot set; points that have escaped leave the arrays."""
+
 import numpy as np
 
 

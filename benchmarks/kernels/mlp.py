@@ -1,4 +1,5 @@
 """A classifier of three layers on a small batch: two rectified layers, then softmax."""
+
 import numpy as np
 
 

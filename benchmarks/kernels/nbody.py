@@ -1,4 +1,5 @@
 """Gravity of n bodies by the leapfrog rule; returns the kinetic and potential energy at every step."""
+
 import numpy as np
 
 

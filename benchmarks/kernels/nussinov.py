@@ -1,4 +1,5 @@
 """Nussinov's folding of RNA: the largest number of nested pairs of bases, by dynamic programming."""
+
 import numpy as np
 
 

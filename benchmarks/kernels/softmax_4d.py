@@ -1,4 +1,5 @@
 """Softmax over the last axis of a batch of attention scores."""
+
 import numpy as np
 
 

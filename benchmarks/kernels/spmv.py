@@ -1,4 +1,5 @@
 """A sparse matrix in compressed rows times a vector."""
+
 import numpy as np
 
 

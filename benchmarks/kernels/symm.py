@@ -1,4 +1,5 @@
 """C = alpha A B + beta C in place, where A is symmetric and only its lower triangle is read."""
+
 import numpy as np
 
 

@@ -2,6 +2,7 @@
 
 In: the arguments of the NumPy programs. Out: the results, then the arrays that the NumPy program changes,
 in the order of the arguments. `STATIC` numbers those that must be Python values; `FORMS` has all forms."""
+
 import jax
 import jax.numpy as jnp
 from jax import lax
@@ -61,9 +62,12 @@ def gemm(alpha, beta, c, a, b):
 
 def _heat(a):
     inner = a[1:-1, 1:-1, 1:-1]
-    return (0.125 * (a[2:, 1:-1, 1:-1] - 2.0 * inner + a[:-2, 1:-1, 1:-1])
-            + 0.125 * (a[1:-1, 2:, 1:-1] - 2.0 * inner + a[1:-1, :-2, 1:-1])
-            + 0.125 * (a[1:-1, 1:-1, 2:] - 2.0 * inner + a[1:-1, 1:-1, :-2]) + inner)
+    return (
+        0.125 * (a[2:, 1:-1, 1:-1] - 2.0 * inner + a[:-2, 1:-1, 1:-1])
+        + 0.125 * (a[1:-1, 2:, 1:-1] - 2.0 * inner + a[1:-1, :-2, 1:-1])
+        + 0.125 * (a[1:-1, 1:-1, 2:] - 2.0 * inner + a[1:-1, 1:-1, :-2])
+        + inner
+    )
 
 
 def heat_3d(steps, a, b):
@@ -124,6 +128,7 @@ def mandelbrot(left, right, bottom, top, width, height, limit):
 
 def mandelbrot_lanes(left, right, bottom, top, width, height, limit):
     """One `while` a point, batched: it ends when the last point does."""
+
     def point(x, y):
         def more(state):
             re, im, step = state
@@ -235,9 +240,28 @@ def syrk(alpha, beta, c, a):
 
 
 STATIC = {"mandelbrot": (4, 5, 6), "nbody": (3,)}
-FORMS = {name: [globals()[name]] for name in (
-    "cholesky", "conv2d_bias", "fdtd_2d", "floyd_warshall", "gemm", "heat_3d", "jacobi_1d", "jacobi_2d", "lu",
-    "mandelbrot", "mlp", "nbody", "nussinov", "seidel_2d", "softmax_4d", "spmv", "symm", "syrk")}
+FORMS = {
+    name: [globals()[name]]
+    for name in (
+        "cholesky",
+        "conv2d_bias",
+        "fdtd_2d",
+        "floyd_warshall",
+        "gemm",
+        "heat_3d",
+        "jacobi_1d",
+        "jacobi_2d",
+        "lu",
+        "mandelbrot",
+        "mlp",
+        "nbody",
+        "nussinov",
+        "seidel_2d",
+        "softmax_4d",
+        "spmv",
+        "symm",
+        "syrk",
+    )
+}
 FORMS["conv2d_bias"].append(conv2d_bias_sum)
 FORMS["mandelbrot"].append(mandelbrot_lanes)
-

@@ -2,6 +2,7 @@
 
 In: the same arguments as the NumPy programs, arrays changed in the same way. Out: the same results.
 """
+
 import numpy as np
 from numba import prange
 
@@ -70,15 +71,21 @@ def heat_3d(steps, a, b):
         for i in prange(1, n - 1):
             for j in range(1, n - 1):
                 for k in range(1, n - 1):
-                    b[i, j, k] = (0.125 * (a[i + 1, j, k] - 2.0 * a[i, j, k] + a[i - 1, j, k])
-                                  + 0.125 * (a[i, j + 1, k] - 2.0 * a[i, j, k] + a[i, j - 1, k])
-                                  + 0.125 * (a[i, j, k + 1] - 2.0 * a[i, j, k] + a[i, j, k - 1]) + a[i, j, k])
+                    b[i, j, k] = (
+                        0.125 * (a[i + 1, j, k] - 2.0 * a[i, j, k] + a[i - 1, j, k])
+                        + 0.125 * (a[i, j + 1, k] - 2.0 * a[i, j, k] + a[i, j - 1, k])
+                        + 0.125 * (a[i, j, k + 1] - 2.0 * a[i, j, k] + a[i, j, k - 1])
+                        + a[i, j, k]
+                    )
         for i in prange(1, n - 1):
             for j in range(1, n - 1):
                 for k in range(1, n - 1):
-                    a[i, j, k] = (0.125 * (b[i + 1, j, k] - 2.0 * b[i, j, k] + b[i - 1, j, k])
-                                  + 0.125 * (b[i, j + 1, k] - 2.0 * b[i, j, k] + b[i, j - 1, k])
-                                  + 0.125 * (b[i, j, k + 1] - 2.0 * b[i, j, k] + b[i, j, k - 1]) + b[i, j, k])
+                    a[i, j, k] = (
+                        0.125 * (b[i + 1, j, k] - 2.0 * b[i, j, k] + b[i - 1, j, k])
+                        + 0.125 * (b[i, j + 1, k] - 2.0 * b[i, j, k] + b[i, j - 1, k])
+                        + 0.125 * (b[i, j, k + 1] - 2.0 * b[i, j, k] + b[i, j, k - 1])
+                        + b[i, j, k]
+                    )
 
 
 def jacobi_1d(steps, a, b):
@@ -109,7 +116,7 @@ def lu(a):
             for k in range(j):
                 s -= a[i, k] * a[k, j]
             a[i, j] = s / a[j, j]
-        for k in range(i):                 # the row at once: along rows, not down columns
+        for k in range(i):  # the row at once: along rows, not down columns
             through = a[i, k]
             for j in range(i, n):
                 a[i, j] -= through * a[k, j]
@@ -192,8 +199,15 @@ def seidel_2d(steps, a):
     for _ in range(steps):
         for i in range(1, n - 1):
             for j in range(1, n - 1):
-                a[i, j] += (a[i - 1, j - 1] + a[i - 1, j] + a[i - 1, j + 1] + a[i, j + 1]
-                            + a[i + 1, j - 1] + a[i + 1, j] + a[i + 1, j + 1])
+                a[i, j] += (
+                    a[i - 1, j - 1]
+                    + a[i - 1, j]
+                    + a[i - 1, j + 1]
+                    + a[i, j + 1]
+                    + a[i + 1, j - 1]
+                    + a[i + 1, j]
+                    + a[i + 1, j + 1]
+                )
             for j in range(1, n - 1):
                 a[i, j] = (a[i, j] + a[i, j - 1]) / 9.0
 

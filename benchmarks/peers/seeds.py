@@ -2,6 +2,7 @@
 
 In: nothing. Out: `seeds()`, a list of `Seed`s, each with the program in NumPy, and what each tool is given.
 The NumPy column of a gradient is the gradient by hand."""
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -16,6 +17,7 @@ import metaphrase as mp
 @dataclass
 class Seed:
     """`numba` and `jax` make the forms, when these packages are there: (label, function)."""
+
     name: str
     reference: Callable[..., Any]
     arguments: tuple
@@ -125,6 +127,7 @@ def period_arrays(e, m):
 
 def _numba(array_form, loop_form):
     """The forms Numba may choose from: arrays or loops, plain or with its options."""
+
     def forms():
         import numba
 
@@ -132,8 +135,11 @@ def _numba(array_form, loop_form):
         for kind, function in (("arrays", array_form), ("loops", loop_form)):
             if function is None:
                 continue
-            for label, options in (("", {}), (" fastmath", {"fastmath": True}),
-                                   (" parallel fastmath", {"fastmath": True, "parallel": True})):
+            for label, options in (
+                ("", {}),
+                (" fastmath", {"fastmath": True}),
+                (" parallel fastmath", {"fastmath": True, "parallel": True}),
+            ):
                 found.append((kind + label, numba.njit(**options)(function)))
         return found
 
@@ -142,6 +148,7 @@ def _numba(array_form, loop_form):
 
 def _numba_points(point, result):
     """A function of two numbers over an array of the first, in a parallel loop."""
+
     def forms():
         import numba
 
@@ -161,6 +168,7 @@ def _numba_points(point, result):
 def _jax(make):
     def forms():
         import jax
+
         return [("jit", jax.jit(make(jax)))]
 
     return forms
@@ -212,32 +220,63 @@ def seeds() -> list[Seed]:
     found = []
     for shape, dtype in (((1000,), "f4"), ((1_000_000,), "f4"), ((1024, 1024), "f4"), ((1024, 1024), "f8")):
         x = rng.standard_normal(shape).astype(dtype)
-        found.append(Seed(
-            f"softmax {'x'.join(map(str, shape))} {'f32' if dtype == 'f4' else 'f64'}", softmax, (x,),
-            mp.jit(softmax), _numba(None, softmax_loops),
-            _jax(_jax_softmax), 1e-5 if dtype == "f4" else 1e-9,
-        ))
+        found.append(
+            Seed(
+                f"softmax {'x'.join(map(str, shape))} {'f32' if dtype == 'f4' else 'f64'}",
+                softmax,
+                (x,),
+                mp.jit(softmax),
+                _numba(None, softmax_loops),
+                _jax(_jax_softmax),
+                1e-5 if dtype == "f4" else 1e-9,
+            )
+        )
     for n, m in ((100, 10), (10_000, 100), (1_000_000, 10)):
         x, y = rng.standard_normal((n, m)).astype("f4"), rng.standard_normal(n).astype("f4")
-        found.append(Seed(
-            f"mse + grad {n}x{m} f32", mse_and_gradient, (rng.standard_normal(m).astype("f4"), x, y),
-            mp.jit(mp.value_and_grad(mse)), _numba(mse_and_gradient, mse_loops),
-            _jax(_jax_mse), 2e-3,
-        ))
+        found.append(
+            Seed(
+                f"mse + grad {n}x{m} f32",
+                mse_and_gradient,
+                (rng.standard_normal(m).astype("f4"), x, y),
+                mp.jit(mp.value_and_grad(mse)),
+                _numba(mse_and_gradient, mse_loops),
+                _jax(_jax_mse),
+                2e-3,
+            )
+        )
     for dtype in ("f4", "f8"):
         x = rng.standard_normal(10_000_000).astype(dtype)
-        found.append(Seed(
-            f"chain of 20 cheap operations, 1e7 {'f32' if dtype == 'f4' else 'f64'}", chain, (x,),
-            mp.jit(chain), _numba(chain, chain_loops), _jax(_jax_chain), 1e-5 if dtype == "f4" else 1e-9,
-        ))
+        found.append(
+            Seed(
+                f"chain of 20 cheap operations, 1e7 {'f32' if dtype == 'f4' else 'f64'}",
+                chain,
+                (x,),
+                mp.jit(chain),
+                _numba(chain, chain_loops),
+                _jax(_jax_chain),
+                1e-5 if dtype == "f4" else 1e-9,
+            )
+        )
     re, im = (g.ravel() for g in np.meshgrid(np.linspace(-2, 0.6, 512), np.linspace(-1.3, 1.3, 512)))
-    found.append(Seed(
-        "escape time 512x512, at most 200 steps (`while`)", escape_arrays, (re, im), mp.jit(mp.vmap(escape)),
-        _numba_points(escape, np.int64), _jax(_jax_escape),
-    ))
+    found.append(
+        Seed(
+            "escape time 512x512, at most 200 steps (`while`)",
+            escape_arrays,
+            (re, im),
+            mp.jit(mp.vmap(escape)),
+            _numba_points(escape, np.int64),
+            _jax(_jax_escape),
+        )
+    )
     e = np.linspace(0.01, 0.9, 100_000)
-    found.append(Seed(
-        "Newton on Kepler's equation, 100,000 (`while`)", period_arrays, (e, np.full_like(e, 1.0)),
-        mp.jit(mp.vmap(period)), _numba_points(period, np.float64), _jax(_jax_period),
-    ))
+    found.append(
+        Seed(
+            "Newton on Kepler's equation, 100,000 (`while`)",
+            period_arrays,
+            (e, np.full_like(e, 1.0)),
+            mp.jit(mp.vmap(period)),
+            _numba_points(period, np.float64),
+            _jax(_jax_period),
+        )
+    )
     return found

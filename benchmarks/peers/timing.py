@@ -6,6 +6,7 @@ tool: the best form, its median and its first call. Example:
     results = measure(Row("gemm", gemm, make_arguments, tools={"numpy": [Form("numpy", gemm)]}))
     results["numpy"].median
 """
+
 from __future__ import annotations
 
 import statistics
@@ -16,22 +17,24 @@ from typing import Any
 
 import numpy as np
 
-ROUNDS, SECONDS = 5, 0.25      # blocks of calls a form, and the time all blocks of a form may take
+ROUNDS, SECONDS = 5, 0.25  # blocks of calls a form, and the time all blocks of a form may take
 
 
 @dataclass
 class Form:
     """One way to run a program. `prepare` makes a call's arguments (not timed), `wait` ends it (timed)."""
+
     label: str
     function: Callable[..., Any]
     prepare: Callable[[tuple], tuple] | None = None
     wait: Callable[[Any], Any] | None = None
-    pure: bool = False          # returns the changed arrays instead of changing its arguments
+    pure: bool = False  # returns the changed arrays instead of changing its arguments
 
 
 @dataclass
 class Row:
     """A program and the forms each tool may choose from; `changes` numbers the arrays that it changes."""
+
     name: str
     reference: Callable[..., Any]
     arguments: tuple

@@ -6,6 +6,7 @@ others, the dims that changed become symbols, equal where the sizes are equal.
 
     f(ones(3))  ->  f64[3]        then f(ones(5))  ->  f64[n], which serves every later length from 2 on
 """
+
 from __future__ import annotations
 
 import enum
@@ -30,10 +31,10 @@ Dims = tuple[DimLike, ...]
 class Form(enum.Enum):
     """How a leaf looks to the user's program."""
 
-    ARRAY = "array"        # a NumPy array, or a stand-in for one
-    SCALAR = "scalar"      # a NumPy scalar
-    NUMBER = "number"      # a Python int, float or complex: weak
-    STATIC = "static"      # any other value: staging sees it as it is
+    ARRAY = "array"  # a NumPy array, or a stand-in for one
+    SCALAR = "scalar"  # a NumPy scalar
+    NUMBER = "number"  # a Python int, float or complex: weak
+    STATIC = "static"  # any other value: staging sees it as it is
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class Spec:
     dims: Dims = ()
     python: type | None = None
     value: Any = None
-    shared: Any = None      # a front end's `Shared`: one object for all leaves that are the same memory
+    shared: Any = None  # a front end's `Shared`: one object for all leaves that are the same memory
 
     @property
     def type(self) -> Array:
@@ -130,9 +131,7 @@ class Call:
         return [replace(s, dims=next(found)) if s.dynamic else s for s in self.specs]
 
 
-def take_apart(
-    args: tuple, kwargs: dict, static: Sequence[int | str] = (), in_order: bool = False
-) -> Call:
+def take_apart(args: tuple, kwargs: dict, static: Sequence[int | str] = (), in_order: bool = False) -> Call:
     """`static`: positions and names of arguments that are static whatever they are. `in_order`: whether the
     order of keyword arguments is part of the call (a function with **kwargs sees it)."""
     given = args, kwargs
@@ -148,12 +147,14 @@ def take_apart(
             continue
         if isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray:
             from .program import caller_span
+
             leaves[k] = leaf = plain_array(leaf, caller_span())
         if isinstance(leaf, np.ndarray) and not leaf.dtype.isnative:
             leaves[k] = leaf = _in_our_order(leaf)
         specs.append(spec_of(leaf))
         if specs[-1].form is Form.STATIC and is_foreign(leaf):
             from .program import caller_span, leaf_labels
+
             refuse_foreign(leaf, caller_span(), leaf_labels(structure)[k])
     key = (structure, tuple(s.key() for s in specs), distinctions(structure))
     return Call(leaves, structure, specs, key, *given)

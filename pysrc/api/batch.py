@@ -6,6 +6,7 @@ and then the batched Program. Example:
     example = example_specs(structure, specs, (None, 0), ...)     # f64[n, 3] -> f64[3] for the second
     argument batched_program(program_of(f, structure, example.specs), example, out_axes=0)
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -100,13 +101,19 @@ def example_specs(
             found.append(None)
             continue
         if not spec.dynamic:
-            raise _axes_error(f"{label} is {spec.value!r}, which has no axis to batch over", span,
-                              f"say None for it in in_axes, as in in_axes={_example_axes(structure)}")
+            raise _axes_error(
+                f"{label} is {spec.value!r}, which has no axis to batch over",
+                span,
+                f"say None for it in in_axes, as in in_axes={_example_axes(structure)}",
+            )
         rank = len(spec.dims)
         if not -rank <= axis < rank:
             none = "say None for it in in_axes, or pass an array of the lanes' numbers: np.array(numbers)"
-            raise _axes_error(f"in_axes asks for axis {axis} of {label}, which is {spec.text()}", span,
-                              f"use an axis below {rank}" if rank else none)
+            raise _axes_error(
+                f"in_axes asks for axis {axis} of {label}, which is {spec.text()}",
+                span,
+                f"use an axis below {rank}" if rank else none,
+            )
         axis = axis % rank
         if size is not None and spec.dims[axis] != size:
             raise _axes_error(
@@ -117,7 +124,7 @@ def example_specs(
             )
         if size is None:
             size, first = spec.dims[axis], label
-        dims = (*spec.dims[:axis], *spec.dims[axis + 1:])
+        dims = (*spec.dims[:axis], *spec.dims[axis + 1 :])
         inner.append(Spec(Form.ARRAY if dims else Form.SCALAR, spec.dtype, dims))
         found.append(axis)
     if size is None:
@@ -143,13 +150,18 @@ def batched_program(
     program = output_atoms(program)
     if has_lists(program.out):
         raise ShapeError(
-            "vmap: the function returns a list whose length is only known when it runs", span,
+            "vmap: the function returns a list whose length is only known when it runs",
+            span,
             code="gathered",
-            remedy="return what is the same size in every lane: its sum, its last item, an array of one size")
+            remedy="return what is the same size in every lane: its sum, its last item, an array of one size",
+        )
     if has_ranges(program.out):
         raise ShapeError(
-            "vmap: the function returns a range, which would be another one in every lane", span,
-            code="result", remedy="return its bounds")
+            "vmap: the function returns a range, which would be another one in every lane",
+            span,
+            code="result",
+            remedy="return its bounds",
+        )
     function = cleaned(program.function)
     results_axes = _spread(out_axes, program.out, "out_axes", "the output", span)
     wanted: list[int | None] = [None] * len(function.results)
@@ -157,8 +169,11 @@ def batched_program(
         if isinstance(slot, Slot):
             rank = function.results[slot.index].type.ndim + 1
             if axis is not None and not -rank <= axis < rank:
-                raise _axes_error(f"out_axes asks for axis {axis} of an output of rank {rank}", span,
-                                  f"use an axis below {rank}")
+                raise _axes_error(
+                    f"out_axes asks for axis {axis} of an output of rank {rank}",
+                    span,
+                    f"use an axis below {rank}",
+                )
             wanted[slot.index] = None if axis is None else axis % rank
     axes: list[int | None] = [None] * len(function.params)
     types: list[Array] = list(function.param_types)

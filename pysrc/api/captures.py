@@ -5,6 +5,7 @@ and how the dispatcher reads it. Example, for `def f(x): return W @ x`:
 
     read_capture(program.captures[0])      # the array that the global W holds now
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -117,8 +118,11 @@ def entry_source(source: Any) -> Any:
             steps.append(("attribute", source.name))
         source = source.parent
     if isinstance(source, sources.GlobalSource):
-        root: Any = abi.Item(source.globals, source.name) if source.name in source.globals \
+        root: Any = (
+            abi.Item(source.globals, source.name)
+            if source.name in source.globals
             else abi.Getter(source.read)
+        )
     elif isinstance(source, sources.CellSource):
         root = abi.Cell(source.cell)
     elif isinstance(source, sources.ObjectSource):
@@ -165,8 +169,11 @@ def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[ab
             out.append(abi.Guard(entry_source(guard.source.parent), method, "method"))
         elif guard.kind == "function":
             state = guard.expected
-            out.append(abi.Guard(abi.Held(guard.source.value), (state.code, state.defaults, state.keywords),
-                                 "function"))
+            out.append(
+                abi.Guard(
+                    abi.Held(guard.source.value), (state.code, state.defaults, state.keywords), "function"
+                )
+            )
         elif guard.kind == "class":
             out.append(abi.Guard(abi.Held(guard.source.value), guard.expected.holds, "class"))
         elif guard.kind == "items":
@@ -197,5 +204,16 @@ def _structure_reader(source: Any) -> Any:
     return lambda: sources.structure(source.read())
 
 
-__all__ = ["read_capture", "make_room", "has_room", "captures_fit", "captured_values", "changed_numbers",
-           "guards_hold", "broken_guard", "entry_source", "capture_roots", "entry_guards"]
+__all__ = [
+    "read_capture",
+    "make_room",
+    "has_room",
+    "captures_fit",
+    "captured_values",
+    "changed_numbers",
+    "guards_hold",
+    "broken_guard",
+    "entry_source",
+    "capture_roots",
+    "entry_guards",
+]

@@ -7,6 +7,7 @@ Example:
     compiled = compile_program(program, call.specs, "period")
     dispatcher.add(compiled.entry_for_call(jit, call.structure, call.specs))
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -53,13 +54,14 @@ class Compiled:
     specs: Sequence[Spec]
     name: str
     uses_blas: bool
-    in_place: dict[int, int]          # results made in the storage of a parameter
+    in_place: dict[int, int]  # results made in the storage of a parameter
     least: dict[str, int] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         params = self.function.params
         self.leaf_entries: list[Any] = [
-            static_leaf(leaf.value) if isinstance(leaf, Fixed)
+            static_leaf(leaf.value)
+            if isinstance(leaf, Fixed)
             else leaf_of(spec, params[leaf].type, position in self.program.ordered)
             for position, (leaf, spec) in enumerate(zip(self.program.leaves, self.specs))
         ]
@@ -129,7 +131,7 @@ class Compiled:
         args, kwargs = structure.children()
         leaves = iter(self.leaf_entries)
         names = (kwargs.node_data() or (dict, ()))[1]
-        if jit.dispatcher.parameters is None:         # the dispatcher's tuple is (args, kwargs)
+        if jit.dispatcher.parameters is None:  # the dispatcher's tuple is (args, kwargs)
             whole = [self._argument(k, child, leaves, jit) for k, child in enumerate(args.children())]
             keywords = [
                 self._argument(name, child, leaves, jit) for name, child in zip(names, kwargs.children())
@@ -140,14 +142,22 @@ class Compiled:
             mapping = abi.Dictionary(
                 tuple(name for name, _ in given), tuple(tree for _, tree in given), ordered=jit.in_order
             )
-            roots = [abi.Root(abi.Position(0), abi.Sequence(tuple, tuple(whole))),
-                     abi.Root(abi.Position(1), mapping)]
+            roots = [
+                abi.Root(abi.Position(0), abi.Sequence(tuple, tuple(whole))),
+                abi.Root(abi.Position(1), mapping),
+            ]
         else:
-            roots = [abi.Root(abi.Position(k), self._argument(k, child, leaves, jit))
-                     for k, child in enumerate(args.children())]
-            roots += [abi.Root(abi.Position(jit.dispatcher.parameters.index(name)),
-                               self._argument(name, child, leaves, jit))
-                      for name, child in zip(names, kwargs.children())]
+            roots = [
+                abi.Root(abi.Position(k), self._argument(k, child, leaves, jit))
+                for k, child in enumerate(args.children())
+            ]
+            roots += [
+                abi.Root(
+                    abi.Position(jit.dispatcher.parameters.index(name)),
+                    self._argument(name, child, leaves, jit),
+                )
+                for name, child in zip(names, kwargs.children())
+            ]
         captures = capture_roots(self.program, self.function)
         roots += [abi.Root(source, leaf) for source, leaf in captures]
         guards, comparisons = entry_guards(self.program.guards)
@@ -171,9 +181,7 @@ class Compiled:
             guards=guards,
             writes=writes,
             stores=tuple(self._store(w, parameters) for w in self.program.writes if w.kind in _STORES),
-            same=tuple(
-                (self.leaf_entries[k], self.leaf_entries[j]) for k, j in memory.pairs(self.program)
-            ),
+            same=tuple((self.leaf_entries[k], self.leaf_entries[j]) for k, j in memory.pairs(self.program)),
             comparisons=comparisons,
             **self._common(),
         )
@@ -198,8 +206,9 @@ class Compiled:
         return finish(self.program, call, results)
 
 
-def compile_program(program: Program, specs: Sequence[Spec], name: str,
-                    least: dict[str, int] | None = None) -> Compiled:
+def compile_program(
+    program: Program, specs: Sequence[Spec], name: str, least: dict[str, int] | None = None
+) -> Compiled:
     """Native code for a Program. `least`: the least sizes that it was staged for, 2 where absent."""
     function = finished(program.function)
     # A run that is begun again reads what it was given.
@@ -212,8 +221,18 @@ def compile_program(program: Program, specs: Sequence[Spec], name: str,
         if param.type.value is not None:
             symbols += [s for s in sorted(type_symbols(param.type)) if s not in symbols]
     symbols = list(getattr(emitted, "sizes", None) or symbols)
-    return Compiled(program, function, library, emitted.sites, tuple(symbols), list(specs), name,
-                    "abi_blas.h" in emitted.text, dict(emitted.in_place), least or {})
+    return Compiled(
+        program,
+        function,
+        library,
+        emitted.sites,
+        tuple(symbols),
+        list(specs),
+        name,
+        "abi_blas.h" in emitted.text,
+        dict(emitted.in_place),
+        least or {},
+    )
 
 
 _STORES = ("attribute", "item")
@@ -250,12 +269,14 @@ class Lowered(Generic[R]):
 
     def as_text(self, stage: str = "core") -> str:
         from .text import source_text
+
         return source_text(self.jit, stage, program=self.program)
 
     @property
     def out_info(self) -> Any:
         """The output, with ShapeDtypeStructs for arrays."""
         from .staging import out_structs
+
         return out_structs(self.program)
 
     def compile(self) -> CompiledFunction[R]:

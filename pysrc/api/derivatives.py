@@ -7,6 +7,7 @@ Example:
     gradient_program(program_of(loss, args, kwargs), argnums=0, ...)      # (params, x) -> gradient like
     params
 """
+
 from __future__ import annotations
 
 import collections
@@ -108,8 +109,11 @@ def check_argnums(argnums: Any, count: int, what: str, span: Span | None) -> tup
         if not -count <= number < count:
             raise SourceError(
                 f"{what}: argnums is {number}, and the function was called with {count} positional "
-                f"argument{'' if count == 1 else 's'}", span, code="argnums",
-                remedy="pass the argument to differentiate by position, or change argnums")
+                f"argument{'' if count == 1 else 's'}",
+                span,
+                code="argnums",
+                remedy="pass the argument to differentiate by position, or change argnums",
+            )
         positions.append(number % count)
     return tuple(positions), single
 
@@ -135,8 +139,15 @@ def refuse_pinned(leaf: int | Fixed, what: str, label: str, span: Span | None = 
         )
 
 
-def differentiated(program: Program, positions: Sequence[int], what: str, span: Span | None, *,
-                   holomorphic: bool = False, names: Sequence[str] = ()) -> list[int]:
+def differentiated(
+    program: Program,
+    positions: Sequence[int],
+    what: str,
+    span: Span | None,
+    *,
+    holomorphic: bool = False,
+    names: Sequence[str] = (),
+) -> list[int]:
     """The parameters of the arguments at `positions`, all of them floating or complex.
 
     Reverse mode of a real function takes complex arguments too: the gradient at x + iy is df/dx - i df/dy.
@@ -156,12 +167,18 @@ def differentiated(program: Program, positions: Sequence[int], what: str, span: 
         type_ = program.function.params[leaf].type
         if holomorphic and type_.dtype.kind != "c":
             raise DTypeError(
-                f"{what} with holomorphic=True with respect to {labels[k]}, which is {type_}", span,
-                code="grad-dtype", remedy="pass a complex value, or leave out holomorphic")
+                f"{what} with holomorphic=True with respect to {labels[k]}, which is {type_}",
+                span,
+                code="grad-dtype",
+                remedy="pass a complex value, or leave out holomorphic",
+            )
         if not holomorphic and type_.dtype.kind == "c" and what == "jacfwd":
             raise DTypeError(
-                f"{what} with respect to {labels[k]}, which is complex ({type_})", span, code="grad-dtype",
-                remedy="if the function is holomorphic, say holomorphic=True; else use jacrev, jvp or vjp")
+                f"{what} with respect to {labels[k]}, which is complex ({type_})",
+                span,
+                code="grad-dtype",
+                remedy="if the function is holomorphic, say holomorphic=True; else use jacrev, jvp or vjp",
+            )
         if not has_tangent(type_):
             raise DTypeError(
                 f"{what} with respect to {labels[k]}, which is not a float ({type_})",
@@ -186,8 +203,9 @@ def _leaves_of(program: Program, position: int) -> range:
 _REAL = collections.defaultdict(str, c=" (its real part or its abs), or say holomorphic=True where it is")
 
 
-def _loss_first(program: Program, has_aux: bool, what: str, span: Span | None, holomorphic: bool
-                ) -> tuple[Program, Any, Sequence[Any]]:
+def _loss_first(
+    program: Program, has_aux: bool, what: str, span: Span | None, holomorphic: bool
+) -> tuple[Program, Any, Sequence[Any]]:
     """The program with the loss as its first result; the structure and slots of aux."""
     out, slots = program.out, list(program.slots)
     if program.raises:  # the derivative raises the same
@@ -202,7 +220,7 @@ def _loss_first(program: Program, has_aux: bool, what: str, span: Span | None, h
                 remedy="return (loss, aux), or leave out has_aux",
             )
         out, aux = children
-        slots, aux_slots = slots[:out.num_leaves], slots[out.num_leaves:]
+        slots, aux_slots = slots[: out.num_leaves], slots[out.num_leaves :]
     else:
         aux, aux_slots = None, []
     refuse_optional(program, out, span)
@@ -321,8 +339,9 @@ def _assembled(
     place = {old: new for new, old in enumerate(used)}
     results = [function.results[k] for k in used]
     slots = [Slot(place[s.index]) if isinstance(s, Slot) else s for s in slots]
-    return program.with_function(with_results(function, results), out=out, slots=tuple(slots),
-                                 forms=("scalar",) * len(results))
+    return program.with_function(
+        with_results(function, results), out=out, slots=tuple(slots), forms=("scalar",) * len(results)
+    )
 
 
 # ---- jvp, vjp, linearize
@@ -370,11 +389,17 @@ def split_aux(
     if not has_aux:
         return program.out, None
     children = program.out.children()
-    if (program.out.node_data() is None
-            or program.out.node_data()[0] is not tuple  # type: ignore[index]
-            or len(children) != 2):
-        raise SourceError(f"{what} with has_aux=True of {program.title}, which does not return a pair", span,
-                          code="grad-aux", remedy="return (output, aux), or leave out has_aux")
+    if (
+        program.out.node_data() is None
+        or program.out.node_data()[0] is not tuple  # type: ignore[index]
+        or len(children) != 2
+    ):
+        raise SourceError(
+            f"{what} with has_aux=True of {program.title}, which does not return a pair",
+            span,
+            code="grad-aux",
+            remedy="return (output, aux), or leave out has_aux",
+        )
     return children[0], children[1]
 
 
@@ -382,11 +407,14 @@ def without_derivative(program: Program, results: Sequence[int]) -> Program:
     """The same values; the results named have no derivative (aux)."""
     from ..core.build import Builder
     from ..ops.elementary import stop_gradient
+
     function = program.function
     with Builder(function.name) as builder:
         builder.params, builder.lets = list(function.params), list(function.lets)
-        outs = [stop_gradient(r) if k in results and isinstance(r, Var) and has_tangent(r.type) else r
-                for k, r in enumerate(function.results)]
+        outs = [
+            stop_gradient(r) if k in results and isinstance(r, Var) and has_tangent(r.type) else r
+            for k, r in enumerate(function.results)
+        ]
         return program.with_function(builder.function(outs))
 
 
@@ -407,7 +435,7 @@ def jacobian_program(
     wrt = differentiated(program, positions, what, span, holomorphic=holomorphic, names=names)
     program = output_atoms(program)
     out, aux = split_aux(program, has_aux, what, span)
-    outputs, aux_slots = program.slots[:out.num_leaves], program.slots[out.num_leaves:]
+    outputs, aux_slots = program.slots[: out.num_leaves], program.slots[out.num_leaves :]
     program = without_derivative(program, [s.index for s in aux_slots if isinstance(s, Slot)])
     function = cleaned(program.function)
     chosen = sorted(set(wrt))
@@ -444,8 +472,9 @@ def jacobian_program(
     return _assembled(program, made, parts, single=aux is None)
 
 
-def forward_program(program: Program, wrt: Sequence[int], tangents: Sequence[Spec]
-                    ) -> tuple[Function, list[int | Fixed]]:
+def forward_program(
+    program: Program, wrt: Sequence[int], tangents: Sequence[Spec]
+) -> tuple[Function, list[int | Fixed]]:
     """jvp with the tangents as further leaves; also the parameters of those leaves.
 
     Results: those of the program, a tangent for each that has a tangent space, then zeros of bool for the

@@ -6,6 +6,7 @@ In: structures and specs of the arguments, a finished Function, its library. Out
     leaves = [leaf_of(spec) for spec in call.specs]          # ArrayLeaf("float64", (n,)), NumberLeaf(float)
     tree = tree_of(call.structure, iter(leaves), leaf=True)  # Sequence(tuple, (Dictionary(("w",), ...), ...))
 """
+
 from __future__ import annotations
 
 import sys
@@ -23,8 +24,8 @@ from ..tree_util import PyTreeDef
 from .arguments import Form, Spec
 from .statics import comparison, is_changeable, static_key
 
-LONG = 1_000_000            # nanoseconds: of programs with loops, whose work the sizes do not tell
-RELEASE_PER_ELEMENT = 2     # nanoseconds of work a loop iteration is taken for, when nothing better is known
+LONG = 1_000_000  # nanoseconds: of programs with loops, whose work the sizes do not tell
+RELEASE_PER_ELEMENT = 2  # nanoseconds of work a loop iteration is taken for, when nothing better is known
 
 
 def leaf_of(spec: Spec, type_: Array | None = None, ordered: bool = False) -> abi.Leaf:
@@ -90,6 +91,7 @@ def _flattener(flatten: Callable[[Any], tuple]) -> Callable[[Any], tuple]:
     def flattened(value: Any) -> tuple:
         children, metadata = flatten(value)
         return tuple(children), metadata
+
     return flattened
 
 

@@ -5,6 +5,7 @@ In: a callable with `_program(structure, specs)`, and a call. Out: what the call
 
     run(grad(f), (2.0,), {})      # stages, writes NumPy source, runs it; the second call only runs it
 """
+
 from __future__ import annotations
 
 import logging
@@ -52,8 +53,8 @@ class Specialisation:
     run: Callable[[Call], Any]
     extra: dict[str, Any] = field(default_factory=dict)
     least: dict[str, int] = field(default_factory=dict)
-    entry: dispatch.CompiledEntry | None = None          # by which the dispatcher runs it, past the Memo
-    forget: Callable[[], None] = lambda: None            # called when the Memo has forgotten it
+    entry: dispatch.CompiledEntry | None = None  # by which the dispatcher runs it, past the Memo
+    forget: Callable[[], None] = lambda: None  # called when the Memo has forgotten it
     used: int = 0
 
     def last_used(self) -> int:
@@ -66,13 +67,18 @@ class Specialisation:
     def fits(self, call: Call) -> bool:
         """Whether a call of the same key has these dims, the values that staging used, and unchanged
         captures."""
-        return (self.serves_sizes(call) and pinned_fit(self.program, call)
-                and memory.fits(self.program, call)
-                and captures_fit(self.program) and guards_hold(self.program.guards))
+        return (
+            self.serves_sizes(call)
+            and pinned_fit(self.program, call)
+            and memory.fits(self.program, call)
+            and captures_fit(self.program)
+            and guards_hold(self.program.guards)
+        )
 
 
-def match_dims(pattern: Sequence[Dims], actual: Sequence[Dims], least: Mapping[str, int] | None = None
-               ) -> dict[str, DimLike] | None:
+def match_dims(
+    pattern: Sequence[Dims], actual: Sequence[Dims], least: Mapping[str, int] | None = None
+) -> dict[str, DimLike] | None:
     """The sizes of the pattern's symbols; None when it does not fit. Symbols stand for sizes from `least` on,
     or from 2."""
     sizes: dict[str, DimLike] = {}
@@ -110,7 +116,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
-MANY = 32        # programs of one function, at which the user is told
+MANY = 32  # programs of one function, at which the user is told
 TRIED_FIRST = 4  # programs of one key that every call tries
 
 
@@ -119,17 +125,19 @@ class Memo:
     `config.max_programs` the least recently used is forgotten."""
 
     def __init__(
-        self, name: str, make: Callable[[Call, list[Spec], dict[str, int]], Specialisation],
-        names: Sequence[str] = ()
+        self,
+        name: str,
+        make: Callable[[Call, list[Spec], dict[str, int]], Specialisation],
+        names: Sequence[str] = (),
     ):
         self.name, self.make, self.names = name, make, names
         self.table: dict[tuple, list[Specialisation]] = {}
-        self.sized: dict[tuple, str] = {}      # keys of calls whose program depends on the sizes, and why
-        self.known: dict[Hashable, Specialisation] = {}   # what served a call like this one before
+        self.sized: dict[tuple, str] = {}  # keys of calls whose program depends on the sizes, and why
+        self.known: dict[Hashable, Specialisation] = {}  # what served a call like this one before
         self.warned = False
         self.lock = threading.RLock()
-        self.changing: set[Any] = set()        # captured numbers that changed: they are arguments since
-        self.constant: set[Any] = set()        # those of which staging needs the value
+        self.changing: set[Any] = set()  # captured numbers that changed: they are arguments since
+        self.constant: set[Any] = set()  # those of which staging needs the value
         self.hits = self.misses = 0
         _memos.add(self)
 
@@ -168,8 +176,11 @@ class Memo:
     def _like(self, call: Call, rows: Sequence[Specialisation]) -> Hashable:
         """Equal for two calls that one of `rows` serves, as far as arguments and captured values tell."""
         last = rows[0].program
-        pinned = [static_key(value) for leaf, value, spec in zip(last.leaves, call.leaves, call.specs)
-                  if isinstance(leaf, Fixed) and spec.dynamic]
+        pinned = [
+            static_key(value)
+            for leaf, value, spec in zip(last.leaves, call.leaves, call.specs)
+            if isinstance(leaf, Fixed) and spec.dynamic
+        ]
         return call.key, call.dims, tuple(pinned), captured_values(last.guards)
 
     def _forget_the_oldest(self) -> None:
@@ -189,7 +200,9 @@ class Memo:
                 self.warned = True
                 log.warning(
                     "%s has more than %d programs: the least recently used are forgotten, and translated "
-                    "again when they are called for (config.max_programs)", self.name, limit
+                    "again when they are called for (config.max_programs)",
+                    self.name,
+                    limit,
                 )
 
     def _specialise(self, call: Call) -> Specialisation:
@@ -215,7 +228,9 @@ class Memo:
             log.warning(
                 "%s has %d programs by now, each translated and compiled; the last was %s. A number whose "
                 "value is needed, and an object that is no pytree and no frozen dataclass, has one for each",
-                self.name, MANY, reason,
+                self.name,
+                MANY,
+                reason,
             )
         return made
 
@@ -231,7 +246,7 @@ class Memo:
                     return self.make(call, call.with_dims(dims), least)
             except SourceError as error:
                 problem = str(error).partition("\n")[0]
-        made = self.make(call, call.specs, {})              # an error here has the sizes in it
+        made = self.make(call, call.specs, {})  # an error here has the sizes in it
         self.sized[call.key] = problem
         log.info("%s: the program depends on the sizes, and is translated for each: %s", self.name, problem)
         return made
@@ -257,8 +272,10 @@ class Memo:
                 return "translated again: which arguments share memory has changed"
             for leaf, value, spec, label in zip(last.program.leaves, call.leaves, call.specs, labels):
                 if isinstance(leaf, Fixed) and spec.dynamic and static_key(leaf.value) != static_key(value):
-                    return f"translated again: {label}, whose value the program depends on, changed from " \
-                           f"{leaf.value!r} to {value!r}"
+                    return (
+                        f"translated again: {label}, whose value the program depends on, changed from "
+                        f"{leaf.value!r} to {value!r}"
+                    )
             return "translated again: " + broken_guard(last.program.guards)
         if self.table and len(self.table) > 1:
             return "translated again: " + self._difference(call, labels)
@@ -308,11 +325,17 @@ def _key_text(key: tuple, leaf: Any) -> str:
 def numpy_specialisation(program: Program, dims: tuple[Dims, ...], least: dict[str, int]) -> Specialisation:
     """A Program ready to run as NumPy source."""
     from ..astpasses.emit.numpy_source import compile_numpy
+
     function = finished(program.function)
     text = numpy_text(function, program.name)
     compiled = compile_numpy(text)
-    return Specialisation(dims, program, lambda call: call_numpy(program, compiled, call),
-                          {"text": text, "compiled": compiled}, least)
+    return Specialisation(
+        dims,
+        program,
+        lambda call: call_numpy(program, compiled, call),
+        {"text": text, "compiled": compiled},
+        least,
+    )
 
 
 def call_numpy(
@@ -379,8 +402,9 @@ def finish(
         elif isinstance(slot, Fixed):
             out.append(slot.value)
         else:
-            out.append(captured[slot.index] if captured is not None
-                       else read_capture(program.captures[slot.index]))
+            out.append(
+                captured[slot.index] if captured is not None else read_capture(program.captures[slot.index])
+            )
     return program.out.unflatten(out)
 
 

@@ -11,6 +11,7 @@ entry, run. Example:
 
 What compiles is imported by the first call that needs it; the translating process is started before that.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -88,8 +89,9 @@ class Jit(Transformed):
 
     def _dispatcher(self) -> Any:
         parameters, defaults, keyword_only = _layout(self.signature, self.fun)
-        made: Any = dispatch.Dispatcher(self.fun, parameters, miss=self.miss, bind=self.bind,
-                                        defaults=defaults, keyword_only=keyword_only)
+        made: Any = dispatch.Dispatcher(
+            self.fun, parameters, miss=self.miss, bind=self.bind, defaults=defaults, keyword_only=keyword_only
+        )
         fun = self.fun
         for name in functools.WRAPPER_ASSIGNMENTS:
             with contextlib.suppress(AttributeError):
@@ -155,6 +157,7 @@ class Jit(Transformed):
 
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
         from .staging import give_back
+
         call = take_apart(args, kwargs, self.static, self.in_order)
         return give_back(self._program(call.structure, call.specs))
 
@@ -175,8 +178,10 @@ class Jit(Transformed):
                     log.warning("%s; the generated NumPy source runs instead", problem)
         if made is None:
             made = numpy_specialisation(program, dims, least)
-        text = ", ".join(s.text() if not isinstance(leaf, Fixed) else repr(leaf.value)
-                         for s, leaf in zip(specs, program.leaves))
+        text = ", ".join(
+            s.text() if not isinstance(leaf, Fixed) else repr(leaf.value)
+            for s, leaf in zip(specs, program.leaves)
+        )
         signature = Signature(f"({text})", current_record())
         self.signatures.append(signature)
         made.forget = lambda: self._forget(made, signature)
@@ -188,9 +193,11 @@ class Jit(Transformed):
         if signature in self.signatures:
             self.signatures.remove(signature)
 
-    def _native(self, program: Program, call: Call, specs: Sequence[Spec], dims: tuple,
-                least: dict[str, int]) -> Specialisation:
+    def _native(
+        self, program: Program, call: Call, specs: Sequence[Spec], dims: tuple, least: dict[str, int]
+    ) -> Specialisation:
         from .compile import compile_program, flat_runner
+
         compiled = compile_program(program, specs, self.__name__, least)
         outer = compiled.entry_for_call(self, call.structure, specs)
         entry = None if outer is None else self.dispatcher.add(outer)
@@ -202,6 +209,7 @@ class Jit(Transformed):
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Translate for arguments like these (arrays, ShapeDtypeStructs, or text of types)."""
         from .compile import Lowered
+
         with user_frames():
             args, kwargs = given_arguments(args, kwargs)
             call = take_apart(args, kwargs, self.static, self.in_order)
@@ -210,6 +218,7 @@ class Jit(Transformed):
     def source(self, stage: str = "numpy", *args: Any, **kwargs: Any) -> str:
         """The text of a stage: for the arguments given, or for those of the most recent program."""
         from .text import source_text
+
         if not args and not kwargs:
             rows = [row for rows in self._memo.table.values() for row in rows]
             if not rows:
@@ -277,8 +286,9 @@ def _layout(
     return tuple(p.name for p in parameters), defaults, sum(p.kind is p.KEYWORD_ONLY for p in parameters)
 
 
-def _static(signature: inspect.Signature | None, numbers: Sequence[int], names: Sequence[str],
-            span: Span | None) -> tuple[int | str, ...]:
+def _static(
+    signature: inspect.Signature | None, numbers: Sequence[int], names: Sequence[str], span: Span | None
+) -> tuple[int | str, ...]:
     """Static arguments by position and by name, both ways where the signature allows."""
     found: list[int | str] = [*numbers, *names]
     if signature is None:

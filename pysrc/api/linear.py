@@ -6,6 +6,7 @@ it is a pytree, it goes through jit, branches and loops like any array. Example:
     y, pullback = vjp(f, x)          # pullback: LinearFunction(residuals, rule)
     (x_bar,) = pullback(y_bar)
 """
+
 from __future__ import annotations
 
 import functools
@@ -49,7 +50,7 @@ class Rule:
     inputs: tuple[Array | None, ...]
     result: PyTreeDef
     outputs: tuple[int | Array, ...]
-    applied: dict[tuple, Any] = field(init=False, repr=False, default_factory=dict)   # what ran it, by types
+    applied: dict[tuple, Any] = field(init=False, repr=False, default_factory=dict)  # what ran it, by types
 
     def program(
         self, structure: PyTreeDef, specs: Sequence[Spec], captures: Sequence[Any], span: Span | None
@@ -70,7 +71,7 @@ class Rule:
         inside = any(hasattr(residual, "type") for residual in captures)
         sizes: dict[str, Any] = {}
         params: list[tuple[str, Array]] = []
-        for param, residual in zip(self.function.params[:self.residuals], captures, strict=True):
+        for param, residual in zip(self.function.params[: self.residuals], captures, strict=True):
             staged = getattr(residual, "type", None)  # an array has none: its sizes are checked at each call
             if staged is not None:
                 match_dims(param.type, staged, sizes)
@@ -81,8 +82,12 @@ class Rule:
             if not spec.dynamic:
                 leaves.append(Fixed(spec.value))
                 if want is not None:
-                    raise DTypeError(f"{self.name}: {label} is {spec.value!r} and must be {want}", span,
-                                     code="linear-type", remedy="pass a float or an array of floats")
+                    raise DTypeError(
+                        f"{self.name}: {label} is {spec.value!r} and must be {want}",
+                        span,
+                        code="linear-type",
+                        remedy="pass a float or an array of floats",
+                    )
                 continue
             have = spec.type
             weak = spec.form is Form.NUMBER
@@ -103,7 +108,8 @@ class Rule:
         def make(builder: Any, variables: list[Any]) -> list[Any]:
             from ..ops.arrays import zeros
             from ..ops.shape import convert
-            given = variables[:self.residuals]
+
+            given = variables[: self.residuals]
             for k, (param, value) in enumerate(zip(self.function.params, given)):
                 if param.type.value is not None and value.type.value is None:
                     given[k] = builder.size(value, param.name)
@@ -124,9 +130,16 @@ class Rule:
             return results
 
         function = replayed(self.name, params, make)
-        return Program(function, tuple(captures), structure, tuple(leaves), self.result, tuple(slots),
-                       ("scalar",) * len(slots), name=self.name)
-
+        return Program(
+            function,
+            tuple(captures),
+            structure,
+            tuple(leaves),
+            self.result,
+            tuple(slots),
+            ("scalar",) * len(slots),
+            name=self.name,
+        )
 
     @functools.cached_property
     def is_open(self) -> bool:
@@ -162,6 +175,7 @@ def of_shape(value: Any, dims: tuple, name: str) -> Any:
     from ..ops.compare import eq
     from ..ops.effects import check
     from ..ops.indexing import slice as slice_region
+
     if value.type.dims == dims:
         return value
     for have, want in zip(value.type.dims, dims):
@@ -189,11 +203,13 @@ class LinearFunction:
     residuals."""
 
     __slots__ = ("residuals", "rule", "call")
+
     def __init__(self, residuals: Sequence[Any], rule: Rule):
         self.residuals, self.rule = tuple(residuals), rule
 
     def __call__(self, *args: Any) -> Any:
         from .transforms import apply_linear
+
         return apply_linear(self, *args)
 
     def __repr__(self) -> str:
@@ -213,11 +229,11 @@ def linear_program(program: Program, span: Span | None, *, what: str, has_aux: b
     program = output_atoms(program)
     out, aux = split_aux(program, has_aux, what, span)
     if aux is not None:
-        aux_slots = program.slots[out.num_leaves:]
+        aux_slots = program.slots[out.num_leaves :]
         program = without_derivative(program, [s.index for s in aux_slots if isinstance(s, Slot)])
     function = cleaned(program.function)
     arguments = program.structure.children()[0]
-    leaves = program.leaves[:arguments.num_leaves]
+    leaves = program.leaves[: arguments.num_leaves]
     for leaf, label in zip(leaves, leaf_labels(program.structure)):
         refuse_pinned(leaf, what, label, span)
     wrt = [k for k in leaves if not isinstance(k, Fixed) and has_tangent(function.params[k].type)]
@@ -227,7 +243,9 @@ def linear_program(program: Program, span: Span | None, *, what: str, has_aux: b
     row = {result: k for k, result in enumerate(has)}
     column = {param: k for k, param in enumerate(wrt)}
     known, linear = programs.with_sizes(
-        parts.known, count, parts.pullback if what == "vjp" else parts.pushforward,
+        parts.known,
+        count,
+        parts.pullback if what == "vjp" else parts.pushforward,
         [r.type for r in (function.params if what == "vjp" else function.results)],
     )
     residuals = len(known.results) - count
@@ -235,11 +253,14 @@ def linear_program(program: Program, span: Span | None, *, what: str, has_aux: b
     def leaf_type(leaf: int | Fixed) -> Array:
         return literal(0.0).type if isinstance(leaf, Fixed) else function.params[leaf].type.plain
 
-    primal_types = tuple(function.params[k].type.plain if not isinstance(k, Fixed) and k in column else None
-                         for k in leaves)
-    out_slots = program.slots[:out.num_leaves]
-    out_types = tuple(function.results[s.index].type.plain if isinstance(s, Slot) and s.index in row else None
-                      for s in out_slots)
+    primal_types = tuple(
+        function.params[k].type.plain if not isinstance(k, Fixed) and k in column else None for k in leaves
+    )
+    out_slots = program.slots[: out.num_leaves]
+    out_types = tuple(
+        function.results[s.index].type.plain if isinstance(s, Slot) and s.index in row else None
+        for s in out_slots
+    )
     if what == "vjp":
         # cotangents of aux do not exist; those of the output come in its order, and the pullback wants all
         # results'
@@ -254,22 +275,35 @@ def linear_program(program: Program, span: Span | None, *, what: str, has_aux: b
             tuple(column[k] if k in column else leaf_type(k) for k in leaves),
         )
     else:
-        rule = Rule(f"pushforward_{program.name}", linear, residuals, arguments, primal_types, out,
-                    tuple(row[s.index] if isinstance(s, Slot) and s.index in row else
-                          (function.results[s.index].type.plain if isinstance(s, Slot) else literal(0.0).type)
-                          for s in out_slots))
+        rule = Rule(
+            f"pushforward_{program.name}",
+            linear,
+            residuals,
+            arguments,
+            primal_types,
+            out,
+            tuple(
+                row[s.index]
+                if isinstance(s, Slot) and s.index in row
+                else (function.results[s.index].type.plain if isinstance(s, Slot) else literal(0.0).type)
+                for s in out_slots
+            ),
+        )
     structures = [out, _structure(residuals, rule)] + ([aux] if aux is not None else [])
-    slots = [*out_slots, *(Slot(count + k) for k in range(residuals)), *program.slots[out.num_leaves:]]
-    return program.with_function(known, out=treedef_tuple(structures), slots=tuple(slots),
-                                 forms=("scalar",) * len(known.results))
+    slots = [*out_slots, *(Slot(count + k) for k in range(residuals)), *program.slots[out.num_leaves :]]
+    return program.with_function(
+        known, out=treedef_tuple(structures), slots=tuple(slots), forms=("scalar",) * len(known.results)
+    )
 
 
-def _for_outputs(pullback: Function, residuals: int, has: Sequence[int], out_slots: Sequence[Any],
-                 function: Function) -> Function:
+def _for_outputs(
+    pullback: Function, residuals: int, has: Sequence[int], out_slots: Sequence[Any], function: Function
+) -> Function:
     """The pullback as a function of the cotangents of the output's leaves, in their order; others are
     zero."""
     from ..ops.arithmetic import add
     from ..ops.arrays import zeros
+
     wanted = [s.index for s in out_slots if isinstance(s, Slot) and s.index in has]
     params = [(p.name, p.type) for p in pullback.params[:residuals]]
     bars = [

@@ -7,6 +7,7 @@ read-only, for a layout that the program can't write through. Example, for `def 
     shared(program, call of f(a, a))           # specs under which x and y are staged as one array
     shared(program, call of f(a[1:], a[:-1]))  # UnsupportedError [overlap]
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence

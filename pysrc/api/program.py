@@ -6,6 +6,7 @@ The transformations of `api.transforms` take Programs to Programs. Example, `f(x
     Program(function=f(x, y) -> z,  structure of ((x, {"a": y}), {}),  leaves=(0, 1),
             out=structure of (z, "done"),  slots=(Slot(0), Fixed("done")))
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -58,10 +59,10 @@ class Program:
     guards: tuple[Any, ...] = ()
     writes: tuple[Any, ...] = ()
     name: str = "function"
-    origin: Any = None                 # the front end's Staged, for programs that write
-    place: Span | None = None          # where the user's function is defined
-    ordered: tuple[int, ...] = ()      # leaves that have to lie in memory row after row
-    raises: bool = False               # every path raises: the result, None, is never there
+    origin: Any = None  # the front end's Staged, for programs that write
+    place: Span | None = None  # where the user's function is defined
+    ordered: tuple[int, ...] = ()  # leaves that have to lie in memory row after row
+    raises: bool = False  # every path raises: the result, None, is never there
 
     @property
     def title(self) -> str:
@@ -85,7 +86,7 @@ class Program:
         """The leaves of a positional argument."""
         arguments = self.structure.children()[0].children()
         start = sum(a.num_leaves for a in arguments[:position])
-        return list(self.leaves[start:start + arguments[position].num_leaves])
+        return list(self.leaves[start : start + arguments[position].num_leaves])
 
     def argument_structure(self, position: int) -> PyTreeDef:
         return self.structure.children()[0].children()[position]

@@ -8,6 +8,7 @@ order that `api` fits pytrees to. Nothing here knows of users' functions.
     linear_parts(f, wrt)                known, pullback, pushforward over residuals
     batched(f, size, axes, out_axes)    (*params) -> (*results), each with its batch axis where asked
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
@@ -81,9 +82,12 @@ def gradient(function: Function, wrt: Marks, clean: Clean = _unchanged) -> Funct
     with Builder(f"grad_{function.name}") as builder:
         params = [builder.parameter(p.name, p.type) for p in function.params]
         outs = builder.replay(parts.known, params)
-        results, residuals = outs[:len(function.results)], outs[len(function.results):]
-        seeds: list[Atom] = [literal(1, r.type.dtype) if k == 0 else zeros(r.type.plain)
-                             for k, r in enumerate(function.results) if has_tangent(r.type)]
+        results, residuals = outs[: len(function.results)], outs[len(function.results) :]
+        seeds: list[Atom] = [
+            literal(1, r.type.dtype) if k == 0 else zeros(r.type.plain)
+            for k, r in enumerate(function.results)
+            if has_tangent(r.type)
+        ]
         return builder.function([*results, *builder.replay(parts.pullback, [*residuals, *seeds])])
 
 
@@ -105,7 +109,7 @@ def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> L
     has = [has_tangent(r.type) for r in function.results]
     nonzero = _pick(part.out_nonzero, has)
     targets = _pick(function.params, wrt)
-    residuals = part.known.results[len(function.results):]
+    residuals = part.known.results[len(function.results) :]
     marks = [False] * part.residuals + [True] * len(targets)
     back, found = transpose(linear, marks)
     with Builder(f"pullback_{function.name}") as builder:
@@ -119,8 +123,9 @@ def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> L
         given = [builder.parameter(_name(r, "residual"), r.type) for r in residuals]
         dots = [builder.parameter(f"{p.name}_dot", p.type.plain) for p in targets]
         got = iter(builder.replay(linear, [*given, *dots]))
-        pushforward = builder.function([next(got) if m else zeros(r.type.plain)
-                                        for r, m in zip(_pick(function.results, has), nonzero)])
+        pushforward = builder.function(
+            [next(got) if m else zeros(r.type.plain) for r, m in zip(_pick(function.results, has), nonzero)]
+        )
     return LinearParts(part.known, pullback, pushforward)
 
 
@@ -129,8 +134,9 @@ def with_sizes(
 ) -> tuple[Function, Function]:
     """Both, with the sizes that the linear part or an array of the types `made` needs, and that no parameter
     tells, among the residuals: the gradient of `x[:2]` is as long as x was."""
-    told = {d.name for p in linear.params for d in (*p.type.dims, p.type.value)
-            if isinstance(d, Dim) and d.is_sym}
+    told = {
+        d.name for p in linear.params for d in (*p.type.dims, p.type.value) if isinstance(d, Dim) and d.is_sym
+    }
     own = {s for let in linear.lets for s in let.own_symbols()}
     needed = {s for let in linear.lets for s in let.uses_symbols()}
     needed |= {s for t in (*made, *(r.type for r in linear.results)) for d in t.dims for s in symbols(d)}
@@ -167,8 +173,13 @@ def _moved(x: Any, source: int, target: int) -> Any:
     return permute(x, axes=tuple(order))
 
 
-def batched(function: Function, size: DimLike, axes: Sequence[int | None], out_axes: Sequence[int | None],
-            types: Sequence[Array]) -> Function:
+def batched(
+    function: Function,
+    size: DimLike,
+    axes: Sequence[int | None],
+    out_axes: Sequence[int | None],
+    types: Sequence[Array],
+) -> Function:
     """`types`: of the parameters with their batch axes at `axes` (None: not batched, as in `function`).
 
     A result whose out axis is None must not depend on the batch: ValueError(its index) otherwise.
@@ -217,8 +228,8 @@ def jacobian_forward(function: Function, wrt: Marks, clean: Clean = _unchanged) 
             program = clean(forward(function, [k == position for k in range(len(function.params))]))
             inner, marks = batch(program, product(type_.dims), [False] * len(params) + [True])
             values = builder.replay(inner, [*params, _basis(type_)])
-            outs = outs or values[:len(has)]
-            for k, (dot, mark) in enumerate(zip(values[len(has):], marks[len(has):])):
+            outs = outs or values[: len(has)]
+            for k, (dot, mark) in enumerate(zip(values[len(has) :], marks[len(has) :])):
                 if not mark:
                     dot = zeros(dot.type.plain.with_dims((product(type_.dims), *dot.type.dims)))
                 last = _moved(dot, 0, dot.type.ndim - 1)
@@ -236,17 +247,19 @@ def jacobian_reverse(function: Function, wrt: Marks, clean: Clean = _unchanged) 
     with Builder(f"jacrev_{function.name}") as builder:
         params = [builder.parameter(p.name, p.type) for p in function.params]
         outs = builder.replay(parts.known, params)
-        results, residuals = outs[:len(function.results)], outs[len(function.results):]
+        results, residuals = outs[: len(function.results)], outs[len(function.results) :]
         out_types = [r.type.plain for r in results if has_tangent(r.type)]
         derivatives: list[Any] = []
         for position, out in enumerate(out_types):
             marks = [False] * residual_count + [k == position for k in range(len(out_types))]
             if out.dims:
                 inner, found = batch(clean(parts.pullback), product(inside[position].dims), marks)
-            else:                                   # one row is no batch
+            else:  # one row is no batch
                 inner, found = parts.pullback, [True] * sum(wrt)
-            seeds = [zeros(t) if k != position else _basis(t) if t.dims else literal(1, t.dtype)
-                     for k, t in enumerate(out_types)]
+            seeds = [
+                zeros(t) if k != position else _basis(t) if t.dims else literal(1, t.dtype)
+                for k, t in enumerate(out_types)
+            ]
             rows = builder.replay(inner, [*residuals, *seeds])
             for row, mark, target in zip(rows, found, _pick(function.params, wrt)):
                 type_ = target.type.plain

@@ -6,6 +6,7 @@ In: functions of NumPy arrays. Out: functions. They nest in any order, run at on
     grad(lambda x: x ** 3)(2.0)            # 12.0
     jit(vmap(grad(loss), (None, 0)))(params, examples)
 """
+
 from __future__ import annotations
 
 import functools
@@ -95,8 +96,13 @@ def jit(
         if isinstance(static_argnums, int)
         else static_argnums
     )
-    names = () if static_argnames is None else (static_argnames,) if isinstance(static_argnames, str) \
+    names = (
+        ()
+        if static_argnames is None
+        else (static_argnames,)
+        if isinstance(static_argnames, str)
         else static_argnames
+    )
     with user_frames():
         return Jit(fun, tuple(numbers), tuple(names)).dispatcher
 
@@ -165,8 +171,13 @@ def grad(
 ) -> Callable[Concatenate[A, P], tuple[tuple[Any, ...], Aux]]: ...
 
 
-def grad(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
-         allow_int: bool = False) -> Callable[..., Any]:
+def grad(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
     """The gradient of a scalar function with respect to the arguments at `argnums`, in their structure.
 
     With `has_aux` the function returns (scalar, aux) and the gradient function (gradient, aux).
@@ -320,8 +331,14 @@ def vmap(
 ) -> Callable[..., R]: ...
 
 
-def vmap(fun: Callable[..., Any], in_axes: Any = 0, out_axes: Any = 0, axis_name: Any = None,
-         axis_size: int | None = None, spmd_axis_name: Any = None) -> Callable[..., Any]:
+def vmap(
+    fun: Callable[..., Any],
+    in_axes: Any = 0,
+    out_axes: Any = 0,
+    axis_name: Any = None,
+    axis_size: int | None = None,
+    spmd_axis_name: Any = None,
+) -> Callable[..., Any]:
     """`fun` over a batch: `in_axes` and `out_axes` say which axes are the batch, as ints, None, or trees of
     them.
 
@@ -356,8 +373,9 @@ def jacfwd(
 ) -> Callable[Concatenate[A, P], tuple[Any, Aux]]: ...
 
 
-def jacfwd(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-           ) -> Callable[..., Any]:
+def jacfwd(
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The Jacobian by forward mode, one input element at a time, as one batch."""
     return shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacfwd")
 
@@ -389,8 +407,13 @@ def jacrev(
 ) -> Callable[Concatenate[A, P], tuple[Any, Aux]]: ...
 
 
-def jacrev(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False,
-           allow_int: bool = False) -> Callable[..., Any]:
+def jacrev(
+    fun: Callable[..., Any],
+    argnums: Argnums = 0,
+    has_aux: bool = False,
+    holomorphic: bool = False,
+    allow_int: bool = False,
+) -> Callable[..., Any]:
     """The Jacobian by reverse mode, one output element at a time, as one batch."""
     return shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacrev")
 
@@ -419,8 +442,9 @@ def hessian(
 ) -> Callable[Concatenate[A, P], tuple[Any, Aux]]: ...
 
 
-def hessian(fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-            ) -> Callable[..., Any]:
+def hessian(
+    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
+) -> Callable[..., Any]:
     """The matrix of second derivatives: forward over reverse mode."""
     gradients = shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacrev")
     return shared(Jacobian, gradients, argnums, has_aux, holomorphic, "jacfwd")
@@ -436,6 +460,7 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     """The output of `fun` with a ShapeDtypeStruct for each array, without computing it. Arguments may be
     structs, text of types such as "f64[n, 3]", or anything that has a shape and a dtype."""
     from .staging import out_structs
+
     args, kwargs = tree_map(_struct_like, given_arguments(args, kwargs))
     call = take_apart(args, kwargs, in_order=takes_any_keywords(fun))
     with user_frames():
@@ -454,6 +479,7 @@ def source(fun: Callable[..., Any], *args: Any, stage: str = "numpy", **kwargs: 
     whose last function is `fun`. Arguments may be text of types, as in `source(fun, "f64[n, 3], f64")`. The
     stages are listed in `stages()`."""
     from .text import source_text
+
     with user_frames():
         return source_text(fun, stage, args, kwargs)
 

@@ -9,6 +9,7 @@ of a module whose last function has the user's signature and which imports NumPy
         w = params['w']
         return np.sum(w * x)
 """
+
 from __future__ import annotations
 
 import array
@@ -60,9 +61,17 @@ class Text(str):
     """What reads a captured value, where that is no constant of the module: `self.t`."""
 
 
-def python_source(function: Function, name: str, arguments: Sequence[Argument], captures: Sequence[Any],
-                  out: PyTreeDef, slots: Sequence[Slot | Fixed | KeyPath],
-                  stores: Sequence[Store] = (), file: str = "", doc: str = "") -> str:
+def python_source(
+    function: Function,
+    name: str,
+    arguments: Sequence[Argument],
+    captures: Sequence[Any],
+    out: PyTreeDef,
+    slots: Sequence[Slot | Fixed | KeyPath],
+    stores: Sequence[Store] = (),
+    file: str = "",
+    doc: str = "",
+) -> str:
     """`captures`: the values of the program's first parameters now. `slots`: what stands at the leaves of
     `out`; a path stands for the argument itself. `file`, `doc`: of the user's function."""
     if not stores and _is_flat(arguments, captures, out, slots, len(function.results)):
@@ -80,35 +89,51 @@ def python_source(function: Function, name: str, arguments: Sequence[Argument], 
     given = constants + [inputs[k] for k in range(len(captures), len(function.params))]
 
     def text_of(slot: Any, results: Sequence[str]) -> str:
-        return results[slot.index] if isinstance(slot, Slot) else _fixed(slot) if isinstance(slot, Fixed) \
+        return (
+            results[slot.index]
+            if isinstance(slot, Slot)
+            else _fixed(slot)
+            if isinstance(slot, Fixed)
             else path_text(slot)
+        )
 
     def output(results: Sequence[str]) -> str:
         return module.tree(out, iter([text_of(s, results) for s in slots]))
 
     def lines(results: Sequence[str]) -> list[str]:
-        return [store.text.format(module.tree(store.tree, iter([text_of(s, results) for s in store.slots])))
-                for store in stores]
+        return [
+            store.text.format(module.tree(store.tree, iter([text_of(s, results) for s in store.slots])))
+            for store in stores
+        ]
 
     unknown = [f"result_{k}" for k in range(len(function.results))]
-    output(unknown), lines(unknown)                                # to learn what the module has to define
+    output(unknown), lines(unknown)  # to learn what the module has to define
     placed = [*slots, *(s for store in stores for s in store.slots)]
     read = [s for s in placed if not isinstance(s, (Slot, Fixed))]
     results = [s.index for s in placed if isinstance(s, Slot)]
     returned = [*(str(s[0]) for s in read), *(store.root for store in stores)]
-    signature = Signature(parameters=_header(arguments), inputs=tuple(given), output=output,
-                          imports=tuple(module.imports), rows=tuple(module.rows), keep=tuple(returned),
-                          stores=lines if stores else None, repeated=len(set(results)) < len(results))
+    signature = Signature(
+        parameters=_header(arguments),
+        inputs=tuple(given),
+        output=output,
+        imports=tuple(module.imports),
+        rows=tuple(module.rows),
+        keep=tuple(returned),
+        stores=lines if stores else None,
+        repeated=len(set(results)) < len(results),
+    )
     return numpy_text(function, name, signature, file, doc)
 
 
-def _is_flat(arguments: Sequence[Argument], captures: Sequence[Any], out: PyTreeDef, slots: Sequence[Any],
-             results: int) -> bool:
+def _is_flat(
+    arguments: Sequence[Argument], captures: Sequence[Any], out: PyTreeDef, slots: Sequence[Any], results: int
+) -> bool:
     """Whether the flat program has the user's signature as it is."""
     plain = not captures and all(a.structure.is_leaf() and a.leaves == (k,) for k, a in enumerate(arguments))
     in_order = [s.index if isinstance(s, Slot) else None for s in slots] == list(range(results))
-    shape = out.is_leaf() or (out.node_data() == (tuple, None) and len(slots) > 1
-                              and all(c.is_leaf() for c in out.children()))
+    shape = out.is_leaf() or (
+        out.node_data() == (tuple, None) and len(slots) > 1 and all(c.is_leaf() for c in out.children())
+    )
     return plain and in_order and shape
 
 
@@ -165,7 +190,7 @@ class _Module:
     def __init__(self, taken: set[str]) -> None:
         self.imports: list[str] = []
         self.rows: list[str] = []
-        self.names = taken                      # those of parameters, to begin with
+        self.names = taken  # those of parameters, to begin with
         self.tuples: dict[type, str] = {}
 
     def need(self, line: str) -> None:

@@ -5,6 +5,7 @@ In: a user's function and specs of its arguments. Out: a Program. In staged code
 Program as the `Staged` that the front end calls. Example: `stage(period, structure of ((e, M), {}), [f64,
 f64])`.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -69,8 +70,9 @@ def _opened(tree: Any) -> Any:
     return structure.skeleton([leaf.value if type(leaf) is _Whole else leaf for leaf in leaves])
 
 
-def program_of_staged(staged: Staged, structure: PyTreeDef, specs: Sequence[Spec], name: str,
-                      defined: Span | None) -> Program:
+def program_of_staged(
+    staged: Staged, structure: PyTreeDef, specs: Sequence[Spec], name: str, defined: Span | None
+) -> Program:
     """The front end numbers leaves of what it was given; static containers count there as several leaves."""
     count = len(staged.captures)
     place = {leaf: count + k for k, leaf in enumerate(staged.dynamic)}
@@ -101,9 +103,22 @@ def program_of_staged(staged: Staged, structure: PyTreeDef, specs: Sequence[Spec
         elif result.type.dims or output.array:
             forms[output.index] = "array"
     ordered = tuple(number[k] for k in staged.ordered)
-    return Program(staged.function, staged.captures, structure, tuple(leaves), staged.out_tree, tuple(slots),
-                   tuple(forms), staged.guards, tuple(writes), name, staged, defined, ordered,
-                   staged.raises)
+    return Program(
+        staged.function,
+        staged.captures,
+        structure,
+        tuple(leaves),
+        staged.out_tree,
+        tuple(slots),
+        tuple(forms),
+        staged.guards,
+        tuple(writes),
+        name,
+        staged,
+        defined,
+        ordered,
+        staged.raises,
+    )
 
 
 def _numbered(write: Write, number: dict[int, int]) -> Write:
@@ -118,6 +133,7 @@ def _width(spec: Spec) -> int:
     if spec.form is not Form.STATIC:
         return 1
     from ..tree_util import tree_leaves
+
     return len(tree_leaves(spec.value))
 
 

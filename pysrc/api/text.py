@@ -4,6 +4,7 @@ In: a function (or a transformed one), a stage, arguments or a Program. Out: tex
 `numpy` it is a module whose last function is the translated one. Example: `source_text(grad(period), "numpy",
 (0.3, 1.0), {})`.
 """
+
 from __future__ import annotations
 
 import inspect
@@ -75,6 +76,7 @@ def source_text(
     nests = loops(function, program.new_values)
     if stage == "loops":
         from ..astpasses.schedule.python_loops import python_loops
+
         return python_loops(nests)
     return cython(nests).text
 
@@ -107,9 +109,7 @@ def numpy_module(fun: Any, program: Program) -> str:
         taken = [next(leaves) for _ in range(structure.num_leaves)]
         arguments.append(Argument(name, structure, tuple(taken)))
     paths = _leaf_paths(arguments)
-    captures = [
-        _capture_text(c, program, paths) if isinstance(c, Source) else c for c in program.captures
-    ]
+    captures = [_capture_text(c, program, paths) if isinstance(c, Source) else c for c in program.captures]
 
     def slot_of(slot: Any) -> Any:
         if isinstance(slot, (Slot, Fixed)):
@@ -123,8 +123,17 @@ def numpy_module(fun: Any, program: Program) -> str:
     stores = [_store(write, program, paths, parameters) for write in program.writes]
     user, name = user_function(fun), _last_name(fun, program)
     code = getattr(inspect.unwrap(user), "__code__", None)
-    return python_source(program.function, name, arguments, captures, program.out, slots, stores,
-                         "" if code is None else code.co_filename, _documentation(user, name))
+    return python_source(
+        program.function,
+        name,
+        arguments,
+        captures,
+        program.out,
+        slots,
+        stores,
+        "" if code is None else code.co_filename,
+        _documentation(user, name),
+    )
 
 
 def _documentation(user: Any, name: str) -> str:
@@ -139,19 +148,27 @@ def _documentation(user: Any, name: str) -> str:
 def _store(write: Any, program: Program, paths: list[tuple], names: list[str]) -> Store:
     """A write of the program as a line of the module."""
     if write.kind in ("argument", "capture"):
-        path = paths[write.target] if write.kind == "argument" \
+        path = (
+            paths[write.target]
+            if write.kind == "argument"
             else (_Name(Signature.of_parameter(write.target)),)
+        )
         return Store(f"{path_text(path)}[...] = {{}}", path[0], tree_structure(0), (Slot(write.index),))
     if isinstance(write.target, Source):
         root, text = _place_of(write.target, program, paths)
     else:
-        where, key, *rest = write.target            # args or kwargs, which of them, and on into it
+        where, key, *rest = write.target  # args or kwargs, which of them, and on into it
         root = names[key.idx] if where.idx == 0 else usable(key.key)
         text = path_text((root, *rest))
     text = text.replace("{", "{{").replace("}", "}}")
     slots = tuple(
-        Slot(o.index) if o.kind == "result" else Fixed(o.value) if o.kind == "static"
-        else paths[o.index] if o.kind == "argument" else (_Name(Signature.of_parameter(o.index)),)
+        Slot(o.index)
+        if o.kind == "result"
+        else Fixed(o.value)
+        if o.kind == "static"
+        else paths[o.index]
+        if o.kind == "argument"
+        else (_Name(Signature.of_parameter(o.index)),)
         for o in write.outputs
     )
     if write.kind == "attribute":
@@ -192,6 +209,7 @@ class _Name(str):
 
 def _leaf_paths(arguments: list[Argument]) -> list[tuple]:
     from ..tree_util import tree_flatten_with_path
+
     paths: list[tuple] = []
     for argument in arguments:
         markers = argument.structure.unflatten(range(argument.structure.num_leaves))
@@ -219,8 +237,8 @@ def _parameter_names(fun: Any, count: int) -> list[str]:
 # ---- normal and control
 # --------------------------------------------------------------------------------------
 
-_STAGER = '''from metaphrase.astpasses.frontend.rewrite.plain import stager
-'''
+_STAGER = """from metaphrase.astpasses.frontend.rewrite.plain import stager
+"""
 
 
 def module_text(function: Callable[..., Any], text_of: Callable[[Any], str], head: str) -> str:
@@ -262,12 +280,17 @@ class _Needs:
         elif isinstance(value, (np.ndarray, np.generic)):
             self.imports.append("import numpy as np")
             self.constants[name] = array_text(np.asarray(value))
-        elif isinstance(value, types.FunctionType) and value.__name__ == name \
-                and not value.__module__.startswith(("numpy", "scipy", "metaphrase")):
+        elif (
+            isinstance(value, types.FunctionType)
+            and value.__name__ == name
+            and not value.__module__.startswith(("numpy", "scipy", "metaphrase"))
+        ):
             self.function(value)
         elif hasattr(value, "__module__") and hasattr(value, "__qualname__"):
-            self.imports.append(f"from {value.__module__} import {value.__qualname__}"
-                                + ("" if value.__qualname__ == name else f" as {name}"))
+            self.imports.append(
+                f"from {value.__module__} import {value.__qualname__}"
+                + ("" if value.__qualname__ == name else f" as {name}")
+            )
         else:
             self.constants[name] = _literal_text(value)
 

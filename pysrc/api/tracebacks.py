@@ -4,6 +4,7 @@ In: an exception on its way out of this package. Out: the same exception; frames
 of its traceback, unless the fault is in this package. Example: `with user_frames(): ...` around what a public
 function does.
 """
+
 from __future__ import annotations
 
 import os

@@ -7,6 +7,7 @@ the function inside it for the types it gets, and works on the program. Example:
 
     vmap(grad(f))(xs)     # Vmap: types of one x -> Grad: types of one x -> f is staged -> gradient -> batch
 """
+
 from __future__ import annotations
 
 import functools
@@ -31,10 +32,11 @@ if TYPE_CHECKING:
 
 def program_of(fun: Callable[..., Any], structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
     """Stage a function, or ask a transformed one for its program."""
-    fun = getattr(fun, "jitted", fun)               # a jitted function is a dispatcher with its Jit behind it
+    fun = getattr(fun, "jitted", fun)  # a jitted function is a dispatcher with its Jit behind it
     if isinstance(fun, Transformed):
         return fun._program(structure, specs)
     from .staging import stage
+
     return stage(fun, structure, specs)
 
 
@@ -50,6 +52,7 @@ def parameter_names(fun: Callable[..., Any]) -> list[str]:
 def call_inside(function: Any, args: tuple, kwargs: dict) -> Any:
     """A transformed function called in staged code by code that was not converted."""
     from ..astpasses.frontend.calls.call import call_value
+
     return call_value(function, args, kwargs)
 
 
@@ -64,8 +67,8 @@ class Transformed:
     """A function with a transformation around it."""
 
     kind = "transformed"
-    in_order = False              # whether the order of keyword arguments is seen
-    compiles = False              # whether a call around a jitted function runs native code
+    in_order = False  # whether the order of keyword arguments is seen
+    compiles = False  # whether a call around a jitted function runs native code
 
     def __init__(self, fun: Callable[..., Any], span: Span | None = None):
         if not callable(fun):
@@ -88,6 +91,7 @@ class Transformed:
         if self.compiles and not config.disable_jit and is_around_jit(self):  # grad(jit(f)) is jit(grad(f))
             if self._compiled is None:
                 from .jit import Jit
+
                 self._compiled = Jit(self, (), ()).dispatcher
             with user_frames():
                 return self._compiled(*args, **kwargs)
@@ -117,6 +121,7 @@ class Transformed:
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
         """The hook by which staged code calls a transformed function."""
         from .staging import give_back
+
         call = take_apart(args, kwargs, in_order=self.in_order)
         return give_back(self._program(call.structure, call.specs))
 
@@ -125,7 +130,7 @@ class Transformed:
         return user_span() or self.span
 
     def __copy__(self) -> Transformed:
-        return self                                 # as functions are
+        return self  # as functions are
 
     def __deepcopy__(self, memo: dict) -> Transformed:
         return self
@@ -156,6 +161,7 @@ class Grad(Transformed):
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .derivatives import gradient_program
+
         program = program_of(self.fun, structure, specs)
         made = gradient_program(
             program,
@@ -185,9 +191,17 @@ class Jacobian(Transformed):
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .derivatives import jacobian_program
+
         program = program_of(self.fun, structure, specs)
-        made = jacobian_program(program, self.argnums, self._place(), what=self.kind, has_aux=self.has_aux,
-                                holomorphic=self.holomorphic, names=parameter_names(self.fun))
+        made = jacobian_program(
+            program,
+            self.argnums,
+            self._place(),
+            what=self.kind,
+            has_aux=self.has_aux,
+            holomorphic=self.holomorphic,
+            names=parameter_names(self.fun),
+        )
         return made.with_function(made.function, name=self.__name__)
 
 
@@ -207,6 +221,7 @@ class Vmap(Transformed):
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .batch import batched_program, example_specs
         from .programs import for_lanes
+
         names, span = parameter_names(self.fun), self._place()
         example = example_specs(structure, specs, self.in_axes, self.axis_size, span, names)
         with for_lanes():
@@ -224,10 +239,11 @@ class Jvp(Transformed):
     def __init__(self, fun: Callable[..., Any], has_aux: bool):
         super().__init__(fun)
         self.has_aux = has_aux
-        self.__dict__.pop("__wrapped__", None)      # or its signature would be that of `fun`
+        self.__dict__.pop("__wrapped__", None)  # or its signature would be that of `fun`
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .derivatives import forward_program, output_atoms, private_copies, split_aux
+
         span = self._place()
         primals, tangents = structure.children()[0].children()
         if primals != tangents:
@@ -247,18 +263,18 @@ class Jvp(Transformed):
         has = [k for k, r in enumerate(program.function.results) if has_tangent(r.type)]
         results = len(program.function.results)
         dots = []
-        zeros_at = results + len(has)               # `forward_program` appends zeros for the others
-        for slot in program.slots[:out.num_leaves]:
+        zeros_at = results + len(has)  # `forward_program` appends zeros for the others
+        for slot in program.slots[: out.num_leaves]:
             if not isinstance(slot, Slot):
                 dots.append(slot)
             elif slot.index in has:
                 dots.append(Slot(results + has.index(slot.index)))
             else:
                 dots.append(Slot(zeros_at + slot.index - sum(k < slot.index for k in has)))
-        parts, slots = [out, out], [*program.slots[:out.num_leaves], *dots]
+        parts, slots = [out, out], [*program.slots[: out.num_leaves], *dots]
         if aux is not None:
             parts.append(aux)
-            slots += program.slots[out.num_leaves:]
+            slots += program.slots[out.num_leaves :]
         return Program(
             made,
             program.captures,
@@ -282,6 +298,7 @@ class Jvp(Transformed):
     ) -> list[int]:
         """The parameters that have tangents; each tangent has the shape and dtype of its primal."""
         from .derivatives import refuse_pinned
+
         wrt = []
         labels = leaf_labels(structure, parameter_names(self.fun))
         for leaf, primal, tangent, label in zip(program.leaves, primals, tangents, labels, strict=True):
@@ -314,6 +331,7 @@ class Linear(Transformed):
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .linear import linear_program
+
         program = program_of(self.fun, structure, specs)
         made = linear_program(program, self._place(), what=self.kind, has_aux=self.has_aux)
         return made.with_function(made.function, name=self.__name__)

@@ -7,6 +7,7 @@ same way and offers what a jitted function offers; as a method it is bound like 
     def area(radius: float) -> float: ...     # Jitted[[float], float]
     area.lower(2.0).compile()(3.0)            # float
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -46,9 +47,7 @@ class Jitted(Protocol[P, R]):
     def __get__(self, instance: None, owner: type) -> Jitted[P, R]: ...
 
     @overload
-    def __get__(
-        self: Jitted[Concatenate[Owner, Q], R2], instance: Owner, owner: type
-    ) -> Callable[Q, R2]: ...
+    def __get__(self: Jitted[Concatenate[Owner, Q], R2], instance: Owner, owner: type) -> Callable[Q, R2]: ...
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered[R]: ...
 

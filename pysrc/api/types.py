@@ -7,6 +7,7 @@ arrays.
 >>> parse_arguments("f64[n, 3], {'w': f32}, True")
 (ShapeDtypeStruct(shape=(n, 3), dtype=float64), {'w': ShapeDtypeStruct(shape=(), dtype=float32)}, True)
 """
+
 from __future__ import annotations
 
 import ast
@@ -111,7 +112,7 @@ def parse_arguments(text: str) -> tuple[Any, ...]:
 
 
 _SUBSCRIPTED = re.compile(rf"(?<![\w'\"])({'|'.join(SHORT)}|(float|int|uint|complex)\d+)\[")
-_NUMPYS = {"bool", "i8", "u8", "f16"}     # names that NumPy knows too, of other types but for the first
+_NUMPYS = {"bool", "i8", "u8", "f16"}  # names that NumPy knows too, of other types but for the first
 _NAMED = re.compile(rf"(?<![\w'\"])({'|'.join(name for name in SHORT if name not in _NUMPYS)})(?![\w'\"])")
 
 

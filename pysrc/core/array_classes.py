@@ -7,6 +7,7 @@ user derives to carry a name or a unit along; `numpy.matrix`, whose `*` is a mat
 >>> is_plain(np.memmap), is_plain(np.matrix)
 (True, False)
 """
+
 from __future__ import annotations
 
 import functools
@@ -21,7 +22,8 @@ _OF_NO_MEANING = frozenset(
     "__new__ __init__ __array_finalize__ __array_wrap__ __array_priority__ __repr__ __str__ __format__ "
     "__reduce__ __reduce_ex__ __setstate__ __copy__ __deepcopy__ __doc__ __module__ __dict__ __weakref__ "
     "__slots__ __init_subclass__ __class_getitem__ __annotations__ __firstlineno__ "
-    "__static_attributes__".split())
+    "__static_attributes__".split()
+)
 
 
 @functools.cache
@@ -38,12 +40,20 @@ def plain_array(array: np.ndarray, span: Span | None, what: str = "") -> np.ndar
         return array
     named, comma = (f"{what!r}, ", ",") if what else ("", "")
     if isinstance(array, np.ma.MaskedArray):
-        raise DTypeError(f"{named}a masked array{comma} can't be translated", span, code="dtype",
-                         remedy="pass its data and its mask as two arrays")
+        raise DTypeError(
+            f"{named}a masked array{comma} can't be translated",
+            span,
+            code="dtype",
+            remedy="pass its data and its mask as two arrays",
+        )
     if not is_plain(cls):  # type: ignore[arg-type]
-        raise DTypeError(f"{named}an array of class {cls.__name__}{comma} can't be translated: the class "
-                         "gives operations a meaning of its own", span, code="dtype",
-                         remedy="pass np.asarray(...) of it")
+        raise DTypeError(
+            f"{named}an array of class {cls.__name__}{comma} can't be translated: the class "
+            "gives operations a meaning of its own",
+            span,
+            code="dtype",
+            remedy="pass np.asarray(...) of it",
+        )
     return np.asarray(array)
 
 
@@ -65,8 +75,12 @@ def refuse_foreign(value: Any, span: Span | None, what: str) -> None:
     cls = type(value)
     columns = hasattr(cls, "columns")
     how = "its columns as arrays: table['name'].to_numpy()" if columns else "np.asarray(...) of it"
-    raise DTypeError(f"{what} is a {cls.__name__} of {_library(cls)}: what is translated are NumPy's arrays",
-                     span, code="dtype", remedy=f"pass {how}")
+    raise DTypeError(
+        f"{what} is a {cls.__name__} of {_library(cls)}: what is translated are NumPy's arrays",
+        span,
+        code="dtype",
+        remedy=f"pass {how}",
+    )
 
 
 __all__ = ["is_plain", "plain_array", "is_foreign", "refuse_foreign"]

@@ -4,6 +4,7 @@ In: parameter types and calls of primitives. Out: a `Function`.
 
     f = trace("area", lambda r: mul(literal(3.14), mul(r, r)), [("r", Array(f64))])
 """
+
 from __future__ import annotations
 
 import threading
@@ -66,8 +67,14 @@ class Builder:
         self.params.append(var)
         return var
 
-    def bind(self, primitive: Primitive, args: tuple[Atom, ...], attributes: Mapping[str, Any],
-             names: Sequence[str] | None = None, span: Span | None = None) -> tuple[Var, ...]:
+    def bind(
+        self,
+        primitive: Primitive,
+        args: tuple[Atom, ...],
+        attributes: Mapping[str, Any],
+        names: Sequence[str] | None = None,
+        span: Span | None = None,
+    ) -> tuple[Var, ...]:
         """Append `primitive(*args, **attributes)`; result types come from its type rule."""
         types = primitive.type(*(a.type for a in args), **attributes)
         if primitive.effect == "failing" and self.is_decided and self.is_decided(args, attributes):
@@ -219,5 +226,17 @@ def literal(value: Any, dtype: Any = None) -> Literal:
     return Literal(np.asarray(value, dtype=dtype)[()])
 
 
-__all__ = ["Builder", "building", "current", "at", "trace", "literal", "match_dims", "copy_let",
-           "substitute_attribute", "substitute_function", "CoreTypeError", "Size"]
+__all__ = [
+    "Builder",
+    "building",
+    "current",
+    "at",
+    "trace",
+    "literal",
+    "match_dims",
+    "copy_let",
+    "substitute_attribute",
+    "substitute_function",
+    "CoreTypeError",
+    "Size",
+]

@@ -2,6 +2,7 @@
 
 In: a Function. Out: nothing, or CheckError that lists every fault with the printed line.
 """
+
 from __future__ import annotations
 
 from .dims import Dim
@@ -68,5 +69,8 @@ def _check_types(let: Let) -> list[str]:
     types = (types,) if isinstance(types, Array) else tuple(types)
     if len(types) != len(let.outs):
         return [f"has {len(let.outs)} results, its type rule gives {len(types)}"]
-    return [f"{v.name} is {v.type}, its type rule gives {t}" for v, t in zip(let.outs, types)
-            if v.type.plain != t.plain or (isinstance(t.value, Dim) and v.type.value != t.value)]
+    return [
+        f"{v.name} is {v.type}, its type rule gives {t}"
+        for v, t in zip(let.outs, types)
+        if v.type.plain != t.plain or (isinstance(t.value, Dim) and v.type.value != t.value)
+    ]

@@ -14,6 +14,7 @@ normal forms are.
 >>> n // -2, n % -3     # a constant divisor is positive in the normal form: a remainder by it is not negative
 ((-n)//2, -((-n)%3))
 """
+
 from __future__ import annotations
 
 import functools
@@ -39,9 +40,11 @@ class Atom:
         self._hash = hash((kind, name, operands))
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Atom) and self._hash == other._hash
-                                 and (self.kind, self.name, self.operands)
-                                 == (other.kind, other.name, other.operands))
+        return self is other or (
+            isinstance(other, Atom)
+            and self._hash == other._hash
+            and (self.kind, self.name, self.operands) == (other.kind, other.name, other.operands)
+        )
 
     def __hash__(self) -> int:
         return self._hash
@@ -72,8 +75,13 @@ class Dim:
     @property
     def is_sym(self) -> bool:
         """True for a bare symbol."""
-        return (len(self.terms) == 1 and self.terms[0][1] == 1 and len(self.terms[0][0]) == 1
-                and self.terms[0][0][0][1] == 1 and self.terms[0][0][0][0].kind == "sym")
+        return (
+            len(self.terms) == 1
+            and self.terms[0][1] == 1
+            and len(self.terms[0][0]) == 1
+            and self.terms[0][0][0][1] == 1
+            and self.terms[0][0][0][0].kind == "sym"
+        )
 
     @property
     def name(self) -> str:
@@ -255,7 +263,11 @@ def dim_min(a: DimLike, b: DimLike) -> DimLike:
 
 
 _OPERATIONS: dict[str, Callable[[DimLike, DimLike], DimLike]] = {
-    "floordiv": floordiv, "mod": mod, "max": dim_max, "min": dim_min}
+    "floordiv": floordiv,
+    "mod": mod,
+    "max": dim_max,
+    "min": dim_min,
+}
 
 
 NO_SYMBOLS: frozenset[str] = frozenset()

@@ -2,6 +2,7 @@
 
 In: a Function and arrays. Out: a list of arrays, one a result.
 """
+
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
@@ -90,8 +91,9 @@ def run_let(let: Let, values: Sequence[Any], sizes: dict[str, int]) -> tuple:
     return outs
 
 
-def _region(primitive: Primitive, values: Sequence[Any], attributes: Mapping[str, Any],
-            sizes: Mapping[str, int]) -> Any:
+def _region(
+    primitive: Primitive, values: Sequence[Any], attributes: Mapping[str, Any], sizes: Mapping[str, int]
+) -> Any:
     run = _Runner(sizes)
     concrete = {
         k: v

@@ -10,6 +10,7 @@ module is imported. Until a program imports SciPy none of its functions can be c
 >>> table[named]
 'error function'
 """
+
 from __future__ import annotations
 
 import importlib

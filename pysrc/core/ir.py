@@ -9,6 +9,7 @@ A program in full, printed:
         a: f64 = mul(3.141592653589793, r2)
         return a
 """
+
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -162,6 +163,7 @@ class Function:
 
     def __str__(self) -> str:
         from .show import show
+
         return show(self)
 
 

@@ -76,8 +76,10 @@ class Places:
 
     def apart(self, one: Sequence[Range], other: Sequence[Range]) -> bool:
         """Whether two regions of an array have no element in common; each has starts and lengths."""
-        return any(self.facts.nonnegative(a - b - more) or self.facts.nonnegative(b - a - count)
-                   for (a, count), (b, more) in zip(one, other, strict=True))
+        return any(
+            self.facts.nonnegative(a - b - more) or self.facts.nonnegative(b - a - count)
+            for (a, count), (b, more) in zip(one, other, strict=True)
+        )
 
     def compared(self, kind: str, a: Range, b: Range) -> bool | None:
         """Which way a comparison of numbers of these ranges goes, if they are sums of sizes and counters."""
@@ -97,7 +99,8 @@ class Places:
             return abs(dim) > LARGEST
         return bool(symbols(dim) & self.unknown) or any(
             abs(count) > (LARGEST if not monomial else 8) or sum(power for _, power in monomial) > 1
-            for monomial, count in dim.terms)
+            for monomial, count in dim.terms
+        )
 
 
 __all__ = ["Places"]

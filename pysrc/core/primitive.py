@@ -6,6 +6,7 @@ In: rules. Out: a `Primitive`, registered by name, callable on Vars (binds a Let
                     jvp=(lambda x_dot, y, x: mul(x_dot, cos(x)),), transpose=NotLinear,
                     batch=pointwise, native=Point("sin"))
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -117,12 +118,14 @@ class Primitive:
 
     def __call__(self, *args: Any, **attributes: Any) -> Any:
         from .build import current
+
         builder = current()
         if builder is not None and (not args or any(isinstance(a, (Var, Literal)) for a in args)):
             outs = builder.bind(self, tuple(map(as_atom, args)), attributes)
             return outs if self.multiple else outs[0] if outs else None
         if self.region:
             from .evaluate import run_region
+
             return run_region(self, args, attributes)
         return self.numpy(*(a.value if isinstance(a, Literal) else a for a in args), **attributes)
 

@@ -3,6 +3,7 @@
 In: text made by `show` (or written by hand in that form). Out: a Function, its types computed again by the
 type rules.
 """
+
 from __future__ import annotations
 
 import ast

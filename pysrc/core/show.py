@@ -2,6 +2,7 @@
 
 In: a Function. Out: text that `read` turns back into the same Function. Source places stand in comments.
 """
+
 from __future__ import annotations
 
 import keyword
@@ -64,6 +65,7 @@ class _Printer:
 
     def type(self, type_: Array) -> str:
         from .types import type_symbols
+
         for symbol in sorted(type_symbols(type_)):
             self.size_name(symbol)
         return repr(substitute_type(type_, self.sizes))
@@ -74,6 +76,7 @@ class _Printer:
     def attribute(self, value: Any, functions: dict[Function, str]) -> str:
         if isinstance(value, Dim):
             from .dims import symbols
+
             for symbol in sorted(symbols(value)):
                 self.size_name(symbol)
             return str(substitute(value, self.sizes))
@@ -143,6 +146,7 @@ class _Printer:
             line = f"{line}  # {', '.join(self.type(v.type) for v in let.outs)}"
         elif self.comments and let.span:
             import os
+
             line = f"{line:<56}  # {os.path.basename(let.span.file)}:{let.span.line}"
         return rows + [line]
 

@@ -6,6 +6,7 @@ In: numpy dtypes, ints, `Dim`s. Out: `Array`, printed as legal Python.
 >>> Array(np.dtype("float64"), (Sym("n"), 3)), Array(np.dtype("int32"), ()), Size(Sym("n"))
 (f64[n, 3], i32, size[n])
 """
+
 from __future__ import annotations
 
 from collections.abc import Mapping

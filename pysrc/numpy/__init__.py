@@ -8,6 +8,7 @@ listed in docs/limitations.md.
 >>> mnp.sum(mnp.arange(4))
 np.int64(6)
 """
+
 import ml_dtypes as _ml_dtypes
 import numpy as _numpy
 from numpy import *  # noqa: F403

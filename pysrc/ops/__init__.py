@@ -1,4 +1,5 @@
 """The primitives: one declaration each. Importing this package registers all of them."""
+
 from . import (  # noqa: F401
     arithmetic,
     arrays,

@@ -2,6 +2,7 @@
 
 In: attributes. Out: arrays; or an i64 whose value a size symbol names.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -21,35 +22,59 @@ from .families import require
 def _unbatched(primitive: Any) -> Any:
     def batch(size: Any, args: Any, batched: Any, **attributes: Any) -> tuple:
         raise AssertionError("an operation without operands is never batched")
+
     return batch
 
 
 constant = Primitive(
-    "constant", type=lambda *, value: Array(value.value.dtype, value.value.shape),
-    numpy=lambda *, value: value.value, jvp=(), transpose=NotLinear, batch=_unbatched("constant"),
-    native=Iota("constant"), doc="An array written into the program; `value` is a ConstantArray.")
+    "constant",
+    type=lambda *, value: Array(value.value.dtype, value.value.shape),
+    numpy=lambda *, value: value.value,
+    jvp=(),
+    transpose=NotLinear,
+    batch=_unbatched("constant"),
+    native=Iota("constant"),
+    doc="An array written into the program; `value` is a ConstantArray.",
+)
 
 iota = Primitive(
-    "iota", type=lambda *, length, dtype: Array(dtype, (length,)),
-    numpy=lambda *, length, dtype: np.arange(length, dtype=dtype), jvp=(), transpose=NotLinear,
-    batch=_unbatched("iota"), native=Iota(lambda index, *, length, dtype: index[0]),
-    doc="0, 1, ..., length - 1.")
+    "iota",
+    type=lambda *, length, dtype: Array(dtype, (length,)),
+    numpy=lambda *, length, dtype: np.arange(length, dtype=dtype),
+    jvp=(),
+    transpose=NotLinear,
+    batch=_unbatched("iota"),
+    native=Iota(lambda index, *, length, dtype: index[0]),
+    doc="0, 1, ..., length - 1.",
+)
 
 undefined = Primitive(
-    "undefined", type=lambda *, dtype, shape: Array(dtype, shape),
-    numpy=lambda *, dtype, shape: np.zeros(shape, dtype)[()], jvp=(), transpose=NotLinear,
-    batch=_unbatched("undefined"), native=Iota("undefined"),
-    doc="The value of a variable that no path has bound: never read unguarded.")
+    "undefined",
+    type=lambda *, dtype, shape: Array(dtype, shape),
+    numpy=lambda *, dtype, shape: np.zeros(shape, dtype)[()],
+    jvp=(),
+    transpose=NotLinear,
+    batch=_unbatched("undefined"),
+    native=Iota("undefined"),
+    doc="The value of a variable that no path has bound: never read unguarded.",
+)
 
 dim_value = Primitive(
-    "dim_value", type=lambda *, dim: Size(dim), numpy=lambda *, dim: np.int64(dim), jvp=(),
+    "dim_value",
+    type=lambda *, dim: Size(dim),
+    numpy=lambda *, dim: np.int64(dim),
+    jvp=(),
     transpose=NotLinear,
-    batch=_unbatched("dim_value"), native=Iota(lambda index, *, dim: dim), doc="A dim as an i64.")
+    batch=_unbatched("dim_value"),
+    native=Iota(lambda index, *, dim: dim),
+    doc="A dim as an i64.",
+)
 
 
 def _as_dim_type(value: Array, *, size: str, counted: bool = False) -> Array:
-    require(not value.dims and is_integer(value.dtype),
-            lambda: f"as_dim: needs an integer scalar, got {value}")
+    require(
+        not value.dims and is_integer(value.dtype), lambda: f"as_dim: needs an integer scalar, got {value}"
+    )
     return Size(Sym(size))
 
 
@@ -64,17 +89,35 @@ def _as_dim_numpy(value: Any, *, size: Any, counted: bool = False) -> Any:
 
 
 as_dim = Primitive(
-    "as_dim", type=_as_dim_type, numpy=_as_dim_numpy, jvp=(None,), transpose=NotLinear, batch=_as_dim_batch,
-    native=Point("identity"), cost=FREE,
-    doc="Binds the size symbol `size` to a staged integer; it must not be negative. `counted`: it isn't.")
+    "as_dim",
+    type=_as_dim_type,
+    numpy=_as_dim_numpy,
+    jvp=(None,),
+    transpose=NotLinear,
+    batch=_as_dim_batch,
+    native=Point("identity"),
+    cost=FREE,
+    doc="Binds the size symbol `size` to a staged integer; it must not be negative. `counted`: it isn't.",
+)
 
 
 def zeros(type_: Array) -> Any:
     """Zeros of a type."""
     from .shape import broadcast
+
     zero = literal(0, type_.dtype)
     return zero if not type_.dims else broadcast(zero, shape=type_.dims, axes=())
 
 
-__all__ = ["constant", "iota", "undefined", "dim_value", "as_dim", "zeros", "ConstantArray", "Composite",
-           "EffectCall", "i64"]
+__all__ = [
+    "constant",
+    "iota",
+    "undefined",
+    "dim_value",
+    "as_dim",
+    "zeros",
+    "ConstantArray",
+    "Composite",
+    "EffectCall",
+    "i64",
+]

@@ -2,6 +2,7 @@
 
 In: equal-typed arrays. Out: bool arrays; `select(c, a, b)` is a where c, else b.
 """
+
 from __future__ import annotations
 
 import operator
@@ -39,27 +40,67 @@ gt = _compare("gt", np.greater, operator.gt)
 ge = _compare("ge", np.greater_equal, operator.ge)
 
 
-and_ = elementwise("and_", np.bitwise_and, spellings=(operator.and_,), type=bits, jvp=(None, None),
-                   scalar=instruction(commutes=True),
-                   native="and")
-or_ = elementwise("or_", np.bitwise_or, spellings=(operator.or_,), type=bits, jvp=(None, None),
-                  scalar=instruction(commutes=True),
-                  native="or")
-xor = elementwise("xor", np.bitwise_xor, spellings=(operator.xor,), type=bits, jvp=(None, None),
-                  scalar=Scalar(CHEAP, commutes=True, safe=True))
-not_ = elementwise("not_", np.invert, spellings=(operator.invert,), type=bits, jvp=(None,), native="not",
-                   scalar=instruction(),
-                   doc="Bitwise complement; on bools, logical not.")
-shift_left = elementwise("shift_left", np.left_shift, spellings=(operator.lshift,), type=integral,
-                         scalar=Scalar(CHEAP, safe=True),
-                         jvp=(None, None),
-                         doc="a * 2**b in the width of the dtype; 0 when b is not less than the width.")
-shift_right = elementwise("shift_right", np.right_shift, spellings=(operator.rshift,), type=integral,
-                          scalar=Scalar(CHEAP, safe=True),
-                          jvp=(None, None), doc="Logical on unsigned integers, arithmetic on signed ones.")
-popcount = elementwise("popcount", np.bitwise_count, jvp=(None,),
-                       type=lambda x: integral(x).with_dtype(np.dtype("uint8")),
-                       doc="The number of one bits of |x|, as u8.")
+and_ = elementwise(
+    "and_",
+    np.bitwise_and,
+    spellings=(operator.and_,),
+    type=bits,
+    jvp=(None, None),
+    scalar=instruction(commutes=True),
+    native="and",
+)
+or_ = elementwise(
+    "or_",
+    np.bitwise_or,
+    spellings=(operator.or_,),
+    type=bits,
+    jvp=(None, None),
+    scalar=instruction(commutes=True),
+    native="or",
+)
+xor = elementwise(
+    "xor",
+    np.bitwise_xor,
+    spellings=(operator.xor,),
+    type=bits,
+    jvp=(None, None),
+    scalar=Scalar(CHEAP, commutes=True, safe=True),
+)
+not_ = elementwise(
+    "not_",
+    np.invert,
+    spellings=(operator.invert,),
+    type=bits,
+    jvp=(None,),
+    native="not",
+    scalar=instruction(),
+    doc="Bitwise complement; on bools, logical not.",
+)
+shift_left = elementwise(
+    "shift_left",
+    np.left_shift,
+    spellings=(operator.lshift,),
+    type=integral,
+    scalar=Scalar(CHEAP, safe=True),
+    jvp=(None, None),
+    doc="a * 2**b in the width of the dtype; 0 when b is not less than the width.",
+)
+shift_right = elementwise(
+    "shift_right",
+    np.right_shift,
+    spellings=(operator.rshift,),
+    type=integral,
+    scalar=Scalar(CHEAP, safe=True),
+    jvp=(None, None),
+    doc="Logical on unsigned integers, arithmetic on signed ones.",
+)
+popcount = elementwise(
+    "popcount",
+    np.bitwise_count,
+    jvp=(None,),
+    type=lambda x: integral(x).with_dtype(np.dtype("uint8")),
+    doc="The number of one bits of |x|, as u8.",
+)
 
 
 def _select_type(c: Array, a: Array, b: Array) -> Array:
@@ -77,12 +118,33 @@ def _select_jvp(args: tuple, dots: tuple) -> tuple:
 
 declare("select", instruction(FREE))
 select: Primitive = Primitive(
-    "select", type=_select_type,
-    numpy=lambda c, a, b: np.where(c, a, b) if np.ndim(c) else (a if c else b), jvp=Joint(_select_jvp),
-    transpose=(None, lambda y_bar, c, a, b: select(c, y_bar, like(y_bar, 0)),
-               lambda y_bar, c, a, b: select(c, like(y_bar, 0), y_bar)),
-    batch=pointwise_batch(lambda: select), native=Point("select"),
-    doc="a where c, else b; all three have one shape.")
+    "select",
+    type=_select_type,
+    numpy=lambda c, a, b: np.where(c, a, b) if np.ndim(c) else (a if c else b),
+    jvp=Joint(_select_jvp),
+    transpose=(
+        None,
+        lambda y_bar, c, a, b: select(c, y_bar, like(y_bar, 0)),
+        lambda y_bar, c, a, b: select(c, like(y_bar, 0), y_bar),
+    ),
+    batch=pointwise_batch(lambda: select),
+    native=Point("select"),
+    doc="a where c, else b; all three have one shape.",
+)
 
-__all__ = ["eq", "ne", "lt", "le", "gt", "ge", "and_", "or_", "xor", "not_", "shift_left", "shift_right",
-           "popcount", "select"]
+__all__ = [
+    "eq",
+    "ne",
+    "lt",
+    "le",
+    "gt",
+    "ge",
+    "and_",
+    "or_",
+    "xor",
+    "not_",
+    "shift_left",
+    "shift_right",
+    "popcount",
+    "select",
+]

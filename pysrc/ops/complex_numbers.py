@@ -6,6 +6,7 @@ bilinear form Re(a b), without conjugation, as in JAX.
     z: c128[n] = complex_(x, y)
     r: f64[n] = real(conj(z))
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -33,22 +34,44 @@ def _complex_numpy(re: Any, im: Any) -> Any:
 
 
 complex_: Primitive = elementwise(
-    "complex_", _complex_numpy, type=_complex_type,
-    jvp=(lambda re_dot, z, re, im: complex_(re_dot, like(re_dot, 0)),
-         lambda im_dot, z, re, im: complex_(like(im_dot, 0), im_dot)),
+    "complex_",
+    _complex_numpy,
+    type=_complex_type,
+    jvp=(
+        lambda re_dot, z, re, im: complex_(re_dot, like(re_dot, 0)),
+        lambda im_dot, z, re, im: complex_(like(im_dot, 0), im_dot),
+    ),
     transpose=(lambda z_bar, re, im: real(z_bar), lambda z_bar, re, im: neg(imag(z_bar))),
-    doc="re + i im.")
+    doc="re + i im.",
+)
 
 real: Primitive = elementwise(
-    "real", np.real, spellings=(np.real,), type=_part_type, jvp=(lambda x_dot, y, x: real(x_dot),),
-    transpose=(lambda y_bar, x: complex_(y_bar, like(y_bar, 0)),), doc="The real part.")
+    "real",
+    np.real,
+    spellings=(np.real,),
+    type=_part_type,
+    jvp=(lambda x_dot, y, x: real(x_dot),),
+    transpose=(lambda y_bar, x: complex_(y_bar, like(y_bar, 0)),),
+    doc="The real part.",
+)
 
 imag: Primitive = elementwise(
-    "imag", np.imag, spellings=(np.imag,), type=_part_type, jvp=(lambda x_dot, y, x: imag(x_dot),),
-    transpose=(lambda y_bar, x: complex_(like(y_bar, 0), neg(y_bar)),), doc="The imaginary part.")
+    "imag",
+    np.imag,
+    spellings=(np.imag,),
+    type=_part_type,
+    jvp=(lambda x_dot, y, x: imag(x_dot),),
+    transpose=(lambda y_bar, x: complex_(like(y_bar, 0), neg(y_bar)),),
+    doc="The imaginary part.",
+)
 
 conj: Primitive = elementwise(
-    "conj", np.conjugate, type=complexes, jvp=(lambda x_dot, y, x: conj(x_dot),),
-    transpose=(lambda y_bar, x: conj(y_bar),), doc="The complex conjugate.")
+    "conj",
+    np.conjugate,
+    type=complexes,
+    jvp=(lambda x_dot, y, x: conj(x_dot),),
+    transpose=(lambda y_bar, x: conj(y_bar),),
+    doc="The complex conjugate.",
+)
 
 __all__ = ["complex_", "real", "imag", "conj"]

@@ -5,6 +5,7 @@ In: two atoms of one complex type. Out: bools, or the larger or smaller of each 
     by_order(np.less, a, b)       # NaN in either makes it False
     by_order(np.maximum, a, b)    # the first operand that is NaN, where one is
 """
+
 from __future__ import annotations
 
 import numpy as np

@@ -5,6 +5,7 @@ are one operation, so that a program which draws numbers has one Let for each dr
 
     y: u64[n] = threefry(key, counter)
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -26,7 +27,7 @@ def _threefry_type(key: Array, counter: Array) -> Array:
 def _threefry_numpy(key: Any, counter: Any) -> Any:
     u32 = np.uint32
     low = np.uint64(0xFFFFFFFF)
-    with np.errstate(over="ignore"):                 # sums wrap around, and NumPy warns of it on scalars
+    with np.errstate(over="ignore"):  # sums wrap around, and NumPy warns of it on scalars
         keys = [(key >> np.uint64(32)).astype(u32), (key & low).astype(u32)]
         keys.append(keys[0] ^ keys[1] ^ u32(PARITY))
         x0, x1 = (counter >> np.uint64(32)).astype(u32) + keys[0], (counter & low).astype(u32) + keys[1]
@@ -39,7 +40,12 @@ def _threefry_numpy(key: Any, counter: Any) -> Any:
         return x0.astype(np.uint64) << np.uint64(32) | x1.astype(np.uint64)
 
 
-threefry = elementwise("threefry", _threefry_numpy, type=_threefry_type, jvp=(None, None),
-                       doc="Twenty rounds of Threefry-2x32 on a counter, under a key.")
+threefry = elementwise(
+    "threefry",
+    _threefry_numpy,
+    type=_threefry_type,
+    jvp=(None, None),
+    doc="Twenty rounds of Threefry-2x32 on a counter, under a key.",
+)
 
 __all__ = ["threefry", "ROTATIONS", "PARITY"]

@@ -4,6 +4,7 @@ In: two arrays of one dtype. Out: dims in common, then the free dims of a, then 
 
     c: f64[m, n] = dot_general(a, b, contract=((1,), (0,)), batch=((), ()))
 """
+
 from __future__ import annotations
 
 import functools
@@ -28,14 +29,22 @@ def _dot_type(a: Array, b: Array, *, contract: tuple, batch: tuple) -> Array:
     require(a.dtype == b.dtype, lambda: f"dot_general: operands differ: {a}, {b}")
     for x, summed, common in ((a, contract[0], batch[0]), (b, contract[1], batch[1])):
         axes = (*summed, *common)
-        require(len(set(axes)) == len(axes) and all(0 <= k < x.ndim for k in axes),
-                f"dot_general: axes {axes} do not fit {x}")
+        require(
+            len(set(axes)) == len(axes) and all(0 <= k < x.ndim for k in axes),
+            f"dot_general: axes {axes} do not fit {x}",
+        )
     for what, (left, right) in (("contract", contract), ("batch", batch)):
-        require(len(left) == len(right) and all(a.dims[i] == b.dims[j] for i, j in zip(left, right)),
-                f"dot_general: {what} {left}, {right} do not fit {a} and {b}")
-    return a.with_dims((*(a.dims[k] for k in batch[0]),
-                        *(a.dims[k] for k in free(a.ndim, contract[0], batch[0])),
-                        *(b.dims[k] for k in free(b.ndim, contract[1], batch[1]))))
+        require(
+            len(left) == len(right) and all(a.dims[i] == b.dims[j] for i, j in zip(left, right)),
+            f"dot_general: {what} {left}, {right} do not fit {a} and {b}",
+        )
+    return a.with_dims(
+        (
+            *(a.dims[k] for k in batch[0]),
+            *(a.dims[k] for k in free(a.ndim, contract[0], batch[0])),
+            *(b.dims[k] for k in free(b.ndim, contract[1], batch[1])),
+        )
+    )
 
 
 @functools.cache
@@ -45,11 +54,17 @@ def _plan(a_rank: int, b_rank: int, contract: tuple, batch: tuple) -> tuple:
     `matmul` then needs no reshaping."""
     a_free, b_free = free(a_rank, contract[0], batch[0]), free(b_rank, contract[1], batch[1])
     a_order, b_order = (*batch[0], *a_free, *contract[0]), (*batch[1], *contract[1], *b_free)
-    plain = len(contract[0]) == 1 and ((len(a_free) == 1 and len(b_free) == 1)
-                                       or (not batch[0] and len(a_free) <= 1 and len(b_free) <= 1))
-    return (None if a_order == tuple(range(a_rank)) else a_order,
-            None if b_order == tuple(range(b_rank)) else b_order,
-            plain, len(batch[0]), len(a_free), len(contract[0]))
+    plain = len(contract[0]) == 1 and (
+        (len(a_free) == 1 and len(b_free) == 1) or (not batch[0] and len(a_free) <= 1 and len(b_free) <= 1)
+    )
+    return (
+        None if a_order == tuple(range(a_rank)) else a_order,
+        None if b_order == tuple(range(b_rank)) else b_order,
+        plain,
+        len(batch[0]),
+        len(a_free),
+        len(contract[0]),
+    )
 
 
 def _dot_numpy(a: Any, b: Any, *, contract: tuple, batch: tuple) -> Any:
@@ -61,8 +76,8 @@ def _dot_numpy(a: Any, b: Any, *, contract: tuple, batch: tuple) -> Any:
     if plain:
         return np.matmul(a, b)
     a, b = np.asarray(a), np.asarray(b)
-    lead, a_dims, b_dims = a.shape[:common], a.shape[common:common + rows], b.shape[common + summed:]
-    inner = a.shape[common + rows:]
+    lead, a_dims, b_dims = a.shape[:common], a.shape[common : common + rows], b.shape[common + summed :]
+    inner = a.shape[common + rows :]
     count = int(np.prod(inner, dtype=np.int64))
     a = a.reshape((*lead, int(np.prod(a_dims, dtype=np.int64)), count))
     b = b.reshape((*lead, count, int(np.prod(b_dims, dtype=np.int64))))
@@ -121,12 +136,20 @@ def _lanes_first(x: Any, at: int) -> Any:
 
 
 dot_general: Primitive = Primitive(
-    "dot_general", type=_dot_type, numpy=_dot_numpy,
-    jvp=(lambda a_dot, y, a, b, *, contract, batch: dot_general(a_dot, b, contract=contract, batch=batch),
-         lambda b_dot, y, a, b, *, contract, batch: dot_general(a, b_dot, contract=contract, batch=batch)),
-    transpose=(lambda y_bar, a, b, *, contract, batch: _to_left(y_bar, a, b, contract, batch),
-               lambda y_bar, a, b, *, contract, batch: _to_right(y_bar, a, b, contract, batch)),
-    batch=_dot_batch, native=Lib("dot_general"),
-    doc="Sum over the paired axes `contract`, elementwise over the paired axes `batch`, outer over the rest.")
+    "dot_general",
+    type=_dot_type,
+    numpy=_dot_numpy,
+    jvp=(
+        lambda a_dot, y, a, b, *, contract, batch: dot_general(a_dot, b, contract=contract, batch=batch),
+        lambda b_dot, y, a, b, *, contract, batch: dot_general(a, b_dot, contract=contract, batch=batch),
+    ),
+    transpose=(
+        lambda y_bar, a, b, *, contract, batch: _to_left(y_bar, a, b, contract, batch),
+        lambda y_bar, a, b, *, contract, batch: _to_right(y_bar, a, b, contract, batch),
+    ),
+    batch=_dot_batch,
+    native=Lib("dot_general"),
+    doc="Sum over the paired axes `contract`, elementwise over the paired axes `batch`, outer over the rest.",
+)
 
 __all__ = ["dot_general", "free"]

@@ -2,6 +2,7 @@
 
 In: a bool array and the values its message shows. Out: nothing; effects keep program order.
 """
+
 from __future__ import annotations
 
 import sys
@@ -19,8 +20,10 @@ from .families import expand_batch, require
 
 
 def _check_type(ok: Array, *values: Array, exception: str, message: str, holds: Holds | tuple = ()) -> tuple:
-    require(ok.dtype == bool and all(v.dims == ok.dims for v in values),
-            lambda: f"check: condition {ok} and values {values} must have one shape")
+    require(
+        ok.dtype == bool and all(v.dims == ok.dims for v in values),
+        lambda: f"check: condition {ok} and values {values} must have one shape",
+    )
     return ()
 
 
@@ -39,10 +42,18 @@ def _check_batch(size: Any, args: Any, batched: Any, **attributes: Any) -> tuple
 
 
 check = Primitive(
-    "check", type=_check_type, numpy=_check_numpy, jvp=None, transpose=NotLinear, batch=_check_batch,
-    native=EffectCall("check"), effect="failing", multiple=True,
+    "check",
+    type=_check_type,
+    numpy=_check_numpy,
+    jvp=None,
+    transpose=NotLinear,
+    batch=_check_batch,
+    native=EffectCall("check"),
+    effect="failing",
+    multiple=True,
     doc="Raise `exception` with `message`, formatted with the values of the first failure, unless ok. "
-        "`holds`: of what its arguments and attributes are made, if it holds more.")
+    "`holds`: of what its arguments and attributes are made, if it holds more.",
+)
 
 
 def printed(value: Any) -> Any:
@@ -52,8 +63,9 @@ def printed(value: Any) -> Any:
     return value.item() if plain else value
 
 
-def _print_numpy(*values: Any, template: str, end: str = "\n", stream: str = "stdout",
-                 flush: bool = False) -> tuple:
+def _print_numpy(
+    *values: Any, template: str, end: str = "\n", stream: str = "stdout", flush: bool = False
+) -> tuple:
     print(template.format(*map(printed, values)), end=end, file=getattr(sys, stream), flush=flush)
     return ()
 
@@ -63,10 +75,17 @@ def _print_batch(size: Any, args: Any, batched: Any, **attributes: Any) -> tuple
 
 
 print_ = Primitive(
-    "print_", type=lambda *values, template, end="\n", stream="stdout", flush=False: (), numpy=_print_numpy,
-    jvp=None, transpose=NotLinear, batch=_print_batch, native=EffectCall("print"), effect="ordered",
+    "print_",
+    type=lambda *values, template, end="\n", stream="stdout", flush=False: (),
+    numpy=_print_numpy,
+    jvp=None,
+    transpose=NotLinear,
+    batch=_print_batch,
+    native=EffectCall("print"),
+    effect="ordered",
     multiple=True,
-    doc="Print `template`, formatted with the values, at run time.")
+    doc="Print `template`, formatted with the values, at run time.",
+)
 
 
 _OURS = ("metaphrase.", "metaphrase_numpy_source")
@@ -96,6 +115,14 @@ def _warn_numpy(*values: Any, template: str, category: str, above: int = 0) -> t
 
 
 warn_ = Primitive(
-    "warn_", type=lambda *values, template, category, above=0: (), numpy=_warn_numpy, jvp=None,
-    transpose=NotLinear, batch=_print_batch, native=EffectCall("warn"), effect="ordered", multiple=True,
-    doc="Give the warning `template`, formatted with the values, of the class `category` names, at run time.")
+    "warn_",
+    type=lambda *values, template, category, above=0: (),
+    numpy=_warn_numpy,
+    jvp=None,
+    transpose=NotLinear,
+    batch=_print_batch,
+    native=EffectCall("warn"),
+    effect="ordered",
+    multiple=True,
+    doc="Give the warning `template`, formatted with the values, of the class `category` names, at run time.",
+)

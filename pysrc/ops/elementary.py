@@ -5,6 +5,7 @@ In: floating (some: complex) arrays. Out: arrays of that type, or bools.
     y: f64[n] = log1p(x)
     ok: bool[n] = isfinite(y)
 """
+
 from __future__ import annotations
 
 import math
@@ -38,30 +39,83 @@ def _root(a: Any, b: Any) -> Any:
 
 # --- exponentials and logarithms ---------------------------------------------------------------------------
 
-exp = elementwise("exp", np.exp, spellings=(math.exp,), type=inexact, scalar=library("exp", "cexp"),
-                  jvp=(lambda x_dot, y, x: mul(x_dot, y),))
-exp2 = elementwise("exp2", np.exp2, spellings=(math.exp2,) if hasattr(math, "exp2") else (), type=inexact,
-                   scalar=library("exp2"),
-                   jvp=(lambda x_dot, y, x: mul(x_dot, mul(y, like(y, LN2))),))
-expm1 = elementwise("expm1", np.expm1, spellings=(math.expm1,), type=inexact, scalar=library("expm1"),
-                    jvp=(lambda x_dot, y, x: mul(x_dot, add(y, like(y, 1))),))
-log = elementwise("log", np.log, type=inexact, jvp=(lambda x_dot, y, x: div(x_dot, x),),
-                  scalar=library("log", "clog"), domain=((0.2, 5),))
-log1p = elementwise("log1p", np.log1p, spellings=(math.log1p,), type=inexact, scalar=library("log1p"),
-                    domain=((0.2, 5),),
-                    jvp=(lambda x_dot, y, x: div(x_dot, add(x, like(x, 1))),))
-log2 = elementwise("log2", np.log2, spellings=(math.log2,), type=inexact, scalar=library("log2"),
-                   domain=((0.2, 5),),
-                   jvp=(lambda x_dot, y, x: div(x_dot, mul(x, like(x, LN2))),))
-log10 = elementwise("log10", np.log10, spellings=(math.log10,), type=inexact, scalar=library("log10"),
-                    domain=((0.2, 5),),
-                    jvp=(lambda x_dot, y, x: div(x_dot, mul(x, like(x, LN10))),))
-sqrt = elementwise("sqrt", np.sqrt, spellings=(math.sqrt,), type=inexact,
-                   scalar=instruction(MEDIUM, builtin="sqrt", of_complex="csqrt"), domain=((0.2, 5),),
-                   jvp=(lambda x_dot, y, x: div(mul(x_dot, like(y, 0.5)), y),))
-cbrt = elementwise("cbrt", np.cbrt, spellings=(math.cbrt,) if hasattr(math, "cbrt") else (), type=floating,
-                   scalar=library("cbrt"), domain=((0.6, 3.3),),
-                   jvp=(lambda x_dot, y, x: div(x_dot, mul(like(y, 3), _square(y))),))
+exp = elementwise(
+    "exp",
+    np.exp,
+    spellings=(math.exp,),
+    type=inexact,
+    scalar=library("exp", "cexp"),
+    jvp=(lambda x_dot, y, x: mul(x_dot, y),),
+)
+exp2 = elementwise(
+    "exp2",
+    np.exp2,
+    spellings=(math.exp2,) if hasattr(math, "exp2") else (),
+    type=inexact,
+    scalar=library("exp2"),
+    jvp=(lambda x_dot, y, x: mul(x_dot, mul(y, like(y, LN2))),),
+)
+expm1 = elementwise(
+    "expm1",
+    np.expm1,
+    spellings=(math.expm1,),
+    type=inexact,
+    scalar=library("expm1"),
+    jvp=(lambda x_dot, y, x: mul(x_dot, add(y, like(y, 1))),),
+)
+log = elementwise(
+    "log",
+    np.log,
+    type=inexact,
+    jvp=(lambda x_dot, y, x: div(x_dot, x),),
+    scalar=library("log", "clog"),
+    domain=((0.2, 5),),
+)
+log1p = elementwise(
+    "log1p",
+    np.log1p,
+    spellings=(math.log1p,),
+    type=inexact,
+    scalar=library("log1p"),
+    domain=((0.2, 5),),
+    jvp=(lambda x_dot, y, x: div(x_dot, add(x, like(x, 1))),),
+)
+log2 = elementwise(
+    "log2",
+    np.log2,
+    spellings=(math.log2,),
+    type=inexact,
+    scalar=library("log2"),
+    domain=((0.2, 5),),
+    jvp=(lambda x_dot, y, x: div(x_dot, mul(x, like(x, LN2))),),
+)
+log10 = elementwise(
+    "log10",
+    np.log10,
+    spellings=(math.log10,),
+    type=inexact,
+    scalar=library("log10"),
+    domain=((0.2, 5),),
+    jvp=(lambda x_dot, y, x: div(x_dot, mul(x, like(x, LN10))),),
+)
+sqrt = elementwise(
+    "sqrt",
+    np.sqrt,
+    spellings=(math.sqrt,),
+    type=inexact,
+    scalar=instruction(MEDIUM, builtin="sqrt", of_complex="csqrt"),
+    domain=((0.2, 5),),
+    jvp=(lambda x_dot, y, x: div(mul(x_dot, like(y, 0.5)), y),),
+)
+cbrt = elementwise(
+    "cbrt",
+    np.cbrt,
+    spellings=(math.cbrt,) if hasattr(math, "cbrt") else (),
+    type=floating,
+    scalar=library("cbrt"),
+    domain=((0.6, 3.3),),
+    jvp=(lambda x_dot, y, x: div(x_dot, mul(like(y, 3), _square(y))),),
+)
 
 
 def _weight(part: Any, whole: Any, power: Primitive) -> Any:
@@ -69,109 +123,308 @@ def _weight(part: Any, whole: Any, power: Primitive) -> Any:
     return select(eq(part, whole), like(part, 1), power(sub(part, whole)))
 
 
-logaddexp = elementwise("logaddexp", np.logaddexp, type=floating,
-                        jvp=(lambda a_dot, y, a, b: mul(a_dot, _weight(a, y, exp)),
-                             lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp))),
-                             doc="log(exp(a) + exp(b)).")
-logaddexp2 = elementwise("logaddexp2", np.logaddexp2, type=floating,
-                         jvp=(lambda a_dot, y, a, b: mul(a_dot, _weight(a, y, exp2)),
-                              lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp2))),
-                              doc="log2(2**a + 2**b).")
+logaddexp = elementwise(
+    "logaddexp",
+    np.logaddexp,
+    type=floating,
+    jvp=(
+        lambda a_dot, y, a, b: mul(a_dot, _weight(a, y, exp)),
+        lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp)),
+    ),
+    doc="log(exp(a) + exp(b)).",
+)
+logaddexp2 = elementwise(
+    "logaddexp2",
+    np.logaddexp2,
+    type=floating,
+    jvp=(
+        lambda a_dot, y, a, b: mul(a_dot, _weight(a, y, exp2)),
+        lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp2)),
+    ),
+    doc="log2(2**a + 2**b).",
+)
 
 # --- circular and hyperbolic functions ---------------------------------------------------------------------
 
-sin: Primitive = elementwise("sin", np.sin, spellings=(math.sin,), type=inexact,
-                             scalar=library("sin", "csin"),
-                  jvp=(lambda x_dot, y, x: mul(x_dot, cos(x)),))
-cos: Primitive = elementwise("cos", np.cos, spellings=(math.cos,), type=inexact,
-                             scalar=library("cos", "ccos"),
-                  jvp=(lambda x_dot, y, x: neg(mul(x_dot, sin(x))),))
-tan = elementwise("tan", np.tan, spellings=(math.tan,), type=inexact, scalar=library("tan", "ctan"),
-                  domain=((-1.4, 1.4),),
-                  jvp=(lambda x_dot, y, x: mul(x_dot, add(like(y, 1), _square(y))),))
-arcsin = elementwise("arcsin", np.arcsin, spellings=(math.asin,), type=inexact,
-                     scalar=library("asin", "casin"), domain=((-0.95, 0.95),),
-                     jvp=(lambda x_dot, y, x: div(x_dot, _root(sub(like(x, 1), x), add(like(x, 1), x))),))
-arccos = elementwise("arccos", np.arccos, spellings=(math.acos,), type=inexact,
-                     scalar=library("acos", "cacos"), domain=((-0.95, 0.95),),
-                     jvp=(lambda x_dot, y, x: neg(div(x_dot,
-                                                      _root(sub(like(x, 1), x), add(like(x, 1), x)))),))
-arctan = elementwise("arctan", np.arctan, spellings=(math.atan,), type=inexact,
-                     scalar=library("atan", "catan"),
-                     jvp=(lambda x_dot, y, x: div(x_dot, add(like(x, 1), _square(x))),))
-sinh: Primitive = elementwise("sinh", np.sinh, spellings=(math.sinh,), type=inexact,
-                              scalar=library("sinh", "csinh"),
-                   jvp=(lambda x_dot, y, x: mul(x_dot, cosh(x)),))
-cosh: Primitive = elementwise("cosh", np.cosh, spellings=(math.cosh,), type=inexact,
-                              scalar=library("cosh", "ccosh"),
-                   jvp=(lambda x_dot, y, x: mul(x_dot, sinh(x)),))
-tanh = elementwise("tanh", np.tanh, spellings=(math.tanh,), type=inexact, scalar=library("tanh", "ctanh"),
-                   jvp=(lambda x_dot, y, x: mul(x_dot, sub(like(y, 1), mul(y, y))),))
-arcsinh = elementwise("arcsinh", np.arcsinh, spellings=(math.asinh,), type=inexact,
-                      scalar=library("asinh", "casinh"),
-                      jvp=(lambda x_dot, y, x: div(x_dot, sqrt(add(_square(x), like(x, 1)))),))
-arccosh = elementwise("arccosh", np.arccosh, spellings=(math.acosh,), type=inexact,
-                      scalar=library("acosh", "cacosh"), domain=((1.1, 4),),
-                      jvp=(lambda x_dot, y, x: div(x_dot, _root(sub(x, like(x, 1)), add(x, like(x, 1)))),))
-arctanh = elementwise("arctanh", np.arctanh, spellings=(math.atanh,), type=inexact,
-                      scalar=library("atanh", "catanh"), domain=((-0.95, 0.95),),
-                      jvp=(lambda x_dot, y, x: div(x_dot, _one_minus_square(x)),))
-hypot = elementwise("hypot", np.hypot, type=floating, scalar=library("hypot", operands=2),
-                    domain=((-3, 3), (1, 3)),
-                    jvp=(lambda a_dot, y, a, b: mul(a_dot, div(a, y)),
-                         lambda b_dot, y, a, b: mul(b_dot, div(b, y))),
-                    doc="sqrt(a*a + b*b) without overflow on the way.")
+sin: Primitive = elementwise(
+    "sin",
+    np.sin,
+    spellings=(math.sin,),
+    type=inexact,
+    scalar=library("sin", "csin"),
+    jvp=(lambda x_dot, y, x: mul(x_dot, cos(x)),),
+)
+cos: Primitive = elementwise(
+    "cos",
+    np.cos,
+    spellings=(math.cos,),
+    type=inexact,
+    scalar=library("cos", "ccos"),
+    jvp=(lambda x_dot, y, x: neg(mul(x_dot, sin(x))),),
+)
+tan = elementwise(
+    "tan",
+    np.tan,
+    spellings=(math.tan,),
+    type=inexact,
+    scalar=library("tan", "ctan"),
+    domain=((-1.4, 1.4),),
+    jvp=(lambda x_dot, y, x: mul(x_dot, add(like(y, 1), _square(y))),),
+)
+arcsin = elementwise(
+    "arcsin",
+    np.arcsin,
+    spellings=(math.asin,),
+    type=inexact,
+    scalar=library("asin", "casin"),
+    domain=((-0.95, 0.95),),
+    jvp=(lambda x_dot, y, x: div(x_dot, _root(sub(like(x, 1), x), add(like(x, 1), x))),),
+)
+arccos = elementwise(
+    "arccos",
+    np.arccos,
+    spellings=(math.acos,),
+    type=inexact,
+    scalar=library("acos", "cacos"),
+    domain=((-0.95, 0.95),),
+    jvp=(lambda x_dot, y, x: neg(div(x_dot, _root(sub(like(x, 1), x), add(like(x, 1), x)))),),
+)
+arctan = elementwise(
+    "arctan",
+    np.arctan,
+    spellings=(math.atan,),
+    type=inexact,
+    scalar=library("atan", "catan"),
+    jvp=(lambda x_dot, y, x: div(x_dot, add(like(x, 1), _square(x))),),
+)
+sinh: Primitive = elementwise(
+    "sinh",
+    np.sinh,
+    spellings=(math.sinh,),
+    type=inexact,
+    scalar=library("sinh", "csinh"),
+    jvp=(lambda x_dot, y, x: mul(x_dot, cosh(x)),),
+)
+cosh: Primitive = elementwise(
+    "cosh",
+    np.cosh,
+    spellings=(math.cosh,),
+    type=inexact,
+    scalar=library("cosh", "ccosh"),
+    jvp=(lambda x_dot, y, x: mul(x_dot, sinh(x)),),
+)
+tanh = elementwise(
+    "tanh",
+    np.tanh,
+    spellings=(math.tanh,),
+    type=inexact,
+    scalar=library("tanh", "ctanh"),
+    jvp=(lambda x_dot, y, x: mul(x_dot, sub(like(y, 1), mul(y, y))),),
+)
+arcsinh = elementwise(
+    "arcsinh",
+    np.arcsinh,
+    spellings=(math.asinh,),
+    type=inexact,
+    scalar=library("asinh", "casinh"),
+    jvp=(lambda x_dot, y, x: div(x_dot, sqrt(add(_square(x), like(x, 1)))),),
+)
+arccosh = elementwise(
+    "arccosh",
+    np.arccosh,
+    spellings=(math.acosh,),
+    type=inexact,
+    scalar=library("acosh", "cacosh"),
+    domain=((1.1, 4),),
+    jvp=(lambda x_dot, y, x: div(x_dot, _root(sub(x, like(x, 1)), add(x, like(x, 1)))),),
+)
+arctanh = elementwise(
+    "arctanh",
+    np.arctanh,
+    spellings=(math.atanh,),
+    type=inexact,
+    scalar=library("atanh", "catanh"),
+    domain=((-0.95, 0.95),),
+    jvp=(lambda x_dot, y, x: div(x_dot, _one_minus_square(x)),),
+)
+hypot = elementwise(
+    "hypot",
+    np.hypot,
+    type=floating,
+    scalar=library("hypot", operands=2),
+    domain=((-3, 3), (1, 3)),
+    jvp=(lambda a_dot, y, a, b: mul(a_dot, div(a, y)), lambda b_dot, y, a, b: mul(b_dot, div(b, y))),
+    doc="sqrt(a*a + b*b) without overflow on the way.",
+)
 arctan2 = elementwise(
-    "arctan2", np.arctan2, spellings=(math.atan2,), type=floating, scalar=library("atan2", operands=2),
+    "arctan2",
+    np.arctan2,
+    spellings=(math.atan2,),
+    type=floating,
+    scalar=library("atan2", operands=2),
     domain=((-3, 3), (0.5, 3)),
-    jvp=(lambda a_dot, y, a, b: mul(a_dot, div(b, add(_square(a), _square(b)))),
-         lambda b_dot, y, a, b: neg(mul(b_dot, div(a, add(_square(a), _square(b)))))),
-    doc="The angle of the point (b, a).")
+    jvp=(
+        lambda a_dot, y, a, b: mul(a_dot, div(b, add(_square(a), _square(b)))),
+        lambda b_dot, y, a, b: neg(mul(b_dot, div(a, add(_square(a), _square(b))))),
+    ),
+    doc="The angle of the point (b, a).",
+)
 
 # --- rounding, signs and the make-up of a float ------------------------------------------------------------
 
-floor = elementwise("floor", np.floor, type=floating, jvp=(Zero,),
-                    scalar=instruction(MEDIUM, builtin="floor"), domain=((0.6, 3.3),))
-ceil = elementwise("ceil", np.ceil, type=floating, jvp=(Zero,), scalar=instruction(MEDIUM, builtin="ceil"),
-                   domain=((0.6, 3.3),))
-trunc = elementwise("trunc", np.trunc, spellings=(np.fix,), type=floating, jvp=(Zero,),
-                    scalar=instruction(MEDIUM, builtin="trunc"), domain=((0.6, 3.3),))
-rint = elementwise("rint", np.rint, type=floating, jvp=(Zero,), doc="The nearest integer, halves to even.",
-                   scalar=instruction(MEDIUM, builtin="rint"), domain=((0.6, 3.3),))
-isnan = elementwise("isnan", np.isnan, spellings=(math.isnan,), type=float_bool, jvp=(Zero,),
-                    scalar=instruction(predicate=True))
-isinf = elementwise("isinf", np.isinf, spellings=(math.isinf,), type=float_bool, jvp=(Zero,),
-                    scalar=instruction(predicate=True))
-isfinite = elementwise("isfinite", np.isfinite, spellings=(math.isfinite,), type=float_bool, jvp=(Zero,),
-                       scalar=instruction(predicate=True))
-signbit = elementwise("signbit", np.signbit, jvp=(Zero,), scalar=Scalar(CHEAP, predicate=True),
-                      domain=((0.6, 3.3),),
-                      type=lambda x: floating(x).with_dtype(np.dtype(bool)), doc="True for -0.0 as well.")
-copysign = elementwise("copysign", np.copysign, spellings=(math.copysign,), type=floating,
-                       scalar=Scalar(MEDIUM, builtin="copysign", operands=2), domain=((0.5, 3), (-3, 3)),
-                       jvp=(lambda a_dot, y, a, b: select(ne(signbit(a), signbit(b)), neg(a_dot), a_dot),
-                            Zero),
-                       doc="|a| with the sign of b.")
-nextafter = elementwise("nextafter", np.nextafter, spellings=(math.nextafter,), type=floating,
-                        scalar=library("nextafter", operands=2, side_by_side=False),
-                        jvp=(lambda a_dot, y, a, b: a_dot, Zero), doc="The float next to a on the way to b.")
+floor = elementwise(
+    "floor",
+    np.floor,
+    type=floating,
+    jvp=(Zero,),
+    scalar=instruction(MEDIUM, builtin="floor"),
+    domain=((0.6, 3.3),),
+)
+ceil = elementwise(
+    "ceil",
+    np.ceil,
+    type=floating,
+    jvp=(Zero,),
+    scalar=instruction(MEDIUM, builtin="ceil"),
+    domain=((0.6, 3.3),),
+)
+trunc = elementwise(
+    "trunc",
+    np.trunc,
+    spellings=(np.fix,),
+    type=floating,
+    jvp=(Zero,),
+    scalar=instruction(MEDIUM, builtin="trunc"),
+    domain=((0.6, 3.3),),
+)
+rint = elementwise(
+    "rint",
+    np.rint,
+    type=floating,
+    jvp=(Zero,),
+    doc="The nearest integer, halves to even.",
+    scalar=instruction(MEDIUM, builtin="rint"),
+    domain=((0.6, 3.3),),
+)
+isnan = elementwise(
+    "isnan",
+    np.isnan,
+    spellings=(math.isnan,),
+    type=float_bool,
+    jvp=(Zero,),
+    scalar=instruction(predicate=True),
+)
+isinf = elementwise(
+    "isinf",
+    np.isinf,
+    spellings=(math.isinf,),
+    type=float_bool,
+    jvp=(Zero,),
+    scalar=instruction(predicate=True),
+)
+isfinite = elementwise(
+    "isfinite",
+    np.isfinite,
+    spellings=(math.isfinite,),
+    type=float_bool,
+    jvp=(Zero,),
+    scalar=instruction(predicate=True),
+)
+signbit = elementwise(
+    "signbit",
+    np.signbit,
+    jvp=(Zero,),
+    scalar=Scalar(CHEAP, predicate=True),
+    domain=((0.6, 3.3),),
+    type=lambda x: floating(x).with_dtype(np.dtype(bool)),
+    doc="True for -0.0 as well.",
+)
+copysign = elementwise(
+    "copysign",
+    np.copysign,
+    spellings=(math.copysign,),
+    type=floating,
+    scalar=Scalar(MEDIUM, builtin="copysign", operands=2),
+    domain=((0.5, 3), (-3, 3)),
+    jvp=(lambda a_dot, y, a, b: select(ne(signbit(a), signbit(b)), neg(a_dot), a_dot), Zero),
+    doc="|a| with the sign of b.",
+)
+nextafter = elementwise(
+    "nextafter",
+    np.nextafter,
+    spellings=(math.nextafter,),
+    type=floating,
+    scalar=library("nextafter", operands=2, side_by_side=False),
+    jvp=(lambda a_dot, y, a, b: a_dot, Zero),
+    doc="The float next to a on the way to b.",
+)
 
 
 def _identity(x: Array) -> Array:
     return x.plain
 
 
-stop_gradient = elementwise("stop_gradient", lambda x: x, type=_identity, jvp=(Zero,), native="identity",
-                            scalar=instruction(FREE), doc="x, whose derivative is said to be zero.")
+stop_gradient = elementwise(
+    "stop_gradient",
+    lambda x: x,
+    type=_identity,
+    jvp=(Zero,),
+    native="identity",
+    scalar=instruction(FREE),
+    doc="x, whose derivative is said to be zero.",
+)
 
 sampled = elementwise(
-    "sampled", lambda x: x, type=_identity, native="identity",
-    jvp=(Unsupported("samples that are drawn until one is accepted do not change smoothly with parameters; "
-                     "hold those constant: lax.stop_gradient(parameter)"),),
-    doc="x, a parameter of a sampler that rejects.")
+    "sampled",
+    lambda x: x,
+    type=_identity,
+    native="identity",
+    jvp=(
+        Unsupported(
+            "samples that are drawn until one is accepted do not change smoothly with parameters; "
+            "hold those constant: lax.stop_gradient(parameter)"
+        ),
+    ),
+    doc="x, a parameter of a sampler that rejects.",
+)
 
-__all__ = ["exp", "exp2", "expm1", "log", "log1p", "log2", "log10", "sqrt", "cbrt", "logaddexp", "logaddexp2",
-           "sin", "cos", "tan", "arcsin", "arccos", "arctan", "sinh", "cosh", "tanh", "arcsinh", "arccosh",
-           "arctanh", "hypot", "arctan2", "floor", "ceil", "trunc", "rint", "isnan", "isinf", "isfinite",
-           "signbit", "copysign", "nextafter", "stop_gradient", "sampled",
-           "abs_"]
+__all__ = [
+    "exp",
+    "exp2",
+    "expm1",
+    "log",
+    "log1p",
+    "log2",
+    "log10",
+    "sqrt",
+    "cbrt",
+    "logaddexp",
+    "logaddexp2",
+    "sin",
+    "cos",
+    "tan",
+    "arcsin",
+    "arccos",
+    "arctan",
+    "sinh",
+    "cosh",
+    "tanh",
+    "arcsinh",
+    "arccosh",
+    "arctanh",
+    "hypot",
+    "arctan2",
+    "floor",
+    "ceil",
+    "trunc",
+    "rint",
+    "isnan",
+    "isinf",
+    "isfinite",
+    "signbit",
+    "copysign",
+    "nextafter",
+    "stop_gradient",
+    "sampled",
+    "abs_",
+]

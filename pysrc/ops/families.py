@@ -4,6 +4,7 @@ In: the rules that differ. Out: Primitives.
 
     sin = elementwise("sin", np.sin, spellings=(math.sin,), jvp=(lambda x_dot, y, x: mul(x_dot, cos(x)),))
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -37,8 +38,9 @@ def require(condition: bool, message: str | Callable[[], str]) -> None:
 def same_type(*types: Array) -> Array:
     """The type rule of elementwise operations: all operands alike, and so is the result."""
     first = types[0].plain
-    require(all(t.plain == first for t in types[1:]),
-            lambda: f"operands differ: {', '.join(map(repr, types))}")
+    require(
+        all(t.plain == first for t in types[1:]), lambda: f"operands differ: {', '.join(map(repr, types))}"
+    )
     return first
 
 
@@ -52,6 +54,7 @@ def like(x: Any, value: Any) -> Any:
 def broadcast_to(x: Any, dims: Sequence[DimLike]) -> Any:
     """Broadcast by NumPy's rule: x's dims align with the last of `dims`; size-1 dims stretch."""
     from .shape import broadcast, reshape
+
     dims = tuple(dims)
     have = x.type.dims
     if have == dims:
@@ -66,6 +69,7 @@ def broadcast_to(x: Any, dims: Sequence[DimLike]) -> Any:
 def expand_batch(size: DimLike, x: Atom, batched: bool) -> Atom:
     """x with a leading batch axis: as it is when it has one, else repeated."""
     from .shape import broadcast
+
     if batched:
         return x
     return broadcast(x, shape=(size, *x.type.dims), axes=tuple(range(1, len(x.type.dims) + 1)))
@@ -73,21 +77,36 @@ def expand_batch(size: DimLike, x: Atom, batched: bool) -> Atom:
 
 def pointwise_batch(primitive: Callable[[], Primitive]) -> Callable:
     """The batch rule of elementwise operations: repeat what is not batched."""
+
     def batch(size: DimLike, args: Sequence[Atom], batched: Sequence[bool], **attributes: Any) -> tuple:
         return primitive()(*(expand_batch(size, a, b) for a, b in zip(args, batched)), **attributes), True
+
     return batch
 
 
-def elementwise(name: str, numpy: Callable, *, jvp: Any, native: Any = None, transpose: Any = NotLinear,
-                spellings: tuple = (), type: Callable = same_type, scalar: Scalar | None = None,
-                domain: Sequence[tuple[float, float]] | None = None, doc: str = "") -> Primitive:
+def elementwise(
+    name: str,
+    numpy: Callable,
+    *,
+    jvp: Any,
+    native: Any = None,
+    transpose: Any = NotLinear,
+    spellings: tuple = (),
+    type: Callable = same_type,
+    scalar: Scalar | None = None,
+    domain: Sequence[tuple[float, float]] | None = None,
+    doc: str = "",
+) -> Primitive:
     """A scalar function lifted over equal-shaped arrays. `native` defaults to the scalar operation `name`, of
     which `scalar` says what is known. `domain`: a range for each operand in which the function is smooth;
     tests take samples there."""
+
     def rule(*types: Array, **attributes: Any) -> Array:
         dims = types[0].dims
-        require(all(t.dims == dims for t in types), lambda: f"{name}: operands differ in shape: "
-                                                    f"{', '.join(map(repr, types))}")
+        require(
+            all(t.dims == dims for t in types),
+            lambda: f"{name}: operands differ in shape: {', '.join(map(repr, types))}",
+        )
         return type(*types, **attributes)
 
     point = native if isinstance(native, Point) else Point(native or name)
@@ -95,8 +114,17 @@ def elementwise(name: str, numpy: Callable, *, jvp: Any, native: Any = None, tra
         require(isinstance(point.expression, str), f"{name} is written in other operations: no `scalar` fits")
         declare(str(point.expression), scalar)
     spelled = ((numpy,) if isinstance(numpy, (np.ufunc, Foreign)) else ()) + spellings
-    made = Primitive(name, spellings=spelled, type=rule, numpy=numpy, jvp=jvp, transpose=transpose,
-                     batch=pointwise_batch(lambda: made), native=point, doc=doc)
+    made = Primitive(
+        name,
+        spellings=spelled,
+        type=rule,
+        numpy=numpy,
+        jvp=jvp,
+        transpose=transpose,
+        batch=pointwise_batch(lambda: made),
+        native=point,
+        doc=doc,
+    )
     made.domain = tuple(domain or ((-3.0, 3.0),) * len(jvp)) if isinstance(jvp, tuple) else None
     return made
 
@@ -106,6 +134,7 @@ def _kind(description: str, accepts: Callable[[np.dtype], bool]) -> Callable[...
         type_ = same_type(*types)
         require(accepts(type_.dtype), lambda: f"needs {description}, got {type_}")
         return type_
+
     return rule
 
 
@@ -114,6 +143,8 @@ inexact = _kind("a floating or complex dtype", is_inexact)
 floating = _kind("a real floating dtype", is_float)
 library_float = _kind("f32 or f64", lambda dtype: dtype in (np.float32, np.float64))
 numeric = _kind("numbers, not bools", lambda dtype: dtype.kind != "b")
+
+
 def ordered(*types: Array, **attributes: Any) -> Array:
     """Type rule of what needs an order: the result is like the operands."""
     type_ = same_type(*types)

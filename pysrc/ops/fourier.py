@@ -7,6 +7,7 @@ it is its own transpose.
     z: c128[n//2 + 1] = rfft(w, axis=0)               # w: f64[n]
     w_bar: f64[n] = rfft_transposed(z_bar, axis=0, size=n)
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -37,20 +38,24 @@ def _fft_numpy(x: Any, *, axis: int, inverse: bool) -> Any:
 
 
 fft: Primitive = Primitive(
-    "fft", type=_fft_type, numpy=_fft_numpy,
+    "fft",
+    type=_fft_type,
+    numpy=_fft_numpy,
     jvp=(lambda x_dot, y, x, **how: fft(x_dot, **how),),
     transpose=(lambda y_bar, x, **how: fft(y_bar, **how),),
     batch=lambda size, args, batched, *, axis, inverse: (fft(args[0], axis=axis + 1, inverse=inverse), True),
-    native=Lib("fft"), doc="Sums of x[k] exp(-2 pi i j k / n), or with the opposite sign if `inverse`.")
-
+    native=Lib("fft"),
+    doc="Sums of x[k] exp(-2 pi i j k / n), or with the opposite sign if `inverse`.",
+)
 
 
 # --- of real numbers: half of the frequencies tells the others ---------------------------------------------
 
+
 def _rfft_type(x: Array, *, axis: int) -> Array:
     require(x.dtype in (f32, f64), lambda: f"rfft: needs real numbers, got {x}")
     require(0 <= axis < x.ndim, lambda: f"rfft: axis {axis} does not fit {x}")
-    dims = (*x.dims[:axis], floordiv(x.dims[axis], 2) + 1, *x.dims[axis + 1:])
+    dims = (*x.dims[:axis], floordiv(x.dims[axis], 2) + 1, *x.dims[axis + 1 :])
     return Array(c64 if x.dtype == f32 else c128, dims)
 
 
@@ -69,7 +74,7 @@ def _rfft_written(x: Any, *, axis: int) -> Any:
 def _half_type(y: Array, *, axis: int, size: DimLike) -> Array:
     require(y.dtype in (c64, c128), lambda: f"rfft_transposed: needs complex numbers, got {y}")
     require(y.dims[axis] == floordiv(size, 2) + 1, lambda: f"rfft_transposed: {y} is no half of {size}")
-    return Array(f32 if y.dtype == c64 else f64, (*y.dims[:axis], size, *y.dims[axis + 1:]))
+    return Array(f32 if y.dtype == c64 else f64, (*y.dims[:axis], size, *y.dims[axis + 1 :]))
 
 
 def _half_numpy(y: Any, *, axis: int, size: int) -> Any:
@@ -86,18 +91,28 @@ def _half_written(y: Any, *, axis: int, size: DimLike) -> Any:
 
 
 rfft: Primitive = Primitive(
-    "rfft", type=_rfft_type, numpy=_rfft_numpy, jvp=(lambda x_dot, y, x, *, axis: rfft(x_dot, axis=axis),),
+    "rfft",
+    type=_rfft_type,
+    numpy=_rfft_numpy,
+    jvp=(lambda x_dot, y, x, *, axis: rfft(x_dot, axis=axis),),
     transpose=(lambda y_bar, x, *, axis: rfft_transposed(y_bar, axis=axis, size=x.type.dims[axis]),),
     batch=lambda size, args, batched, *, axis: (rfft(args[0], axis=axis + 1), True),
-    native=Composite(_rfft_written), doc="The first n//2 + 1 elements of the transform of real numbers.")
+    native=Composite(_rfft_written),
+    doc="The first n//2 + 1 elements of the transform of real numbers.",
+)
 
 rfft_transposed: Primitive = Primitive(
-    "rfft_transposed", type=_half_type, numpy=_half_numpy,
+    "rfft_transposed",
+    type=_half_type,
+    numpy=_half_numpy,
     jvp=(lambda y_dot, out, y, **how: rfft_transposed(y_dot, **how),),
     transpose=(lambda out_bar, y, *, axis, size: rfft(out_bar, axis=axis),),
     batch=lambda count, args, batched, *, axis, size: (
-        rfft_transposed(args[0], axis=axis + 1, size=size), True),
+        rfft_transposed(args[0], axis=axis + 1, size=size),
+        True,
+    ),
     native=Composite(_half_written),
-    doc="The real part of the transform of y, filled with zeros to `size` elements.")
+    doc="The real part of the transform of y, filled with zeros to `size` elements.",
+)
 
 __all__ = ["fft", "rfft", "rfft_transposed"]

@@ -9,6 +9,7 @@ of the part.
     b: f64[m, n] = slice_update(a, row, j, 0, step=(1, 1))
     picked: f64[k, n] = gather(a, rows, axes=(0,))
 """
+
 from __future__ import annotations
 
 import builtins
@@ -42,14 +43,20 @@ def accumulate(acc: Any, contribution: Any) -> Any:
 
 # --- regions with starts and steps --------------------------------------------------------------------------
 
+
 def _check_starts(name: str, x: Array, starts: Sequence[Array], step: tuple) -> None:
-    require(len(starts) == x.ndim == len(step),
-            lambda: f"{name}: {x} needs one start and one step a dim, got "
-                    f"{len(starts)} and {len(step)}")
-    require(all(s.dtype == i64 and not s.dims for s in starts),
-            lambda: f"{name}: starts are i64 scalars, got {starts}")
-    require(all(isinstance(s, int) and s != 0 for s in step),
-            lambda: f"{name}: steps are non-zero integers, got {step}")
+    require(
+        len(starts) == x.ndim == len(step),
+        lambda: f"{name}: {x} needs one start and one step a dim, got {len(starts)} and {len(step)}",
+    )
+    require(
+        all(s.dtype == i64 and not s.dims for s in starts),
+        lambda: f"{name}: starts are i64 scalars, got {starts}",
+    )
+    require(
+        all(isinstance(s, int) and s != 0 for s in step),
+        lambda: f"{name}: steps are non-zero integers, got {step}",
+    )
 
 
 def _slice_type(x: Array, *starts: Array, shape: tuple, step: tuple) -> Array:
@@ -63,6 +70,7 @@ def _write_type(name: str) -> Any:
         _check_starts(name, x, starts, step)
         require(v.ndim == x.ndim and v.dtype == x.dtype, lambda: f"{name}: {v} does not fit into {x}")
         return x.plain
+
     return rule
 
 
@@ -193,39 +201,66 @@ def _write_batch(write: Any, scatter_like: Any, promises: dict) -> Any:
         indices = [_positions(dims, 1 + d, starts[d], step[d], batched[2 + d]) for d in range(len(step))]
         axes = tuple(range(len(dims)))
         return scatter_like()(x, v, _lanes(dims), *indices, axes=axes, **promises), True
+
     return batch
 
 
 slice: Primitive = Primitive(
-    "slice", type=_slice_type, numpy=_slice_numpy,
-    jvp=Joint(lambda args, dots, **attributes: (
-        (slice(*args, **attributes),), (slice(dots[0], *args[1:], **attributes),))),
-    transpose=Accumulate(_slice_transpose), batch=_slice_batch, native=Gather("slice"),
-    doc="slice(x, *starts; shape, step): element k of dim d is element starts[d] + k * step[d] of x.")
+    "slice",
+    type=_slice_type,
+    numpy=_slice_numpy,
+    jvp=Joint(
+        lambda args, dots, **attributes: (
+            (slice(*args, **attributes),),
+            (slice(dots[0], *args[1:], **attributes),),
+        )
+    ),
+    transpose=Accumulate(_slice_transpose),
+    batch=_slice_batch,
+    native=Gather("slice"),
+    doc="slice(x, *starts; shape, step): element k of dim d is element starts[d] + k * step[d] of x.",
+)
 
 slice_update: Primitive = Primitive(
-    "slice_update", type=_write_type("slice_update"), numpy=_slice_update_numpy, jvp=Joint(_slice_update_jvp),
+    "slice_update",
+    type=_write_type("slice_update"),
+    numpy=_slice_update_numpy,
+    jvp=Joint(_slice_update_jvp),
     transpose=Accumulate(_slice_update_transpose),
-    batch=_write_batch(lambda: slice_update, lambda: scatter, {"unique": True}), native=Put("slice"),
-    doc="slice_update(x, v, *starts; step): x with the region of v's shape replaced by v.")
+    batch=_write_batch(lambda: slice_update, lambda: scatter, {"unique": True}),
+    native=Put("slice"),
+    doc="slice_update(x, v, *starts; step): x with the region of v's shape replaced by v.",
+)
 
 slice_add: Primitive = Primitive(
-    "slice_add", type=_write_type("slice_add"), numpy=_slice_add_numpy, jvp=Joint(_slice_add_jvp),
+    "slice_add",
+    type=_write_type("slice_add"),
+    numpy=_slice_add_numpy,
+    jvp=Joint(_slice_add_jvp),
     transpose=Accumulate(_slice_add_transpose),
-    batch=_write_batch(lambda: slice_add, lambda: scatter_add, {}), native=Put("slice", "sum"),
-    doc="slice_add(x, v, *starts; step): x with v added to the region of v's shape.")
+    batch=_write_batch(lambda: slice_add, lambda: scatter_add, {}),
+    native=Put("slice", "sum"),
+    doc="slice_add(x, v, *starts; step): x with v added to the region of v's shape.",
+)
 
 
 # --- integer arrays -----------------------------------------------------------------------------------------
 
+
 def _gathered(name: str, x: Array, indices: Sequence[Array], axes: tuple) -> tuple:
     """Dims of what `indices` pick: theirs, then those of x that are left."""
-    require(len(indices) == len(axes) > 0,
-            lambda: f"{name}: {len(axes)} axes need as many index arrays, got {len(indices)}")
-    require(len(set(axes)) == len(axes) and all(0 <= a < x.ndim for a in axes),
-            lambda: f"{name}: axes {axes} do not fit {x}")
-    require(all(i.dtype == i64 and i.dims == indices[0].dims for i in indices),
-            lambda: f"{name}: index arrays are i64 and of one shape, got {indices}")
+    require(
+        len(indices) == len(axes) > 0,
+        lambda: f"{name}: {len(axes)} axes need as many index arrays, got {len(indices)}",
+    )
+    require(
+        len(set(axes)) == len(axes) and all(0 <= a < x.ndim for a in axes),
+        lambda: f"{name}: axes {axes} do not fit {x}",
+    )
+    require(
+        all(i.dtype == i64 and i.dims == indices[0].dims for i in indices),
+        lambda: f"{name}: index arrays are i64 and of one shape, got {indices}",
+    )
     return (*indices[0].dims, *(d for k, d in enumerate(x.dims) if k not in axes))
 
 
@@ -236,9 +271,12 @@ def _gather_type(x: Array, *indices: Array, axes: tuple) -> Array:
 def _scatter_type(name: str) -> Any:
     def rule(x: Array, v: Array, *indices: Array, axes: tuple, unique: bool = False) -> Array:
         dims = _gathered(name, x, indices, axes)
-        require(v.dtype == x.dtype and v.dims == dims,
-                lambda: f"{name}: needs values {x.with_dims(dims)}, got {v}")
+        require(
+            v.dtype == x.dtype and v.dims == dims,
+            lambda: f"{name}: needs values {x.with_dims(dims)}, got {v}",
+        )
         return x.plain
+
     return rule
 
 
@@ -318,8 +356,9 @@ def _scatter_transpose(out_bars: Any, accs: dict, args: Any, *, axes: tuple, uni
     return accs
 
 
-def _scatter_add_transpose(out_bars: Any, accs: dict, args: Any, *, axes: tuple,
-                           unique: bool = False) -> dict:
+def _scatter_add_transpose(
+    out_bars: Any, accs: dict, args: Any, *, axes: tuple, unique: bool = False
+) -> dict:
     (y_bar,), (_, _, *indices) = out_bars, args
     if y_bar is None:
         return accs
@@ -355,28 +394,58 @@ def _scatter_batch(primitive: Any) -> Any:
         rank = indices[0].type.ndim
         v = _permuted(v, (*range(1, rank + 1), 0, *range(rank + 1, v.type.ndim)))
         return primitive()(x, v, *indices, axes=inner, unique=unique), True
+
     return batch
 
 
 gather: Primitive = Primitive(
-    "gather", type=_gather_type, numpy=lambda x, *indices, axes: _front(x, axes)[indices],
-    jvp=Joint(lambda args, dots, **attributes: (
-        (gather(*args, **attributes),), (gather(dots[0], *args[1:], **attributes),))),
-    transpose=Accumulate(_gather_transpose), batch=_gather_batch, native=Gather("gather"),
+    "gather",
+    type=_gather_type,
+    numpy=lambda x, *indices, axes: _front(x, axes)[indices],
+    jvp=Joint(
+        lambda args, dots, **attributes: (
+            (gather(*args, **attributes),),
+            (gather(dots[0], *args[1:], **attributes),),
+        )
+    ),
+    transpose=Accumulate(_gather_transpose),
+    batch=_gather_batch,
+    native=Gather("gather"),
     doc="gather(x, *indices; axes): the elements of x at `indices` along `axes`; dims of the indices come "
-        "first, then those of x that are left.")
+    "first, then those of x that are left.",
+)
 
 scatter: Primitive = Primitive(
-    "scatter", type=_scatter_type("scatter"), numpy=_scatter_numpy, jvp=Joint(_scatter_jvp),
-    transpose=Accumulate(_scatter_transpose), batch=_scatter_batch(lambda: scatter), native=Put("scatter"),
+    "scatter",
+    type=_scatter_type("scatter"),
+    numpy=_scatter_numpy,
+    jvp=Joint(_scatter_jvp),
+    transpose=Accumulate(_scatter_transpose),
+    batch=_scatter_batch(lambda: scatter),
+    native=Put("scatter"),
     doc="scatter(x, v, *indices; axes, unique): x with v written where gather would read; the last writer "
-        "wins. `unique` promises that no place is named twice.")
+    "wins. `unique` promises that no place is named twice.",
+)
 
 scatter_add: Primitive = Primitive(
-    "scatter_add", type=_scatter_type("scatter_add"), numpy=_scatter_add_numpy, jvp=Joint(_scatter_add_jvp),
-    transpose=Accumulate(_scatter_add_transpose), batch=_scatter_batch(lambda: scatter_add),
+    "scatter_add",
+    type=_scatter_type("scatter_add"),
+    numpy=_scatter_add_numpy,
+    jvp=Joint(_scatter_add_jvp),
+    transpose=Accumulate(_scatter_add_transpose),
+    batch=_scatter_batch(lambda: scatter_add),
     native=Put("scatter", "sum"),
-    doc="scatter_add(x, v, *indices; axes, unique): x with v added where gather would read.")
+    doc="scatter_add(x, v, *indices; axes, unique): x with v added where gather would read.",
+)
 
-__all__ = ["slice", "slice_update", "slice_add", "gather", "scatter", "scatter_add", "start", "accumulate",
-           "broadcast_to"]
+__all__ = [
+    "slice",
+    "slice_update",
+    "slice_add",
+    "gather",
+    "scatter",
+    "scatter_add",
+    "start",
+    "accumulate",
+    "broadcast_to",
+]

@@ -9,6 +9,7 @@ parameters, and returns atoms, or tuples or lists of them, with NumPy's dtypes, 
 
 To add a function, write it in the library file of its theme and name it in `_TABLE`.
 """
+
 from __future__ import annotations
 
 import builtins
@@ -78,9 +79,12 @@ _TABLE: dict[Any, str] = {
         divmod=divmod_ modf deg2rad radians=deg2rad rad2deg degrees=rad2deg sinc real imag conjugate
         conj=conjugate angle sign=sign_ isreal iscomplex isposinf isneginf isnan=isnan_ isinf=isinf_
         isfinite=isfinite_ nan_to_num polyval pow=power""",
-    library_fourier: " ".join(f"fft.{name}={name}" for name in """fft ifft rfft irfft hfft ihfft fftn ifftn
+    library_fourier: " ".join(
+        f"fft.{name}={name}"
+        for name in """fft ifft rfft irfft hfft ihfft fftn ifftn
         rfftn irfftn fft2 ifft2 rfft2 irfft2 fftshift ifftshift fftfreq
-        rfftfreq""".split()),
+        rfftfreq""".split()
+    ),
     library_linear: """linalg.solve=solve linalg.inv=inv linalg.det=det linalg.slogdet=slogdet
         linalg.cholesky=cholesky linalg.qr=qr linalg.eigh=eigh linalg.eigvalsh=eigvalsh linalg.eig=eig
         linalg.eigvals=eigvals linalg.svd=svd linalg.svdvals=svdvals linalg.matrix_rank=matrix_rank
@@ -116,54 +120,114 @@ for _file, _names in _TABLE.items():
 
 _e, _r, _s = library_elementwise, library_reductions, library_shapes
 LIBRARY |= {
-    operator.pow: _e.power, builtins.pow: _e.power, math.pow: _e.float_power,
+    operator.pow: _e.power,
+    builtins.pow: _e.power,
+    math.pow: _e.float_power,
     operator.matmul: library_products.matmul,
-    operator.pos: _e.positive, operator.abs: _e.absolute, builtins.abs: _e.absolute, math.fabs: _e.fabs,
-    builtins.divmod: _e.divmod_, math.degrees: _e.rad2deg, math.radians: _e.deg2rad,
+    operator.pos: _e.positive,
+    operator.abs: _e.absolute,
+    builtins.abs: _e.absolute,
+    math.fabs: _e.fabs,
+    builtins.divmod: _e.divmod_,
+    math.degrees: _e.rad2deg,
+    math.radians: _e.deg2rad,
     math.isclose: _e.math_isclose,
-    np.add.reduce: _r.reduced_by(_r.sum_), np.multiply.reduce: _r.reduced_by(_r.prod),
-    np.maximum.reduce: _r.reduced_by(_r.amax), np.minimum.reduce: _r.reduced_by(_r.amin),
-    np.logical_and.reduce: _r.reduced_by(_r.all_), np.logical_or.reduce: _r.reduced_by(_r.any_),
-    np.add.accumulate: _r.add_accumulate, np.multiply.accumulate: _r.multiply_accumulate,
-    np.maximum.accumulate: _r.maximum_accumulate, np.minimum.accumulate: _r.minimum_accumulate,
+    np.add.reduce: _r.reduced_by(_r.sum_),
+    np.multiply.reduce: _r.reduced_by(_r.prod),
+    np.maximum.reduce: _r.reduced_by(_r.amax),
+    np.minimum.reduce: _r.reduced_by(_r.amin),
+    np.logical_and.reduce: _r.reduced_by(_r.all_),
+    np.logical_or.reduce: _r.reduced_by(_r.any_),
+    np.add.accumulate: _r.add_accumulate,
+    np.multiply.accumulate: _r.multiply_accumulate,
+    np.maximum.accumulate: _r.maximum_accumulate,
+    np.minimum.accumulate: _r.minimum_accumulate,
 }
-LIBRARY |= {Foreign("scipy.special", _name): _made for _name, _made in dict(  # type: ignore[misc]
-    expit=_e.sigmoid, logit=_e.logit, xlogy=_e.xlogy, xlog1py=_e.xlog1py, logsumexp=_r.logsumexp,
-    softmax=_r.softmax, log_softmax=_r.log_softmax).items()}
-for _function in (np.add, np.subtract, np.multiply, np.true_divide, np.maximum, np.minimum, np.equal,
-                  np.not_equal,
-                  np.less, np.less_equal, np.greater, np.greater_equal, np.power, np.floor_divide,
-                  np.remainder,
-                  np.hypot, np.arctan2, np.logaddexp, np.bitwise_and, np.bitwise_or, np.bitwise_xor):
+LIBRARY |= {
+    Foreign("scipy.special", _name): _made
+    for _name, _made in dict(  # type: ignore[misc]
+        expit=_e.sigmoid,
+        logit=_e.logit,
+        xlogy=_e.xlogy,
+        xlog1py=_e.xlog1py,
+        logsumexp=_r.logsumexp,
+        softmax=_r.softmax,
+        log_softmax=_r.log_softmax,
+    ).items()
+}
+for _function in (
+    np.add,
+    np.subtract,
+    np.multiply,
+    np.true_divide,
+    np.maximum,
+    np.minimum,
+    np.equal,
+    np.not_equal,
+    np.less,
+    np.less_equal,
+    np.greater,
+    np.greater_equal,
+    np.power,
+    np.floor_divide,
+    np.remainder,
+    np.hypot,
+    np.arctan2,
+    np.logaddexp,
+    np.bitwise_and,
+    np.bitwise_or,
+    np.bitwise_xor,
+):
     LIBRARY[_function.outer] = library_products.ufunc_outer(_function)
 LIBRARY = Spellings(LIBRARY)
 
 # Methods of arrays: the array is the first operand.
 METHODS: dict[str, Callable[..., Any]] = {
-    name: LIBRARY[getattr(np, name)] for name in
-    """all any argmax argmin argsort clip conj conjugate cumprod cumsum diagonal dot max mean min
+    name: LIBRARY[getattr(np, name)]
+    for name in """all any argmax argmin argsort clip conj conjugate cumprod cumsum diagonal dot max mean min
     nonzero prod ptp ravel repeat reshape searchsorted std sum swapaxes take trace transpose var squeeze
-    partition argpartition""".split()}
-METHODS |= {"astype": library_creation.astype, "copy": library_creation.copy, "flatten": _s.ravel,
-            "sort": library_search.sort,
-            "compress": lambda x, condition, axis=None: library_search.compress(condition, x, axis),
-            "round": _e.round_, "__copy__": library_creation.copy, "__abs__": _e.absolute}
+    partition argpartition""".split()
+}
+METHODS |= {
+    "astype": library_creation.astype,
+    "copy": library_creation.copy,
+    "flatten": _s.ravel,
+    "sort": library_search.sort,
+    "compress": lambda x, condition, axis=None: library_search.compress(condition, x, axis),
+    "round": _e.round_,
+    "__copy__": library_creation.copy,
+    "__abs__": _e.absolute,
+}
 
 # Attributes of arrays that compute.
 ATTRIBUTES: dict[str, Callable[..., Any]] = {
-    "T": _s.transpose, "mT": _s.matrix_transpose, "real": _e.real, "imag": _e.imag, "flat": _s.ravel}
+    "T": _s.transpose,
+    "mT": _s.matrix_transpose,
+    "real": _e.real,
+    "imag": _e.imag,
+    "flat": _s.ravel,
+}
 
 # Functions of no NumPy name that libraries build on.
 EXTRA: dict[str, Callable[..., Any]] = {
-    "stop_gradient": _e.stop_gradient, "logsumexp": _r.logsumexp, "softmax": _r.softmax,
+    "stop_gradient": _e.stop_gradient,
+    "logsumexp": _r.logsumexp,
+    "softmax": _r.softmax,
     "log_softmax": _r.log_softmax,
-    "sigmoid": _e.sigmoid, "complex": _e.complex_of, "cummax": _r.maximum_accumulate,
-    "cummin": _r.minimum_accumulate}
+    "sigmoid": _e.sigmoid,
+    "complex": _e.complex_of,
+    "cummax": _r.maximum_accumulate,
+    "cummin": _r.minimum_accumulate,
+}
 
 # NumPy's functions that write into their first operand: these return what it holds afterwards.
 UPDATES: dict[Any, Callable[..., Any]] = {
-    np.put: library_search.put, np.put_along_axis: library_search.put_along_axis,
-    np.fill_diagonal: library_creation.fill_diagonal, np.copyto: library_creation.copyto,
-    np.add.at: library_search.combine_at(np.add), np.subtract.at: library_search.combine_at(np.subtract)}
+    np.put: library_search.put,
+    np.put_along_axis: library_search.put_along_axis,
+    np.fill_diagonal: library_creation.fill_diagonal,
+    np.copyto: library_creation.copyto,
+    np.add.at: library_search.combine_at(np.add),
+    np.subtract.at: library_search.combine_at(np.subtract),
+}
 
 __all__ = ["LIBRARY", "UPDATES", "METHODS", "ATTRIBUTES", "EXTRA", "ufunc"]

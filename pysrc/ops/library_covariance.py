@@ -4,6 +4,7 @@ In: operands; rows are variables unless `rowvar` is false. Out: core atoms.
 
     c = cov(x, aweights=w)      r = corrcoef(x, y)
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -50,14 +51,26 @@ def _weights(w: Operand, name: str, rows: Atom) -> Atom:
     """One number for each observation, none of them negative."""
     made = to_dtype(w, np.float64)
     if made.type.ndim != 1 or surely_differ(made.type.dims[0], rows.type.dims[1]):
-        raise ShapeError(f"cov: {name} is one number for each of the observations", code="shape",
-                         remedy="give a vector that is as long as a row of the array")
+        raise ShapeError(
+            f"cov: {name} is one number for each of the observations",
+            code="shape",
+            remedy="give a vector that is as long as a row of the array",
+        )
     check(all_(ge(made, like(made, 0))), exception="ValueError", message=f"{name} cannot be negative")
     return sized(made, 0, rows.type.dims[1], f"cov: {name} of {{}} for {{}} observations")
 
 
-def cov(m: Operand, y: Any = None, rowvar: bool = True, bias: bool = False, ddof: Any = None,
-        fweights: Any = None, aweights: Any = None, *, dtype: Any = None) -> Atom:
+def cov(
+    m: Operand,
+    y: Any = None,
+    rowvar: bool = True,
+    bias: bool = False,
+    ddof: Any = None,
+    fweights: Any = None,
+    aweights: Any = None,
+    *,
+    dtype: Any = None,
+) -> Atom:
     operands = (m,) if y is None else (m, y)
     dtype = np.result_type(result_type(*operands), np.float64) if dtype is None else np.dtype(dtype)
     rows = _variables(m, dtype, rowvar)

@@ -5,6 +5,7 @@ In: sizes (ints, dims, staged integers), operands, dtypes. Out: core atoms.
     t = linspace(0.0, x, 50)
     identity = eye(n)
 """
+
 from __future__ import annotations
 
 import math
@@ -49,8 +50,15 @@ from .promotion import (
 from .shape import broadcast, convert
 
 
-def array(value: Operand, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False,
-          ndmin: int = 0) -> Atom:
+def array(
+    value: Operand,
+    dtype: Any = None,
+    *,
+    copy: Any = True,
+    order: Any = "K",
+    subok: bool = False,
+    ndmin: int = 0,
+) -> Atom:
     x = lift(value)
     if dtype is not None:
         x = to_dtype(value if is_weak(value) else x, dtype)
@@ -65,8 +73,9 @@ def copy(value: Operand, order: Any = "K", subok: bool = False) -> Atom:
     return lift(value)
 
 
-def astype(x: Operand, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True,
-           copy: bool = True) -> Atom:
+def astype(
+    x: Operand, dtype: Any, order: str = "K", casting: str = "unsafe", subok: bool = True, copy: bool = True
+) -> Atom:
     return to_dtype(lift(x), dtype)
 
 
@@ -83,14 +92,16 @@ def ones(shape: Any, dtype: Any = float, order: str = "C") -> Atom:
     return full(shape, 1, dtype or float)
 
 
-def full_like(x: Operand, value: Operand, dtype: Any = None, order: str = "K", subok: bool = True,
-              shape: Any = None) -> Atom:
+def full_like(
+    x: Operand, value: Operand, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+) -> Atom:
     type_ = lift(x).type
     return full(type_.dims if shape is None else shape, value, dtype or type_.dtype)
 
 
-def zeros_like(x: Operand, dtype: Any = None, order: str = "K", subok: bool = True,
-               shape: Any = None) -> Atom:
+def zeros_like(
+    x: Operand, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
+) -> Atom:
     return full_like(x, 0, dtype, shape=shape)
 
 
@@ -140,8 +151,11 @@ def _range_length(start: Any, stop: Any, step: Any) -> DimLike:
         return as_dim(max_(way, literal(0, i64)), size=fresh_symbol("count")).type.value
     dtype = result_type(start, stop, step)
     start, stop, step = (to_dtype(v, dtype) for v in (start, stop, step))
-    check(ne(step, like(step, 0)), exception="ZeroDivisionError",
-          message="float division by zero" if dtype.kind == "f" else "division by zero")
+    check(
+        ne(step, like(step, 0)),
+        exception="ZeroDivisionError",
+        message="float division by zero" if dtype.kind == "f" else "division by zero",
+    )
     length = ceil(ufunc(np.true_divide, sub(stop, start), step))
     check(lt(length, like(length, 2.0**60)), exception="ValueError", message="Maximum allowed size exceeded")
     length = convert(ufunc(np.maximum, length, 0), dtype=i64)
@@ -153,8 +167,15 @@ def _plain_size(dim: DimLike) -> bool:
     return isinstance(dim, Dim) and dim.is_sym
 
 
-def linspace(start: Operand, stop: Operand, num: Any = 50, endpoint: bool = True, retstep: bool = False,
-             dtype: Any = None, axis: int = 0) -> Any:
+def linspace(
+    start: Operand,
+    stop: Operand,
+    num: Any = 50,
+    endpoint: bool = True,
+    retstep: bool = False,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Any:
     count = dim_of(num)
     working = inexact_dtype(result_type(start, stop, 0.0))
     low, high = broadcast_arrays(to_dtype(start, working), to_dtype(stop, working))
@@ -165,9 +186,11 @@ def linspace(start: Operand, stop: Operand, num: Any = 50, endpoint: bool = True
     some = at_least(parts, 1) if parts != 0 else 1
     step = div(gap, broadcast_to(scalar_dim(some, working), dims))
     place = broadcast(to_dtype(iota(length=count, dtype=i64), working), shape=(count, *dims), axes=(0,))
-    line = add(mul(place, broadcast_to(step, (count, *dims))),
-               broadcast_to(low, (count, *dims))) if parts != 0 else (
-        broadcast_to(low, (count, *dims)))
+    line = (
+        add(mul(place, broadcast_to(step, (count, *dims))), broadcast_to(low, (count, *dims)))
+        if parts != 0
+        else (broadcast_to(low, (count, *dims)))
+    )
     if endpoint and isinstance(count, int) and count > 1:  # NumPy sets the last element, free of rounding
         line = concatenate([part(line, 0, 0, count - 1), expand_dims(high, 0)])
     elif endpoint and not isinstance(count, int):
@@ -182,20 +205,31 @@ def linspace(start: Operand, stop: Operand, num: Any = 50, endpoint: bool = True
     return (line, step) if retstep else line
 
 
-def logspace(start: Operand, stop: Operand, num: Any = 50, endpoint: bool = True, base: Any = 10.0,
-             dtype: Any = None, axis: int = 0) -> Atom:
+def logspace(
+    start: Operand,
+    stop: Operand,
+    num: Any = 50,
+    endpoint: bool = True,
+    base: Any = 10.0,
+    dtype: Any = None,
+    axis: int = 0,
+) -> Atom:
     powers = ufunc(np.power, base, linspace(start, stop, num, endpoint, axis=axis))
     return powers if dtype is None else to_dtype(powers, dtype)
 
 
-def geomspace(start: Operand, stop: Operand, num: Any = 50, endpoint: bool = True, dtype: Any = None,
-              axis: int = 0) -> Atom:
+def geomspace(
+    start: Operand, stop: Operand, num: Any = 50, endpoint: bool = True, dtype: Any = None, axis: int = 0
+) -> Atom:
     """As NumPy has it: the powers of a quotient of positive numbers, times the sign; the ends are exact."""
     count = dim_of(num)
     working = result_type(lift(start), lift(stop), 0.0, np.zeros((), dtype))
     first, last = broadcast_arrays(to_dtype(start, working), to_dtype(stop, working))
-    check(all_(and_(ne(first, like(first, 0)), ne(last, like(last, 0)))), exception="ValueError",
-          message="Geometric sequence cannot include zero")
+    check(
+        all_(and_(ne(first, like(first, 0)), ne(last, like(last, 0)))),
+        exception="ValueError",
+        message="Geometric sequence cannot include zero",
+    )
     turn = sign(first)
     low, high = div(first, turn), div(last, turn)
     line = ufunc(np.power, 10.0, linspace(ufunc(np.log10, low), ufunc(np.log10, high), count, endpoint))
@@ -213,11 +247,14 @@ def geomspace(start: Operand, stop: Operand, num: Any = 50, endpoint: bool = Tru
 
 # --- triangles and diagonals -------------------------------------------------------------------------------
 
+
 def _offsets(rows: DimLike, columns: DimLike) -> tuple[Atom, Atom]:
     """Row and column number at each element of a matrix."""
     shape = (rows, columns)
-    return (broadcast(iota(length=rows, dtype=i64), shape=shape, axes=(0,)),
-            broadcast(iota(length=columns, dtype=i64), shape=shape, axes=(1,)))
+    return (
+        broadcast(iota(length=rows, dtype=i64), shape=shape, axes=(0,)),
+        broadcast(iota(length=columns, dtype=i64), shape=shape, axes=(1,)),
+    )
 
 
 def _whole(k: Any) -> Any:
@@ -281,8 +318,10 @@ def diagonal(x: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Ato
     length = dim_min(rows - below, columns - above)
     length = length if offset == 0 else dim_max(length, 0)
     place = iota(length=length, dtype=i64)
-    index = [add(place, like(place, below)) if below else place,
-             add(place, like(place, above)) if above else place]
+    index = [
+        add(place, like(place, below)) if below else place,
+        add(place, like(place, above)) if above else place,
+    ]
     out = gather(x, *index, axes=(a, b))
     return moveaxis(out, 0, -1)
 
@@ -328,6 +367,7 @@ def copyto(dst: Operand, src: Operand, casting: str = "same_kind", where: Any = 
 
 # --- grids -------------------------------------------------------------------------------------------------
 
+
 def meshgrid(*xs: Operand, indexing: str = "xy", sparse: bool = False, copy: bool = True) -> tuple[Atom, ...]:
     atoms = [ravel(x) for x in xs]
     rank = len(atoms)
@@ -335,9 +375,14 @@ def meshgrid(*xs: Operand, indexing: str = "xy", sparse: bool = False, copy: boo
     shape: list[DimLike] = [1] * rank
     for a, axis in zip(atoms, order):
         shape[axis] = a.type.dims[0]
-    spread = [broadcast(a, shape=tuple(a.type.dims[0] if k == axis else (1 if sparse else d)
-                                       for k, d in enumerate(shape)), axes=(axis,))
-              for a, axis in zip(atoms, order)]
+    spread = [
+        broadcast(
+            a,
+            shape=tuple(a.type.dims[0] if k == axis else (1 if sparse else d) for k, d in enumerate(shape)),
+            axes=(axis,),
+        )
+        for a, axis in zip(atoms, order)
+    ]
     return tuple(spread)
 
 
@@ -375,6 +420,7 @@ def triu_indices(n: Any, k: int = 0, m: Any = None) -> tuple:
 
 def hann_like(name: str, weights: tuple) -> Any:
     """Windows that are sums of cosines."""
+
     def call(M: Any) -> Atom:
         size = count_of(M)
         if size == 1:
@@ -389,10 +435,10 @@ def hann_like(name: str, weights: tuple) -> Any:
             return total
         lone = eq(scalar_dim(size, i64), literal(1))
         return select(broadcast_to(lone, (size,)), like(total, 1.0), total)
+
     call.__name__ = name
     return call
 
 
 hanning, hamming = hann_like("hanning", (0.5, -0.5)), hann_like("hamming", (0.54, -0.46))
 blackman = hann_like("blackman", (0.42, -0.5, 0.08))
-

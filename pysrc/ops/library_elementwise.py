@@ -5,6 +5,7 @@ In: operands. Out: core atoms with NumPy's promotion and broadcasting.
     y = clip(x, 0, 1)
     z = where(x > 0, x, 0)
 """
+
 from __future__ import annotations
 
 import math
@@ -56,6 +57,7 @@ def operands_of(function: np.ufunc, *xs: Operand) -> list[Atom]:
 
 # --- powers ------------------------------------------------------------------------------------------------
 
+
 def power(x: Operand, y: Operand, dtype: Any = None) -> Atom:
     """Known whole exponents become products, 0.5 a root, as in NumPy's operator."""
     if dtype is None and not is_weak(x):
@@ -101,8 +103,9 @@ def reciprocal(x: Operand) -> Atom:
 def positive(x: Operand) -> Atom:
     x = lift(x)
     if x.type.dtype == bool:
-        raise DTypeError("numpy.positive takes no bools", code="dtype",
-                         remedy="convert them with .astype first")
+        raise DTypeError(
+            "numpy.positive takes no bools", code="dtype", remedy="convert them with .astype first"
+        )
     return x
 
 
@@ -116,9 +119,11 @@ def fabs(x: Operand) -> Atom:
 
 # --- logic -------------------------------------------------------------------------------------------------
 
+
 def _logical(name: str, primitive: Any) -> Callable[..., Atom]:
     def call(*xs: Operand) -> Atom:
         return primitive(*broadcast_arrays(*map(to_bool, xs)))
+
     call.__name__ = name
     return call
 
@@ -129,12 +134,14 @@ logical_xor, logical_not = _logical("logical_xor", xor), _logical("logical_not",
 
 # --- extremes that pass NaNs by, and steps -----------------------------------------------------------------
 
+
 def _ignoring_nan(name: str, function: np.ufunc) -> Callable[..., Atom]:
     def call(x: Operand, y: Operand) -> Atom:
         a, b = broadcast_arrays(*promote(x, y))
         if a.type.dtype.kind not in "fc":
             return ufunc(function, a, b)
         return select(isnan(b), a, select(isnan(a), b, ufunc(function, a, b)))
+
     call.__name__ = name
     return call
 
@@ -176,6 +183,7 @@ def _limit(bound: Any, dtype: np.dtype, low: bool) -> Any:
 def where(condition: Operand, *choices: Operand) -> Any:
     if not choices:
         from .library_search import nonzero
+
         return nonzero(condition)
     if len(choices) != 2:
         raise DTypeError("where takes a condition alone, or a condition and two values", code="where")
@@ -214,10 +222,12 @@ def piecewise(x: Operand, condlist: Any, funclist: Any, *args: Any, **keywords: 
 
 # --- rounding and remainders -------------------------------------------------------------------------------
 
+
 def _rounding(function: np.ufunc) -> Callable[..., Atom]:
     def call(x: Operand) -> Atom:
         x = lift(x)
         return x if x.type.dtype.kind not in "fc" else ufunc(function, x)
+
     call.__name__ = function.__name__
     return call
 
@@ -237,9 +247,14 @@ def round_(a: Operand, decimals: int = 0) -> Atom:
     if is_integer(x.type.dtype):
         if decimals >= 0:
             return x
-        unit = 10 ** -decimals
-        return to_dtype(mul(rint(div(to_dtype(x, np.float64), like(to_dtype(x, np.float64), unit))),
-                            like(to_dtype(x, np.float64), unit)), x.type.dtype)
+        unit = 10**-decimals
+        return to_dtype(
+            mul(
+                rint(div(to_dtype(x, np.float64), like(to_dtype(x, np.float64), unit))),
+                like(to_dtype(x, np.float64), unit),
+            ),
+            x.type.dtype,
+        )
     if x.type.dtype.kind == "c":
         return parts.complex_(round_(parts.real(x), decimals), round_(parts.imag(x), decimals))
     (x,) = operands_of(np.rint, x)
@@ -261,6 +276,7 @@ def modf(x: Operand) -> tuple[Atom, Atom]:
 
 
 # --- angles and special shapes of functions ----------------------------------------------------------------
+
 
 def deg2rad(x: Operand) -> Atom:
     (x,) = operands_of(np.deg2rad, x)
@@ -315,6 +331,7 @@ def stop_gradient(x: Operand) -> Atom:
 
 # --- parts of complex numbers, and what kind of number -----------------------------------------------------
 
+
 def real(x: Operand) -> Atom:
     x = lift(x)
     return parts.real(x) if x.type.dtype.kind == "c" else x
@@ -367,15 +384,18 @@ def isneginf(x: Operand) -> Atom:
 
 def _kind_test(name: str, primitive: Any, otherwise: bool) -> Callable[..., Atom]:
     """`isnan` and its like, which NumPy answers for integers too."""
+
     def call(x: Operand) -> Atom:
         x = lift(x)
         return primitive(x) if x.type.dtype.kind in "fc" or is_half(x) else like_bool(x, otherwise)
+
     call.__name__ = name
     return call
 
 
 def is_half(x: Atom) -> bool:
     from ..core.types import SHORT
+
     return x.type.dtype == SHORT["bf16"]
 
 
@@ -386,16 +406,23 @@ isfinite_ = _kind_test("isfinite", isfinite, True)
 def nan_to_num(x: Operand, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Atom:
     x = lift(x)
     if x.type.dtype.kind == "c":
-        return parts.complex_(*(nan_to_num(f(x), copy, nan, posinf, neginf)
-                                for f in (parts.real, parts.imag)))
+        return parts.complex_(
+            *(nan_to_num(f(x), copy, nan, posinf, neginf) for f in (parts.real, parts.imag))
+        )
     if x.type.dtype.kind != "f":
         return x
     top = np.finfo(x.type.dtype)
     y = select(isnan(x), broadcast_arrays(x, to_dtype(nan, x.type.dtype))[1], x)
-    y = select(gt(x, like(x, top.max)), broadcast_arrays(x, to_dtype(top.max if posinf is None else posinf,
-                                                                     x.type.dtype))[1], y)
-    return select(lt(x, like(x, top.min)), broadcast_arrays(x, to_dtype(top.min if neginf is None else neginf,
-                                                                        x.type.dtype))[1], y)
+    y = select(
+        gt(x, like(x, top.max)),
+        broadcast_arrays(x, to_dtype(top.max if posinf is None else posinf, x.type.dtype))[1],
+        y,
+    )
+    return select(
+        lt(x, like(x, top.min)),
+        broadcast_arrays(x, to_dtype(top.min if neginf is None else neginf, x.type.dtype))[1],
+        y,
+    )
 
 
 def polyval(coefficients: Operand, x: Operand) -> Atom:
@@ -403,6 +430,7 @@ def polyval(coefficients: Operand, x: Operand) -> Atom:
     if not isinstance(p.type.dims[0], int):
         raise UnsupportedError("polyval needs a known number of coefficients", code="size")
     from .library_shapes import part
+
     x = lift(x)
     y: Any = like(x, 0)
     for k in range(p.type.dims[0]):
@@ -420,10 +448,12 @@ def complex_of(re: Operand, im: Operand = 0.0) -> Atom:
 def math_isclose(a: Operand, b: Operand, *, rel_tol: float = 1e-9, abs_tol: float = 0.0) -> Atom:
     x, y = broadcast_arrays(*promote(as_inexact(a), as_inexact(b)))
     if x.type.dtype.kind == "c":
-        raise DTypeError("math.isclose takes real numbers, not complex", code="dtype",
-                         remedy="use cmath.isclose or numpy.isclose")
+        raise DTypeError(
+            "math.isclose takes real numbers, not complex",
+            code="dtype",
+            remedy="use cmath.isclose or numpy.isclose",
+        )
     larger = ufunc(np.maximum, absolute_value(x), absolute_value(y))
     limit = ufunc(np.maximum, mul(like(larger, rel_tol), larger), like(larger, abs_tol))
     near = and_(ge(limit, absolute_value(sub(x, y))), and_(isfinite(x), isfinite(y)))
     return or_(near, eq(x, y))
-

@@ -4,6 +4,7 @@ In: operands; `n` or `s`, axes and `norm` as NumPy has them. Out: core atoms.
 
     y = rfft(x)         z = irfft(y, n)         w = fft2(a, norm="ortho")
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -45,8 +46,11 @@ def _fitted(x: Atom, n: Any, axis: int) -> Atom:
     if have == wanted:
         return x
     if not isinstance(have, int) or not isinstance(wanted, int):
-        raise UnsupportedError(f"a transform of {wanted} elements of {have} needs known sizes",
-                               remedy="cut or pad the array first", code="size")
+        raise UnsupportedError(
+            f"a transform of {wanted} elements of {have} needs known sizes",
+            remedy="cut or pad the array first",
+            code="size",
+        )
     if wanted < 1:
         raise ValueError(f"Invalid number of FFT data points ({wanted}) specified.")
     if wanted < have:
@@ -70,6 +74,7 @@ def _scaled(x: Atom, size: DimLike, norm: str | None, inverse: bool, dtype: np.d
         return mul(x, like(x, float(np.asarray(factor, dtype)) if dtype in _HALVES else factor))
     base = dtype if dtype in _HALVES else np.float32 if x.type.dtype == np.complex64 else np.float64
     from .library_elementwise import power as raised
+
     return mul(x, broadcast_to(to_dtype(raised(scalar_dim(size, base), power), x.type.dtype), x.type.dims))
 
 
@@ -121,9 +126,11 @@ def irfft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) ->
 
 def _real_ends(x: Atom, size: int, axis: int) -> Atom:
     """The first frequency, and the middle one of an even number, without their imaginary parts."""
+
     def plain(first: int) -> Atom:
         value = real(part(x, axis, first, 1))
         return complex_(value, like(value, 0))
+
     pieces = [plain(0), part(x, axis, 1, size - 1)] if size > 1 else [plain(0)]
     if size > 1 and size % 2 == 0:
         half = size // 2
@@ -143,6 +150,7 @@ def ihfft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) ->
 
 
 # --- several axes ------------------------------------------------------------------------------------------
+
 
 def _axes(x: Atom, s: Any, axes: Any) -> list[tuple[Any, int]]:
     """The size, and the axis, of each transform, as NumPy counts them."""
@@ -226,8 +234,9 @@ def _frequencies(numbers: Atom, n: Any, d: Operand) -> Atom:
 def fftfreq(n: Any, d: Operand = 1.0) -> Atom:
     size = dim_of(n)
     below = floordiv(size, 2)
-    return _frequencies(roll(sub(iota(length=size, dtype=i64), broadcast_to(scalar_dim(below, i64), (size,))),
-                             -below), n, d)
+    return _frequencies(
+        roll(sub(iota(length=size, dtype=i64), broadcast_to(scalar_dim(below, i64), (size,))), -below), n, d
+    )
 
 
 def rfftfreq(n: Any, d: Operand = 1.0) -> Atom:

@@ -5,6 +5,7 @@ tuples where NumPy gives those. A matrix that LAPACK refuses raises LinAlgError 
 
     x = solve(a, b)         values, vectors = eigh(a)         u, s, vh = svd(a, full_matrices=False)
 """
+
 from __future__ import annotations
 
 import functools
@@ -53,15 +54,22 @@ def matrices(a: Operand, what: str, square: bool = False) -> Atom:
     """a as stacks of matrices in a dtype that LAPACK has."""
     x = lift(a)
     if x.type.ndim < 2:
-        raise ShapeError(f"numpy.linalg.{what} takes matrices, got an array of {x.type.ndim} dimensions",
-                         remedy="give it an array of at least two dimensions", code="product")
+        raise ShapeError(
+            f"numpy.linalg.{what} takes matrices, got an array of {x.type.ndim} dimensions",
+            remedy="give it an array of at least two dimensions",
+            code="product",
+        )
     if x.type.dtype == np.float16:
-        raise UnsupportedError(f"numpy.linalg.{what} has no float16", remedy="convert it to float32 first",
-                               code="dtype")
+        raise UnsupportedError(
+            f"numpy.linalg.{what} has no float16", remedy="convert it to float32 first", code="dtype"
+        )
     m, n = x.type.dims[-2:]
     if square and isinstance(m - n, int) and m != n:
-        raise ShapeError(f"numpy.linalg.{what} takes square matrices, got {m} rows and {n} columns",
-                         remedy="give it as many rows as columns", code="product")
+        raise ShapeError(
+            f"numpy.linalg.{what} takes square matrices, got {m} rows and {n} columns",
+            remedy="give it as many rows as columns",
+            code="product",
+        )
     if square and m != n:
         x = sized(x, x.type.ndim - 1, m, "Last 2 dimensions of the array must be square: {} and {}")
     return to_dtype(x, inexact_dtype(x.type.dtype))
@@ -74,6 +82,7 @@ def required(failed: Atom, message: str) -> None:
 
 # --- systems of equations ----------------------------------------------------------------------------------
 
+
 def solve(a: Operand, b: Operand) -> Atom:
     """A one-dimensional b is one right side; else its last two axes are matrices (NumPy 2)."""
     matrix, side = matrices(a, "solve", True), lift(b)
@@ -82,12 +91,18 @@ def solve(a: Operand, b: Operand) -> Atom:
     side = expand_dims(side, 1) if vector else side
     rows, given = matrix.type.dims[-1], side.type.dims[-2]
     if surely_differ(rows, given):
-        raise ShapeError(f"solve: a matrix of {rows} rows and a right side of {given}",
-                         remedy="give them equally many rows", code="product")
+        raise ShapeError(
+            f"solve: a matrix of {rows} rows and a right side of {given}",
+            remedy="give them equally many rows",
+            code="product",
+        )
     side = sized(side, side.type.ndim - 2, matrix.type.dims[-1], "solve: sizes {} and {} differ")
     lead = broadcast_dims(matrix.type.dims[:-2], side.type.dims[:-2])
-    x, singular = linear.solve(broadcast_to(matrix, (*lead, *matrix.type.dims[-2:])),
-                               broadcast_to(side, (*lead, *side.type.dims[-2:])), transposed=False)
+    x, singular = linear.solve(
+        broadcast_to(matrix, (*lead, *matrix.type.dims[-2:])),
+        broadcast_to(side, (*lead, *side.type.dims[-2:])),
+        transposed=False,
+    )
     required(singular, "Singular matrix")
     return squeeze(x, -1) if vector else x
 
@@ -115,12 +130,13 @@ def tensorsolve(a: Operand, b: Operand, axes: Any = None) -> Atom:
     if axes is not None:
         for axis in axes:
             x = moveaxis(x, axis, -1)
-    rest = x.type.dims[side.type.ndim:]
+    rest = x.type.dims[side.type.ndim :]
     size = functools.reduce(lambda p, q: p * q, rest, 1)  # type: ignore[arg-type, return-value]
     return reshape(solve(reshape(x, (-1, size)), reshape(side, (-1,))), rest)
 
 
 # --- determinants ------------------------------------------------------------------------------------------
+
 
 def slogdet(a: Operand) -> Any:
     return _result("SlogdetResult", *linear.slogdet(matrices(a, "slogdet", True)))
@@ -133,6 +149,7 @@ def det(a: Operand) -> Atom:
 
 # --- factors -----------------------------------------------------------------------------------------------
 
+
 def cholesky(a: Operand, /, *, upper: bool = False) -> Atom:
     x = matrices(a, "cholesky", True)
     low, failed = linear.cholesky(linear.adjoint(x) if upper else x)
@@ -142,8 +159,11 @@ def cholesky(a: Operand, /, *, upper: bool = False) -> Atom:
 
 def qr(a: Operand, mode: str = "reduced") -> Any:
     if mode not in ("reduced", "complete", "r"):
-        raise UnsupportedError(f"numpy.linalg.qr with mode={mode!r} is not supported",
-                               remedy="use mode='reduced', 'complete' or 'r'", code="numpy-function")
+        raise UnsupportedError(
+            f"numpy.linalg.qr with mode={mode!r} is not supported",
+            remedy="use mode='reduced', 'complete' or 'r'",
+            code="numpy-function",
+        )
     x = matrices(a, "qr")
     m, n = (_known(d, "qr") for d in x.type.dims[-2:])
     if mode != "complete" and m < n:  # the factors of the square part give the rest: its derivative is known
@@ -174,6 +194,7 @@ def _known(dim: Any, what: str) -> int:
 
 # --- eigenvalues -------------------------------------------------------------------------------------------
 
+
 def eigh(a: Operand, UPLO: str = "L") -> Any:
     x = matrices(a, "eigh", True)
     values, vectors, failed = linear.eigh(linear.adjoint(x) if UPLO.upper() == "U" else x)
@@ -197,6 +218,7 @@ def eigvals(a: Operand) -> Atom:
 
 
 # --- singular values ---------------------------------------------------------------------------------------
+
 
 def svd(a: Operand, full_matrices: bool = True, compute_uv: bool = True, hermitian: bool = False) -> Any:
     x = matrices(a, "svd")
@@ -302,6 +324,7 @@ def cond(x: Operand, p: Any = None) -> Atom:
 
 # --- norms, products ---------------------------------------------------------------------------------------
 
+
 def general_norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: bool = False) -> Atom:
     """`numpy.linalg.norm`, with the norms that need singular values."""
     a = lift(x)
@@ -332,6 +355,7 @@ def vector_norm(x: Operand, /, *, axis: Any = None, keepdims: bool = False, ord:
 
 def diagonal(x: Operand, /, *, offset: int = 0) -> Atom:
     from .library_creation import diagonal as along
+
     return along(x, offset, -2, -1)
 
 
@@ -341,6 +365,7 @@ def trace(x: Operand, /, *, offset: int = 0, dtype: Any = None) -> Atom:
 
 def vecdot(x1: Operand, x2: Operand, /, *, axis: int = -1) -> Atom:
     from .library_products import vecdot as along
+
     return along(x1, x2, axis)
 
 

@@ -4,6 +4,7 @@ In: floats. Out: core atoms.
 
     m, e = frexp(x)     # x == m * 2**e, 0.5 <= |m| < 1
 """
+
 from __future__ import annotations
 
 import numpy as np
@@ -23,7 +24,7 @@ def frexp(x: Operand) -> tuple[Atom, Atom]:
     usual = and_(isfinite(x), not_(eq(x, like(x, 0))))
     tiny = and_(usual, lt(abs_(x), like(x, np.finfo(x.type.dtype).tiny)))
     bits = np.finfo(x.type.dtype).nmant + 1
-    scaled = select(tiny, mul(x, like(x, 2.0 ** bits)), select(usual, x, like(x, 1)))
+    scaled = select(tiny, mul(x, like(x, 2.0**bits)), select(usual, x, like(x, 1)))
     exponent = add(floor(log2(abs_(scaled))), like(x, 1))
     half = floor(mul(exponent, like(x, 0.5)))  # in two steps: 2**1024 is no number
     part = div(div(scaled, exp2(half)), exp2(sub(exponent, half)))
@@ -45,7 +46,7 @@ def ldexp(x: Operand, exponent: Operand) -> Atom:
     down = least + limits.nmant + 1
     for _ in range(2):
         large, small = gt(power, like(power, most)), lt(power, like(power, least))
-        x = mul(x, select(large, like(x, 2.0 ** most), select(small, like(x, 2.0 ** down), like(x, 1))))
+        x = mul(x, select(large, like(x, 2.0**most), select(small, like(x, 2.0**down), like(x, 1))))
         step = select(large, like(power, most), select(small, like(power, down), like(power, 0)))
         power = sub(power, step)
     return mul(x, exp2(max_(min_(power, like(power, most)), like(power, least))))

@@ -4,6 +4,7 @@ In: an array and widths. Out: core atoms.
 
     y = pad(x, ((0, 2), (1, 1)), mode="reflect")
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -30,17 +31,26 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", constant_values: Any
     if mode == "constant":
         if isinstance(constant_values, (list, tuple, np.ndarray)):
             return _pad_sides(x, widths, constant_values)
-        return pad_primitive(x, to_dtype(constant_values, x.type.dtype), low=tuple(a for a, _ in widths),
-                             high=tuple(b for _, b in widths), interior=(0,) * x.type.ndim)
+        return pad_primitive(
+            x,
+            to_dtype(constant_values, x.type.dtype),
+            low=tuple(a for a, _ in widths),
+            high=tuple(b for _, b in widths),
+            interior=(0,) * x.type.ndim,
+        )
     if mode == "empty":
         return pad(x, pad_width)
     if mode in ("maximum", "minimum", "mean", "median") and not kwargs:
         return _pad_by_statistic(x, widths, mode)
     if mode not in ("edge", "wrap", "reflect", "symmetric") or kwargs:
         options = f" and {', '.join(kwargs)}=" if kwargs else ""
-        raise UnsupportedError(f"pad with mode {mode!r}{options} is not supported",
-                               remedy="use constant, edge, wrap, reflect or symmetric", code="pad")
+        raise UnsupportedError(
+            f"pad with mode {mode!r}{options} is not supported",
+            remedy="use constant, edge, wrap, reflect or symmetric",
+            code="pad",
+        )
     from .library_search import take
+
     for axis, (low, high) in enumerate(widths):
         if low == high == 0:
             continue
@@ -64,14 +74,17 @@ def _pad_sides(x: Atom, widths: list, values: Any) -> Atom:
 
 def _pad_by_statistic(x: Atom, widths: list, mode: str) -> Atom:
     from .library import LIBRARY
+
     for axis, pair in enumerate(widths):
         function = {"maximum": np.max, "minimum": np.min, "mean": np.mean, "median": np.median}[mode]
         value = LIBRARY[function](x, axis, keepdims=True)
         if x.type.dtype.kind in "iu":
             value = LIBRARY[np.rint](value)
         value = to_dtype(value, x.type.dtype)
-        sides = [broadcast_atom(value, tuple(w if k == axis else d for k, d in enumerate(x.type.dims)))
-                 for w in pair]
+        sides = [
+            broadcast_atom(value, tuple(w if k == axis else d for k, d in enumerate(x.type.dims)))
+            for w in pair
+        ]
         x = concatenate([sides[0], x, sides[1]], axis)
     return x
 
@@ -94,6 +107,7 @@ def _folded(place: Atom, size: DimLike, mode: str) -> Atom:
 
     def number(d: DimLike) -> Atom:
         return broadcast_atom(scalar_dim(d, i64), dims)
+
     if mode == "wrap":
         return mod(place, number(size))
     if mode == "edge":

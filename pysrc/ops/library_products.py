@@ -6,6 +6,7 @@ In: operands. Out: core atoms.
     y = einsum("bij,bjk->bik", a, b)
     z = matmul(a, v)
 """
+
 from __future__ import annotations
 
 import functools
@@ -45,8 +46,11 @@ def _summed_alike(a: Atom, b: Atom, axis: int, other: int, what: str) -> Atom:
     """b, whose axis `other` has the size of a's `axis`: refused, known or checked at run time."""
     left, right = a.type.dims[axis], b.type.dims[other]
     if surely_differ(left, right):
-        raise ShapeError(f"{what} of shapes {a.type.dims} and {b.type.dims}: {left} against {right} along "
-                         "the axis that is summed", code="product")
+        raise ShapeError(
+            f"{what} of shapes {a.type.dims} and {b.type.dims}: {left} against {right} along "
+            "the axis that is summed",
+            code="product",
+        )
     return sized(b, other % b.type.ndim, left, f"{what}: the axes that are summed have sizes {{}} and {{}}")
 
 
@@ -115,11 +119,14 @@ def outer(a: Operand, b: Operand) -> Atom:
 
 def ufunc_outer(function: np.ufunc) -> Any:
     """`np.subtract.outer` and its like."""
+
     def call(a: Operand, b: Operand) -> Atom:
         a, b = lift(a), lift(b)
         rank = a.type.ndim
-        return ufunc(function, expand_dims(a, tuple(range(rank, rank + b.type.ndim))) if b.type.ndim else a,
-                     b)
+        return ufunc(
+            function, expand_dims(a, tuple(range(rank, rank + b.type.ndim))) if b.type.ndim else a, b
+        )
+
     return call
 
 
@@ -129,12 +136,14 @@ def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Atom:
         count = int(axes)
         left, right = tuple(range(a.type.ndim - count, a.type.ndim)), tuple(range(count))
     else:
-        left, right = (tuple(axis_of(k, x.type.ndim)
-                             for k in (given if isinstance(given, (list, tuple)) else [given]))
-                       for x, given in zip((a, b), axes))
+        left, right = (
+            tuple(axis_of(k, x.type.ndim) for k in (given if isinstance(given, (list, tuple)) else [given]))
+            for x, given in zip((a, b), axes)
+        )
     if len(left) != len(right):
-        raise ShapeError(f"tensordot needs as many axes of either operand, got {left} and {right}",
-                         code="product")
+        raise ShapeError(
+            f"tensordot needs as many axes of either operand, got {left} and {right}", code="product"
+        )
     for i, j in zip(left, right):
         b = _summed_alike(a, b, i, j, "tensordot")
     return dot_general(a, b, contract=(left, right), batch=NO_BATCH)
@@ -146,6 +155,7 @@ def multi_dot(arrays: Sequence[Operand]) -> Atom:
 
 def matrix_power(a: Operand, n: int) -> Atom:
     from .library_creation import eye
+
     a = lift(a)
     if n < 0:
         raise UnsupportedError("matrix_power with a negative power needs an inverse", code="numpy-function")
@@ -164,31 +174,43 @@ def kron(a: Operand, b: Operand) -> Atom:
     a, b = _as_arrays(a, b)
     rank = max(a.type.ndim, b.type.ndim)
     a, b = (expand_dims(x, tuple(range(rank - x.type.ndim))) if x.type.ndim < rank else x for x in (a, b))
-    wide = ufunc(np.multiply, expand_dims(a, tuple(range(1, 2 * rank, 2))),
-                 expand_dims(b, tuple(range(0, 2 * rank, 2)))) if rank else mul(a, b)
+    wide = (
+        ufunc(
+            np.multiply,
+            expand_dims(a, tuple(range(1, 2 * rank, 2))),
+            expand_dims(b, tuple(range(0, 2 * rank, 2))),
+        )
+        if rank
+        else mul(a, b)
+    )
     return reshape(wide, tuple(p * q for p, q in zip(a.type.dims, b.type.dims)))
 
 
-def cross(a: Operand, b: Operand, axisa: int = -1, axisb: int = -1, axisc: int = -1,
-          axis: Any = None) -> Atom:
+def cross(
+    a: Operand, b: Operand, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
+) -> Atom:
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = promote(moveaxis(a, axisa, -1), moveaxis(b, axisb, -1))
     sizes = (a.type.dims[-1], b.type.dims[-1])
     if any(s not in (2, 3) for s in sizes):
-        raise ShapeError(f"cross takes vectors of 2 or 3 elements, got {sizes[0]} and {sizes[1]}",
-                         code="product")
+        raise ShapeError(
+            f"cross takes vectors of 2 or 3 elements, got {sizes[0]} and {sizes[1]}", code="product"
+        )
 
     def element(x: Atom, k: int) -> Atom | None:
         size = x.type.dims[-1]
         return part(x, x.type.ndim - 1, k, 1, squeezed=True) if isinstance(size, int) and k < size else None
 
     def component(i: int, j: int) -> Atom:
-        terms = [ufunc(np.multiply, p, q) if p is not None and q is not None else None
-                 for p, q in ((element(a, i), element(b, j)), (element(a, j), element(b, i)))]
+        terms = [
+            ufunc(np.multiply, p, q) if p is not None and q is not None else None
+            for p, q in ((element(a, i), element(b, j)), (element(a, j), element(b, i)))
+        ]
         if terms[0] is None or terms[1] is None:
             return ufunc(np.negative, terms[1]) if terms[0] is None else terms[0]
         return sub(terms[0], terms[1])
+
     if sizes == (2, 2):
         return component(0, 1)
     return moveaxis(stack([component(1, 2), component(2, 0), component(0, 1)], -1), -1, axisc)
@@ -196,8 +218,10 @@ def cross(a: Operand, b: Operand, axisa: int = -1, axisb: int = -1, axisc: int =
 
 # --- einsum ------------------------------------------------------------------------------------------------
 
-def einsum(subscripts: Any, *operands: Operand, optimize: Any = False, dtype: Any = None,
-           **kwargs: Any) -> Atom:
+
+def einsum(
+    subscripts: Any, *operands: Operand, optimize: Any = False, dtype: Any = None, **kwargs: Any
+) -> Atom:
     """Operands are taken two at a time, those with the smallest product first."""
     if not isinstance(subscripts, str):
         subscripts, given = _from_lists((subscripts, *operands))
@@ -224,7 +248,8 @@ def _from_lists(given: tuple) -> tuple[str, list]:
 
     def spelled(labels: Sequence) -> str:
         return "".join("..." if k is Ellipsis else letters[k] for k in labels)
-    operands, labels = list(given[:len(given) // 2 * 2:2]), [spelled(v) for v in given[1::2]]
+
+    operands, labels = list(given[: len(given) // 2 * 2 : 2]), [spelled(v) for v in given[1::2]]
     text = ",".join(labels)
     return (f"{text}->{spelled(given[-1])}" if len(given) % 2 else text), operands
 
@@ -235,23 +260,27 @@ def _parse(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(ranks):
-        raise ShapeError(f"einsum {subscripts!r} names {len(inputs)} operands, {len(ranks)} were given",
-                         code="einsum")
+        raise ShapeError(
+            f"einsum {subscripts!r} names {len(inputs)} operands, {len(ranks)} were given", code="einsum"
+        )
     hidden = [rank - len(labels.replace("...", "")) for labels, rank in zip(inputs, ranks)]
     if any(h < 0 or (h > 0 and "..." not in labels) for h, labels in zip(hidden, inputs)):
-        raise ShapeError(f"einsum {subscripts!r} does not fit operands of "
-                         f"{', '.join(map(str, ranks))} dimensions", code="einsum")
+        raise ShapeError(
+            f"einsum {subscripts!r} does not fit operands of {', '.join(map(str, ranks))} dimensions",
+            code="einsum",
+        )
     most = max((h for h, labels in zip(hidden, inputs) if "..." in labels), default=0)
-    dots = "".join(chr(0x3b1 + k) for k in range(most))
-    inputs = [labels.replace("...", dots[most - h:]) for labels, h in zip(inputs, hidden)]
+    dots = "".join(chr(0x3B1 + k) for k in range(most))
+    inputs = [labels.replace("...", dots[most - h :]) for labels, h in zip(inputs, hidden)]
     if arrow:
         output = output.replace("...", dots)
     else:
         letters = "".join(inputs)
         output = dots + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in dots))
     if unknown := set(output) - set("".join(inputs)):
-        raise ShapeError(f"einsum {subscripts!r}: {', '.join(sorted(unknown))} stands in no operand",
-                         code="einsum")
+        raise ShapeError(
+            f"einsum {subscripts!r}: {', '.join(sorted(unknown))} stands in no operand", code="einsum"
+        )
     if len(set(output)) != len(output):
         raise ShapeError(f"einsum {subscripts!r}: a letter occurs twice in the result", code="einsum")
     return inputs, output
@@ -283,8 +312,11 @@ def _without_repeats(x: Atom, labels: str) -> tuple[Atom, str]:
             first = labels.index(label)
             second = labels.index(label, first + 1)
             if surely_differ(x.type.dims[first], x.type.dims[second]):
-                raise ShapeError(f"einsum: axis {label!r} has sizes {x.type.dims[first]} and "
-                                 f"{x.type.dims[second]} in one operand", code="einsum")
+                raise ShapeError(
+                    f"einsum: axis {label!r} has sizes {x.type.dims[first]} and "
+                    f"{x.type.dims[second]} in one operand",
+                    code="einsum",
+                )
             x = diagonal(x, 0, first, second)
             labels = "".join(c for k, c in enumerate(labels) if k not in (first, second)) + label
     return x, labels
@@ -310,9 +342,11 @@ def _cheapest(terms: Sequence[tuple[Atom, str]], output: str) -> tuple[int, int]
                     dim = x.type.dims[labels.index(label)]
                     total *= dim if isinstance(dim, int) else 1000
                     break
-        work = math.prod(d if isinstance(d, int) else 1000
-                         for d in (*terms[i][0].type.dims, *terms[j][0].type.dims))
+        work = math.prod(
+            d if isinstance(d, int) else 1000 for d in (*terms[i][0].type.dims, *terms[j][0].type.dims)
+        )
         return total - 1e-9 * min(work, 1e9)
+
     pairs = [(i, j) for j in range(len(terms)) for i in range(j)]
     return min(pairs, key=lambda pair: cost(*pair))
 
@@ -329,18 +363,39 @@ def _pair(left: tuple[Atom, str], right: tuple[Atom, str], needed: set[str]) -> 
 
     def places(labels: str, letters: list[str]) -> tuple:
         return tuple(labels.index(c) for c in letters)
-    out = dot_general(a, b, contract=(places(a_labels, summed), places(b_labels, summed)),
-                      batch=(places(a_labels, batch), places(b_labels, batch)))
+
+    out = dot_general(
+        a,
+        b,
+        contract=(places(a_labels, summed), places(b_labels, summed)),
+        batch=(places(a_labels, batch), places(b_labels, batch)),
+    )
     rest = [c for c in a_labels if c not in shared] + [c for c in b_labels if c not in shared]
     return out, "".join(batch + rest)
 
 
 def _stretched(x: Atom, labels: str, other: Atom, other_labels: str) -> Atom:
     """Size 1 meets a larger size under one letter: repeat."""
-    dims = tuple(other.type.dims[other_labels.index(c)] if d == 1 and c in other_labels else d
-                 for c, d in zip(labels, x.type.dims))
+    dims = tuple(
+        other.type.dims[other_labels.index(c)] if d == 1 and c in other_labels else d
+        for c, d in zip(labels, x.type.dims)
+    )
     return broadcast_to(x, dims)
 
 
-__all__ = ["matmul", "dot", "vdot", "inner", "vecdot", "outer", "ufunc_outer", "tensordot", "multi_dot",
-           "matrix_power", "trace", "kron", "cross", "einsum"]
+__all__ = [
+    "matmul",
+    "dot",
+    "vdot",
+    "inner",
+    "vecdot",
+    "outer",
+    "ufunc_outer",
+    "tensordot",
+    "multi_dot",
+    "matrix_power",
+    "trace",
+    "kron",
+    "cross",
+    "einsum",
+]

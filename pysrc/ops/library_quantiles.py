@@ -5,6 +5,7 @@ In: arrays and shares. Out: core atoms.
     m = median(x, axis=0)
     low, high = percentile(x, [5, 95])
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -51,8 +52,15 @@ def _rows(x: Atom, axis: Any) -> tuple[Atom, tuple[int, ...]]:
     return rows, axes
 
 
-def quantile(a: Operand, q: Operand, axis: Any = None, overwrite_input: bool = False, method: str = "linear",
-             keepdims: bool = False, refusal: str = "Quantiles must be in the range [0, 1]") -> Atom:
+def quantile(
+    a: Operand,
+    q: Operand,
+    axis: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+    refusal: str = "Quantiles must be in the range [0, 1]",
+) -> Atom:
     """Linear interpolation between the sorted elements; lower, higher and nearest pick one of them."""
     x = lift(a)
     given, working = x.type.dtype, inexact_dtype(x.type.dtype)
@@ -60,8 +68,9 @@ def quantile(a: Operand, q: Operand, axis: Any = None, overwrite_input: bool = F
     if given.kind == "c":
         raise DTypeError("a must be an array of real numbers", code="dtype", remedy="take its real part")
     if given.kind == "b" and not picks:
-        raise DTypeError("a quantile of bools would subtract them", code="dtype",
-                         remedy="convert them with .astype first")
+        raise DTypeError(
+            "a quantile of bools would subtract them", code="dtype", remedy="convert them with .astype first"
+        )
     if given.kind != "f":
         x = to_dtype(x, working if not picks else np.int8 if given.kind == "b" else given)
     rows, axes = _rows(x, axis)
@@ -83,15 +92,19 @@ def quantile(a: Operand, q: Operand, axis: Any = None, overwrite_input: bool = F
     elif not known_facts().less(0, count):  # there may be none: then the quantile is the NaN behind them
         rows = concatenate([rows, broadcast_to(literal(np.nan, rows.type.dtype), (*front, 1))], axis=last)
         low, high = (ufunc(np.maximum, p, like(p, 0)) for p in (low, high))
-    below, above = (moveaxis_back(take(rows, to_dtype(p, i64), last, checked=True), share.type.ndim)
-                    for p in (low, high))
+    below, above = (
+        moveaxis_back(take(rows, to_dtype(p, i64), last, checked=True), share.type.ndim) for p in (low, high)
+    )
     y = below
     if not picks:
         weight = sub(place, low) if method != "midpoint" else mul(sub(high, low), like(place, 0.5))
         weight = reshape(weight, (*weight.type.dims, *(1,) * last)) if last else weight
         gap = sub(above, below)
-        y = where(ufunc(np.less, weight, 0.5), ufunc(np.add, below, ufunc(np.multiply, weight, gap)),
-                  ufunc(np.subtract, above, ufunc(np.multiply, ufunc(np.subtract, 1.0, weight), gap)))
+        y = where(
+            ufunc(np.less, weight, 0.5),
+            ufunc(np.add, below, ufunc(np.multiply, weight, gap)),
+            ufunc(np.subtract, above, ufunc(np.multiply, ufunc(np.subtract, 1.0, weight), gap)),
+        )
         y = where(ufunc(np.equal, below, above), below, y)
     if missing is not None:
         y = where(missing, np.nan, y) if last else where(missing, like(y, np.nan), y)
@@ -100,20 +113,29 @@ def quantile(a: Operand, q: Operand, axis: Any = None, overwrite_input: bool = F
 
 
 # alpha and beta of methods that interpolate (Hyndman & Fan, Sample quantiles in statistical packages, 1996)
-_CONTINUOUS = {"interpolated_inverted_cdf": (0, 1), "hazen": (0.5, 0.5), "weibull": (0, 0),
-               "median_unbiased": (1 / 3, 1 / 3), "normal_unbiased": (3 / 8, 3 / 8)}
+_CONTINUOUS = {
+    "interpolated_inverted_cdf": (0, 1),
+    "hazen": (0.5, 0.5),
+    "weibull": (0, 0),
+    "median_unbiased": (1 / 3, 1 / 3),
+    "normal_unbiased": (3 / 8, 3 / 8),
+}
 
 
 def _quantile_place(share: Atom, count: DimLike, method: str) -> Atom:
     """Where in the sorted elements a quantile stands, counted from 0."""
+
     def number(d: DimLike) -> Atom:
         return broadcast_to(scalar_dim(d, share.type.dtype), share.type.dims)
+
     if method in ("linear", "lower", "higher", "midpoint", "nearest"):
         return mul(share, number(count - 1))
     if method not in _CONTINUOUS:
-        raise UnsupportedError(f"quantile by {method!r} is not supported",
-                               remedy="use linear, lower, higher, midpoint, nearest or hazen",
-                               code="numpy-function")
+        raise UnsupportedError(
+            f"quantile by {method!r} is not supported",
+            remedy="use linear, lower, higher, midpoint, nearest or hazen",
+            code="numpy-function",
+        )
     alpha, beta = _CONTINUOUS[method]
     shift = add(like(share, alpha - 1.0), mul(share, like(share, 1 - alpha - beta)))
     place = add(mul(share, number(count)), shift)
@@ -126,10 +148,22 @@ def moveaxis_back(x: Atom, count: int) -> Atom:
     return permuted(x, (*range(rank - count, rank), *range(rank - count)))
 
 
-def percentile(a: Operand, q: Operand, axis: Any = None, overwrite_input: bool = False,
-               method: str = "linear", keepdims: bool = False) -> Atom:
-    return quantile(a, ufunc(np.true_divide, q, 100.0), axis, method=method, keepdims=keepdims,
-                    refusal="Percentiles must be in the range [0, 100]")
+def percentile(
+    a: Operand,
+    q: Operand,
+    axis: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Atom:
+    return quantile(
+        a,
+        ufunc(np.true_divide, q, 100.0),
+        axis,
+        method=method,
+        keepdims=keepdims,
+        refusal="Percentiles must be in the range [0, 100]",
+    )
 
 
 def median(a: Operand, axis: Any = None, overwrite_input: bool = False, keepdims: bool = False) -> Atom:
@@ -141,8 +175,15 @@ def median(a: Operand, axis: Any = None, overwrite_input: bool = False, keepdims
     if x.type.dtype.kind == "c":
         not_empty(rows, (last,), "a median needs elements")
     elif not known_facts().less(0, count):  # there may be none: then the median is a NaN
-        rows = concatenate([rows, broadcast_to(literal(np.nan, rows.type.dtype),
-                                               (*rows.type.dims[:-1], at_least(1 - count, 0)))], axis=last)
+        rows = concatenate(
+            [
+                rows,
+                broadcast_to(
+                    literal(np.nan, rows.type.dtype), (*rows.type.dims[:-1], at_least(1 - count, 0))
+                ),
+            ],
+            axis=last,
+        )
         count = rows.type.dims[-1]
     missing = any_(isnan(rows), -1)
     ordered = sort(rows, -1)

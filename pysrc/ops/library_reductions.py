@@ -5,6 +5,7 @@ In: operands and static `axis`, `keepdims`, `dtype`. Out: core atoms.
     m = mean(x, axis=0, keepdims=True)
     s = std(x, ddof=1)
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -80,18 +81,28 @@ def _sum_dtype(x: Atom, dtype: Any) -> np.dtype:
 
 
 def _folded(name: str, primitive: Primitive, combine: np.ufunc, identity: int) -> Callable[..., Atom]:
-    def call(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None,
-             where: Any = True) -> Atom:
+    def call(
+        a: Operand,
+        axis: Any = None,
+        dtype: Any = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Atom:
         x = lift(a)
         x = to_dtype(x, _sum_dtype(x, dtype))
         axes = axes_of(axis, x.type.ndim)
         half = x.type.dtype in HALVES and primitive is reduce.reduce_sum
         working = to_dtype(x, np.float32) if half else x
-        y = primitive(_masked(working, where, identity), axes=axes) if axes else _masked(working, where,
-                                                                                         identity)
+        y = (
+            primitive(_masked(working, where, identity), axes=axes)
+            if axes
+            else _masked(working, where, identity)
+        )
         y = to_dtype(y, x.type.dtype)
         y = ufunc(combine, y, to_dtype(initial, x.type.dtype)) if _given(initial) else y
         return kept(y, x, axes, keepdims)
+
     call.__name__ = name
     return call
 
@@ -101,8 +112,9 @@ prod = _folded("prod", reduce.reduce_prod, np.multiply, 1)
 
 
 def _extreme(name: str, primitive: Primitive, combine: np.ufunc, lowest: bool) -> Callable[..., Atom]:
-    def call(a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None,
-             where: Any = True) -> Atom:
+    def call(
+        a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
+    ) -> Atom:
         x = lift(a)
         axes = axes_of(axis, x.type.ndim)
         initial = to_dtype(initial, x.type.dtype) if _given(initial) else None
@@ -115,6 +127,7 @@ def _extreme(name: str, primitive: Primitive, combine: np.ufunc, lowest: bool) -
         y = primitive(_started(x, axes, initial), axes=axes) if axes else x
         y = ufunc(combine, initial, y) if _given(initial) else y  # of 0.0 and -0.0 the second is the maximum
         return kept(y, x, axes, keepdims)
+
     call.__name__ = name
     return call
 
@@ -148,6 +161,7 @@ def _truth(name: str, primitive: Primitive) -> Callable[..., Atom]:
         axes = axes_of(axis, x.type.ndim)
         x = _masked(x, where, name == "all")
         return kept(primitive(x, axes=axes) if axes else x, x, axes, keepdims)
+
     call.__name__ = name
     return call
 
@@ -169,6 +183,7 @@ def _position(name: str, primitive: Primitive) -> Callable[..., Atom]:
         not_empty(flat, axes, f"attempt to get {name} of an empty sequence")
         y = primitive(flat, axes=axes)
         return kept(y, x, axes_of(axis, x.type.ndim), keepdims)
+
     call.__name__ = name
     return call
 
@@ -203,8 +218,9 @@ def mean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False,
     return kept(to_dtype(y, result), x, axes, keepdims)
 
 
-def average(a: Operand, axis: Any = None, weights: Any = None, returned: bool = False,
-            keepdims: Any = False) -> Any:
+def average(
+    a: Operand, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: Any = False
+) -> Any:
     x = lift(a)
     if weights is None:
         y = mean(x, axis, keepdims=keepdims)
@@ -213,10 +229,12 @@ def average(a: Operand, axis: Any = None, weights: Any = None, returned: bool = 
         w = lift(weights)
         if w.type.ndim < x.type.ndim and axis is not None:  # an axis of the weights for each that is averaged
             named = [axis_of(k, x.type.ndim) for k in (axis if isinstance(axis, (list, tuple)) else (axis,))]
-            if len(named) != w.type.ndim or any(surely_differ(size, x.type.dims[k])
-                                                for size, k in zip(w.type.dims, named)):
-                raise ShapeError("Shape of weights must be consistent with shape of a along specified axis.",
-                                 code="shape")
+            if len(named) != w.type.ndim or any(
+                surely_differ(size, x.type.dims[k]) for size, k in zip(w.type.dims, named)
+            ):
+                raise ShapeError(
+                    "Shape of weights must be consistent with shape of a along specified axis.", code="shape"
+                )
             sizes = dict(zip(named, w.type.dims))
             w = permute(w, axes=tuple(sorted(range(len(named)), key=named.__getitem__)))
             spread = tuple(sizes.get(k, 1) for k in range(x.type.ndim))
@@ -225,22 +243,33 @@ def average(a: Operand, axis: Any = None, weights: Any = None, returned: bool = 
         working = known if x.type.dtype.kind in "fc" else np.result_type(known, np.float64)
         weighted = ufunc(np.multiply, to_dtype(x, working), to_dtype(w, working))
         total = sum_(broadcast_to(to_dtype(w, weighted.type.dtype), x.type.dims), axis, keepdims=keepdims)
-        check(ne(total, like(total, 0)), exception="ZeroDivisionError",
-              message="Weights sum to zero, can't be normalized")
+        check(
+            ne(total, like(total, 0)),
+            exception="ZeroDivisionError",
+            message="Weights sum to zero, can't be normalized",
+        )
         y = div(sum_(weighted, axis, keepdims=keepdims), total)
     return (y, total) if returned else y
 
 
-def var(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False,
-        where: Any = True,
-        mean: Any = None, correction: Any = None) -> Atom:
+def var(
+    a: Operand,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Atom:
     x = lift(a)
     result = np.dtype(dtype) if dtype is not None else inexact_dtype(x.type.dtype)
     working = np.dtype(np.float32) if result in HALVES else result
     axes = axes_of(axis, x.type.ndim)
     of_reals = x.type.dtype.kind in "iuf"  # a complex dtype of real numbers gives complex results
-    centre = (_mean(x, axes, working, keepdims=True, where=where) if not _given(mean) else
-              to_dtype(mean, working))
+    centre = (
+        _mean(x, axes, working, keepdims=True, where=where) if not _given(mean) else to_dtype(mean, working)
+    )
     working = np.result_type(working, np.complex64) if x.type.dtype.kind == "c" else working
     x, centre = to_dtype(x, working), to_dtype(centre, working)
     away = sub(x, broadcast_to(centre, x.type.dims))
@@ -257,44 +286,67 @@ def var(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims
 _mean = mean
 
 
-def std(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False,
-        where: Any = True,
-        mean: Any = None, correction: Any = None) -> Atom:
+def std(
+    a: Operand,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Atom:
     return sqrt(var(a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 
 # --- without NaNs ------------------------------------------------------------------------------------------
+
 
 def _without_nan(a: Operand, fill: Any) -> Atom:
     x = lift(a)
     return select(isnan(x), like(x, fill), x) if x.type.dtype.kind in "fc" else x
 
 
-def nansum(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None,
-           where: Any = True) -> Atom:
+def nansum(
+    a: Operand,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Atom:
     return sum_(_without_nan(a, 0), axis, dtype, keepdims, initial, where)
 
 
-def nanprod(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None,
-            where: Any = True) -> Atom:
+def nanprod(
+    a: Operand,
+    axis: Any = None,
+    dtype: Any = None,
+    keepdims: Any = False,
+    initial: Any = None,
+    where: Any = True,
+) -> Atom:
     return prod(_without_nan(a, 1), axis, dtype, keepdims, initial, where)
 
 
-def _nan_extreme(x: Atom, axis: Any, keepdims: Any, initial: Any, where: Any, fill: float,
-                 function: Callable) -> Atom:
+def _nan_extreme(
+    x: Atom, axis: Any, keepdims: Any, initial: Any, where: Any, fill: float, function: Callable
+) -> Atom:
     if x.type.dtype.kind != "f":
         return function(x, axis, keepdims, initial, where)
     y = function(_without_nan(x, fill), axis, keepdims, initial, where)
     return y if _given(initial) else select(all_(isnan(x), axis, keepdims), like(y, np.nan), y)
 
 
-def nanmax(a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None,
-           where: Any = True) -> Atom:
+def nanmax(
+    a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
+) -> Atom:
     return _nan_extreme(lift(a), axis, keepdims, initial, where, -np.inf, amax)
 
 
-def nanmin(a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None,
-           where: Any = True) -> Atom:
+def nanmin(
+    a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
+) -> Atom:
     return _nan_extreme(lift(a), axis, keepdims, initial, where, np.inf, amin)
 
 
@@ -308,29 +360,49 @@ def _numbers(x: Atom, where: Any) -> Any:
     return and_(numbers, broadcast_to(to_dtype(where, bool), x.type.dims))
 
 
-def nanmean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False,
-            where: Any = True) -> Atom:
+def nanmean(
+    a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, where: Any = True
+) -> Atom:
     x = lift(a)
     return mean(x, axis, dtype, keepdims, _numbers(x, where))
 
 
-def nanvar(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False,
-           where: Any = True, mean: Any = None, correction: Any = None) -> Atom:
+def nanvar(
+    a: Operand,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Atom:
     x = lift(a)
     return var(_without_nan(x, 0), axis, dtype, ddof, keepdims, _numbers(x, where), mean, correction)
 
 
-def nanstd(a: Operand, axis: Any = None, dtype: Any = None, ddof: Any = 0, keepdims: Any = False,
-           where: Any = True, mean: Any = None, correction: Any = None) -> Atom:
+def nanstd(
+    a: Operand,
+    axis: Any = None,
+    dtype: Any = None,
+    ddof: Any = 0,
+    keepdims: Any = False,
+    where: Any = True,
+    mean: Any = None,
+    correction: Any = None,
+) -> Atom:
     return sqrt(nanvar(a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 
 # --- logsumexp, softmax, norms -----------------------------------------------------------------------------
 
-def logsumexp(a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False,
-              return_sign: bool = False) -> Atom:
+
+def logsumexp(
+    a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: bool = False
+) -> Atom:
     """log(sum(b exp(a))) without overflow; the largest element is held constant, so derivatives are exact."""
     from .elementary import stop_gradient
+
     if return_sign:
         raise UnsupportedError("logsumexp with return_sign is not supported", code="numpy-function")
     x = lift(a)
@@ -346,6 +418,7 @@ def logsumexp(a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False
 
 def softmax(x: Operand, axis: Any = None) -> Atom:
     from .elementary import stop_gradient
+
     x = lift(x)
     x = to_dtype(x, inexact_dtype(x.type.dtype))
     axes = axes_of(axis, x.type.ndim)
@@ -381,6 +454,7 @@ def norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: Any = False) -
         sums = sum_(absolute(x), inner, keepdims=True)
         y = amax(sums, outer, True, initial=0) if ord > 0 else amin(sums, outer, keepdims=True)
         from .library_shapes import squeeze
+
         return y if keepdims else squeeze(y, axes)
     raise ShapeError(f"Invalid norm order for matrices: {ord!r}", code="norm")
 
@@ -405,12 +479,14 @@ def _vector_norm(x: Atom, ord: Any, axes: tuple, keepdims: Any) -> Atom:
 
 # --- cumulative --------------------------------------------------------------------------------------------
 
+
 def _running(name: str, primitive: Primitive, widen: bool) -> Callable[..., Atom]:
     def call(a: Operand, axis: Any = None, dtype: Any = None) -> Atom:
         x = lift(a)
         x = to_dtype(x, _sum_dtype(x, dtype)) if widen else x
         x = ravel(x) if axis is None else x
         return primitive(x, axis=axis_of(axis or 0, x.type.ndim), reverse=False)
+
     call.__name__ = name
     return call
 
@@ -421,6 +497,7 @@ cumsum, cumprod = _running("cumsum", scan.cumsum, True), _running("cumprod", sca
 def _accumulated(primitive: Primitive, widen: bool) -> Callable[..., Atom]:
     def call(array: Operand, axis: Any = 0, dtype: Any = None) -> Atom:
         return _running("accumulate", primitive, widen)(array, axis, dtype)
+
     return call
 
 
@@ -430,10 +507,18 @@ maximum_accumulate, minimum_accumulate = _accumulated(scan.cummax, False), _accu
 
 def reduced_by(function: Callable[..., Atom]) -> Callable[..., Atom]:
     """`ufunc.reduce`: like the function, but over axis 0 unless told otherwise."""
-    def call(array: Operand, axis: Any = 0, dtype: Any = None, keepdims: Any = False, initial: Any = None,
-             where: Any = True) -> Atom:
+
+    def call(
+        array: Operand,
+        axis: Any = 0,
+        dtype: Any = None,
+        keepdims: Any = False,
+        initial: Any = None,
+        where: Any = True,
+    ) -> Atom:
         given = {k: v for k, v in (("dtype", dtype), ("initial", initial)) if _given(v)}
         return function(array, axis, keepdims=keepdims, where=where, **given)
+
     return call
 
 
@@ -442,6 +527,7 @@ def nancumsum(a: Operand, axis: Any = None, dtype: Any = None) -> Atom:
 
 
 # --- comparisons of whole arrays ---------------------------------------------------------------------------
+
 
 def isclose(a: Operand, b: Operand, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False) -> Atom:
     dtype = np.result_type(*(lift(v).type.dtype for v in (a, b)), np.float32)
@@ -455,6 +541,7 @@ def isclose(a: Operand, b: Operand, rtol: Any = 1e-5, atol: Any = 1e-8, equal_na
 
 def broadcast_pair(a: Atom, b: Atom) -> list[Atom]:
     from .promotion import broadcast_arrays
+
     return broadcast_arrays(a, b)
 
 

@@ -5,6 +5,7 @@ In: operands. Out: core atoms.
     y = interp(x, knots, heights)
     counts, edges = histogram(x, bins=20)
 """
+
 from __future__ import annotations
 
 import functools
@@ -83,19 +84,28 @@ def ediff1d(a: Operand, to_end: Any = None, to_begin: Any = None) -> Atom:
 def gradient(f: Operand, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Differences of second order inside, of first or second order at the ends; any spacing."""
     if lift(f).type.dtype == bool:
-        raise DTypeError("gradient would subtract bools", code="dtype",
-                         remedy="convert them with .astype first")
+        raise DTypeError(
+            "gradient would subtract bools", code="dtype", remedy="convert them with .astype first"
+        )
     x = as_inexact(f)
-    axes = list(range(x.type.ndim)) if axis is None else [axis_of(k, x.type.ndim) for k in (
-        axis if isinstance(axis, (list, tuple)) else [axis])]
+    axes = (
+        list(range(x.type.ndim))
+        if axis is None
+        else [axis_of(k, x.type.ndim) for k in (axis if isinstance(axis, (list, tuple)) else [axis])]
+    )
     if len(spacing) not in (0, 1, len(axes)):
         raise TypeError("gradient() takes one spacing, or one for each axis")
     steps = list(spacing) * (len(axes) if len(spacing) == 1 else 1) if spacing else [1.0] * len(axes)
     if edge_order not in (1, 2):
         raise ValueError("'edge_order' greater than 2 not supported")
     for k in axes:
-        size, few = x.type.dims[k], ("Shape of array too small to calculate a numerical gradient, "
-                                     "at least (edge_order + 1) elements are required.")
+        size, few = (
+            x.type.dims[k],
+            (
+                "Shape of array too small to calculate a numerical gradient, "
+                "at least (edge_order + 1) elements are required."
+            ),
+        )
         if isinstance(size, int) and size <= edge_order:
             raise ShapeError(few, code="shape")
         check(gt(scalar_dim(size, i64), literal(edge_order)), exception="ValueError", message=few)
@@ -119,6 +129,7 @@ def _slope(x: Atom, k: int, h: Any, edge_order: int) -> Atom:
 
     def row(first: Any, length: Any = 1) -> Atom:
         return part(x, k, first, length)
+
     if not lift(h).type.dims:
         middle = _over(sub(row(2, size - 2), row(0, size - 2)), _times(h, 2.0))
         ends = [_over(sub(row(1), row(0)), h), _over(sub(row(size - 1), row(size - 2)), h)]
@@ -129,18 +140,24 @@ def _slope(x: Atom, k: int, h: Any, edge_order: int) -> Atom:
         def gap(first: Any, length: Any = 1) -> Atom:
             wide = part(places, 0, first, length)
             return reshape(wide, tuple(length if a == k else 1 for a in range(x.type.ndim)))
+
         left, right = gap(0, size - 2), gap(1, size - 2)
         total = ufunc(np.add, left, right)
         a = ufunc(np.negative, _over(right, _times(left, total)))
         b = _over(ufunc(np.subtract, right, left), _times(left, right))
         c = _over(left, _times(right, total))
-        middle = ufunc(np.add, ufunc(np.add, _times(a, row(0, size - 2)), _times(b, row(1, size - 2))),
-                       _times(c, row(2, size - 2)))
+        middle = ufunc(
+            np.add,
+            ufunc(np.add, _times(a, row(0, size - 2)), _times(b, row(1, size - 2))),
+            _times(c, row(2, size - 2)),
+        )
         ends = [_over(sub(row(1), row(0)), gap(0)), _over(sub(row(size - 1), row(size - 2)), gap(size - 2))]
         gaps = [gap(0), gap(1), gap(size - 2), gap(size - 3)]
     if edge_order == 2:
-        ends = [_end_slope(gaps[0], gaps[1], row(0), row(1), row(2)),
-                ufunc(np.negative, _end_slope(gaps[2], gaps[3], row(size - 1), row(size - 2), row(size - 3)))]
+        ends = [
+            _end_slope(gaps[0], gaps[1], row(0), row(1), row(2)),
+            ufunc(np.negative, _end_slope(gaps[2], gaps[3], row(size - 1), row(size - 2), row(size - 3))),
+        ]
     return concatenate([ends[0], middle, ends[1]], k)
 
 
@@ -165,8 +182,9 @@ def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Atom:
     return sum_(ufunc(np.true_divide, ufunc(np.multiply, width, pair), 2.0), axis)
 
 
-def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = None,
-           period: Any = None) -> Atom:
+def interp(
+    x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = None, period: Any = None
+) -> Atom:
     """In double precision, whatever the operands."""
     at, knots, heights = (lift(v) for v in (x, xp, fp))
     at, knots, heights = (to_dtype(v, np.result_type(v.type.dtype, np.float64)) for v in (at, knots, heights))
@@ -181,8 +199,13 @@ def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = 
         order = sorting.argsort(knots, axis=0)
         knots, heights = (gather(v, order, axes=(0,)) for v in (knots, heights))
         last = knots.type.dims[0] - 1
-        knots = concatenate([ufunc(np.subtract, part(knots, 0, last, 1), cycle), knots,
-                             ufunc(np.add, part(knots, 0, 0, 1), cycle)])
+        knots = concatenate(
+            [
+                ufunc(np.subtract, part(knots, 0, last, 1), cycle),
+                knots,
+                ufunc(np.add, part(knots, 0, 0, 1), cycle),
+            ]
+        )
         heights = concatenate([part(heights, 0, last, 1), heights, part(heights, 0, 0, 1)])
     knots, at = promote(knots, at)
     size = knots.type.dims[0]
@@ -195,8 +218,11 @@ def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = 
     y = where(same, y1, ufunc(np.add, ufunc(np.multiply, slope, sub(at, x0)), y0))
     low, high = part(knots, 0, 0, 1, squeezed=True), part(knots, 0, size - 1, 1, squeezed=True)
     y = where(ufunc(np.less, at, low), part(heights, 0, 0, 1, squeezed=True) if left is None else left, y)
-    y = where(ufunc(np.greater, at, high),
-              part(heights, 0, size - 1, 1, squeezed=True) if right is None else right, y)
+    y = where(
+        ufunc(np.greater, at, high),
+        part(heights, 0, size - 1, 1, squeezed=True) if right is None else right,
+        y,
+    )
     return where(isnan(at), at, y)
 
 
@@ -258,9 +284,18 @@ def _slid(x: Atom, y: Atom, mode: str, turned: DimLike = 0) -> Atom:
     def add_shifted(i: Atom, x: Atom, out: Atom, factor: Atom) -> Atom:
         last = scalar_dim(m - 1, i64)
         return slice_add(out, mul(x, broadcast_to(factor, (n,))), sub(last, i), step=(1,))
+
     params = [("i", Array(i64)), ("x", x.type.plain), ("out", total), ("factor", Array(x.type.dtype))]
-    (full,) = loop(x, like(total, 0), y, body=trace("slid", add_shifted, params), cond=None, length=m,
-                   roles=Roles(1, 0, 1, 1), parallel=True)
+    (full,) = loop(
+        x,
+        like(total, 0),
+        y,
+        body=trace("slid", add_shifted, params),
+        cond=None,
+        length=m,
+        roles=Roles(1, 0, 1, 1),
+        parallel=True,
+    )
     if mode == "full":
         return full
     shorter, longer = dim_min(n, m), dim_max(n, m)
@@ -276,8 +311,11 @@ def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
     i = to_dtype(x, i64)
     if i.type.dims == (0,):
         weights = None  # then NumPy counts in integers all the same
-    check(all_(ge(i, like(i, 0))), exception="ValueError",
-          message="'list' argument must have no negative elements")
+    check(
+        all_(ge(i, like(i, 0))),
+        exception="ValueError",
+        message="'list' argument must have no negative elements",
+    )
     least = scalar_dim(dim_of(minlength), i64)
     size = i.type.dims[0]
     longest = least
@@ -298,31 +336,47 @@ def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
     return scatter_add(broadcast_to(literal(0, amount.type.dtype), (length,)), amount, i, axes=(0,))
 
 
-def histogram(a: Operand, bins: Any = 10, range: Any = None, density: bool = False,
-              weights: Any = None) -> tuple:
+def histogram(
+    a: Operand, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+) -> tuple:
     x = ravel(a)
     if not lift(bins).type.dims:
         count = dim_of(bins)
         if isinstance(count, int) and count <= 0:
             raise ShapeError("`bins` must be positive, when an integer", code="shape")
-        check(gt(scalar_dim(count, i64), literal(0)), exception="ValueError",
-              message="`bins` must be positive, when an integer")
+        check(
+            gt(scalar_dim(count, i64), literal(0)),
+            exception="ValueError",
+            message="`bins` must be positive, when an integer",
+        )
         low, high = range if range is not None else _span(x)
         kind = inexact_dtype(result_type(x, *(() if range is None else range)))
         ends, word = [as_inexact(v) for v in (low, high)], "autodetected" if range is None else "supplied"
-        check(and_(*(ufunc(np.isfinite, v) for v in ends)), *ends, exception="ValueError",
-              message=f"{word} range of [{{}}, {{}}] is not finite")
+        check(
+            and_(*(ufunc(np.isfinite, v) for v in ends)),
+            *ends,
+            exception="ValueError",
+            message=f"{word} range of [{{}}, {{}}] is not finite",
+        )
         flat = ufunc(np.equal, low, high)
-        low, high = where(flat, ufunc(np.subtract, low, 0.5), low), where(flat, ufunc(np.add, high, 0.5),
-                                                                          high)
+        low, high = (
+            where(flat, ufunc(np.subtract, low, 0.5), low),
+            where(flat, ufunc(np.add, high, 0.5), high),
+        )
         edges = to_dtype(linspace(low, high, count + 1), kind)
     else:
         edges = lift(bins)
         if known_facts().less(0, edges.type.dims[0]):
-            ordered = ufunc(np.less_equal, part(edges, 0, 0, edges.type.dims[0] - 1),
-                            part(edges, 0, 1, edges.type.dims[0] - 1))
-            check(all_(ordered), exception="ValueError",
-                  message="`bins` must increase monotonically, when an array")
+            ordered = ufunc(
+                np.less_equal,
+                part(edges, 0, 0, edges.type.dims[0] - 1),
+                part(edges, 0, 1, edges.type.dims[0] - 1),
+            )
+            check(
+                all_(ordered),
+                exception="ValueError",
+                message="`bins` must increase monotonically, when an array",
+            )
     count = edges.type.dims[0] - 1
     values, marks = promote(as_inexact(x), edges)
     place = sub(sorting.searchsorted(marks, values, right=True), literal_like(values, 1))

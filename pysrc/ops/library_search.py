@@ -5,6 +5,7 @@ In: operands. Out: core atoms. What NumPy refuses at run time becomes a `check`:
     y = take(x, i, axis=1)
     k = searchsorted(edges, x, side="right")
 """
+
 from __future__ import annotations
 
 import builtins
@@ -26,17 +27,7 @@ from .elementary import isnan
 from .families import like
 from .indexing import gather, scatter, scatter_add
 from .library_reductions import any_, sum_, to_bool
-from .library_shapes import (
-    concatenate,
-    expand_dims,
-    flip,
-    moveaxis,
-    part,
-    permuted,
-    ravel,
-    reshape,
-    stack,
-)
+from .library_shapes import concatenate, expand_dims, flip, moveaxis, part, permuted, ravel, reshape, stack
 from .promotion import (
     Operand,
     axis_of,
@@ -55,8 +46,10 @@ from .structure import pad
 
 # --- indices -----------------------------------------------------------------------------------------------
 
-def wrapped_index(index: Operand, size: DimLike, axis: int = 0, mode: str = "raise",
-                  checked: bool = False) -> Atom:
+
+def wrapped_index(
+    index: Operand, size: DimLike, axis: int = 0, mode: str = "raise", checked: bool = False
+) -> Atom:
     """i64 positions in 0..size-1: negative ones count from the end; outside they raise, clip or wrap."""
     i = lift(index)
     if i.type.dtype.kind not in "iu":
@@ -72,23 +65,32 @@ def wrapped_index(index: Operand, size: DimLike, axis: int = 0, mode: str = "rai
         return i
     extent = broadcast_to(scalar_dim(size, i64), i.type.dims)
     if mode != "raise" and not known_facts().less(0, size):
-        check(gt(extent, like(i, 0)), exception="IndexError",
-              message="cannot do a non-empty take from an empty axes.")
+        check(
+            gt(extent, like(i, 0)),
+            exception="IndexError",
+            message="cannot do a non-empty take from an empty axes.",
+        )
     if mode == "wrap":
         return mod(i, extent)
     if mode == "clip":
         return max_(min_(i, sub(extent, like(i, 1))), like(i, 0))
     inside = and_(ge(i, ufunc(np.negative, extent)), lt(i, extent))
-    check(inside, i, extent, exception="IndexError",
-          message=f"index {{}} is out of bounds for axis {axis} with size {{}}")
+    check(
+        inside,
+        i,
+        extent,
+        exception="IndexError",
+        message=f"index {{}} is out of bounds for axis {axis} with size {{}}",
+    )
     return select(lt(i, like(i, 0)), add(i, extent), i)
 
 
 def _check_known(index: np.ndarray, size: int, axis: int) -> None:
     bad = index[(index < -size) | (index >= size)]
     if bad.size:
-        raise ShapeError(f"index {bad.ravel()[0]} is out of bounds for axis {axis} with size {size}",
-                         code="index")
+        raise ShapeError(
+            f"index {bad.ravel()[0]} is out of bounds for axis {axis} with size {size}", code="index"
+        )
 
 
 def take(a: Operand, indices: Operand, axis: Any = None, mode: str = "raise", checked: bool = False) -> Atom:
@@ -105,8 +107,10 @@ def take(a: Operand, indices: Operand, axis: Any = None, mode: str = "raise", ch
 
 def _all_indices(positions: Atom, axis: int) -> list[Atom]:
     dims = positions.type.dims
-    return [positions if k == axis else broadcast(iota(length=d, dtype=i64), shape=dims, axes=(k,))
-            for k, d in enumerate(dims)]
+    return [
+        positions if k == axis else broadcast(iota(length=d, dtype=i64), shape=dims, axes=(k,))
+        for k, d in enumerate(dims)
+    ]
 
 
 def take_along_axis(a: Operand, indices: Operand, axis: Any = -1) -> Atom:
@@ -115,8 +119,9 @@ def take_along_axis(a: Operand, indices: Operand, axis: Any = -1) -> Atom:
         x, axis = ravel(x), 0
     axis = axis_of(axis, x.type.ndim)
     if i.type.ndim != x.type.ndim:
-        raise ShapeError(f"take_along_axis needs indices of {x.type.ndim} dimensions, got {i.type.ndim}",
-                         code="index")
+        raise ShapeError(
+            f"take_along_axis needs indices of {x.type.ndim} dimensions, got {i.type.ndim}", code="index"
+        )
     positions = wrapped_index(indices if isinstance(indices, np.ndarray) else i, x.type.dims[axis], axis)
     lead = tuple(i.type.dims[k] if k == axis else d for k, d in enumerate(x.type.dims))
     x = broadcast_to(x, tuple(x.type.dims[k] if k == axis else d for k, d in enumerate(lead)))
@@ -160,21 +165,27 @@ def put(a: Operand, ind: Operand, v: Operand, mode: str = "raise") -> Atom:
 
 def combine_at(function: np.ufunc) -> Any:
     """`np.add.at` and `np.subtract.at`: every index counts, repeated ones too. Indices are integer arrays."""
+
     def call(a: Operand, indices: Any, b: Operand) -> Atom:
         x = lift(a)
         picked = list(indices) if isinstance(indices, tuple) else [indices]
         if any(isinstance(i, builtins.slice) or i is None or i is Ellipsis for i in picked):
-            raise UnsupportedError(f"numpy.{function.__name__}.at takes integer arrays here",
-                                   remedy="write the slices as index arrays", code="numpy-function")
+            raise UnsupportedError(
+                f"numpy.{function.__name__}.at takes integer arrays here",
+                remedy="write the slices as index arrays",
+                code="numpy-function",
+            )
         axes = tuple(range(len(picked)))
         positions = broadcast_arrays(*(wrapped_index(i, x.type.dims[k], k) for k, i in zip(axes, picked)))
-        rest = x.type.dims[len(axes):]
+        rest = x.type.dims[len(axes) :]
         new = broadcast_to(to_dtype(b, x.type.dtype), (*positions[0].type.dims, *rest))
         return scatter_add(x, new if function is np.add else ufunc(np.negative, new), *positions, axes=axes)
+
     return call
 
 
 # --- what is not zero: results of run-time size ------------------------------------------------------------
+
 
 def _places(mask: Atom) -> Atom:
     """Positions of True in a flat mask; their number becomes a size."""
@@ -197,7 +208,7 @@ def nonzero(a: Operand) -> tuple[Atom, ...]:
         raise ShapeError("nonzero of a number", remedy="use numpy.atleast_1d", code="rank")
     flat, found = flatnonzero(x), []
     for k in range(x.type.ndim):
-        below = product(x.type.dims[k + 1:])
+        below = product(x.type.dims[k + 1 :])
         place = ufunc(np.floor_divide, flat, scalar_dim(below, i64)) if below != 1 else flat
         found.append(ufunc(np.remainder, place, scalar_dim(x.type.dims[k], i64)) if k else place)
     return tuple(found)
@@ -224,8 +235,15 @@ def _taken(x: Atom, condition: Operand, axis: int) -> Atom:
     return take(x, flatnonzero(condition), axis, checked=fits)
 
 
-def unique(a: Operand, return_index: bool = False, return_inverse: bool = False, return_counts: bool = False,
-           axis: Any = None, equal_nan: bool = True, sorted: bool = True) -> Any:
+def unique(
+    a: Operand,
+    return_index: bool = False,
+    return_inverse: bool = False,
+    return_counts: bool = False,
+    axis: Any = None,
+    equal_nan: bool = True,
+    sorted: bool = True,
+) -> Any:
     """Sorted, each value once; the number of values is a run-time size."""
     if axis is not None:
         raise UnsupportedError("unique along an axis is not supported", code="numpy-function")
@@ -265,6 +283,7 @@ def unique(a: Operand, return_index: bool = False, return_inverse: bool = False,
 
 
 # --- order -------------------------------------------------------------------------------------------------
+
 
 def sort(a: Operand, axis: Any = -1, kind: Any = None, order: Any = None, *, stable: Any = None) -> Atom:
     x = ravel(a) if axis is None else lift(a)
@@ -311,6 +330,7 @@ def argpartition(a: Operand, kth: Any, axis: Any = -1, kind: Any = None, order: 
 
 def lexsort(keys: Any, axis: Any = -1) -> Atom:
     from .library_shapes import unstack
+
     order: Any = None
     for key in keys if isinstance(keys, (list, tuple)) else unstack(keys):
         at = axis_of(axis, lift(key).type.ndim)
@@ -333,8 +353,11 @@ def digitize(x: Operand, bins: Operand, right: bool = False) -> Atom:
     gaps = at_least(size - 1, 0)
     one, next_one = part(edges, 0, 0, gaps), part(edges, 0, size - gaps, gaps)
     rises, falls = (any_(ufunc(f, one, next_one)) for f in (np.less, np.greater))
-    check(ufunc(np.invert, and_(rises, falls)), exception="ValueError",
-          message="bins must be monotonically increasing or decreasing")
+    check(
+        ufunc(np.invert, and_(rises, falls)),
+        exception="ValueError",
+        message="bins must be monotonically increasing or decreasing",
+    )
     if isinstance(bins, (list, tuple, np.ndarray)):
         bins = np.asarray(bins)
         if not (bins[1:] < bins[:-1]).any():
@@ -357,8 +380,10 @@ def isin(element: Operand, test_elements: Operand, assume_unique: bool = False, 
 def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Atom:
     shape = shape_of(dims)
     modes = mode if isinstance(mode, tuple) else (mode,) * len(shape)
-    places = [_coordinate(i, d) if m == "raise" else wrapped_index(i, d, k, m)
-              for k, (i, d, m) in enumerate(zip(multi_index, shape, modes))]
+    places = [
+        _coordinate(i, d) if m == "raise" else wrapped_index(i, d, k, m)
+        for k, (i, d, m) in enumerate(zip(multi_index, shape, modes))
+    ]
     if order == "F":
         shape, places = shape[::-1], places[::-1]
     flat = places[0]
@@ -371,7 +396,7 @@ def _coordinate(i: Operand, size: DimLike, message: str = "invalid entry in coor
     """A coordinate, which NumPy does not count from the end."""
     place = to_dtype(i, i64)
     extent = broadcast_to(scalar_dim(size, i64), place.type.dims)
-    shown = (place, extent)[:message.count("{")]
+    shown = (place, extent)[: message.count("{")]
     check(and_(ge(place, like(place, 0)), lt(place, extent)), *shown, exception="ValueError", message=message)
     return place
 
@@ -383,7 +408,7 @@ def unravel_index(indices: Operand, shape: Any, order: str = "C") -> tuple[Atom,
     message = "index {} is out of bounds for array with size {}"
     flat, found = _coordinate(indices, product(dims), message), []
     for k, d in enumerate(dims):
-        place = ufunc(np.floor_divide, flat, scalar_dim(product(dims[k + 1:]), i64))
+        place = ufunc(np.floor_divide, flat, scalar_dim(product(dims[k + 1 :]), i64))
         found.append(ufunc(np.remainder, place, scalar_dim(d, i64)) if k else place)
     return tuple(found)
 
@@ -418,16 +443,22 @@ def insert(arr: Operand, obj: Any, values: Operand, axis: Any = None) -> Atom:
         extent = scalar_dim(size, i64)
         inside = and_(ge(literal(at), ufunc(np.negative, extent)), ge(extent, literal(at)))
         if not (isinstance(size, int) and -size <= at <= size):
-            check(inside, literal(at), extent, exception="IndexError",
-                  message=f"index {{}} is out of bounds for axis {axis} with size {{}}")
+            check(
+                inside,
+                literal(at),
+                extent,
+                exception="IndexError",
+                message=f"index {{}} is out of bounds for axis {axis} with size {{}}",
+            )
         if isinstance(size, int):  # what is out of bounds has raised
             at = builtins.max(-size, builtins.min(at, size))
         start = at + size if at < 0 else at
         new = broadcast_to(new, tuple(count if k == axis else d for k, d in enumerate(x.type.dims)))
         return concatenate([part(x, axis, 0, start), new, part(x, axis, start, size - start)], axis)
     if not isinstance(size, int):
-        raise UnsupportedError("insert takes several places only in an array of a known size",
-                               code="numpy-function")
+        raise UnsupportedError(
+            "insert takes several places only in an array of a known size", code="numpy-function"
+        )
     count = len(np.arange(size)[several]) if isinstance(several, builtins.slice) else np.size(several)
     new = broadcast_to(new, tuple(count if k == axis else d for k, d in enumerate(x.type.dims)))
     places = np.insert(np.arange(size), several, size + np.arange(count))

@@ -5,6 +5,7 @@ In: operands as a user gave them (see promotion.py) and static parameters. Out: 
     y = stack([a, b], axis=-1)
     left, right = split(x, 2, axis=0)
 """
+
 from __future__ import annotations
 
 import builtins
@@ -62,8 +63,11 @@ def reshape(x: Operand, *shape: Any, order: str = "C") -> Atom:
         wanted[unknown[0]] = floordiv(have, known)
     missing = have - product(wanted)
     if isinstance(missing, int) and missing != 0:
-        raise ShapeError(f"cannot reshape an array of shape {_shown(x.type.dims)} into {_shown(wanted)}",
-                         remedy="the numbers of elements must agree", code="reshape")
+        raise ShapeError(
+            f"cannot reshape an array of shape {_shown(x.type.dims)} into {_shown(wanted)}",
+            remedy="the numbers of elements must agree",
+            code="reshape",
+        )
     return _reshaped(x, tuple(wanted))
 
 
@@ -81,10 +85,16 @@ def ravel(x: Operand, order: str = "C") -> Atom:
 
 def transpose(x: Operand, *axes: Any) -> Atom:
     x = lift(x)
-    given = axes[0] if len(axes) == 1 and (axes[0] is None
-                                           or isinstance(axes[0], (list, tuple))) else axes or None
-    order = tuple(reversed(range(x.type.ndim))) if given is None else tuple(axis_of(a, x.type.ndim)
-                                                                            for a in given)
+    given = (
+        axes[0]
+        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (list, tuple)))
+        else axes or None
+    )
+    order = (
+        tuple(reversed(range(x.type.ndim)))
+        if given is None
+        else tuple(axis_of(a, x.type.ndim) for a in given)
+    )
     if sorted(order) != list(range(x.type.ndim)):
         raise ShapeError(f"axes {order} do not match an array of {x.type.ndim} dimensions", code="axis")
     return permuted(x, order)
@@ -110,8 +120,9 @@ def moveaxis(x: Operand, source: Any, destination: Any) -> Atom:
     x = lift(x)
     rank = x.type.ndim
     sources = [axis_of(a, rank) for a in (source if isinstance(source, (list, tuple)) else [source])]
-    targets = [axis_of(a, rank)
-               for a in (destination if isinstance(destination, (list, tuple)) else [destination])]
+    targets = [
+        axis_of(a, rank) for a in (destination if isinstance(destination, (list, tuple)) else [destination])
+    ]
     order = [k for k in range(rank) if k not in sources]
     for target, origin in sorted(zip(targets, sources)):
         order.insert(target, origin)
@@ -145,7 +156,7 @@ def squeeze(x: Operand, axis: Any = None) -> Atom:
 
 def broadcast_to(x: Operand, shape: Any, subok: bool = False) -> Atom:
     x, dims = lift(x), shape_of(shape)
-    wanted = dims[len(dims) - x.type.ndim:]
+    wanted = dims[len(dims) - x.type.ndim :]
     if x.type.ndim > len(dims) or any(d != 1 and surely_differ(d, w) for d, w in zip(x.type.dims, wanted)):
         raise ShapeError(f"cannot broadcast {_shown(x.type.dims)} to {_shown(dims)}", code="broadcast")
     return broadcast_atom(x, dims)
@@ -161,11 +172,15 @@ def atleast(rank: int) -> Any:
         for x in map(lift, xs):
             if x.type.ndim < rank:
                 # NumPy's atleast_3d puts a vector in the middle, a matrix in front
-                front = (0,) * (rank - x.type.ndim) if rank < 3 else {0: (0, 1, 2), 1: (0, 2),
-                                                                      2: (2,)}[x.type.ndim]
+                front = (
+                    (0,) * (rank - x.type.ndim)
+                    if rank < 3
+                    else {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[x.type.ndim]
+                )
                 x = expand_dims(x, tuple(range(len(front))) if rank < 3 else front)
             made.append(x)
         return made[0] if len(made) == 1 else tuple(made)
+
     call.__name__ = f"atleast_{rank}d"
     return call
 
@@ -175,10 +190,14 @@ atleast_1d, atleast_2d, atleast_3d = atleast(1), atleast(2), atleast(3)
 
 # --- joining and cutting -----------------------------------------------------------------------------------
 
+
 def concatenate(xs: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_kind") -> Atom:
     if isinstance(axis, (Var, np.ndarray, list, tuple)):
-        raise ShapeError("np.concatenate takes the arrays as one list, and then the axis", code="concatenate",
-                         remedy="write np.concatenate([a, b])")
+        raise ShapeError(
+            "np.concatenate takes the arrays as one list, and then the axis",
+            code="concatenate",
+            remedy="write np.concatenate([a, b])",
+        )
     if not isinstance(xs, (list, tuple)):
         return _rows_joined(lift(xs), axis, dtype)
     atoms = list(promote(*xs))
@@ -192,15 +211,20 @@ def concatenate(xs: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_
     if ranks == {0}:
         raise ShapeError("numbers cannot be concatenated", remedy="use numpy.stack", code="concatenate")
     if len(ranks) > 1:
-        raise ShapeError(f"arrays of {' and '.join(map(str, sorted(ranks)))} dimensions cannot be "
-                         "concatenated", code="concatenate")
+        raise ShapeError(
+            f"arrays of {' and '.join(map(str, sorted(ranks)))} dimensions cannot be concatenated",
+            code="concatenate",
+        )
     axis = axis_of(axis, atoms[0].type.ndim)
     first = atoms[0].type.dims
     for n, a in enumerate(atoms[1:], 1):
         for k, (d, e) in enumerate(zip(a.type.dims, first)):
             if k != axis and surely_differ(d, e):
-                raise ShapeError(f"arrays of shapes {_shown(first)} and {_shown(a.type.dims)} cannot be "
-                                 f"concatenated along axis {axis}: {e} against {d}", code="concatenate")
+                raise ShapeError(
+                    f"arrays of shapes {_shown(first)} and {_shown(a.type.dims)} cannot be "
+                    f"concatenated along axis {axis}: {e} against {d}",
+                    code="concatenate",
+                )
             if k != axis:
                 atoms[n] = sized(atoms[n], k, e, "arrays to concatenate have sizes {} and {}")
     return atoms[0] if len(atoms) == 1 else concatenate_primitive(*atoms, axis=axis)
@@ -210,15 +234,26 @@ def part(x: Atom, axis: int, first: DimLike, length: DimLike, step: int = 1, squ
     """`length` elements of one axis from `first` on; checked where it isn't known that there are as many."""
     dims = x.type.dims
     last, size, known = first + (length - 1) * step, dims[axis], known_facts()
-    if not (isinstance(last, int) and isinstance(size, int)
-            or known.less_equal(0, first) and known.less_equal(0, length) and known.less(last, size)):
+    if not (
+        isinstance(last, int)
+        and isinstance(size, int)
+        or known.less_equal(0, first)
+        and known.less_equal(0, length)
+        and known.less(last, size)
+    ):
         have = scalar_dim(size, i64)
-        enough = and_(and_(ge(scalar_dim(first, i64), literal(0)), ge(scalar_dim(length, i64), literal(0))),
-                      gt(have, scalar_dim(last, i64)))
+        enough = and_(
+            and_(ge(scalar_dim(first, i64), literal(0)), ge(scalar_dim(length, i64), literal(0))),
+            gt(have, scalar_dim(last, i64)),
+        )
         check(enough, have, exception="ValueError", message=f"axis {axis} has too few elements: {{}}")
     shape = tuple(length if k == axis else d for k, d in enumerate(dims))
-    out = slice_region(x, *(start(first if k == axis else 0) for k in range(len(dims))), shape=shape,
-                       step=tuple(step if k == axis else 1 for k in range(len(dims))))
+    out = slice_region(
+        x,
+        *(start(first if k == axis else 0) for k in range(len(dims))),
+        shape=shape,
+        step=tuple(step if k == axis else 1 for k in range(len(dims))),
+    )
     return squeeze(out, axis) if squeezed else out
 
 
@@ -229,10 +264,16 @@ def stack(xs: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind")
     atoms = promote(*map(lift, xs))
     if not atoms:
         raise ShapeError("stack needs at least one array", code="concatenate")
-    if odd := [a for a in atoms if a.type.ndim != atoms[0].type.ndim
-               or any(map(surely_differ, a.type.dims, atoms[0].type.dims))]:
-        raise ShapeError(f"arrays to stack must have one shape, got {_shown(atoms[0].type.dims)} and "
-                         f"{_shown(odd[0].type.dims)}", code="concatenate")
+    if odd := [
+        a
+        for a in atoms
+        if a.type.ndim != atoms[0].type.ndim or any(map(surely_differ, a.type.dims, atoms[0].type.dims))
+    ]:
+        raise ShapeError(
+            f"arrays to stack must have one shape, got {_shown(atoms[0].type.dims)} and "
+            f"{_shown(odd[0].type.dims)}",
+            code="concatenate",
+        )
     axis = axis_of(axis, atoms[0].type.ndim + 1)
     return concatenate([expand_dims(a, axis) for a in atoms], axis, dtype)
 
@@ -276,7 +317,7 @@ def _rows_joined(x: Atom, axis: Any, dtype: Any = None) -> Atom:
     at = axis_of(axis, x.type.ndim - 1)
     moved = moveaxis(x, 0, at)
     dims = moved.type.dims
-    return _reshaped(moved, (*dims[:at], dims[at] * dims[at + 1], *dims[at + 2:]))
+    return _reshaped(moved, (*dims[:at], dims[at] * dims[at + 1], *dims[at + 2 :]))
 
 
 def vstack(xs: Any, dtype: Any = None, casting: str = "same_kind") -> Atom:
@@ -304,11 +345,13 @@ def block(xs: Any) -> Atom:
 
     def depth_of(value: Any) -> int:
         return 1 + builtins.max(map(depth_of, value)) if isinstance(value, list) else 0
+
     deepest = depth_of(xs)
     rank = builtins.max(deepest, *(a.type.ndim for a in _leaves(xs)))
-    lifted = _map(xs,
-                  lambda x: expand_dims(x, tuple(range(rank - lift(x).type.ndim))) if lift(x).type.ndim < rank
-                  else x)
+    lifted = _map(
+        xs,
+        lambda x: expand_dims(x, tuple(range(rank - lift(x).type.ndim))) if lift(x).type.ndim < rank else x,
+    )
     return join(lifted, 0, deepest)
 
 
@@ -343,8 +386,9 @@ def array_split(x: Operand, sections: Any, axis: int = 0) -> list[Atom]:
     if not isinstance(sections, (int, np.integer)):
         return _cut(x, [dim_of(s) for s in sections], axis)
     if not isinstance(size, int):
-        raise UnsupportedError(f"array_split of {size} elements: the sizes of the parts are not known",
-                               code="split")
+        raise UnsupportedError(
+            f"array_split of {size} elements: the sizes of the parts are not known", code="split"
+        )
     each, extra = divmod(size, int(sections))
     ends = [0, *np.cumsum([each + (k < extra) for k in range(int(sections))]).tolist()]
     return [part(x, axis, a, b - a) for a, b in zip(ends, ends[1:])]
@@ -364,6 +408,7 @@ def _split_along(axis: int, name: str) -> Any:
     def call(x: Operand, sections: Any) -> list[Atom]:
         x = lift(x)
         return split(x, sections, axis if axis != 1 or x.type.ndim > 1 else 0)
+
     call.__name__ = name
     return call
 
@@ -379,6 +424,7 @@ def unstack(x: Operand, axis: int = 0) -> tuple[Atom, ...]:
 
 
 # --- moving and repeating ----------------------------------------------------------------------------------
+
 
 def flip(x: Operand, axis: Any = None) -> Atom:
     x = lift(x)
@@ -400,8 +446,12 @@ def flipud(x: Operand) -> Atom:
 def rot90(x: Operand, k: int = 1, axes: Sequence[int] = (0, 1)) -> Atom:
     x = lift(x)
     a, b = (axis_of(v, x.type.ndim) for v in axes)
-    turns = {0: lambda: x, 1: lambda: swapaxes(flip(x, b), a, b), 2: lambda: flip(x, (a, b)),
-             3: lambda: flip(swapaxes(x, a, b), b)}
+    turns = {
+        0: lambda: x,
+        1: lambda: swapaxes(flip(x, b), a, b),
+        2: lambda: flip(x, (a, b)),
+        3: lambda: flip(swapaxes(x, a, b), b),
+    }
     return turns[k % 4]()
 
 
@@ -424,9 +474,12 @@ def _rolled(x: Atom, shift: Any, axis: int) -> Atom:
         cut = int(-shift % size) if size else 0
         parts = [part(x, axis, cut, size - cut), part(x, axis, 0, cut)]
         return concatenate(parts, axis) if cut else x
-    where = mod(sub(iota(length=size, dtype=i64), broadcast_atom(to_dtype(shift, i64), (size,))),
-                broadcast_atom(scalar_dim(size, i64), (size,)))
+    where = mod(
+        sub(iota(length=size, dtype=i64), broadcast_atom(to_dtype(shift, i64), (size,))),
+        broadcast_atom(scalar_dim(size, i64), (size,)),
+    )
     from .library_search import take
+
     return take(x, where, axis, checked=True)
 
 
@@ -439,16 +492,21 @@ def repeat(x: Operand, repeats: Any, axis: Any = None) -> Atom:
         counts = np.asarray(repeats)
         if counts.size != 1:
             if counts.shape != (x.type.dims[axis],):
-                raise ShapeError(f"{counts.size} counts do not fit {x.type.dims[axis]} elements",
-                                 code="repeat")
+                raise ShapeError(
+                    f"{counts.size} counts do not fit {x.type.dims[axis]} elements", code="repeat"
+                )
             from .library_search import take
+
             return take(x, np.repeat(np.arange(counts.size), counts), axis, checked=True)
         repeats = int(counts.ravel()[0])
     dims = x.type.dims
     times = repeat_count(repeats, dims[axis])
-    wide = broadcast(x, shape=(*dims[:axis + 1], times, *dims[axis + 1:]),
-                     axes=tuple(k if k <= axis else k + 1 for k in range(len(dims))))
-    return reshape_primitive(wide, shape=(*dims[:axis], dims[axis] * times, *dims[axis + 1:]))
+    wide = broadcast(
+        x,
+        shape=(*dims[: axis + 1], times, *dims[axis + 1 :]),
+        axes=tuple(k if k <= axis else k + 1 for k in range(len(dims))),
+    )
+    return reshape_primitive(wide, shape=(*dims[:axis], dims[axis] * times, *dims[axis + 1 :]))
 
 
 def tile(x: Operand, reps: Any) -> Atom:

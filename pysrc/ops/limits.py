@@ -6,6 +6,7 @@ nothing is known that answers them. Example:
 
     fits(n*n*n - n)                     # f64(n)*f64(n)*f64(n) + f64(n) < 2**63
 """
+
 from __future__ import annotations
 
 import itertools
@@ -61,8 +62,12 @@ def check_memory(type_: Array, facts: Facts, sizes: Collection[str]) -> None:
     shape = ", ".join("{}" if isinstance(dim, Dim) else str(dim) for dim in type_.dims)
     shape += "," * (type_.ndim == 1)
     shown = (scalar_dim(dim, i64) for dim in type_.dims if isinstance(dim, Dim))
-    check(lt(count, literal(float(_ADDRESSES // type_.dtype.itemsize))), *shown, exception="MemoryError",
-          message=f"Unable to allocate an array with shape ({shape}) and data type {type_.dtype}")
+    check(
+        lt(count, literal(float(_ADDRESSES // type_.dtype.itemsize))),
+        *shown,
+        exception="MemoryError",
+        message=f"Unable to allocate an array with shape ({shape}) and data type {type_.dtype}",
+    )
 
 
 def repeat_count(repeats: Any, size: DimLike) -> DimLike:
@@ -72,8 +77,11 @@ def repeat_count(repeats: Any, size: DimLike) -> DimLike:
         return known
     number = to_dtype(repeats, i64) if known is None else scalar_dim(known, i64)
     none = eq(scalar_dim(size, i64), literal(0))
-    check(or_(ge(number, literal(0)), none), exception="ValueError",
-          message="negative dimensions are not allowed")
+    check(
+        or_(ge(number, literal(0)), none),
+        exception="ValueError",
+        message="negative dimensions are not allowed",
+    )
     return count_of(repeats)
 
 
@@ -84,12 +92,19 @@ def reshape_sizes(total: Any, rest: Any, is_inferred: bool, *numbers: Any) -> tu
     atoms = [to_dtype(number, i64) for number in numbers]
     unknown = [lt(a, literal(0)) for a in atoms]
     for a, flag in zip(atoms, unknown):
-        check(not_(and_(inferred, flag)), exception="ValueError",
-              message="can only specify one unknown dimension")
+        check(
+            not_(and_(inferred, flag)),
+            exception="ValueError",
+            message="can only specify one unknown dimension",
+        )
         known, inferred = mul(known, select(flag, literal(1), a)), or_(inferred, flag)
     if not is_inferred:
-        check(or_(not_(inferred), ne(known, literal(0))), total, exception="ValueError",
-              message="cannot reshape array of size {} into shape of 0 elements and an unknown dimension")
+        check(
+            or_(not_(inferred), ne(known, literal(0))),
+            total,
+            exception="ValueError",
+            message="cannot reshape array of size {} into shape of 0 elements and an unknown dimension",
+        )
         left = floor_div(total, known)
         atoms = [select(flag, left, a) for a, flag in zip(atoms, unknown)]
     return tuple(as_dim(a, size=fresh_symbol("size"), counted=True) for a in atoms)

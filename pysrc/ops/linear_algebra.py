@@ -12,6 +12,7 @@ J. Townsend, "Differentiating the singular value decomposition" (2016), after M.
 differentiating linear algebra" (2017). Only the tangents are written: cotangents follow by transposition, as
 every rule is linear in the tangent. `solve` and `triangular_solve` are linear in their right side.
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -38,6 +39,7 @@ NUMBERS = ("f4", "f8", "c8", "c16")
 
 # --- matrices, in stacks -----------------------------------------------------------------------------------
 
+
 def product(a: Any, b: Any) -> Any:
     """a @ b of stacks of matrices of equal leading dims."""
     rank = a.type.ndim
@@ -60,8 +62,9 @@ def places(a: Any) -> tuple:
     """Row and column of each element, as i64 arrays of a's shape."""
     dims = a.type.dims
     rank = len(dims)
-    return tuple(broadcast(iota(length=dims[k], dtype=i64), shape=dims, axes=(k,))
-                 for k in (rank - 2, rank - 1))
+    return tuple(
+        broadcast(iota(length=dims[k], dtype=i64), shape=dims, axes=(k,)) for k in (rank - 2, rank - 1)
+    )
 
 
 def zero_like(a: Any) -> Any:
@@ -127,12 +130,14 @@ def _each(function: Any, outs: int, *arrays: Any) -> tuple:
     """`function` on each matrix of stacks that NumPy refuses as a whole."""
     lead = arrays[0].shape[:-2]
     made = [function(*(x[index] for x in arrays)) for index in np.ndindex(*lead)]
-    return tuple(np.asarray([m[k] for m in made]).reshape((*lead, *np.shape(made[0][k])))[()]
-                 for k in range(outs))
+    return tuple(
+        np.asarray([m[k] for m in made]).reshape((*lead, *np.shape(made[0][k])))[()] for k in range(outs)
+    )
 
 
 def _tried(function: Any, failed: Any) -> Any:
     """`function(*arrays)` with a flag of False, or `failed(*arrays)` with True, for each matrix."""
+
     def run(*arrays: Any) -> tuple:
         try:
             made = function(*arrays)
@@ -141,23 +146,29 @@ def _tried(function: Any, failed: Any) -> Any:
             if arrays[0].ndim == 2:
                 return (*failed(*arrays), np.True_)
         return _each(run, 1 + len(failed(*(x[(0,) * (x.ndim - 2)] for x in arrays))), *arrays)
+
     return run
 
 
 def _stacked_batch(primitive: Any, results: int) -> Any:
     """The batch rule of primitives on stacks: one more leading dim."""
+
     def batch(size: DimLike, args: Sequence[Any], batched: Sequence[bool], **attributes: Any) -> tuple:
         made = primitive()(*(expand_batch(size, a, b) for a, b in zip(args, batched)), **attributes)
         return (made, True) if results == 1 else (made, (True,) * results)
+
     return batch
 
 
 # --- systems of equations ----------------------------------------------------------------------------------
 
+
 def _solve_type(a: Array, b: Array, *, transposed: bool) -> tuple:
     _matrices(a, True, "solve")
-    require(a.dtype == b.dtype and b.ndim == a.ndim and b.dims[:-1] == a.dims[:-1],
-            lambda: f"solve: {a} and {b} do not fit")
+    require(
+        a.dtype == b.dtype and b.ndim == a.ndim and b.dims[:-1] == a.dims[:-1],
+        lambda: f"solve: {a} and {b} do not fit",
+    )
     return b.plain, _flag(a)
 
 
@@ -182,9 +193,16 @@ def _solve_transpose(out_bars: tuple, accs: dict, args: tuple, *, transposed: bo
 
 
 solve: Primitive = Primitive(
-    "solve", type=_solve_type, numpy=_solve_numpy, jvp=Joint(_solve_jvp),
-    transpose=Accumulate(_solve_transpose), batch=_stacked_batch(lambda: solve, 2), native=Lib("solve"),
-    multiple=True, doc="x with a @ x == b (a transposed if `transposed`), and whether a is singular.")
+    "solve",
+    type=_solve_type,
+    numpy=_solve_numpy,
+    jvp=Joint(_solve_jvp),
+    transpose=Accumulate(_solve_transpose),
+    batch=_stacked_batch(lambda: solve, 2),
+    native=Lib("solve"),
+    multiple=True,
+    doc="x with a @ x == b (a transposed if `transposed`), and whether a is singular.",
+)
 
 
 def _triangular_type(a: Array, b: Array, *, lower: bool, transposed: bool) -> Array:
@@ -213,12 +231,19 @@ def _triangular_transpose(out_bars: tuple, accs: dict, args: tuple, *, lower: bo
 
 
 triangular_solve: Primitive = Primitive(
-    "triangular_solve", type=_triangular_type, numpy=_triangular_numpy, jvp=Joint(_triangular_jvp),
-    transpose=Accumulate(_triangular_transpose), batch=_stacked_batch(lambda: triangular_solve, 1),
-    native=Lib("triangular_solve"), doc="x with tril(a) @ x == b, or triu(a), or these transposed.")
+    "triangular_solve",
+    type=_triangular_type,
+    numpy=_triangular_numpy,
+    jvp=Joint(_triangular_jvp),
+    transpose=Accumulate(_triangular_transpose),
+    batch=_stacked_batch(lambda: triangular_solve, 1),
+    native=Lib("triangular_solve"),
+    doc="x with tril(a) @ x == b, or triu(a), or these transposed.",
+)
 
 
 # --- determinants ------------------------------------------------------------------------------------------
+
 
 def _slogdet_type(a: Array) -> tuple:
     _matrices(a, True, "slogdet")
@@ -238,12 +263,20 @@ def _slogdet_jvp(args: tuple, dots: tuple) -> tuple:
 
 
 slogdet: Primitive = Primitive(
-    "slogdet", type=_slogdet_type, numpy=lambda a: tuple(np.linalg.slogdet(a)), jvp=Joint(_slogdet_jvp),
-    transpose=NotLinear, batch=_stacked_batch(lambda: slogdet, 2), native=Lib("slogdet"), multiple=True,
-    doc="The sign of the determinant and the logarithm of its absolute value.")
+    "slogdet",
+    type=_slogdet_type,
+    numpy=lambda a: tuple(np.linalg.slogdet(a)),
+    jvp=Joint(_slogdet_jvp),
+    transpose=NotLinear,
+    batch=_stacked_batch(lambda: slogdet, 2),
+    native=Lib("slogdet"),
+    multiple=True,
+    doc="The sign of the determinant and the logarithm of its absolute value.",
+)
 
 
 # --- factors -----------------------------------------------------------------------------------------------
+
 
 def _cholesky_type(a: Array) -> tuple:
     _matrices(a, True, "cholesky")
@@ -258,17 +291,23 @@ def _cholesky_jvp(args: tuple, dots: tuple) -> tuple:
     def divided(b: Any) -> Any:
         """L^-1 b"""
         return triangular_solve(low, b, lower=True, transposed=False)
+
     middle = adjoint(divided(adjoint(divided(a_dot))))
     half = add(lower_part(middle, strict=True), mul(diagonal_part(middle), like(middle, 0.5)))
     return (low, failed), (product(low, half), None)
 
 
 cholesky: Primitive = Primitive(
-    "cholesky", type=_cholesky_type,
+    "cholesky",
+    type=_cholesky_type,
     numpy=_tried(lambda a: (np.linalg.cholesky(a),), lambda a: (np.full_like(a, np.nan),)),
-    jvp=Joint(_cholesky_jvp), transpose=NotLinear, batch=_stacked_batch(lambda: cholesky, 2),
-    native=Lib("cholesky"), multiple=True,
-    doc="The lower L with L L^H == a, of which the lower triangle is read; whether there is none.")
+    jvp=Joint(_cholesky_jvp),
+    transpose=NotLinear,
+    batch=_stacked_batch(lambda: cholesky, 2),
+    native=Lib("cholesky"),
+    multiple=True,
+    doc="The lower L with L L^H == a, of which the lower triangle is read; whether there is none.",
+)
 
 
 def _qr_type(a: Array, *, full: bool) -> tuple:
@@ -284,8 +323,11 @@ def _qr_jvp(args: tuple, dots: tuple, *, full: bool) -> tuple:
     (a,), (a_dot,) = args, dots
     m, n = a.type.dims[-2:]
     if m < n or full and m != n:
-        raise UnsupportedError("the derivative of a complete QR decomposition is not known here",
-                               remedy="use mode='reduced'", code="derivative")
+        raise UnsupportedError(
+            "the derivative of a complete QR decomposition is not known here",
+            remedy="use mode='reduced'",
+            code="derivative",
+        )
     q, r = qr(a, full=full)
     scaled = turned(triangular_solve(r, turned(a_dot), lower=False, transposed=True))  # a_dot r^-1
     inside = product(adjoint(q), scaled)
@@ -298,12 +340,20 @@ def _qr_jvp(args: tuple, dots: tuple, *, full: bool) -> tuple:
 
 
 qr: Primitive = Primitive(
-    "qr", type=_qr_type, numpy=lambda a, *, full: tuple(np.linalg.qr(a, "complete" if full else "reduced")),
-    jvp=Joint(_qr_jvp), transpose=NotLinear, batch=_stacked_batch(lambda: qr, 2), native=Lib("qr"),
-    multiple=True, doc="q and r with a == q @ r; q is square if `full`.")
+    "qr",
+    type=_qr_type,
+    numpy=lambda a, *, full: tuple(np.linalg.qr(a, "complete" if full else "reduced")),
+    jvp=Joint(_qr_jvp),
+    transpose=NotLinear,
+    batch=_stacked_batch(lambda: qr, 2),
+    native=Lib("qr"),
+    multiple=True,
+    doc="q and r with a == q @ r; q is square if `full`.",
+)
 
 
 # --- eigenvalues and singular values -----------------------------------------------------------------------
+
 
 def _eigh_type(a: Array) -> tuple:
     _matrices(a, True, "eigh")
@@ -332,9 +382,16 @@ def _eigh_failed(a: Any) -> tuple:
 
 
 eigh: Primitive = Primitive(
-    "eigh", type=_eigh_type, numpy=_tried(lambda a: tuple(np.linalg.eigh(a)), _eigh_failed),
-    jvp=Joint(_eigh_jvp), transpose=NotLinear, batch=_stacked_batch(lambda: eigh, 3), native=Lib("eigh"),
-    multiple=True, doc="Eigenvalues in rising order and eigenvectors of the Hermitian lower triangle.")
+    "eigh",
+    type=_eigh_type,
+    numpy=_tried(lambda a: tuple(np.linalg.eigh(a)), _eigh_failed),
+    jvp=Joint(_eigh_jvp),
+    transpose=NotLinear,
+    batch=_stacked_batch(lambda: eigh, 3),
+    native=Lib("eigh"),
+    multiple=True,
+    doc="Eigenvalues in rising order and eigenvectors of the Hermitian lower triangle.",
+)
 
 
 def _svd_type(a: Array, *, full: bool) -> tuple:
@@ -342,16 +399,23 @@ def _svd_type(a: Array, *, full: bool) -> tuple:
     m, n = a.dims[-2:]
     require(isinstance(m, int) and isinstance(n, int), lambda: f"svd: needs known sizes, got {a}")
     k, lead = min(m, n), a.dims[:-2]  # type: ignore[type-var]
-    return (Array(a.dtype, (*lead, m, m if full else k)), Array(real_dtype(a.dtype), (*lead, k)),
-            Array(a.dtype, (*lead, n if full else k, n)), _flag(a))
+    return (
+        Array(a.dtype, (*lead, m, m if full else k)),
+        Array(real_dtype(a.dtype), (*lead, k)),
+        Array(a.dtype, (*lead, n if full else k, n)),
+        _flag(a),
+    )
 
 
 def _svd_jvp(args: tuple, dots: tuple, *, full: bool) -> tuple:
     (a,), (a_dot,) = args, dots
     m, n = a.type.dims[-2:]
     if full and m != n:
-        raise UnsupportedError("the derivative of an SVD with full_matrices=True is not known",
-                               remedy="pass full_matrices=False", code="derivative")
+        raise UnsupportedError(
+            "the derivative of an SVD with full_matrices=True is not known",
+            remedy="pass full_matrices=False",
+            code="derivative",
+        )
     u, s, vh, failed = svd(a, full=full)
     v = adjoint(vh)
     inside = product(adjoint(u), product(a_dot, v))  # U^H a_dot V
@@ -363,8 +427,10 @@ def _svd_jvp(args: tuple, dots: tuple, *, full: bool) -> tuple:
     by_rows = mul(as_dtype(along_rows(s, real_inside), inside), inside)
     zero = eq(s, zero_like(s))
     inverse = select(zero, zero_like(s), div(like(s, 1), select(zero, like(s, 1), s)))
-    phase = mul(as_dtype(along_columns(mul(inverse, like(s, 0.5)), real_inside), inside),
-                diagonal_part(sub(inside, adjoint(inside))))
+    phase = mul(
+        as_dtype(along_columns(mul(inverse, like(s, 0.5)), real_inside), inside),
+        diagonal_part(sub(inside, adjoint(inside))),
+    )
     u_dot = product(u, add(mul(weights, add(by_columns, adjoint(by_columns))), phase))
     v_dot = product(v, mul(weights, add(by_rows, adjoint(by_rows))))
     if m > n:
@@ -385,14 +451,21 @@ def _svd_failed(full: bool) -> Any:
     def failed(a: Any) -> tuple:
         types = _svd_type(Array(a.dtype, a.shape), full=full)
         return tuple(np.full(t.dims, np.nan, t.dtype) for t in types[:3])
+
     return failed
 
 
 svd: Primitive = Primitive(
-    "svd", type=_svd_type,
+    "svd",
+    type=_svd_type,
     numpy=lambda a, *, full: _tried(lambda x: tuple(np.linalg.svd(x, full)), _svd_failed(full))(a),
-    jvp=Joint(_svd_jvp), transpose=NotLinear, batch=_stacked_batch(lambda: svd, 4), native=Lib("svd"),
-    multiple=True, doc="u, s, vh with a == u @ diag(s) @ vh; u and vh are square if `full`.")
+    jvp=Joint(_svd_jvp),
+    transpose=NotLinear,
+    batch=_stacked_batch(lambda: svd, 4),
+    native=Lib("svd"),
+    multiple=True,
+    doc="u, s, vh with a == u @ diag(s) @ vh; u and vh are square if `full`.",
+)
 
 
 def _eig_type(a: Array) -> tuple:
@@ -407,6 +480,7 @@ def _eig_numpy(a: Any) -> tuple:
     def found(x: Any) -> tuple:
         values, vectors = np.linalg.eig(x)
         return values.astype(wide), vectors.astype(wide)
+
     return _tried(found, lambda x: (np.full(x.shape[0], np.nan, wide), np.full(x.shape, np.nan, wide)))(a)
 
 
@@ -426,9 +500,33 @@ def _eig_jvp(args: tuple, dots: tuple) -> tuple:
 
 
 eig: Primitive = Primitive(
-    "eig", type=_eig_type, numpy=_eig_numpy, jvp=Joint(_eig_jvp), transpose=NotLinear,
-    batch=_stacked_batch(lambda: eig, 3), native=Lib("eig"), multiple=True,
-    doc="Eigenvalues and eigenvectors of square matrices, complex.")
+    "eig",
+    type=_eig_type,
+    numpy=_eig_numpy,
+    jvp=Joint(_eig_jvp),
+    transpose=NotLinear,
+    batch=_stacked_batch(lambda: eig, 3),
+    native=Lib("eig"),
+    multiple=True,
+    doc="Eigenvalues and eigenvectors of square matrices, complex.",
+)
 
-__all__ = ["solve", "triangular_solve", "slogdet", "cholesky", "qr", "eigh", "svd", "eig", "product",
-           "turned", "adjoint", "as_dtype", "along_rows", "conj", "lower_part", "upper_part", "diagonal_of"]
+__all__ = [
+    "solve",
+    "triangular_solve",
+    "slogdet",
+    "cholesky",
+    "qr",
+    "eigh",
+    "svd",
+    "eig",
+    "product",
+    "turned",
+    "adjoint",
+    "as_dtype",
+    "along_rows",
+    "conj",
+    "lower_part",
+    "upper_part",
+    "diagonal_of",
+]

@@ -8,6 +8,7 @@ lists. Out: core atoms of one dtype and one shape.
     a, b = broadcast_arrays(a, b)   # both f32[n]
     y = ufunc(np.add, x, 2)         # the same and the sum
 """
+
 from __future__ import annotations
 
 import functools
@@ -90,6 +91,7 @@ def _stacked(values: Sequence[Any]) -> Atom:
     if not any(isinstance(v, (Var, Literal, Dim, Weak, list, tuple)) for v in values) or not values:
         return lift(np.asarray(values))
     from .library_shapes import stack
+
     return stack([_stacked(v) if isinstance(v, (list, tuple)) else v for v in values])
 
 
@@ -163,8 +165,12 @@ def sized(x: Atom, axis: int, size: DimLike, message: str = "") -> Atom:
         a, b = scalar_dim(have, i64), scalar_dim(size, i64)
         check(eq(a, b), a, b, exception="ValueError", message=message or "sizes {} and {} differ")
     rank = x.type.ndim
-    return slice_region(x, *(literal(0, i64),) * rank, step=(1,) * rank,
-                        shape=tuple(size if k == axis else d for k, d in enumerate(x.type.dims)))
+    return slice_region(
+        x,
+        *(literal(0, i64),) * rank,
+        step=(1,) * rank,
+        shape=tuple(size if k == axis else d for k, d in enumerate(x.type.dims)),
+    )
 
 
 def broadcast_to(x: Atom, dims: Sequence[DimLike]) -> Atom:
@@ -191,12 +197,14 @@ def broadcast_dims(*shapes: Sequence[DimLike]) -> tuple[DimLike, ...]:
             elif not surely_differ(size, shape[at]):
                 size = shape[at] if isinstance(shape[at], int) else size
             else:
-                shown = " and ".join(f"({', '.join(map(str, s))}{',' if len(s) == 1 else ''})"
-                                     for s in shapes)
-                raise ShapeError(f"arrays of shapes {shown} do not broadcast together: "
-                                 f"{size} against {shape[at]}",
-                                 remedy="give both arrays the same size along that axis, or size 1",
-                                 code="broadcast")
+                shown = " and ".join(
+                    f"({', '.join(map(str, s))}{',' if len(s) == 1 else ''})" for s in shapes
+                )
+                raise ShapeError(
+                    f"arrays of shapes {shown} do not broadcast together: {size} against {shape[at]}",
+                    remedy="give both arrays the same size along that axis, or size 1",
+                    code="broadcast",
+                )
         out.append(size)
     return tuple(out)
 
@@ -228,8 +236,11 @@ def resolve(function: np.ufunc, *values: Operand, dtype: Any = None) -> tuple[np
         return _resolve(function, tuple(map(dtype_of, values)), None if dtype is None else np.dtype(dtype))
     except (TypeError, ValueError) as error:
         names = ", ".join(d.__name__ if isinstance(d, type) else dtype_name(d) for d in map(dtype_of, values))
-        raise DTypeError(f"numpy.{function.__name__} takes no operands of dtype {names}",
-                         remedy="convert the operands with .astype first", code="dtype") from error
+        raise DTypeError(
+            f"numpy.{function.__name__} takes no operands of dtype {names}",
+            remedy="convert the operands with .astype first",
+            code="dtype",
+        ) from error
 
 
 def ufunc(function: np.ufunc, *values: Operand, dtype: Any = None) -> Atom:
@@ -269,19 +280,25 @@ def _compared(function: np.ufunc, values: Sequence[Operand]) -> Atom | None:
 
 def as_ufunc(spelling: np.ufunc | Foreign) -> Callable[..., Atom]:
     """What a user's call of a ufunc becomes. `out` is the front end's; `where` needs a value elsewhere."""
+
     def call(*values: Operand, dtype: Any = None, where: Any = True, casting: str = "same_kind") -> Atom:
         function: np.ufunc = spelling.function() if isinstance(spelling, Foreign) else spelling
         if where is not True:
-            raise UnsupportedError(f"numpy.{function.__name__} with where= leaves elements undefined",
-                                   remedy="use numpy.where(condition, value, other)", code="ufunc-where")
+            raise UnsupportedError(
+                f"numpy.{function.__name__} with where= leaves elements undefined",
+                remedy="use numpy.where(condition, value, other)",
+                code="ufunc-where",
+            )
         if len(values) != function.nin:
             raise TypeError(f"{function.__name__}() takes {function.nin} arguments, {len(values)} were given")
         return ufunc(function, *values, dtype=dtype)
+
     call.__name__ = call.__qualname__ = spelling.__name__
     return call
 
 
 # --- dims and axes -----------------------------------------------------------------------------------------
+
 
 def known_size(value: Any) -> DimLike | None:
     """The size that a value is, if it is one: an int, a Dim, what a staged size says."""
@@ -310,8 +327,9 @@ def dim_of(value: Any) -> DimLike:
             return made
         number = to_dtype(value, i64)
         if builder is not None and builder.in_attempt:
-            check(ge(number, literal(0)), exception="ValueError",
-                  message="negative dimensions are not allowed")
+            check(
+                ge(number, literal(0)), exception="ValueError", message="negative dimensions are not allowed"
+            )
         size = as_dim(number, size=fresh_symbol(value.name if value.name.isidentifier() else "size"))
         return size.type.value
     shown = f"a staged {value.type}" if isinstance(value, Var) else repr(value)
@@ -379,7 +397,28 @@ def scalar_dim(dim: DimLike, dtype: Any) -> Atom:
     return literal(dim, dtype) if isinstance(dim, int) else to_dtype(dim_value(dim=dim), dtype)
 
 
-__all__ = ["lift", "sized", "surely_differ", "promote", "result_type", "to_dtype", "broadcast_dims",
-           "broadcast_arrays", "broadcast_to", "ufunc", "as_ufunc", "resolve", "dim_of", "count_of",
-           "shape_of", "axis_of", "axes_of", "scalar_dim", "inexact_dtype", "is_weak", "dtype_of", "Weak",
-           "weak_type"]
+__all__ = [
+    "lift",
+    "sized",
+    "surely_differ",
+    "promote",
+    "result_type",
+    "to_dtype",
+    "broadcast_dims",
+    "broadcast_arrays",
+    "broadcast_to",
+    "ufunc",
+    "as_ufunc",
+    "resolve",
+    "dim_of",
+    "count_of",
+    "shape_of",
+    "axis_of",
+    "axes_of",
+    "scalar_dim",
+    "inexact_dtype",
+    "is_weak",
+    "dtype_of",
+    "Weak",
+    "weak_type",
+]

@@ -5,6 +5,7 @@ In: an array and attribute `axes`. Out: an array without those axes.
     s: f64[n] = reduce_sum(a, axes=(1,))
     k: i64[n] = argmax(a, axes=(1,))
 """
+
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -24,8 +25,10 @@ from .shape import broadcast, convert, permute, reshape
 
 def reduced_type(x: Array, *, axes: tuple) -> Array:
     """Type rule: the dims not in `axes`."""
-    require(all(0 <= a < x.ndim for a in axes) and len(set(axes)) == len(axes),
-            lambda: f"axes {axes} do not fit {x}")
+    require(
+        all(0 <= a < x.ndim for a in axes) and len(set(axes)) == len(axes),
+        lambda: f"axes {axes} do not fit {x}",
+    )
     return x.with_dims(tuple(d for k, d in enumerate(x.dims) if k not in axes)).plain
 
 
@@ -37,18 +40,23 @@ def spread(y: Any, x: Any, axes: tuple) -> Any:
 
 def batch_axes(primitive: Callable[[], Primitive]) -> Callable:
     """Batch rule of reductions: the same axes, one further right."""
+
     def batch(size: Any, args: Any, batched: Any, *, axes: tuple, **attributes: Any) -> tuple:
         return primitive()(args[0], axes=tuple(a + 1 for a in axes), **attributes), True
+
     return batch
 
 
 reduce_sum: Primitive = Primitive(
-    "reduce_sum", type=reduced_type,
+    "reduce_sum",
+    type=reduced_type,
     numpy=lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype),
     jvp=(lambda x_dot, y, x, *, axes: reduce_sum(x_dot, axes=axes),),
     transpose=(lambda y_bar, x, *, axes: spread(y_bar, x, axes),),
-    batch=batch_axes(lambda: reduce_sum), native=Reduce("sum"),
-    doc="Sum over `axes`, in the operand's dtype.")
+    batch=batch_axes(lambda: reduce_sum),
+    native=Reduce("sum"),
+    doc="Sum over `axes`, in the operand's dtype.",
+)
 
 
 def _product_of_others(x: Any, axes: tuple) -> Any:
@@ -56,6 +64,7 @@ def _product_of_others(x: Any, axes: tuple) -> Any:
     from .indexing import slice, start
     from .scan import cumprod
     from .structure import pad
+
     kept = tuple(k for k in range(x.type.ndim) if k not in axes)
     order = (*kept, *axes)
     front = tuple(x.type.dims[k] for k in kept)
@@ -67,8 +76,9 @@ def _product_of_others(x: Any, axes: tuple) -> Any:
         running = cumprod(rows, axis=last, reverse=reverse)
         edge = tuple(int(k == last) for k in range(last + 1))
         none = (0,) * (last + 1)
-        longer = pad(running, ones, low=none if reverse else edge, high=edge if reverse else none,
-                     interior=none)
+        longer = pad(
+            running, ones, low=none if reverse else edge, high=edge if reverse else none, interior=none
+        )
         first = [1 if reverse and k == last else 0 for k in range(last + 1)]
         sides.append(slice(longer, *map(start, first), shape=flat, step=(1,) * (last + 1)))
     others = reshape(mul(*sides), shape=tuple(x.type.dims[k] for k in order))
@@ -76,20 +86,26 @@ def _product_of_others(x: Any, axes: tuple) -> Any:
 
 
 reduce_prod: Primitive = Primitive(
-    "reduce_prod", type=reduced_type,
+    "reduce_prod",
+    type=reduced_type,
     numpy=lambda x, *, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype),
     jvp=(lambda x_dot, y, x, *, axes: reduce_sum(mul(x_dot, _product_of_others(x, axes)), axes=axes),),
-    transpose=NotLinear, batch=batch_axes(lambda: reduce_prod), native=Reduce("prod"),
-    doc="Product over `axes`.")
+    transpose=NotLinear,
+    batch=batch_axes(lambda: reduce_prod),
+    native=Reduce("prod"),
+    doc="Product over `axes`.",
+)
 
 
 def _extreme_type(name: str) -> Callable[..., Array]:
     def rule(x: Array, *, axes: tuple) -> Array:
         if x.dtype.kind == "c":
             raise NoOrder(f"{name.removeprefix('reduce_')}: complex numbers have no order here, got {x}")
-        require(all(x.dims[a] != 0 for a in axes if a < x.ndim),
-                lambda: f"{name}: {x} is empty along axes {axes}")
+        require(
+            all(x.dims[a] != 0 for a in axes if a < x.ndim), lambda: f"{name}: {x} is empty along axes {axes}"
+        )
         return reduced_type(x, axes=axes)
+
     return rule
 
 
@@ -101,9 +117,16 @@ def _extreme_jvp(x_dot: Any, y: Any, x: Any, *, axes: tuple) -> Any:
 
 
 def _extreme(name: str, ufunc: np.ufunc, monoid: str) -> Primitive:
-    made = Primitive(name, type=_extreme_type(name), numpy=lambda x, *, axes: ufunc.reduce(x, axis=axes),
-                     jvp=(_extreme_jvp,), transpose=NotLinear, batch=batch_axes(lambda: made),
-                     native=Reduce(monoid), doc="Over `axes`; NaN if any is NaN.")
+    made = Primitive(
+        name,
+        type=_extreme_type(name),
+        numpy=lambda x, *, axes: ufunc.reduce(x, axis=axes),
+        jvp=(_extreme_jvp,),
+        transpose=NotLinear,
+        batch=batch_axes(lambda: made),
+        native=Reduce(monoid),
+        doc="Over `axes`; NaN if any is NaN.",
+    )
     return made
 
 
@@ -116,9 +139,16 @@ def _logical(name: str, ufunc: np.ufunc, monoid: str) -> Primitive:
         require(x.dtype == bool, lambda: f"{name}: needs bools, got {x}")
         return reduced_type(x, axes=axes)
 
-    made = Primitive(name, type=rule, numpy=lambda x, *, axes: ufunc.reduce(x, axis=axes), jvp=(None,),
-                     transpose=NotLinear, batch=batch_axes(lambda: made), native=Reduce(monoid),
-                     doc="Of bools, over `axes`.")
+    made = Primitive(
+        name,
+        type=rule,
+        numpy=lambda x, *, axes: ufunc.reduce(x, axis=axes),
+        jvp=(None,),
+        transpose=NotLinear,
+        batch=batch_axes(lambda: made),
+        native=Reduce(monoid),
+        doc="Of bools, over `axes`.",
+    )
     return made
 
 
@@ -133,14 +163,32 @@ def _position(name: str, numpy: Callable) -> Primitive:
         require(len(axes) == 1, lambda: f"{name}: needs one axis, got {axes}")
         return kind(x, axes=axes).with_dtype(i64)
 
-    made = Primitive(name, type=rule, numpy=lambda x, *, axes: numpy(x, axis=axes[0]), jvp=(Zero,),
-                     transpose=NotLinear, batch=batch_axes(lambda: made), native=Reduce(name),
-                     doc="Where along the one axis the extreme first is; the first NaN comes before all.")
+    made = Primitive(
+        name,
+        type=rule,
+        numpy=lambda x, *, axes: numpy(x, axis=axes[0]),
+        jvp=(Zero,),
+        transpose=NotLinear,
+        batch=batch_axes(lambda: made),
+        native=Reduce(name),
+        doc="Where along the one axis the extreme first is; the first NaN comes before all.",
+    )
     return made
 
 
 argmax = _position("argmax", np.argmax)
 argmin = _position("argmin", np.argmin)
 
-__all__ = ["reduce_sum", "reduce_prod", "reduce_max", "reduce_min", "reduce_any", "reduce_all", "argmax",
-           "argmin", "reduced_type", "spread", "batch_axes"]
+__all__ = [
+    "reduce_sum",
+    "reduce_prod",
+    "reduce_max",
+    "reduce_min",
+    "reduce_any",
+    "reduce_all",
+    "argmax",
+    "argmin",
+    "reduced_type",
+    "spread",
+    "batch_axes",
+]

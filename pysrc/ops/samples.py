@@ -5,6 +5,7 @@ In: nothing. Out: `SAMPLES[name]`, a list of `Sample`s; a primitive without one 
 >>> SAMPLES["cos"][0].args[0].shape
 (2, 3)
 """
+
 from __future__ import annotations
 
 from collections.abc import Sequence
@@ -52,8 +53,9 @@ def values(low: float, high: float, shape: tuple = (2, 3), dtype: Any = f64, see
     if dtype.kind in "iu":
         return np.asarray(generator.integers(int(low), int(high), shape, endpoint=True)).astype(dtype)[()]
     count = int(np.prod(shape))
-    spread = generator.permutation(low
-                                   + (high - low) * (np.arange(count) + 0.37) / max(count, 1)).reshape(shape)
+    spread = generator.permutation(low + (high - low) * (np.arange(count) + 0.37) / max(count, 1)).reshape(
+        shape
+    )
     if dtype.kind == "c":
         other = low + (high - low) * generator.random(shape)
         return np.asarray(spread + 1j * other).astype(dtype)[()]
@@ -73,8 +75,9 @@ REAL, EVERY_FLOAT, INTEGERS = (f64, f32), (f64, f32, c128, c64), (i64, i32, u32,
 SHAPES: tuple = ((2, 3), (), (0,))
 
 
-def pointwise(*ranges: tuple, dtypes: Sequence = REAL, smooth: bool = True, with_edges: bool = True,
-              **attributes: Any) -> list[Sample]:
+def pointwise(
+    *ranges: tuple, dtypes: Sequence = REAL, smooth: bool = True, with_edges: bool = True, **attributes: Any
+) -> list[Sample]:
     """Operands in the given ranges, in several shapes and dtypes, and at the edges of floating point."""
     made = []
     for dtype in dtypes:
@@ -96,8 +99,9 @@ SAMPLES: dict[str, list[Sample]] = {
     + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32, u8)),
     "mod": pointwise((-9, 9), (1, 3.3), dtypes=REAL) + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32, u8)),
     "fmod": pointwise((-9, 9), (1, 3.3), dtypes=REAL) + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32)),
-    "integer_pow": [s for n in (0, 1, 2, 3, 5, 7, 8, 11)
-                    for s in pointwise((-2, 2), dtypes=(*REAL, i64), exponent=n)]
+    "integer_pow": [
+        s for n in (0, 1, 2, 3, 5, 7, 8, 11) for s in pointwise((-2, 2), dtypes=(*REAL, i64), exponent=n)
+    ]
     + [s for n in (-1, -2) for s in pointwise((0.5, 2), dtypes=EVERY_FLOAT, exponent=n)],
     "pow": pointwise((0.3, 3), (-2, 2), dtypes=EVERY_FLOAT) + pointwise((0, 5), (0, 4), dtypes=INTEGERS),
     "polygamma": pointwise((0.2, 9), order=1) + pointwise((0.2, 9), order=2),
@@ -106,20 +110,33 @@ SAMPLES: dict[str, list[Sample]] = {
     "shift_right": pointwise((-99, 99), SMALL, dtypes=(i64, i32))
     + pointwise((0, 250), SMALL, dtypes=(u32, u8)),
     "popcount": pointwise((0, 250), dtypes=INTEGERS),
-    "threefry": pointwise((0, 2 ** 62), (0, 2 ** 62), dtypes=(u64,)),
+    "threefry": pointwise((0, 2**62), (0, 2**62), dtypes=(u64,)),
     "sampled": pointwise((-3, 3), smooth=False),
-    "stop_gradient": pointwise((-3, 3), dtypes=(*NUMBERS, bool_),
-                                                                                 smooth=False),
-    "complex_": pointwise((-3, 3), (-3, 3)), "real": pointwise((-3, 3), dtypes=(c128, c64)),
-    "imag": pointwise((-3, 3), dtypes=(c128, c64)), "conj": pointwise((-3, 3), dtypes=(c128, c64)),
-    "select": [Sample((values(0, 1, s, bool_), values(-3, 3, s, t, 1), values(-3, 3, s, t, 2)))
-               for s in SHAPES for t in (*EVERY_FLOAT, i64, bool_)],
-    "bitcast": [Sample((values(-3, 3, s, a),), {"dtype": b}, False) for s in SHAPES
-                for a, b in ((f64, u64), (f32, i32), (i64, f64), (u64, i64))],
-    "convert": [Sample((values(0, 3, s, a),), {"dtype": b}, smooth=a.kind in "fc" and b.kind in "fc")
-                for s in SHAPES for a in (f64, f32, i64, bool_) for b in (f64, f32, i64, i32, c128)]
-    + [Sample((values(0, 3, (3,), c128),), {"dtype": f64}),
-       Sample((values(0, 3, (3,)),), {"dtype": bool_}, False)],
+    "stop_gradient": pointwise((-3, 3), dtypes=(*NUMBERS, bool_), smooth=False),
+    "complex_": pointwise((-3, 3), (-3, 3)),
+    "real": pointwise((-3, 3), dtypes=(c128, c64)),
+    "imag": pointwise((-3, 3), dtypes=(c128, c64)),
+    "conj": pointwise((-3, 3), dtypes=(c128, c64)),
+    "select": [
+        Sample((values(0, 1, s, bool_), values(-3, 3, s, t, 1), values(-3, 3, s, t, 2)))
+        for s in SHAPES
+        for t in (*EVERY_FLOAT, i64, bool_)
+    ],
+    "bitcast": [
+        Sample((values(-3, 3, s, a),), {"dtype": b}, False)
+        for s in SHAPES
+        for a, b in ((f64, u64), (f32, i32), (i64, f64), (u64, i64))
+    ],
+    "convert": [
+        Sample((values(0, 3, s, a),), {"dtype": b}, smooth=a.kind in "fc" and b.kind in "fc")
+        for s in SHAPES
+        for a in (f64, f32, i64, bool_)
+        for b in (f64, f32, i64, i32, c128)
+    ]
+    + [
+        Sample((values(0, 3, (3,), c128),), {"dtype": f64}),
+        Sample((values(0, 3, (3,)),), {"dtype": bool_}, False),
+    ],
 }
 
 for _name in "eq ne lt le gt ge".split():  # small numbers, so that some are equal
@@ -153,6 +170,7 @@ for _name, _primitive in REGISTRY.items():
 
 # --- shape and structure -----------------------------------------------------------------------------------
 
+
 def each(arguments: Sequence[Any], choices: Sequence[dict], **more: Any) -> list[Sample]:
     """The same operands with each choice of attributes."""
     return [Sample(tuple(arguments), attributes, **more) for attributes in choices]
@@ -168,22 +186,35 @@ SAMPLES |= {
     "permute": each([CUBE], [{"axes": (2, 0, 1)}, {"axes": (0, 1, 2)}]) + each([COMPLEX], [{"axes": (1, 0)}]),
     "concatenate": each([MATRIX, values(0, 1, (3, 2)), values(0, 1, (3, 0))], [{"axis": 1}])
     + each([MATRIX, MATRIX], [{"axis": 0}]),
-    "pad": each([MATRIX, f64.type(0.5)], [{"low": (1, 0), "high": (0, 2), "interior": (0, 1)},
-                                          {"low": (0, 0), "high": (0, 0), "interior": (0, 0)}],
-                lanes=((MATRIX + 1, f64.type(0.25)), (MATRIX * 2, f64.type(0.125)))),
-    "dot_general": [Sample((values(-3, 3, a, t), values(-3, 3, b, t, 1)), {"contract": c, "batch": d})
-                    for t in (f64, f32, c128, i64) for a, b, c, d in [
-                        ((3, 4), (4, 2), ((1,), (0,)), ((), ())), ((4,), (4,), ((0,), (0,)), ((), ())),
-                        ((3, 4), (4,), ((1,), (0,)), ((), ())), ((4,), (4, 3), ((0,), (0,)), ((), ())),
-                        ((2, 3, 4), (2, 4, 5), ((2,), (1,)), ((0,), (0,))), ((3,), (2,), ((), ()), ((), ())),
-                        ((3, 2), (2, 3), ((), ()), ((0, 1), (1, 0))),
-                        ((2, 3, 4, 5), (5, 6, 3, 4), ((2, 3), (3, 0)), ((1,), (2,))),
-                        ((0, 4), (4, 2), ((1,), (0,)),
-                                                                                       ((), ()))]],
+    "pad": each(
+        [MATRIX, f64.type(0.5)],
+        [
+            {"low": (1, 0), "high": (0, 2), "interior": (0, 1)},
+            {"low": (0, 0), "high": (0, 0), "interior": (0, 0)},
+        ],
+        lanes=((MATRIX + 1, f64.type(0.25)), (MATRIX * 2, f64.type(0.125))),
+    ),
+    "dot_general": [
+        Sample((values(-3, 3, a, t), values(-3, 3, b, t, 1)), {"contract": c, "batch": d})
+        for t in (f64, f32, c128, i64)
+        for a, b, c, d in [
+            ((3, 4), (4, 2), ((1,), (0,)), ((), ())),
+            ((4,), (4,), ((0,), (0,)), ((), ())),
+            ((3, 4), (4,), ((1,), (0,)), ((), ())),
+            ((4,), (4, 3), ((0,), (0,)), ((), ())),
+            ((2, 3, 4), (2, 4, 5), ((2,), (1,)), ((0,), (0,))),
+            ((3,), (2,), ((), ()), ((), ())),
+            ((3, 2), (2, 3), ((), ()), ((0, 1), (1, 0))),
+            ((2, 3, 4, 5), (5, 6, 3, 4), ((2, 3), (3, 0)), ((1,), (2,))),
+            ((0, 4), (4, 2), ((1,), (0,)), ((), ())),
+        ]
+    ],
     "iota": [Sample((), {"length": n, "dtype": t}) for n in (0, 4) for t in (i64, f64, i32)],
-    "eye": [Sample((), {"rows": m, "columns": n, "diagonal": k, "dtype": t})
-            for m, n, k in ((3, 3, 0), (2, 4, 1), (4, 2, -1), (0, 2, 0))
-            for t in (f64, i64, np.dtype(bool), c128)],
+    "eye": [
+        Sample((), {"rows": m, "columns": n, "diagonal": k, "dtype": t})
+        for m, n, k in ((3, 3, 0), (2, 4, 1), (4, 2, -1), (0, 2, 0))
+        for t in (f64, i64, np.dtype(bool), c128)
+    ],
     "constant": [Sample((), {"value": ConstantArray(a)}) for a in (MATRIX, WHOLE, values(0, 1, (2, 0)))],
     "undefined": [Sample((), {"dtype": f64, "shape": s}) for s in ((2, 3), ())],
     "dim_value": [Sample((), {"dim": 3})],
@@ -209,24 +240,44 @@ def _reductions(of: str) -> list[Sample]:
 
 
 SAMPLES |= {name: _reductions(name) for name in ("reduce_sum", "reduce_prod", "reduce_max", "reduce_min")}
-SAMPLES |= {name: each([TRUTHS], AXES) + each([np.zeros((2, 0), bool)], [{"axes": (1,)}])
-            for name in ("reduce_any", "reduce_all")}
-SAMPLES |= {name: [s for a in (CUBE, WITH_NAN, values(0, 2, (2, 3, 4), i64), CUBE.astype(f32))
-                   for s in each([a], [{"axes": (0,)}, {"axes": (2,)}])] for name in ("argmax", "argmin")}
+SAMPLES |= {
+    name: each([TRUTHS], AXES) + each([np.zeros((2, 0), bool)], [{"axes": (1,)}])
+    for name in ("reduce_any", "reduce_all")
+}
+SAMPLES |= {
+    name: [
+        s
+        for a in (CUBE, WITH_NAN, values(0, 2, (2, 3, 4), i64), CUBE.astype(f32))
+        for s in each([a], [{"axes": (0,)}, {"axes": (2,)}])
+    ]
+    for name in ("argmax", "argmin")
+}
 RUNS = [{"axis": a, "reverse": r} for a in (0, 1) for r in (False, True)]
-SAMPLES |= {name: each([MATRIX], RUNS) + each([WHOLE], RUNS) + each([WITH_NAN[0]], RUNS, smooth=False)
-            + each([np.zeros((0, 2))], RUNS) for name in ("cumsum", "cumprod", "cummax", "cummin")}
+SAMPLES |= {
+    name: each([MATRIX], RUNS)
+    + each([WHOLE], RUNS)
+    + each([WITH_NAN[0]], RUNS, smooth=False)
+    + each([np.zeros((0, 2))], RUNS)
+    for name in ("cumsum", "cumprod", "cummax", "cummin")
+}
 SAMPLES["cumprod"] += each([WITH_ZEROS[0]], RUNS)
 SAMPLES["cumsum"] += each([COMPLEX], RUNS)
 ALONG = [{"axis": 0}, {"axis": 1}]
-SAMPLES |= {name: each([MATRIX], ALONG) + each([WHOLE], ALONG) + each([WITH_NAN[0]], ALONG, smooth=False)
-            for name in ("sort", "argsort")}
+SAMPLES |= {
+    name: each([MATRIX], ALONG) + each([WHOLE], ALONG) + each([WITH_NAN[0]], ALONG, smooth=False)
+    for name in ("sort", "argsort")
+}
 _SORTED = np.array([-1.0, 0.5, 0.5, 2.0, np.nan])
 SAMPLES["searchsorted"] = [
-    Sample((_SORTED, np.asarray(v)[()]), {"right": right}, smooth=False,
-           lanes=((_SORTED[:4].repeat([2, 1, 1, 1]), np.asarray(v)[()] * 0.5),
-                  (_SORTED * 2, np.asarray(v)[()])))
-    for right in (False, True) for v in (np.array([0.5, -3.0, np.nan, 9.0, 2.0]), 0.5, np.zeros((0, 2)))]
+    Sample(
+        (_SORTED, np.asarray(v)[()]),
+        {"right": right},
+        smooth=False,
+        lanes=((_SORTED[:4].repeat([2, 1, 1, 1]), np.asarray(v)[()] * 0.5), (_SORTED * 2, np.asarray(v)[()])),
+    )
+    for right in (False, True)
+    for v in (np.array([0.5, -3.0, np.nan, 9.0, 2.0]), 0.5, np.zeros((0, 2)))
+]
 
 # --- indexing ----------------------------------------------------------------------------------------------
 
@@ -247,22 +298,33 @@ SAMPLES["slice"] = [
     Sample(attributes={"shape": (2, 3), "step": (1, 1)}, **_moved((TABLE,), _starts(1, 0), _starts(2, 2))),
     Sample(attributes={"shape": (2, 3), "step": (2, -1)}, **_moved((TABLE,), _starts(1, 4), _starts(0, 2))),
     Sample(attributes={"shape": (0, 3), "step": (1, 1)}, **_moved((TABLE,), _starts(1, 0), _starts(2, 2))),
-    Sample((np.float64(2.0),), {"shape": (), "step": ()})]
+    Sample((np.float64(2.0),), {"shape": (), "step": ()}),
+]
 for _name in ("slice_update", "slice_add"):
     SAMPLES[_name] = [
-        Sample(attributes={"step": (1, 1)},
-               **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 0), _starts(2, 2))),
-        Sample(attributes={"step": (2, -1)},
-               **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 4), _starts(0, 2))),
+        Sample(
+            attributes={"step": (1, 1)}, **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 0), _starts(2, 2))
+        ),
+        Sample(
+            attributes={"step": (2, -1)},
+            **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 4), _starts(0, 2)),
+        ),
         Sample(attributes={"step": (1, 1)}, **_moved((WHOLE, WHOLE[:1, :2]), _starts(1, 0), _starts(2, 2))),
-        Sample((np.float64(2.0), np.float64(3.0)), {"step": ()})]
+        Sample((np.float64(2.0), np.float64(3.0)), {"step": ()}),
+    ]
 
-_PICKS: list[tuple] = [((np.array([3, 0, 3]),), (0,)), ((np.array([[1, 4], [0, 4]]),), (1,)),
-                       ((np.array([3, 0, 3]), np.array([1, 2, 1])), (0, 1)), (_starts(2), (1,)),
-                       (_starts(2, 3), (0, 1)),
-                       ((np.array([1, 2]), np.array([3, 3])), (1, 0)), ((np.zeros(0, int),), (0,))]
-SAMPLES["gather"] = [Sample((t, *i), {"axes": a}) for i, a in _PICKS
-                     for t in (TABLE, values(0, 9, (5, 5), i32))]
+_PICKS: list[tuple] = [
+    ((np.array([3, 0, 3]),), (0,)),
+    ((np.array([[1, 4], [0, 4]]),), (1,)),
+    ((np.array([3, 0, 3]), np.array([1, 2, 1])), (0, 1)),
+    (_starts(2), (1,)),
+    (_starts(2, 3), (0, 1)),
+    ((np.array([1, 2]), np.array([3, 3])), (1, 0)),
+    ((np.zeros(0, int),), (0,)),
+]
+SAMPLES["gather"] = [
+    Sample((t, *i), {"axes": a}) for i, a in _PICKS for t in (TABLE, values(0, 9, (5, 5), i32))
+]
 
 
 def _scatters() -> list[Sample]:
@@ -271,8 +333,9 @@ def _scatters() -> list[Sample]:
         rest = tuple(d for k, d in enumerate((5, 5)) if k not in axes)
         for dtype in (f64, i64):
             new = values(-1, 1, (*np.shape(indices[0]), *rest), dtype, 3)
-            made.append(Sample((values(-3, 3, (5, 5), dtype), new, *indices),
-                               {"axes": axes, "unique": False}))
+            made.append(
+                Sample((values(-3, 3, (5, 5), dtype), new, *indices), {"axes": axes, "unique": False})
+            )
     made.append(Sample((TABLE, values(0, 1, (2, 5)), np.array([2, 0])), {"axes": (0,), "unique": True}))
     return made
 
@@ -293,19 +356,27 @@ def _counted() -> Function:
 
 
 def _shrinking() -> dict[str, Any]:
-    body = trace("shrink", lambda i, x: sub(x, mul(literal(0.25, f64), cos(x))),
-                 [("i", COUNT), ("x", SCALAR)])
+    body = trace(
+        "shrink", lambda i, x: sub(x, mul(literal(0.25, f64), cos(x))), [("i", COUNT), ("x", SCALAR)]
+    )
     cond = trace("large", lambda i, x: lt(literal(0.125, f64), x), [("i", COUNT), ("x", SCALAR)])
     return {"body": body, "cond": cond, "length": None, "roles": Roles(0, 1, 0, 0), "size": "T"}
 
 
 def _ragged() -> dict[str, Any]:
     """Iteration i leaves x squared i times, and sin(x) as often."""
+
     def repeat(i: Any, x: Any) -> tuple:
         size = as_dim(i, size="k").type.value
         return tuple(broadcast(y, shape=(size,), axes=()) for y in (mul(x, x), sin(x)))
-    return {"body": trace("repeat", repeat, [("i", COUNT), ("x", SCALAR)]), "cond": None,
-            "length": 4, "roles": Roles(1, 0, 0, 0, 2), "segment_sizes": ("S", "S")}
+
+    return {
+        "body": trace("repeat", repeat, [("i", COUNT), ("x", SCALAR)]),
+        "cond": None,
+        "length": 4,
+        "roles": Roles(1, 0, 0, 0, 2),
+        "segment_sizes": ("S", "S"),
+    }
 
 
 def _branches() -> tuple:
@@ -314,15 +385,34 @@ def _branches() -> tuple:
 
 _X, _Y = np.float64(1.5), np.float64(0.75)
 SAMPLES |= {
-    "loop": [Sample((_Y, _X, ROW), {"body": _counted(), "cond": None, "length": 5, "roles": Roles(1, 1, 0, 1),
-                                    "reverse": r, "parallel": False}) for r in (False, True)]
+    "loop": [
+        Sample(
+            (_Y, _X, ROW),
+            {
+                "body": _counted(),
+                "cond": None,
+                "length": 5,
+                "roles": Roles(1, 1, 0, 1),
+                "reverse": r,
+                "parallel": False,
+            },
+        )
+        for r in (False, True)
+    ]
     + [Sample((_X,), {**_ragged(), "reverse": r}) for r in (False, True)]
     + [Sample((_X,), _shrinking(), lanes=((np.float64(0.5),), (np.float64(0.0),)))],
-    "cond": [Sample((p, _X, _Y), {"branches": _branches()}, lanes=((q, _Y, _X), (p, _Y, _Y)))
-             for p, q in ((np.True_, np.False_), (np.False_, np.True_), (np.int64(1), np.int64(0)))],
+    "cond": [
+        Sample((p, _X, _Y), {"branches": _branches()}, lanes=((q, _Y, _X), (p, _Y, _Y)))
+        for p, q in ((np.True_, np.False_), (np.False_, np.True_), (np.int64(1), np.int64(0)))
+    ],
     "call": [Sample((_X, _Y), {"function": _branches()[0]})],
-    "check": [Sample((np.array([True, True]), np.array([1.0, 2.0])),
-                     {"exception": "ValueError", "message": "bad value {}"}, smooth=False)],
+    "check": [
+        Sample(
+            (np.array([True, True]), np.array([1.0, 2.0])),
+            {"exception": "ValueError", "message": "bad value {}"},
+            smooth=False,
+        )
+    ],
     "print_": [Sample((_X,), {"template": "x is {}"}, smooth=False)],
     "warn_": [Sample((_X,), {"template": "x is {}", "category": "UserWarning"}, smooth=False)],
 }

@@ -2,6 +2,7 @@
 
 In: nothing. Out: `LINEAR`, name -> samples; well-conditioned matrices, with eigenvalues apart.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -32,25 +33,45 @@ def linear(sample: Any) -> dict[str, list]:
     pairs = [(matrix(3, 3, t), matrix(3, 2, t, 1)) for t in DTYPES]
     pairs.append((matrix(3, 3, lead=(2,)), matrix(3, 2, seed=1, lead=(2,))))
     found: dict[str, list] = {"solve": [sample(p, {"transposed": t}) for p in pairs for t in (False, True)]}
-    found["triangular_solve"] = [sample(p, {"lower": low, "transposed": t})
-                                 for p in pairs for low in (False, True) for t in (False, True)]
+    found["triangular_solve"] = [
+        sample(p, {"lower": low, "transposed": t})
+        for p in pairs
+        for low in (False, True)
+        for t in (False, True)
+    ]
     squares = [matrix(3, 3, t) for t in DTYPES] + [matrix(3, 3, lead=(2,)), matrix(1, 1)]
     found["slogdet"] = [sample((a,)) for a in squares]
     definite = [hermitian(3, t) for t in DTYPES] + [hermitian(3, lead=(2,))]
     found["cholesky"] = [sample((a,)) for a in definite]
     found["eigh"] = [sample((a,), {}, a.dtype in (f64, f32)) for a in definite]
-    found["qr"] = [sample((matrix(m, n, t),), {"full": full}, m >= n and not full)
-                   for t in DTYPES for m, n in ((3, 3), (4, 2), (2, 3)) for full in (False, True)]
-    found["svd"] = [sample((matrix(m, n, t),), {"full": full}, not full and t in (f64, f32))
-                    for t in DTYPES for m, n in ((3, 3), (4, 2), (2, 4)) for full in (False, True)]
+    found["qr"] = [
+        sample((matrix(m, n, t),), {"full": full}, m >= n and not full)
+        for t in DTYPES
+        for m, n in ((3, 3), (4, 2), (2, 3))
+        for full in (False, True)
+    ]
+    found["svd"] = [
+        sample((matrix(m, n, t),), {"full": full}, not full and t in (f64, f32))
+        for t in DTYPES
+        for m, n in ((3, 3), (4, 2), (2, 4))
+        for full in (False, True)
+    ]
     turning = np.array([[0.5, -1.0, 0.2], [1.0, 0.5, 0.1], [0.3, 0.2, 2.0]])
     found["eig"] = [sample((a,), {}, False) for a in [*squares, turning]]
     waves = [matrix(m, n, t) for t in (c128, c64) for m, n in ((3, 4), (2, 7))]
-    found["fft"] = [sample((x,), {"axis": axis, "inverse": inverse}, True) for x in waves
-                    for axis in (0, 1) for inverse in (False, True)]
+    found["fft"] = [
+        sample((x,), {"axis": axis, "inverse": inverse}, True)
+        for x in waves
+        for axis in (0, 1)
+        for inverse in (False, True)
+    ]
     found["rfft"] = [sample((x.real.copy(),), {"axis": axis}, True) for x in waves for axis in (0, 1)]
-    found["rfft_transposed"] = [sample((x,), {"axis": axis, "size": 2 * x.shape[axis] - k}, True)
-                                for x in waves for axis in (0, 1) for k in (1, 2)]
+    found["rfft_transposed"] = [
+        sample((x,), {"axis": axis, "size": 2 * x.shape[axis] - k}, True)
+        for x in waves
+        for axis in (0, 1)
+        for k in (1, 2)
+    ]
     return found
 
 

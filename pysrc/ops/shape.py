@@ -2,6 +2,7 @@
 
 In: an array. Out: the same elements elsewhere (or in another dtype).
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -17,8 +18,10 @@ from .families import elementwise, require
 
 
 def _broadcast_type(x: Array, *, shape: tuple, axes: tuple) -> Array:
-    require(len(axes) == x.ndim and all(shape[a] == d for a, d in zip(axes, x.dims)),
-            lambda: f"broadcast: {x} does not fit {shape} at axes {axes}")
+    require(
+        len(axes) == x.ndim and all(shape[a] == d for a, d in zip(axes, x.dims)),
+        lambda: f"broadcast: {x} does not fit {shape} at axes {axes}",
+    )
     require(list(axes) == sorted(set(axes)), lambda: f"broadcast: axes {axes} must increase")
     return Array(x.dtype, tuple(shape))
 
@@ -31,6 +34,7 @@ def _broadcast_numpy(x: Any, *, shape: tuple, axes: tuple) -> Any:
 
 def _broadcast_transpose(y_bar: Any, x: Any, *, shape: tuple, axes: tuple) -> Any:
     from .reduce import reduce_sum
+
     rest = tuple(k for k in range(len(shape)) if k not in axes)
     return reduce_sum(y_bar, axes=rest) if rest else y_bar
 
@@ -40,17 +44,22 @@ def _broadcast_batch(size: Any, args: Any, batched: Any, *, shape: tuple, axes: 
 
 
 broadcast: Primitive = Primitive(
-    "broadcast", type=_broadcast_type, numpy=_broadcast_numpy,
+    "broadcast",
+    type=_broadcast_type,
+    numpy=_broadcast_numpy,
     jvp=(lambda x_dot, y, x, **attributes: broadcast(x_dot, **attributes),),
     transpose=(_broadcast_transpose,),
     batch=_broadcast_batch,
     native=Move(lambda index, types, *, shape, axes: (Piece(0, tuple(index[a] for a in axes)),)),
-    doc="Repeat x: dim k of x becomes dim axes[k] of `shape`.")
+    doc="Repeat x: dim k of x becomes dim axes[k] of `shape`.",
+)
 
 
 def _reshape_type(x: Array, *, shape: tuple) -> Array:
-    require(product(x.dims) == product(shape) or not isinstance(product(x.dims) - product(shape), int),
-            lambda: f"reshape: {x} has {product(x.dims)} elements, {shape} has {product(shape)}")
+    require(
+        product(x.dims) == product(shape) or not isinstance(product(x.dims) - product(shape), int),
+        lambda: f"reshape: {x} has {product(x.dims)} elements, {shape} has {product(shape)}",
+    )
     return Array(x.dtype, tuple(shape))
 
 
@@ -66,8 +75,11 @@ def _reshape_pieces(index: tuple, types: Any, *, shape: tuple) -> tuple:
             j += 1
         else:
             p, q = _equal_group(dims[i:], shape[j:])
-            source += [index[j]] if p == q == 1 else unravel(ravel(index[j:j + q], shape[j:j + q]),
-                                                             dims[i:i + p])
+            source += (
+                [index[j]]
+                if p == q == 1
+                else unravel(ravel(index[j : j + q], shape[j : j + q]), dims[i : i + p])
+            )
             i, j = i + p, j + q
     return (Piece(0, tuple(source)),)
 
@@ -76,17 +88,21 @@ def _equal_group(dims: tuple, shape: tuple) -> tuple[int, int]:
     """The fewest leading dims on either side that hold equally many elements."""
     for total in range(2, len(dims) + len(shape) + 1):
         for p in range(max(1, total - len(shape)), min(len(dims), total - 1) + 1):
-            if product(dims[:p]) == product(shape[:total - p]):
+            if product(dims[:p]) == product(shape[: total - p]):
                 return p, total - p
     return len(dims), len(shape)
 
 
 reshape: Primitive = Primitive(
-    "reshape", type=_reshape_type, numpy=lambda x, *, shape: np.reshape(x, shape)[()],
+    "reshape",
+    type=_reshape_type,
+    numpy=lambda x, *, shape: np.reshape(x, shape)[()],
     jvp=(lambda x_dot, y, x, **attributes: reshape(x_dot, **attributes),),
     transpose=(lambda y_bar, x, *, shape: reshape(y_bar, shape=x.type.dims),),
     batch=lambda size, args, batched, *, shape: (reshape(args[0], shape=(size, *shape)), True),
-    native=Move(_reshape_pieces), doc="The same elements in row-major order under another shape.")
+    native=Move(_reshape_pieces),
+    doc="The same elements in row-major order under another shape.",
+)
 
 
 def ravel(index: tuple, dims: tuple) -> Any:
@@ -101,15 +117,16 @@ def unravel(position: Any, dims: tuple) -> tuple:
     """The index at a row-major position."""
     index: list[Any] = []
     for k, d in enumerate(dims):
-        below = product(dims[k + 1:])
+        below = product(dims[k + 1 :])
         step = position // below if below != 1 else position
         index.append(step % d if k else step)
     return tuple(index)
 
 
 def _permute_type(x: Array, *, axes: tuple) -> Array:
-    require(sorted(axes) == list(range(x.ndim)),
-            lambda: f"permute: {axes} is no permutation of the axes of {x}")
+    require(
+        sorted(axes) == list(range(x.ndim)), lambda: f"permute: {axes} is no permutation of the axes of {x}"
+    )
     return x.with_dims(tuple(x.dims[a] for a in axes))
 
 
@@ -119,12 +136,15 @@ def inverse(axes: tuple) -> tuple:
 
 
 permute: Primitive = Primitive(
-    "permute", type=_permute_type, numpy=lambda x, *, axes: np.transpose(x, axes),
+    "permute",
+    type=_permute_type,
+    numpy=lambda x, *, axes: np.transpose(x, axes),
     jvp=(lambda x_dot, y, x, **attributes: permute(x_dot, **attributes),),
     transpose=(lambda y_bar, x, *, axes: permute(y_bar, axes=inverse(axes)),),
     batch=lambda size, args, batched, *, axes: (permute(args[0], axes=(0, *(a + 1 for a in axes))), True),
     native=Move(lambda index, types, *, axes: (Piece(0, tuple(index[a] for a in inverse(axes))),)),
-    doc="Transposition: dim k of the result is dim axes[k] of x.")
+    doc="Transposition: dim k of the result is dim axes[k] of x.",
+)
 
 
 def _convert_type(x: Array, *, dtype: np.dtype) -> Array:
@@ -140,17 +160,30 @@ def _convert_numpy(x: Any, *, dtype: np.dtype) -> Any:
 
 def _bitcast_type(x: Array, *, dtype: np.dtype) -> Array:
     dtype_name(dtype)
-    require(x.dtype.itemsize == dtype.itemsize and not {x.dtype.kind, dtype.kind} & set("bc"),
-            lambda: f"bitcast: {x} can't be read as {dtype}")
+    require(
+        x.dtype.itemsize == dtype.itemsize and not {x.dtype.kind, dtype.kind} & set("bc"),
+        lambda: f"bitcast: {x} can't be read as {dtype}",
+    )
     return x.plain.with_dtype(dtype)
 
 
 bitcast = elementwise(
-    "bitcast", lambda x, *, dtype: np.asarray(x).view(dtype)[()], type=_bitcast_type, native=Point("bitcast"),
-    scalar=instruction(FREE), jvp=(Zero,), doc="The same bits as another real dtype of the same width.")
+    "bitcast",
+    lambda x, *, dtype: np.asarray(x).view(dtype)[()],
+    type=_bitcast_type,
+    native=Point("bitcast"),
+    scalar=instruction(FREE),
+    jvp=(Zero,),
+    doc="The same bits as another real dtype of the same width.",
+)
 
 convert: Primitive = elementwise(
-    "convert", _convert_numpy, type=_convert_type, native=Point("convert"), scalar=instruction(FREE),
+    "convert",
+    _convert_numpy,
+    type=_convert_type,
+    native=Point("convert"),
+    scalar=instruction(FREE),
     jvp=(lambda x_dot, y, x, *, dtype: convert(x_dot, dtype=dtype) if has_tangent(y.type) else None,),
     transpose=(lambda y_bar, x, *, dtype: convert(y_bar, dtype=x.type.dtype),),
-    doc="Change of dtype with NumPy's `astype` meaning.")
+    doc="Change of dtype with NumPy's `astype` meaning.",
+)

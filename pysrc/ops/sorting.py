@@ -5,6 +5,7 @@ In: real arrays. Out: sorted values, positions. NaN stands last, as in NumPy; `a
     s: f64[n] = sort(x, axis=0)
     k: i64[m] = searchsorted(s, v, right=False)
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -35,8 +36,10 @@ def _sort_type(x: Array, *, axis: int) -> Array:
 def along_axis(x: Any, positions: Any, axis: int) -> Any:
     """Element positions[..., k, ...] along `axis` of x, at each index of `positions`."""
     dims = positions.type.dims
-    indices = [positions if k == axis else broadcast(iota(length=d, dtype=i64), shape=dims, axes=(k,))
-               for k, d in enumerate(dims)]
+    indices = [
+        positions if k == axis else broadcast(iota(length=d, dtype=i64), shape=dims, axes=(k,))
+        for k, d in enumerate(dims)
+    ]
     return gather(x, *indices, axes=tuple(range(len(dims))))
 
 
@@ -46,20 +49,33 @@ def _sort_jvp(args: tuple, dots: tuple, *, axis: int) -> tuple:
 
 
 sort: Primitive = Primitive(
-    "sort", type=_sort_type, numpy=lambda x, *, axis: np.sort(x, axis=axis), jvp=Joint(_sort_jvp),
-    transpose=NotLinear, batch=lambda size, args, batched, *, axis: (sort(args[0], axis=axis + 1), True),
-    native=Lib("sort"), doc="Increasing along `axis`, NaN last.")
+    "sort",
+    type=_sort_type,
+    numpy=lambda x, *, axis: np.sort(x, axis=axis),
+    jvp=Joint(_sort_jvp),
+    transpose=NotLinear,
+    batch=lambda size, args, batched, *, axis: (sort(args[0], axis=axis + 1), True),
+    native=Lib("sort"),
+    doc="Increasing along `axis`, NaN last.",
+)
 
 argsort: Primitive = Primitive(
-    "argsort", type=lambda x, *, axis: _sort_type(x, axis=axis).with_dtype(i64),
-    numpy=lambda x, *, axis: np.argsort(x, axis=axis, kind="stable"), jvp=(Zero,), transpose=NotLinear,
-    batch=lambda size, args, batched, *, axis: (argsort(args[0], axis=axis + 1), True), native=Lib("argsort"),
-    doc="The positions that sort x along `axis`; equal elements keep their order.")
+    "argsort",
+    type=lambda x, *, axis: _sort_type(x, axis=axis).with_dtype(i64),
+    numpy=lambda x, *, axis: np.argsort(x, axis=axis, kind="stable"),
+    jvp=(Zero,),
+    transpose=NotLinear,
+    batch=lambda size, args, batched, *, axis: (argsort(args[0], axis=axis + 1), True),
+    native=Lib("argsort"),
+    doc="The positions that sort x along `axis`; equal elements keep their order.",
+)
 
 
 def _search_type(a: Array, v: Array, *, right: bool) -> Array:
-    require(a.ndim == 1 and a.dtype == v.dtype and a.dtype.kind != "c",
-            lambda: f"searchsorted: {a} and {v} do not fit")
+    require(
+        a.ndim == 1 and a.dtype == v.dtype and a.dtype.kind != "c",
+        lambda: f"searchsorted: {a} and {v} do not fit",
+    )
     return v.plain.with_dtype(i64)
 
 
@@ -85,6 +101,7 @@ def _bisect(a: Any, v: Any, *, right: bool) -> Any:
     """Bisection of all places at once, in core: the loop runs while any interval is open."""
     from ..core.dims import fresh_symbol
     from .regions import loop
+
     places = Array(i64, v.type.dims)
     state = (Array(i64), a.type.plain, v.type.plain, places, places)
     names = ("i", "a", "v", "low", "high")
@@ -98,19 +115,33 @@ def _bisect(a: Any, v: Any, *, right: bool) -> Any:
         is_open = lt(low, high)
         middle = select(is_open, half, like(half, 0))
         above = and_(_before(gather(a_, middle, axes=(0,)), v_, right), is_open)
-        body = builder.function([select(above, add(half, like(half, 1)), low), select(above, high, select(
-            is_open, half, high))])
+        body = builder.function(
+            [select(above, add(half, like(half, 1)), low), select(above, high, select(is_open, half, high))]
+        )
     end = broadcast_to(start(a.type.dims[0]), places.dims)
-    _, low, _ = loop(a, v, zeros(places), end, body=body, cond=condition, length=None,
-                     roles=Roles(2, 2, 0, 0),
-                     size=fresh_symbol("T"))
+    _, low, _ = loop(
+        a,
+        v,
+        zeros(places),
+        end,
+        body=body,
+        cond=condition,
+        length=None,
+        roles=Roles(2, 2, 0, 0),
+        size=fresh_symbol("T"),
+    )
     return low
 
 
 searchsorted = Primitive(
-    "searchsorted", type=_search_type,
-    numpy=lambda a, v, *, right: np.searchsorted(a, v, side="right" if right else "left"), jvp=(Zero, Zero),
-    transpose=NotLinear, batch=_search_batch, native=Composite(_bisect),
-    doc="Where in the sorted array a to insert each v: before equal elements, after them if `right`.")
+    "searchsorted",
+    type=_search_type,
+    numpy=lambda a, v, *, right: np.searchsorted(a, v, side="right" if right else "left"),
+    jvp=(Zero, Zero),
+    transpose=NotLinear,
+    batch=_search_batch,
+    native=Composite(_bisect),
+    doc="Where in the sorted array a to insert each v: before equal elements, after them if `right`.",
+)
 
 __all__ = ["sort", "argsort", "searchsorted", "along_axis"]

@@ -5,6 +5,7 @@ In: arrays; static axis and widths. Out: one array.
     c: f64[m + n] = concatenate(a, b, axis=0)
     p: f64[n + 3] = pad(x, 0.0, low=(1,), high=(2,), interior=(0,))
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -28,12 +29,12 @@ def _concatenate_type(*xs: Array, axis: int) -> Array:
     require(len(xs) > 0 and 0 <= axis < xs[0].ndim, lambda: f"concatenate: axis {axis} does not fit {xs}")
     first, total = xs[0], xs[0].dims[axis]
     for x in xs[1:]:
-        fits = x.ndim == first.ndim and all(d == e for k, (d, e) in enumerate(zip(x.dims, first.dims))
-                                            if k != axis)
-        require(x.dtype == first.dtype and fits,
-                f"concatenate: {x} does not fit {first} along axis {axis}")
+        fits = x.ndim == first.ndim and all(
+            d == e for k, (d, e) in enumerate(zip(x.dims, first.dims)) if k != axis
+        )
+        require(x.dtype == first.dtype and fits, f"concatenate: {x} does not fit {first} along axis {axis}")
         total = total + x.dims[axis]
-    return first.with_dims((*first.dims[:axis], total, *first.dims[axis + 1:]))
+    return first.with_dims((*first.dims[:axis], total, *first.dims[axis + 1 :]))
 
 
 def _concatenate_jvp(args: tuple, dots: tuple, *, axis: int) -> tuple:
@@ -70,9 +71,15 @@ def _concatenate_pieces(index: tuple, types: Any, *, axis: int) -> tuple:
 
 
 concatenate = Primitive(
-    "concatenate", type=_concatenate_type, numpy=lambda *xs, axis: np.concatenate(xs, axis=axis),
-    jvp=Joint(_concatenate_jvp), transpose=Accumulate(_concatenate_transpose), batch=_concatenate_batch,
-    native=Move(_concatenate_pieces), doc="The operands one after another along `axis`.")
+    "concatenate",
+    type=_concatenate_type,
+    numpy=lambda *xs, axis: np.concatenate(xs, axis=axis),
+    jvp=Joint(_concatenate_jvp),
+    transpose=Accumulate(_concatenate_transpose),
+    batch=_concatenate_batch,
+    native=Move(_concatenate_pieces),
+    doc="The operands one after another along `axis`.",
+)
 
 
 def padded(dim: DimLike, low: DimLike, high: DimLike, interior: int) -> DimLike:
@@ -83,12 +90,18 @@ def padded(dim: DimLike, low: DimLike, high: DimLike, interior: int) -> DimLike:
 
 
 def _pad_type(x: Array, value: Array, *, low: tuple, high: tuple, interior: tuple) -> Array:
-    require(len(low) == len(high) == len(interior) == x.ndim,
-            lambda: f"pad: widths {low}, {high}, {interior} do not fit {x}")
-    require(value.dtype == x.dtype and not value.dims,
-            lambda: f"pad: needs a {x.dtype} scalar to pad {x}, got {value}")
-    require(all(not isinstance(w, int) or w >= 0 for w in (*low, *high, *interior)),
-            "pad: widths are not negative")
+    require(
+        len(low) == len(high) == len(interior) == x.ndim,
+        lambda: f"pad: widths {low}, {high}, {interior} do not fit {x}",
+    )
+    require(
+        value.dtype == x.dtype and not value.dims,
+        lambda: f"pad: needs a {x.dtype} scalar to pad {x}, got {value}",
+    )
+    require(
+        all(not isinstance(w, int) or w >= 0 for w in (*low, *high, *interior)),
+        "pad: widths are not negative",
+    )
     return x.with_dims(tuple(map(padded, x.dims, low, high, interior)))
 
 
@@ -142,8 +155,14 @@ def _pad_pieces(index: tuple, types: Any, *, low: tuple, high: tuple, interior: 
 
 
 pad = Primitive(
-    "pad", type=_pad_type, numpy=_pad_numpy, jvp=Joint(_pad_jvp), transpose=Accumulate(_pad_transpose),
-    batch=_pad_batch, native=Move(_pad_pieces),
-    doc="pad(x, value; low, high, interior): x with `value` before, after and between its elements.")
+    "pad",
+    type=_pad_type,
+    numpy=_pad_numpy,
+    jvp=Joint(_pad_jvp),
+    transpose=Accumulate(_pad_transpose),
+    batch=_pad_batch,
+    native=Move(_pad_pieces),
+    doc="pad(x, value; low, high, interior): x with `value` before, after and between its elements.",
+)
 
 __all__ = ["concatenate", "pad"]

@@ -4,6 +4,7 @@ In: two sizes, the number of the diagonal, a dtype. Out: a matrix.
 
     unit: f64[m, n] = eye(rows=m, columns=n, diagonal=0, dtype=f64)
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -34,9 +35,15 @@ def _unbatched(size: Any, args: Any, batched: Any, **attributes: Any) -> tuple:
 
 
 eye: Primitive = Primitive(
-    "eye", type=lambda *, rows, columns, diagonal, dtype: Array(dtype, (rows, columns)),
+    "eye",
+    type=lambda *, rows, columns, diagonal, dtype: Array(dtype, (rows, columns)),
     numpy=lambda *, rows, columns, diagonal, dtype: np.eye(rows, columns, diagonal, dtype),
-    jvp=(), transpose=NotLinear, batch=_unbatched, native=Composite(_eye_written), cost=FREE,
-    doc="Ones where column = row + diagonal, zeros elsewhere.")
+    jvp=(),
+    transpose=NotLinear,
+    batch=_unbatched,
+    native=Composite(_eye_written),
+    cost=FREE,
+    doc="Ones where column = row + diagonal, zeros elsewhere.",
+)
 
 __all__ = ["eye"]

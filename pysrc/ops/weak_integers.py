@@ -6,6 +6,7 @@ In: integer atoms. Out: checks in the current program, and atoms.
     compare(np.less, x, k, weak_first=False)   # x: u8[n], k: a staged Python int of any value
     check_exponents(b)                         # ValueError for a negative one
 """
+
 from __future__ import annotations
 
 from typing import Any

@@ -2,6 +2,7 @@
 
 draws.py has the keys and what is drawn at one go, accepted.py what is drawn until it is accepted.
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -47,11 +48,41 @@ from .draws import (
 )
 
 __all__ = (
-    "PRNGKey", "bernoulli", "beta", "bits", "categorical", "cauchy", "chisquare", "choice", "clone",
-    "dirichlet", "exponential", "fold_in", "gamma", "geometric", "gumbel", "key", "key_data", "laplace",
-    "loggamma", "logistic", "lognormal", "multivariate_normal", "normal", "pareto", "permutation",
-    "poisson", "rademacher", "randint", "rayleigh", "split", "t", "truncated_normal", "uniform",
-    "weibull_min", "wrap_key_data",
+    "PRNGKey",
+    "bernoulli",
+    "beta",
+    "bits",
+    "categorical",
+    "cauchy",
+    "chisquare",
+    "choice",
+    "clone",
+    "dirichlet",
+    "exponential",
+    "fold_in",
+    "gamma",
+    "geometric",
+    "gumbel",
+    "key",
+    "key_data",
+    "laplace",
+    "loggamma",
+    "logistic",
+    "lognormal",
+    "multivariate_normal",
+    "normal",
+    "pareto",
+    "permutation",
+    "poisson",
+    "rademacher",
+    "randint",
+    "rayleigh",
+    "split",
+    "t",
+    "truncated_normal",
+    "uniform",
+    "weibull_min",
+    "wrap_key_data",
 )
 
 

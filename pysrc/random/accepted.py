@@ -7,6 +7,7 @@ Every element has a key of its own, a uint64 word here; all are drawn at once un
 >>> np.round(random.gamma(random.key(0), 2.0, (3,)), 4).shape
 (3,)
 """
+
 from __future__ import annotations
 
 from typing import Any
@@ -169,6 +170,7 @@ def _products(key: Any, lam: Any, shape: tuple) -> Any:
 
 def _transformed(key: Any, lam: Any, shape: tuple, accepted: Any) -> Any:
     from scipy.special import gammaln
+
     one = np.float32
     b = one(0.931) + one(2.53) * np.sqrt(lam)
     a = one(-0.059) + one(0.02483) * b

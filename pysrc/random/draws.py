@@ -11,6 +11,7 @@ array([0.4185, 0.2163, 0.9653])
 >>> split(key)[0]
 array([1797259609, 2579123966], dtype=uint32)
 """
+
 from __future__ import annotations
 
 import math
@@ -55,8 +56,10 @@ def key(seed: Any, *, impl: str | None = None) -> Any:
     if impl not in (None, "threefry2x32"):
         raise ValueError(f"random.key: the only generator is 'threefry2x32', not {impl!r}")
     if np.ndim(seed):
-        raise TypeError(f"random.key takes one integer seed, and got an array of shape {np.shape(seed)}; "
-                        "use vmap for many")
+        raise TypeError(
+            f"random.key takes one integer seed, and got an array of shape {np.shape(seed)}; "
+            "use vmap for many"
+        )
     if isinstance(seed, float) or np.asarray(seed).dtype.kind not in "iub":
         raise TypeError(f"random.key takes an integer seed, and got {seed!r}")
     seeds = np.reshape(np.asarray(seed, dtype=np.int64), (1,))
@@ -100,8 +103,9 @@ def fold_in(key: Any, data: Any) -> Any:
     """A new key from a key and an integer."""
     key = _check_key("fold_in", key)
     if np.ndim(data):
-        raise TypeError(f"random.fold_in takes one integer, and got an array of shape {np.shape(data)}; "
-                        "use vmap for many")
+        raise TypeError(
+            f"random.fold_in takes one integer, and got an array of shape {np.shape(data)}; use vmap for many"
+        )
     counter = np.reshape(np.asarray(data).astype(np.uint32), (1,)).astype(np.uint64)
     return np.concatenate(_halves(_hash(key, counter)))
 
@@ -146,7 +150,7 @@ def _unit_floats(key: Any, shape: tuple, dtype: np.dtype) -> Any:
     width = 8 * dtype.itemsize
     mantissa = np.finfo(dtype).nmant
     counts = _flat_bits(key, shape, width) >> np.dtype(f"uint{width}").type(width - mantissa)
-    return counts.astype(dtype) * dtype.type(2.0 ** -mantissa)
+    return counts.astype(dtype) * dtype.type(2.0**-mantissa)
 
 
 def _float_dtype(name: str, dtype: Any) -> np.dtype:
@@ -231,6 +235,7 @@ def normal(key: Any, shape: Any = (), dtype: Any = float) -> Any:
 def truncated_normal(key: Any, lower: Any, upper: Any, shape: Any = None, dtype: Any = float) -> Any:
     """Standard normal restricted to [lower, upper]."""
     from scipy.special import erf
+
     dtype = _float_dtype("truncated_normal", dtype)
     shape = np.broadcast_shapes(np.shape(lower), np.shape(upper)) if shape is None else _shape(shape)
     root = dtype.type(np.sqrt(2))
@@ -294,7 +299,7 @@ def rademacher(key: Any, shape: Any = (), dtype: Any = int) -> Any:
 def _shuffle(key: Any, x: Any, axis: int) -> Any:
     """x in a random order along `axis`, each line of x in its own; sorted by fresh bits often enough for no
     ties."""
-    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2 ** 32 - 1))
+    rounds = math.ceil(3 * math.log(max(1, x.size)) / math.log(2**32 - 1))
     for _ in range(rounds):
         keys = split(key)
         key = keys[0]
@@ -346,7 +351,7 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
 
 def _around(dims: tuple, axis: int, shape: tuple) -> tuple:
     axis = axis % len(dims)
-    return (*dims[:axis], *shape, *dims[axis + 1:])
+    return (*dims[:axis], *shape, *dims[axis + 1 :])
 
 
 def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any:
@@ -354,10 +359,12 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any
     key, logits = _check_key("categorical", key), np.asarray(logits)
     axis = axis % logits.ndim - logits.ndim
     dims = logits.shape
-    rest = dims[:axis] + dims[axis + 1:] if axis != -1 else dims[:-1]
+    rest = dims[:axis] + dims[axis + 1 :] if axis != -1 else dims[:-1]
     shape = rest if shape is None else _shape(shape)
-    if len(shape) < len(rest) or shape[len(shape) - len(rest):] != rest:
-        raise ValueError(f"random.categorical: the shape {shape} must end in {rest}, the shape of the logits "
-                         f"without axis {axis}")
-    noise = gumbel(key, shape[:len(shape) - len(rest)] + dims, logits.dtype)
+    if len(shape) < len(rest) or shape[len(shape) - len(rest) :] != rest:
+        raise ValueError(
+            f"random.categorical: the shape {shape} must end in {rest}, the shape of the logits "
+            f"without axis {axis}"
+        )
+    noise = gumbel(key, shape[: len(shape) - len(rest)] + dims, logits.dtype)
     return np.argmax(noise + logits, axis=axis)

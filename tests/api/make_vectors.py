@@ -4,6 +4,7 @@ In: the expressions already in a file, evaluated with jax.random, jax.nn and jax
 line an expression: expression, dtype, dims, bytes in hex. Run where JAX is installed: `python
 tests/api/make_vectors.py`.
 """
+
 from pathlib import Path
 
 import jax

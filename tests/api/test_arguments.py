@@ -1,4 +1,5 @@
 """Arguments taken apart: forms of leaves, keys, and sizes that become symbols."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -1,4 +1,5 @@
 """Arrays in the byte order of another machine are arguments like others; they can't be stored into."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -222,8 +222,11 @@ def given_to_jit(x):
     return mp.jit(lambda p, y: p["w"] * p["b"] * y)(P, x)
 
 
-FUNCTIONS = [made for made in list(globals().values())
-             if isinstance(made, types.FunctionType) and made.__code__.co_varnames[:1] == ("x",)]
+FUNCTIONS = [
+    made
+    for made in list(globals().values())
+    if isinstance(made, types.FunctionType) and made.__code__.co_varnames[:1] == ("x",)
+]
 
 
 def alike(a, b):

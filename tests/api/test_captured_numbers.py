@@ -95,8 +95,11 @@ class Simulation:
         return f
 
 
-METHODS = [name for name, made in vars(Simulation).items()
-           if isinstance(made, types.FunctionType) and name not in ("__init__", "tick")]
+METHODS = [
+    name
+    for name, made in vars(Simulation).items()
+    if isinstance(made, types.FunctionType) and name not in ("__init__", "tick")
+]
 
 
 def same_objects(a, b):

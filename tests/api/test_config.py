@@ -1,4 +1,5 @@
 """config: the environment, assignments, context managers, threads."""
+
 from __future__ import annotations
 
 import os

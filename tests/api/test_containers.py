@@ -3,6 +3,7 @@
 In: a registered class that turns what it is given into arrays, a dataclass with a `__post_init__`. Out: the
 numbers that the function gives by itself; the caller's object stays as it was.
 """
+
 from __future__ import annotations
 
 import dataclasses

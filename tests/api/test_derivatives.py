@@ -1,5 +1,6 @@
 """grad, value_and_grad, jvp, vjp, linearize, Jacobians: values against calculus and differences, on
 pytrees."""
+
 from __future__ import annotations
 
 from typing import NamedTuple
@@ -76,7 +77,7 @@ def test_argnums():
 
 def test_aux():
     def f(x):
-        return x ** 3, {"square": x ** 2, "note": "kept"}
+        return x**3, {"square": x**2, "note": "kept"}
 
     assert mp.grad(f, has_aux=True)(2.0) == (12.0, {"square": 4.0, "note": "kept"})
     assert mp.value_and_grad(f, has_aux=True)(2.0) == ((8.0, {"square": 4.0, "note": "kept"}), 12.0)
@@ -96,8 +97,8 @@ def test_reverse_mode_through_a_while_of_unknown_length():
 
 
 def test_derivatives_of_derivatives():
-    assert mp.grad(mp.grad(lambda x: x ** 5))(2.0) == 160.0
-    assert mp.grad(mp.grad(mp.grad(lambda x: x ** 5)))(2.0) == 240.0
+    assert mp.grad(mp.grad(lambda x: x**5))(2.0) == 160.0
+    assert mp.grad(mp.grad(mp.grad(lambda x: x**5)))(2.0) == 240.0
     second = mp.grad(mp.grad(period))(0.3, 1.0)
     h = 1e-5
     slope = (mp.grad(period)(0.3 + h, 1.0) - mp.grad(period)(0.3 - h, 1.0)) / (2 * h)
@@ -146,7 +147,7 @@ def test_vjp_and_linearize_are_transposes():
 
 
 def test_vjp_with_aux_and_repeated_use():
-    out, pullback, aux = mp.vjp(lambda x: (x ** 2, x + 1), 3.0, has_aux=True)
+    out, pullback, aux = mp.vjp(lambda x: (x**2, x + 1), 3.0, has_aux=True)
     assert (out, aux, pullback(1.0), pullback(2.0)) == (9.0, 4.0, (6.0,), (12.0,))
     assert tree.leaves(pullback) and tree.map(lambda r: r, pullback)(1.0) == (6.0,)
 
@@ -170,8 +171,9 @@ def test_jacobians(jacobian):
 
 def test_hessian():
     x = np.array([1.0, 2, 3])
-    np.testing.assert_allclose(mp.hessian(lambda x: np.sum(x ** 3) * x[0])(x),
-                               [[12 * 1 + 0, 12, 27], [12, 12, 0], [27, 0, 18]])
+    np.testing.assert_allclose(
+        mp.hessian(lambda x: np.sum(x**3) * x[0])(x), [[12 * 1 + 0, 12, 27], [12, 12, 0], [27, 0, 18]]
+    )
 
 
 def test_mutation_inside_is_differentiated():
@@ -195,7 +197,7 @@ def test_captured_arrays_are_read_at_each_call():
 
 
 def test_complex_functions():
-    assert np.isclose(mp.grad(lambda z: z ** 2, holomorphic=True)(1.0 + 2.0j), 2 + 4j)
+    assert np.isclose(mp.grad(lambda z: z**2, holomorphic=True)(1.0 + 2.0j), 2 + 4j)
     out, pullback = mp.vjp(lambda z: z * (2 + 1j), 1 + 1j)
     assert np.isclose(pullback(1.0 + 0j)[0], 2 + 1j)
 
@@ -211,12 +213,16 @@ def area(a, b):
     return refined(a, b, (b - a) * np.sin((a + b) / 2))
 
 
-@pytest.mark.parametrize("derive", [
-    lambda: mp.grad(area, 1)(0.0, 2.0),
-    lambda: mp.jvp(area, (0.0, 2.0), (0.0, 1.0)),
-    lambda: mp.vjp(area, 0.0, 2.0),
-    lambda: mp.linearize(area, 0.0, 2.0),
-], ids=["grad", "jvp", "vjp", "linearize"])
+@pytest.mark.parametrize(
+    "derive",
+    [
+        lambda: mp.grad(area, 1)(0.0, 2.0),
+        lambda: mp.jvp(area, (0.0, 2.0), (0.0, 1.0)),
+        lambda: mp.vjp(area, 0.0, 2.0),
+        lambda: mp.linearize(area, 0.0, 2.0),
+    ],
+    ids=["grad", "jvp", "vjp", "linearize"],
+)
 def test_a_number_that_steers_the_translation_has_no_derivative(derive):
     assert abs(mp.jit(area)(0.0, 2.0) - (1 - np.cos(2.0))) < 1e-2
     with pytest.raises(UnsupportedError, match="with respect to .*the depth to which 'refined'"):

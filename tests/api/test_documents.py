@@ -1,4 +1,5 @@
 """The documents say what the code does: every error code is explained, README's commands and programs run."""
+
 from __future__ import annotations
 
 import re

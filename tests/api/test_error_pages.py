@@ -3,6 +3,7 @@
 In: docs/errors/CODE.md with the blocks python (the mistake), text (what is printed), python (mended). Out:
 each page is true. `pytest --update-golden` writes the text anew.
 """
+
 from __future__ import annotations
 
 import linecache

@@ -1,4 +1,5 @@
 """What a mistake looks like to a person: the text of errors, held as goldens."""
+
 from __future__ import annotations
 
 import re

@@ -145,8 +145,10 @@ def test_items_keep_their_kinds():
     args = (4, np.float32(1.5), np.arange(3.0))
     for got, want in zip(mp.jit(kinds)(*args), kinds(*args)):
         assert [type(g) for g in got] == [type(w) for w in want]
-        np.testing.assert_array_equal(np.asarray([g[0] if isinstance(g, tuple) else g for g in got]),
-                                      np.asarray([w[0] if isinstance(w, tuple) else w for w in want]))
+        np.testing.assert_array_equal(
+            np.asarray([g[0] if isinstance(g, tuple) else g for g in got]),
+            np.asarray([w[0] if isinstance(w, tuple) else w for w in want]),
+        )
 
 
 def test_lists_are_explained_and_have_shapes():
@@ -184,5 +186,6 @@ def test_arrays_that_part_on_a_branch_get_more_room():
     slope_of_sum = sum(1.1**-k for k in range(halvings(1e50)[1]))
     np.testing.assert_allclose(mp.jit(mp.grad(sum_of_halvings))(1e50), slope_of_sum)
     assert mp.jit(mp.grad(sum_of_halvings))(-1.0) == 0
-    np.testing.assert_allclose(mp.vmap(sum_of_halvings)(np.array([2.0, -1.0, 1e50])),
-                               [sum_of_halvings(x) for x in (2.0, -1.0, 1e50)])
+    np.testing.assert_allclose(
+        mp.vmap(sum_of_halvings)(np.array([2.0, -1.0, 1e50])), [sum_of_halvings(x) for x in (2.0, -1.0, 1e50)]
+    )

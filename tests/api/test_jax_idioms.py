@@ -2,6 +2,7 @@
 
 In: calls as JAX's documentation writes them. Out: the numbers that JAX gives.
 """
+
 from __future__ import annotations
 
 import importlib
@@ -173,22 +174,35 @@ def test_a_row_that_is_masked_whole_has_no_softmax():
     assert np.isfinite(gradient).all() and not gradient[0].any()
 
 
-@pytest.mark.parametrize(("module", "name", "said"), [
-    (mp, "custom_jvp", "stop_gradient"), (mp, "pmap", "vmap"), (mp, "debug", "print works"),
-    (mp, "block_until_ready", "leave it out"), (mp, "make_jaxpr", "stage='core'"),
-    (mp, "checkpoint", "leave it out"),
-    (lax, "psum", "return the lanes"), (lax, "conv_general_dilated", "add up"), (lax, "scatter_add", "x.at"),
-    (mp.random, "binomial", "bernoulli"),
-])
+@pytest.mark.parametrize(
+    ("module", "name", "said"),
+    [
+        (mp, "custom_jvp", "stop_gradient"),
+        (mp, "pmap", "vmap"),
+        (mp, "debug", "print works"),
+        (mp, "block_until_ready", "leave it out"),
+        (mp, "make_jaxpr", "stage='core'"),
+        (mp, "checkpoint", "leave it out"),
+        (lax, "psum", "return the lanes"),
+        (lax, "conv_general_dilated", "add up"),
+        (lax, "scatter_add", "x.at"),
+        (mp.random, "binomial", "bernoulli"),
+    ],
+)
 def test_names_that_are_not_here_say_what_to_write(module, name, said):
     with pytest.raises(AttributeError, match=f"has no '{name}': .*{said}"):
         getattr(module, name)
 
 
-@pytest.mark.parametrize(("module", "name", "said"), [
-    ("metaphrase", "pmap", "vmap"), ("metaphrase", "custom_jvp", "stop_gradient"),
-    ("metaphrase.lax", "psum", "return the lanes"), ("metaphrase.random", "binomial", "bernoulli"),
-])
+@pytest.mark.parametrize(
+    ("module", "name", "said"),
+    [
+        ("metaphrase", "pmap", "vmap"),
+        ("metaphrase", "custom_jvp", "stop_gradient"),
+        ("metaphrase.lax", "psum", "return the lanes"),
+        ("metaphrase.random", "binomial", "bernoulli"),
+    ],
+)
 def test_an_import_of_such_a_name_says_it_too(module, name, said):
     with pytest.raises(ImportError, match=f"has no '{name}': .*{said}"):
         exec(f"from {module} import {name}", {})

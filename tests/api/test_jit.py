@@ -1,5 +1,6 @@
 """jit: what leads to a new program and what does not; captures, writes, static values; what a jitted function
 offers."""
+
 from __future__ import annotations
 
 import inspect
@@ -221,6 +222,7 @@ def test_programs_are_built_as_kernels():
 
 def test_the_numpy_stage_runs_without_a_compiler(monkeypatch, caplog):
     from metaphrase.api import jit as module
+
     monkeypatch.setenv("METAPHRASE_CC", "no-such-compiler")
     monkeypatch.setattr(module, "_warned_of_no_compiler", False)
     with caplog.at_level(logging.WARNING, "metaphrase"):

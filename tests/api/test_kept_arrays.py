@@ -105,8 +105,14 @@ POKES = [("poke_a",), ("poke_b",), ("poke_best",)]
 SCENARIOS = {
     "share_if": [("share_if", 1.0), *POKES, ("share_if", -1.0), *POKES],
     "share_if_not": [("share_if", -1.0), *POKES, ("share_if", 1.0), *POKES],
-    "share_if_both": [("share_if_both", 1.0, -1.0), *POKES, ("share_if_both", 1.0, 1.0), *POKES,
-                      ("share_if_both", -1.0, 1.0), *POKES],
+    "share_if_both": [
+        ("share_if_both", 1.0, -1.0),
+        *POKES,
+        ("share_if_both", 1.0, 1.0),
+        *POKES,
+        ("share_if_both", -1.0, 1.0),
+        *POKES,
+    ],
     "share_new": [("share_new", 1.0), *POKES, ("share_new", -1.0), *POKES],
     "copy_if": [("copy_if", -1.0), *POKES, ("copy_if", 1.0), *POKES],
     "row": [("row", 1), *POKES, ("row", -1), *POKES, ("row", 0), *POKES],

@@ -14,25 +14,48 @@ import metaphrase as mp
 from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves
 
-THEMES = ("statements", "expressions", "functions", "classes", "protocols", "matching", "lists", "failures",
-          "iterators", "statistic", "heaps", "windows")
+THEMES = (
+    "statements",
+    "expressions",
+    "functions",
+    "classes",
+    "protocols",
+    "matching",
+    "lists",
+    "failures",
+    "iterators",
+    "statistic",
+    "heaps",
+    "windows",
+)
 GROUP = 16
-FINE = [
-    (name, f, args) for name, f, args in cases(*THEMES) if not isinstance(outcome(f, args)[0], str)
-]
+FINE = [(name, f, args) for name, f, args in cases(*THEMES) if not isinstance(outcome(f, args)[0], str)]
 RAISED = [c for c in cases("failures", "printing") if isinstance(outcome(*c[1:])[0], str)]
 PRINTED = [c for c in cases("printing") if not isinstance(outcome(*c[1:])[0], str)]
 # At a tie, a jump or an infinite slope of these there is no derivative to compare.
 JUMPS = {
-    "matching.match_staged_guard", "matching.match_staged_pair", "matching.match_staged_pair_2",
-    "matching.match_staged_pair_3", "protocols.containers_with_branches", "lists.append_rows",
-    "expressions.lazy_or_value", "expressions.lazy_or_value_2", "failures.with_in_loop",
-    "lists.append_either", "iterators.first_guarded", "protocols.numbers_of_objects",
+    "matching.match_staged_guard",
+    "matching.match_staged_pair",
+    "matching.match_staged_pair_2",
+    "matching.match_staged_pair_3",
+    "protocols.containers_with_branches",
+    "lists.append_rows",
+    "expressions.lazy_or_value",
+    "expressions.lazy_or_value_2",
+    "failures.with_in_loop",
+    "lists.append_either",
+    "iterators.first_guarded",
+    "protocols.numbers_of_objects",
 }
 LANES_DIFFER = {  # lists of other lengths, and other texts, in other lanes
     "lists.pair_of_smallest",
-    "lists.append_in_while", "lists.append_in_branch", "lists.append_then_read", "lists.append_pairs",
-    "lists.append_either", "lists.append_early_stop", "lists.comprehension_filter_staged",
+    "lists.append_in_while",
+    "lists.append_in_branch",
+    "lists.append_then_read",
+    "lists.append_pairs",
+    "lists.append_either",
+    "lists.append_early_stop",
+    "lists.comprehension_filter_staged",
 }
 
 
@@ -69,8 +92,11 @@ def test_native_effects(name, f, args):
 
 def taken(args):
     """The places of the arguments that have derivatives."""
-    return [k for k, a in enumerate(args)
-            if isinstance(a, float) or isinstance(a, np.ndarray) and a.dtype == np.float64]
+    return [
+        k
+        for k, a in enumerate(args)
+        if isinstance(a, float) or isinstance(a, np.ndarray) and a.dtype == np.float64
+    ]
 
 
 SMOOTH = [c for c in FINE if taken(c[2])]

@@ -109,6 +109,7 @@ def test_what_is_not_computed_does_not_raise(function):
 
 def test_the_number_of_elements_is_not_tested():
     """An argument has them: their product fits."""
+
     def mean(x):
         return x.sum() / (x.shape[0] * x.shape[1])
 

@@ -1,4 +1,5 @@
 """nn and lax, run at once on NumPy arrays: the values of JAX, by stored vectors."""
+
 from __future__ import annotations
 
 from pathlib import Path
@@ -58,10 +59,28 @@ def test_wrong_arguments(call, message):
 INSIDE = np.concatenate([np.linspace(-0.95, 0.95, 20), [0.0, 0.9999, -0.99999999]])
 WIDE = np.array([-800, -31, -5.5, -2.9, -1.1, -0.7, -1e-9, 1e-9, 0.3, 0.98, 1.2, 2.9, 5.9, 7.0, 31, 800])
 SMOOTH = {
-    "relu": WIDE, "relu6": WIDE, "sigmoid": WIDE, "log_sigmoid": WIDE, "softplus": WIDE, "sparse_plus": WIDE,
-    "silu": WIDE, "mish": WIDE, "leaky_relu": WIDE, "elu": WIDE, "celu": WIDE, "selu": WIDE,
-    "hard_tanh": WIDE, "hard_sigmoid": WIDE, "hard_silu": WIDE, "soft_sign": WIDE, "squareplus": WIDE,
-    "tanh": WIDE, "gelu": WIDE, "erf_inv": INSIDE[:20], "logistic": WIDE, "rsqrt": np.array([0.1, 1.5, 80.0]),
+    "relu": WIDE,
+    "relu6": WIDE,
+    "sigmoid": WIDE,
+    "log_sigmoid": WIDE,
+    "softplus": WIDE,
+    "sparse_plus": WIDE,
+    "silu": WIDE,
+    "mish": WIDE,
+    "leaky_relu": WIDE,
+    "elu": WIDE,
+    "celu": WIDE,
+    "selu": WIDE,
+    "hard_tanh": WIDE,
+    "hard_sigmoid": WIDE,
+    "hard_silu": WIDE,
+    "soft_sign": WIDE,
+    "squareplus": WIDE,
+    "tanh": WIDE,
+    "gelu": WIDE,
+    "erf_inv": INSIDE[:20],
+    "logistic": WIDE,
+    "rsqrt": np.array([0.1, 1.5, 80.0]),
 }
 
 
@@ -97,10 +116,16 @@ def test_derivative_by_the_bounds_of_a_truncated_normal():
         assert got == pytest.approx(want, rel=1e-6)
 
 
-@pytest.mark.parametrize("function, kinks, slopes", [
-    (nn.relu6, [0.0, 6.0], [0, 0]), (nn.hard_sigmoid, [-3.0, 3.0], [0, 0]),
-    (nn.hard_silu, [-3.0, 3.0], [0, 1]), (nn.relu, [0.0], [0]), (nn.elu, [0.0], [1]),
-    (nn.hard_tanh, [-1.0, 1.0], [1, 1]),
-])
+@pytest.mark.parametrize(
+    "function, kinks, slopes",
+    [
+        (nn.relu6, [0.0, 6.0], [0, 0]),
+        (nn.hard_sigmoid, [-3.0, 3.0], [0, 0]),
+        (nn.hard_silu, [-3.0, 3.0], [0, 1]),
+        (nn.relu, [0.0], [0]),
+        (nn.elu, [0.0], [1]),
+        (nn.hard_tanh, [-1.0, 1.0], [1, 1]),
+    ],
+)
 def test_slopes_at_kinks_are_those_of_jax(function, kinks, slopes):
     assert [mp.grad(function)(x) for x in kinks] == slopes

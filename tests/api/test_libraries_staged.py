@@ -1,4 +1,5 @@
 """random, nn and lax in staged code: the same vectors from JAX, by the NumPy stage and by native code."""
+
 from __future__ import annotations
 
 import importlib.util
@@ -10,11 +11,11 @@ import pytest
 import metaphrase as mp
 
 HERE = Path(__file__).parent
-HEAD = '''import numpy as np
+HEAD = """import numpy as np
 from metaphrase import lax, nn, random
 from metaphrase.random import *
 
-'''
+"""
 
 
 def _rows(name: str) -> list[list[str]]:

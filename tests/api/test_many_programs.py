@@ -3,6 +3,7 @@
 In: functions that need a program for each value of an argument, of a captured value, or of a size. Out: right
 answers, a bounded number of programs, libraries and texts, and look-ups that try few of them.
 """
+
 from __future__ import annotations
 
 import gc
@@ -68,16 +69,22 @@ def of_size(x):
 # name -> (function, arguments of the k-th program, what it gives)
 KINDS = {
     "a text": (lambda x, name: x * len(name), lambda k: (X, "a" * k), lambda k: X * k),
-    "a pinned number": (lambda x, k: x + len(np.zeros(3).reshape(3, *[1] * k).shape),
-                        lambda k: (X, k), lambda k: X + k + 1),
+    "a pinned number": (
+        lambda x, k: x + len(np.zeros(3).reshape(3, *[1] * k).shape),
+        lambda k: (X, k),
+        lambda k: X + k + 1,
+    ),
     "a size": (of_size, lambda k: (np.ones(k + 2),), lambda k: sum(range(k + 2))),
     "a list": (lambda xs: sum(xs), lambda k: ([X] * k,), lambda k: X * k),
     "a key": (lambda d: sum(d.values()), lambda k: ({"k" * k: X},), lambda k: X),
     "a frozen dataclass": (lambda x, c: x * len(c.name), lambda k: (X, Choice("c" * k)), lambda k: X * k),
     "a named tuple": (lambda p: p.a * len(p.b), lambda k: (Point(X, "b" * k),), lambda k: X * k),
     "metadata": (lambda box: box.value * len(box.name), lambda k: (Box(X, "n" * k),), lambda k: X * k),
-    "any arguments": (lambda *xs, **names: xs[0] * len(names["n"]), lambda k: (X, X, "n" * k),
-                      lambda k: X * k),
+    "any arguments": (
+        lambda *xs, **names: xs[0] * len(names["n"]),
+        lambda k: (X, X, "n" * k),
+        lambda k: X * k,
+    ),
 }
 
 
@@ -129,7 +136,7 @@ def test_a_look_up_does_not_slow_with_their_number():
     for k in range(400):
         roots = (E.Root(E.Position(0), leaf(Choice(str(k)))),)
         function.add(E.Entry(library.address, roots, output=E.Constant(k), keep=library))
-    assert [function(Choice(str(k))) for k in range(400)] == list(range(400))   # tried, and remembered
+    assert [function(Choice(str(k))) for k in range(400)] == list(range(400))  # tried, and remembered
     asked.clear()
     assert [function(Choice(str(k))) for k in range(400)] == list(range(400))
     assert len(asked) < 400 * 7 and function.hits == 800
@@ -166,7 +173,7 @@ def test_the_least_recently_used_program_goes_first(at_most_five, caplog, native
         jitted = mp.jit(lambda x, name: x * len(name))
         for k in range(1, 6):
             jitted(X, "a" * k)
-        jitted(X, "a")                                         # the oldest, and now the last that was used
+        jitted(X, "a")  # the oldest, and now the last that was used
         assert "max_programs" not in caplog.text
         jitted(X, "a" * 6)
         jitted(X, "a" * 7)

@@ -54,10 +54,15 @@ def test_getters_and_folds():
         operator.setitem(values, 0, 9)
         operator.delitem(values, 1)
         return (
-            sorted(pairs, key=operator.itemgetter(1)), operator.itemgetter(0, -1)(x),
-            operator.attrgetter("gain")(model), operator.methodcaller("run", 2.0, offset=x[0])(model),
-            operator.methodcaller("sum")(x), functools.reduce(operator.mul, [n, n, 2]), values,
-            list(map(operator.neg, x)), operator.getitem(x, -1),
+            sorted(pairs, key=operator.itemgetter(1)),
+            operator.itemgetter(0, -1)(x),
+            operator.attrgetter("gain")(model),
+            operator.methodcaller("run", 2.0, offset=x[0])(model),
+            operator.methodcaller("sum")(x),
+            functools.reduce(operator.mul, [n, n, 2]),
+            values,
+            list(map(operator.neg, x)),
+            operator.getitem(x, -1),
         )
 
     x = np.array([1.0, 2.0, 3.0])

@@ -57,10 +57,18 @@ REFUSED = {
     "redirected": lambda x: (contextlib.redirect_stdout(io.StringIO()), x)[1],
 }
 THINGS = namespace(
-    count=itertools.count(), cycle=itertools.cycle([1.0, 2.0]), squares=(k * k for k in range(9)),
-    items=iter([1.0, 2.0]), recent=collections.deque([1.0], maxlen=4), bytes=bytearray(b"ab"),
-    floats=array.array("d", [1.0]), jobs=queue.Queue(), chain=collections.ChainMap({"a": 1.0}),
-    kinds=collections.Counter("a"), lists=collections.defaultdict(list), keys={1.0, 2.0},
+    count=itertools.count(),
+    cycle=itertools.cycle([1.0, 2.0]),
+    squares=(k * k for k in range(9)),
+    items=iter([1.0, 2.0]),
+    recent=collections.deque([1.0], maxlen=4),
+    bytes=bytearray(b"ab"),
+    floats=array.array("d", [1.0]),
+    jobs=queue.Queue(),
+    chain=collections.ChainMap({"a": 1.0}),
+    kinds=collections.Counter("a"),
+    lists=collections.defaultdict(list),
+    keys={1.0, 2.0},
     ordered=collections.OrderedDict(a=1.0, b=2.0),
 )
 CHANGED = {
@@ -112,8 +120,18 @@ def test_sequences_from_outside_are_read_at_each_call():
         total = 0.0
         for value in recent:
             total = total + value
-        return (x + total + sum(floats) + np.array(recent).sum() + len(recent) + recent[0] + list(floats)[-1]
-                + len(argv) + len(sys.argv) + max(recent))
+        return (
+            x
+            + total
+            + sum(floats)
+            + np.array(recent).sum()
+            + len(recent)
+            + recent[0]
+            + list(floats)[-1]
+            + len(argv)
+            + len(sys.argv)
+            + max(recent)
+        )
 
     jitted = mp.jit(run)
     for step in range(4):
@@ -182,10 +200,17 @@ def run(x):
 """
 
 
-@pytest.mark.parametrize("name, value", [
-    ("abs", lambda v: 100 * v), ("sum", np.max), ("len", lambda v: 0.5), ("helper", np.tan),
-    ("np", types.SimpleNamespace(sin=np.cos, cos=np.tanh)), ("math", types.SimpleNamespace(sqrt=lambda v: v)),
-])
+@pytest.mark.parametrize(
+    "name, value",
+    [
+        ("abs", lambda v: 100 * v),
+        ("sum", np.max),
+        ("len", lambda v: 0.5),
+        ("helper", np.tan),
+        ("np", types.SimpleNamespace(sin=np.cos, cos=np.tanh)),
+        ("math", types.SimpleNamespace(sqrt=lambda v: v)),
+    ],
+)
 def test_names_of_a_module_may_be_bound_anew(tmp_path, monkeypatch, name, value):
     (tmp_path / "outer_names.py").write_text(SOURCE)
     monkeypatch.syspath_prepend(tmp_path)

@@ -1,4 +1,5 @@
 """The transformations from Function to Function: order of parameters and results, and their values."""
+
 from __future__ import annotations
 
 import numpy as np

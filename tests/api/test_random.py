@@ -1,4 +1,5 @@
 """random: the numbers of JAX's default generator, by stored vectors; and what distributions promise."""
+
 from __future__ import annotations
 
 import warnings
@@ -36,28 +37,32 @@ def test_equals_jax(expression, dtype, dims, text):
         np.testing.assert_array_equal(got, want)
 
 
-@pytest.mark.parametrize("draw, law", [
-    (lambda k: random.gamma(k, 0.3, (20000,)), stats.gamma(0.3)),
-    (lambda k: random.gamma(k, 7.5, (20000,)), stats.gamma(7.5)),
-    (lambda k: np.exp(random.loggamma(k, 1.5, (20000,))), stats.gamma(1.5)),
-    (lambda k: random.beta(k, 0.5, 2.0, (20000,)), stats.beta(0.5, 2.0)),
-    (lambda k: random.dirichlet(k, np.array([0.5, 2.0, 3.0]), (20000,))[:, 1], stats.beta(2.0, 3.5)),
-    (lambda k: random.chisquare(k, 3.0, (20000,)), stats.chi2(3.0)),
-    (lambda k: random.t(k, 4.0, (20000,)), stats.t(4.0)),
-    (lambda k: random.lognormal(k, 0.5, (20000,)), stats.lognorm(0.5)),
-    (lambda k: random.pareto(k, 3.0, (20000,)), stats.pareto(3.0)),
-    (lambda k: random.rayleigh(k, 2.0, (20000,)), stats.rayleigh(scale=2.0)),
-    (lambda k: random.weibull_min(k, 2.0, 1.5, (20000,)), stats.weibull_min(1.5, scale=2.0)),
-    (lambda k: random.uniform(k, (20000,), minval=-1.0, maxval=3.0), stats.uniform(-1, 4)),
-    (lambda k: random.normal(k, (20000,)), stats.norm()),
-    (lambda k: random.exponential(k, (20000,)), stats.expon()),
-    (lambda k: random.gumbel(k, (20000,)), stats.gumbel_r()),
-    (lambda k: random.truncated_normal(k, -0.5, 2.0, (20000,)), stats.truncnorm(-0.5, 2.0)),
-    (lambda k: random.laplace(k, (20000,)), stats.laplace()),
-    (lambda k: random.logistic(k, (20000,)), stats.logistic()),
-    (lambda k: random.cauchy(k, (20000,)), stats.cauchy()),
-], ids="gamma_below_1 gamma loggamma beta dirichlet chisquare t lognormal pareto rayleigh weibull_min "
-       "uniform normal exponential gumbel truncated_normal laplace logistic cauchy".split())
+@pytest.mark.parametrize(
+    "draw, law",
+    [
+        (lambda k: random.gamma(k, 0.3, (20000,)), stats.gamma(0.3)),
+        (lambda k: random.gamma(k, 7.5, (20000,)), stats.gamma(7.5)),
+        (lambda k: np.exp(random.loggamma(k, 1.5, (20000,))), stats.gamma(1.5)),
+        (lambda k: random.beta(k, 0.5, 2.0, (20000,)), stats.beta(0.5, 2.0)),
+        (lambda k: random.dirichlet(k, np.array([0.5, 2.0, 3.0]), (20000,))[:, 1], stats.beta(2.0, 3.5)),
+        (lambda k: random.chisquare(k, 3.0, (20000,)), stats.chi2(3.0)),
+        (lambda k: random.t(k, 4.0, (20000,)), stats.t(4.0)),
+        (lambda k: random.lognormal(k, 0.5, (20000,)), stats.lognorm(0.5)),
+        (lambda k: random.pareto(k, 3.0, (20000,)), stats.pareto(3.0)),
+        (lambda k: random.rayleigh(k, 2.0, (20000,)), stats.rayleigh(scale=2.0)),
+        (lambda k: random.weibull_min(k, 2.0, 1.5, (20000,)), stats.weibull_min(1.5, scale=2.0)),
+        (lambda k: random.uniform(k, (20000,), minval=-1.0, maxval=3.0), stats.uniform(-1, 4)),
+        (lambda k: random.normal(k, (20000,)), stats.norm()),
+        (lambda k: random.exponential(k, (20000,)), stats.expon()),
+        (lambda k: random.gumbel(k, (20000,)), stats.gumbel_r()),
+        (lambda k: random.truncated_normal(k, -0.5, 2.0, (20000,)), stats.truncnorm(-0.5, 2.0)),
+        (lambda k: random.laplace(k, (20000,)), stats.laplace()),
+        (lambda k: random.logistic(k, (20000,)), stats.logistic()),
+        (lambda k: random.cauchy(k, (20000,)), stats.cauchy()),
+    ],
+    ids="gamma_below_1 gamma loggamma beta dirichlet chisquare t lognormal pareto rayleigh weibull_min "
+    "uniform normal exponential gumbel truncated_normal laplace logistic cauchy".split(),
+)
 def test_follows_its_law(draw, law):
     assert stats.kstest(draw(random.key(3)), law.cdf).pvalue > 1e-3
 
@@ -79,29 +84,35 @@ def test_empty_draws():
     assert random.split(random.key(0), 0).shape == (0, 2)
 
 
-@pytest.mark.parametrize("call, message", [
-    (lambda k: random.uniform(np.zeros(2)), "takes one key, an array of two uint32, and got float64"),
-    (lambda k: random.split(random.split(k, 3)), r"got uint32\[3, 2\]"),
-    (lambda k: random.key(1.5), "takes an integer seed"),
-    (lambda k: random.key(np.arange(3)), "one integer seed"),
-    (lambda k: random.fold_in(k, np.arange(3)), "one integer"),
-    (lambda k: random.uniform(k, (), int), "floating-point numbers, not int64"),
-    (lambda k: random.bits(k, (), int), "unsigned integers, not int64"),
-    (lambda k: random.randint(k, (), 0, 1, float), "integers, not float64"),
-    (lambda k: random.choice(k, 3, (4,), replace=False), "4 of 3 items"),
-    (lambda k: random.choice(k, 3, (4,), p=np.ones(2)), r"must have \(3,\)"),
-    (lambda k: random.categorical(k, np.zeros((2, 3)), shape=(3,)), r"must end in \(2,\)"),
-])
+@pytest.mark.parametrize(
+    "call, message",
+    [
+        (lambda k: random.uniform(np.zeros(2)), "takes one key, an array of two uint32, and got float64"),
+        (lambda k: random.split(random.split(k, 3)), r"got uint32\[3, 2\]"),
+        (lambda k: random.key(1.5), "takes an integer seed"),
+        (lambda k: random.key(np.arange(3)), "one integer seed"),
+        (lambda k: random.fold_in(k, np.arange(3)), "one integer"),
+        (lambda k: random.uniform(k, (), int), "floating-point numbers, not int64"),
+        (lambda k: random.bits(k, (), int), "unsigned integers, not int64"),
+        (lambda k: random.randint(k, (), 0, 1, float), "integers, not float64"),
+        (lambda k: random.choice(k, 3, (4,), replace=False), "4 of 3 items"),
+        (lambda k: random.choice(k, 3, (4,), p=np.ones(2)), r"must have \(3,\)"),
+        (lambda k: random.categorical(k, np.zeros((2, 3)), shape=(3,)), r"must end in \(2,\)"),
+    ],
+)
 def test_wrong_arguments(call, message):
     with pytest.raises((TypeError, ValueError), match=message):
         call(random.key(0))
 
 
-@pytest.mark.parametrize("draw, law", [
-    (lambda k: random.poisson(k, 3.0, (20000,)), stats.poisson(3.0)),
-    (lambda k: random.poisson(k, 40.0, (20000,)), stats.poisson(40.0)),
-    (lambda k: random.geometric(k, 0.3, (20000,)), stats.geom(0.3)),
-])
+@pytest.mark.parametrize(
+    "draw, law",
+    [
+        (lambda k: random.poisson(k, 3.0, (20000,)), stats.poisson(3.0)),
+        (lambda k: random.poisson(k, 40.0, (20000,)), stats.poisson(40.0)),
+        (lambda k: random.geometric(k, 0.3, (20000,)), stats.geom(0.3)),
+    ],
+)
 def test_counts_follow_their_laws(draw, law):
     counts = draw(random.key(3))
     assert counts.dtype == np.int64
@@ -113,8 +124,12 @@ def test_counts_follow_their_laws(draw, law):
 
 def test_rejecting_samplers_are_compiled_and_batched():
     key, a = random.key(5), np.array([0.4, 3.0, 60.0])
-    for draw in (lambda k, a: random.gamma(k, a), lambda k, a: random.poisson(k, a),
-                 lambda k, a: random.beta(k, a, 2.0), lambda k, a: random.dirichlet(k, a)):
+    for draw in (
+        lambda k, a: random.gamma(k, a),
+        lambda k, a: random.poisson(k, a),
+        lambda k, a: random.beta(k, a, 2.0),
+        lambda k, a: random.dirichlet(k, a),
+    ):
         np.testing.assert_allclose(mp.jit(draw)(key, a), draw(key, a), rtol=1e-12)
     keys = random.split(key, 4)
     lanes = mp.vmap(lambda k: random.gamma(k, a))(keys)

@@ -126,7 +126,13 @@ def set_in(name, key, value):
 
 
 CHANGES = [
-    own_method, own_method_twice, own_method_gone, code, own_code, new_class, new_bases,
+    own_method,
+    own_method_twice,
+    own_method_gone,
+    code,
+    own_code,
+    new_class,
+    new_bases,
     set_in("Layer", "forward", doubled),
     set_in("Layer", "gain", property(lambda self: 5.0)),
     set_in("Layer", "activation", staticmethod(np.cos)),
@@ -268,9 +274,18 @@ class Mode(enum.Enum):
 
 
 @pytest.mark.parametrize(
-    "values", [(0.0, -0.0, 0.0), ((1,), (True,), (1.0,), (1,)), ((0.0, "a"), (-0.0, "a")), (1, True, 1.0),
-               (Mode.UP, Mode.DOWN, Mode.UP), (np.float32(0), np.float64(0), np.float64(-0.0)),
-               (frozenset({1, 2}), frozenset({1, 2, 3}), frozenset({2, 1}))], ids=str)
+    "values",
+    [
+        (0.0, -0.0, 0.0),
+        ((1,), (True,), (1.0,), (1,)),
+        ((0.0, "a"), (-0.0, "a")),
+        (1, True, 1.0),
+        (Mode.UP, Mode.DOWN, Mode.UP),
+        (np.float32(0), np.float64(0), np.float64(-0.0)),
+        (frozenset({1, 2}), frozenset({1, 2, 3}), frozenset({2, 1})),
+    ],
+    ids=str,
+)
 def test_static_values_go_by_type_and_bits(values):
     jitted = mp.jit(lambda x, s: (x, repr(s)), static_argnums=1)
     for value in values:

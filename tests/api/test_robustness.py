@@ -2,6 +2,7 @@
 
 In: small functions, most of them in processes of their own. Out: the right results, and at most one warning.
 """
+
 from __future__ import annotations
 
 import errno
@@ -39,8 +40,13 @@ def environment(tmp_path: Path, **settings: str) -> dict[str, str]:
 
 def run(tmp_path: Path, text: str, **settings: str) -> str:
     """The output of a program that must end well and in time."""
-    done = subprocess.run(program(tmp_path, text), env=environment(tmp_path, **settings), timeout=120,
-                          capture_output=True, text=True)
+    done = subprocess.run(
+        program(tmp_path, text),
+        env=environment(tmp_path, **settings),
+        timeout=120,
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0, done.stderr
     return done.stdout
 
@@ -49,8 +55,10 @@ def run(tmp_path: Path, text: str, **settings: str) -> str:
 def slow_compiler(tmp_path):
     """A compiler that takes eight seconds as long as the file `slow` is there."""
     script = tmp_path / "slow-cc"
-    script.write_text(f'#!/bin/sh\nif [ -e {tmp_path}/slow ]; then touch {tmp_path}/begun; sleep 8; fi\n'
-                      f'exec {shutil.which("gcc") or "cc"} "$@"\n')
+    script.write_text(
+        f"#!/bin/sh\nif [ -e {tmp_path}/slow ]; then touch {tmp_path}/begun; sleep 8; fi\n"
+        f'exec {shutil.which("gcc") or "cc"} "$@"\n'
+    )
     script.chmod(script.stat().st_mode | stat.S_IXUSR)
     (tmp_path / "slow").touch()
     return {"METAPHRASE_CC": str(script), "FOLDER": str(tmp_path)}
@@ -76,18 +84,26 @@ os.remove(folder + "/slow")
 
 
 def test_a_slow_compile_blocks_no_other_function(tmp_path, slow_compiler):
-    out = run(tmp_path, SLOW_AND_FAST + """
+    out = run(
+        tmp_path,
+        SLOW_AND_FAST
+        + """
 assert fast(np.ones(2)).tolist() == [2.0, 2.0]
 print("slow is still compiling:", thread.is_alive())
 thread.join()
 assert slow(np.ones(3)).tolist() == [3.0, 3.0, 3.0]
-""", **slow_compiler)
+""",
+        **slow_compiler,
+    )
     assert "slow is still compiling: True" in out
 
 
 def test_a_fork_during_a_compile_of_another_thread(tmp_path, slow_compiler):
     """The child has no such thread: what it held must not be waited for."""
-    run(tmp_path, SLOW_AND_FAST + """
+    run(
+        tmp_path,
+        SLOW_AND_FAST
+        + """
 child = os.fork()
 if child == 0:
     signal.alarm(60)
@@ -96,12 +112,16 @@ if child == 0:
     os._exit(0)
 assert os.waitpid(child, 0)[1] == 0
 thread.join()
-""", **slow_compiler)
+""",
+        **slow_compiler,
+    )
 
 
 def test_ctrl_c_during_a_compile(tmp_path, slow_compiler):
     """The call ends at once; the next one compiles."""
-    run(tmp_path, """
+    run(
+        tmp_path,
+        """
 folder = os.environ["FOLDER"]
 
 @mp.jit
@@ -123,11 +143,15 @@ else:
     raise AssertionError("the call was not interrupted")
 os.remove(folder + "/slow")
 assert f(np.ones(3)).tolist() == [3.0, 3.0, 3.0]
-""", **slow_compiler)
+""",
+        **slow_compiler,
+    )
 
 
 def test_ctrl_c_in_a_long_native_loop(tmp_path):
-    run(tmp_path, """
+    run(
+        tmp_path,
+        """
 @mp.jit
 def endless(x, n):
     i = 0
@@ -146,7 +170,8 @@ except KeyboardInterrupt:
 else:
     raise AssertionError("the loop was not interrupted")
 assert endless(0.0, 3) == 0.0
-""")
+""",
+    )
 
 
 def test_many_threads_make_the_same_first_call():
@@ -165,7 +190,7 @@ def test_many_threads_make_the_same_first_call():
 
 @mp.jit
 def squared_sum(x):
-    return np.sum(x ** 2)
+    return np.sum(x**2)
 
 
 def _in_worker(n: int) -> float:
@@ -180,15 +205,22 @@ def test_pools_of_processes(method):
 
 
 def test_processes_that_compile_the_same_at_once(tmp_path):
-    command = program(tmp_path, """
+    command = program(
+        tmp_path,
+        """
 @mp.jit
 def f(x):
     return np.cumsum(x)[-1] * 0.25
 
 print(f(np.arange(5.0)))
-""")
-    running = [subprocess.Popen(command, env=environment(tmp_path), stdout=subprocess.PIPE,
-                                stderr=subprocess.PIPE, text=True) for _ in range(3)]
+""",
+    )
+    running = [
+        subprocess.Popen(
+            command, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        )
+        for _ in range(3)
+    ]
     outputs = [one.communicate(timeout=120) for one in running]
     assert outputs == [("2.5\n", "")] * 3
     assert len(cache.Cache(tmp_path / "cache").entries()) == 1
@@ -237,8 +269,8 @@ def test_a_cache_that_is_removed_meanwhile(own_cache):
 
     assert f(np.ones(2)).tolist() == [12.0, 12.0]
     shutil.rmtree(own_cache)
-    assert f(np.ones(2)).tolist() == [12.0, 12.0]            # what is loaded stays
-    assert f(1.0) == 12.0                                    # and the folder is made anew
+    assert f(np.ones(2)).tolist() == [12.0, 12.0]  # what is loaded stays
+    assert f(1.0) == 12.0  # and the folder is made anew
     assert len(cache.Cache(own_cache).entries()) == 1
 
 
@@ -262,12 +294,21 @@ def test_the_tally_of_bytes_is_only_a_hint(tmp_path):
 
 
 def test_no_compiler_at_all_costs_one_warning(tmp_path):
-    done = subprocess.run(program(tmp_path, """
+    done = subprocess.run(
+        program(
+            tmp_path,
+            """
 import logging
 logging.basicConfig(level=logging.WARNING)
 for k in (2, 3):
     assert mp.jit(lambda x: x * k)(np.ones(2)).tolist() == [k, k]
-"""), env=environment(tmp_path, METAPHRASE_CC="/no/such"), capture_output=True, text=True, timeout=120)
+""",
+        ),
+        env=environment(tmp_path, METAPHRASE_CC="/no/such"),
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("the generated NumPy source runs instead") == 1
 

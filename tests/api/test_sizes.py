@@ -4,6 +4,7 @@ In: every corpus function with array arguments. All sizes of a call grow togethe
 equal stay equal; lengths at which Python itself fails are left out. Out: Python's results each time, and how
 many programs were made. What its function can't be run for without its sizes stands in NEEDS_SIZES, with why.
 """
+
 from __future__ import annotations
 
 import contextlib
@@ -79,6 +80,7 @@ def at_most(seconds: int) -> Iterator[None]:
 
 def resized(args: tuple, grow: Callable[[int], int]) -> tuple:
     """The arguments with every size from 2 on grown, their elements repeated; floats stay different."""
+
     def one(leaf):
         if not isinstance(leaf, np.ndarray):
             return leaf
@@ -86,7 +88,7 @@ def resized(args: tuple, grow: Callable[[int], int]) -> tuple:
         if shape == leaf.shape:
             return leaf
         made = np.resize(leaf, shape).astype(leaf.dtype)
-        if leaf.dtype == np.float64:               # equal elements may be sorted in any order
+        if leaf.dtype == np.float64:  # equal elements may be sorted in any order
             made += 1e-3 * np.arange(made.size).reshape(shape)
         return made
 
@@ -100,8 +102,12 @@ def runs_of(function: Callable, args: tuple) -> list[tuple]:
         for grow in grows:
             given = resized(args, grow)
             after = fresh(given)
-            with contextlib.suppress(Exception), at_most(2), warnings.catch_warnings(), \
-                    np.errstate(all="ignore"):
+            with (
+                contextlib.suppress(Exception),
+                at_most(2),
+                warnings.catch_warnings(),
+                np.errstate(all="ignore"),
+            ):
                 warnings.simplefilter("ignore")
                 runs.append((given, function(*after), after))
         if len(runs) >= 3:
@@ -110,8 +116,10 @@ def runs_of(function: Callable, args: tuple) -> list[tuple]:
 
 
 def has_lengths(args: tuple) -> bool:
-    return any(isinstance(leaf, np.ndarray) and any(d > 1 for d in leaf.shape)
-               for leaf in tree_util.tree_leaves(args))
+    return any(
+        isinstance(leaf, np.ndarray) and any(d > 1 for d in leaf.shape)
+        for leaf in tree_util.tree_leaves(args)
+    )
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -126,7 +134,7 @@ def test_two_programs_serve_all_lengths(theme):
             try:
                 with mp.config(native=False):
                     got = jitted(*mine)
-            except SourceError:          # of the exact sizes: a branch that fits these lengths no more, say
+            except SourceError:  # of the exact sizes: a branch that fits these lengths no more, say
                 refused += 1
                 break
             if not (alike(got, want, 1e-9) and alike(mine, after, 1e-9)):
@@ -162,6 +170,7 @@ def test_native_programs_serve_all_lengths():
 
 def test_a_size_that_the_program_needs_is_a_guard():
     """`b[1:3]` has two elements where b has three: one program from the least length seen on."""
+
     @mp.jit
     def patched(b):
         return list(b[1:3])
@@ -187,7 +196,7 @@ def test_sizes_that_a_store_needs_are_checked_by_the_run():
         assert alike(patched(np.zeros((n, n))), patched.py_func(np.zeros((n, n))))
     assert len(patched.signatures) == 2
     with pytest.raises(ValueError):
-        patched(np.zeros((2, 2)))                         # as in Python: the shapes differ
+        patched(np.zeros((2, 2)))  # as in Python: the shapes differ
 
 
 def test_what_has_as_many_keys_as_an_array_has_elements_is_translated_for_each_length(caplog):
@@ -211,7 +220,7 @@ def test_a_number_whose_value_is_needed_is_made_static_and_logged(caplog):
     with caplog.at_level("INFO", "metaphrase"):
         for axis, scale in ((0, 1.0), (1, 2.0), (0, 3.0), (1, 4.0)):
             assert alike(along(x, axis, scale), np.sum(x, axis=axis) * scale)
-    assert len(along.signatures) == 2                    # one an axis; the scale is not static
+    assert len(along.signatures) == 2  # one an axis; the scale is not static
     assert "is pinned to 0" in caplog.text and "is pinned to 1" in caplog.text
     assert "whose value the program depends on, changed from 0 to 1" in caplog.text
 

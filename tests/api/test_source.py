@@ -1,4 +1,5 @@
 """The text of stages: it runs, where NumPy stage needs NumPy only, and has the user's parameters."""
+
 from __future__ import annotations
 
 import contextlib
@@ -19,7 +20,7 @@ from metaphrase.explain import explain
 from metaphrase.source import SourceError
 
 # Blocks every import but NumPy's (and what NumPy itself imports), then runs the file given and prints a call.
-RUNNER = '''
+RUNNER = """
 import sys, numpy as np
 class Only:
     def find_spec(self, name, path=None, target=None):
@@ -29,7 +30,7 @@ sys.meta_path.insert(0, Only())
 namespace = {"__name__": "saved"}
 exec(open(sys.argv[1]).read(), namespace)
 print(repr(eval(sys.argv[2], namespace)))
-'''
+"""
 
 
 class Pair(NamedTuple):
@@ -95,7 +96,7 @@ def test_numpy_source_runs_where_only_numpy_is(case, tmp_path):
     make, args, arguments = CALLS[case]
     function = make()
     text = mp.source(function, *args)
-    last = [line[4:line.index("(")] for line in text.splitlines() if line.startswith("def ")][-1]
+    last = [line[4 : line.index("(")] for line in text.splitlines() if line.startswith("def ")][-1]
     printed = run_alone(tmp_path, text, last, arguments)
     want = function(*args)
     got = eval(printed.replace("np.float64", "float"), {"array": np.array, "np": np})
@@ -128,11 +129,13 @@ def test_every_stage_has_text():
 
 def test_core_reads_back():
     from metaphrase.core.read import read
+
     for stage in ("core", "transformed"):
         text = mp.source(mp.grad(period), 0.3, 1.0, stage=stage)
-        again = str(read(text))                       # without the remarks, which name the user's lines
+        again = str(read(text))  # without the remarks, which name the user's lines
         assert [line.split("  #")[0].rstrip() for line in text.splitlines()] == [
-            line.split("  #")[0].rstrip() for line in again.splitlines()]
+            line.split("  #")[0].rstrip() for line in again.splitlines()
+        ]
 
 
 def test_made_twice_it_is_the_same():
@@ -144,6 +147,7 @@ def test_made_twice_it_is_the_same():
 
 def test_explain_names_arguments_and_loops():
     from metaphrase.explain import explain
+
     report = explain(captures, np.ones(3))
     assert "x: f64[3]" in report and "WEIGHTS: f64[3]" in report and "1 reduce_sum" in report
     assert "1 while" in explain(period, 0.3, 1.0)
@@ -227,9 +231,11 @@ def test_functions_of_scipy_are_not_hidden_by_names():
     assert scope["parameters_called_as_functions"](x, x) == pytest.approx(want)
 
 
-@pytest.mark.parametrize("function", [
-    special.erf, special.erfc, special.erfinv, special.gammaln, special.gamma, special.digamma,
-], ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function",
+    [special.erf, special.erfc, special.erfinv, special.gammaln, special.gamma, special.digamma],
+    ids=lambda f: f.__name__,
+)
 def test_functions_of_scipy_are_not_hidden_by_what_they_give(function):
     slope = mp.grad(lambda x: function(x))
     with config(native=False):

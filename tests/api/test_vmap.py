@@ -1,4 +1,5 @@
 """vmap: axes in and out, branches and loops by lane, nesting with derivatives."""
+
 from __future__ import annotations
 
 import numpy as np

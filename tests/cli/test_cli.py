@@ -1,4 +1,5 @@
 """The command: every subcommand, its output, its exit status, its errors."""
+
 from __future__ import annotations
 
 import subprocess
@@ -12,7 +13,7 @@ import metaphrase
 from metaphrase.cli.main import main
 from metaphrase.pipeline import STAGES
 
-PROGRAM = '''import numpy as np
+PROGRAM = """import numpy as np
 
 
 def period(e, M):
@@ -31,7 +32,7 @@ def broken(x):
 
 
 NUMBER = 3
-'''
+"""
 
 
 @pytest.fixture
@@ -60,7 +61,7 @@ def test_show_applies_transformations_in_order(capsys, file):
     assert status == 0
     namespace = {}
     exec(out, namespace)
-    last = [line[4:line.index("(")] for line in out.splitlines() if line.startswith("def ")][-1]
+    last = [line[4 : line.index("(")] for line in out.splitlines() if line.startswith("def ")][-1]
     got = namespace[last](np.array([0.1, 0.5]), 1.0)
     E = np.array([1.0885977523978936, 1.4987011335178484])
     np.testing.assert_allclose(got, np.sin(E) / (1 - np.array([0.1, 0.5]) * np.cos(E)), rtol=1e-6)
@@ -117,19 +118,22 @@ def test_doctor_says_what_is_missing(capsys, monkeypatch):
     assert status == 1 and "FAILED  C compiler" in out
 
 
-@pytest.mark.parametrize("arguments, status, message", [
-    (["show", "{file}:perod", "--args", "f64"], 2, "defines no perod; it defines broken, loss, period"),
-    (["show", "{file}", "--args", "f64"], 2, "is not of the form FILE.py:FUNCTION"),
-    (["show", "period"], 2, "is not of the form FILE.py:FUNCTION"),
-    (["show", "nowhere.py:f"], 2, "there is no file nowhere.py"),
-    (["show", "no_such_module_here:f"], 2, "can't be imported"),
-    (["show", "{file}:NUMBER"], 2, "is a int, not a function"),
-    (["show", "{file}:period"], 2, "missing a required argument: 'e'; --args gives the type of each"),
-    (["show", "{file}:period", "--args", "f64, f64, f64"], 2, "too many positional arguments"),
-    (["show", "{file}:period", "--args", "f64, g64"], 2, "g64 is not a dtype"),
-    (["show", "{file}:period", "--args", "f64, f64", "--vmap", "first"], 2, "--vmap takes axes"),
-    (["show", "{file}:broken", "--args", "f64[3]"], 1, "orbit.py:16:"),
-])
+@pytest.mark.parametrize(
+    "arguments, status, message",
+    [
+        (["show", "{file}:perod", "--args", "f64"], 2, "defines no perod; it defines broken, loss, period"),
+        (["show", "{file}", "--args", "f64"], 2, "is not of the form FILE.py:FUNCTION"),
+        (["show", "period"], 2, "is not of the form FILE.py:FUNCTION"),
+        (["show", "nowhere.py:f"], 2, "there is no file nowhere.py"),
+        (["show", "no_such_module_here:f"], 2, "can't be imported"),
+        (["show", "{file}:NUMBER"], 2, "is a int, not a function"),
+        (["show", "{file}:period"], 2, "missing a required argument: 'e'; --args gives the type of each"),
+        (["show", "{file}:period", "--args", "f64, f64, f64"], 2, "too many positional arguments"),
+        (["show", "{file}:period", "--args", "f64, g64"], 2, "g64 is not a dtype"),
+        (["show", "{file}:period", "--args", "f64, f64", "--vmap", "first"], 2, "--vmap takes axes"),
+        (["show", "{file}:broken", "--args", "f64[3]"], 1, "orbit.py:16:"),
+    ],
+)
 def test_errors(capsys, file, arguments, status, message):
     got, _, err = run(capsys, *(a.format(file=file) for a in arguments))
     assert got == status and message in err and "Traceback" not in err

@@ -276,6 +276,7 @@ def message_again(x, i):
 
 _SINGULAR, _REGULAR = np.ones((2, 2)), np.array([[2.0, 1.0], [0.0, 4.0]])
 
+
 def zeros_or_two(x, n):
     """A size is an operation that may fail."""
     try:

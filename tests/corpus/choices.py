@@ -159,8 +159,17 @@ def told_in_words(x):
 
 _FORCES = np.array([2.0, 0.5, -3.0, 5.0])
 _OF_A_SIGN = (
-    sign_in_words, tested_and_looked_up, asked_in_many_ways, printed, member, matched, one_of_functions,
-    only_known_word, caught_word, empty_or_word, told_in_words,
+    sign_in_words,
+    tested_and_looked_up,
+    asked_in_many_ways,
+    printed,
+    member,
+    matched,
+    one_of_functions,
+    only_known_word,
+    caught_word,
+    empty_or_word,
+    told_in_words,
 )
 CASES = [
     *((function, (x,)) for function in _OF_A_SIGN for x in (1.5, -2.5)),

@@ -134,6 +134,8 @@ def narrowed_and_stored(v):
 _V = np.array([0.5, -1.0, 2.0])
 _Z = np.arange(8.0) + 1j * np.arange(8.0)[::-1]
 _GATES = np.array([[[1, 1], [1, -1]], [[0, 1j], [-1j, 0]]])
+
+
 def running_sums_of_zeros(a):
     return np.cumsum(a), np.cumsum(a * 1j), np.cumsum(a.reshape(2, -1), axis=1), np.cumsum(a[::-1])
 

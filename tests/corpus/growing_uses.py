@@ -349,6 +349,8 @@ def sorted_in_place(n):
 _P = np.array([-1, 0, 1, 2, 3])
 _IP = np.array([0, 2, 4, 6, 8, 9, 9])
 _IX = np.array([1, 2, 0, 3, 0, 3, 1, 4, 3])
+
+
 def spread_and_sorted(x, limit):
     return [*filter(lambda v: v > limit, x)], sorted(v for v in x if v > limit)
 

@@ -94,6 +94,8 @@ def places_of_flat(k):
 _M = np.arange(12.0).reshape(3, 4)
 _X = np.array([3.0, 1.0, -4.0, 1.5])
 _K = np.array([0, 2, 1])
+
+
 def backwards(x, i, j):
     return x[i:j:-1].sum(), x[i::-2].sum(), len(x[:j:-3]), x[4:1:-1], x[-2::-1]
 

@@ -151,6 +151,8 @@ def worklist(a):
 
 _X = np.array([1.0, -2.0, 3.0, 0.5, 4.0, 2.5])
 _C = np.array([0.1 + 0.2j, 1.0 + 1.0j, -1.0 + 0.1j, 0.4 + 0.4j, -0.7 + 0.3j])
+
+
 def shrinking_inside_a_loop(x, y, n):
     x = x[x > -9]
     total = 0.0

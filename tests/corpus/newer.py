@@ -3,7 +3,7 @@
 import linecache
 import sys
 
-TEXT = '''\
+TEXT = """\
 def aliased(x):
     type Number = float
     total: Number = x * 2
@@ -23,7 +23,7 @@ def quotes(x):
     table = {"a": x}
     print(f"{table["a"]} is {"large" if x is None else "small"}")
     return x
-'''
+"""
 FILE = "<newer syntax>"
 CASES = []
 if sys.version_info >= (3, 12):

@@ -85,6 +85,8 @@ def ufunc_methods(x):
 _M = np.array([[1.0, 5.0, -2.0, 3.0], [4.0, 0.5, 2.0, 8.0], [7.0, 1.0, 3.0, -1.0]])
 _X = np.array([3.0, 1.0, 4.0, 1.5])
 _T = np.arange(24.0).reshape(2, 3, 4)
+
+
 def convolve_numbers(x, y):
     return np.convolve(x, y), np.convolve(2.0, x), np.convolve(y, 3.0)
 

@@ -146,6 +146,8 @@ def try_finally(x):
 
 _X = np.array([1.0, 2.0, 4.0, 8.0])
 _M = np.arange(12.0).reshape(3, 4)
+
+
 def none_or_number_from_a_loop(a, x):
     for i in range(len(a)):
         if a[i] > 4:

@@ -153,6 +153,8 @@ def rounding(x):
 
 
 _X = np.array([1.25, -2.5, 3.75])
+
+
 def in_sets(k, x):
     vowels, prices = {1, 5, 9}, {2: 0.5, 3: 1.5}
     return k in vowels, k not in frozenset((2, 3)), k in prices, x in {1.0, 2, "two"}, k in prices.keys()

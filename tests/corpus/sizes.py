@@ -396,6 +396,8 @@ _Z = np.array([1.0, np.nan, 2.0, 4.0, np.nan, 3.0])
 _A = np.array([[2.0, 1.0, 4.0], [6.0, 3.5, 1.0], [1.0, 5.0, 2.0], [4.0, 3.0, 8.0]])
 _K = np.array([1, 3, 3, 0, 1, 3])
 _PTR = np.array([0, 2, 2, 5, 6])
+
+
 def part_of_two(b, n, m):
     c = np.ones(n + m)
     c[:n] += b

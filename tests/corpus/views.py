@@ -363,6 +363,8 @@ _X = np.array([1.0, -2.0, 3.0, 0.5, 4.0, 2.5])
 _A = np.arange(9.0).reshape(3, 3)
 _B = np.arange(12.0).reshape(3, 4)
 _C = np.arange(24.0).reshape(2, 3, 4)
+
+
 def view_unless_a_loop_runs(x, n):
     w = x * 0.5
     v = w[::-1]

@@ -81,9 +81,7 @@ def period(e, M):
 
     go_on = trace("go_on", lambda i, e, M, E: gt(abs_(residual(e, M, E)), literal(1e-12)), _STATE)
     newton = trace(
-        "newton",
-        lambda i, e, M, E: sub(E, div(residual(e, M, E), sub(literal(1.0), mul(e, cos(E))))),
-        _STATE,
+        "newton", lambda i, e, M, E: sub(E, div(residual(e, M, E), sub(literal(1.0), mul(e, cos(E))))), _STATE
     )
     return loop(e, M, M, body=newton, cond=go_on, length=None, roles=Roles(2, 1, 0, 0), size="T")[1]
 

@@ -99,8 +99,14 @@ def test_adjoints_by_hand_are_finite_differences(name):
 def test_second_derivatives_and_batches_by_hand_are_finite_differences():
     function, _, _, (x,) = CASES["rosenbrock"]
     units = STEP * 100 * np.eye(len(x))
-    slopes = [[(function(x + a + b) - function(x + a - b) - function(x - a + b) + function(x - a - b))
-               / (4.0 * (STEP * 100) ** 2) for b in units] for a in units]
+    slopes = [
+        [
+            (function(x + a + b) - function(x + a - b) - function(x - a + b) + function(x - a - b))
+            / (4.0 * (STEP * 100) ** 2)
+            for b in units
+        ]
+        for a in units
+    ]
     np.testing.assert_allclose(ADJOINTS.rosenbrock(x), slopes, rtol=1e-4, atol=1e-2)
     function, _, _, (x, centre, width) = CASES["mixture"]
     slope = (function(x, centre + STEP, width) - function(x, centre - STEP, width)) / (2.0 * STEP)

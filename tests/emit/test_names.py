@@ -117,7 +117,7 @@ def test_a_name_that_the_source_needs_itself(way):
         for name in NAMES:
             try:
                 function = made(way, name)
-            except SyntaxError:          # a keyword
+            except SyntaxError:  # a keyword
                 continue
             if way in ("global", "function") and name in ("Pair", "array"):
                 continue

@@ -71,8 +71,15 @@ def calls_what_is_dispatched(x):
     return dispatched(x), dispatched(x, y=x + 1), dispatched(-x, -x)
 
 
-EVERY = [converted, given_to_functions, among_operators, a_store_goes_through, wrapped, dispatched,
-         calls_what_is_dispatched]
+EVERY = [
+    converted,
+    given_to_functions,
+    among_operators,
+    a_store_goes_through,
+    wrapped,
+    dispatched,
+    calls_what_is_dispatched,
+]
 
 
 @pytest.mark.parametrize("f", EVERY, ids=lambda f: f.__name__)

@@ -105,8 +105,20 @@ def chosen_in_a_loop(x):
     return total
 
 
-CHOSEN = [raised_and_caught, one_of_three, kept_or_none, kept_with_values, kept_in_a_loop, chosen_class,
-          class_without_call, chosen_exception, chosen_message, chosen_argument, from_none, chosen_in_a_loop]
+CHOSEN = [
+    raised_and_caught,
+    one_of_three,
+    kept_or_none,
+    kept_with_values,
+    kept_in_a_loop,
+    chosen_class,
+    class_without_call,
+    chosen_exception,
+    chosen_message,
+    chosen_argument,
+    from_none,
+    chosen_in_a_loop,
+]
 
 
 def outcome(f, *args):

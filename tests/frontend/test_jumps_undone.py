@@ -155,7 +155,15 @@ def not_caught(x, n):
 
 
 FUNCTIONS = [
-    returned, broken, skipped, suppressed, from_a_loop_inside, in_handlers, twice, managed, not_caught
+    returned,
+    broken,
+    skipped,
+    suppressed,
+    from_a_loop_inside,
+    in_handlers,
+    twice,
+    managed,
+    not_caught,
 ]
 
 

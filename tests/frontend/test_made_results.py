@@ -345,10 +345,14 @@ def test_what_ends_with_the_call_is_refused(what, f):
         mp.jit(f)(np.array([1.0, 2.0, 3.0]), 2)
 
 
-@pytest.mark.parametrize("what, made", [
-    ("an iterator", lambda x: enumerate(x)), ("a function", lambda x: lambda: x),
-    ("a flags", lambda x: x.flags),
-])
+@pytest.mark.parametrize(
+    "what, made",
+    [
+        ("an iterator", lambda x: enumerate(x)),
+        ("a function", lambda x: lambda: x),
+        ("a flags", lambda x: x.flags),
+    ],
+)
 def test_it_is_not_stored_either(what, made):
     def f(c, x):
         c.held = made(x)

@@ -128,42 +128,54 @@ def test_it_may_be_read_and_a_copy_of_it_may_be_changed(array):
 LOOP = "g = x * 1.0\n    for i in range(n):\n        {}"
 
 
-@pytest.mark.parametrize("body", [
-    "g = g * 2.0\n        g.reshape(-1)[i] = 7.0",
-    "g.ravel()[i] = 7.0\n        g = g - 1.0",
-    "g.ravel()[i] = 7.0\n        g[i] = (x.T @ x)[i]",
-    "g = g + g.ravel()[i]\n        g = (g.T * 2.0).T",
-])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "g = g * 2.0\n        g.reshape(-1)[i] = 7.0",
+        "g.ravel()[i] = 7.0\n        g = g - 1.0",
+        "g.ravel()[i] = 7.0\n        g[i] = (x.T @ x)[i]",
+        "g = g + g.ravel()[i]\n        g = (g.T * 2.0).T",
+    ],
+)
 def test_what_a_loop_carries(body):
     assert_as_numpy(made(LOOP.format(body)))
 
 
-@pytest.mark.parametrize("body", [
-    "g.ravel()[i] = 7.0\n        g = g + (np.copy(g).T * 2.0).T",
-    "g.ravel()[i] = 7.0\n        g = twice(np.ones((5, 3)).T)",
-])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "g.ravel()[i] = 7.0\n        g = g + (np.copy(g).T * 2.0).T",
+        "g.ravel()[i] = 7.0\n        g = twice(np.ones((5, 3)).T)",
+    ],
+)
 def test_what_a_loop_carries_otherwise(body):
     """Only after the store is it known that the next array lies otherwise."""
     with pytest.raises(SourceError, match="it depends on how the array lies in memory"):
         mp.jit(made(LOOP.format(body)))(*arguments())
 
 
-@pytest.mark.parametrize("body", [
-    "g.ravel()[i] = 7.0\n        g = np.array(g, order='F')",
-    "g.ravel()[i] = 7.0\n        if g[1, 1] > 3.0:\n            g = (g + 1.0)[:, ::-1]",
-])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "g.ravel()[i] = 7.0\n        g = np.array(g, order='F')",
+        "g.ravel()[i] = 7.0\n        if g[1, 1] > 3.0:\n            g = (g + 1.0)[:, ::-1]",
+    ],
+)
 def test_what_a_loop_carries_with_gaps(body):
     with pytest.raises(SourceError, match="how the array lies in memory, perhaps transposed or with"):
         mp.jit(made(LOOP.format(body)))(*arguments())
 
 
-@pytest.mark.parametrize("body", [
-    "g = (g * 2.0)[::-1]",
-    "g = (g * 2.0)[::-1]\n        w = g.ravel()[i]",
-    "g.ravel()[i] = 7.0\n        g = (g * 2.0)[::-1]",
-    "v = g[0] * 1.0\n        for k in range(n):\n            v.ravel()[i] = 7.0\n"
-    "            v = (g[1] + 1.0)[::-1]",
-])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "g = (g * 2.0)[::-1]",
+        "g = (g * 2.0)[::-1]\n        w = g.ravel()[i]",
+        "g.ravel()[i] = 7.0\n        g = (g * 2.0)[::-1]",
+        "v = g[0] * 1.0\n        for k in range(n):\n            v.ravel()[i] = 7.0\n"
+        "            v = (g[1] + 1.0)[::-1]",
+    ],
+)
 def test_what_has_gaps_may_be_read(body):
     """And stored into, where the loop is unrolled and tells each array from the next."""
     assert_as_numpy(made(LOOP.format(body)))
@@ -175,9 +187,17 @@ LAYOUTS = {
     "backwards": lambda x: x[::-1, ::-1].copy()[::-1, ::-1],
     "columns": lambda x: np.array(x, order="F"),
 }
-DERIVED = ["x * 2.0", "np.copy(x)", "np.zeros_like(x)", "np.cumsum(x, axis=0)", "x.sum(axis=0) + x",
-           "x.T.ravel()", "np.swapaxes(x, 0, 1).reshape(-1)", "x if n < 0 else x + 1.0",
-           "np.where(x > 0, x, 1.0)"]
+DERIVED = [
+    "x * 2.0",
+    "np.copy(x)",
+    "np.zeros_like(x)",
+    "np.cumsum(x, axis=0)",
+    "x.sum(axis=0) + x",
+    "x.T.ravel()",
+    "np.swapaxes(x, 0, 1).reshape(-1)",
+    "x if n < 0 else x + 1.0",
+    "np.where(x > 0, x, 1.0)",
+]
 
 
 @pytest.mark.parametrize("native", [True, False])

@@ -15,10 +15,16 @@ from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.core.evaluate import evaluate
 
 TEXTS = [path.read_text() for path in Path(rewrite.__file__).parent.glob("*.py")]
-HOLES = sorted({hole for text in TEXTS for call in re.findall(r"(?:statements|expression)\((.*)\)", text)
-                for hole in re.findall(r"\b([a-z_]+)=", call)})
+HOLES = sorted(
+    {
+        hole
+        for text in TEXTS
+        for call in re.findall(r"(?:statements|expression)\((.*)\)", text)
+        for hole in re.findall(r"\b([a-z_]+)=", call)
+    }
+)
 
-PROGRAM = '''
+PROGRAM = """
 def parameter(NAME):
     total = 0.0
     for k in range(3):
@@ -104,7 +110,7 @@ def of_keyword(x):
 
 def NAME(x):
     return x[0] + 1 if x[1] > 0 else x[0]
-'''
+"""
 FUNCTIONS = re.findall(r"^def (\w+)\(", PROGRAM, re.M)
 
 

@@ -1,4 +1,5 @@
 """Functions whose source is not in a file: found where it can be, else traced, or refused with words."""
+
 import linecache
 
 import numpy as np
@@ -34,8 +35,10 @@ def test_straight_code_from_exec_is_traced():
     np.testing.assert_array_equal(mp.jit(eval("lambda x: x + 1"))(X), X + 1)
 
 
-@pytest.mark.parametrize("function, name, line", [
-    (FUNCTIONS["branching"], "'branching'", 6), (eval("lambda x: x if x.sum() > 0 else -x"), "a lambda", 1)])
+@pytest.mark.parametrize(
+    "function, name, line",
+    [(FUNCTIONS["branching"], "'branching'", 6), (eval("lambda x: x if x.sum() > 0 else -x"), "a lambda", 1)],
+)
 def test_a_branch_without_source_is_refused_by_name(function, name, line):
     with pytest.raises(UnsupportedError, match=f"{name}, whose source was not found") as caught:
         mp.jit(function)(X)
@@ -137,12 +140,15 @@ def test_it_prints_and_stores_as_it_does(capsys):
     assert mp.jit(names["stored"])(x) == x[0] == 5.0
 
 
-@pytest.mark.parametrize("name, args, what", [
-    ("kept", (type("Clock", (), {"t": 0.0})(), 1.0), "stores into an attribute"),
-    ("appended", ([1.0], 2.0), "changes a list or a dict that it is given"),
-    ("renewed", (1.0,), "assigns a global variable"),
-    ("found", (1.0,), "reads 'CONFIG', a dict from outside"),
-])
+@pytest.mark.parametrize(
+    "name, args, what",
+    [
+        ("kept", (type("Clock", (), {"t": 0.0})(), 1.0), "stores into an attribute"),
+        ("appended", ([1.0], 2.0), "changes a list or a dict that it is given"),
+        ("renewed", (1.0,), "assigns a global variable"),
+        ("found", (1.0,), "reads 'CONFIG', a dict from outside"),
+    ],
+)
 def test_what_it_would_do_to_others_is_refused(name, args, what):
     names = outside()
     with pytest.raises(UnsupportedError, match=f"'{name}', whose source was not found, {what}"):

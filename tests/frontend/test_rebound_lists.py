@@ -174,8 +174,15 @@ def grown_afterwards(x):
 
 
 REFUSED = [
-    named_twice, of_the_caller, of_an_object, of_a_tuple, of_a_list, under_an_iterator, of_a_default,
-    the_new_one_is_named_too, grown_afterwards,
+    named_twice,
+    of_the_caller,
+    of_an_object,
+    of_a_tuple,
+    of_a_list,
+    under_an_iterator,
+    of_a_default,
+    the_new_one_is_named_too,
+    grown_afterwards,
 ]
 ARGUMENTS = [np.array([1.0, 2.0, 3.0]), np.array([1.0, -2.0, 3.0]), np.array([-1.0, 2.0, -3.0]), -np.ones(3)]
 
@@ -328,10 +335,17 @@ def test_what_a_loop_replaced_is_written_to(function):
         assert plain(jitted(ARGUMENTS[0], n)) == plain(function(ARGUMENTS[0], n))
 
 
-@pytest.mark.parametrize("function", [
-    turned_with_a_second_name, renewed_with_a_second_name, renewed_with_its_list_named, turned_in_a_tuple,
-    turned_of_the_caller, two_names_replaced,
-])
+@pytest.mark.parametrize(
+    "function",
+    [
+        turned_with_a_second_name,
+        renewed_with_a_second_name,
+        renewed_with_its_list_named,
+        turned_in_a_tuple,
+        turned_of_the_caller,
+        two_names_replaced,
+    ],
+)
 def test_what_a_loop_replaced_and_something_else_may_hold_is_refused(function):
     for n in (2, 0):
         with pytest.raises(SourceError, match="may or may not be the same object"):

@@ -249,10 +249,26 @@ def place_and_what_is_in_it(x, n):
 
 
 FINE = [
-    replaced_or_changed, by_another_name, list_replaced_or_changed, table_replaced_or_changed,
-    items_of_an_object, in_an_attribute, seen_by_a_closure, nested_loops, while_loop, swapped_on_one_path,
-    passed_on, the_one_before, given_up, through_a_function, branch_in_a_branch, list_of_an_attribute,
-    row_of_a_table, older_one_at_the_start, older_one_in_each_iteration, place_and_what_is_in_it,
+    replaced_or_changed,
+    by_another_name,
+    list_replaced_or_changed,
+    table_replaced_or_changed,
+    items_of_an_object,
+    in_an_attribute,
+    seen_by_a_closure,
+    nested_loops,
+    while_loop,
+    swapped_on_one_path,
+    passed_on,
+    the_one_before,
+    given_up,
+    through_a_function,
+    branch_in_a_branch,
+    list_of_an_attribute,
+    row_of_a_table,
+    older_one_at_the_start,
+    older_one_in_each_iteration,
+    place_and_what_is_in_it,
 ]
 
 # --- refused: another name may see the object ---
@@ -416,9 +432,20 @@ def changed_by_the_later_name(x, n):
 
 
 REFUSED = [
-    named_before, named_on_one_path, late_twins, in_a_list, its_items_named, of_an_attribute,
-    of_a_bound_method, of_a_default, under_a_generator, the_older_one_is_changed, after_the_loop,
-    since_an_iteration, not_bound_at_first, changed_by_the_later_name,
+    named_before,
+    named_on_one_path,
+    late_twins,
+    in_a_list,
+    its_items_named,
+    of_an_attribute,
+    of_a_bound_method,
+    of_a_default,
+    under_a_generator,
+    the_older_one_is_changed,
+    after_the_loop,
+    since_an_iteration,
+    not_bound_at_first,
+    changed_by_the_later_name,
 ]
 X = np.array([1.0, 2.0, 3.0, 0.5, -1.0, 1.75])
 

@@ -125,8 +125,17 @@ def stack_or_budget(x):
 
 
 FUNCTIONS = [
-    bounds_of_runs, joined_and_repeated, pairs, grown_after_a_slice, asked_for_its_truth, in_a_dict, unwound,
-    left_by_break, left_by_return, breadth_first, stack_or_budget,
+    bounds_of_runs,
+    joined_and_repeated,
+    pairs,
+    grown_after_a_slice,
+    asked_for_its_truth,
+    in_a_dict,
+    unwound,
+    left_by_break,
+    left_by_return,
+    breadth_first,
+    stack_or_budget,
 ]
 INPUTS = [[1.0, 1.0, 2.0, 3.0, 3.0], [3.0, 0.0, 0.0, 1.0, 2.5], [0.0, 0.5, 1.5, 1.5, 4.0]]
 

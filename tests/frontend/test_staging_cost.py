@@ -3,6 +3,7 @@
 In: the generated programs of benchmarks/staging.py. Out: the number of calls that staging makes (what a clock
 would say, without the clock; the benchmark has the seconds), compared with each other, and results.
 """
+
 from __future__ import annotations
 
 import importlib.util
@@ -26,7 +27,7 @@ _spec.loader.exec_module(benchmark)
 
 def calls(text: str, name: str, args: tuple) -> int:
     """How many Python functions are called to stage a function that has not been seen before."""
-    stage(benchmark.load(text, name), args)             # what is made once
+    stage(benchmark.load(text, name), args)  # what is made once
     function = benchmark.load(text, name)
     return counted(lambda: stage(function, args))
 
@@ -48,7 +49,7 @@ def counted(run) -> int:
 
 def test_the_long_function_is_what_it_is_called():
     text = benchmark.long_function(500)
-    body = text[text.index("def long_function"):]
+    body = text[text.index("def long_function") :]
     calls = sum(body.count(f"{helper}(") for helper in ("limited", "smooth", "energy", "settle", "pushed"))
     assert 480 <= body.count("\n") <= 520 and calls == 50
 
@@ -72,7 +73,7 @@ def test_staging_is_no_power_of_the_depth(kind):
     args = (np.linspace(0.1, 1.0, 8), 4)
     shallow = calls(benchmark.nest(2, kind), "nested", args)
     deep = calls(benchmark.nest(8, kind), "nested", args)
-    assert deep < 16 * shallow                            # 2 ** 6 would be 64
+    assert deep < 16 * shallow  # 2 ** 6 would be 64
     function = benchmark.load(benchmark.nest(6, kind), "nested")
     with mp.config(native=False):
         assert alike(mp.jit(function)(*args), function(*args), 1e-9)

@@ -108,8 +108,13 @@ def rebound_in_a_branch(x, y, n):
 
 
 PROGRAMS = (
-    replaced_on_one_path, read_before_and_stored_inside, one_of_two_names, two_steps_apart,
-    stored_through_either, stored_in_an_inner_branch, rebound_in_a_branch,
+    replaced_on_one_path,
+    read_before_and_stored_inside,
+    one_of_two_names,
+    two_steps_apart,
+    stored_through_either,
+    stored_in_an_inner_branch,
+    rebound_in_a_branch,
 )
 
 

@@ -136,7 +136,7 @@ def arguments(module: dict, seed: int, call: int) -> tuple:
 
 
 def check(seed: int, native: bool) -> str:
-    """"agrees", "refused: CODE", or what is different."""
+    """ "agrees", "refused: CODE", or what is different."""
     from .oracle import load
 
     module = vars(load(Writer(seed).text()))

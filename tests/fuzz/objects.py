@@ -120,21 +120,21 @@ class Objects:
         return self.choose.weighted(table)(depth)
 
     def block(self, depth: int) -> list[str]:
-        return [
-            "    " + line for _ in range(self.choose.number(1, 3)) for line in self.statement(depth + 1)
-        ]
+        return ["    " + line for _ in range(self.choose.number(1, 3)) for line in self.statement(depth + 1)]
 
     def bind(self, depth: int) -> list[str]:
         one, other = self.name(), self.name()
         if self.apart:
             new, place = self.new(self.number()), self.choose.item(self.places())
-            return self.choose.item((
-                [f"{one} = {new}"],
-                [f"{one}, {other} = {other}, {one}"],
-                [f"{one} = {other}", f"{other} = {new}"] if one != other else [f"{one} = {new}"],
-                [f"{one}, {place} = {place}, {one}"],
-                [f"{one} = {one} if {self.test()} else {new}"],
-            ))
+            return self.choose.item(
+                (
+                    [f"{one} = {new}"],
+                    [f"{one}, {other} = {other}, {one}"],
+                    [f"{one} = {other}", f"{other} = {new}"] if one != other else [f"{one} = {new}"],
+                    [f"{one}, {place} = {place}, {one}"],
+                    [f"{one} = {one} if {self.test()} else {new}"],
+                )
+            )
         forms = [f"{one} = {other}", f"{one} = {self.new(self.number())}", f"{one}, {other} = {other}, {one}"]
         forms += [f"{one} = {self.choose.item(self.places())}"]
         forms += [f"{one} = {other} if {self.test()} else {self.new(self.number())}"]

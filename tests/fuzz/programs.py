@@ -37,8 +37,20 @@ from .statements import indent
 from .stores import LARGEST, Stores, arguments
 from .transformed import IMPORT, Transformed
 
-PLANS = ("plain", "vmap", "grad", "sizes", "stores", "containers", "objects", "dtypes", "failures", "lengths",
-         "precision", "transformed")
+PLANS = (
+    "plain",
+    "vmap",
+    "grad",
+    "sizes",
+    "stores",
+    "containers",
+    "objects",
+    "dtypes",
+    "failures",
+    "lengths",
+    "precision",
+    "transformed",
+)
 HEADER = "import math\n\nimport numpy as np\nfrom numpy import array, inf, nan\n"
 
 
@@ -159,14 +171,7 @@ def programs(draw, plans: tuple[str, ...] = PLANS) -> Case:
     if plan == "vmap":
         chosen = ["0"] + [choose.item(("0", "None", "0" if len(ALL[n][1]) < 1 else "1")) for n in names[1:]]
         axes = f"AXES = ({', '.join(chosen)},)\n"
-    text = "\n\n".join(
-        [
-            HEADER,
-            *needed,
-            body,
-            f"ARGUMENTS = [\n{sets}]\n{axes}",
-        ]
-    )
+    text = "\n\n".join([HEADER, *needed, body, f"ARGUMENTS = [\n{sets}]\n{axes}"])
     return Case(text, exact, plan)
 
 

@@ -144,9 +144,7 @@ class Stores:
 
     def block(self, names: Names, depth: int) -> list[str]:
         inner, leaves = names.inner(), "p" not in names.arrays  # a helper gives one array
-        lines = [
-            s for _ in range(self.choose.number(1, 3)) for s in self.statement(inner, depth + 1, leaves)
-        ]
+        lines = [s for _ in range(self.choose.number(1, 3)) for s in self.statement(inner, depth + 1, leaves)]
         return ["    " + line for line in lines]
 
     def bind(self, names: Names, depth: int) -> list[str]:
@@ -169,15 +167,19 @@ class Stores:
 
     def store(self, names: Names, depth: int) -> list[str]:
         a, b = self.choose.item(names.arrays), self.choose.item(names.arrays)
-        return [self.choose.item((
-            f"{a}[{self.index(names)}] = {self.number(names)}",
-            f"{a}[{self.index(names)}] += {self.number(names)}",
-            f"{a}[1:4] = {self.number(names)}",
-            f"{a}[1:] -= {b}[:-1]",
-            f"{a}[:] = {self.array(names)}",
-            f"{a} *= -1.0",
-            f"{a}[{b} > 1.0] = {self.number(names)}",
-        ))]
+        return [
+            self.choose.item(
+                (
+                    f"{a}[{self.index(names)}] = {self.number(names)}",
+                    f"{a}[{self.index(names)}] += {self.number(names)}",
+                    f"{a}[1:4] = {self.number(names)}",
+                    f"{a}[1:] -= {b}[:-1]",
+                    f"{a}[:] = {self.array(names)}",
+                    f"{a} *= -1.0",
+                    f"{a}[{b} > 1.0] = {self.number(names)}",
+                )
+            )
+        ]
 
     def branch(self, names: Names, depth: int) -> list[str]:
         lines = [f"if {self.test(names)}:", *self.block(names, depth)]
@@ -195,13 +197,19 @@ class Stores:
         inner.indices.append(index)
         end = [f"    if {self.test(names)}:", "        break"] if self.choose.chance(2) else []
         return [
-            f"{index} = -1", f"while {index} < {self.choose.item(('n', '2'))}:", f"    {index} += 1", *end,
+            f"{index} = -1",
+            f"while {index} < {self.choose.item(('n', '2'))}:",
+            f"    {index} += 1",
+            *end,
             *self.block(inner, depth),
         ]
 
     def leave(self, names: Names, depth: int) -> list[str]:
-        result = f"np.sum(np.tanh({self.array(names)}))" if self.derivative else \
-            f"{self.array(names)}, {self.array(names)}"
+        result = (
+            f"np.sum(np.tanh({self.array(names)}))"
+            if self.derivative
+            else f"{self.array(names)}, {self.array(names)}"
+        )
         return [f"if {self.test(names)}:", f"    return {result}"]
 
 
@@ -210,8 +218,10 @@ def arguments(choose: Choices, derivative: bool) -> str:
     lines = []
     for n in (2, 3, 0):
         x, y = (
-            [choose.number(-3, 4) + (k + 1) * apart if derivative else float(choose.number(-3, 4))
-             for k in range(SIZE)]
+            [
+                choose.number(-3, 4) + (k + 1) * apart if derivative else float(choose.number(-3, 4))
+                for k in range(SIZE)
+            ]
             for apart in (0.0173, 0.0291)
         )
         first, second = (

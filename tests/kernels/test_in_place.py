@@ -1,5 +1,6 @@
 """Arguments that a function stores into are changed where they are: no copy in, no copy out, and no trap in
 it."""
+
 import numpy as np
 import pytest
 from kernels.test_kernels import KERNELS, assert_same_outcome

@@ -1,5 +1,6 @@
 """The kernels of benchmarks/kernels: jitted unchanged they give NumPy's numbers and leave NumPy's arrays
 behind, at a second size too; and their gradients are those of differences along random directions."""
+
 import importlib.util
 import sys
 from pathlib import Path

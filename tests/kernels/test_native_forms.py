@@ -1,5 +1,6 @@
 """What the kernels' native code relies on: sums in registers, powers by roots, intermediates read from
 their twins."""
+
 import numpy as np
 import pytest
 

@@ -1,5 +1,6 @@
 """Arrays that lose elements in a loop: the loop stays one, in NumPy source, in native code and in
 derivatives."""
+
 import numpy as np
 import pytest
 

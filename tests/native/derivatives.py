@@ -37,7 +37,7 @@ class Derived:
     smooth: list[bool]
     bars: list[np.ndarray]
     jvp: Function
-    vjp: Function | None      # None where a result has a size that is only known at run time
+    vjp: Function | None  # None where a result has a size that is only known at run time
 
 
 @once
@@ -90,5 +90,7 @@ def _direction(random: np.random.Generator, value: Any) -> np.ndarray:
 def moved(derived: Derived, step: float) -> list[Any]:
     """The arguments, `step` along the direction."""
     dots = iter(derived.dots)
-    return [np.asarray(a + step * next(dots), np.asarray(a).dtype)[()] if m else a
-            for a, m in zip(derived.args, derived.wrt)]
+    return [
+        np.asarray(a + step * next(dots), np.asarray(a).dtype)[()] if m else a
+        for a, m in zip(derived.args, derived.wrt)
+    ]

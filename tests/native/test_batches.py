@@ -118,8 +118,11 @@ def test_batched_native_code(chunk, only_floats):
 
 
 def test_few_functions_are_refused():
-    refused = {f"{name} {only}": str(problem) for only in (True, False)
-               for name, problem in cases_of(SAMPLE, only)[1].items()}
+    refused = {
+        f"{name} {only}": str(problem)
+        for only in (True, False)
+        for name, problem in cases_of(SAMPLE, only)[1].items()
+    }
     assert len(refused) < 0.1 * 2 * len(SAMPLE), refused
 
 

@@ -144,8 +144,13 @@ def test_lists_that_grow_are_not_copied():
 
 
 def test_appending_takes_as_many_steps_as_there_are_items():
-    few, many = (steps(optimize(stage(grown, (2.0, n)).function, before_transform=True),
-                       [*stage(grown, (2.0, n)).capture_values(), 2.0, n]) for n in (10, 40))
+    few, many = (
+        steps(
+            optimize(stage(grown, (2.0, n)).function, before_transform=True),
+            [*stage(grown, (2.0, n)).capture_values(), 2.0, n],
+        )
+        for n in (10, 40)
+    )
     assert many < 4.5 * few
     made = [stage(lambda x, n=n: grown(x, n), (2.0,)) for n in (15, 60)]
     programs = [optimize(s.function, before_transform=True) for s in made]

@@ -71,9 +71,7 @@ FUSED = [(chunk, fuse) for fuse in (True, False) for chunk in list(CHUNKS)[:: 1 
 
 @pytest.mark.parametrize("chunk, fuse", FUSED)
 def test_native_derivatives(chunk, fuse):
-    found = {
-        (name, mode): pair for name in CHUNKS[chunk] for mode, pair in programs(derive(name)).items()
-    }
+    found = {(name, mode): pair for name in CHUNKS[chunk] for mode, pair in programs(derive(name)).items()}
     functions = {key: function for key, (function, _) in found.items()}
     fused = {(name, mode): p for name in CHUNKS[chunk] for mode, p in derived_loops(name).items()}
     unfused = {} if fuse else {key: schedule(f, fuse=False) for key, f in functions.items()}
@@ -161,7 +159,7 @@ def differences(name: str, decisions: list) -> int:
     points = around(derived, step, decisions)
     if points is None:
         return 0
-    dots = evaluate(derived.jvp, *derived.args, *derived.dots)[len(derived.smooth):]
+    dots = evaluate(derived.jvp, *derived.args, *derived.dots)[len(derived.smooth) :]
     checked = 0
     for k, dot in enumerate(dots):
         a, b, c, d, e = (np.asarray(p[k], np.clongdouble) for p in points)
@@ -219,8 +217,10 @@ def test_reverse_mode_is_the_transpose_of_forward_mode(name):
             evaluate(derived.vjp, *derived.args, *derived.bars)
         return
     bars = evaluate(derived.vjp, *derived.args, *derived.bars)[count:]
-    pairs = [[np.asarray(x * y, np.complex128).ravel().real for x, y in zip(*side, strict=True)]
-             for side in ((derived.bars, dots), (bars, derived.dots))]
+    pairs = [
+        [np.asarray(x * y, np.complex128).ravel().real for x, y in zip(*side, strict=True)]
+        for side in ((derived.bars, dots), (bars, derived.dots))
+    ]
     left, right = map(np.concatenate, pairs)
     size = np.abs(left).sum() + np.abs(right).sum()
     single = has_singles(derived.primal)

@@ -121,7 +121,7 @@ def _leaf_distance(got: Any, want: Any) -> float:
     if not isinstance(want, (np.ndarray, np.generic, bool, int, float, complex)):
         return 0.0 if type(got) is type(want) and (got is want or got == want) else np.inf
     if isinstance(got, np.ndarray) != isinstance(want, np.ndarray):
-        return np.inf                       # a Python number joined with a NumPy scalar may be either
+        return np.inf  # a Python number joined with a NumPy scalar may be either
     x, y = np.asarray(got), np.asarray(want)
     if x.dtype != y.dtype or x.shape != y.shape:
         return np.inf
@@ -141,7 +141,7 @@ def _leaf_distance(got: Any, want: Any) -> float:
         return np.inf
     scale = np.max(np.abs(y[finite]))
     unit = np.finfo(x.dtype).eps * max(scale, np.finfo(x.dtype).tiny)
-    return max(float(np.max(np.abs(x - y)[~same]) / unit), 1e-3)    # -0.0 for 0.0 is no zero distance
+    return max(float(np.max(np.abs(x - y)[~same]) / unit), 1e-3)  # -0.0 for 0.0 is no zero distance
 
 
 def failures(names: Iterable[str], test: Callable[[str], None]) -> str:

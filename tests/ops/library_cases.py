@@ -1,4 +1,5 @@
 """Lines of NumPy for test_library.py. A name is an operand; `known` lines need sizes that are known."""
+
 import ast
 import re
 from collections.abc import Callable
@@ -194,5 +195,8 @@ def _lines(text: str) -> list[str]:
     return [line.strip() for line in re.split("[;\n]", text) if line.strip()]
 
 
-CASES = {line: _case(line, symbolic) for text, symbolic in ((ANY_SIZE, True), (KNOWN_SIZES, False))
-         for line in _lines(text)}
+CASES = {
+    line: _case(line, symbolic)
+    for text, symbolic in ((ANY_SIZE, True), (KNOWN_SIZES, False))
+    for line in _lines(text)
+}

@@ -2,6 +2,7 @@
 
 In: a Primitive and a Sample. Example: `check_jvp(REGISTRY["sin"], SAMPLES["sin"][0])`.
 """
+
 from __future__ import annotations
 
 import itertools
@@ -42,12 +43,15 @@ def check_type(primitive: Primitive, sample: Sample) -> None:
     outs = evaluate(function, *sample.args)
     for old, arg in zip(before, sample.args):
         np.testing.assert_array_equal(old, arg, err_msg="the NumPy rule wrote into an operand")
-    sizes = {t.value.name: int(o) for t, o in zip(function.result_types, outs) if t.value is not None
-             and not isinstance(t.value, int)}
+    sizes = {
+        t.value.name: int(o)
+        for t, o in zip(function.result_types, outs)
+        if t.value is not None and not isinstance(t.value, int)
+    }
     for out, type_ in zip(outs, function.result_types, strict=True):
-        assert isinstance(out,
-                          np.ndarray if type_.dims
-                          else np.generic), f"{primitive} gives a {type(out).__name__}"
+        assert isinstance(out, np.ndarray if type_.dims else np.generic), (
+            f"{primitive} gives a {type(out).__name__}"
+        )
         got, want = type_of(out), substitute_type(type_, sizes).plain
         assert got == want, f"{primitive} gives {got}, its type rule {want}"
 
@@ -66,8 +70,9 @@ def _subsets(positions: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 def differentiable(sample: Sample) -> list[int]:
     """Operands in double precision along which derivatives are compared."""
-    return [k for k, a in enumerate(sample.args)
-            if np.asarray(a).dtype in (f64, c128)] if sample.smooth else []
+    return (
+        [k for k, a in enumerate(sample.args) if np.asarray(a).dtype in (f64, c128)] if sample.smooth else []
+    )
 
 
 def _direction(value: Any, seed: int) -> Any:
@@ -80,8 +85,10 @@ def _direction(value: Any, seed: int) -> Any:
 
 def _differences(function: Function, args: Sequence[Any], dots: dict[int, Any]) -> list[Any]:
     """Directional derivatives of the results, by a five-point central difference."""
+
     def at(step: float) -> list[Any]:
         return evaluate(function, *(a + step * dots[k] if k in dots else a for k, a in enumerate(args)))
+
     h = 1e-3
     far, near, back, behind = at(2 * h), at(h), at(-h), at(-2 * h)
     found = []
@@ -109,7 +116,7 @@ def jvp_holds(function: Function, args: Sequence[Any], positions: Sequence[int])
     plain = evaluate(function, *args)
     for got, want in zip(outs, plain):
         np.testing.assert_array_equal(got, want)
-    tangents = iter(outs[len(plain):])
+    tangents = iter(outs[len(plain) :])
     for want, has in zip(_differences(function, args, dots), nonzero):
         if has:
             got = next(tangents)
@@ -117,8 +124,9 @@ def jvp_holds(function: Function, args: Sequence[Any], positions: Sequence[int])
             close(got, want, 2e-7 if exact else 2e-3, f"tangent along operands {positions}")
         elif want is not None:
             tolerance = 1e-7 if want.dtype in (f64, c128) else 2e-3
-            close(want, np.zeros_like(want), tolerance,
-                  f"tangent along operands {positions} is said to be zero")
+            close(
+                want, np.zeros_like(want), tolerance, f"tangent along operands {positions} is said to be zero"
+            )
 
 
 def _pairing(left: Sequence[Any], right: Sequence[Any]) -> float:
@@ -137,7 +145,7 @@ def transpose_holds(function: Function, args: Sequence[Any], positions: Sequence
     if not any(nonzero):
         return
     dots = [_direction(args[k], k) for k in positions]
-    tangents = evaluate(forward, *args, *dots)[len(function.results):]
+    tangents = evaluate(forward, *args, *dots)[len(function.results) :]
     parts = split(forward, [True] * len(args) + [False] * len(positions))
     check(parts.known), check(parts.linear)
     count = len(parts.linear.params) - len(positions)
@@ -150,8 +158,9 @@ def transpose_holds(function: Function, args: Sequence[Any], positions: Sequence
     assert all(found)
     gained = [a - b for a, b in zip(evaluate(backward, *residuals, *bars, *so_far), so_far)]
     tolerance = 1e-9 if all(t.dtype in (f64, c128) for t in tangents) else 1e-5
-    close(_pairing(dots, gained), _pairing(tangents, bars), tolerance,
-          f"transpose along operands {positions}")
+    close(
+        _pairing(dots, gained), _pairing(tangents, bars), tolerance, f"transpose along operands {positions}"
+    )
     plain, found = transpose(parts.linear, lin)
     check(plain)
     alone = iter(evaluate(plain, *residuals, *bars))
@@ -178,8 +187,13 @@ def batch_holds(function: Function, lanes: Sequence[tuple], positions: Sequence[
         want = np.stack(want) if is_batched else want[0]
         assert out.dtype == want.dtype and out.shape == want.shape, (positions, out, want)
         if is_inexact(out.dtype):
-            np.testing.assert_allclose(out, want, rtol=1e-6 if out.dtype.itemsize < 8 else 1e-12, atol=1e-12,
-                                       err_msg=f"batched in {positions}")
+            np.testing.assert_allclose(
+                out,
+                want,
+                rtol=1e-6 if out.dtype.itemsize < 8 else 1e-12,
+                atol=1e-12,
+                err_msg=f"batched in {positions}",
+            )
         else:
             np.testing.assert_array_equal(out, want, err_msg=f"batched in {positions}")
 
@@ -190,13 +204,19 @@ def check_composite(primitive: Primitive, sample: Sample) -> None:
     with Builder("expansion") as builder:
         params = [builder.parameter(f"x{k}", type_of(a)) for k, a in enumerate(sample.args)]
         function = check(builder.function([primitive.native.rule(*params, **sample.attributes)]))
-    for got, want in zip(evaluate(function, *sample.args),
-                         evaluate(program(primitive, sample), *sample.args)):
+    for got, want in zip(
+        evaluate(function, *sample.args), evaluate(program(primitive, sample), *sample.args)
+    ):
         assert np.asarray(got).dtype == np.asarray(want).dtype
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
 
-RULES = {"type": check_type, "read": check_reads_back, "jvp": check_jvp, "transpose": check_transpose,
-         "batch": check_batch}
+RULES = {
+    "type": check_type,
+    "read": check_reads_back,
+    "jvp": check_jvp,
+    "transpose": check_transpose,
+    "batch": check_batch,
+}
 
 __all__ = ["RULES", "check_composite", "program", "jvp_holds", "transpose_holds", "batch_holds"]

@@ -1,4 +1,5 @@
 """`numpy.fft` in native code: every kind of size, both precisions, derivatives and batches."""
+
 import numpy as np
 import pytest
 
@@ -40,7 +41,8 @@ def test_signals(dtype, native):
 
 def power(x):
     return np.sum(np.abs(np.fft.rfft(x)) ** 2 * np.arange(x.shape[-1] // 2 + 1)) + np.sum(
-        np.fft.irfft(np.fft.rfft(x) ** 2, 9) ** 3)
+        np.fft.irfft(np.fft.rfft(x) ** 2, 9) ** 3
+    )
 
 
 def test_derivatives_and_batches():

@@ -1,4 +1,5 @@
 """Derivatives and batches of derivatives, for every primitive: the rules are made of primitives too."""
+
 import numpy as np
 import pytest
 
@@ -49,8 +50,10 @@ def test_tangents_transpose(name):
 @pytest.mark.parametrize("name", NAMES)
 def test_tangents_batch(name):
     function, args, along = tangent_program(name)
-    lanes = [tuple(np.roll(a, k) if k and np.ndim(a) and j in along else a for j, a in enumerate(args))
-             for k in range(2)]
+    lanes = [
+        tuple(np.roll(a, k) if k and np.ndim(a) and j in along else a for j, a in enumerate(args))
+        for k in range(2)
+    ]
     batch_holds(function, lanes, along)
 
 

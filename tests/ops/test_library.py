@@ -1,4 +1,5 @@
 """The library against NumPy: each case is a line of NumPy, run on arrays and run on core atoms."""
+
 import functools
 import re
 import types
@@ -20,8 +21,10 @@ from .library_cases import CASES, OPERANDS
 from .rule_checks import batch_holds, jvp_holds, transpose_holds
 
 # Lanes would give results of different sizes, or need sorted operands.
-RUN_TIME_SIZES = re.compile("nonzero|argwhere|np.where\\(p\\)|compress|extract|unique|bincount"
-                            "|searchsorted|digitize|interp|np.histogram\\(a, bins=t")
+RUN_TIME_SIZES = re.compile(
+    "nonzero|argwhere|np.where\\(p\\)|compress|extract|unique|bincount"
+    "|searchsorted|digitize|interp|np.histogram\\(a, bins=t"
+)
 
 
 class Staged:
@@ -81,7 +84,7 @@ def compare(case, wanted, with_symbols):
 
 
 def operands_of(case):
-    return [name for name in case.__code__.co_varnames[1:case.__code__.co_argcount]]
+    return [name for name in case.__code__.co_varnames[1 : case.__code__.co_argcount]]
 
 
 @pytest.mark.parametrize("line", CASES)
@@ -96,10 +99,13 @@ def test_library_with_symbolic_sizes(line):
     compare(case, operands_of(case), with_symbols=True)
 
 
-SMOOTH = [line for line, case in CASES.items() if "np.round(a, 2)" not in line
-          and not {"m", "k"} & set(operands_of(case.function))
-          and any(OPERANDS[name].dtype in (numpy.float64, numpy.complex128)
-                  for name in operands_of(case.function))]
+SMOOTH = [
+    line
+    for line, case in CASES.items()
+    if "np.round(a, 2)" not in line
+    and not {"m", "k"} & set(operands_of(case.function))
+    and any(OPERANDS[name].dtype in (numpy.float64, numpy.complex128) for name in operands_of(case.function))
+]
 
 
 @pytest.mark.parametrize("line", SMOOTH)
@@ -138,8 +144,10 @@ UPDATES_OF = {
     "put": lambda np, a, j: np.put(a, j, [1.0, 2.0, 3.0, 4.0]),
     "fill_diagonal": lambda np, h: np.fill_diagonal(h, 7),
     "put_along_axis": lambda np, a: np.put_along_axis(a, numpy.array([[1], [0], [-1]]), 9.0, 1),
-    "copyto": lambda np, a, b, p: np.copyto(a, b, where=p), "add.at": lambda np, v, j: np.add.at(v, j, 2.0),
-    "subtract.at": lambda np, a, j: np.subtract.at(a, (j, numpy.array([0, 0, 1, 3])), 2.0)}
+    "copyto": lambda np, a, b, p: np.copyto(a, b, where=p),
+    "add.at": lambda np, v, j: np.add.at(v, j, 2.0),
+    "subtract.at": lambda np, a, j: np.subtract.at(a, (j, numpy.array([0, 0, 1, 3])), 2.0),
+}
 
 
 class Updating(Staged):

@@ -1,4 +1,5 @@
 """`numpy.linalg` as users call it: values, errors, derivatives, batches, as NumPy source and native code."""
+
 import numpy as np
 import pytest
 
@@ -19,8 +20,14 @@ def systems(a, b):
 
 
 def factors(s, tall, wide):
-    return (np.linalg.cholesky(s), np.linalg.qr(tall), np.linalg.qr(wide), np.linalg.qr(tall, "complete"),
-            np.linalg.svd(tall, full_matrices=False), np.linalg.svd(wide))
+    return (
+        np.linalg.cholesky(s),
+        np.linalg.qr(tall),
+        np.linalg.qr(wide),
+        np.linalg.qr(tall, "complete"),
+        np.linalg.svd(tall, full_matrices=False),
+        np.linalg.svd(wide),
+    )
 
 
 def spectra(s, a):
@@ -36,10 +43,18 @@ def stacks(a, b):
     return np.linalg.solve(np.stack([a, a + 1]), b), np.linalg.inv(np.stack([a, a.T])), np.linalg.det(a[None])
 
 
-CASES = [(systems, (A, B)), (systems, (A.astype(np.float32), B.astype(np.float32))), (systems, (C, B)),
-         (factors, (S, TALL, WIDE)), (factors, (S, TALL, WIDE)), (spectra, (S, TALL)),
-         (fitted, (TALL, RNG.normal(size=7))), (fitted, (TALL, RNG.normal(size=(7, 2)))),
-         (fitted, (WIDE, RNG.normal(size=3))), (stacks, (A, B))]
+CASES = [
+    (systems, (A, B)),
+    (systems, (A.astype(np.float32), B.astype(np.float32))),
+    (systems, (C, B)),
+    (factors, (S, TALL, WIDE)),
+    (factors, (S, TALL, WIDE)),
+    (spectra, (S, TALL)),
+    (fitted, (TALL, RNG.normal(size=7))),
+    (fitted, (TALL, RNG.normal(size=(7, 2)))),
+    (fitted, (WIDE, RNG.normal(size=3))),
+    (stacks, (A, B)),
+]
 
 
 def leaves(value):
@@ -74,21 +89,29 @@ def test_eigenvalues_of_any_matrix_are_complex():
 
 
 @pytest.mark.parametrize("native", [False, True])
-@pytest.mark.parametrize("function, matrix, words", [
-    (np.linalg.inv, np.zeros((2, 2)), "Singular matrix"),
-    (lambda a: np.linalg.solve(a, np.ones(2)), np.ones((2, 2)), "Singular matrix"),
-    (lambda a: np.linalg.solve(a, np.ones((2, 1))), np.stack([np.eye(2), np.ones((2, 2))]), "Singular"),
-    (np.linalg.cholesky, -np.eye(3), "positive definite"),
-])
+@pytest.mark.parametrize(
+    "function, matrix, words",
+    [
+        (np.linalg.inv, np.zeros((2, 2)), "Singular matrix"),
+        (lambda a: np.linalg.solve(a, np.ones(2)), np.ones((2, 2)), "Singular matrix"),
+        (lambda a: np.linalg.solve(a, np.ones((2, 1))), np.stack([np.eye(2), np.ones((2, 2))]), "Singular"),
+        (np.linalg.cholesky, -np.eye(3), "positive definite"),
+    ],
+)
 def test_matrices_that_have_no_answer(function, matrix, words, native):
     with config(native=native), pytest.raises(np.linalg.LinAlgError, match=words):
         mp.jit(lambda a: function(a) + 0.0)(matrix)
 
 
-@pytest.mark.parametrize("call", [lambda: mp.jit(np.linalg.inv)(TALL),
-                                  lambda: mp.jit(np.linalg.det)(np.ones(3)),
-                                  lambda: mp.jit(np.linalg.solve)(A, np.ones(4)),
-                                  lambda: mp.jit(lambda a: np.linalg.qr(a, "raw"))(TALL)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: mp.jit(np.linalg.inv)(TALL),
+        lambda: mp.jit(np.linalg.det)(np.ones(3)),
+        lambda: mp.jit(np.linalg.solve)(A, np.ones(4)),
+        lambda: mp.jit(lambda a: np.linalg.qr(a, "raw"))(TALL),
+    ],
+)
 def test_what_does_not_fit_is_refused_with_a_remedy(call):
     with pytest.raises(SourceError) as caught:
         call()
@@ -144,6 +167,7 @@ def test_gradients(function, native):
 
     def at(k):
         return function(S + k * h * direction, B + k * h * other)
+
     want = (8 * (at(1) - at(-1)) - at(2) + at(-2)) / (12 * h)
     found = np.sum(got[0] * direction) + np.sum(got[1] * other)
     np.testing.assert_allclose(found, want, rtol=1e-6, atol=1e-6)

@@ -129,8 +129,9 @@ def in_bins(n):
     return np.bincount(np.array([n]))
 
 
-@pytest.mark.parametrize("function", [counted, spaced, tiled, repeated, squared, ordered, in_bins],
-                         ids=lambda f: f.__name__)
+@pytest.mark.parametrize(
+    "function", [counted, spaced, tiled, repeated, squared, ordered, in_bins], ids=lambda f: f.__name__
+)
 def test_what_no_memory_holds(function):
     """The bytes, or the elements, are more than 64 bits hold."""
     jitted = mp.jit(function)

@@ -3,6 +3,7 @@
 A line is the body of a function whose arguments are the names of OPERANDS that it uses. A line that begins
 with `!` is refused, with an error that names its place. Lines are compared in structure, dtype and values.
 """
+
 import ast
 import functools
 import importlib.util
@@ -19,8 +20,11 @@ from metaphrase.source import SourceError
 
 from .library_cases import OPERANDS as LIBRARY_OPERANDS
 
-LINES = [line for line in pathlib.Path(__file__).with_name("expressions.txt").read_text().splitlines()
-         if line.strip() and not line.startswith("#")]
+LINES = [
+    line
+    for line in pathlib.Path(__file__).with_name("expressions.txt").read_text().splitlines()
+    if line.strip() and not line.startswith("#")
+]
 _H = LIBRARY_OPERANDS["h"]
 OPERANDS = LIBRARY_OPERANDS | {"g": _H @ _H.T + np.eye(3), "s": 0.75, "k": 2}
 IMPORTS = "import cmath, functools, itertools, math, operator\n\nimport numpy as np\n\n"
@@ -35,8 +39,10 @@ def names_in(line):
 def module(folder):
     """A module with one function a line; errors then name a file and a line."""
     path = pathlib.Path(folder) / "expressions_as_functions.py"
-    rows = [f"def line_{k}({', '.join(names_in(line))}):\n    return {line.removeprefix('!').strip()}\n\n"
-            for k, line in enumerate(LINES)]
+    rows = [
+        f"def line_{k}({', '.join(names_in(line))}):\n    return {line.removeprefix('!').strip()}\n\n"
+        for k, line in enumerate(LINES)
+    ]
     path.write_text(IMPORTS + "\n".join(rows))
     spec = importlib.util.spec_from_file_location("expressions_as_functions", path)
     made = importlib.util.module_from_spec(spec)

@@ -1,4 +1,5 @@
 """The test of the registry tests: a wrong rule, planted, must be found."""
+
 import numpy as np
 import pytest
 
@@ -48,32 +49,46 @@ def test_forgotten_operand_is_found(plant):
 
 
 def test_joint_rule_that_changes_the_result_is_found(plant):
-    wrong = plant("planted", np.exp, type=inexact,
-                  jvp=Joint(lambda args, dots: ((sin(args[0]),), (mul(dots[0], exp(args[0])),))))
+    wrong = plant(
+        "planted",
+        np.exp,
+        type=inexact,
+        jvp=Joint(lambda args, dots: ((sin(args[0]),), (mul(dots[0], exp(args[0])),))),
+    )
     refused("jvp", wrong, X)
 
 
 def test_wrong_transpose_is_found(plant):
-    wrong = plant("planted", np.negative, jvp=(lambda x_dot, y, x: wrong(x_dot),),
-                  transpose=(lambda y_bar, x: y_bar,))
+    wrong = plant(
+        "planted", np.negative, jvp=(lambda x_dot, y, x: wrong(x_dot),), transpose=(lambda y_bar, x: y_bar,)
+    )
     refused("transpose", wrong, X)
 
 
 def test_transpose_that_forgets_the_cotangent_so_far_is_found(plant):
-    wrong = plant("planted", np.negative, jvp=(lambda x_dot, y, x: wrong(x_dot),),
-                  transpose=Accumulate(lambda bars, accs, args: {0: neg(bars[0])}))
+    wrong = plant(
+        "planted",
+        np.negative,
+        jvp=(lambda x_dot, y, x: wrong(x_dot),),
+        transpose=Accumulate(lambda bars, accs, args: {0: neg(bars[0])}),
+    )
     refused("transpose", wrong, X)
 
 
 def test_accumulating_transpose_passes(plant):
-    right = plant("planted", np.negative, jvp=(lambda x_dot, y, x: right(x_dot),),
-                  transpose=Accumulate(lambda bars, accs, args: {0: accumulate(accs[0], neg(bars[0]))}))
+    right = plant(
+        "planted",
+        np.negative,
+        jvp=(lambda x_dot, y, x: right(x_dot),),
+        transpose=Accumulate(lambda bars, accs, args: {0: accumulate(accs[0], neg(bars[0]))}),
+    )
     RULES["transpose"](right, Sample((X,)))
 
 
 def test_wrong_type_rule_is_found(plant):
-    refused("type", plant("planted", np.sin, type=lambda x: x.with_dtype(np.dtype("float32")), jvp=(None,)),
-            X)
+    refused(
+        "type", plant("planted", np.sin, type=lambda x: x.with_dtype(np.dtype("float32")), jvp=(None,)), X
+    )
 
 
 def test_numpy_rule_that_gives_a_python_number_is_found(plant):
@@ -85,10 +100,15 @@ def test_numpy_rule_that_writes_into_its_operand_is_found(plant):
 
 
 def test_wrong_batch_rule_is_found():
-    wrong = Primitive("planted", type=lambda x: x.with_dims(x.dims[1:]), numpy=lambda x: x.sum(axis=0),
-                      jvp=(None,),
-                      transpose=NotLinear, batch=lambda size, args, batched: (wrong(args[0]), True),
-                      native=REGISTRY["reduce_sum"].native)
+    wrong = Primitive(
+        "planted",
+        type=lambda x: x.with_dims(x.dims[1:]),
+        numpy=lambda x: x.sum(axis=0),
+        jvp=(None,),
+        transpose=NotLinear,
+        batch=lambda size, args, batched: (wrong(args[0]), True),
+        native=REGISTRY["reduce_sum"].native,
+    )
     try:
         with pytest.raises(AssertionError):
             RULES["batch"](wrong, Sample((np.arange(9.0).reshape(3, 3),)))
@@ -97,7 +117,13 @@ def test_wrong_batch_rule_is_found():
 
 
 def test_batch_rule_that_mixes_lanes_is_found(plant):
-    wrong = Primitive("planted", type=same_type, numpy=np.add, jvp=(None, None), transpose=NotLinear,
-                      batch=lambda size, args, batched: (add(args[0], like(args[0], 1)), True),
-                      native=REGISTRY["add"].native)
+    wrong = Primitive(
+        "planted",
+        type=same_type,
+        numpy=np.add,
+        jvp=(None, None),
+        transpose=NotLinear,
+        batch=lambda size, args, batched: (add(args[0], like(args[0], 1)), True),
+        native=REGISTRY["add"].native,
+    )
     refused("batch", wrong, X, Y)

@@ -1,4 +1,5 @@
 """NumPy's promotion and broadcasting at the edge of the library, and the errors it gives."""
+
 import itertools
 
 import numpy as np
@@ -119,32 +120,44 @@ def test_axes():
         axis_of(1.0, 3)
 
 
-@pytest.mark.parametrize("call, error", [
-    (lambda x: reshape(x, (5, 2)), ShapeError),
-    (lambda x: LIBRARY[np.concatenate]([x, LIBRARY[np.zeros]((2, 3))], axis=1), ShapeError),
-    (lambda x: LIBRARY[np.stack]([x, LIBRARY[np.zeros](4)]), ShapeError),
-    (lambda x: LIBRARY[np.squeeze](x, 0), ShapeError),
-    (lambda x: LIBRARY[np.matmul](x, x), ShapeError),
-    (lambda x: LIBRARY[np.einsum]("ij,jk", x, x), ShapeError),
-    (lambda x: LIBRARY[np.einsum]("ij->ik", x), ShapeError),
-    (lambda x: LIBRARY[np.sum](x, axis=2), ShapeError),
-    (lambda x: LIBRARY[np.max](LIBRARY[np.zeros]((0, 2))), ShapeError),
-    (lambda x: LIBRARY[np.add](x, x, where=x), UnsupportedError),
-    (lambda x: LIBRARY[np.invert](x), DTypeError),
-    (lambda x: METHODS["reshape"](x, 7), ShapeError),
-])
+@pytest.mark.parametrize(
+    "call, error",
+    [
+        (lambda x: reshape(x, (5, 2)), ShapeError),
+        (lambda x: LIBRARY[np.concatenate]([x, LIBRARY[np.zeros]((2, 3))], axis=1), ShapeError),
+        (lambda x: LIBRARY[np.stack]([x, LIBRARY[np.zeros](4)]), ShapeError),
+        (lambda x: LIBRARY[np.squeeze](x, 0), ShapeError),
+        (lambda x: LIBRARY[np.matmul](x, x), ShapeError),
+        (lambda x: LIBRARY[np.einsum]("ij,jk", x, x), ShapeError),
+        (lambda x: LIBRARY[np.einsum]("ij->ik", x), ShapeError),
+        (lambda x: LIBRARY[np.sum](x, axis=2), ShapeError),
+        (lambda x: LIBRARY[np.max](LIBRARY[np.zeros]((0, 2))), ShapeError),
+        (lambda x: LIBRARY[np.add](x, x, where=x), UnsupportedError),
+        (lambda x: LIBRARY[np.invert](x), DTypeError),
+        (lambda x: METHODS["reshape"](x, 7), ShapeError),
+    ],
+)
 def test_refusals(builder, call, error):
     with pytest.raises(error):
         call(variable(builder, f64, 3, 4))
 
 
-@pytest.mark.parametrize("primitive, types", [
-    (neg, [Array(bool_)]), (add, [Array(f64), Array(f32)]), (add, [Array(f64, (3,)), Array(f64, (4,))]),
-    (div, [Array(i64), Array(i64)]), (sin, [Array(i64)]), (floor, [Array(c128)]),
-    (max_, [Array(c64), Array(c64)]),
-    (lt, [Array(c128), Array(c128)]), (and_, [Array(f64), Array(f64)]), (real, [Array(f64)]),
-    (erf, [Array(np.dtype("float16"))]),
-])
+@pytest.mark.parametrize(
+    "primitive, types",
+    [
+        (neg, [Array(bool_)]),
+        (add, [Array(f64), Array(f32)]),
+        (add, [Array(f64, (3,)), Array(f64, (4,))]),
+        (div, [Array(i64), Array(i64)]),
+        (sin, [Array(i64)]),
+        (floor, [Array(c128)]),
+        (max_, [Array(c64), Array(c64)]),
+        (lt, [Array(c128), Array(c128)]),
+        (and_, [Array(f64), Array(f64)]),
+        (real, [Array(f64)]),
+        (erf, [Array(np.dtype("float16"))]),
+    ],
+)
 def test_type_rules_refuse(primitive, types):
     with pytest.raises(CoreTypeError):
         primitive.type(*types)

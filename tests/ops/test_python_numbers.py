@@ -3,6 +3,7 @@
 What NumPy raises is raised. Where Python leaves 64 bits, or turns an int or a float into another kind of
 number that depends on its value, the translation raises; it never gives another number.
 """
+
 import itertools
 import math
 import warnings
@@ -78,11 +79,32 @@ def different(x, y):
     return x != y
 
 
-FUNCTIONS = [added, subtracted, multiplied, divided, floored, remainder, power, both, either, one, left,
-             right, less, less_equal, equal, different]
+FUNCTIONS = [
+    added,
+    subtracted,
+    multiplied,
+    divided,
+    floored,
+    remainder,
+    power,
+    both,
+    either,
+    one,
+    left,
+    right,
+    less,
+    less_equal,
+    equal,
+    different,
+]
 DTYPES = [np.dtype(t) for t in "? i1 u1 i4 u4 i8 u8 f2 f4 f8 c16".split()]
-VALUES = {"b": [True, False], "i": [-7, 3, 0], "u": [7, 3, 0], "f": [-2.5, 3.0, 0.0, np.inf, np.nan],
-          "c": [1 + 2j, -1j, 0]}
+VALUES = {
+    "b": [True, False],
+    "i": [-7, 3, 0],
+    "u": [7, 3, 0],
+    "f": [-2.5, 3.0, 0.0, np.inf, np.nan],
+    "c": [1 + 2j, -1j, 0],
+}
 PYTHON = [True, False, 3, -2, 0, 300, 2**40, 2.5, -1.5, 0.0, 2 + 1j, 2**62, -(2**62)]
 SHORT = [3, -2, 300, 2**40, 2.5, 1j, True]
 ARRAYS = [np.array(VALUES[d.kind]).astype(d) for d in DTYPES]
@@ -126,11 +148,22 @@ def differing(function, pairs, excused, native=False):
 def refused(x, y, want, got):
     """What is refused, in words: numbers that Python ints and floats turn into, orders of complex numbers."""
     if not isinstance(got, Exception):
-        return (isinstance(x, complex) and isinstance(y, np.float64)  # NumPy's, not Python's, complex
-                or isinstance(want, OverflowError) and isinstance(x, float))  # inf for a float that overflows
+        return (
+            isinstance(x, complex)
+            and isinstance(y, np.float64)  # NumPy's, not Python's, complex
+            or isinstance(want, OverflowError)
+            and isinstance(x, float)
+        )  # inf for a float that overflows
     text = str(got)
-    return any(words in text for words in (
-        "does not fit in 64 bits", "must not be negative", "is complex in Python", "complex numbers is not"))
+    return any(
+        words in text
+        for words in (
+            "does not fit in 64 bits",
+            "must not be negative",
+            "is complex in Python",
+            "complex numbers is not",
+        )
+    )
 
 
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
@@ -143,8 +176,11 @@ def test_python_numbers(function):
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda f: f.__name__)
 def test_python_numbers_beside_those_of_numpy(function):
     pairs = list(itertools.product([*ARRAYS, *SCALARS], SHORT))
-    pairs = [(x, y) for x, y in [*pairs, *((y, x) for x, y in pairs)]
-             if not (function is power and isinstance(y, np.bool_))]
+    pairs = [
+        (x, y)
+        for x, y in [*pairs, *((y, x) for x, y in pairs)]
+        if not (function is power and isinstance(y, np.bool_))
+    ]
     assert not differing(function, pairs, refused)
 
 
@@ -156,8 +192,18 @@ def test_dtypes_beside_each_other(function):
 
 @pytest.mark.parametrize("function", [added, multiplied, power, left, less, equal], ids=lambda f: f.__name__)
 def test_in_native_code(function):
-    pairs = [(2, 3), (2**62, 2**62), (-3, 2), (3, -2), (np.int8([1, -2]), 300), (np.uint64([3, 0]), -1),
-             (np.int32([2, 3]), np.int32([3, -1])), (2**40, np.int16([5])), (-8.0, 2.5), (0.0, -1.0)]
+    pairs = [
+        (2, 3),
+        (2**62, 2**62),
+        (-3, 2),
+        (3, -2),
+        (np.int8([1, -2]), 300),
+        (np.uint64([3, 0]), -1),
+        (np.int32([2, 3]), np.int32([3, -1])),
+        (2**40, np.int16([5])),
+        (-8.0, 2.5),
+        (0.0, -1.0),
+    ]
     pairs = [p for p in pairs if not (function in (left, power) and np.max(np.abs(p[1])) > 400)]
     pairs = [p for p in pairs if not (function is left and any(np.asarray(v).dtype.kind == "f" for v in p))]
     assert not differing(function, pairs, refused, native=True)

@@ -1,4 +1,5 @@
 """Every primitive of the registry against its samples: type, reading, jvp, transpose, batch. No list here."""
+
 import numpy as np
 import pytest
 

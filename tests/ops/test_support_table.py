@@ -1,4 +1,5 @@
 """docs/numpy-support.md is what the registry says, and every public name of NumPy stands in it."""
+
 import pathlib
 
 import numpy as np
@@ -28,9 +29,16 @@ def test_keywords_are_those_that_are_taken():
     assert "weights" not in found["quantile"] and found["add"] == "dtype, out, where"
 
 
-@pytest.mark.parametrize("call", [lambda x: np.savetxt("x.txt", x), lambda x: np.roots(x),
-                                  lambda x: np.packbits(x),
-                                  lambda x: np.shares_memory(x, x), lambda x: np.random.normal(x)])
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x: np.savetxt("x.txt", x),
+        lambda x: np.roots(x),
+        lambda x: np.packbits(x),
+        lambda x: np.shares_memory(x, x),
+        lambda x: np.random.normal(x),
+    ],
+)
 def test_what_the_table_refuses_is_refused(call):
     with pytest.raises(UnsupportedError) as caught:
         mp.jit(call)(np.arange(3.0))

@@ -1,4 +1,5 @@
 """What the front end writes in simpler functions: natively, differentiated, batched, at two sizes."""
+
 import math
 
 import numpy as np
@@ -62,12 +63,28 @@ def scalars(x):
 
 
 def reduced(x):
-    return np.sum(np.subtract.reduce(x)) + np.sum(np.multiply.accumulate(x, axis=1)) + np.sum(
-        np.add.reduceat(x[0], [0, 2, 4]) ** 2) + np.hypot.reduce(x[1])
+    return (
+        np.sum(np.subtract.reduce(x))
+        + np.sum(np.multiply.accumulate(x, axis=1))
+        + np.sum(np.add.reduceat(x[0], [0, 2, 4]) ** 2)
+        + np.hypot.reduce(x[1])
+    )
 
 
-CASES = [covariances, polynomials, fit, nan_statistics, by_element, by_row, by_condition, joined, chosen,
-         slopes, scalars, reduced]
+CASES = [
+    covariances,
+    polynomials,
+    fit,
+    nan_statistics,
+    by_element,
+    by_row,
+    by_condition,
+    joined,
+    chosen,
+    slopes,
+    scalars,
+    reduced,
+]
 names = pytest.mark.parametrize("function", CASES, ids=lambda f: f.__name__)
 
 

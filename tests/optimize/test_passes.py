@@ -302,6 +302,7 @@ def test_a_size_that_may_be_negative_is_checked_where_it_is_made(dim, left):
 
 def test_a_reshape_stays_behind_the_sizes_that_it_names():
     """Neither a slice before them draws it to itself, nor a write that its slice is done before."""
+
     def program(v, k):
         part = slice_(v, literal(0), shape=(12,), step=(1,))
         written = slice_update(v, slice_(v, literal(1), shape=(1,), step=(1,)), literal(0), step=(1,))

@@ -93,12 +93,7 @@ def minimize(function, x0, restarts=3, **options):
 
 
 def powell(x):
-    return (
-        (x[0] + 10 * x[1]) ** 2
-        + 5 * (x[2] - x[3]) ** 2
-        + (x[1] - 2 * x[2]) ** 4
-        + 10 * (x[0] - x[3]) ** 4
-    )
+    return (x[0] + 10 * x[1]) ** 2 + 5 * (x[2] - x[3]) ** 2 + (x[1] - 2 * x[2]) ** 4 + 10 * (x[0] - x[3]) ** 4
 
 
 def fit_oscillation(t, y, guess):

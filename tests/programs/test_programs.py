@@ -135,11 +135,7 @@ BATCHES = {
         (0, None, None),
         (np.array([0.2, 0.3, 0.4]), 0.5, kalman.observe()),
     ),
-    "landing": (
-        dormand_prince.landing_distance,
-        (None, 0, None),
-        (30.0, np.linspace(0.5, 1, 5), 0.01),
-    ),
+    "landing": (dormand_prince.landing_distance, (None, 0, None), (30.0, np.linspace(0.5, 1, 5), 0.01)),
     "spectral_lines": (
         levinson.spectral_lines,
         (0,),
@@ -150,23 +146,11 @@ BATCHES = {
         (0,),
         (np.stack([symmetric_eigen.chain(np.linspace(1, 2 + k, 6)) for k in range(3)]),),
     ),
-    "fitted_centre": (
-        centre,
-        (0,),
-        (np.stack([levenberg_marquardt.spectrum(30, s)[1] for s in range(3)]),),
-    ),
+    "fitted_centre": (centre, (0,), (np.stack([levenberg_marquardt.spectrum(30, s)[1] for s in range(3)]),)),
     "tree_gravity": (last_abscissas, (0,), (np.stack([BODIES[1] * (1 + 0.1 * k) for k in range(3)]),)),
-    "lbfgs": (
-        lbfgs.minimize_rosenbrock,
-        (0,),
-        (np.tile([-1.2, 1.0], (3, 2)) + 0.1 * np.arange(3)[:, None],),
-    ),
+    "lbfgs": (lbfgs.minimize_rosenbrock, (0,), (np.tile([-1.2, 1.0], (3, 2)) + 0.1 * np.arange(3)[:, None],)),
     "astar": (astar.shortest, (0,), (np.stack([astar.maze(8, 9, s) for s in range(4)]),)),
-    "ising": (
-        lambda key: ising.simulate(key, 2.3, 6, 3, 5)[0],
-        (0,),
-        (random.split(random.key(1), 3),),
-    ),
+    "ising": (lambda key: ising.simulate(key, 2.3, 6, 3, 5)[0], (0,), (random.split(random.key(1), 3),)),
 }
 
 

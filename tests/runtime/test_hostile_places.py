@@ -41,9 +41,16 @@ def small(tmp_path, text_of):
         (tmp_path / "small.py").write_text(SCRIPT.replace("BEFORE", before))
         done = subprocess.run(
             [sys.executable, "-P", str(tmp_path / "small.py"), str(tmp_path / "kernel.pyx")],
-            env={**os.environ, "METAPHRASE_CACHE_DIR": str(run.directory),
-                 "TMPDIR": str(tmp_path / "temporary"), **settings},
-            capture_output=True, text=True, timeout=60)
+            env={
+                **os.environ,
+                "METAPHRASE_CACHE_DIR": str(run.directory),
+                "TMPDIR": str(tmp_path / "temporary"),
+                **settings,
+            },
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
         assert done.returncode == 0, done.stderr
         return done.stdout.split(), done.stderr.splitlines()
 
@@ -97,7 +104,9 @@ cache.Cache.{when} = then_gone
 """
     small()
     assert small(before if when == "find" else before + "cache.Cache.find = lambda self, key: None") == (
-        ["False", "2.5"], [])
+        ["False", "2.5"],
+        [],
+    )
 
 
 def test_a_damaged_entry_of_a_cache_that_can_only_be_read(small):
@@ -110,10 +119,15 @@ def refuse(*args, **more):
 cache.Cache._locked = refuse
 cache.tempfile.mkdtemp = refuse
 """
-    words, lines = small(refusing.replace("cache.tempfile.mkdtemp = refuse", """
+    words, lines = small(
+        refusing.replace(
+            "cache.tempfile.mkdtemp = refuse",
+            """
 make = cache.tempfile.mkdtemp
 cache.tempfile.mkdtemp = lambda *a, dir=None, **k: refuse() if "cache" in str(dir) else make(*a, dir=dir, **k)
-"""))
+""",
+        )
+    )
     assert words == ["False", "2.5"]
     assert len(lines) == 2 and "is rebuilt" in lines[0] and "can't be written" in lines[1]
 
@@ -148,7 +162,7 @@ def test_files_of_another_owner_are_refused(tmp_path, monkeypatch):
         file = tmp_path / ("a" * 64) / "library.so"
         try:
             damage(file)
-        except PermissionError:                  # only root gives files away
+        except PermissionError:  # only root gives files away
             monkeypatch.setattr(os, "getuid", lambda: 12345)
         with pytest.raises(OSError, match="is not a file of ours"):
             cache.read_own(file)
@@ -210,7 +224,7 @@ def test_what_killed_processes_left_is_swept(small):
     left = Path(killed.stdout.strip())
     assert left.is_dir() and left.parent == small.temporary
     new = small.temporary / (scratch.PREFIX + "new")
-    new.mkdir()                                  # of a process that is about to lock it
+    new.mkdir()  # of a process that is about to lock it
     assert small() == (["False", "2.5"], [])
     assert [path.name for path in small.temporary.iterdir()] == [new.name]
     os.utime(new, (time.time() - 100,) * 2)
@@ -243,7 +257,7 @@ def test_a_child_forked_under_the_caches_lock_does_not_wait_for_itself(tmp_path)
     if child == 0:
         ended = 1
         try:
-            assert not cache._held               # the parent's is not the child's
+            assert not cache._held  # the parent's is not the child's
             with open(tmp_path / ".lock") as file, pytest.raises(BlockingIOError):
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             ended = 0
@@ -251,7 +265,7 @@ def test_a_child_forked_under_the_caches_lock_does_not_wait_for_itself(tmp_path)
             os._exit(ended)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     child = os.fork()
-    if child == 0:                               # lives on while the parent lets go: the lock is free then
+    if child == 0:  # lives on while the parent lets go: the lock is free then
         time.sleep(1)
         os._exit(0)
     go.set()

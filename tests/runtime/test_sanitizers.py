@@ -15,7 +15,10 @@ def test_planted_faults_are_reported_and_a_theme_is_not(tmp_path):
     paths = os.pathsep.join([str(TESTS), str(TESTS / "native")])
     done = subprocess.run(
         [sys.executable, "-P", "-m", "sanitize", "--folder", str(tmp_path), "clocks"],
-        env=dict(os.environ, PYTHONPATH=paths), capture_output=True, text=True, timeout=300,
+        env=dict(os.environ, PYTHONPATH=paths),
+        capture_output=True,
+        text=True,
+        timeout=300,
     )
     if "gcc has no sanitizers here" in done.stderr:
         assert done.returncode == 1 and "install libasan" in done.stderr

@@ -127,7 +127,7 @@ class Latency:
         return self
 
     def __exit__(self, *error: object) -> None:
-        self.timer.cancel()                      # where the loop ended before
+        self.timer.cancel()  # where the loop ended before
         self.timer.join()
 
     def seconds(self) -> float:
@@ -147,7 +147,7 @@ def test_ctrl_c_ends_a_long_loop_at_once(interruptible, name):
     jitted = mp.jit(function)
     jitted.lower(*args).compile()
     best = float("inf")
-    for _ in range(3):                           # other processes may hold the processor
+    for _ in range(3):  # other processes may hold the processor
         gc.collect()
         with Latency(0.3) as latency, pytest.raises(KeyboardInterrupt):
             jitted(*args)
@@ -245,6 +245,7 @@ def test_the_signals_actions_are_pythons_again_after_a_call(interruptible):
 
 def test_interrupts_in_the_midst_of_memory_and_callbacks(interruptible):
     """Signals at random moments: of sixty calls none is wrong, hangs or crashes."""
+
     def grows(x, n):
         kept = []
         for i in range(n):
@@ -280,6 +281,6 @@ def test_other_threads_go_on_and_the_loop_of_one_is_not_interrupted(interruptibl
     with Latency(0.1) as latency, pytest.raises(KeyboardInterrupt):
         while True:
             time.sleep(0.001)
-    assert latency.seconds() < 0.5               # the main thread was free
+    assert latency.seconds() < 0.5  # the main thread was free
     thread.join()
     assert results == [wanted]

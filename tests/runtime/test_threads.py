@@ -205,6 +205,7 @@ thread.join()
 
 
 def test_a_fork_waits_for_another_threads_imports(tmp_path):
-    done = subprocess.run([sys.executable, "-P", "-c", HALF_IMPORTED, str(tmp_path)], capture_output=True,
-                          text=True, timeout=60)
+    done = subprocess.run(
+        [sys.executable, "-P", "-c", HALF_IMPORTED, str(tmp_path)], capture_output=True, text=True, timeout=60
+    )
     assert done.stdout == "7\n", done.stderr

@@ -17,7 +17,7 @@ SHOWN = [
     (0, i), (i, n - 1), (i + 1, n), (i*m + j, n*m - 1), (0, n - i - 1), (i, i + j), (dim_max(i, j), i + j),
     (dim_min(i, n), i), (j % 4, 3), (0, i // 2), (i // 2, i), (2*i, 2*n - 2),
 ]  # fmt: skip
-NOT_SHOWN = [(n, i), (1, n), (i, j), (i + 2, n), (n*m, n), (1, i)]
+NOT_SHOWN = [(n, i), (1, n), (i, j), (i + 2, n), (n * m, n), (1, i)]
 
 
 @pytest.mark.parametrize("a, b", SHOWN, ids=str)
@@ -35,17 +35,17 @@ def test_what_need_not_hold_is_not_shown(a, b):
 
 
 def test_indices_of_reshapes_simplify():
-    flat = i*m + j
+    flat = i * m + j
     assert INSIDE.simplify(flat // m) == i
     assert INSIDE.simplify(flat % m) == j
     known = Facts().index("i", 6).index("j", 4)
-    assert known.simplify((4*i + j) // 4) == i
-    assert known.simplify((4*i + j) % 4) == j
+    assert known.simplify((4 * i + j) // 4) == i
+    assert known.simplify((4 * i + j) % 4) == j
 
 
 def test_division_keeps_what_is_not_divisible():
-    assert divide(3*n*m + j + 1, m) == (3*n, j + 1)
-    assert divide(6*i + 5, 4) == (1, 6*i + 1)
+    assert divide(3 * n * m + j + 1, m) == (3 * n, j + 1)
+    assert divide(6 * i + 5, 4) == (1, 6 * i + 1)
 
 
 def test_a_number_from_the_user_is_not_taken_for_a_size():

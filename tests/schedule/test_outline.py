@@ -40,9 +40,7 @@ def test_small_programs_stay_whole():
 
 def every_extent(x, y):
     flat = reshape(y, shape=(n * n,))
-    return tuple(
-        reduce_sum(mul(a, a), axes=(0,)) for a in (x, flat, *(add(a, a) for a in (x, flat)))
-    )
+    return tuple(reduce_sum(mul(a, a), axes=(0,)) for a in (x, flat, *(add(a, a) for a in (x, flat))))
 
 
 def test_nests_that_differ_in_how_far_they_run_are_one_function(monkeypatch):

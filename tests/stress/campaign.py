@@ -58,7 +58,7 @@ def kills(count: int, folder: Path) -> Tally:
             tally.add(ended(process))
     tally.add(run(COMPILE, folder, SEED="3"))
     left = [path.name for path in (folder / "temporary").iterdir()]
-    if len(left) > 1:                            # the folder that its successor has not swept yet
+    if len(left) > 1:  # the folder that its successor has not swept yet
         tally.bad.append(f"left behind: {left}")
     return tally
 
@@ -98,9 +98,14 @@ def disks(count: int, folder: Path) -> Tally:
         names = {"cache": "METAPHRASE_CACHE_DIR", "temporary": "TMPDIR"}
         more = {names[use]: str(place) for use in uses}
         environment = settings(folder, SEED=str(100 + n), **more)
-        mount = f"mount -t tmpfs -o {option},mode=700 none {place} && exec {sys.executable} -P -c \"$0\""
-        process = subprocess.Popen(["unshare", "--mount", "sh", "-c", mount, MOUNTED], env=environment,
-                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        mount = f'mount -t tmpfs -o {option},mode=700 none {place} && exec {sys.executable} -P -c "$0"'
+        process = subprocess.Popen(
+            ["unshare", "--mount", "sh", "-c", mount, MOUNTED],
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
         result = ended(process)
         tally.add(result)
         warnings = [line for line in result.complained if not line.startswith(" ")]

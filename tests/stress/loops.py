@@ -49,8 +49,10 @@ cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil:
 
 def long_form(build: Callable) -> Callable:
     """`pipeline.build` for programs that do not end."""
+
     def build_long(text: str, **more) -> Library:
         return build(text.replace("cdef int entry(", "cdef int once(") + AGAIN, **more)
+
     return build_long
 
 
@@ -91,7 +93,7 @@ def main(names: list[str]) -> None:
         pipeline.build = long_form(plain)
         seconds = []
         with np.errstate(all="ignore"):
-            while len(seconds) < 3 and (not seconds or min(seconds) > 0.05):   # others may hold the processor
+            while len(seconds) < 3 and (not seconds or min(seconds) > 0.05):  # others may hold the processor
                 found = interrupt(function, args, draw.uniform(0.02, 0.06))
                 if found is None:
                     break

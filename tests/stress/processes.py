@@ -39,7 +39,9 @@ def answers(k):
     np.testing.assert_allclose(got, np.sin(x)*k + k, rtol=1e-14)
 """
 
-COMPILE = HEAD + """
+COMPILE = (
+    HEAD
+    + """
 threads = [threading.Thread(target=lambda k=k: answers(k)) for k in range(seed, seed + 2)]
 for thread in threads:
     thread.start()
@@ -49,8 +51,11 @@ for thread in threads:
     thread.join()
 print("answer")
 """
+)
 
-FORKS = HEAD + """
+FORKS = (
+    HEAD
+    + """
 count = int(os.environ["COUNT"])
 going = True
 
@@ -85,6 +90,7 @@ for thread in threads:
     thread.join()
 print(ended)
 """
+)
 
 
 @dataclass
@@ -100,13 +106,23 @@ def settings(folder: Path, **more: str) -> dict[str, str]:
     """The environment of a process that keeps all that it writes under `folder`."""
     for name in ("cache", "temporary", "sources"):
         (folder / name).mkdir(parents=True, exist_ok=True)
-    return {**os.environ, "METAPHRASE_CACHE_DIR": str(folder / "cache"), "TMPDIR": str(folder / "temporary"),
-            "FOLDER": str(folder / "sources"), **more}
+    return {
+        **os.environ,
+        "METAPHRASE_CACHE_DIR": str(folder / "cache"),
+        "TMPDIR": str(folder / "temporary"),
+        "FOLDER": str(folder / "sources"),
+        **more,
+    }
 
 
 def start(text: str, environment: dict[str, str]) -> subprocess.Popen:
-    return subprocess.Popen([sys.executable, "-P", "-c", text], env=environment, stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
+    return subprocess.Popen(
+        [sys.executable, "-P", "-c", text],
+        env=environment,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
 
 
 def ended(process: subprocess.Popen, patience: float = PATIENCE) -> Ended:
@@ -118,7 +134,7 @@ def ended(process: subprocess.Popen, patience: float = PATIENCE) -> Ended:
         said, complained = process.communicate()
         return Ended("hang", said, complained.splitlines())
     lines = complained.splitlines()
-    if process.returncode == 0:                  # a thread's exception does not end the process
+    if process.returncode == 0:  # a thread's exception does not end the process
         return Ended("wrong" if "Traceback" in complained else "answer", said, lines)
     if process.returncode < 0:
         return Ended("killed" if process.returncode == -9 else "wrong", said, lines)

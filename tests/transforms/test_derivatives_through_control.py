@@ -1,4 +1,5 @@
 """Derivatives through control flow: reverse = forward = differences, at once, native, batched, and twice."""
+
 from __future__ import annotations
 
 import numpy as np

@@ -163,8 +163,20 @@ def never(x):
     return total * x[2]
 
 
-PROGRAMS = [while_in_for, while_in_while, three_deep, four_deep, vectors, two_in_one, counted_inside, masks,
-            stores, inner_stores, branch_around, never]
+PROGRAMS = [
+    while_in_for,
+    while_in_while,
+    three_deep,
+    four_deep,
+    vectors,
+    two_in_one,
+    counted_inside,
+    masks,
+    stores,
+    inner_stores,
+    branch_around,
+    never,
+]
 X = np.array([1.13, 0.71, 0.93])
 V = np.array([0.3, -0.5, 0.8])
 LANES = np.array([[1.13, 0.71, 0.93], [0.4, 1.3, 0.6], [2.1, 0.35, 1.2]])

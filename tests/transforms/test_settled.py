@@ -3,6 +3,7 @@
 In: hand-written loops in which places are, or are not, written to again, and random ones with indices that
 are sums of counters. Out: the gradient's text gives what a complex step gives, which needs no derivative.
 """
+
 from __future__ import annotations
 
 import importlib.util
@@ -113,8 +114,8 @@ def triangle(x):
 def blocks(x):
     a = np.outer(x, x) + np.diag(2.0 + x)
     for k in range(len(x) - 1):
-        a[k + 1:, k] = a[k + 1:, k] / a[k, k]
-        a[k + 1:, k + 1:] = a[k + 1:, k + 1:] - np.outer(a[k + 1:, k], a[k, k + 1:])
+        a[k + 1 :, k] = a[k + 1 :, k] / a[k, k]
+        a[k + 1 :, k + 1 :] = a[k + 1 :, k + 1 :] - np.outer(a[k + 1 :, k], a[k, k + 1 :])
     return np.sum(a * a)
 
 
@@ -131,8 +132,23 @@ def largest_so_far(x):
     return np.sum(np.cos(top) * x)
 
 
-LOOPS = [recurrence, overwritten_by_the_next, reads_what_is_to_come, from_the_end, one_place, rows,
-         largest_so_far, rows_twice, sweeps, until, permuted, in_a_branch, squares, triangle, blocks]
+LOOPS = [
+    recurrence,
+    overwritten_by_the_next,
+    reads_what_is_to_come,
+    from_the_end,
+    one_place,
+    rows,
+    largest_so_far,
+    rows_twice,
+    sweeps,
+    until,
+    permuted,
+    in_a_branch,
+    squares,
+    triangle,
+    blocks,
+]
 
 
 def complex_steps(function, x):
@@ -173,9 +189,15 @@ def written(rng: random.Random, number: int) -> str:
 
     def place() -> str:
         terms = [c for c in counters if rng.random() < 0.7] or [rng.choice(["2", "4"])]
-        return f"x[({' + '.join(terms)} + {rng.randrange(3)}) % {size}]" if rng.random() < 0.15 else (
-            f"x[{' + '.join(terms)} + {rng.randrange(3)}]" if rng.random() < 0.8
-            else f"x[{rng.choice(counters)}]")
+        return (
+            f"x[({' + '.join(terms)} + {rng.randrange(3)}) % {size}]"
+            if rng.random() < 0.15
+            else (
+                f"x[{' + '.join(terms)} + {rng.randrange(3)}]"
+                if rng.random() < 0.8
+                else f"x[{rng.choice(counters)}]"
+            )
+        )
 
     step = rng.choice(["range(3)", "range(1, 4)", "range(2, -1, -1)", "range(0, 4, 2)"])
     rows = [f"def loop_{number}(x):", f"    for i in {step}:"]
@@ -186,8 +208,14 @@ def written(rng: random.Random, number: int) -> str:
         indent += "    "
     for _ in range(rng.randrange(1, 3)):
         target, first, second = place(), place(), place()
-        value = rng.choice([f"{first} * {second}", f"np.sin({first}) + {target} * {second}",
-                            f"{target} - 0.3 * {first} * {second}", f"{first} / {second}"])
+        value = rng.choice(
+            [
+                f"{first} * {second}",
+                f"np.sin({first}) + {target} * {second}",
+                f"{target} - 0.3 * {first} * {second}",
+                f"{first} / {second}",
+            ]
+        )
         rows.append(f"{indent}{target} = {value}")
     return "\n".join([*rows, "    return np.sum(x * x)", "", ""])
 

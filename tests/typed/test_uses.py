@@ -2,6 +2,7 @@
 
 In: the package as it is installed, by links; the uses. Out: errors at the lines that say so, and at no other.
 """
+
 from __future__ import annotations
 
 import json
@@ -36,8 +37,9 @@ def marked(*endings: str) -> set[int]:
 
 
 def check(package: Path, *command: str) -> str:
-    done = subprocess.run([sys.executable, "-m", *command], cwd=package, capture_output=True, text=True,
-                          timeout=300)
+    done = subprocess.run(
+        [sys.executable, "-m", *command], cwd=package, capture_output=True, text=True, timeout=300
+    )
     assert done.returncode == 1, done.stdout + done.stderr
     return done.stdout
 
@@ -56,14 +58,18 @@ def pyrights(package: Path) -> Iterator[tuple[int, str, str]]:
     settings = {"include": ["uses.py"], "extraPaths": ["."], "typeCheckingMode": "standard"}
     (package / "pyrightconfig.json").write_text(json.dumps(settings))
     said = check(package, "pyright", "--pythonpath", sys.executable, "--outputjson")
-    for one in json.loads(said[said.index("{"):])["generalDiagnostics"]:
+    for one in json.loads(said[said.index("{") :])["generalDiagnostics"]:
         yield one["range"]["start"]["line"] + 1, one["severity"], one["message"]
 
 
-@pytest.mark.parametrize(("checker", "endings", "shown"), [
-    (mypys, ("# an error", "# Any for mypy"), "Jitted[[radius: float, *, half: bool =], float]"),
-    (pyrights, ("# an error",), "Jitted[(radius: float, *, half: bool = False), float]"),
-], ids=["mypy", "pyright"])
+@pytest.mark.parametrize(
+    ("checker", "endings", "shown"),
+    [
+        (mypys, ("# an error", "# Any for mypy"), "Jitted[[radius: float, *, half: bool =], float]"),
+        (pyrights, ("# an error",), "Jitted[(radius: float, *, half: bool = False), float]"),
+    ],
+    ids=["mypy", "pyright"],
+)
 def test_typical_uses(package, checker, endings, shown):
     said = list(checker(package))
     assert {line for line, severity, _ in said if severity == "error"} == marked(*endings)

@@ -4,6 +4,7 @@ In: annotated and plain functions. Out: `assert_type` holds everywhere, and each
 `# an error` is one for both checkers. At the lines that end in `# Any for mypy` two overloads fit an array of
 any dtype, of which mypy takes none. Never run.
 """
+
 from collections.abc import Callable
 from typing import Any, NamedTuple, assert_type, reveal_type
 

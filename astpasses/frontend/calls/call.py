@@ -26,13 +26,7 @@ from ..operators.indexing import range_as_array
 from ..operators.protocols import ASKED, is_ordering, written
 from ..rewrite.convert import Outer, converted, converted_code, is_converted
 from ..rewrite.parsing import NoSource
-from ..staging.captured import (
-    guard_function,
-    guard_structure,
-    is_own_method,
-    known,
-    make_attributes_known,
-)
+from ..staging.captured import guard_function, guard_structure, is_own_method, known, make_attributes_known
 from ..staging.journal import StructureLocation
 from ..staging.knowledge import narrowed_inside
 from ..staging.literals import elements, lift_defaults, load_attribute, load_item, source_of
@@ -114,8 +108,10 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
 
         args = tuple(map(settled, args))
     handler = _handler(function)
-    if here.roots and not is_one_of(function, READ_AS_LISTS) and (
-        handler is not None or not isinstance(function, (*_WRITTEN, functools.partial, type))
+    if (
+        here.roots
+        and not is_one_of(function, READ_AS_LISTS)
+        and (handler is not None or not isinstance(function, (*_WRITTEN, functools.partial, type)))
     ):
         args = tuple(known_items(here, function, a) for a in args)
         args, keywords = as_known(here, args, keywords)
@@ -213,9 +209,11 @@ def call_function(here: Session, function: types.FunctionType, args: tuple, keyw
         generator = function.__wrapped__  # type: ignore[attr-defined]  # the user's, decorated
         return contextlib._GeneratorContextManager(hosted_value(generator), args, keywords)  # type: ignore[arg-type]
     if (
-        is_native(module) and not is_ordering(function)
+        is_native(module)
+        and not is_ordering(function)
         or function.__code__.co_flags & 0x280
-        or function.__code__.co_filename == "<string>" and function.__name__[:2] == "__"  # a class's own
+        or function.__code__.co_filename == "<string>"
+        and function.__name__[:2] == "__"  # a class's own
     ):
         owner = args[0] if args and "." in function.__qualname__ else None
         refuse_unsteady(here, module, function.__name__, owner)
@@ -443,5 +441,4 @@ def _container_method(here: Session, target: Any, name: str, args: tuple, keywor
     return here.born(made) if name == "copy" else made
 
 
-__all__ = ["CHANGES", "TABLE", "handles", "has_staged", "hosted", "hosted_value", "call_value",
-           "call_method"]
+__all__ = ["CHANGES", "TABLE", "handles", "has_staged", "hosted", "hosted_value", "call_value", "call_method"]

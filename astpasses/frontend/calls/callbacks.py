@@ -88,9 +88,11 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any)
     conditions = condlist if isinstance(condlist, (list, tuple)) else [condlist]
     functions = list(funclist)
     if len(conditions) not in (len(functions), len(functions) - 1):
-        raise ValueError(f"with {len(conditions)} condition(s), either {len(conditions)} or "
-                         f"{len(conditions) + 1} functions are expected")
-    others = functions[len(conditions):]
+        raise ValueError(
+            f"with {len(conditions)} condition(s), either {len(conditions)} or "
+            f"{len(conditions) + 1} functions are expected"
+        )
+    others = functions[len(conditions) :]
 
     def value(function: Any) -> Any:
         return call_value(function, (x, *args), keywords) if callable(function) else function
@@ -103,8 +105,9 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any)
 
 
 @handles(np.fromfunction)
-def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, like: Any = None,
-                 **keywords: Any) -> Any:
+def fromfunction(
+    function: Callable, shape: Any, *, dtype: Any = float, like: Any = None, **keywords: Any
+) -> Any:
     if has_staged(shape):
         raise _refused("np.fromfunction needs a known shape", "use np.arange and broadcasting")
     return call_value(function, tuple(np.indices(shape, dtype=dtype)), keywords)
@@ -157,7 +160,7 @@ def _joined(self: Any, key: Any) -> Any:
         if text in ("r", "c"):
             raise _refused("np.r_ makes no matrices here", "use np.concatenate")
         numbers = [int(v) for v in text.split(",")]
-        axis, ndmin, one_dim = (*numbers, *(axis, ndmin, one_dim)[len(numbers):])  # type: ignore[misc]
+        axis, ndmin, one_dim = (*numbers, *(axis, ndmin, one_dim)[len(numbers) :])  # type: ignore[misc]
     parts = []
     for entry in entries:
         is_number = not isinstance(entry, (slice, list, tuple)) and not getattr(entry, "ndim", 0)
@@ -168,8 +171,8 @@ def _joined(self: Any, key: Any) -> Any:
             if not is_number and one_dim != -1:
                 order = list(range(ndmin))
                 place = one_dim + ndmin if one_dim < 0 else one_dim
-                own = order[ndmin - rank:]
-                rest = order[:ndmin - rank]
+                own = order[ndmin - rank :]
+                rest = order[: ndmin - rank]
                 order = [*rest[:place], *own, *rest[place:]]
                 made = np.transpose(made, order)
         parts.append((made, entry if is_number else made))

@@ -23,10 +23,24 @@ from .call import call_value, handles, has_staged
 from .math_calls import domain_check, range_check, unless
 
 _COMPLEX = WEAK[complex]
-_NAMES = {"sqrt": "sqrt", "exp": "exp", "sin": "sin", "cos": "cos", "tan": "tan", "sinh": "sinh",
-          "cosh": "cosh", "tanh": "tanh", "asin": "arcsin", "acos": "arccos", "atan": "arctan",
-          "asinh": "arcsinh",
-          "acosh": "arccosh", "atanh": "arctanh", "log": "log", "log10": "log10"}
+_NAMES = {
+    "sqrt": "sqrt",
+    "exp": "exp",
+    "sin": "sin",
+    "cos": "cos",
+    "tan": "tan",
+    "sinh": "sinh",
+    "cosh": "cosh",
+    "tanh": "tanh",
+    "asin": "arcsin",
+    "acos": "arccos",
+    "atan": "arctan",
+    "asinh": "arcsinh",
+    "acosh": "arccosh",
+    "atanh": "arctanh",
+    "log": "log",
+    "log10": "log10",
+}
 
 
 def _as_complex(x: Any) -> Any:

@@ -29,7 +29,8 @@ def keeps(cls: type) -> bool:
     if is_one_of(cls, (functools.partial, types.SimpleNamespace)):
         return True
     if issubclass(cls, BaseException) and not any(
-        isinstance(method, types.FunctionType) for method in (cls.__init__, cls.__new__)  # type: ignore[misc]
+        isinstance(method, types.FunctionType)
+        for method in (cls.__init__, cls.__new__)  # type: ignore[misc]
     ):
         return True
     function = cls.__init__ if dataclasses.is_dataclass(cls) else cls.__new__  # type: ignore[misc]

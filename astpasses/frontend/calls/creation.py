@@ -54,8 +54,12 @@ def dims_given(here: Session, shape: Any) -> tuple:
     if isinstance(shape, (int, np.integer, Number)):
         shape = (shape,)
     for size in shape if here.attempts else ():  # a handler may take it
-        here.emit(check, here.emit(ge, here.atom(size, WEAK[int]), literal(0)), exception="ValueError",
-                  message="negative dimensions are not allowed")
+        here.emit(
+            check,
+            here.emit(ge, here.atom(size, WEAK[int]), literal(0)),
+            exception="ValueError",
+            message="negative dimensions are not allowed",
+        )
     dims = tuple(here.as_dim(d) for d in shape)
     if any(isinstance(d, int) and d < 0 for d in dims):
         raise ValueError("negative dimensions are not allowed")
@@ -111,9 +115,7 @@ def array(
 
 
 @handles(np.asarray, np.asanyarray)
-def asarray(
-    a: Any, dtype: Any = None, order: Any = None, copy: Any = None, **ignored: Any
-) -> StagedArray:
+def asarray(a: Any, dtype: Any = None, order: Any = None, copy: Any = None, **ignored: Any) -> StagedArray:
     if isinstance(a, np.ndarray):
         a = session().lift(a)
     if isinstance(a, StagedArray) and not copy and (dtype is None or dtype_given(dtype) == a.dtype):

@@ -44,7 +44,12 @@ class While(Lazy):
                 yield item
 
     def run(
-        self, here: Session, body: Callable, get: Callable, set_: Callable, names: tuple,
+        self,
+        here: Session,
+        body: Callable,
+        get: Callable,
+        set_: Callable,
+        names: tuple,
         stop: Callable | None,
     ) -> None:
         from ..staging.operations import negated

@@ -173,8 +173,12 @@ def gamma(x: Any) -> Any:
 def fsum(values: Any) -> Any:
     if not has_staged(values):
         return math.fsum(values)
-    raise UnsupportedError("math.fsum rounds once, which a translated sum can't", session().span(),
-                           code="no-translation", remedy="use sum(...) or numpy.sum(...)")
+    raise UnsupportedError(
+        "math.fsum rounds once, which a translated sum can't",
+        session().span(),
+        code="no-translation",
+        remedy="use sum(...) or numpy.sum(...)",
+    )
 
 
 @handles(math.fabs)

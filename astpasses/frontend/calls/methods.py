@@ -277,8 +277,10 @@ def view(value: Staged, dtype: Any = None) -> Any:
     if wanted == value.dtype:
         return value[...] if isinstance(value, StagedArray) else value
     if wanted.itemsize != value.dtype.itemsize or {wanted.kind, value.dtype.kind} & set("bc"):
-        raise session().dtype_error(f"x.view({wanted}) of {value.dtype} is not supported",
-                                    remedy="take a real dtype of the same width, or x.astype(dtype)")
+        raise session().dtype_error(
+            f"x.view({wanted}) of {value.dtype} is not supported",
+            remedy="take a real dtype of the same width, or x.astype(dtype)",
+        )
     if isinstance(value, StagedArray):
         return seen_through(value, Bits(wanted))
     here = session()

@@ -97,8 +97,15 @@ def reshape(
             values = map(here.dim_atom, (total, *open_dims))
             here.emit(check, some, *values, exception="ValueError", message=message)
         dims[dims.index(-1)] = floordiv(total, rest) if rest != 0 else 0
-    require_equal(here, total, product(dims), message, remedy="the numbers of elements must agree",
-                  code="reshape", values=(total, *open_dims))
+    require_equal(
+        here,
+        total,
+        product(dims),
+        message,
+        remedy="the numbers of elements must agree",
+        code="reshape",
+        values=(total, *open_dims),
+    )
     return _reshaped(here, x, tuple(dims), *reshaped(x, tuple(dims)))
 
 
@@ -333,8 +340,14 @@ def _parts(x: StagedArray, sections: Any, axis: int, equal: bool) -> list:
             raise ValueError("number sections must be larger than 0.")
         if equal:
             each = floordiv(total, count)
-            require_equal(here, total, each * count, "array split does not result in an equal division",
-                          remedy="use numpy.array_split, or another number of parts", code="split")
+            require_equal(
+                here,
+                total,
+                each * count,
+                "array split does not result in an equal division",
+                remedy="use numpy.array_split, or another number of parts",
+                code="split",
+            )
             bounds: list = [here.size(each * k) for k in range(count)]
         else:  # the first parts are the longer ones
             lengths = [floordiv(total + (count - 1 - k), count) for k in range(count)]

@@ -18,16 +18,42 @@ from ..rewrite.convert import Outer
 from .call import TABLE, handles
 
 _BINARY = {
-    operator.add: "+", operator.sub: "-", operator.mul: "*", operator.truediv: "/", operator.floordiv: "//",
-    operator.mod: "%", operator.pow: "**", operator.matmul: "@", operator.and_: "&", operator.or_: "|",
-    operator.xor: "^", operator.lshift: "<<", operator.rshift: ">>", operator.concat: "+", operator.lt: "<",
-    operator.le: "<=", operator.eq: "==", operator.ne: "!=", operator.ge: ">=", operator.gt: ">",
+    operator.add: "+",
+    operator.sub: "-",
+    operator.mul: "*",
+    operator.truediv: "/",
+    operator.floordiv: "//",
+    operator.mod: "%",
+    operator.pow: "**",
+    operator.matmul: "@",
+    operator.and_: "&",
+    operator.or_: "|",
+    operator.xor: "^",
+    operator.lshift: "<<",
+    operator.rshift: ">>",
+    operator.concat: "+",
+    operator.lt: "<",
+    operator.le: "<=",
+    operator.eq: "==",
+    operator.ne: "!=",
+    operator.ge: ">=",
+    operator.gt: ">",
 }
 _UNARY = {operator.neg: "-", operator.pos: "+", operator.invert: "~", operator.inv: "~"}
 _INPLACE = {
-    operator.iadd: "+", operator.isub: "-", operator.imul: "*", operator.itruediv: "/", operator.imod: "%",
-    operator.ifloordiv: "//", operator.ipow: "**", operator.imatmul: "@", operator.iand: "&",
-    operator.ior: "|", operator.ixor: "^", operator.ilshift: "<<", operator.irshift: ">>",
+    operator.iadd: "+",
+    operator.isub: "-",
+    operator.imul: "*",
+    operator.itruediv: "/",
+    operator.imod: "%",
+    operator.ifloordiv: "//",
+    operator.ipow: "**",
+    operator.imatmul: "@",
+    operator.iand: "&",
+    operator.ior: "|",
+    operator.ixor: "^",
+    operator.ilshift: "<<",
+    operator.irshift: ">>",
 }
 
 

@@ -170,5 +170,12 @@ def _has_items(value: Any) -> bool:
     return any(hasattr(type(value), name) for name in ("__iter__", "__getitem__", "__next__"))
 
 
-__all__ = ["refuse_unsteady", "unsteady", "is_outside", "refuse_outside", "refuse_given", "known_items",
-           "outside_items"]
+__all__ = [
+    "refuse_unsteady",
+    "unsteady",
+    "is_outside",
+    "refuse_outside",
+    "refuse_given",
+    "known_items",
+    "outside_items",
+]

@@ -41,7 +41,11 @@ class Place:
         self.array, self.index = array, index
 
     def get(
-        self, *, indices_are_sorted: Any = None, unique_indices: Any = None, mode: Any = None,
+        self,
+        *,
+        indices_are_sorted: Any = None,
+        unique_indices: Any = None,
+        mode: Any = None,
         fill_value: Any = None,
     ) -> Any:
         """The elements; those out of range are `fill_value` (by default NaN, or the least or largest
@@ -108,8 +112,12 @@ class Place:
         return self._update(change, **options)
 
     def _update(
-        self, update: Callable[[StagedArray, Any], None], *, indices_are_sorted: Any = None,
-        unique_indices: Any = None, mode: Any = None,
+        self,
+        update: Callable[[StagedArray, Any], None],
+        *,
+        indices_are_sorted: Any = None,
+        unique_indices: Any = None,
+        mode: Any = None,
     ) -> StagedArray:
         mode = _checked(mode)
         if mode not in ("fill", "drop"):

@@ -91,8 +91,10 @@ def poly(seq_of_zeros: Any) -> Any:
     """The polynomial that has these zeros."""
     zeros = as_array(seq_of_zeros)
     if zeros.ndim != 1:
-        raise refused("np.poly of a matrix depends on whether its eigenvalues are real",
-                      "pass np.linalg.eigvalsh(a) or np.linalg.eigvals(a)")
+        raise refused(
+            "np.poly of a matrix depends on whether its eigenvalues are real",
+            "pass np.linalg.eigvalsh(a) or np.linalg.eigvals(a)",
+        )
     made: Any = np.ones(1, zeros.dtype)
     for k in range(int(zeros.shape[0])):
         made = np.convolve(made, np.stack([np.ones((), zeros.dtype), -zeros[k]]))
@@ -100,8 +102,9 @@ def poly(seq_of_zeros: Any) -> Any:
 
 
 @answers(np.polyfit)
-def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None,
-            cov: Any = False) -> Any:
+def polyfit(
+    x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
+) -> Any:
     """Least squares with scaled columns, as NumPy's."""
     if full or cov:
         raise refused("np.polyfit with full= or cov= is not translated", "use np.linalg.lstsq")
@@ -118,8 +121,10 @@ def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: 
 
 @answers(np.roots)
 def roots(p: Any) -> Any:
-    raise refused("the number of roots that np.roots gives depends on values",
-                  "take np.linalg.eigvals of the companion matrix")
+    raise refused(
+        "the number of roots that np.roots gives depends on values",
+        "take np.linalg.eigvals of the companion matrix",
+    )
 
 
 __all__ = ["polyfit", "poly"]

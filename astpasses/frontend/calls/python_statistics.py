@@ -136,9 +136,7 @@ def _pair(function: Callable, program: Callable, *more: Any) -> None:
 
 
 _pair(statistics.covariance, written.covariance)
-_pair(
-    statistics.correlation, written.correlation, _said(statistics.correlation, [1.0, 1.0], [1.0, 2.0])
-)
+_pair(statistics.correlation, written.correlation, _said(statistics.correlation, [1.0, 1.0], [1.0, 2.0]))
 
 
 @_answers(statistics.geometric_mean)

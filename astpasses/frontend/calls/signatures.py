@@ -60,8 +60,12 @@ def settled_arguments(function: Any, rule: Callable, args: tuple, keywords: dict
                 shown = getattr(function, "__name__", "this function")
                 if name not in theirs and not any(p.kind is p.VAR_KEYWORD for p in theirs.values()):
                     raise TypeError(f"{shown}() got an unexpected keyword argument {name!r}")
-                raise UnsupportedError(f"numpy.{shown} with {name}= has no translation", session().span(),
-                                       code="numpy-function", remedy="leave it out, or compute it in steps")
+                raise UnsupportedError(
+                    f"numpy.{shown} with {name}= has no translation",
+                    session().span(),
+                    code="numpy-function",
+                    remedy="leave it out, or compute it in steps",
+                )
     return args, keywords, out
 
 

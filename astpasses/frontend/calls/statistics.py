@@ -83,8 +83,15 @@ def _lines(a: Any, axis: Any) -> tuple[StagedArray, tuple, tuple]:
 
 
 @answers(np.nanquantile)
-def nanquantile(a: Any, q: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
-                method: str = "linear", keepdims: bool = False) -> Any:
+def nanquantile(
+    a: Any,
+    q: Any,
+    axis: Any = None,
+    out: Any = None,
+    overwrite_input: bool = False,
+    method: str = "linear",
+    keepdims: bool = False,
+) -> Any:
     """Of the numbers of each row: sorting puts NaN last, and the places are counted among the numbers."""
     if method != "linear" or out is not None:
         raise refused(f"np.nanquantile by {method!r} is not translated", "use method='linear'")
@@ -121,8 +128,9 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, **keywords: Any) -> Any:
 
 
 @answers(np.nanmedian)
-def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False,
-              keepdims: Any = False) -> Any:
+def nanmedian(
+    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
+) -> Any:
     """The mean of the one or two in the middle; complex numbers are ordered by their real parts first."""
     if out is not None:
         raise refused("out= of np.nanmedian is not translated", "assign the result")
@@ -171,8 +179,11 @@ def choose(a: Any, choices: Any, out: Any = None, mode: str = "raise") -> Any:
         here = session()
         with here.stamped():
             atom = here.atom(where)
-            check(and_(ge(atom, like(atom, 0)), lt(atom, like(atom, len(choices)))), exception="ValueError",
-                  message="invalid entry in choice array")
+            check(
+                and_(ge(atom, like(atom, 0)), lt(atom, like(atom, len(choices)))),
+                exception="ValueError",
+                message="invalid entry in choice array",
+            )
         picked = where
     else:
         picked = np.clip(parts[0], 0, len(choices) - 1) if mode == "clip" else parts[0] % len(choices)
@@ -226,8 +237,9 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 @answers(np.histogram2d)
-def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool = False,
-                weights: Any = None) -> tuple:
+def histogram2d(
+    x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
+) -> tuple:
     """Counts in the cells of two rows of edges; a cell holds its lower edges, the last ones both."""
     first, second = as_array(x), as_array(y)
     each = list(bins) if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]
@@ -254,14 +266,16 @@ def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool
 
 
 @answers(np.cumulative_sum)
-def cumulative_sum(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None,
-                   include_initial: bool = False) -> Any:
+def cumulative_sum(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Any:
     return _cumulative(np.cumsum, 0, x, axis, dtype, out, include_initial)
 
 
 @answers(np.cumulative_prod)
-def cumulative_prod(x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None,
-                    include_initial: bool = False) -> Any:
+def cumulative_prod(
+    x: Any, /, *, axis: Any = None, dtype: Any = None, out: Any = None, include_initial: bool = False
+) -> Any:
     return _cumulative(np.cumprod, 1, x, axis, dtype, out, include_initial)
 
 

@@ -44,7 +44,9 @@ class Text:
             if isinstance(value, Listing):
                 raise UnsupportedError(
                     "the text of a list whose length is only known at run time can only be printed",
-                    value.span, code="gathered", remedy="print it, or make an array of it: np.array(values)",
+                    value.span,
+                    code="gathered",
+                    remedy="print it, or make an array of it: np.array(values)",
                 )
         return self.shown
 

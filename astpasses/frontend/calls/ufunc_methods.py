@@ -26,15 +26,23 @@ def ufunc_method(function: np.ufunc, name: str, args: tuple, keywords: dict) -> 
         return getattr(function, name)(*args, **keywords)
     rule = _METHODS.get(name)
     if rule is None or function.nin != 2 or function.nout != 1:
-        raise UnsupportedError(f"numpy.{function.__name__}.{name} has no translation", session().span(),
-                               code="no-translation", remedy="write the loop")
+        raise UnsupportedError(
+            f"numpy.{function.__name__}.{name} has no translation",
+            session().span(),
+            code="no-translation",
+            remedy="write the loop",
+        )
     return rule(function, *args, **keywords)
 
 
 def _refuse(function: np.ufunc, name: str, **given: Any) -> None:
     if used := [k for k, v in given.items() if v is not None]:
-        raise UnsupportedError(f"numpy.{function.__name__}.{name} with {used[0]}= has no translation",
-                               session().span(), code="no-translation", remedy="write the loop")
+        raise UnsupportedError(
+            f"numpy.{function.__name__}.{name} with {used[0]}= has no translation",
+            session().span(),
+            code="no-translation",
+            remedy="write the loop",
+        )
 
 
 def _operand(function: np.ufunc, array: Any, dtype: Any) -> tuple[Any, np.dtype]:
@@ -44,8 +52,16 @@ def _operand(function: np.ufunc, array: Any, dtype: Any) -> tuple[Any, np.dtype]
     return x, function.resolve_dtypes((None, x.dtype, None), reduction=True)[-1]
 
 
-def _reduce(function: np.ufunc, array: Any, axis: Any = 0, dtype: Any = None, out: Any = None,
-            keepdims: bool = False, initial: Any = None, where: Any = None) -> Any:
+def _reduce(
+    function: np.ufunc,
+    array: Any,
+    axis: Any = 0,
+    dtype: Any = None,
+    out: Any = None,
+    keepdims: bool = False,
+    initial: Any = None,
+    where: Any = None,
+) -> Any:
     _refuse(function, "reduce", out=out, where=where)
     x, kind = _operand(function, array, dtype)
     axes = axes_of(axis, x.ndim)
@@ -77,8 +93,9 @@ def _outer(function: np.ufunc, a: Any, b: Any) -> Any:
     return call_value(function, (x.reshape((*x.shape, *(1,) * y.ndim)), y), {})
 
 
-def _reduceat(function: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None,
-              out: Any = None) -> Any:
+def _reduceat(
+    function: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
+) -> Any:
     _refuse(function, "reduceat", out=out)
     if has_staged(indices):
         _refuse(function, "reduceat", indices=indices)
@@ -89,13 +106,16 @@ def _reduceat(function: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype
     parts = []
     for k, first in enumerate(places):
         last = places[k + 1] if k + 1 < len(places) else None
-        piece = rows[first:last] if last is None or last > first else rows[first:first + 1]
+        piece = rows[first:last] if last is None or last > first else rows[first : first + 1]
         parts.append(call_value(function.reduce, (piece,), {"axis": 0, "dtype": dtype}))
     return np.moveaxis(call_value(np.stack, (parts,), {}), 0, at)
 
 
 _METHODS: dict[str, Callable] = {
-    "reduce": _reduce, "accumulate": _accumulate, "outer": _outer, "reduceat": _reduceat,
+    "reduce": _reduce,
+    "accumulate": _accumulate,
+    "outer": _outer,
+    "reduceat": _reduceat,
 }
 
 __all__ = ["ufunc_method"]

@@ -66,7 +66,9 @@ def warn(message: Any, category: Any = None, stacklevel: int = 1, source: Any = 
         atoms = tuple(map(here.atom, values))
         with here.stamped():
             here.region.builder.bind(
-                warn_, atoms, {"template": template, "category": exception_name(category), "above": above},
+                warn_,
+                atoms,
+                {"template": template, "category": exception_name(category), "above": above},
                 span=span,
             )
 

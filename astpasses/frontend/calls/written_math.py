@@ -184,12 +184,21 @@ def ulp(x):
 
 
 for _original, _written in {
-    math.prod: prod, math.dist: dist, math.remainder: ieee_remainder, math.modf: modf,
-    math.frexp: frexp, math.ldexp: ldexp, math.ulp: ulp,
+    math.prod: prod,
+    math.dist: dist,
+    math.remainder: ieee_remainder,
+    math.modf: modf,
+    math.frexp: frexp,
+    math.ldexp: ldexp,
+    math.ulp: ulp,
 }.items():
     handles(_original)(staged_as_written(_written, _original))  # type: ignore[arg-type]
 for _original, _written in {
-    math.gcd: gcd, math.lcm: lcm, math.factorial: factorial, math.comb: comb, math.perm: perm,
+    math.gcd: gcd,
+    math.lcm: lcm,
+    math.factorial: factorial,
+    math.comb: comb,
+    math.perm: perm,
     math.isqrt: isqrt,
 }.items():
     handles(_original)(of_integers(_written, _original))  # type: ignore[arg-type]

@@ -80,8 +80,9 @@ def solve(a, b, lower=False, check_finite=True, assume_a=None, transposed=False)
     a = as_assumed(a, assume_a, lower)
     if transposed:
         if dtype.kind == "c":
-            raise NotImplementedError("scipy.linalg.solve can currently not solve a^T x = b or a^H x = b for "
-                                      "complex matrices.")
+            raise NotImplementedError(
+                "scipy.linalg.solve can currently not solve a^T x = b or a^H x = b for complex matrices."
+            )
         a = np.swapaxes(a, -1, -2)
     return np.linalg.solve(a, b)
 
@@ -117,11 +118,13 @@ def lstsq(a, b, cond=None, check_finite=True):
         refuse("scipy.linalg.lstsq of stacks of matrices")
     m, n = a.shape
     if m != b.shape[0]:
-        raise ValueError("Shape mismatch: a and b should have the same number"
-                         f" of rows ({m} != {b.shape[0]}).")
+        raise ValueError(
+            f"Shape mismatch: a and b should have the same number of rows ({m} != {b.shape[0]})."
+        )
     dtype = lapack_dtype(a.dtype, b.dtype)
-    x, _, rank, s = np.linalg.lstsq(a.astype(dtype), b.astype(dtype),
-                                    np.finfo(dtype).eps if cond is None else cond)
+    x, _, rank, s = np.linalg.lstsq(
+        a.astype(dtype), b.astype(dtype), np.finfo(dtype).eps if cond is None else cond
+    )
     if m <= n:
         return x, np.zeros((0,), dtype), int(rank), s
     residues = np.sum(np.abs(b - a @ x) ** 2, axis=0)
@@ -243,9 +246,22 @@ def circulant(c):
     return c[(np.arange(len(c))[:, None] - np.arange(len(c))) % len(c)]
 
 
-PADE = (64764752532480000.0, 32382376266240000.0, 7771770303897600.0, 1187353796428800.0, 129060195264000.0,
-        10559470521600.0, 670442572800.0, 33522128640.0, 1323241920.0, 40840800.0, 960960.0, 16380.0, 182.0,
-        1.0)
+PADE = (
+    64764752532480000.0,
+    32382376266240000.0,
+    7771770303897600.0,
+    1187353796428800.0,
+    129060195264000.0,
+    10559470521600.0,
+    670442572800.0,
+    33522128640.0,
+    1323241920.0,
+    40840800.0,
+    960960.0,
+    16380.0,
+    182.0,
+    1.0,
+)
 
 
 def exponential(a):

@@ -37,9 +37,9 @@ class Agreement:
     def since(here: Session, mark: int) -> Agreement:
         """Of the path that is being staged since `mark`."""
         phis = [place.phi for place, _ in here.journal.notes[mark:] if isinstance(place, PhiLocation)]
-        return Agreement({
-            id(phi): (phi, list(phi.choices), [state_of(c, c[1].atom) for c in phi.choices]) for phi in phis
-        })
+        return Agreement(
+            {id(phi): (phi, list(phi.choices), [state_of(c, c[1].atom) for c in phi.choices]) for phi in phis}
+        )
 
     def states(self, phi: Phi, content: Callable[[Box], Atom]) -> list[str]:
         """At the end of the path; `content`: what a box holds there."""
@@ -85,7 +85,10 @@ def _joined(here: Session, states: set[str]) -> str:
     if states == {LEFT, DIFFERS} or len(states) == 3:
         raise UnsupportedError(
             "an array may or may not share memory with another one that is written to",
-            here.span(), code="alias", remedy="copy one of them: x = x.copy()")
+            here.span(),
+            code="alias",
+            remedy="copy one of them: x = x.copy()",
+        )
     return next(s for s in (LEFT, DIFFERS, AGREES) if s in states)
 
 

@@ -77,7 +77,8 @@ def appended(here: Session, owner: Any, before: Any, span: Any) -> list[Slot]:
         atoms = [here.atom(v) for v in leaves]
         if any(symbols(d) & here.region.symbols for a in atoms for d in a.type.dims):
             raise TrialOver(
-                "what the loop appends has a size that is only known inside", span,
+                "what the loop appends has a size that is only known inside",
+                span,
                 "append arrays of one size; an argument that says the size can be static (static_argnames)",
             )
         kinds = item.python if many else list(map(python_kind, leaves))
@@ -152,8 +153,10 @@ def rows_of(here: Session, slots: list[Slot], outs: list[Atom]) -> Rows:
         full = [np.True_ if f is None else f for f in flags]
         mask = full[0]
         if several:
-            full = [call_value(np.ones, columns[0][0].shape[:1], {"dtype": bool}) if f is np.True_ else f
-                    for f in full]
+            full = [
+                call_value(np.ones, columns[0][0].shape[:1], {"dtype": bool}) if f is np.True_ else f
+                for f in full
+            ]
             mask = call_value(np.stack, (full,), {"axis": 1}).reshape(-1)
     if mask is not None and len(slots[0].atoms) > 1:  # one count for all leaves
         mask = call_value(np.nonzero, (mask,), {})[0]

@@ -73,8 +73,14 @@ class Attempt:
 
 def _astray(span: Span | None) -> Refusal:
     """Not an AssertionError, which the user's handlers might take."""
-    return Refusal(UnsupportedError(
-        "the body of a `try` takes another way each time it is translated", span, code="try", remedy=_REMEDY))
+    return Refusal(
+        UnsupportedError(
+            "the body of a `try` takes another way each time it is translated",
+            span,
+            code="try",
+            remedy=_REMEDY,
+        )
+    )
 
 
 class Fork(StagerSignal):
@@ -222,9 +228,14 @@ def attempted(
     set_(entry)
     again = _only_values(here, start)
     if len(decisions) == MOST:
-        raise Refusal(UnsupportedError(
-            f"more than {MOST} operations that can fail stand in one `try`", here.span(), code="try",
-            remedy="catch less in one statement"))
+        raise Refusal(
+            UnsupportedError(
+                f"more than {MOST} operations that can fail stand in one `try`",
+                here.span(),
+                code="try",
+                remedy="catch less in one statement",
+            )
+        )
     depth = len(here.regions)
     facts, truths = before if again else (here.facts, before[1])
 
@@ -269,9 +280,14 @@ def _only_values(here: Session, start: int) -> bool:
         here.region.symbols |= let.own_symbols()
         inside = [f.lets for f in let.regions()]
         if any(_has_effect(part, "ordered") or printed and _has_effect(part, "failing") for part in inside):
-            raise Refusal(UnsupportedError(
-                "what stands in a `try` prints in a branch or loop before an operation that can fail",
-                let.span or here.span(), code="try", remedy="print after the `try` statement"))
+            raise Refusal(
+                UnsupportedError(
+                    "what stands in a `try` prints in a branch or loop before an operation that can fail",
+                    let.span or here.span(),
+                    code="try",
+                    remedy="print after the `try` statement",
+                )
+            )
         again = again or printed and let.primitive.effect == "failing"
         printed = printed or let.primitive.effect == "ordered"
         if let.primitive.effect != "ordered" and not (printed and let.primitive.effect == "failing"):

@@ -153,7 +153,12 @@ def branch(
 
 
 def _branch(
-    here: Session, test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable,
+    here: Session,
+    test: Any,
+    then: Callable,
+    otherwise: Callable,
+    get: Callable,
+    set_: Callable,
     names: tuple[str, ...],
 ) -> None:
     test = truth_atom(here, test)
@@ -236,8 +241,10 @@ def _places(first: End, second: End) -> list[tuple[Location, Any, Any]]:
             continue
         now = location.read()
         ends = [
-            end.written[key][1] if key in end.written
-            else end.contents.get(owner, now) if isinstance(location, StructureLocation)
+            end.written[key][1]
+            if key in end.written
+            else end.contents.get(owner, now)
+            if isinstance(location, StructureLocation)
             else now
             for end in (first, second)
         ]

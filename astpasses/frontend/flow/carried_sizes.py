@@ -133,9 +133,7 @@ class Sizes:
         )
         for number, entry, most in zip(spec.sizes, spec.entry, spec.dims):
             if number is not None and number not in self.inside:
-                count = work.carry(
-                    ("#size", number), Array(i64), lambda entry=entry: here.dim_atom(entry)
-                )
+                count = work.carry(("#size", number), Array(i64), lambda entry=entry: here.dim_atom(entry))
                 count.name = f"{param.name}_size"
                 self.inside[number] = used(here, count, most, count.name)
         made = StagedArray(Box(here, cut(here, param, self._dims(spec, self.inside))))

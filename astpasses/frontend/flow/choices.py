@@ -200,10 +200,34 @@ def _split(name: str, args: tuple) -> list[int]:
 
 _ASKED = (OneOf, Maybe, Text)
 _KNOWN = frozenset("operate contains is_ attribute method unary".split())
-_NAMES = ("call", "method", "attribute", "item", "operate", "unary", "contains", "is_", "text", "percent",
-          "unpack", "iterate", "store_item")
-_TOLD = ("items", "spread", "listed", "managed", "delete_item", "store_attribute", "update_item",
-         "update_attribute", "inplace", "raised", "for_")
+_NAMES = (
+    "call",
+    "method",
+    "attribute",
+    "item",
+    "operate",
+    "unary",
+    "contains",
+    "is_",
+    "text",
+    "percent",
+    "unpack",
+    "iterate",
+    "store_item",
+)
+_TOLD = (
+    "items",
+    "spread",
+    "listed",
+    "managed",
+    "delete_item",
+    "store_attribute",
+    "update_item",
+    "update_attribute",
+    "inplace",
+    "raised",
+    "for_",
+)
 
 
 def takes_choices(stager: type) -> type:
@@ -248,16 +272,26 @@ def _taking(name: str, method: Callable) -> Callable:
         at = places[0]
         one = _choice(args[at])
         assert one is not None
-        rest = (*args[:at], *args[at + 1:], *keywords.values())
+        rest = (*args[:at], *args[at + 1 :], *keywords.values())
         known = name in _KNOWN and args[at] is one and all(map(_plain, rest))
 
         def with_one(value: Any) -> Any:
-            return operation(self, *args[:at], _chosen(args[at], value), *args[at + 1:], **keywords)
+            return operation(self, *args[:at], _chosen(args[at], value), *args[at + 1 :], **keywords)
 
         return over(one, with_one, known)
 
     return operation
 
 
-__all__ = ["MOST", "choosable", "one_of", "over", "over_raised", "table", "tag_of", "takes_choices", "truth",
-           "united"]
+__all__ = [
+    "MOST",
+    "choosable",
+    "one_of",
+    "over",
+    "over_raised",
+    "table",
+    "tag_of",
+    "takes_choices",
+    "truth",
+    "united",
+]

@@ -90,8 +90,13 @@ def refuse_read(here: Session, value: Any) -> None:
 
 
 def python_kind(value: Any) -> type | None:
-    return value.python if isinstance(value, Number) else type(value) if type(value) in (
-        int, float, complex, bool) else None
+    return (
+        value.python
+        if isinstance(value, Number)
+        else type(value)
+        if type(value) in (int, float, complex, bool)
+        else None
+    )
 
 
 def is_gathered(value: Any) -> TypeGuard[list]:

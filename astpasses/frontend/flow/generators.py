@@ -91,7 +91,12 @@ class Lazy:
         return known
 
     def run(
-        self, here: Session, body: Callable, get: Callable, set_: Callable, names: tuple,
+        self,
+        here: Session,
+        body: Callable,
+        get: Callable,
+        set_: Callable,
+        names: tuple,
         stop: Callable | None,
     ) -> None:
         """The loop that it stands for."""
@@ -130,13 +135,21 @@ def _rolls(here: Session, lazy: Lazy) -> bool:
         return True
     if isinstance(source, range) and len(source) <= FEW:  # its items, and what tests say of them, are known
         return False
-    over = source if isinstance(source, Ranged) else (
-        ranged(here, source) if type(source) is not list or is_gathered(source) else None)
+    over = (
+        source
+        if isinstance(source, Ranged)
+        else (ranged(here, source) if type(source) is not list or is_gathered(source) else None)
+    )
     return over is not None and not (isinstance(over.length, int) and over.length <= UNROLL)
 
 
 def run_lazy(
-    here: Session, lazy: Lazy, body: Callable, get: Callable, set_: Callable, names: tuple,
+    here: Session,
+    lazy: Lazy,
+    body: Callable,
+    get: Callable,
+    set_: Callable,
+    names: tuple,
     stop: Callable | None,
 ) -> None:
     """`for item in lazy: body(item); if stop(): break`, by a loop over what it is made from."""
@@ -148,7 +161,12 @@ def run_lazy(
 
 
 def run_clause(
-    here: Session, clause: Nested, body: Callable, get: Callable, set_: Callable, names: tuple,
+    here: Session,
+    clause: Nested,
+    body: Callable,
+    get: Callable,
+    set_: Callable,
+    names: tuple,
     stop: Callable | None = None,
 ) -> None:
     """The loop of a clause and of those in it; `body` is told each item that they make."""
@@ -284,5 +302,16 @@ def _nothing(*state: Any) -> None:
     """No state."""
 
 
-__all__ = ["Lazy", "READ_AS_LISTS", "SHOWS", "all_of", "any_of", "first", "handed", "is_loop", "mapped",
-           "run_clause", "run_items"]
+__all__ = [
+    "Lazy",
+    "READ_AS_LISTS",
+    "SHOWS",
+    "all_of",
+    "any_of",
+    "first",
+    "handed",
+    "is_loop",
+    "mapped",
+    "run_clause",
+    "run_items",
+]

@@ -168,8 +168,16 @@ def run_for(
 
 
 def run_over(
-    here: Session, iterable: Any, span: Any, target: str | None, site: tuple, body: Callable, get: Callable,
-    set_: Callable, names: tuple, stop: Callable | None,
+    here: Session,
+    iterable: Any,
+    span: Any,
+    target: str | None,
+    site: tuple,
+    body: Callable,
+    get: Callable,
+    set_: Callable,
+    names: tuple,
+    stop: Callable | None,
 ) -> None:
     """`for element in iterable` for what does not change in the loop."""
     source = ranged(here, iterable)
@@ -209,7 +217,12 @@ def run_over(
 
 
 def over_growing(
-    here: Session, items: list, body: Callable, get: Callable, set_: Callable, names: tuple,
+    here: Session,
+    items: list,
+    body: Callable,
+    get: Callable,
+    set_: Callable,
+    names: tuple,
     stop: Callable | None,
 ) -> None:
     """`for v in items:` where the body appends to `items`, as `while k < len(items): v = items[k]; ...`."""
@@ -451,9 +464,7 @@ def _count_needed(here: Session, length: DimLike, refusal: BaseException) -> Bas
     return NeedConcrete(roots, why, here.span(), refusal=refusal, most=TURNS)
 
 
-def not_rolled(
-    here: Session, over: TrialOver | None, kind: str, too_long: bool = False
-) -> BaseException:
+def not_rolled(here: Session, over: TrialOver | None, kind: str, too_long: bool = False) -> BaseException:
     """The error for a loop that must be rolled and can't be; `too_long`: as it runs more than LIMIT times."""
     if over is None:
         return UnsupportedError(
@@ -471,10 +482,12 @@ def not_rolled(
     if not notes and over.span and over.span != here.span():
         notes = (("the reason stands here", over.span),)
     what = f"runs more than {LIMIT} times, and can't be rolled" if too_long else "loop can't be translated"
-    return over.handed_on(UnsupportedError(
-        f"this `{kind}` {what}: {over.reason}",
-        here.span(),
-        code=over.code,
-        remedy=over.remedy or "keep what the loop changes of one type",
-        notes=notes,
-    ))
+    return over.handed_on(
+        UnsupportedError(
+            f"this `{kind}` {what}: {over.reason}",
+            here.span(),
+            code=over.code,
+            remedy=over.remedy or "keep what the loop changes of one type",
+            notes=notes,
+        )
+    )

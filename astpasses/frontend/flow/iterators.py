@@ -73,7 +73,9 @@ def started(here: Session, source: Ranged, take: int | None = None) -> Ranged:
     if type(source.taken) is not int or not here.is_fresh(source, innermost):
         raise UnsupportedError(
             "an iterator is used again after a loop that ran over it, or in a loop that it was not made in",
-            here.span(), code="generator", remedy="make a new iterator, or a list of its items",
+            here.span(),
+            code="generator",
+            remedy="make a new iterator, or a list of its items",
         )
     taken = source.taken
     here.journal.note(AttributeLocation(source, "taken"))
@@ -92,11 +94,17 @@ def next_of(here: Session, source: Ranged, default: tuple) -> Any:
     if not isinstance(rest.length, int) and not here.facts.less(0, rest.length):
         if default:
             raise UnsupportedError(
-                "whether an iterator has an item left is only known when the program runs", here.span(),
-                code="generator", remedy="keep a position, and compare it with the length",
+                "whether an iterator has an item left is only known when the program runs",
+                here.span(),
+                code="generator",
+                remedy="keep a position, and compare it with the length",
             )
-        here.emit(check, here.emit(gt, here.dim_atom(rest.length), literal(0)), exception="StopIteration",
-                  message="")
+        here.emit(
+            check,
+            here.emit(gt, here.dim_atom(rest.length), literal(0)),
+            exception="StopIteration",
+            message="",
+        )
     return rest.item(0, [r[0] for r in rest.rows])
 
 

@@ -123,12 +123,7 @@ def _seen_elsewhere(entry: list, slot: ArraySlot) -> bool:
 
 
 def link_results(
-    here: Session,
-    loop: Loop,
-    staged: StagedBody,
-    trips: Atom | None,
-    sure: bool,
-    seen: dict[int, Box],
+    here: Session, loop: Loop, staged: StagedBody, trips: Atom | None, sure: bool, seen: dict[int, Box]
 ) -> None:
     """Tell the arrays after the loop which older arrays they may be."""
     slots = _slots(staged.work)
@@ -165,11 +160,7 @@ def link_results(
         if k in seen and seen[k] not in unknown and stayed is not False:
             known.append(_first(slots[k], seen[k], stayed))
         mine = {id(b) for b in family(out) if b.region not in here.regions}
-        twins = [
-            j
-            for j in places
-            if j != k and any(id(b) in mine for b in family(slots[j].outside.box))
-        ]
+        twins = [j for j in places if j != k and any(id(b) in mine for b in family(slots[j].outside.box))]
         unknown += [final[j].box for j in twins]
         unknown += [c[1] for c in known if not _fits(c, box)]
         known = [choice for choice in known if _fits(choice, box)]

@@ -53,9 +53,7 @@ class Flow:
         """The pairs of places that may hold one object after some iterations."""
         begin, made, taken = _turned(self.starts), _turned(self.made), _turned(self.older)
         later = _turned(self.nearest)  # the places that may end with what one began with
-        found = {
-            pair for known in (begin, made, taken) for at in known.values() for pair in _pairs(at, at)
-        }
+        found = {pair for known in (begin, made, taken) for at in known.values() for pair in _pairs(at, at)}
         for source in self.older:  # one has an older object for some iterations, another one takes it now
             for key in {k for place in (source, *self.sources(source)) for k in self.older[place]}:
                 found |= _pairs(taken[key], later[source])
@@ -121,9 +119,9 @@ class Known:
         for path in flow.older:
             sources = flow.sources(path)
             for place in (path, *sources):
-                self.older[path].update({
-                    key: shared.things.get(key, last.get(key)) for key in flow.older[place]
-                })
+                self.older[path].update(
+                    {key: shared.things.get(key, last.get(key)) for key in flow.older[place]}
+                )
             self.older[path].update({id(first[place]): first[place] for place in sources if place != path})
             if any(key in shared.copies for key in (begun[path], *flow.made[path], *flow.older[path])):
                 self.copied.add(path)

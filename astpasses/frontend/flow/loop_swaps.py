@@ -83,9 +83,7 @@ def refuse_reads(after: dict[int, int], entry: list, free: list[Var], loop: Loop
             )
 
 
-def put_back(
-    here: Session, entry: list, final: list, after: dict[int, int], ran: Any
-) -> None:
+def put_back(here: Session, entry: list, final: list, after: dict[int, int], ran: Any) -> None:
     """Write the contents into the arrays that the names stood for at the end. `ran`: how many iterations."""
     from ..operators.indexing import write_box
 

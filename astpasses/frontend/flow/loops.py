@@ -287,7 +287,19 @@ def _pass(
     if endless and not work.changed:
         raise TrialOver("the test does not depend on a staged value", loop.span)
     return StagedBody(
-        work, body, test, inside, outside, triples, left, index, rows, condition, dirty, gathered, kept,
+        work,
+        body,
+        test,
+        inside,
+        outside,
+        triples,
+        left,
+        index,
+        rows,
+        condition,
+        dirty,
+        gathered,
+        kept,
         values,
     )
 

@@ -29,16 +29,7 @@ from ..staging.signals import TrialOver
 from ..values.capacities import capacity, cut, put, same_rank, used
 from ..values.layout import keeps_order
 from ..values.objects import is_mutable
-from ..values.phi import (
-    Phi,
-    UnknownAlias,
-    all_of,
-    bind,
-    candidates_of,
-    choices_among,
-    family,
-    paths_of,
-)
+from ..values.phi import Phi, UnknownAlias, all_of, bind, candidates_of, choices_among, family, paths_of
 from ..values.staged_values import Box, Maybe, Number, OneOf, Poison, StagedArray, Truth, Unsized
 from ..values.views import Rectangle
 from .carries import _equal, is_unset
@@ -262,7 +253,6 @@ class Merger:
             None if p == q and here.is_bound(p) else self.size(p, q, name)
             for p, q in zip(a.type.dims, b.type.dims)
         ]
-
 
         def within(array: StagedArray) -> Atom:
             for have, limit in zip(array.type.dims, dims):

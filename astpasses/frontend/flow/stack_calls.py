@@ -81,8 +81,9 @@ def pop(here: Session, owner: list, index: Any = -1) -> Any:
         raise unknown_items(here)
     if not (isinstance(index, int) and index in (-1, 0)):
         raise refused(here, "pop(k) for a k that is neither 0 nor -1")
-    _checked(here, here.emit(lt, here.atom(stack.start, i64), here.atom(stack.stop, i64)),
-             "pop from empty list")
+    _checked(
+        here, here.emit(lt, here.atom(stack.start, i64), here.atom(stack.stop, i64)), "pop from empty list"
+    )
     if index == -1:
         last = after(here, stack.stop, -1)
         value = _picked(here, stack, here.atom(last, i64))
@@ -96,8 +97,10 @@ def pop(here: Session, owner: list, index: Any = -1) -> Any:
 def _picked(here: Session, stack: Stack, position: Atom) -> Any:
     step = Pick((position,), (0,))
     leaves = [here.wrap(step.read(here, buffer.read())) for buffer in stack.buffers]
-    leaves = [leaf if not isinstance(leaf, Number) or kind is not np.ndarray else here.array(leaf.atom)
-              for leaf, kind in zip(leaves, stack.item.python)]
+    leaves = [
+        leaf if not isinstance(leaf, Number) or kind is not np.ndarray else here.array(leaf.atom)
+        for leaf, kind in zip(leaves, stack.item.python)
+    ]
     here.keep_items(leaves)
     here.items.update((id(leaf.box), leaf.box) for leaf in leaves if isinstance(leaf, StagedArray))
     return unflattened(here, stack, leaves)
@@ -112,8 +115,11 @@ def position_of(here: Session, stack: Stack, index: Any, what: str = "list index
             _checked(here, here.emit(le, literal(-int(index)), size), f"{what} out of range")
             return here.emit(add, stop, literal(int(index)))
         _checked(here, here.emit(lt, literal(int(index)), size), f"{what} out of range")
-        return here.emit(add, start, literal(int(index))) if not isinstance(start, Literal) or start.value \
+        return (
+            here.emit(add, start, literal(int(index)))
+            if not isinstance(start, Literal) or start.value
             else literal(int(index))
+        )
     if isinstance(index, StagedArray) and index.ndim == 0:
         index = here.wrap(index.read())
     if not isinstance(index, Number) or index.dtype.kind not in "iu":

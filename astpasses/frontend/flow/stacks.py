@@ -183,7 +183,8 @@ def joined(here: Session, a: Item | None, b: Item | None) -> Item | None:
     if a.tree != b.tree or a.dims != b.dims:
         what = "structures" if a.tree != b.tree else "shapes"
         raise TrialOver(
-            f"a list of which only the run knows the length holds items of several {what}", here.span(),
+            f"a list of which only the run knows the length holds items of several {what}",
+            here.span(),
             "use two lists, or arrays of one shape",
         )
     dtypes: list[Any] = []
@@ -191,7 +192,8 @@ def joined(here: Session, a: Item | None, b: Item | None) -> Item | None:
     for x, y, p, q in zip(a.dtypes, b.dtypes, a.python, b.python):
         if (p is np.ndarray) != (q is np.ndarray):
             raise TrialOver(
-                "a list of which only the run knows the length holds numbers and arrays", here.span(),
+                "a list of which only the run knows the length holds numbers and arrays",
+                here.span(),
                 "use two lists, or float(x) of the array",
             )
         kind: type | None = p
@@ -224,8 +226,10 @@ def make_stack(here: Session, owner: list, item: Item | None, key: tuple) -> Non
             raise TrialOver("a list can't be read where it grows", here.span())
         buffers = _buffers(here, wider, stack.room)
         if stack.item is not None:
-            buffers = [StagedArray(Box(here, here.atom(old.read(), dtype)))
-                       for old, dtype in zip(stack.buffers, wider.dtypes)]  # type: ignore[union-attr]
+            buffers = [
+                StagedArray(Box(here, here.atom(old.read(), dtype)))
+                for old, dtype in zip(stack.buffers, wider.dtypes)
+            ]  # type: ignore[union-attr]
         replace(here, owner, Stack(wider, stack.room, (stack.start, stack.stop, *buffers)))
         return
     held = expanded(here, owner) if all_known(owner) else list(owner)
@@ -301,8 +305,9 @@ def item_of_list(here: Session, values: list) -> Item | None:
         if isinstance(value, Stack):
             item = joined(here, item, value.item)
         else:
-            item = joined(here, item, item_of_rows(value) if isinstance(value, Rows)
-                          else item_of_value(here, value))
+            item = joined(
+                here, item, item_of_rows(value) if isinstance(value, Rows) else item_of_value(here, value)
+            )
     return item
 
 
@@ -365,8 +370,10 @@ def _buffers(here: Session, item: Item | None, room: tuple) -> list[StagedArray]
     if not all(here.is_bound(d) for dims in item.dims for d in dims):
         what = "what a list holds has a size that is only known inside the loop"
         raise TrialOver(what, here.span(), "pad it")
-    return [StagedArray(Box(here, here.emit(core_undefined, dtype=dtype, shape=(room[1], *dims))))
-            for dtype, dims in zip(item.dtypes, item.dims)]
+    return [
+        StagedArray(Box(here, here.emit(core_undefined, dtype=dtype, shape=(room[1], *dims))))
+        for dtype, dims in zip(item.dtypes, item.dims)
+    ]
 
 
 def replace(here: Session, owner: list, stack: Stack) -> None:
@@ -396,9 +403,28 @@ def refuse_printing(here: Session) -> None:
     if (found := find(here.regions[0].builder.lets)) is not None:
         raise UnsupportedError(
             "a function prints whose run may begin again, because a list or an array in it grows as long as "
-            "only the run knows", found.span, code="gathered", remedy="print in the caller of the function")
+            "only the run knows",
+            found.span,
+            code="gathered",
+            remedy="print in the caller of the function",
+        )
 
 
-__all__ = ["Stack", "NeedStack", "Item", "is_stack", "make_stack", "make_stacks", "become_stack", "fit_stack",
-           "stack_like", "several_lengths", "older_loop", "count", "item_of_value", "item_of_slots",
-           "item_of_list", "refuse_printing"]
+__all__ = [
+    "Stack",
+    "NeedStack",
+    "Item",
+    "is_stack",
+    "make_stack",
+    "make_stacks",
+    "become_stack",
+    "fit_stack",
+    "stack_like",
+    "several_lengths",
+    "older_loop",
+    "count",
+    "item_of_value",
+    "item_of_slots",
+    "item_of_list",
+    "refuse_printing",
+]

@@ -159,8 +159,14 @@ def equal_size(here: Session, atom: Atom, axis: int, dim: DimLike) -> Atom:
 
 
 def require_equal(
-    here: Session, have: DimLike, wanted: DimLike, message: str, remedy: str = "", code: str = "shape",
-    exception: str = "ValueError", values: Sequence[DimLike] | None = None,
+    here: Session,
+    have: DimLike,
+    wanted: DimLike,
+    message: str,
+    remedy: str = "",
+    code: str = "shape",
+    exception: str = "ValueError",
+    values: Sequence[DimLike] | None = None,
 ) -> None:
     """Two sizes are equal: by proof, else by an exception when the program runs. `message` may show them, or
     `values`."""
@@ -172,7 +178,7 @@ def require_equal(
             raise here.shape_error(message.format(*shown), remedy=remedy, code=code)
     elif not here.facts.equal(have, wanted):
         a, b = here.dim_atom(have), here.dim_atom(wanted)
-        atoms = (a, b)[:message.count("{")] if values is None else map(here.dim_atom, values)
+        atoms = (a, b)[: message.count("{")] if values is None else map(here.dim_atom, values)
         here.emit(check, here.emit(eq, a, b), *atoms, exception=exception, message=message)
 
 
@@ -195,8 +201,11 @@ def require_count(here: Session, have: DimLike, count: int) -> None:
     from metaphrase.ops.compare import ge, le
 
     if isinstance(have, int):
-        said = f"too many values to unpack (expected {count})" if have > count else (
-            f"not enough values to unpack (expected {count}, got {have})")
+        said = (
+            f"too many values to unpack (expected {count})"
+            if have > count
+            else (f"not enough values to unpack (expected {count}, got {have})")
+        )
         raise ValueError(said)
     size, wanted = here.dim_atom(have), here.dim_atom(count)
     for holds, message in (
@@ -440,7 +449,7 @@ def round_python(value: Staged, digits: int | None) -> Any:
     from ..calls.call import call_value
 
     if isinstance(value, Number) and value.python is int:
-        return value if digits is None or digits >= 0 else _round_int(value, 10 ** -digits)
+        return value if digits is None or digits >= 0 else _round_int(value, 10**-digits)
     if isinstance(value, Number) and value.python is complex:
         raise TypeError("type complex doesn't define __round__ method")
     here = session()

@@ -46,8 +46,13 @@ def out_of_bounds(here: Session, index: int, dim: int, axis: int) -> BaseExcepti
     if here.in_region() and not here.attempts:
         return BranchRaised(IndexError(message), here.span())
     return OutOfBounds(
-        message, here.span(), remedy=f"the indices of this axis are {-dim} to {dim - 1}" if dim else
-        "the axis has no elements: test its size first", code="index")
+        message,
+        here.span(),
+        remedy=f"the indices of this axis are {-dim} to {dim - 1}"
+        if dim
+        else "the axis has no elements: test its size first",
+        code="index",
+    )
 
 
 @dataclass

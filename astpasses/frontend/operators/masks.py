@@ -141,8 +141,14 @@ def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any)
         else:
             count = here.emit(reduce_sum, ranks_of(here, mask), axes=(0,))
             given = atom.type.dims[0]
-            here.emit(check, here.emit(eq, count, here.dim_atom(given)), here.dim_atom(given), count,
-                      exception="ValueError", message=_UNEQUAL)
+            here.emit(
+                check,
+                here.emit(eq, count, here.dim_atom(given)),
+                here.dim_atom(given),
+                count,
+                exception="ValueError",
+                message=_UNEQUAL,
+            )
             if not here.facts.less(0, given):  # of no values none is taken, but the first is looked at
                 none = (0,) * atom.type.ndim
                 more = (1, *none[1:])

@@ -32,21 +32,47 @@ from ..staging.signals import BranchRaised, StagerSignal
 from ..values.staged_values import Number, Staged, StagedArray
 
 _DUNDERS = {
-    **{s: (f"__{n}__", f"__r{n}__") for s, n in (
-        ("+", "add"), ("-", "sub"), ("*", "mul"), ("/", "truediv"), ("//", "floordiv"), ("%", "mod"),
-        ("**", "pow"), ("@", "matmul"), ("&", "and"), ("|", "or"), ("^", "xor"), ("<<", "lshift"),
-        (">>", "rshift"))},
-    "<": ("__lt__", "__gt__"), "<=": ("__le__", "__ge__"), ">": ("__gt__", "__lt__"),
-    ">=": ("__ge__", "__le__"), "==": ("__eq__", "__eq__"), "!=": ("__ne__", "__ne__"),
+    **{
+        s: (f"__{n}__", f"__r{n}__")
+        for s, n in (
+            ("+", "add"),
+            ("-", "sub"),
+            ("*", "mul"),
+            ("/", "truediv"),
+            ("//", "floordiv"),
+            ("%", "mod"),
+            ("**", "pow"),
+            ("@", "matmul"),
+            ("&", "and"),
+            ("|", "or"),
+            ("^", "xor"),
+            ("<<", "lshift"),
+            (">>", "rshift"),
+        )
+    },
+    "<": ("__lt__", "__gt__"),
+    "<=": ("__le__", "__ge__"),
+    ">": ("__gt__", "__lt__"),
+    ">=": ("__ge__", "__le__"),
+    "==": ("__eq__", "__eq__"),
+    "!=": ("__ne__", "__ne__"),
 }
 _UNARY: dict[str, tuple[Callable, str]] = {
-    "-": (operator.neg, "__neg__"), "+": (operator.pos, "__pos__"), "~": (operator.invert, "__invert__")
+    "-": (operator.neg, "__neg__"),
+    "+": (operator.pos, "__pos__"),
+    "~": (operator.invert, "__invert__"),
 }
 # Functions that ask an object's class first, and the names that they ask for.
 ASKED: dict[Any, tuple[str, ...]] = {
-    float: ("__float__", "__index__"), int: ("__int__", "__index__", "__trunc__"), round: ("__round__",),
-    complex: ("__complex__", "__float__"), math.floor: ("__floor__", "__float__"), divmod: ("__divmod__",),
-    math.ceil: ("__ceil__", "__float__"), math.trunc: ("__trunc__",), reversed: ("__reversed__",),
+    float: ("__float__", "__index__"),
+    int: ("__int__", "__index__", "__trunc__"),
+    round: ("__round__",),
+    complex: ("__complex__", "__float__"),
+    math.floor: ("__floor__", "__float__"),
+    divmod: ("__divmod__",),
+    math.ceil: ("__ceil__", "__float__"),
+    math.trunc: ("__trunc__",),
+    reversed: ("__reversed__",),
     operator.index: ("__index__",),
 }
 _KNOWN = {Number, StagedArray, int, float, bool, complex, str, np.ndarray, np.float64, np.int64, type(None)}
@@ -221,7 +247,7 @@ class Began:
             late = "prints"
         elif raised is not None or here.raises > raises:
             late = "raises"
-        if late and self.region is here.region and _any_effect(lets[self.at:start], "failing"):
+        if late and self.region is here.region and _any_effect(lets[self.at : start], "failing"):
             raise UnsupportedError(
                 f"{what} {late}, and what stands before it may fail when the program runs",
                 here.span(),

@@ -59,8 +59,14 @@ def _takes_one_element() -> bool:
 LONE_ELEMENTS = _takes_one_element()  # whether an array of one element counts as a number, as until NumPy 2.3
 
 _i64, _f64 = WEAK[int], WEAK[float]
-_PYTHON = {"<": operator.lt, "<=": operator.le, ">": operator.gt, ">=": operator.ge, "==": operator.eq,
-           "!=": operator.ne}
+_PYTHON = {
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+    "==": operator.eq,
+    "!=": operator.ne,
+}
 _SMALL = 2**44  # sizes, loop indices, bools and small constants: sums with them are taken to stay in 64 bits
 # In messages of what fails in translated code only: no handler of the user's takes it.
 OURS = "when translated"
@@ -206,8 +212,9 @@ def _check_fits(here: Session, symbol: str, left: tuple, right: tuple, out: Atom
         # the signs: a sum leaves the range only if both operands have the sign that the result has not
         first = here.emit(ge, a, literal(0))
         second = here.emit(ge if symbol == "+" else lt, b, literal(0))
-        ok = here.emit(or_, here.emit(ne, first, second),
-                       here.emit(eq, here.emit(ge, out, literal(0)), first))
+        ok = here.emit(
+            or_, here.emit(ne, first, second), here.emit(eq, here.emit(ge, out, literal(0)), first)
+        )
     elif symbol == "*":
         if sizes[0] * sizes[1] < LIMIT:
             return

@@ -80,7 +80,6 @@ class Outer:
             return False
         return isinstance(value, _PLAIN) or hasattr(type(value), "__metaphrase_stage__")
 
-
     def swallows(self, path: tuple[str, ...]) -> bool:
         """Whether `with a.b(...)` may end an exception: `contextlib.suppress`, or a user's class."""
         try:

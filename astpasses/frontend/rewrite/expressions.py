@@ -271,7 +271,7 @@ class _Simplify:
         if isinstance(node.value, gast.Constant):
             return [s for t in node.targets for s in self.unpack(t, copy_of(node.value), node)]
         kept, out, rest = None, [], node.targets
-        rebound = {n for target in rest[isinstance(first, gast.Name):-1] for n in _bound(target)}
+        rebound = {n for target in rest[isinstance(first, gast.Name) : -1] for n in _bound(target)}
         if isinstance(node.value, gast.Name) and node.value.id not in rebound:
             kept = node.value.id
         elif isinstance(first, gast.Name) and first.id not in rebound:

@@ -53,7 +53,8 @@ def _rebound(loop: gast.AST) -> set[str]:
     updated = {id(n.target) for n in gast.walk(loop) if isinstance(n, gast.AugAssign)}
     found = {n.name for n in gast.walk(loop) if isinstance(getattr(n, "name", None), str)}
     return found | {
-        n.id for n in gast.walk(loop)
+        n.id
+        for n in gast.walk(loop)
         if isinstance(n, gast.Name) and not isinstance(n.ctx, gast.Load) and id(n) not in updated
     }
 
@@ -202,8 +203,10 @@ class _Jumps:
             return None
         made = isinstance(whole, gast.Call) and _names_class(whole.func) and not self.caught
         parts = (
-            list(whole.elts) if isinstance(whole, gast.Tuple)
-            else [*whole.args, *(k.value for k in whole.keywords)] if made
+            list(whole.elts)
+            if isinstance(whole, gast.Tuple)
+            else [*whole.args, *(k.value for k in whole.keywords)]
+            if made
             else [whole]
         )
         if not any(isinstance(p, gast.Name) and p.id in self.kept for p in parts):

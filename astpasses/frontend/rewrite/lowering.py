@@ -19,14 +19,7 @@ from .templates import constant, copy_of, expression, locate, name
 
 QUANTIFIERS = ("any", "all")
 EAGER = ("sum", "max", "min", "list", "tuple", "sorted", "deque")
-COMPARISONS = {
-    gast.Lt: "<",
-    gast.LtE: "<=",
-    gast.Gt: ">",
-    gast.GtE: ">=",
-    gast.Eq: "==",
-    gast.NotEq: "!=",
-}
+COMPARISONS = {gast.Lt: "<", gast.LtE: "<=", gast.Gt: ">", gast.GtE: ">=", gast.Eq: "==", gast.NotEq: "!="}
 UNARY = {gast.USub: "-", gast.UAdd: "+", gast.Invert: "~"}
 OPERATORS = {
     gast.Add: "+",

@@ -143,8 +143,12 @@ class _Visitor(gast.NodeVisitor):
         """Expressions that become functions can't hold a `yield`."""
         for child in gast.walk(node):
             if isinstance(child, (gast.Yield, gast.YieldFrom)):
-                self.refuse(child, "generator", f"a `yield` inside {where} can't be translated",
-                            "yield in a statement of its own")
+                self.refuse(
+                    child,
+                    "generator",
+                    f"a `yield` inside {where} can't be translated",
+                    "yield in a statement of its own",
+                )
 
     def visit_comprehension(self, node: gast.comprehension) -> None:
         if node.is_async:

@@ -112,11 +112,7 @@ def declared(body: Iterable[gast.AST], kind: type[gast.Nonlocal | gast.Global]) 
 
 def declared_anywhere(body: Iterable[gast.AST]) -> set[str]:
     return {
-        name
-        for root in body
-        for node in walk(root)
-        if isinstance(node, gast.Nonlocal)
-        for name in node.names
+        name for root in body for node in walk(root) if isinstance(node, gast.Nonlocal) for name in node.names
     }
 
 

@@ -55,12 +55,14 @@ def truth_value(value: Staged) -> bool:
 def hash_of(value: Number) -> int:
     """`hash(x)`, which sets and the keys of dicts ask for: an argument is pinned to its value."""
     kinds = {"b": bool, "i": int, "u": int, "f": float, "c": complex}
-    return hash(need_concrete(
-        value,
-        "the hash of a number (an element of a set, a key of a dict)",
-        kinds[value.dtype.kind],
-        "compare numbers (x == a or x == b), mark what was seen in an array of bools, or use np.unique",
-    ))
+    return hash(
+        need_concrete(
+            value,
+            "the hash of a number (an element of a set, a key of a dict)",
+            kinds[value.dtype.kind],
+            "compare numbers (x == a or x == b), mark what was seen in an array of bools, or use np.unique",
+        )
+    )
 
 
 def length(value: StagedArray) -> int:
@@ -110,7 +112,8 @@ def roots_of(here: Session, atom: Any) -> set[tuple]:
 def whole_numbers(here: Session, atom: Any) -> frozenset[tuple]:
     """Where a value comes from that is made of ints alone which are given or captured; else nothing."""
     ints = {
-        root for var, root in here.origins.items()
+        root
+        for var, root in here.origins.items()
         if root[0] in ("argument", "captured") and var.type.dtype.kind == "i"
     }
     roots = frozenset(roots_of(here, atom)) if ints else frozenset()

@@ -34,7 +34,8 @@ from .under_way import sessions
 _CONSTANTS = (int, float, complex, str, bytes, bool, type(None), np.generic, np.ndarray, np.dtype)
 _VIEWS = {
     type(getattr(kind(), name)()): name
-    for kind in (dict, collections.OrderedDict) for name in ("keys", "values", "items")
+    for kind in (dict, collections.OrderedDict)
+    for name in ("keys", "values", "items")
 }
 _OURS = "metaphrase.astpasses."
 _DEEPEST = 12
@@ -89,12 +90,16 @@ def refuse_held(here: Session, value: Any, span: Span | None) -> None:
     if name == "iterator":
         raise UnsupportedError(
             f"the function {verb} an iterator, whose items would be made after the call has ended",
-            span or here.span(), code="generator", remedy="return a list of its items: list(values)",
+            span or here.span(),
+            code="generator",
+            remedy="return a list of its items: list(values)",
         )
     article = "an" if name[0] in "aeiouAEIOU" else "a"
     raise UnsupportedError(
         f"the function {verb} {article} {name}, which holds values that are gone when the call has ended",
-        span or here.span(), code="result", remedy="return the numbers and arrays that it is made of",
+        span or here.span(),
+        code="result",
+        remedy="return the numbers and arrays that it is made of",
     )
 
 

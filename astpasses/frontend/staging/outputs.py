@@ -77,13 +77,17 @@ class Collector:
         )
         if any(id(v) in self.here.deques for v in leaves):
             raise UnsupportedError(
-                "the function returns a deque", self.here.span(), code="gathered",
+                "the function returns a deque",
+                self.here.span(),
+                code="gathered",
                 remedy="return list(queue), or an array",
             )
         if any(hasattr(type(v), "__next__") and self.here.is_fresh(v, 0) for v in leaves):
             raise UnsupportedError(
                 "the function returns an iterator, whose items would be made after the call has ended",
-                self.here.span(), code="generator", remedy="return a list of its items: list(values)",
+                self.here.span(),
+                code="generator",
+                remedy="return a list of its items: list(values)",
             )
         self.refuse_static(tree)
         objects = [
@@ -182,7 +186,9 @@ class Collector:
         if any(value is outer for outer in self.within):
             raise UnsupportedError(
                 f"the function returns a {type(value).__name__} that holds itself",
-                self.span or self.here.span(), code="result", remedy="leave out what leads back to it",
+                self.span or self.here.span(),
+                code="result",
+                remedy="leave out what leads back to it",
             )
         self.within.append(value)
         made = [self.take_apart(child) for child in children]
@@ -313,9 +319,7 @@ class Collector:
                 out += [made] if made else []
             elif isinstance(location, AttributeLocation) and (place := self.place(location.owner)):
                 tree, outputs = self.outputs(location.read())
-                out.append(
-                    Write("attribute", place[0], key=location.name, tree=tree, outputs=tuple(outputs))
-                )
+                out.append(Write("attribute", place[0], key=location.name, tree=tree, outputs=tuple(outputs)))
             elif isinstance(location, CellLocation | AttributeLocation):
                 if not self.here.is_fresh(location.owner, 0) and self.outlives(location):
                     raise UnsupportedError(

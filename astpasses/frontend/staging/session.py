@@ -432,8 +432,11 @@ class Session:
 
     def refuse_kept(self) -> SourceError:
         return UnsupportedError(
-            "an array that a list holds is changed in place, and the list has a copy of it", self.span(),
-            code="alias", remedy="append a copy: values.append(x.copy()), or change a copy of the item")
+            "an array that a list holds is changed in place, and the list has a copy of it",
+            self.span(),
+            code="alias",
+            remedy="append a copy: values.append(x.copy()), or change a copy of the item",
+        )
 
     def is_bound(self, dim: DimLike) -> bool:
         """Whether types may mention this expression here."""

@@ -37,8 +37,16 @@ class NeedConcrete(StagerSignal):
     """Python asked for the value of something that is only known when the program runs. `roots`: where it
     comes from. `refusal`: the error where it can't be had, or is above `most`."""
 
-    def __init__(self, roots: set[tuple], why: str, span: Span | None, remedy: str = "", *,
-                 refusal: BaseException | None = None, most: int | None = None):
+    def __init__(
+        self,
+        roots: set[tuple],
+        why: str,
+        span: Span | None,
+        remedy: str = "",
+        *,
+        refusal: BaseException | None = None,
+        most: int | None = None,
+    ):
         super().__init__(why)
         self.roots, self.why, self.span, self.remedy = roots, why, span, remedy
         self.refusal, self.most = refusal, most

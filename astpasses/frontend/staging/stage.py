@@ -297,8 +297,12 @@ class _Staging:
         for source in found:
             self.decisions.constant.add(source.place.key())
             problem = str(error).partition("\n")[0]
-            log.info("%s is taken as it is, %r, and the program is translated for each value: %s", source,
-                     source.read(), problem)
+            log.info(
+                "%s is taken as it is, %r, and the program is translated for each value: %s",
+                source,
+                source.read(),
+                problem,
+            )
         return bool(found)
 
     def pin(self, need: NeedConcrete) -> BaseException:

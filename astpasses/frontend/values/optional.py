@@ -138,5 +138,17 @@ def one_value(values: tuple) -> PyTreeDef:
     return PyTreeDef(ONE_VALUE, values, (PyTreeDef(None),))
 
 
-__all__ = ["OPTIONAL", "Either", "OneValue", "Optional", "has_text", "is_chosen", "made_anew", "may_be_none",
-           "may_be_number", "one_value", "optional", "text_of_values"]
+__all__ = [
+    "OPTIONAL",
+    "Either",
+    "OneValue",
+    "Optional",
+    "has_text",
+    "is_chosen",
+    "made_anew",
+    "may_be_none",
+    "may_be_number",
+    "one_value",
+    "optional",
+    "text_of_values",
+]

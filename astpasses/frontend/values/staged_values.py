@@ -219,8 +219,21 @@ class Box:
     """A place that holds an array. `origin` says where it comes from when it existed before the call;
     `by_rows` whether it lies in memory row after row, None where what made its `first` value says that."""
 
-    __slots__ = ("session", "atom", "first", "by_rows", "version", "origin", "phi", "known", "handles",
-                 "label", "region", "dependents", "__weakref__")
+    __slots__ = (
+        "session",
+        "atom",
+        "first",
+        "by_rows",
+        "version",
+        "origin",
+        "phi",
+        "known",
+        "handles",
+        "label",
+        "region",
+        "dependents",
+        "__weakref__",
+    )
 
     def __init__(self, session: Session, atom: Atom, origin: Any = None):
         self.session, self.atom, self.version, self.origin = session, atom, 0, origin

@@ -3,6 +3,7 @@
 In: what the functions take. Out: what the transformed ones give. The texts that are emitted are compared with
 these: the same numbers, and no more than 1.6 times the lines.
 """
+
 import numpy as np
 
 

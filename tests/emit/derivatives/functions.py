@@ -3,6 +3,7 @@
 In: nothing. Out: `CASES`, for each function how it is transformed and arguments. Its golden is beside this
 file, and an adjoint written by hand is in `adjoints.py`.
 """
+
 import numpy as np
 
 import metaphrase as mp
@@ -195,13 +196,24 @@ CASES = {
     "fill": (fill, mp.grad, "f64[n]", (_normal(6),)),
     "cholesky": (cholesky, mp.grad, "f64[n, n]", (_matrix,)),
     "lu": (lu, mp.grad, "f64[n, n]", (_matrix,)),
-    "nbody": (nbody, lambda f: mp.grad(f, argnums=(0, 1)), "f64[n, 3], f64[n, 3], f64[n], i64, f64",
-              (_normal((4, 3)), _normal((4, 3)), _rng.uniform(1.0, 2.0, 4), 3, 0.01)),
-    "softmax_regression": (softmax_regression, lambda f: mp.grad(f, argnums=(0, 1)),
-                           "f64[k, m], f64[m], f64[n, k], i64[n]",
-                           (_normal((3, 4)), _normal(4), _normal((5, 3)), np.array([0, 1, 3, 2, 1]))),
-    "chain": (chain, lambda f: mp.grad(f, argnums=(0, 1, 2)), "f64[k, m], f64[n, k], f64[p, n], f64[m]",
-              (_normal((4, 3)), _normal((5, 4)), _normal((2, 5)), _normal(3))),
+    "nbody": (
+        nbody,
+        lambda f: mp.grad(f, argnums=(0, 1)),
+        "f64[n, 3], f64[n, 3], f64[n], i64, f64",
+        (_normal((4, 3)), _normal((4, 3)), _rng.uniform(1.0, 2.0, 4), 3, 0.01),
+    ),
+    "softmax_regression": (
+        softmax_regression,
+        lambda f: mp.grad(f, argnums=(0, 1)),
+        "f64[k, m], f64[m], f64[n, k], i64[n]",
+        (_normal((3, 4)), _normal(4), _normal((5, 3)), np.array([0, 1, 3, 2, 1])),
+    ),
+    "chain": (
+        chain,
+        lambda f: mp.grad(f, argnums=(0, 1, 2)),
+        "f64[k, m], f64[n, k], f64[p, n], f64[m]",
+        (_normal((4, 3)), _normal((5, 4)), _normal((2, 5)), _normal(3)),
+    ),
     "variation": (variation, mp.grad, "f64[n]", (_rng.uniform(1.0, 2.0, 6),)),
     "spectrum": (spectrum, lambda f: mp.grad(f, argnums=(0, 1)), "f64[8], f64[5]", (_normal(8), _normal(5))),
     "ridge": (ridge, lambda f: mp.grad(f, argnums=(0, 1)), "f64[m, n], f64", (_normal((6, 3)), 0.5)),
@@ -211,8 +223,12 @@ CASES = {
     "heat": (heat, mp.grad, "f64[n], i64", (_normal(7), 3)),
     "paths": (paths, mp.grad, "f64[n, m]", (_normal((4, 5)),)),
     "through_view": (through_view, mp.grad, "f64[n]", (_normal(5),)),
-    "mixture": (mixture, lambda f: mp.vmap(mp.grad(f, argnums=1), in_axes=(0, None, None)),
-                "f64[n], f64, f64", (_normal(5), 0.3, 0.8)),
+    "mixture": (
+        mixture,
+        lambda f: mp.vmap(mp.grad(f, argnums=1), in_axes=(0, None, None)),
+        "f64[n], f64, f64",
+        (_normal(5), 0.3, 0.8),
+    ),
     "rosenbrock": (rosenbrock, mp.hessian, "f64[n]", (_normal(4),)),
     "projectile": (projectile, lambda f: mp.grad(f, argnums=(0, 1)), "f64, f64", (0.7, 10.0)),
 }
