@@ -34,6 +34,7 @@ bench: $(VENV)/ready-bench
 
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check --quiet .
 	@# mypy knows nothing of setup.py's mapping: it is shown the package as it is installed, by links.
 	rm -rf build/typed && mkdir -p build/typed/metaphrase
 	ln -s $(CURDIR)/pysrc/* $(CURDIR)/astpasses $(CURDIR)/runtime $(CURDIR)/cli build/typed/metaphrase/

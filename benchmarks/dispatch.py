@@ -61,12 +61,7 @@ def arrays(address: int, count: int, outputs: int = 1) -> Dispatcher:
 
 def parameters(address: int) -> Dispatcher:
     """f({"w", "b"}, x, k) -> a scalar: a dict of two arrays, an array, a Python float."""
-    w, b, x, k = (
-        E.ArrayLeaf("f8", (n, n)),
-        E.ArrayLeaf("f8", (n,)),
-        E.ArrayLeaf("f8", (n,)),
-        E.NumberLeaf(float),
-    )
+    w, b, x, k = (E.ArrayLeaf("f8", (n, n)), E.ArrayLeaf("f8", (n,)), E.ArrayLeaf("f8", (n,)), E.NumberLeaf(float))
     call = Dispatcher(None, ("p", "x", "k"))
     call.add(
         E.Entry(

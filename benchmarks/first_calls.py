@@ -128,10 +128,7 @@ def run(python: str, tool: str, folder: str, warm: bool = False) -> dict[str, fl
     }
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"} | caches
     done = subprocess.run(
-        [python, "-P", __file__, "--child", tool, *["--warm"][:warm]],
-        env=environment,
-        capture_output=True,
-        text=True,
+        [python, "-P", __file__, "--child", tool, *["--warm"][:warm]], env=environment, capture_output=True, text=True
     )
     if done.returncode:
         if "ModuleNotFoundError" not in done.stderr:
@@ -189,8 +186,7 @@ def table(found: dict[str, dict[str, list[float]]], markdown: bool) -> str:
         return "\n".join("| " + " | ".join(cells) + " |" for cells in rows)
     widths = [max(len(cells[k]) for cells in rows) for k in range(len(rows[0]))]
     return "\n".join(
-        "  ".join(c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(cells, widths)))
-        for cells in rows
+        "  ".join(c.rjust(w) if k else c.ljust(w) for k, (c, w) in enumerate(zip(cells, widths))) for cells in rows
     )
 
 

@@ -86,8 +86,7 @@ def kernel_row(name: str, peers: set[str]) -> Row:
 
         static, donated = jax_kernels.STATIC.get(name, ()), tuple(row.changes)
         forms = [
-            (f.__name__, jax.jit(f, static_argnums=static, donate_argnums=donated))
-            for f in jax_kernels.FORMS[name]
+            (f.__name__, jax.jit(f, static_argnums=static, donate_argnums=donated)) for f in jax_kernels.FORMS[name]
         ]
         row.tools["jax"] = [Form(label, f, on_device, awaited, pure=True) for label, f in forms]
     return row
@@ -111,9 +110,7 @@ def seed_row(seed, peers: set[str]) -> Row:
     if "numba" in peers:
         row.tools["numba"] = [Form(label, function) for label, function in seed.numba()]
     if "jax" in peers:
-        row.tools["jax"] = [
-            Form(label, function, on_device, awaited, pure=True) for label, function in seed.jax()
-        ]
+        row.tools["jax"] = [Form(label, function, on_device, awaited, pure=True) for label, function in seed.jax()]
     return row
 
 
@@ -156,14 +153,11 @@ def summary(rows: list[tuple[str, dict[str, Result]]]) -> list[str]:
     lost = [f"{n} ({1 / r:.1f}x)" for n, r in verdicts.items() if r <= 1 / 1.5]
     lines = [
         f"Against the best of NumPy, Numba and JAX: {len(won)} rows won by 1.5x or more, "
-        f"{len(verdicts) - len(won) - len(lost)} ties, {len(lost)} lost"
-        + (f": {', '.join(lost)}." if lost else ".")
+        f"{len(verdicts) - len(won) - len(lost)} ties, {len(lost)} lost" + (f": {', '.join(lost)}." if lost else ".")
     ]
     for tool in ("numpy", "numba", "jax"):
         ratios = [
-            r[tool].median / r["metaphrase"].median
-            for _, r in rows
-            if tool in r and r[tool].median == r[tool].median
+            r[tool].median / r["metaphrase"].median for _, r in rows if tool in r and r[tool].median == r[tool].median
         ]
         if ratios:
             mean = np.exp(np.mean(np.log(ratios)))
@@ -238,9 +232,7 @@ def main(arguments: list[str]) -> int:
         rows.append((name, results))
         best, ratio = verdict(results)
         print(
-            f"{name:50}"
-            + "".join(f"{shown(results.get(tool)):>12}" for tool in TOOLS)
-            + f"  {said(ratio)} ({best})",
+            f"{name:50}" + "".join(f"{shown(results.get(tool)):>12}" for tool in TOOLS) + f"  {said(ratio)} ({best})",
             flush=True,
         )
         if "--verbose" in arguments:

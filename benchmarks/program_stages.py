@@ -7,15 +7,22 @@ emitted text. Example:
     python benchmarks/program_stages.py ising nelder_mead
 
 Nothing comes from the disk. The time that a process needs before its first program (imports, Cython's start)
-is not counted.
+is not counted. `--against FOLDER` compares with a checkout of another commit, whose extension is built there: of
+both, in turn, each round in fresh processes, the least CPU seconds of staging, simplifying and scheduling.
+
+    python benchmarks/program_stages.py --against ../other --rounds 3
 """
 
 from __future__ import annotations
 
 import argparse
 import copy
+import importlib
+import json
 import os
+import pkgutil
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -69,17 +76,74 @@ def measured(function: Callable, arguments: tuple, folder: Path, name: str) -> t
     source.write_text(answer["c"])
     whole = answer["form"] == "extension"
     timed(
-        lambda: compile_shared(find_compiler(), source, source.with_suffix(".so"), flags(), python=whole),
-        of_children,
+        lambda: compile_shared(find_compiler(), source, source.with_suffix(".so"), flags(), python=whole), of_children
     )
     return seconds, emitted.text.count("\n")
+
+
+def own_stages(names: list[str]) -> dict[str, list[float]]:
+    """CPU seconds of staging, simplifying and scheduling; all modules are imported before."""
+    from test_programs import RUNS
+
+    package = importlib.import_module("metaphrase.astpasses")
+    for module in pkgutil.walk_packages(package.__path__, "metaphrase.astpasses."):
+        importlib.import_module(module.name)
+    mp.grad(lambda x: np.sum(x * x))(np.ones(2))
+    found = {}
+    for name in names or list(RUNS):
+        call = take_apart(copy.deepcopy(RUNS[name].args), {})
+        clock = [time.process_time()]
+        program = pipeline.run("core", program_of, RUNS[name].function, call.structure, call.specs)
+        clock.append(time.process_time())
+        finished = pipeline.finished(program.function)
+        clock.append(time.process_time())
+        pipeline.loops(finished)
+        clock.append(time.process_time())
+        found[name] = [end - start for start, end in zip(clock, clock[1:])]
+    return found
+
+
+def compare(other: Path, names: list[str], rounds: int) -> None:
+    """A table of both: ours, and those of the package in another checkout."""
+    least: dict[str, dict[str, list[float]]] = {}
+    with tempfile.TemporaryDirectory(prefix="program-stages-") as folder:
+        package = Path(folder) / "metaphrase"
+        package.mkdir()
+        for source in [*(other / "pysrc").iterdir(), *(other / room for room in ("astpasses", "runtime", "cli"))]:
+            (package / source.name).symlink_to(source.resolve())
+        for _ in range(rounds):
+            for side, path in (("there", folder), ("here", "")):
+                done = subprocess.run(
+                    [sys.executable, "-P", __file__, "--own", *names],
+                    env=os.environ | {"PYTHONPATH": path},
+                    stdout=subprocess.PIPE,
+                    check=True,
+                )
+                for name, seconds in json.loads(done.stdout).items():
+                    known = least.setdefault(name, {}).setdefault(side, seconds)
+                    least[name][side] = [min(a, b) for a, b in zip(known, seconds)]
+    print("| program | stage, there | simplify | schedule | stage, here | simplify | schedule | here / there |")
+    print("|---" * 8 + "|")
+    sums = {side: [sum(parts) for parts in zip(*(row[side] for row in least.values()))] for side in ("there", "here")}
+    for name, row in [*least.items(), ("all", sums)]:
+        cells = " | ".join(f"{s:.2f}" for s in (*row["there"], *row["here"]))
+        print(f"| {name} | {cells} | {sum(row['here']) / sum(row['there']):.2f} |")
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description="CPU seconds of each stage for textbook programs.")
     parser.add_argument("names", nargs="*")
     parser.add_argument("--keep", type=Path, help="leave texts and libraries in this folder")
+    parser.add_argument("--against", type=Path, help="compare with this checkout")
+    parser.add_argument("--rounds", type=int, default=3)
+    parser.add_argument("--own", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
+    if options.own:
+        print(json.dumps(own_stages(options.names)))
+        return
+    if options.against:
+        compare(options.against, options.names, options.rounds)
+        return
     from test_programs import RUNS
 
     mp.grad(lambda x: np.sum(x * x))(np.ones(2))  # imports are not what is measured

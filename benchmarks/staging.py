@@ -128,9 +128,7 @@ BLOCKS = (
 
 def long_function(lines: int = 500) -> str:
     """A function of about this many lines, a tenth as many calls of helpers."""
-    blocks = [
-        BLOCKS[k % len(BLOCKS)].strip("\n").format(k=k, c=f"{0.5 + k % 7 / 10}") for k in range(lines // 10)
-    ]
+    blocks = [BLOCKS[k % len(BLOCKS)].strip("\n").format(k=k, c=f"{0.5 + k % 7 / 10}") for k in range(lines // 10)]
     head = "def long_function(x, v, t, dt, limit):\n    total = 0.0\n    x = x.copy()\n    v = v.copy()\n"
     return HELPERS + "\n\n" + head + "\n".join(blocks) + "\n    return x, v, total\n"
 
@@ -140,9 +138,7 @@ def nest(depth: int, kind: str) -> str:
     lines = ["def nested(x, n):", "    total = 0.0"]
     for level in range(depth):
         indent = "    " * (level + 1)
-        lines.append(
-            f"{indent}for i{level} in range(n):" if kind == "for" else f"{indent}if x[{level}] > total:"
-        )
+        lines.append(f"{indent}for i{level} in range(n):" if kind == "for" else f"{indent}if x[{level}] > total:")
         lines.append(f"{indent}    total = total + x[{level}] * {level + 1}.0")
     return "\n".join(lines) + "\n    return total\n"
 

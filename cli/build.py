@@ -12,9 +12,7 @@ from .target import add_target, target_of
 
 
 def add(commands: argparse._SubParsersAction) -> None:
-    parser = commands.add_parser(
-        "build", help="compile a function now", description=(__doc__ or "").partition("\n")[0]
-    )
+    parser = commands.add_parser("build", help="compile a function now", description=(__doc__ or "").partition("\n")[0])
     add_target(parser)
     parser.set_defaults(run=run)
 

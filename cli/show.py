@@ -19,10 +19,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     )
     add_target(parser)
     parser.add_argument(
-        "--stage",
-        default="numpy",
-        choices=[stage.name for stage in STAGES],
-        help="which one (default: numpy)",
+        "--stage", default="numpy", choices=[stage.name for stage in STAGES], help="which one (default: numpy)"
     )
     parser.set_defaults(run=run)
 

@@ -34,57 +34,27 @@ class Row(NamedTuple):
 STATEMENTS = (
     Row("FunctionDef", WORKS, "functions.nonlocal_two_deep", "nested, decorated, with defaults"),
     Row("AsyncFunctionDef", REFUSED, "rejected.async_function"),
-    Row(
-        "ClassDef",
-        STATIC,
-        "functions.class_body_in_function",
-        "the body runs while translating; methods are staged",
-    ),
+    Row("ClassDef", STATIC, "functions.class_body_in_function", "the body runs while translating; methods are staged"),
     Row("Return", WORKS, "returns.from_nested_loops", "anywhere, out of loops, `with` and `try`"),
     Row("Delete", WORKS, "statements.deleted_then_read", "names and items; attributes are refused"),
     Row("Assign", WORKS, "statements.chained_targets"),
     Row("TypeAlias", STATIC, "newer.aliased", "evaluated by Python", python="3.12"),
     Row("AugAssign", WORKS, "expressions.in_place_of_all_kinds"),
     Row("AnnAssign", WORKS, "statements.annotated", "annotations are not evaluated"),
-    Row(
-        "For",
-        WORKS,
-        "statements.inner_bound_depends",
-        "rolled over ranges, arrays, `zip`, `enumerate`, `reversed`",
-    ),
+    Row("For", WORKS, "statements.inner_bound_depends", "rolled over ranges, arrays, `zip`, `enumerate`, `reversed`"),
     Row("AsyncFor", REFUSED, "rejected.await_inside"),
     Row("While", WORKS, "statements.while_else_break"),
     Row("If", WORKS, "statements.elif_ladder"),
-    Row(
-        "With",
-        STATIC,
-        "protocols.managers_with_branches",
-        "`__enter__` and `__exit__` may branch on staged values",
-    ),
+    Row("With", STATIC, "protocols.managers_with_branches", "`__enter__` and `__exit__` may branch on staged values"),
     Row("AsyncWith", REFUSED, "rejected.await_inside"),
-    Row(
-        "Match",
-        WORKS,
-        "matching.match_staged_in_loop",
-        "structure is static; literals and guards may be staged",
-    ),
-    Row(
-        "Raise",
-        WORKS,
-        "failures.raise_in_else",
-        "raised when the program runs, with the user's class and message",
-    ),
+    Row("Match", WORKS, "matching.match_staged_in_loop", "structure is static; literals and guards may be staged"),
+    Row("Raise", WORKS, "failures.raise_in_else", "raised when the program runs, with the user's class and message"),
     Row("Try", WORKS, "attempts.every_clause", "not around a loop of unknown length that may fail"),
     Row("TryStar", REFUSED, "rejected.try_star"),
     Row("Assert", WORKS, "failures.assert_in_loop"),
     Row("Import", STATIC, "statements.import_inside"),
     Row("ImportFrom", STATIC, "statements.import_inside", "`import *` does not stand in functions"),
-    Row(
-        "Global",
-        REFUSED,
-        "rejected.global_write",
-        "a declaration of a variable that is only read is accepted",
-    ),
+    Row("Global", REFUSED, "rejected.global_write", "a declaration of a variable that is only read is accepted"),
     Row("Nonlocal", WORKS, "functions.nonlocal_in_while"),
     Row("Expr", WORKS, "printing.print_in_while"),
     Row("Pass", WORKS, "statements.pass_and_ellipsis"),
@@ -179,17 +149,9 @@ PARTS = (
         Row(node, STATIC, "newer.generic", "not evaluated, as annotations are not", python="3.12")
         for node in ("TypeVar", "ParamSpec", "TypeVarTuple")
     ),
-    *(
-        Row(node, OUTSIDE, "")
-        for node in ("Module", "Interactive", "Expression", "FunctionType", "TypeIgnore")
-    ),
+    *(Row(node, OUTSIDE, "") for node in ("Module", "Interactive", "Expression", "FunctionType", "TypeIgnore")),
 )
-SECTIONS = {
-    "Statements": STATEMENTS,
-    "Expressions": EXPRESSIONS,
-    "Operators and contexts": OPERATORS,
-    "Parts": PARTS,
-}
+SECTIONS = {"Statements": STATEMENTS, "Expressions": EXPRESSIONS, "Operators and contexts": OPERATORS, "Parts": PARTS}
 ROWS: tuple[Row, ...] = tuple(row for rows in SECTIONS.values() for row in rows)
 # The classes of `ast` that no parser makes: groups, and names kept from older versions of Python.
 GROUPS = frozenset(

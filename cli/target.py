@@ -89,9 +89,7 @@ def load(target: str) -> Callable[..., Any]:
                 for k, v in vars(module).items()
                 if callable(v) and not k.startswith("_") and getattr(v, "__module__", None) == module.__name__
             )
-            raise TargetError(
-                f"{place} defines no {name}; it defines {', '.join(functions) or 'no functions'}"
-            )
+            raise TargetError(f"{place} defines no {name}; it defines {', '.join(functions) or 'no functions'}")
         value = getattr(value, part)
     if not callable(value):
         raise TargetError(f"{target} is a {type(value).__name__}, not a function")

@@ -134,8 +134,7 @@ def _length(xs: Any, length: int | None) -> Any:
     for path, leaf in tree.leaves_with_path(xs):
         if leaf.shape[0] != count:
             raise ValueError(
-                f"lax.scan: the leaves of xs differ in length: {count} and, at xs{tree.keystr(path)}, "
-                f"{leaf.shape[0]}"
+                f"lax.scan: the leaves of xs differ in length: {count} and, at xs{tree.keystr(path)}, {leaf.shape[0]}"
             )
     if length is not None and length != count:
         raise ValueError(f"lax.scan: length is {length}, and xs has {count} rows")

@@ -79,9 +79,7 @@ _SAID: dict[str, dict[str, str]] = {
             ),
             _CONVOLUTION,
         ),
-        **dict.fromkeys(
-            ("gather", "scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"), _INDEX
-        ),
+        **dict.fromkeys(("gather", "scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"), _INDEX),
         **dict.fromkeys(("custom_root", "custom_linear_solve"), _RULES),
         **dict.fromkeys(("reduce", "reduce_window"), "use np.sum and its like, a ufunc's reduce, or a loop"),
         **dict.fromkeys(("igamma", "igammac", "betainc", "bessel_i0e", "zeta", "polygamma"), _SCIPY),

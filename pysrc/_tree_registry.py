@@ -133,9 +133,7 @@ _BUILTIN = frozenset(REGISTRY)
 
 @functools.cache
 def _namedtuple_kind(cls: Any) -> Kind:
-    return Kind(
-        cls, lambda n: (n, None), lambda m, c: cls._make(c), lambda n, m: [GetAttrKey(f) for f in cls._fields]
-    )
+    return Kind(cls, lambda n: (n, None), lambda m, c: cls._make(c), lambda n, m: [GetAttrKey(f) for f in cls._fields])
 
 
 def kind_of(node: Any) -> Kind | None:
@@ -188,10 +186,7 @@ def register_pytree_node(
 
 
 def register_pytree_with_keys(
-    nodetype: type,
-    flatten_with_keys: Callable,
-    unflatten_func: Callable,
-    flatten_func: Callable | None = None,
+    nodetype: type, flatten_with_keys: Callable, unflatten_func: Callable, flatten_func: Callable | None = None
 ) -> None:
     """Like `register_pytree_node`; `flatten_with_keys(x) -> ([(key, child), ...], metadata)`."""
 
@@ -282,6 +277,4 @@ class Partial(functools.partial):
     """`functools.partial` that is a container: its function is metadata, its arguments are children."""
 
 
-register_pytree_node(
-    Partial, lambda p: ((p.args, p.keywords), p.func), lambda f, c: Partial(f, *c[0], **c[1])
-)
+register_pytree_node(Partial, lambda p: ((p.args, p.keywords), p.func), lambda f, c: Partial(f, *c[0], **c[1]))

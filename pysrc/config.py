@@ -64,9 +64,7 @@ SETTINGS = {
         Setting("native", True, _boolean, "thread", "compile to native code; False runs the NumPy stage"),
         Setting("fuse", True, _boolean, "thread", "merge loop nests; False gives one nest an operation"),
         Setting("fastmath", False, _boolean, "thread", "let the C compiler reorder and assume no NaN or Inf"),
-        Setting(
-            "contract", True, _boolean, "thread", "let the C compiler contract a * b + c to one rounding"
-        ),
+        Setting("contract", True, _boolean, "thread", "let the C compiler contract a * b + c to one rounding"),
         Setting(
             "bounds",
             True,
@@ -75,9 +73,7 @@ SETTINGS = {
             "check indices in native code; where it is False, what a wrong index does is undefined",
         ),
         Setting("check", True, _boolean, "thread", "check the program after every stage"),
-        Setting(
-            "print_stages", "", str, "thread", "stages to print as they run, separated by commas, or `all`"
-        ),
+        Setting("print_stages", "", str, "thread", "stages to print as they run, separated by commas, or `all`"),
         Setting("cache", True, _boolean, "process", "keep compiled programs on disk"),
         Setting("cache_dir", "", str, "process", "where; empty means the user's cache directory"),
         Setting("cache_size", 512, int, "process", "MiB of compiled programs kept at most"),
@@ -149,9 +145,7 @@ class Config:
         on."""
         if name in _ALWAYS_ON:
             if not value:
-                raise ValueError(
-                    f"{name} can't be turned off: float64 is NumPy's default; pass dtype=np.float32"
-                )
+                raise ValueError(f"{name} can't be turned off: float64 is NumPy's default; pass dtype=np.float32")
             return
         setattr(self, _FROM_JAX.get(name, name), value)
 
@@ -190,9 +184,7 @@ class Config:
 
 def _unknown(name: str) -> str:
     close = close_name(name, SETTINGS)
-    return f"no setting is called {name!r}" + (
-        f"; did you mean {close!r}?" if close else f": {', '.join(SETTINGS)}"
-    )
+    return f"no setting is called {name!r}" + (f"; did you mean {close!r}?" if close else f": {', '.join(SETTINGS)}")
 
 
 config = Config()

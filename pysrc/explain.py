@@ -15,7 +15,7 @@ from .api.arguments import take_apart, takes_any_keywords
 from .api.program import Captured, Fixed, Program, Slot, leaf_labels, name_of
 from .api.transforms import parameter_names, program_of
 from .api.types import given_arguments
-from .astpasses.frontend.values.sources import Source
+from .astpasses.frontend import Source
 from .astpasses.schedule import nest
 from .astpasses.schedule.explain import copies_in_loops
 from .core.ir import Function
@@ -37,9 +37,7 @@ def explain(fun: Any, *args: Any, **kwargs: Any) -> str:
     rows += _arguments(program, parameter_names(fun))
     rows += _outputs(program)
     rows += _stores(program, parameter_names(fun))
-    rows += _section(
-        "captured", [f"{c}: {p.type}" for c, p in zip(program.captures, program.function.params)]
-    )
+    rows += _section("captured", [f"{c}: {p.type}" for c, p in zip(program.captures, program.function.params)])
     rows += _section("relied on", [str(guard) for guard in program.guards])
     counts = Counter(_operations(function))
     rows.append("operations: " + ", ".join(f"{count} {name}" for name, count in counts.most_common()))

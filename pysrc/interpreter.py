@@ -1,8 +1,10 @@
-"""What a stage needs of the interpreter: room for deep calls.
+"""What a stage needs of the interpreter: room for deep calls, and a collector that looks at new objects only.
 
 In: a stage that is about to begin. Out: until it is over, this thread may be deeper in calls: staging a call
 of a user's function takes some sixteen frames, running it one. No other thread can go deeper for that, and
-`sys.getrecursionlimit()` says what it said.
+`sys.getrecursionlimit()` says what it said. What was there before the stage is left out of collections of
+garbage: a program makes many objects, and a collection that goes through all of a process may take longer
+than the stage.
 
     with deep_calls():
         ...
@@ -11,6 +13,7 @@ of a user's function takes some sixteen frames, running it one. No other thread 
 from __future__ import annotations
 
 import contextlib
+import gc
 import inspect
 import sys
 import threading
@@ -40,6 +43,35 @@ class _Mine(threading.local):
 
 _mine = _Mine()
 _stack: Stack | None = None
+_staging: set[int] = set()  # the threads that are in a stage
+_frozen = False  # whether older objects are left out for them
+_kept_out = False  # whether the user was seen to have frozen objects
+
+
+def _freeze() -> None:
+    """What the user has frozen stays so. It is asked until it was seen once: counting goes through all of them."""
+    global _frozen, _kept_out
+    if _frozen or _kept_out:
+        return
+    _kept_out = gc.get_freeze_count() > 0
+    if not _kept_out:
+        _frozen = True
+        gc.freeze()
+
+
+def _unfreeze() -> None:
+    global _frozen
+    if _frozen:
+        _frozen = False
+        gc.unfreeze()
+
+
+def collect_all() -> None:
+    """Collect garbage that is older than the stage, too."""
+    _unfreeze()
+    gc.collect()
+    if _staging:
+        _freeze()
 
 
 def use_stack(stack: Stack) -> None:
@@ -50,7 +82,8 @@ def use_stack(stack: Stack) -> None:
 
 @contextlib.contextmanager
 def deep_calls() -> Iterator[None]:
-    """Around a stage: this thread may be as deep as its stack has room for, or sixteen times the limit."""
+    """Around a stage: this thread may be as deep as its stack has room for, or sixteen times the limit, and
+    collections look at new objects only."""
     if _mine.stages or _stack is None:
         yield
         return
@@ -58,10 +91,15 @@ def deep_calls() -> Iterator[None]:
     room = _stack.frames_deep() + (_stack.stack_left() - _RESERVE) // _BYTES
     _stack.frames_at_most(max(limit, min(_FRAMES * limit, _MOST, room)))
     _mine.stages = 1
+    _staging.add(threading.get_ident())
+    _freeze()
     try:
         yield
     finally:
         _mine.stages = 0
+        _staging.discard(threading.get_ident())
+        if not _staging:
+            _unfreeze()
         _stack.frames_at_most(sys.getrecursionlimit())
 
 
@@ -72,4 +110,4 @@ def signature_of(function: Callable) -> inspect.Signature:
     return inspect.signature(types.MethodType(call, function) if call and written else function)
 
 
-__all__ = ["deep_calls", "signature_of", "use_stack"]
+__all__ = ["collect_all", "deep_calls", "signature_of", "use_stack"]

@@ -32,12 +32,7 @@ sinh, cosh, tanh, asinh, acosh, atanh = np.sinh, np.cosh, np.tanh, np.arcsinh, n
 add, sub, mul, pow = np.add, np.subtract, np.multiply, np.power
 max, min, nextafter, square, is_finite = np.maximum, np.minimum, np.nextafter, np.square, np.isfinite
 eq, ne, lt, le, gt, ge = np.equal, np.not_equal, np.less, np.less_equal, np.greater, np.greater_equal
-bitwise_and, bitwise_or, bitwise_xor, bitwise_not = (
-    np.bitwise_and,
-    np.bitwise_or,
-    np.bitwise_xor,
-    np.bitwise_not,
-)
+bitwise_and, bitwise_or, bitwise_xor, bitwise_not = (np.bitwise_and, np.bitwise_or, np.bitwise_xor, np.bitwise_not)
 shift_left, shift_right_arithmetic = np.left_shift, np.right_shift
 real, imag, conj = np.real, np.imag, np.conj
 erf, erfc, lgamma, digamma = (
@@ -178,9 +173,7 @@ def full(shape: Any, fill_value: Any, dtype: Any = None) -> Any:
 
 
 def full_like(x: Any, fill_value: Any, dtype: Any = None, shape: Any = None) -> Any:
-    return np.full(
-        np.shape(x) if shape is None else shape, fill_value, np.asarray(x).dtype if dtype is None else dtype
-    )
+    return np.full(np.shape(x) if shape is None else shape, fill_value, np.asarray(x).dtype if dtype is None else dtype)
 
 
 def iota(dtype: Any, size: int) -> Any:
@@ -190,8 +183,7 @@ def iota(dtype: Any, size: int) -> Any:
 def broadcasted_iota(dtype: Any, shape: Sequence[int], dimension: int) -> Any:
     """The index along `dimension`, at every element."""
     counts = np.reshape(
-        np.arange(shape[dimension], dtype=dtype),
-        [shape[dimension] if k == dimension else 1 for k in range(len(shape))],
+        np.arange(shape[dimension], dtype=dtype), [shape[dimension] if k == dimension else 1 for k in range(len(shape))]
     )
     return np.broadcast_to(counts, shape)
 
@@ -233,9 +225,7 @@ def split(operand: Any, sizes: Sequence[int], axis: int = 0) -> list[Any]:
     """Parts of these sizes along `axis`, which they fill."""
     ends = np.cumsum(np.asarray(sizes)).tolist()
     if not ends or ends[-1] != np.shape(operand)[axis]:
-        raise ValueError(
-            f"lax.split: the sizes {tuple(sizes)} do not fill axis {axis} of shape {np.shape(operand)}"
-        )
+        raise ValueError(f"lax.split: the sizes {tuple(sizes)} do not fill axis {axis} of shape {np.shape(operand)}")
     return np.split(operand, ends[:-1], axis=axis)
 
 
@@ -254,30 +244,21 @@ def concatenate(operands: Sequence[Any], dimension: int) -> Any:
 
 
 def slice(
-    operand: Any,
-    start_indices: Sequence[int],
-    limit_indices: Sequence[int],
-    strides: Sequence[int] | None = None,
+    operand: Any, start_indices: Sequence[int], limit_indices: Sequence[int], strides: Sequence[int] | None = None
 ) -> Any:
     """A part between static bounds."""
     steps = [1] * len(start_indices) if strides is None else strides
     return operand[tuple(np.s_[a:b:s] for a, b, s in zip(start_indices, limit_indices, steps))]
 
 
-def slice_in_dim(
-    operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0
-) -> Any:
+def slice_in_dim(operand: Any, start_index: int | None, limit_index: int | None, stride: int = 1, axis: int = 0) -> Any:
     index: list[Any] = [np.s_[:]] * np.ndim(operand)
     index[axis] = np.s_[start_index:limit_index:stride]
     return operand[tuple(index)]
 
 
 def index_in_dim(operand: Any, index: int, axis: int = 0, keepdims: bool = True) -> Any:
-    return (
-        slice_in_dim(operand, index, index + 1 or None, axis=axis)
-        if keepdims
-        else np.take(operand, index, axis)
-    )
+    return slice_in_dim(operand, index, index + 1 or None, axis=axis) if keepdims else np.take(operand, index, axis)
 
 
 def _clipped(start_indices: Any, shape: Sequence[Any], sizes: Sequence[Any]) -> list[Any]:
@@ -341,9 +322,7 @@ def dynamic_index_in_dim(operand: Any, index: Any, axis: int = 0, keepdims: bool
 def dynamic_update_slice_in_dim(operand: Any, update: Any, start_index: Any, axis: int) -> Any:
     operand = np.asarray(operand)
     axis = axis % operand.ndim
-    return dynamic_update_slice(
-        operand, update, [start_index if k == axis else 0 for k in range(operand.ndim)]
-    )
+    return dynamic_update_slice(operand, update, [start_index if k == axis else 0 for k in range(operand.ndim)])
 
 
 def dynamic_update_index_in_dim(operand: Any, update: Any, index: Any, axis: int) -> Any:

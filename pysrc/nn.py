@@ -159,12 +159,7 @@ def _top(x: Any, axis: Axis) -> Any:
 
 
 def logsumexp(
-    a: Any,
-    axis: Axis = None,
-    b: Any = None,
-    keepdims: bool = False,
-    return_sign: bool = False,
-    where: Any = None,
+    a: Any, axis: Axis = None, b: Any = None, keepdims: bool = False, return_sign: bool = False, where: Any = None
 ) -> Any:
     """log(sum(b * exp(a))), shifted by the largest element; with `return_sign` (log|sum|, sign of the
     sum)."""

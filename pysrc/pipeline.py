@@ -186,11 +186,7 @@ def finished(function: Function) -> Function:
 
 
 def numpy_text(
-    function: Function,
-    name: str | None = None,
-    signature: Signature | None = None,
-    file: str = "",
-    doc: str = "",
+    function: Function, name: str | None = None, signature: Signature | None = None, file: str = "", doc: str = ""
 ) -> str:
     """The NumPy stage of a finished program. `file`, `doc`: of the user's function."""
     from .astpasses.emit.numpy_source import numpy_source
@@ -202,7 +198,8 @@ def loops(function: Function, writes: Mapping[int, int] | None = None) -> Progra
     """The loops stage of a finished program. `writes`: {result: the parameter whose new value it is}."""
     from .astpasses.schedule.stage import schedule
 
-    return run("loops", schedule, function, fuse=config.fuse, writes=writes, bounds=config.bounds)
+    options = {"fuse": config.fuse, "bounds": config.bounds, "checked": config.check}
+    return run("loops", schedule, function, writes=writes, **options)
 
 
 def cython(program: Program) -> EmittedText:
@@ -212,9 +209,7 @@ def cython(program: Program) -> EmittedText:
     return run("cython", emit, program)
 
 
-def native(
-    function: Function, name: str, writes: Mapping[int, int] | None = None
-) -> tuple[Library, EmittedText]:
+def native(function: Function, name: str, writes: Mapping[int, int] | None = None) -> tuple[Library, EmittedText]:
     """A finished program compiled and loaded. Raises CompilerMissing or BuildError."""
     emitted = cython(loops(function, writes))
     start = time.perf_counter()

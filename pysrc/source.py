@@ -68,9 +68,7 @@ def caller_span() -> Span | None:
     line, end_line, column, end_column = positions[frame.f_lasti // 2]
     if line is None:
         return Span(frame.f_code.co_filename, frame.f_lineno)
-    return Span(
-        frame.f_code.co_filename, line, column or 0, end_line, end_column, function=frame.f_code.co_name
-    )
+    return Span(frame.f_code.co_filename, line, column or 0, end_line, end_column, function=frame.f_code.co_name)
 
 
 def excerpt(span: Span) -> str:

@@ -17,15 +17,7 @@ import functools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
-from ._tree_keys import (  # noqa: F401
-    DictKey,
-    FlattenedIndexKey,
-    GetAttrKey,
-    KeyEntry,
-    KeyPath,
-    SequenceKey,
-    keystr,
-)
+from ._tree_keys import DictKey, FlattenedIndexKey, GetAttrKey, KeyEntry, KeyPath, SequenceKey, keystr  # noqa: F401
 from ._tree_registry import (  # noqa: F401
     REGISTRY,
     Keys,
@@ -75,9 +67,7 @@ class PyTreeDef:
         leaves = list(leaves)
         if len(leaves) != self.num_leaves:
             few = "few" if len(leaves) < self.num_leaves else "many"
-            raise ValueError(
-                f"Too {few} leaves for PyTreeDef; expected {self.num_leaves}, got {len(leaves)}: {self}"
-            )
+            raise ValueError(f"Too {few} leaves for PyTreeDef; expected {self.num_leaves}, got {len(leaves)}: {self}")
         return self._take(iter(leaves))
 
     def _take(self, leaves: Iterator[Any]) -> Any:
@@ -206,9 +196,7 @@ def _describe(structure: PyTreeDef, node: Any = NOT_GIVEN) -> str:
 
 def _keys(kind: Kind, node: Any, metadata: Any, children: Sequence) -> Sequence[KeyEntry]:
     return (
-        kind.keys(node, metadata)
-        if kind.type is not tuple and kind.type is not list
-        else number_keys(children, None)
+        kind.keys(node, metadata) if kind.type is not tuple and kind.type is not list else number_keys(children, None)
     )
 
 
@@ -257,9 +245,7 @@ def tree_flatten_with_path(
         children, metadata = kind.flatten(node)
         children = tuple(children)
         keys = _keys(kind, node, metadata, children)
-        return PyTreeDef(
-            kind, metadata, tuple(walk(child, (*path, key)) for key, child in zip(keys, children))
-        )
+        return PyTreeDef(kind, metadata, tuple(walk(child, (*path, key)) for key, child in zip(keys, children)))
 
     structure = walk(tree, ())
     return pairs, structure
@@ -305,11 +291,7 @@ def tree_map_with_path(
 ) -> Any:
     """Like `tree_map`; `f` gets the path of the leaf first."""
     pairs, structure = tree_flatten_with_path(tree, is_leaf, is_leaf_takes_path)
-    rows = [
-        [path for path, _ in pairs],
-        [leaf for _, leaf in pairs],
-        *_match(structure, rest, "tree.map_with_path"),
-    ]
+    rows = [[path for path, _ in pairs], [leaf for _, leaf in pairs], *_match(structure, rest, "tree.map_with_path")]
     return structure.unflatten([f(*xs) for xs in zip(*rows)])
 
 
@@ -348,17 +330,14 @@ def all_leaves(iterable: Iterable[Any], is_leaf: IsLeaf = None) -> bool:
     return all(kind_of(x) is None or (is_leaf is not None and is_leaf(x)) for x in iterable)
 
 
-def tree_transpose(
-    outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any
-) -> Any:
+def tree_transpose(outer_treedef: PyTreeDef, inner_treedef: PyTreeDef | None, pytree_to_transpose: Any) -> Any:
     """A tree of `outer` structure holding trees of `inner` structure, turned inside out."""
     subtrees = outer_treedef.flatten_up_to(pytree_to_transpose)
     inner = tree_structure(subtrees[0]) if inner_treedef is None else inner_treedef
     leaves, found = tree_flatten(pytree_to_transpose)
     if found.num_leaves != outer_treedef.num_leaves * inner.num_leaves:
         raise TypeError(
-            f"tree.transpose: the tree has the structure {found}\n  and should have "
-            f"{outer_treedef.compose(inner)}"
+            f"tree.transpose: the tree has the structure {found}\n  and should have {outer_treedef.compose(inner)}"
         )
     width = inner.num_leaves
     return inner.unflatten([outer_treedef.unflatten(leaves[i::width]) for i in range(width)])

@@ -294,7 +294,5 @@ def _after_fork_in_child() -> None:
 
 
 os.register_at_fork(
-    before=lambda: _opening.acquire(),
-    after_in_parent=lambda: _opening.release(),
-    after_in_child=_after_fork_in_child,
+    before=lambda: _opening.acquire(), after_in_parent=lambda: _opening.release(), after_in_child=_after_fork_in_child
 )

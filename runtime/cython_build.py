@@ -61,9 +61,7 @@ class BuildError(RuntimeError):
 
     def __init__(self, name: str, message: str, path: Path | None):
         where = "could not be kept" if path is None else f"is kept in {path}"
-        super().__init__(
-            f"the native code of {name} did not compile:\n{message.rstrip()}\nThe emitted text {where}"
-        )
+        super().__init__(f"the native code of {name} did not compile:\n{message.rstrip()}\nThe emitted text {where}")
         self.name, self.message, self.path = name, message, path
 
 
@@ -389,9 +387,7 @@ def _compile(
     raise _failure(name, message, key, {"kernel.pyx": text, "kernel.c": c_text}, cache)
 
 
-def _failure(
-    name: str, message: str, key: str, texts: dict[str, str], cache: disk.Cache | None
-) -> BuildError:
+def _failure(name: str, message: str, key: str, texts: dict[str, str], cache: disk.Cache | None) -> BuildError:
     path: Path | None
     try:
         if cache is None:

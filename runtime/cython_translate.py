@@ -89,9 +89,7 @@ def quick_start() -> bool:
 
     lexicon.unicode_start_ch_any = lexicon.unicode_continuation_ch_any = ""
     lexicon.unicode_start_ch_range, lexicon.unicode_continuation_ch_range = "AZ__az", "09"
-    pyrex_types.KNOWN_EXCEPTION_NAMES = frozenset(
-        ["BaseException", "Exception", "StopIteration", "MemoryError"]
-    )
+    pyrex_types.KNOWN_EXCEPTION_NAMES = frozenset(["BaseException", "Exception", "StopIteration", "MemoryError"])
     read: Any = code.read_utilities_hook
 
     def titles_only(path: str) -> list[str]:
@@ -113,10 +111,7 @@ def translate(text: str) -> str:
         with open(source, "w", encoding="utf-8") as file:
             file.write(text)
         options = Options.CompilationOptions(
-            defaults=Options.default_options,
-            language_level=3,
-            compiler_directives=dict(DIRECTIVES),
-            include_path=[],
+            defaults=Options.default_options, language_level=3, compiler_directives=dict(DIRECTIVES), include_path=[]
         )
         printed = io.StringIO()
         collecting = gc.isenabled()
@@ -141,9 +136,7 @@ def vectorized(c_text: str) -> str:
     def pragma(found: re.Match) -> str:
         if "mp_simd_rolled(" in found[1]:
             return f'{found[2]}{found[3]}_Pragma("GCC unroll 1")\n{found[3]}for ('
-        accumulators = [
-            f"reduction({SIMD_SPELLED.get(how, how)}:{name})" for how, name in SIMD_MARK.findall(found[1])
-        ]
+        accumulators = [f"reduction({SIMD_SPELLED.get(how, how)}:{name})" for how, name in SIMD_MARK.findall(found[1])]
         return f'{found[2]}{found[3]}_Pragma("omp simd {" ".join(accumulators)}")\n{found[3]}for ('
 
     return SIMD_LOOP.sub(pragma, c_text)

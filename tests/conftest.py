@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 from parallel import ByTheme
+from times import Times
 
 # The rooms as they are called on disk. Imported under these names a module would exist twice, with two
 # registries.
@@ -25,12 +26,13 @@ ROOMS_ON_DISK = ("pysrc", "astpasses")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption(
-        "--update-golden", action="store_true", help="write the golden files from what is produced now"
-    )
+    parser.addoption("--update-golden", action="store_true", help="write the golden files from what is produced now")
+    parser.addoption("--times", type=Path, help="write the CPU seconds that each file of tests takes to this file")
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    if config.option.times:
+        config.pluginmanager.register(Times(config.option.times), "times")
     os.environ.setdefault("METAPHRASE_TESTS_DAY", str(date.today().toordinal()))
     if "METAPHRASE_CACHE_DIR" in os.environ or hasattr(config, "workerinput"):
         return
@@ -49,7 +51,7 @@ def pytest_collection_finish(session: pytest.Session) -> None:
     gc.set_threshold(20_000, 20, 50)
 
 
-FREEZE_EVERY = 200  # tests
+FREEZE_EVERY = 20  # tests
 _since_frozen = 0
 
 
@@ -84,10 +86,7 @@ def imported_twice(modules: dict) -> list[str]:
 def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
     doubled = imported_twice(sys.modules)
     if doubled:
-        print(
-            f"\nimported under a second name: {', '.join(doubled)} (import them as metaphrase...)",
-            file=sys.stderr,
-        )
+        print(f"\nimported under a second name: {', '.join(doubled)} (import them as metaphrase...)", file=sys.stderr)
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

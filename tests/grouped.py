@@ -74,43 +74,75 @@ def build(
     """One library of all of them. `programs`: their loops stages, in the same order. `level`: how hard the
     compiler tries; `jit` has it try harder, which takes its time. `flags`: more of the compiler's."""
     programs = programs or {key: schedule(function) for key, function in functions.items()}
-    text, uses_blas = module(list(programs.values()))
-    library = cython_build.build(text, name="group", contract=contract, extra_flags=(level, *flags))
-    if uses_blas:
+    library, addresses = entries([pieces(p) for p in programs.values()], contract, flags=(level, *flags))
+    return {
+        key: Compiled(functions[key], program, address, library)
+        for (key, program), address in zip(programs.items(), addresses)
+    }
+
+
+def entries(programs: Sequence[Pieces], contract: bool, flags: tuple[str, ...]) -> tuple[cython_build.Library, list]:
+    """One library of several programs, and the addresses of their entries, which hold as long as it does."""
+    library = cython_build.build(joined(programs), name="group", contract=contract, extra_flags=flags)
+    if any("blas" in p.abi for p in programs):
         dispatch.load_blas()
     table = (ctypes.c_void_p * max(len(programs), 1))()
     ctypes.CFUNCTYPE(ctypes.c_int, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p)(library.address)(
         None, table, None
     )
-    return {
-        key: Compiled(functions[key], program, table[k], library)
-        for k, (key, program) in enumerate(programs.items())
-    }
+    return library, list(table)[: len(programs)]
 
 
-def module(programs: Sequence[Program]) -> tuple[str, bool]:
-    """The Cython text of several programs; its entry fills a table with the addresses of theirs."""
+@dataclass(frozen=True)
+class Pieces:
+    """The Cython text of a program in parts; `names`: those at its top level."""
+
+    bodies: tuple[str, ...]
+    constants: tuple[tuple[str, Any], ...]
+    names: tuple[str, ...]
+    helpers: set[str]
+    abi: set[str]
+    simd: set[str]
+    routines: dict[str, tuple[str, str]]
+
+
+def pieces(program: Program) -> Pieces:
+    """A program written."""
     helpers: set[str] = set()
     abi: set[str] = set()
     simd: set[str] = set()
     routines: dict[str, tuple[str, str]] = {}
+    bodies = []
+    for fn in (*program.fns, program.entry):
+        writer = FunctionWriter(program, fn, is_entry=fn is program.entry)
+        bodies.append(writer.write())
+        helpers |= writer.printer.helpers
+        abi |= writer.abi
+        simd |= writer.simd
+        routines.update(writer.routines)
+    names = ("entry", *(fn.name for fn in program.fns), *(b.name for b in program.constants))
+    constants = tuple((b.name, b.data) for b in program.constants)
+    return Pieces(tuple(bodies), constants, names, helpers, abi, simd, routines)
+
+
+def module(programs: Sequence[Program]) -> tuple[str, bool]:
+    """The Cython text of several programs, and whether one needs BLAS."""
+    written = [pieces(program) for program in programs]
+    return joined(written), any("blas" in p.abi for p in written)
+
+
+def joined(programs: Sequence[Pieces]) -> str:
+    """The Cython text of several programs; its entry fills a table with the addresses of theirs."""
     bodies, constants = [], []
     for k, program in enumerate(programs):
-        own = {"entry", *(fn.name for fn in program.fns), *(b.name for b in program.constants)}
-        for fn in (*program.fns, program.entry):
-            writer = FunctionWriter(program, fn, is_entry=fn is program.entry)
-            body = writer.write()
-            for name in own:
-                body = re.sub(rf"\b{name}\b", f"{name}_of_{k}", body)
-            bodies.append(body)
-            helpers |= writer.printer.helpers
-            abi |= writer.abi
-            simd |= writer.simd
-            routines.update(writer.routines)
-        constants += [(f"{b.name}_of_{k}", b.data) for b in program.constants]
+        own = re.compile(rf"\b(?:{'|'.join(map(re.escape, program.names))})\b")
+        bodies += [own.sub(lambda name, k=k: f"{name[0]}_of_{k}", body) for body in program.bodies]
+        constants += [(f"{name}_of_{k}", data) for name, data in program.constants]
     table = ["cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil:"]
     table += [f"    buffers[{k}] = <void*>entry_of_{k}" for k in range(len(programs))]
     bodies.append("\n".join([*table, "    return 0"]) + "\n")
+    helpers, abi, simd = (set().union(*(getattr(p, kind) for p in programs)) for kind in ("helpers", "abi", "simd"))
+    routines = {name: texts for p in programs for name, texts in p.routines.items()}
     texts, declarations = [c for c, _ in routines.values()], [d for _, d in routines.values()]
     head = prelude(bodies, helpers, abi, constants, texts, declarations, simd)
-    return DIRECTIVES + head + "\n\n" + "\n\n".join(bodies), "blas" in abi
+    return DIRECTIVES + head + "\n\n" + "\n\n".join(bodies)

@@ -24,7 +24,7 @@ from metaphrase.astpasses.schedule.nest import Program
 from metaphrase.core.ir import Function
 
 CASES = {name: (function, args) for name, function, args in cases()}
-SIZE = 16
+SIZE = 32
 CHUNKS = {
     found[k]: found[k : k + SIZE]
     for theme in THEMES

@@ -13,12 +13,7 @@ from pathlib import Path
 import pytest
 
 HERE = Path(__file__).resolve().parent
-PART = (
-    "api/test_captured_results.py",
-    "api/test_jit.py",
-    "api/test_outer_values.py",
-    "frontend/test_joined_lists.py",
-)
+PART = ("api/test_captured_results.py", "api/test_jit.py", "api/test_outer_values.py", "frontend/test_joined_lists.py")
 PROGRAM = """
 import numpy as np
 import metaphrase as mp

@@ -52,12 +52,7 @@ def wheel(tmp_path_factory) -> Path:
     ]
     # Whether the extension builds is the question here, not how fast it runs.
     done = subprocess.run(
-        command,
-        cwd=place / "copy",
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env=dict(os.environ, CFLAGS="-O0"),
+        command, cwd=place / "copy", capture_output=True, text=True, timeout=300, env=dict(os.environ, CFLAGS="-O0")
     )
     assert done.returncode == 0, done.stdout + done.stderr
     (found,) = (place / "out").glob("metaphrase-*.whl")
@@ -154,10 +149,6 @@ def test_ci_says_what_is_missing():
 @pytest.mark.parametrize("target", ["demo", "test", "bench", "lint"])
 def test_make_knows_its_targets_and_builds_the_environment_first(target, tmp_path):
     done = subprocess.run(
-        ["make", "--dry-run", f"VENV={tmp_path / 'env'}", target],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=60,
+        ["make", "--dry-run", f"VENV={tmp_path / 'env'}", target], cwd=ROOT, capture_output=True, text=True, timeout=60
     )
     assert done.returncode == 0 and f"-m venv {tmp_path / 'env'}" in done.stdout, done.stderr

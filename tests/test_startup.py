@@ -33,9 +33,7 @@ def test_the_import_brings_neither_scipy_nor_any_pass(tmp_path):
 
 
 def test_decorating_imports_no_pass(tmp_path):
-    program = (
-        "import metaphrase as mp\n\n\n@mp.jit\ndef f(x):\n    return x * 2\n\n\ng = mp.vmap(mp.grad(f))\n"
-    )
+    program = "import metaphrase as mp\n\n\n@mp.jit\ndef f(x):\n    return x * 2\n\n\ng = mp.vmap(mp.grad(f))\n"
     found = modules_after(program, tmp_path)
     session = "metaphrase.astpasses.frontend.staging.session"
     assert not {"scipy", "gast", "astor", "metaphrase.ops", session} & found

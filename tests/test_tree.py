@@ -145,11 +145,7 @@ def test_registered_dataclasses():
     layer = Layer(1, (2, 3), "tanh")
     assert tree.leaves(layer) == [1, 2, 3]
     assert tree.map(lambda x: 10 * x, layer) == Layer(10, (20, 30), "tanh")
-    assert [keystr(path) for path, _ in tree.leaves_with_path([layer])] == [
-        "[0].weights",
-        "[0].bias[0]",
-        "[0].bias[1]",
-    ]
+    assert [keystr(path) for path, _ in tree.leaves_with_path([layer])] == ["[0].weights", "[0].bias[0]", "[0].bias[1]"]
     with pytest.raises(ValueError, match="structures differ at the root"):
         tree.map(lambda x, y: x, layer, Layer(1, (2, 3), "relu"))
 
@@ -182,17 +178,12 @@ def test_classes_with_keys():
         def tree_unflatten(cls, metadata, children):
             return cls(*children)
 
-    assert tree.leaves_with_path({"n": Named([7])}) == [
-        ((DictKey("n"), GetAttrKey("value"), SequenceKey(0)), 7)
-    ]
+    assert tree.leaves_with_path({"n": Named([7])}) == [((DictKey("n"), GetAttrKey("value"), SequenceKey(0)), 7)]
     assert tree.map(lambda x: -x, Named(2)).value == -2
 
 
 def test_map():
-    assert tree.map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)}) == {
-        "a": 11,
-        "b": (22, 33),
-    }
+    assert tree.map(lambda x, y: x + y, {"a": 1, "b": (2, 3)}, {"a": 10, "b": (20, 30)}) == {"a": 11, "b": (22, 33)}
     assert tree.map(lambda x, y: (x, y), (1, 2), ([5, 6], {"k": 7})) == ((1, [5, 6]), (2, {"k": 7}))
     assert tree.map_with_path(lambda path, x, y: f"{keystr(path)}={x + y}", {"a": [1]}, {"a": [2]}) == {
         "a": ["['a'][0]=3"]
@@ -221,9 +212,7 @@ def test_map_shows_where_structures_differ(first, second, where, expected, found
 
 def test_unflatten_counts_leaves():
     for leaves, word in (([1], "few"), ([1, 2, 3], "many")):
-        with pytest.raises(
-            ValueError, match=f"Too {word} leaves for PyTreeDef; expected 2, got {len(leaves)}"
-        ):
+        with pytest.raises(ValueError, match=f"Too {word} leaves for PyTreeDef; expected 2, got {len(leaves)}"):
             tree.unflatten(tree.structure((0, 0)), leaves)
 
 

@@ -1,17 +1,16 @@
 """The Fourier transform of one line, as C: Cooley's and Tukey's for sizes of small factors, else Bluestein's.
 
-In: a `Call` of "fft" or "fft__inverse". Out: the call of the C function, whose text goes into the writer's
+In: a `LibraryCall` of "fft". Out: the call of the C function, whose text goes into the writer's
 `routines`; it gives 0, or says that there is no memory. It is computed in double precision for both complex
 types; O(n log n) for every n.
 """
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
-from metaphrase.astpasses.schedule.nest import Call
-
-from .spell import c_name
+from metaphrase.astpasses.schedule.nest import LibraryCall
 
 if TYPE_CHECKING:
     from .cython_function import FunctionWriter
@@ -129,29 +128,17 @@ static int T_fft(mp_ctx* c, const void* x_, i64 n, i64 step, void* y_, i64 strid
 """
 
 
-def fourier_call(writer: FunctionWriter, stmt: Call) -> str:
+def fourier_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
     """The call that transforms one line of an array."""
-    from .cython_calls import address_of
-
-    (source,), (line, _) = stmt.reads, stmt.writes
-    name = c_name(line.buf.dtype)
-    writer.type(line.buf.dtype)
+    (source,), (line,) = stmt.reads, stmt.writes
+    name, dim = writer.type(line.buf.dtype), writer.printer.dim
     real = "double" if name == "c128" else "float"
-    writer.routines["fft_common"] = (COMMON, "")
     head = f"int {name}_fft(mp_ctx* c, const void* x, i64 n, i64 step, void* y, i64 stride, int sign)"
-    writer.routines[f"{name}_fft"] = (
-        LINE.replace("T_fft", f"{name}_fft")
-        .replace("R*", f"{real}*")
-        .replace("(R)", f"({real})")
-        .replace("const R", f"const {real}"),
-        head,
-    )
-    dim = writer.printer.dim
-    sign = 1 if stmt.routine.endswith("inverse") else -1
-    return (
-        f"{name}_fft(c, {address_of(writer, source)}, {dim(source.extents[0])}, {dim(source.strides[0])}, "
-        f"{address_of(writer, line)}, {dim(line.strides[0])}, {sign})"
-    )
+    writer.routines["fft_common"] = (COMMON, "")
+    writer.routines[f"{name}_fft"] = (re.sub(r"\bR\b", real, LINE.replace("T_fft", f"{name}_fft")), head)
+    source_text = f"{writer.address(source)}, {dim(source.extents[0])}, {dim(source.strides[0])}"
+    sign = 1 if dict(stmt.attributes)["inverse"] else -1
+    return f"{name}_fft(c, {source_text}, {writer.address(line)}, {dim(line.strides[0])}, {sign})"
 
 
 __all__ = ["fourier_call"]

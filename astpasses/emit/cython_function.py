@@ -11,20 +11,20 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from metaphrase.astpasses.schedule.expressions import COMPARE, INFIX, TIMES
+from metaphrase.astpasses.schedule.expressions import COMPARE, TIMES, address
 from metaphrase.astpasses.schedule.nest import (
-    STACK_BYTES,
     Bind,
     Buf,
-    Call,
     CallFn,
     Check,
+    Combine,
     E,
     Effect,
     Fn,
     For,
     Grow,
     If,
+    LibraryCall,
     Load,
     Op,
     Program,
@@ -32,22 +32,21 @@ from metaphrase.astpasses.schedule.nest import (
     Stmt,
     Store,
     Swap,
+    View,
     While,
     never,
     walk,
 )
 from metaphrase.core.dims import Dim, DimLike, Monomial, product
-from metaphrase.core.scalars import MONOIDS
+from metaphrase.core.scalars import MONOIDS, facts
 from metaphrase.core.types import i64
 
-from .cython_calls import routine_text
+from .cython_library import LEFT_ANYWHERE, combination, library_call
 from .cython_simd import marks, stays_rolled
-from .spell import CALL, CythonPrinter, c_name
+from .spell import CALL, Printer, c_name
 from .work import Work, charge
 
 MOST_BYTES = 2**60  # what runtime/abi.h's mp_times stops at
-# Library calls that a signal may end in the middle: they take no lock, and no memory but the arena's.
-LEFT_ANYWHERE = frozenset({"sort", "argsort", "fft", "fft__inverse"})
 
 
 def _is_single(monomial: Monomial) -> bool:
@@ -69,7 +68,7 @@ class FunctionWriter:
 
     def __init__(self, program: Program, fn: Fn, is_entry: bool):
         self.program, self.fn, self.is_entry = program, fn, is_entry
-        self.printer = CythonPrinter()
+        self.printer = Printer()
         self.abi: set[str] = set()
         self.routines: dict[str, tuple[str, str]] = {}
         self.lines: list[str] = []
@@ -139,6 +138,11 @@ class FunctionWriter:
         self.storage()
         self.block(body_start, self.fn.body)
         fails = self.is_entry or self.fn.fails
+        if self.fn.fails and not self.abi.isdisjoint(("mp_scratch", "mp_room")) or self.fn.fails and self.routines:
+            self.use("mark", "release")
+            self.variable("char*", "mp_mark")
+            self.lines.insert(0, "    mp_mark = c.mark(c)")
+            self.line(1, "c.release(c, mp_mark)")
         if fails:
             self.line(1, "return 0")
         elif self.fn.result is not None:
@@ -171,18 +175,13 @@ class FunctionWriter:
                     if (buf.name in self.used_names() or buf in self.swapped) and not (
                         buf.dynamic and buf.space == "out"
                     ):
-                        rows.append(
-                            f"    cdef {self.pointer(buf)} {buf.name} = <{self.pointer(buf)}>buffers[{k}]"
-                        )
+                        rows.append(f"    cdef {self.pointer(buf)} {buf.name} = <{self.pointer(buf)}>buffers[{k}]")
                 elif buf.space == "arg" and buf.name in self.used_names():
                     name = self.type(buf.dtype)
                     rows.append(f"    cdef {name} {buf.name} = (<{name}_p>buffers[{k}])[0]")
             return rows
         params = ["mp_ctx* c"] if self.fn.fails else []
-        params += [
-            f"{self.pointer(b)} {b.name}" if b.dims else f"{self.type(b.dtype)} {b.name}"
-            for b in self.fn.bufs
-        ]
+        params += [f"{self.pointer(b)} {b.name}" if b.dims else f"{self.type(b.dtype)} {b.name}" for b in self.fn.bufs]
         params += [f"i64 {n}" for n in self.fn.sizes]
         given = self.fn.result
         kind = "int" if fails else self.type(given.dtype) if given is not None else "void"
@@ -196,8 +195,7 @@ class FunctionWriter:
         return self._used
 
     def storage(self) -> None:
-        """Scratch of known size is taken on entry."""
-        room = STACK_BYTES
+        """Memory of known size is taken from the arena on entry."""
         shared: list[tuple[Buf, int]] = []  # those of known size are parts of one piece of scratch
         offset = 0
         for buf in self.fn.temps:
@@ -206,21 +204,19 @@ class FunctionWriter:
                 if buf.name not in self.variables.get("i64", {}):
                     self.variable(name, buf.name)
                 continue
-            if buf.dynamic or buf.space == "stack":
+            if buf.space in ("room", "stack"):
                 self.variables.setdefault(f"{name}*", {})[f"{buf.name} = NULL"] = None
                 self.variables.setdefault("i64", {})[f"mp_{buf.name}_room = 0"] = None
                 continue
             total = product(buf.dims)
-            if isinstance(total, int) and total * buf.dtype.itemsize <= room and buf not in self.swapped:
-                room -= total * buf.dtype.itemsize
+            if buf.space == "frame":
+                assert isinstance(total, int)
                 self.variable(name, f"{buf.name}[{max(total, 1)}]")
                 continue
             self.variable(self.pointer(buf), buf.name)
             if isinstance(total, int) and self.one_piece:
                 shared.append((buf, offset))
-                offset += (
-                    (total * buf.dtype.itemsize + 127) // 64 * 64
-                )  # never two with the same low address bits
+                offset += (total * buf.dtype.itemsize + 127) // 64 * 64  # never two with the same low address bits
                 continue
             self.line(1, f"{buf.name} = <{self.pointer(buf)}>mp_scratch(c, {self.nbytes(buf)})")
             self.no_memory(1, buf.name)
@@ -269,7 +265,7 @@ class FunctionWriter:
             value = stmt.value
             if self.updates_itself(stmt):
                 assert isinstance(value, Op)
-                self.line(depth, f"{target} {INFIX[value.name][0]}= {self.expression(value.args[1])}")
+                self.line(depth, f"{target} {facts(value.name).sign}= {self.expression(value.args[1])}")
             else:
                 self.line(depth, f"{target} = {self.expression(value)}")
             return
@@ -313,7 +309,9 @@ class FunctionWriter:
                 self.printer.helpers.add(operation)
             self.line(depth, f"mp_simd_{operation}({accumulator.name})")
         self.line(depth, f"for {stmt.index} in range({self.printer.dim(stmt.extent)}):")
-        if stmt.kind == "seq" and any(isinstance(s, (For, While, Call, CallFn)) for s in walk(stmt.body)):
+        if stmt.kind == "seq" and any(
+            isinstance(s, (For, While, LibraryCall, Combine, CallFn)) for s in walk(stmt.body)
+        ):
             # The work is charged before; but a nest without a call gcc jams and peels, which costs more.
             self.poll(depth + 1, "1")
         self.loops.append(stmt.index)
@@ -384,7 +382,7 @@ class FunctionWriter:
         if e.dtype.kind in "iub":
             return self.expression(Op("convert", (e,), i64) if e.dtype != i64 else e, CALL)
         e = e if e.dtype == np.float64 else Op("convert", (e,), np.dtype("float64"))
-        return self.printer.call("f64_bits", self.expression(e, CALL))[0]
+        return self.printer.call("i64_bits_of_f64", self.expression(e, CALL))[0]
 
     def stmt_Effect(self, depth: int, stmt: Effect) -> None:
         self.use("callback", "MP_RAISED")
@@ -417,9 +415,7 @@ class FunctionWriter:
 
     def stmt_Grow(self, depth: int, stmt: Grow) -> None:
         first = stmt.bufs[0]
-        if (
-            first.space == "stack"
-        ):  # all stacks of a loop grow together, when the rows there are have been used up
+        if first.space == "stack":  # all stacks of a loop grow together, when the rows there are have been used up
             rows = f"mp_{first.name}_rows"
             self.variables.setdefault("i64", {})[f"{rows} = 0"] = None
             self.line(depth, f"if {rows} < {self.printer.dim(stmt.length, COMPARE + 1)}:")
@@ -452,16 +448,23 @@ class FunctionWriter:
         self.line(depth, f"{buf.name} = <{self.type(buf.dtype)}*>c.alloc(c, {position}, {self.nbytes(buf)})")
         self.no_memory(depth, buf.name)
 
-    def stmt_Call(self, depth: int, stmt: Call) -> None:
-        call = routine_text(self, stmt)
-        if stmt.routine == "lanes":
-            self.line(depth, call)
-        elif stmt.routine in LEFT_ANYWHERE:
+    def address(self, view: View) -> str:
+        """A pointer to the first element of a view."""
+        self.type(view.buf.dtype)
+        offset = address(view.index, view.buf.dims, self.printer)
+        return view.buf.name if offset == "0" else f"{view.buf.name} + {offset}"
+
+    def stmt_LibraryCall(self, depth: int, stmt: LibraryCall) -> None:
+        call = library_call(self, stmt)
+        if stmt.operation in LEFT_ANYWHERE:
             self.passed_on(depth, call)
         else:
             self.use("mp_begin", "mp_end", "MP_INTERRUPTED")
             self.line(depth, "mp_begin(c)")
             self.passed_on(depth, call, "mp_end(c)")
+
+    def stmt_Combine(self, depth: int, stmt: Combine) -> None:
+        self.line(depth, combination(self, stmt))
 
     def passed_on(self, depth: int, call: str, behind: str = "") -> None:
         """A call whose status, unless it is 0, is what this function returns too; and one behind it in any
@@ -476,11 +479,7 @@ class FunctionWriter:
 
     def stmt_CallFn(self, depth: int, stmt: CallFn) -> None:
         fn = next(f for f in self.program.fns if f.name == stmt.fn)
-        args = (
-            (["c"] if fn.fails else [])
-            + [b.name for b in stmt.bufs]
-            + [self.printer.dim(d) for d in stmt.sizes]
-        )
+        args = (["c"] if fn.fails else []) + [b.name for b in stmt.bufs] + [self.printer.dim(d) for d in stmt.sizes]
         call = f"{stmt.fn}({', '.join(args)})"
         if not stmt.fails:
             self.line(depth, f"{stmt.result.name} = {call}" if stmt.result is not None else call)

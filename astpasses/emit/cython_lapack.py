@@ -1,43 +1,44 @@
-"""Linear algebra as C around LAPACK: matrices lie row after row, as NumPy has them, and LAPACK wants columns.
+"""Linear algebra as C around BLAS and LAPACK: matrices lie row after row, and LAPACK wants column after column.
 
-In: a `Call` of one of the routines below. Out: the call of the C function, whose text goes into the writer's
-`routines`. The last results of a routine are flags: 1 where LAPACK says that it failed, with NaN in the
-results.
+In: a `LibraryCall` of one of the operations below. Out: the call of the C function, whose text goes into the writer's
+`routines`. The last results of an operation may be flags: 1 where LAPACK says that it failed, with NaN in the results.
 
     solve(a, b, x, singular)   ->   f64_solve(c, 0, n, k, a, b, x, singular, 0)
 
-A C function returns 0 or what the program returns. LAPACK counts in ints of 32 bits: sizes that do not fit
-fail at `site` before anything is called, and an argument that LAPACK refuses fails at `site + 1`. What a
-routine needs for its work it takes from the context's arena, and gives back.
+A C function returns 0 or what the program returns. The libraries count in ints of 32 bits: `_define` puts the one
+test before every body, so that what does not fit fails at `site` before anything is called; an argument that LAPACK
+refuses fails at `site + 1`. What a routine needs for its work it takes from the context's arena, and gives back.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+import re
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from metaphrase.astpasses.schedule.nest import Call
+from metaphrase.astpasses.schedule.nest import LibraryCall
 
 from .spell import c_name
 
 if TYPE_CHECKING:
     from .cython_function import FunctionWriter
 
-# In the texts: T is the element, R its real type, t the letter of LAPACK.
+# In the texts: T_e is the element, PART and T_r its real type, t the letter of the library.
 # For all element types.
 SIZES = """\
 #include "abi_blas.h"
 #define LA_MOST 2147483647
-#define LA_FIT(sizes) (((sizes) >> 31) == 0) /* of sizes that are joined by |: whether an int holds each */
-#define LA_TOO_LARGE(rows, columns) mp_fail(c, site, 0, rows, columns, 0, 0)
+#define LA_MIN(a, b) ((a) < (b) ? (a) : (b))
+#define LA_MAX(a, b) ((a) < (b) ? (b) : (a))
 #define LA_REFUSED() mp_fail(c, site + 1, 0, -(i64)info, 0, 0, 0)
 #define LA_NEW(type, count) ((type*)mp_scratch(c, mp_times(count, sizeof(type))))
 """
 COMMON = """\
 typedef ELEMENT T_e;
-typedef R T_r;
-typedef R _Complex T_z;
+typedef PART T_r;
+typedef PART _Complex T_z;
 static inline __attribute__((unused)) void T_turn(const T_e* a, T_e* w, i64 m, i64 n) {
     for (i64 i = 0; i < m; i++) for (i64 j = 0; j < n; j++) w[j*m + i] = a[i*n + j];
 }
@@ -72,11 +73,35 @@ static inline __attribute__((unused)) void T_missing(T_e* a, i64 count) {
 }
 """
 
-TEXTS: dict[str, tuple[str, str]] = {
-    "solve": (
+
+@dataclass(frozen=True)
+class Routine:
+    """One C function. `counted`: sizes that an int must hold, in the message of which `told` are given."""
+
+    parameters: str
+    counted: str
+    told: str
+    body: str
+
+
+# C = A B in row-major order is C' = B' A' in BLAS's column-major order. BLAS wants a distance of 1 for a row of no
+# columns.
+PRODUCT = Routine(
+    "char tb, char ta, i64 n, i64 m, i64 k, const void* b, i64 ldb, const void* a, i64 lda, void* out, i64 ldc",
+    "n | m | k | ldb | lda | ldc",
+    "m, k, n",
+    """\
+    static const PART one[] = {1, 0}, zero[] = {0, 0};
+    mp_tgemm(c, tb, ta, (int)n, (int)m, (int)k, BY_VALUE one, (const PART*)b, (int)(ldb + !ldb), (const PART*)a,
+             (int)(lda + !lda), BY_VALUE zero, (PART*)out, (int)(ldc + !ldc));
+""",
+)
+ROUTINES: dict[str, Routine] = {
+    "solve": Routine(
         "i64 n_, i64 k_, const void* a_, const void* b_, void* x_, void* flag, int transposed",
+        "n_ | k_",
+        "n_, n_, 0",
         """\
-    if (!LA_FIT(n_ | k_)) return LA_TOO_LARGE(n_, n_);
     int n = (int)n_, k = (int)k_, info = 0, small = n <= 32;
     char *mark = c->cursor, how = transposed ? 'N' : 'T'; /* rows read as columns are the transposed matrix */
     int* pivots = LA_NEW(int, n_);
@@ -100,10 +125,11 @@ TEXTS: dict[str, tuple[str, str]] = {
     c->release(c, mark);
 """,
     ),
-    "triangular_solve": (
+    "triangular_solve": Routine(
         "i64 n_, i64 k_, const void* a_, const void* b_, void* x_, int lower, int transposed",
+        "n_ | k_",
+        "n_, n_, 0",
         """\
-    if (!LA_FIT(n_ | k_)) return LA_TOO_LARGE(n_, n_);
     int n = (int)n_, k = (int)k_;
     char side = 'R', uplo = lower ? 'U' : 'L', how = transposed ? 'T' : 'N', unit = 'N';
     T_e one = 1;
@@ -112,10 +138,11 @@ TEXTS: dict[str, tuple[str, str]] = {
         c->blas[MP_ttrsm])(&side, &uplo, &how, &unit, &k, &n, &one, (const T_e*)a_, &n, (T_e*)x_, &k);
 """,
     ),
-    "slogdet": (
+    "slogdet": Routine(
         "i64 n_, const void* a_, void* sign_, void* log_",
+        "n_",
+        "n_, n_, 0",
         """\
-    if (!LA_FIT(n_)) return LA_TOO_LARGE(n_, n_);
     int n = (int)n_, info = 0;
     char* mark = c->cursor;
     int* pivots = LA_NEW(int, n_);
@@ -137,10 +164,11 @@ TEXTS: dict[str, tuple[str, str]] = {
     c->release(c, mark);
 """,
     ),
-    "cholesky": (
+    "cholesky": Routine(
         "i64 n_, const void* a_, void* out_, void* flag",
+        "n_",
+        "n_, n_, 0",
         """\
-    if (!LA_FIT(n_)) return LA_TOO_LARGE(n_, n_);
     int n = (int)n_, info = 0;
     T_e* l = (T_e*)out_;
     char uplo = 'U';
@@ -152,13 +180,14 @@ TEXTS: dict[str, tuple[str, str]] = {
     if (info > 0) T_missing(l, n_*n_);
 """,
     ),
-    "qr": (
+    "qr": Routine(
         "i64 m_, i64 n_, i64 q_, const void* a_, void* q_out, void* r_out",
+        "m_ | n_ | q_",
+        "m_, n_, 0",
         """\
-    i64 columns = n_ > q_ ? n_ : q_, wanted = 64*(columns + 1); /* blocks of columns */
-    if (!LA_FIT(m_ | n_ | q_)) return LA_TOO_LARGE(m_, n_);
+    i64 columns = LA_MAX(n_, q_), wanted = 64*(columns + 1); /* blocks of columns */
     int m = (int)m_, n = (int)n_, q = (int)q_, least = m < n ? m : n, info = 0;
-    int size = wanted < LA_MOST ? (int)wanted : LA_MOST;
+    int size = (int)LA_MIN(wanted, LA_MOST);
     char* mark = c->cursor;
     T_e *w = LA_NEW(T_e, m_*columns), *tau = LA_NEW(T_e, least), *work = LA_NEW(T_e, size), *r = (T_e*)r_out;
     if (!w || !tau || !work) return MP_NO_MEMORY;
@@ -169,19 +198,20 @@ TEXTS: dict[str, tuple[str, str]] = {
     for (i64 i = 0; i < q_; i++)
         for (i64 j = 0; j < n_; j++) r[i*n_ + j] = i <= j && i < m_ ? w[j*m_ + i] : 0;
     if (least == 0) for (i64 j = 0; j < q_; j++) for (i64 i = 0; i < m_; i++) w[j*m_ + i] = i == j;
-    else ((void (*)(int*, int*, int*, T_e*, int*, T_e*, T_e*, int*, int*))c->blas[MP_tORGqr])(
+    else ((void (*)(int*, int*, int*, T_e*, int*, T_e*, T_e*, int*, int*))c->blas[MP_tORGQR])(
         &m, &q, &least, w, &m, tau, work, &size, &info);
     if (info < 0) return LA_REFUSED();
     T_back(w, (T_e*)q_out, m_, q_, m_);
     c->release(c, mark);
 """,
     ),
-    "eigh": (
+    "eigh": Routine(
         "i64 n_, const void* a_, void* values, void* vectors, void* flag",
+        "n_ | 2*n_*n_ + 6*n_ + 1",
+        "n_, n_, 0",
         """\
     i64 least = 2*n_*n_ + 6*n_ + 1, wanted = least + 34*n_ + 63;
-    if (!LA_FIT(n_) || !LA_FIT(least)) return LA_TOO_LARGE(n_, n_);
-    int n = (int)n_, info = 0, lwork = wanted < LA_MOST ? (int)wanted : LA_MOST;
+    int n = (int)n_, info = 0, lwork = (int)LA_MIN(wanted, LA_MOST);
     int lrwork = (int)least, lwhole = 5*n + 8;
     char *mark = c->cursor, job = 'V', uplo = 'L';
     T_e *w = LA_NEW(T_e, n_*n_), *work = LA_NEW(T_e, lwork);
@@ -189,7 +219,7 @@ TEXTS: dict[str, tuple[str, str]] = {
     int* iwork = LA_NEW(int, lwhole);
     if (!w || !work || !rwork || !iwork) return MP_NO_MEMORY;
     T_turn((const T_e*)a_, w, n_, n_);
-    if (n) EIGH;
+    if (n) EIGH();
     if (info < 0) return LA_REFUSED();
     *(unsigned char*)flag = info > 0;
     T_back(w, (T_e*)vectors, n_, n_, n_);
@@ -200,12 +230,13 @@ TEXTS: dict[str, tuple[str, str]] = {
     c->release(c, mark);
 """,
     ),
-    "svd": (
+    "svd": Routine(
         "i64 m_, i64 n_, const void* a_, void* u_, void* s_, void* v_, void* flag, int full",
+        "m_ | n_ | 4*LA_MIN(m_, n_)*LA_MIN(m_, n_) + 7*LA_MIN(m_, n_) + LA_MAX(m_, n_)",
+        "m_, n_, 0",
         """\
-    i64 k_ = m_ < n_ ? m_ : n_, large = m_ < n_ ? n_ : m_, uc = full ? m_ : k_, vr = full ? n_ : k_;
+    i64 k_ = LA_MIN(m_, n_), large = LA_MAX(m_, n_), uc = full ? m_ : k_, vr = full ? n_ : k_;
     i64 needed = LEAST_WORK;
-    if (!LA_FIT(large) || !LA_FIT(4*k_*k_ + 7*k_ + large)) return LA_TOO_LARGE(m_, n_);
     int m = (int)m_, n = (int)n_, k = (int)k_, ldv = (int)vr, info = 0, query = -1;
     char *mark = c->cursor, job = full ? 'A' : 'S';
     T_e *w = LA_NEW(T_e, m_*n_), *u = LA_NEW(T_e, m_*uc), *v = LA_NEW(T_e, n_*vr), *work, wanted = 0;
@@ -238,19 +269,20 @@ TEXTS: dict[str, tuple[str, str]] = {
     c->release(c, mark);
 """,
     ),
-    "eig": (
+    "eig": Routine(
         "i64 n_, const void* a_, void* values_, void* vectors_, void* flag",
+        "n_ | 4*n_",
+        "n_, n_, 0",
         """\
     i64 wanted = 64 + 40*n_;
-    if (!LA_FIT(n_) || !LA_FIT(4*n_)) return LA_TOO_LARGE(n_, n_);
-    int n = (int)n_, info = 0, lwork = wanted < LA_MOST ? (int)wanted : LA_MOST;
+    int n = (int)n_, info = 0, lwork = (int)LA_MIN(wanted, LA_MOST);
     char *mark = c->cursor, none = 'N', all = 'V';
     T_e *w = LA_NEW(T_e, n_*n_), *v = LA_NEW(T_e, n_*n_), *work = LA_NEW(T_e, lwork);
     T_r* parts = LA_NEW(T_r, 2*n_);
     T_z *values = (T_z*)values_, *vectors = (T_z*)vectors_;
     if (!w || !v || !work || !parts) return MP_NO_MEMORY;
     T_turn((const T_e*)a_, w, n_, n_);
-    EIG;
+    EIG();
     *(unsigned char*)flag = info > 0;
     if (info > 0) {
         for (i64 i = 0; i < n_; i++) values[i] = (T_r)__builtin_nan("");
@@ -296,64 +328,76 @@ _COMPLEX = {
 }
 
 
-def _c_text(base: str, dtype: np.dtype) -> str:
-    name = c_name(dtype)
-    is_complex = dtype.kind == "c"
-    real = "float" if name in ("f32", "c64") else "double"
-    letter = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}[name]
-    _, body = TEXTS[base]
-    for word, text in (_COMPLEX if is_complex else _REAL).items():
-        if word == "SVD":
-            for size in ("query", "size"):
-                body = body.replace(f"SVD({size})", text.replace("SIZE", size))
-        else:
-            body = body.replace(word, text)
-    suffix = "f" if real == "float" else ""
-    size = f"__builtin_cabs{suffix}" if is_complex else f"__builtin_fabs{suffix}"
-    body = body.replace("ABS(", size + "(").replace("LOG(", f"__builtin_log{suffix}(")
-    body = body.replace("LEAST_WORK", "k_*k_ + 3*k_ + large" if is_complex else "4*k_*k_ + 7*k_ + large")
-    body = body.replace("NEEDS_REALS(", "(" if is_complex else "0*(")
-    body = body.replace("REAL(", f"__builtin_creal{suffix}(" if is_complex else "(")
-    body = body.replace("MP_tORGqr", f"MP_{letter}{'ungqr' if is_complex else 'orgqr'}")
-    return body.replace("MP_t", f"MP_{letter}").replace("T_", f"{name}_la_")
-
-
-def _common(dtype: np.dtype) -> str:
-    name = c_name(dtype)
-    real = "float" if name in ("f32", "c64") else "double"
-    element = f"{real} _Complex" if dtype.kind == "c" else real
-    return COMMON.replace("ELEMENT", element).replace("T_", f"{name}_la_").replace(" R ", f" {real} ")
-
-
-def _sizes(base: str, stmt: Call) -> list[Any]:
-    first = stmt.reads[0].extents
-    if base in ("solve", "triangular_solve"):
-        return [first[0], stmt.reads[1].extents[1]]
-    if base == "qr":
-        return [first[0], first[1], stmt.writes[0].extents[1]]
-    return list(first) if base == "svd" else [first[0]]
-
-
-def lapack_call(writer: FunctionWriter, stmt: Call) -> str:
-    """The call of a routine; its text goes into the writer's routines."""
-    from .cython_calls import address_of
-
-    base, *flags = stmt.routine.split("__")
-    dtype = stmt.reads[0].buf.dtype
-    name = c_name(dtype)
-    writer.type(dtype)
+def _define(writer: FunctionWriter, operation: str, dtype: np.dtype, routine: Routine) -> str:
+    """Put the C function of an operation into the writer's routines; its name."""
+    name = f"{writer.type(dtype)}_{operation}"
+    head = f"int {name}(mp_ctx* c, i64 site, {routine.parameters})"
+    text = f"""\
+static __attribute__((noinline)) {head} {{
+    if (({routine.counted}) >> 31) return mp_fail(c, site, 0, {routine.told}, 0);
+{_body(routine.body, dtype)}    return 0;
+}}
+"""
     writer.use("blas")
-    params = TEXTS[base][0]
     writer.routines["la_sizes"] = (SIZES, "")
-    writer.routines[f"{name}_la_common"] = (_common(dtype), "")
-    head = f"int {name}_{base}(mp_ctx* c, i64 site, {params})"
-    text = f"static __attribute__((noinline)) {head} {{\n{_c_text(base, dtype)}    return 0;\n}}\n"
-    writer.routines[f"{name}_{base}"] = (text, head)
-    views = [address_of(writer, view) for view in (*stmt.reads, *stmt.writes)]
-    wanted = [p.split()[-1] for p in params.split(", ") if p.startswith("int ")]
-    sizes = [writer.printer.dim(d) for d in _sizes(base, stmt)]
-    operands = ["c", str(stmt.site), *sizes, *views, *(str(int(w in flags)) for w in wanted)]
-    return f"{name}_{base}({', '.join(operands)})"
+    writer.routines[name] = (text, head)
+    return name
 
 
-__all__ = ["lapack_call", "TEXTS"]
+def _body(body: str, dtype: np.dtype) -> str:
+    """The text of a body for one element type."""
+    name, is_complex = c_name(dtype), dtype.kind == "c"
+    real, suffix = ("float", "f") if name in ("f32", "c64") else ("double", "")
+    for word, text in (_COMPLEX if is_complex else _REAL).items():
+        for match in re.findall(rf"\b{word}\((\w*)\)", body):
+            body = body.replace(f"{word}({match})", text.replace("SIZE", match))
+    letter = {"f32": "s", "f64": "d", "c64": "c", "c128": "z"}[name]
+    size = f"__builtin_cabs{suffix}" if is_complex else f"__builtin_fabs{suffix}"
+    for word, text in {
+        "ABS(": size + "(",
+        "LOG(": f"__builtin_log{suffix}(",
+        "LEAST_WORK": "k_*k_ + 3*k_ + large" if is_complex else "4*k_*k_ + 7*k_ + large",
+        "NEEDS_REALS(": "(" if is_complex else "0*(",
+        "REAL(": f"__builtin_creal{suffix}(" if is_complex else "(",
+        "ORGQR": "ungqr" if is_complex else "orgqr",
+        "BY_VALUE ": "" if is_complex else "*",
+        "ELEMENT": f"{real} _Complex" if is_complex else real,
+        "PART": real,
+        "MP_t": f"MP_{letter}",
+        "mp_t": f"mp_{letter}",
+        "T_": f"{name}_la_",
+    }.items():
+        body = body.replace(word, text)
+    return body
+
+
+def product_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
+    """The product of two matrices: of each its rows or its columns are close."""
+    (a, b), (out,) = stmt.reads, stmt.writes
+    (m, k), n, dim = a.extents, b.extents[1], writer.printer.dim
+    letters, operands = [], []
+    for view in (b, a):
+        rows, columns = view.strides
+        letters.append("c'N'" if columns == 1 else "c'T'")
+        operands += [writer.address(view), dim(rows if columns == 1 else columns)]
+    operands += [writer.address(out), dim(out.strides[0])]
+    function = _define(writer, "product", out.buf.dtype, PRODUCT)
+    return f"{function}({', '.join(['c', str(stmt.site), *letters, *map(dim, (n, m, k)), *operands])})"
+
+
+def lapack_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
+    """The call of a routine of LAPACK, on whole matrices."""
+    dtype, dim, routine = stmt.reads[0].buf.dtype, writer.printer.dim, ROUTINES[stmt.operation]
+    writer.routines[f"{c_name(dtype)}_la_common"] = (_body(COMMON, dtype), "")
+    function = _define(writer, stmt.operation, dtype, routine)
+    columns = [view.extents[-1] if view.extents else 1 for view in (*stmt.reads, *stmt.writes)]
+    # The first matrix is m x n, or n x n; the second has k columns, as the first result of one operand has q.
+    sizes = {"m_": stmt.reads[0].extents[0], "n_": columns[0], "k_": columns[1], "q_": columns[1]}
+    parameters = [p.rsplit(" ", 1) for p in routine.parameters.split(", ")]
+    words = ["c", str(stmt.site), *(dim(sizes[name]) for kind, name in parameters if kind == "i64")]
+    words += [writer.address(view) for view in (*stmt.reads, *stmt.writes)]
+    words += [str(int(dict(stmt.attributes)[name])) for kind, name in parameters if kind == "int"]
+    return f"{function}({', '.join(words)})"
+
+
+__all__ = ["ROUTINES", "lapack_call", "product_call"]

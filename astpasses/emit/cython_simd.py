@@ -1,8 +1,7 @@
 """Innermost loops whose sums the C compiler may take apart: a register holds a row of partial results.
 
-In: a `For`. Out: the marks that stand before it in the text, one an accumulator; cython_translate.py turns
-them into a pragma on the C loop. NumPy promises no order for its reductions; a user's own loop is no
-reduction.
+In: a `For` with partial results (schedule/vectors.py). Out: the marks that stand before it in the text, one an
+accumulator; cython_translate.py turns them into a pragma on the C loop.
 
     mp_simd_sum(s)
     for i in range(n):                 #pragma omp simd reduction(+:s)
@@ -11,52 +10,24 @@ reduction.
 
 from __future__ import annotations
 
-from metaphrase.astpasses.schedule.nest import (
-    Bind,
-    Buf,
-    For,
-    If,
-    Op,
-    Store,
-    While,
-    loaded,
-    subexpressions,
-    walk,
-)
+from metaphrase.astpasses.schedule.nest import Buf, For, If, Op, While, subexpressions, walk
 from metaphrase.core.scalars import MONOIDS
 
 from .spell import c_name
 
 WRITTEN_OUT = 16  # rounds: the longest loop that gcc writes out
 CHOOSING = frozenset(["select"])
-SHORTEST = 8  # below, a loop of known length is better unrolled
 _FLOATS = ("f64", "f32")
 _INTEGERS = ("i64", "i32", "u64", "u32")
 
 # How C writes the combinations it has; those of floats that keep NaN are declared beside their helpers.
-DECLARED = (
-    "#pragma omp declare reduction({0}:{1}:omp_out = {0}(omp_out, omp_in)) initializer(omp_priv = omp_orig)"
-)
+DECLARED = "#pragma omp declare reduction({0}:{1}:omp_out = {0}(omp_out, omp_in)) initializer(omp_priv = omp_orig)"
 
 
 def marks(loop: For) -> list[tuple[str, Buf]]:
-    """(operation, accumulator) for each accumulator of `loop`; empty if it has to stay as it is."""
-    if loop.kind != "red" or isinstance(loop.extent, int) and loop.extent < SHORTEST:
-        return []
-    found: dict[Buf, str] = {}
-    for stmt in loop.body:
-        if not isinstance(stmt, (Store, Bind)):
-            return []
-        if isinstance(stmt, Store) and stmt.monoid is not None:
-            operation = _operation(stmt)
-            if operation is None or found.setdefault(stmt.buf, operation) != operation:
-                return []
-    for stmt in loop.body:
-        if any(load.buf in found for load in loaded(stmt)):
-            return []
-        if isinstance(stmt, Store) and stmt.monoid is None and stmt.buf in found:
-            return []
-    return [(operation, buf) for buf, operation in found.items()]
+    """(operation, accumulator) for each partial result of `loop`; empty where C can't combine one of them."""
+    found = [(_operation(buf, monoid), buf) for buf, monoid in loop.partials]
+    return [(operation, buf) for operation, buf in found if operation and all(known for known, _ in found)]
 
 
 def stays_rolled(loop: For) -> bool:
@@ -69,18 +40,12 @@ def stays_rolled(loop: For) -> bool:
     if any(isinstance(s, (For, While)) for s in inside):
         return False
     return any(isinstance(s, If) for s in inside) or any(
-        isinstance(x, Op) and x.name in CHOOSING
-        for s in inside
-        for e in s.expressions
-        for x in subexpressions(e)
+        isinstance(x, Op) and x.name in CHOOSING for s in inside for e in s.expressions for x in subexpressions(e)
     )
 
 
-def _operation(store: Store) -> str | None:
-    kind = c_name(store.buf.dtype)
-    if not store.buf.is_scalar or store.monoid is None:
-        return None
-    monoid = MONOIDS[store.monoid]
+def _operation(buf: Buf, name: str) -> str | None:
+    kind, monoid = c_name(buf.dtype), MONOIDS[name]
     if monoid.openmp and kind in ("b1", *_INTEGERS, *_FLOATS):
         return monoid.openmp if (kind == "b1") == (monoid.combine in ("or", "and")) else None
     if monoid.name in ("max", "min"):

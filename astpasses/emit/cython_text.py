@@ -19,10 +19,7 @@ from .cython_function import FunctionWriter
 from .cython_prelude import prelude
 from .work import asked_first
 
-DIRECTIVES = (
-    "# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, "
-    "initializedcheck=False\n"
-)
+DIRECTIVES = "# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False\n"
 
 
 @dataclass(frozen=True)

@@ -32,6 +32,7 @@ from . import (
     numpy_source_regions,
 )
 from .numpy_source_blocks import WIDTH, Block, Emitter
+from .numpy_source_calls import Held, called, held_by
 from .numpy_source_expressions import ATOM, Storage, dtype_text, strong
 from .numpy_source_expressions import name as name_expr
 from .numpy_source_helpers import HELPERS
@@ -89,12 +90,7 @@ class Signature:
 
 
 def numpy_source(
-    function: Function,
-    *,
-    name: str | None = None,
-    signature: Signature | None = None,
-    file: str = "",
-    doc: str = "",
+    function: Function, *, name: str | None = None, signature: Signature | None = None, file: str = "", doc: str = ""
 ) -> str:
     """The text of a module whose last top-level function is `function`. `file`: of the user's function, whose
     comments stay; `doc`: its docstring."""
@@ -103,24 +99,50 @@ def numpy_source(
     names = Names({title})
     emitter = Emitter(names, spell)
     emitter.statements = STATEMENTS
-    params, header, unpacked = _header(function, names, signature)
     emitter.foreign = {name: names.fresh(name) for name in sorted(foreign_functions(function))}
+    callees = [row for callee in called(function) for row in _definition(emitter, callee, file)]
+    params, header, unpacked = _header(function, names, signature)
+    rows, _ = _body(emitter, function, params, signature, file)
+    body = [*(docstring(doc) if doc else []), *unpacked, *rows]
+    return _module(emitter, callees, _headed(emitter, title, header), body, signature)
+
+
+def _body(
+    emitter: Emitter, function: Function, params: list[str], signature: Signature | None, file: str
+) -> tuple[list[str], list[Held]]:
+    """The rows of a function, and what each result holds."""
     with emitter.inside(function) as block:
         _bind_parameters(block, function, params, emitter, signature)
+        given = {s: k for k, p in enumerate(function.params) for s in block.env[p].storages}
         emitter.run(block)
         _return(emitter, function, params, signature)
         prologue = _prologue(emitter, function, params)
+        held = held_by([emitter.expr(r).storages for r in function.results], given)
     written = returned_at_once(without_unread(emitter.lines, emitter.sizes_named))
-    body = [*(docstring(doc) if doc else []), *unpacked, *prologue, *with_comments(written, file)]
-    header = f"def {title}({header}):"
-    if emitter.wrap_around:
-        header = f'@np.errstate(over="ignore")  # integers wrap around\n{header}'
-    return _module(emitter, header, body, signature)
+    return [*prologue, *with_comments(written, file)], held
 
 
-def _header(
-    function: Function, names: Names, signature: Signature | None
-) -> tuple[list[str], str, list[str]]:
+def _headed(emitter: Emitter, title: str, parameters: str) -> str:
+    header = f"def {title}({parameters}):"
+    return f'@np.errstate(over="ignore")  # integers wrap around\n{header}' if emitter.wrap_around else header
+
+
+def _definition(outer: Emitter, function: Function, file: str) -> list[str]:
+    """The rows that define a function which others call. What the module has once, it has with them."""
+    names = Names(outer.names.taken)
+    emitter = Emitter(names, spell)
+    emitter.statements, emitter.foreign, emitter.functions = STATEMENTS, outer.foreign, outer.functions
+    emitter.helpers, emitter.exceptions = outer.helpers, outer.exceptions
+    emitter.constants.found = outer.constants.found
+    title = names.fresh(usable(identifier(function.name)))
+    params = [names.fresh(p.name) for p in function.params]
+    body, held = _body(emitter, function, params, None, file)
+    outer.functions[function] = title, held
+    outer.names.taken |= {title, *emitter.exceptions.values(), *(n for n, _ in emitter.constants.found.values())}
+    return [_headed(emitter, title, ", ".join(params)), *body, "", ""]
+
+
+def _header(function: Function, names: Names, signature: Signature | None) -> tuple[list[str], str, list[str]]:
     """A name for each parameter of the program, the parameters in the header, and lines that unpack
     containers."""
     if signature is None:
@@ -239,7 +261,9 @@ def _prologue(emitter: Emitter, function: Function, params: list[str]) -> list[s
     return rows
 
 
-def _module(emitter: Emitter, header: str, body: list[str], signature: Signature | None) -> SourceText:
+def _module(
+    emitter: Emitter, callees: list[str], header: str, body: list[str], signature: Signature | None
+) -> SourceText:
     imports = [*(signature.imports if signature is not None else ()), "import numpy as np"]
     helpers = sorted(emitter.helpers)
     foreign = [f if f == name else f"{f} as {name}" for f, name in emitter.foreign.items()]
@@ -271,8 +295,8 @@ def _module(emitter: Emitter, header: str, body: list[str], signature: Signature
         if f"def {name}(" in header:  # the user's function has a helper's name
             given[name] = given[name].replace(f"def {name}(", f"def {name}_(")
             text = re.sub(rf"\b{name}\(", f"{name}_(", text)
-    functions = [*raised, *given.values(), f"{header}\n{text}"]
-    return with_places("\n\n\n".join([top, *functions]) + "\n", body)
+    functions = [*raised, *given.values(), "\n".join([*callees, header, text])]
+    return with_places("\n\n\n".join([top, *functions]) + "\n", [*callees, header, *body])
 
 
 __all__ = ["numpy_source", "Signature", "THEMES", "compile_numpy", "SHORT"]

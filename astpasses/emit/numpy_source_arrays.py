@@ -65,9 +65,7 @@ def _name_for(emitter: Emitter, let: Let, expr: Expr) -> Expr:
     """A name for the operand of a broadcast that several operations stretch."""
     atom = let.args[0]
     maker = emitter.block.makers.get(atom) if isinstance(atom, Var) else None
-    target = emitter.names.fresh(
-        wanted_name(atom if isinstance(atom, Var) else let.out, maker or let, expr.text)
-    )
+    target = emitter.names.fresh(wanted_name(atom if isinstance(atom, Var) else let.out, maker or let, expr.text))
     emitter.block.names.add(target)
     emitter.line(f"{target} = {expr.text}", let)
     return named(target, Var(target, expr.type), expr)
@@ -141,9 +139,7 @@ def _ones_moved(emitter: Emitter, x: Expr, have: tuple, shape: tuple, type_: Arr
     """x with dims of size 1 put in or left out."""
     if not have:
         text = (
-            f"np.array([{strong(x).text}])"
-            if len(shape) == 1
-            else f"np.full({emitter.shape(shape)}, {strong(x).text})"
+            f"np.array([{strong(x).text}])" if len(shape) == 1 else f"np.full({emitter.shape(shape)}, {strong(x).text})"
         )
         return Expr(text, ATOM, type_.plain, None, x.reads, x.operations + 1, loose=x)
     parts, left = [], list(have)
@@ -252,9 +248,7 @@ def _concatenate(emitter: Emitter, let: Let) -> Expr:
         for s, x in zip(scalars, xs)
     ):
         text = f"[{', '.join(s.text for s in scalars)}]" + (f", axis={axis}" if axis else "")
-        return Expr(
-            f"np.stack({text})", ATOM, let.out.type, None, reads_of(scalars), operations_of(scalars) + 1
-        )
+        return Expr(f"np.stack({text})", ATOM, let.out.type, None, reads_of(scalars), operations_of(scalars) + 1)
     return Expr(f"np.concatenate({text})", ATOM, let.out.type, None, reads_of(xs), operations_of(xs) + 1)
 
 
@@ -266,27 +260,13 @@ def _pad(emitter: Emitter, let: Let) -> Expr:
         emitter.helpers.add("spread_out")
         text = f"{x.text}, {value.text}, {_tuple(emitter, low)}, {_tuple(emitter, high)}, {interior}"
         return Expr(
-            f"spread_out({text})",
-            ATOM,
-            let.out.type,
-            None,
-            reads_of([x, value]),
-            operations_of([x, value]) + 1,
+            f"spread_out({text})", ATOM, let.out.type, None, reads_of([x, value]), operations_of([x, value]) + 1
         )
     widths = [f"({emitter.dim(a)}, {emitter.dim(b)})" for a, b in zip(low, high)]
     text = widths[0] if len(widths) == 1 else f"({', '.join(widths)})"
-    more = (
-        ""
-        if value.weak is not None and value.text in ("0", "0.0", "False")
-        else f", constant_values={value.text}"
-    )
+    more = "" if value.weak is not None and value.text in ("0", "0.0", "False") else f", constant_values={value.text}"
     return Expr(
-        f"np.pad({x.text}, {text}{more})",
-        ATOM,
-        let.out.type,
-        None,
-        reads_of([x, value]),
-        operations_of([x, value]) + 1,
+        f"np.pad({x.text}, {text}{more})", ATOM, let.out.type, None, reads_of([x, value]), operations_of([x, value]) + 1
     )
 
 
@@ -307,9 +287,7 @@ def _reduce(emitter: Emitter, let: Let) -> Expr:
     more = []
     if axes != tuple(range(rank)) or rank == 0 or kind.endswith(".reduce"):
         more.append(f"axis={axes[0] if len(axes) == 1 else axes}")
-    if kind in ("sum", "prod") and (
-        x.type.dtype == bool or x.type.dtype.kind in "iu" and x.type.dtype.itemsize < 8
-    ):
+    if kind in ("sum", "prod") and (x.type.dtype == bool or x.type.dtype.kind in "iu" and x.type.dtype.itemsize < 8):
         more.append(f"dtype={dtype_text(x.type.dtype)}")
     made = call(f"np.{kind}", [x], out, ", ".join(more))
     if not axes or kind.startswith("arg"):
@@ -377,9 +355,7 @@ def _dot(emitter: Emitter, let: Let) -> Expr:
         return call("np.multiply.outer", [a, b], type_)
     if not ba and ca:
         usual = ca == tuple(range(a.type.ndim - len(ca), a.type.ndim)) and cb == tuple(range(len(cb)))
-        return call(
-            "np.tensordot", [a, b], type_, str(len(ca)) if usual else f"axes=({list(ca)}, {list(cb)})"
-        )
+        return call("np.tensordot", [a, b], type_, str(len(ca)) if usual else f"axes=({list(ca)}, {list(cb)})")
     return _einsum(a, b, (ca, cb), (ba, bb), (free_a, free_b), type_)
 
 
@@ -402,12 +378,7 @@ def _einsum(a: Expr, b: Expr, contract: tuple, batch: tuple, free: tuple, type_:
         left[i] = right[j] = next(letters)
     text = f'"{"".join(left)},{"".join(right)}->{"".join(common)}"'
     made = Expr(
-        f"np.einsum({text}, {a.text}, {b.text})",
-        ATOM,
-        type_.plain,
-        None,
-        reads_of([a, b]),
-        operations_of([a, b]) + 1,
+        f"np.einsum({text}, {a.text}, {b.text})", ATOM, type_.plain, None, reads_of([a, b]), operations_of([a, b]) + 1
     )
     return made
 

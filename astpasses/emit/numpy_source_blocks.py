@@ -47,9 +47,7 @@ class Block:
         self.holder: dict[str, Var] = {}
         self.carried: dict[Atom, str] = {}  # what a name will hold in the next iteration
         self.dims: dict[Var, DimLike] = {}  # numbers that are sizes
-        self.chains: dict[Var, Var | None] | None = (
-            None  # for writes in place, the last state that has a name
-        )
+        self.chains: dict[Var, Var | None] | None = None  # for writes in place, the last state that has a name
         self.counted: Let | None = None  # what the header of the loop does: adds to its counter
         self.only_rows: set[Var] = set()  # results of loops that only other loops go through,
         self.row_lists: dict[Var, Any] = {}  # and the lists they are kept in
@@ -79,9 +77,7 @@ class Block:
         return (
             counts
             and rows == columns
-            and (
-                self._only_computed_with(let.out) if let.primitive.name == "gather" else self._from_zeros(let)
-            )
+            and (self._only_computed_with(let.out) if let.primitive.name == "gather" else self._from_zeros(let))
         )
 
     def _only_computed_with(self, var: Var) -> bool:
@@ -121,12 +117,11 @@ class Emitter:
         self.size_names: dict[str, str] = {}  # size symbol of a parameter -> its name, once it is needed
         self.storage_of: dict[str, tuple[Storage, ...]] = {}
         self.to_numpy: set[str] = set()  # scalar parameters that have to be NumPy scalars
-        self.roots: dict[
-            str, frozenset[str]
-        ] = {}  # scalar parameters that a name may hold as they were given
+        self.roots: dict[str, frozenset[str]] = {}  # scalar parameters that a name may hold as they were given
         self.helpers: set[str] = set()
         self.foreign: dict[str, str] = {}  # what functions of scipy.special are called in this module
         self.exceptions: dict[str, str] = {}  # a user's exception class -> what it is called here
+        self.functions: dict[Function, tuple[str, list]] = {}  # what is called by name: numpy_source_calls.py
         self.constants = Constants(names)
         self.wrap_around = False  # does integer arithmetic on scalars, which may overflow
         self.statements: dict[str, Callable[[Emitter, Let], None]] = {}
@@ -155,9 +150,7 @@ class Emitter:
         span = let.span if let is not None else None
         if let is None or span is None or let.primitive.region or (span.file, span.line) == self.remark:
             return ""
-        if not any(
-            v.name.endswith({"adjoint": "_bar", "tangent": "_dot"}.get(span.role, "?")) for v in let.outs
-        ):
+        if not any(v.name.endswith({"adjoint": "_bar", "tangent": "_dot"}.get(span.role, "?")) for v in let.outs):
             return ""
         text = span.text().strip()
         self.remark = (span.file, span.line)
@@ -258,9 +251,7 @@ class Emitter:
                 if target != "_":
                     self.hold(var, name(target, var.type, storages=(Storage(False),)), target)
 
-    def fitting(
-        self, let: Let | None, build: Callable[[], Expr], atoms: Sequence[Atom] | None = None
-    ) -> Expr:
+    def fitting(self, let: Let | None, build: Callable[[], Expr], atoms: Sequence[Atom] | None = None) -> Expr:
         """`build()`, after operands got names until the text is short enough."""
         while True:
             expr = build()
@@ -295,12 +286,7 @@ class Emitter:
         self.wait(
             var,
             replace(
-                expr,
-                text=text,
-                reads=expr.reads - number.reads | short.reads,
-                operations=1,
-                loose=short,
-                cheap=True,
+                expr, text=text, reads=expr.reads - number.reads | short.reads, operations=1, loose=short, cheap=True
             ),
         )
 
@@ -491,20 +477,15 @@ def assign_all(
     left = [(t, e) for t, e in pairs if e.text != t]
     while left:
         free = next(
-            (
-                k
-                for k, (t, _) in enumerate(left)
-                if not any(t in e.reads for j, (_, e) in enumerate(left) if j != k)
-            ),
+            (k for k, (t, _) in enumerate(left) if not any(t in e.reads for j, (_, e) in enumerate(left) if j != k)),
             None,
         )
         if free is None:
-            emitter.line(
-                f"{', '.join(t for t, _ in left)} = {', '.join(strong(e).text for _, e in left)}", let
-            )
+            emitter.line(f"{', '.join(t for t, _ in left)} = {', '.join(strong(e).text for _, e in left)}", let)
             return
         target, expr = left.pop(free)
-        expr = expr if expr.weak is None else strong(expr)
+        unread = expr.parts == ("undefined",) and expr.type.dtype == np.float64  # so a plain 0.0 will do
+        expr = expr if expr.weak is None or unread else strong(expr)
         emitter.line(assignment(target, expr, in_place=not expr.type.dims or target in writable), let)
 
 

@@ -1,6 +1,6 @@
-"""Branches as `if`, `elif`, `else`, or as `a if c else b` where they are small; calls written out in place.
+"""Branches as `if`, `elif`, `else`, or as `a if c else b` where they are small.
 
-In: the emitter and a `cond` or `call` Let. Out: statements that bind the results, or an expression that
+In: the emitter and a `cond` Let. Out: statements that bind the results, or an expression that
 waits.
 """
 
@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from metaphrase.core.ir import Function, Let, Literal, Var
+from metaphrase.core.stores import written
 
 from .numpy_source_blocks import Block, Emitter, assign_all
 from .numpy_source_effects import negated
@@ -26,7 +27,6 @@ from .numpy_source_expressions import (
     strong,
 )
 from .numpy_source_names import wanted_name
-from .numpy_source_ownership import written
 from .numpy_source_spellings import STATEMENTS
 
 TERNARY_WIDTH = 60
@@ -36,7 +36,7 @@ def emit_cond(emitter: Emitter, let: Let) -> None:
     block = emitter.block
     branches: tuple[Function, ...] = let.attributes["branches"]
     used = [k for k, v in enumerate(let.outs) if v in block.uses]
-    if not used and not _has_effect(let):
+    if not used and not let.effects:
         return
     if len(used) == 1 and all(_is_select(b) for b in branches) and not _one_passes_on(emitter, let, used[0]):
         if _as_expression(emitter, let, used[0]):
@@ -46,8 +46,7 @@ def emit_cond(emitter: Emitter, let: Let) -> None:
     if len(branches) > 2:
         index = emitter.named(let.args[0])
     handed = [
-        isinstance(a, Var) and not block.live_after(a) and _alone(emitter, let, k)
-        for k, a in enumerate(let.args[1:])
+        isinstance(a, Var) and not block.live_after(a) and _alone(emitter, let, k) for k, a in enumerate(let.args[1:])
     ]
     for operand, mine in zip(operands, handed):
         if mine:  # a branch may write into it, or take its name
@@ -59,7 +58,7 @@ def emit_cond(emitter: Emitter, let: Let) -> None:
     python: list[list[Expr]] = [[] for _ in used]  # what may be one of the caller's Python numbers
     for branch in branches:
         with emitter.inside(branch) as inner, emitter.captured(deeper=1) as lines:
-            borrowed = _bind(emitter, inner, operands, handed)
+            borrowed = bind_operands(emitter, inner, operands, handed)
             emitter.run(inner)
             exprs = _leave(emitter, inner, branch, used, targets, borrowed, storages, exclusive)
             for numbers, expr in zip(python, exprs):
@@ -74,10 +73,6 @@ def emit_cond(emitter: Emitter, let: Let) -> None:
         if numbers:
             emitter.roots[target] = emitter.roots_of(numbers)
         emitter.hold(var, made, target)
-
-
-def _has_effect(let: Let) -> bool:
-    return let.primitive.effect is not None or any(_has_effect(x) for r in let.regions() for x in r.lets)
 
 
 def _is_select(branch: Function) -> bool:
@@ -98,7 +93,7 @@ def _as_expression(emitter: Emitter, let: Let, position: int) -> bool:
     with emitter.captured() as lines:
         for branch in branches:
             with emitter.inside(branch) as inner:
-                borrowed = _bind(emitter, inner, operands, [False] * len(operands))
+                borrowed = bind_operands(emitter, inner, operands, [False] * len(operands))
                 emitter.run(inner)
                 value = emitter.expr(branch.results[position])
                 outer = tuple(x for s in value.storages for x in borrowed.get(s, (s,)))
@@ -137,7 +132,7 @@ def _alone(emitter: Emitter, let: Let, k: int) -> bool:
     return not any(s in mine for j, a in enumerate(let.args[1:]) if j != k for s in emitter.expr(a).storages)
 
 
-def _bind(emitter: Emitter, inner: Block, operands: Sequence[Expr], handed: Sequence[bool]) -> dict:
+def bind_operands(emitter: Emitter, inner: Block, operands: Sequence[Expr], handed: Sequence[bool]) -> dict:
     """Parameters of a branch; gives back which outer memory a borrowed one stands for."""
     borrowed: dict[Storage, tuple[Storage, ...]] = {}
     for param, expr, mine in zip(inner.function.params, operands, handed):
@@ -200,8 +195,7 @@ def _leave(
 ) -> list[Expr]:
     """The end of a branch: its results, which go to the names that all branches agree on."""
     raises = any(
-        x.primitive.name == "check" and isinstance(x.args[0], Literal) and not x.args[0].value
-        for x in branch.lets
+        x.primitive.name == "check" and isinstance(x.args[0], Literal) and not x.args[0].value for x in branch.lets
     )
     pairs = []
     exprs = [emitter.expr(branch.results[k]) for k in used]
@@ -251,9 +245,7 @@ def _write(emitter: Emitter, let: Let, index: Expr, bodies: list[list[str]]) -> 
     for k, lines in enumerate(bodies):
         word = "if" if k == 0 else "elif"
         last = k == len(bodies) - 1
-        emitter.line(
-            "else:" if last and k else f"{word} {index.at(COMPARE + 1)} == {k}:", let if k == 0 else None
-        )
+        emitter.line("else:" if last and k else f"{word} {index.at(COMPARE + 1)} == {k}:", let if k == 0 else None)
         emitter.lines += lines or ["    " * (emitter.indent + 1) + "pass"]
 
 
@@ -269,25 +261,6 @@ def _zero() -> object:
     return np.int64(0)
 
 
-def emit_call(emitter: Emitter, let: Let) -> None:
-    """The body of the function called, in place."""
-    function: Function = let.attributes["function"]
-    outer = emitter.block
-    operands = [emitter.named(a) for a in let.args]
-    with emitter.inside(function) as inner:
-        _bind(emitter, inner, operands, [False] * len(operands))
-        emitter.run(inner)
-        values = [emitter.named(r) if isinstance(r, Var) else emitter.expr(r) for r in function.results]
-        outer.names |= inner.names
-        inner.names = set()
-    for var, value in zip(let.outs, values):
-        if var in outer.uses:
-            known = tuple(s for e in operands for s in e.storages)
-            storages = (*dict.fromkeys(known), Storage(False)) if var.type.dims else ()
-            outer.env[var] = outer.pending[var] = replace(value, storages=storages)
-
-
 STATEMENTS["cond"] = emit_cond
-STATEMENTS["call"] = emit_call
 
-__all__ = ["emit_cond", "emit_call"]
+__all__ = ["emit_cond", "bind_operands"]

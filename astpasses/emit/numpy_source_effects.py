@@ -15,7 +15,6 @@ from .numpy_source_blocks import Block, Emitter, named
 from .numpy_source_expressions import NOT, Expr, Storage, call, infix, prefix
 from .numpy_source_indices import index_of
 from .numpy_source_names import DERIVED, named_by_user, wanted_name
-from .numpy_source_ownership import WRITES
 from .numpy_source_spellings import STATEMENTS, typed
 
 
@@ -68,7 +67,7 @@ def _chains(block: Block) -> dict[Var, Var | None]:
     named_after: dict[Var, Var | None] = {}
     found: dict[Var, Var | None] = {}
     for let in reversed(block.function.lets):
-        if let.primitive.name in WRITES:
+        if let.primitive.stores:
             own = named_by_user(let.out, let) or DERIVED.search(let.out.name)
             found[let.out] = named_after.get(let.out) or (let.out if own else None)
             if isinstance(let.args[0], Var):
@@ -79,12 +78,7 @@ def _chains(block: Block) -> dict[Var, Var | None]:
 def _views_apart(emitter: Emitter, atom: Atom) -> bool:
     """Where only views of a dying array are read later: copies of these, so that the array can be written."""
     expr, block = emitter.expr(atom), emitter.block
-    if (
-        not isinstance(atom, Var)
-        or block.live_after(atom)
-        or len(expr.storages) != 1
-        or not expr.storages[0].owned
-    ):
+    if not isinstance(atom, Var) or block.live_after(atom) or len(expr.storages) != 1 or not expr.storages[0].owned:
         return False
     members = expr.storages[0].live()
     if expr.storages[0].block is not block or any(b is not block for b, _ in members):

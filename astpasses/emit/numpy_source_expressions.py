@@ -67,11 +67,7 @@ class Storage:
 
     def live(self) -> list[Any]:
         """The values in this memory that are read later."""
-        return [
-            (b, v)
-            for b, v in self.members
-            if b.live_after(v) and (v not in b.env or self in b.env[v].storages)
-        ]
+        return [(b, v) for b, v in self.members if b.live_after(v) and (v not in b.env or self in b.env[v].storages)]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -154,12 +150,7 @@ def literal(value: Any) -> Expr:
 
 def _complex(value: Any, type_: Array) -> Expr:
     real, imag = float_text(value.real), float_text(value.imag)
-    if (
-        value.real == 0
-        and not np.signbit(value.real)
-        and np.isfinite(value.imag)
-        and not np.signbit(value.imag)
-    ):
+    if value.real == 0 and not np.signbit(value.real) and np.isfinite(value.imag) and not np.signbit(value.imag):
         return Expr(f"{imag}j", ATOM, type_, weak=0)
     return Expr(f"complex({real}, {imag})", ATOM, type_, weak=0)
 
@@ -168,19 +159,12 @@ def strong(expr: Expr) -> Expr:
     """The same as a NumPy value."""
     if expr.weak is None:
         return expr
-    return Expr(
-        f"{dtype_text(expr.type.dtype)}({expr.text})", ATOM, expr.type, None, expr.reads, expr.operations
-    )
+    return Expr(f"{dtype_text(expr.type.dtype)}({expr.text})", ATOM, expr.type, None, expr.reads, expr.operations)
 
 
 def bits_after(operator: str, a: Expr, b: Expr) -> int | None:
     """Bits a Python-integer result needs, or None when it must be computed by NumPy to wrap as i64 does."""
-    if (
-        a.weak is None
-        or b.weak is None
-        or a.type.dtype.kind not in "ib"
-        or a.type.dtype.itemsize not in (1, 8)
-    ):
+    if a.weak is None or b.weak is None or a.type.dtype.kind not in "ib" or a.type.dtype.itemsize not in (1, 8):
         return None
     if LEVELS[operator] == COMPARE or operator in ("and", "or"):
         return 1
@@ -199,10 +183,7 @@ def infix(operator: str, a: Expr, b: Expr, type_: Array, storages: tuple = ()) -
         a = strong(a)
     level = LEVELS[operator]
     comparing = level == COMPARE
-    left, right = (
-        a.at(level + (comparing or operator == "**")),
-        b.at(UNARY if operator == "**" else level + 1),
-    )
+    left, right = (a.at(level + (comparing or operator == "**")), b.at(UNARY if operator == "**" else level + 1))
     return Expr(
         f"{left} {operator} {right}",
         level,
@@ -217,9 +198,7 @@ def infix(operator: str, a: Expr, b: Expr, type_: Array, storages: tuple = ()) -
 
 def prefix(operator: str, a: Expr, type_: Array, weak: int | None = None, storages: tuple = ()) -> Expr:
     level = NOT if operator.strip() == "not" else UNARY
-    return Expr(
-        f"{operator}{a.at(level)}", level, type_.plain, weak, a.reads, a.operations + 1, storages=storages
-    )
+    return Expr(f"{operator}{a.at(level)}", level, type_.plain, weak, a.reads, a.operations + 1, storages=storages)
 
 
 def call(function: str, args: list[Expr], type_: Array, extra: str = "", storages: tuple = ()) -> Expr:
@@ -286,9 +265,7 @@ def promotes(forms: list[Expr], dtype: np.dtype) -> bool:
     if not solid or dtype not in solid and len(forms) > 1:
         return False
     if any(
-        e.weak is not None
-        and e.type.dtype != dtype
-        and not (dtype == np.float64 and e.type.dtype.kind in "ib")
+        e.weak is not None and e.type.dtype != dtype and not (dtype == np.float64 and e.type.dtype.kind in "ib")
         for e in forms
     ):
         return False

@@ -42,12 +42,7 @@ class Index:
 
     def _single(self, d: int) -> str:
         start, dim = self.known[d], self.base.type.dims[d]
-        if (
-            start is not None
-            and not isinstance(start, int)
-            and isinstance(start - dim, int)
-            and start - dim < 0
-        ):
+        if start is not None and not isinstance(start, int) and isinstance(start - dim, int) and start - dim < 0:
             return str(start - dim)
         return self.starts[d].text
 
@@ -59,13 +54,7 @@ class Index:
         if start is None:
             first = self.starts[d]
             return f"{first.text}:{self._sum(emitter, first, length * step)}{stride}"
-        begin = (
-            ""
-            if start == 0
-            else self._end(emitter, start, dim)
-            if _before_end(start, dim)
-            else self.starts[d].text
-        )
+        begin = "" if start == 0 else self._end(emitter, start, dim) if _before_end(start, dim) else self.starts[d].text
         covered = length == (dim - start) // 1 if step == 1 else length == (dim - start + step - 1) // step
         if covered:
             return f"{begin}:{stride}"
@@ -94,12 +83,7 @@ class Index:
     @staticmethod
     def _sum(emitter: Emitter, first: Expr, length: Any) -> str:
         """`first + length`; a constant already at the end of `first` is added to."""
-        if (
-            isinstance(length, int)
-            and first.parts is not None
-            and first.parts[0] == "infix"
-            and first.level == SUM
-        ):
+        if isinstance(length, int) and first.parts is not None and first.parts[0] == "infix" and first.level == SUM:
             _, left, operator, right = first.parts
             if operator in "+-" and right.text.isdigit():
                 constant = length + (int(right.text) if operator == "+" else -int(right.text))

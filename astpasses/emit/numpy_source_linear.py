@@ -38,9 +38,7 @@ TEXTS: dict[str, Callable[..., str]] = {
     "cholesky": lambda let, a: f"np.linalg.cholesky({a.text})",
     "qr": lambda let, a: f"np.linalg.qr({a.text}" + (', "complete")' if let.attributes["full"] else ")"),
     "eigh": lambda let, a: f"np.linalg.eigh({a.text})",
-    "svd": lambda let, a: (
-        f"np.linalg.svd({a.text}" + (")" if let.attributes["full"] else ", full_matrices=False)")
-    ),
+    "svd": lambda let, a: f"np.linalg.svd({a.text}" + (")" if let.attributes["full"] else ", full_matrices=False)"),
     "eig": _eig,
 }
 FLAGS = frozenset(("solve", "cholesky", "eigh", "svd", "eig"))  # their last result says what NumPy raises for
@@ -95,8 +93,7 @@ def _tried(emitter: Emitter, let: Let, targets: list[str], text: str) -> None:
         emitter.helpers.add("on_each_matrix")
         names = [chr(ord("a") + k) for k in range(len(let.args))]
         parts = [
-            Expr(n, ATOM, Array(a.type.dtype, a.type.dims[-2:]), None, frozenset(), 1)
-            for n, a in zip(names, let.args)
+            Expr(n, ATOM, Array(a.type.dtype, a.type.dims[-2:]), None, frozenset(), 1) for n, a in zip(names, let.args)
         ]
         applied = TEXTS[let.primitive.name](let, *parts)
         function = applied.removesuffix(f"({', '.join(names)})")
@@ -157,10 +154,7 @@ def _fft(emitter: Emitter, let: Let) -> Expr:
     options = "" if axis == len(x.type.dims) - 1 else f", axis={axis}"
     if let.attributes["inverse"]:
         return call(
-            "np.fft.ifft",
-            [x],
-            let.out.type,
-            f'{options.removeprefix(", ")}{", " * bool(options)}norm="forward"',
+            "np.fft.ifft", [x], let.out.type, f'{options.removeprefix(", ")}{", " * bool(options)}norm="forward"'
         )
     return call("np.fft.fft", [x], let.out.type, options.removeprefix(", "))
 

@@ -30,13 +30,7 @@ def format_text(template: str, values: Sequence[Expr]) -> str:
                 continue
             key, counter = (field, counter) if field else (str(counter), counter + 1)
             value = values[int(key)].text
-            if (
-                any(c in value for c in "\"'\\{}")
-                or spec
-                and "{" in spec
-                or ":" in value
-                and "[" not in value
-            ):
+            if any(c in value for c in "\"'\\{}") or spec and "{" in spec or ":" in value and "[" not in value:
                 raise ValueError
             pieces.append(f"{{{value}{'!' + conversion if conversion else ''}{':' + spec if spec else ''}}}")
     except (ValueError, IndexError):

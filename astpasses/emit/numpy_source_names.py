@@ -157,7 +157,7 @@ def wanted_name(var: Var, let: Let | None, text: str = "") -> str:
         return f"{noun(operation, var)}_{derived[1]}"
     if plain not in REGISTRY:
         return var.name
-    if let is None:
+    if let is None or let.primitive.name == "call":
         return noun(plain, var)
     operation = let.primitive.name
     simple = re.fullmatch(r"(?:np\.)?(\w+)\((\w+)\)", text)

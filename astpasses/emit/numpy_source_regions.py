@@ -14,12 +14,12 @@ from __future__ import annotations
 from dataclasses import replace
 
 from metaphrase.core.ir import Atom, Function, Let, Roles, Var
+from metaphrase.core.stores import written_carries
 
 from .numpy_source_blocks import Block, Emitter, assign_all
 from .numpy_source_effects import negated
 from .numpy_source_expressions import ATOM, COMPARE, INDEX_BITS, NOT, Expr, Storage, name, strong
 from .numpy_source_names import wanted_name
-from .numpy_source_ownership import written_carries
 from .numpy_source_rows import (
     Loop,
     borrowed,
@@ -55,7 +55,7 @@ def emit_loop(emitter: Emitter, let: Let) -> None:
         tuple(outs[:count]),
         tuple(outs[count:cut]),
         tuple(outs[cut:]),
-        written_carries(body, roles),
+        written_carries(let),
     )
     block = emitter.block
     used = {v for v in let.outs if v in block.uses}
@@ -135,9 +135,7 @@ def _carry_variables(emitter: Emitter, loop: Loop) -> None:
         if owned and not (mine and dead and emitter.may_write(atom) and not _shared(emitter, atom, let)):
             fresh = not expr.storages and expr.operations > 0
             expr = (
-                expr
-                if fresh
-                else replace(expr, text=f"{expr.at(ATOM)}.copy()", level=ATOM, operations=1, parts=None)
+                expr if fresh else replace(expr, text=f"{expr.at(ATOM)}.copy()", level=ATOM, operations=1, parts=None)
             )
             mine = False
         if mine and dead:
@@ -163,11 +161,7 @@ def _may_take(emitter: Emitter, loop: Loop, wish: str, dying: Atom | None) -> bo
     old = block.holder.get(wish)
     if old is None or wish in loop.targets or wish in emitter.size_reads:
         return False
-    if (
-        old in loop.let.args
-        and old is not dying
-        or any(_reads(emitter, a, wish) for a in (*loop.consts, *loop.rows))
-    ):
+    if old in loop.let.args and old is not dying or any(_reads(emitter, a, wish) for a in (*loop.consts, *loop.rows)):
         return False
     return not emitter._still_needed(old, wish)
 
@@ -179,9 +173,7 @@ def _reads(emitter: Emitter, atom: Atom, target: str) -> bool:
 def _shared(emitter: Emitter, atom: Var, let: Let) -> bool:
     """Whether another operand of `let` is the same memory."""
     mine = emitter.expr(atom).storages
-    return any(
-        s in mine for a in let.args if a is not atom and isinstance(a, Var) for s in _storages(emitter, a)
-    )
+    return any(s in mine for a in let.args if a is not atom and isinstance(a, Var) for s in _storages(emitter, a))
 
 
 def _storages(emitter: Emitter, var: Var) -> tuple[Storage, ...]:
@@ -263,9 +255,7 @@ def _finish_iteration(emitter: Emitter, loop: Loop, inner: Block, count: bool) -
     store_rows(emitter, loop, inner)
     pairs: list[tuple[str, Expr]] = []
     seen: list[Storage] = []
-    borrowed_by_others = [
-        s for k, atom in enumerate(kept) if not loop.owned[k] for s in emitter.expr(atom).storages
-    ]
+    borrowed_by_others = [s for k, atom in enumerate(kept) if not loop.owned[k] for s in emitter.expr(atom).storages]
     for k, (atom, target) in enumerate(zip(kept, loop.targets)):
         expr = emitter.expr(atom)
         if expr.maybe_python and expr.text != target:

@@ -96,11 +96,7 @@ def _shifted_range(emitter: Emitter, loop: Loop, shift: Let) -> str:
     outer = emitter.blocks[-2]
     first = loop.consts[loop.body.params.index(other) - 1]
     text = outer_expr(outer, first).text
-    counts = [
-        let
-        for let in outer.makers.values()
-        if let.primitive.name == "as_dim" and let.out.type.value == length
-    ]
+    counts = [let for let in outer.makers.values() if let.primitive.name == "as_dim" and let.out.type.value == length]
     number = outer.makers.get(counts[0].args[0]) if counts else None  # type: ignore[arg-type]
     if number is not None and number.primitive.name == "sub" and number.args[1] is first:
         last = number.args[0]

@@ -60,14 +60,6 @@ INFIX = {
     "shift_left": "<<",
     "shift_right": ">>",
 }
-PYTHON_DIFFERS = {
-    "div",
-    "floor_div",
-    "mod",
-    "pow",
-    "shift_left",
-    "shift_right",
-}  # from NumPy, on plain numbers
 
 
 @functools.cache
@@ -139,7 +131,9 @@ def _mark_python(emitter: Emitter, let: Let, exprs: list[Expr], out: Expr) -> Ex
     if let.out.type.dims or not all(e.maybe_python or e.weak is not None for e in exprs):
         return out
     by_number = let.primitive.name == "div" and isinstance(let.args[1], Literal) and let.args[1].value != 0
-    if let.primitive.name in PYTHON_DIFFERS and not by_number or let.args[0].type.dtype.kind in "iu":
+    scalar = let.primitive.scalar
+    fails = not (scalar and scalar.safe) and not by_number  # of plain numbers, as a division by zero does
+    if fails or let.args[0].type.dtype.kind in "iu":
         emitter.numpy_scalars(*exprs)
         return out
     return replace(out, maybe_python=any(e.maybe_python for e in exprs))
@@ -229,11 +223,7 @@ def _integer_pow(emitter: Emitter, let: Let) -> Expr:
     """Squares are cheap: powers up to 8 are products of them, as the primitive says."""
     exponent, type_ = let.attributes["exponent"], let.out.type
     exact = 2 <= exponent <= 8
-    x = (
-        emitter.named(let.args[0])
-        if exact and (exponent > 2 or not type_.dims)
-        else emitter.expr(let.args[0])
-    )
+    x = emitter.named(let.args[0]) if exact and (exponent > 2 or not type_.dims) else emitter.expr(let.args[0])
     if not exact:
         emitter.numpy_scalars(x)
         power = literal(np.asarray(exponent, type_.dtype)[()])
@@ -373,11 +363,7 @@ def _foreign(emitter: Emitter, let: Let) -> Expr:
         (x,) = given
         made = call(function, [literal(np.int64(let.attributes["order"])), strong(x)], let.out.type)
         made = made if let.out.type.dims else suffix(made, "[()]", let.out.type)
-        return (
-            made
-            if x.type.dtype == np.float64
-            else suffix(made, f".astype({dtype_text(x.type.dtype)})", made.type)
-        )
+        return made if x.type.dtype == np.float64 else suffix(made, f".astype({dtype_text(x.type.dtype)})", made.type)
     return call(function, [strong(x) for x in given], let.out.type)
 
 
@@ -388,9 +374,7 @@ def _foreign(emitter: Emitter, let: Let) -> Expr:
 def _constant(emitter: Emitter, let: Let) -> Expr:
     """A small table stays in its expression; a large one becomes a constant of the module."""
     value = let.attributes["value"].value
-    text = (
-        emitter.constants.text(value, let.out.name) if value.size > 8 or value.ndim > 1 else array_text(value)
-    )
+    text = emitter.constants.text(value, let.out.name) if value.size > 8 or value.ndim > 1 else array_text(value)
     fresh = 1 if text.startswith("np.") else 0
     from .numpy_source_expressions import Storage
 
@@ -403,13 +387,10 @@ def array_text(value: np.ndarray) -> str:
     plain = dtype in (np.float64, np.int64, np.bool_, np.complex128)
     if value.size == 0:
         shape = value.shape[0] if value.ndim == 1 else value.shape
-        return (
-            f"np.zeros({shape})" if dtype == np.float64 else f"np.zeros({shape}, dtype={dtype_text(dtype)})"
-        )
+        return f"np.zeros({shape})" if dtype == np.float64 else f"np.zeros({shape}, dtype={dtype_text(dtype)})"
     odd = dtype.kind == "f" and bool(
         (
-            np.isnan(value)
-            & (value.view(f"u{dtype.itemsize}") != np.array(np.nan, dtype).view(f"u{dtype.itemsize}"))
+            np.isnan(value) & (value.view(f"u{dtype.itemsize}") != np.array(np.nan, dtype).view(f"u{dtype.itemsize}"))
         ).any()
     )
     if odd:
@@ -448,9 +429,7 @@ def _undefined(emitter: Emitter, let: Let) -> Expr:
     if not type_.dims:
         return replace(literal(np.zeros((), type_.dtype)[()]), parts=("undefined",))
     more = "" if type_.dtype == np.float64 else f", dtype={dtype_text(type_.dtype)}"
-    return Expr(
-        f"np.zeros({emitter.shape(type_.dims)}{more})", ATOM, type_.plain, operations=1, parts=("undefined",)
-    )
+    return Expr(f"np.zeros({emitter.shape(type_.dims)}{more})", ATOM, type_.plain, operations=1, parts=("undefined",))
 
 
 @spelled("dim_value")

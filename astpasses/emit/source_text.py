@@ -69,12 +69,7 @@ def returned_at_once(lines: list[str]) -> list[str]:
     found = re.fullmatch(r"    return (\w+)", lines[-1]) if lines else None
     end = len(lines) - 1
     start = next(
-        (
-            k
-            for k in range(end - 1, -1, -1)
-            if not lines[k].startswith("        ") and lines[k] != "    else:"
-        ),
-        end,
+        (k for k in range(end - 1, -1, -1) if not lines[k].startswith("        ") and lines[k] != "    else:"), end
     )
     middle = lines.index("    else:", start) if "    else:" in lines[start:end] else end
     if found is None or not lines[start].startswith("    if ") or middle == end:

@@ -1,7 +1,7 @@
-"""One table: how a scalar operation of a dtype is written in Cython.
+"""Scalar expressions as Cython, C or CUDA C.
 
-In: scalar expressions. Out: text, and the set of helpers it calls. Plain C operators where they mean what
-NumPy means, casts where C would promote a narrow integer, helpers (emit/helpers.py) for everything else.
+In: scalar expressions and a dialect. Out: text, and the set of functions that it calls. Operators where they
+mean what NumPy means, casts where C would promote a narrow integer, functions (helpers.py) for everything else.
 
     x[i]*(y[i] + 1.0)        f64_max(x[i], 0.0)        <i8>(a[i] + b[i])
 """
@@ -14,17 +14,20 @@ from metaphrase.astpasses.schedule.expressions import (
     ATOM,
     COMPARE,
     PLUS,
+    SHIFT,
     UNARY,
     XOR,
     ExpressionPrinter,
     Text,
     address,
+    group,
 )
 from metaphrase.astpasses.schedule.nest import Const, E, Load, Op
 from metaphrase.core.dims import DimLike
+from metaphrase.core.scalars import facts
 from metaphrase.core.types import dtype_name
 
-from .helpers import HALVES
+from .dialects import COMPLEX, CYTHON, FLOATS, HALVES, Dialect
 
 
 def _zero_minus_integer(e: Op) -> bool:
@@ -40,12 +43,10 @@ def _zero_minus_integer(e: Op) -> bool:
     )
 
 
-_ARITHMETIC = {"add", "sub", "mul"}
-_BITS = {"and", "or", "xor"}
-_COMPARISONS = {"lt", "le", "gt", "ge", "eq", "ne"}
-_NARROW = {"i8", "i16", "u8", "u16"}
-ROOTS = {0.5: "1_2", 1.5: "3_2", -0.5: "m1_2", -1.5: "m3_2"}  # powers that need no pow
+_COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
+_WRAPPED = {"+", "-", "*", "~"}  # signs whose result C has at the width of int
 CALL = COMPARE - 5  # an argument of a call needs no parentheses
+_F32 = np.dtype("float32")
 
 
 def c_name(dtype: np.dtype) -> str:
@@ -54,16 +55,21 @@ def c_name(dtype: np.dtype) -> str:
     return "b1" if name == "bool" else name
 
 
-class CythonPrinter(ExpressionPrinter):
-    """Expressions of one function. `helpers` collects what they call; `locals_` are array names that are C
-    variables."""
+class Printer(ExpressionPrinter):
+    """Expressions of one function. `helpers` collects what they call."""
 
-    def __init__(self) -> None:
+    compared = SHIFT  # in C, & binds less tightly than a comparison
+
+    def __init__(self, dialect: Dialect = CYTHON) -> None:
+        self.dialect = dialect
         self.helpers: set[str] = set()
 
     def call(self, name: str, *args: str) -> Text:
         self.helpers.add(name)
         return f"{name}({', '.join(args)})", ATOM
+
+    def cast(self, name: str, text: str) -> Text:
+        return self.dialect.cast.format(name, text), UNARY
 
     # --- leaves -----------------------------------------------------------------------------------
 
@@ -74,18 +80,25 @@ class CythonPrinter(ExpressionPrinter):
         name = c_name(value.dtype)
         if name == "b1":
             return str(int(value)), ATOM
-        if value.dtype.kind == "c":
-            real = "f64" if name == "c128" else "f32"
-            parts = [self.float_literal(float(x), real)[0] for x in (value.real, value.imag)]
-            return self.call(f"{name}_of", *parts)
+        if name in COMPLEX:
+            return self.pair(name, *(self.float_literal(x, COMPLEX[name])[0] for x in (value.real, value.imag)))
         if value.dtype.kind in "iu":
             return self.integer_literal(int(value), name)
+        if name == "bf16" and self.dialect.writes_constants:
+            return str(int(value.view(np.uint16))), ATOM
         if name in HALVES:
-            return self.call(f"{name}_of_f32", self.float_literal(float(value), "f32")[0])
-        return self.float_literal(float(value), name)
+            number = self.float_literal(value, "f32")[0]
+            return self.cast(name, number) if self.dialect.writes_constants else self.call(f"{name}_of_f32", number)
+        return self.float_literal(value, name)
+
+    def pair(self, name: str, re: str, im: str) -> Text:
+        """A complex number of its parts."""
+        if self.dialect.writes_constants:
+            return f"{self.dialect.pair.format(name)}({re}, {im})", ATOM
+        return self.call(f"{COMPLEX[name]}_complex", re, im)
 
     def integer_literal(self, value: int, name: str) -> Text:
-        if name[0] == "u" and name in ("u32", "u64"):
+        if name in ("u32", "u64"):
             return f"{value}{'U' if name == 'u32' else 'ULL'}", ATOM
         if value == -(2**63):
             return "(-9223372036854775807LL - 1)", ATOM
@@ -97,18 +110,19 @@ class CythonPrinter(ExpressionPrinter):
     def whole_number(self, value: int) -> str:
         return self.integer_literal(value, "i64")[0]
 
-    def float_literal(self, value: float, name: str) -> Text:
-        if value != value:
-            text, strength = self.call(f"{name}_special_nan")
-            return text, strength
-        if value in (np.inf, -np.inf):
-            text, strength = self.call(f"{name}_special_inf")
-            return (text, strength) if value > 0 else (f"-{text}", UNARY)
+    def float_literal(self, number: np.generic, name: str) -> Text:
+        value, suffix = float(number), FLOATS[name]
+        if not np.isfinite(value):
+            special, arguments = ("nan", '""') if value != value else ("inf", "")
+            if self.dialect.writes_constants:
+                text = f"{self.dialect.instruction(special, suffix)}({arguments})"
+            else:
+                text = self.call(f"{name}_special_{special}")[0]
+            return (f"-{text}", UNARY) if value < 0 else (text, ATOM)
         text = repr(value)
-        strength = UNARY if text.startswith("-") else ATOM
-        if name == "f32":
-            return f"<f32>{text}", UNARY
-        return text, strength
+        if suffix and not self.dialect.writes_constants:
+            return self.cast(name, text)
+        return text + suffix, UNARY if text.startswith("-") else ATOM
 
     def place(self, e: Load) -> Text:
         if not e.buf.dims:
@@ -121,139 +135,94 @@ class CythonPrinter(ExpressionPrinter):
         return self.spell_dim(dim)
 
     def dim_function(self, kind: str, operands: tuple[str, ...]) -> str:
-        return self.call(
-            {"floordiv": "i64_floor_div", "mod": "i64_mod", "max": "i64_max", "min": "i64_min"}[kind],
-            *operands,
-        )[0]
+        return self.call(f"i64_{'floor_div' if kind == 'floordiv' else kind}", *operands)[0]
 
     # --- operations -------------------------------------------------------------------------------
 
     def is_infix(self, e: Op) -> bool:
-        operand = c_name(e.args[0].dtype)
-        if operand in HALVES or e.args[0].dtype.kind == "c":
+        sign, operand = facts(e.name).sign, e.args[0].dtype
+        if operand.kind == "c" or c_name(operand) in HALVES:
             return False
-        if e.name in _COMPARISONS:
-            return True
-        if e.name in _BITS:
-            return True
-        if e.dtype == bool:
-            return False
-        return e.name in _ARITHMETIC or e.name == "div" and e.dtype.kind == "f"
+        return sign in _COMPARISONS or sign in ("&", "|", "^") or e.dtype != bool
 
     def spell(self, e: E) -> Text:
-        if isinstance(e, Op) and e.name == "sub" and e.dtype.kind == "f" and _zero_minus_integer(e):
+        if not isinstance(e, Op):
+            return super().spell(e)
+        if e.name == "sub" and e.dtype.kind == "f" and _zero_minus_integer(e):
             # gcc 12 makes -(double)i of 0.0 - (double)i, which is -0.0 where i is 0
             assert isinstance(e.args[1], Op)
-            return f"<{c_name(e.dtype)}>(0 - {self.text(e.args[1].args[0], PLUS + 1)})", UNARY
+            return self.cast(c_name(e.dtype), f"(0 - {self.text(e.args[1].args[0], PLUS + 1)})")
         text = super().spell(e)
-        if isinstance(e, Op) and e.name in _ARITHMETIC and c_name(e.dtype) in _NARROW:
-            return f"<{c_name(e.dtype)}>({text[0]})", UNARY
+        if e.dtype.kind in "iu" and e.dtype.itemsize < 4 and facts(e.name).sign in _WRAPPED:
+            return self.cast(c_name(e.dtype), f"({text[0]})")
         return text
 
     def function(self, e: Op) -> Text:
-        operand = e.args[0].dtype if e.name != "select" else e.args[1].dtype
-        name = c_name(operand)
         if e.name == "convert":
-            return self.convert(e)
+            return self.convert(e.args[0], e.dtype)
+        operand = e.args[-1].dtype
+        name, known = c_name(operand), facts(e.name)
         if e.name == "bitcast":
             return self.call(f"{c_name(e.dtype)}_bits_of_{name}", *self.arguments(e))
-        if name in HALVES and e.name != "select":
-            return self.half(e, name)
-        if e.dtype == bool and e.name == "select":
-            return self.call("b1_select", *self.arguments(e))
-        if operand.kind == "b":
-            return self.boolean(e)
-        if e.name == "neg" and operand.kind != "c":
-            text = f"-{self.text(e.args[0], UNARY + 1)}", UNARY
-            return (f"<{name}>({text[0]})", UNARY) if name in _NARROW else text
-        if e.name == "not" and operand.kind != "c":
-            text = f"~{self.text(e.args[0], UNARY + 1)}", UNARY
-            return (f"<{name}>({text[0]})", UNARY) if name in _NARROW else text
-        if e.name in ("complex_",):
-            return self.call(f"{c_name(e.dtype)}_of", *self.arguments(e))
-        if operand.kind in "iu" and e.name in ("isnan", "isinf"):
-            return "0", ATOM
-        if operand.kind in "iu" and e.name == "isfinite":
-            return "1", ATOM
-        if operand.kind in "iu" and e.name == "signbit":
-            return f"{self.text(e.args[0], COMPARE + 1)} < 0", COMPARE
-        if operand.kind in "iu" and e.name in ("floor", "ceil", "trunc", "rint"):
+        if e.name == "identity":
             return self.spell(e.args[0])
-        if e.name == "pow" and operand.kind == "f" and isinstance(e.args[1], Const):
-            if float(e.args[1].value) in ROOTS:
-                return self.call(f"{name}_pow_{ROOTS[float(e.args[1].value)]}", self.arguments(e)[0])
+        if name in HALVES and known.text(name) is None:
+            return self.half(e, operand)
+        if name == "b1" and known.of_bools:
+            return self.spell(Op(known.of_bools, e.args, e.dtype))
+        if name == "b1" and e.name == "not":
+            return f"{self.text(e.args[0], XOR)} ^ 1", XOR
+        if known.sign and len(e.args) == 1 and operand.kind in "iuf":
+            return f"{known.sign}{self.text(e.args[0], UNARY + 1)}", UNARY
+        if known.powers and isinstance(e.args[1], Const) and operand.kind == "f":
+            root = dict(known.powers).get(float(e.args[1].value))
+            if root is not None:
+                return self.call(f"{name}_{root}", self.arguments(e)[0])
         return self.call(f"{name}_{e.name}", *self.arguments(e))
 
     def arguments(self, e: Op) -> list[str]:
         return [self.text(a, CALL) for a in e.args]
 
-    def boolean(self, e: Op) -> Text:
-        """Operations whose operands are bools: 0 or 1."""
-        a = e.args[0]
-        if e.name == "not":
-            return f"{self.text(a, XOR)} ^ 1", XOR
-        sign = {"add": "|", "max": "|", "mul": "&", "min": "&", "sub": "^"}.get(e.name)
-        if sign is not None:
-            return self.spell(Op({"|": "or", "&": "and", "^": "xor"}[sign], e.args, e.dtype))
-        if e.name in ("abs", "sign", "floor", "ceil", "trunc", "rint"):
-            return self.spell(a)
-        if e.name in ("isnan", "isinf", "signbit"):
-            return "0", ATOM
-        if e.name == "isfinite":
-            return "1", ATOM
-        raise KeyError(f"no native spelling for {e.name} on bool")
-
-    def half(self, e: Op, name: str) -> Text:
+    def half(self, e: Op, dtype: np.dtype) -> Text:
         """Two-byte floats compute in f32 and round after every operation."""
-        if e.name == "nextafter":
-            return self.call(f"{name}_nextafter", *(self.text(a, CALL) for a in e.args))
-        f32 = np.dtype("float32")
-        wide = tuple(Op("convert", (a,), f32) if c_name(a.dtype) == name else a for a in e.args)
-        if c_name(e.dtype) != name:
+        wide = tuple(Op("convert", (a,), _F32) if a.dtype == dtype else a for a in e.args)
+        if e.dtype != dtype:
             return self.spell(Op(e.name, wide, e.dtype))
-        return self.call(f"{name}_of_f32", self.text(Op(e.name, wide, f32), CALL))
+        return self.call(f"{c_name(dtype)}_of_f32", self.text(Op(e.name, wide, _F32), CALL))
 
-    def convert(self, e: Op) -> Text:
-        (x,) = e.args
-        source, target = c_name(x.dtype), c_name(e.dtype)
+    def convert(self, x: E, dtype: np.dtype) -> Text:
+        source, target = c_name(x.dtype), c_name(dtype)
         if source == target:
             return self.spell(x)
-        f32 = np.dtype("float32")
         if source in HALVES:
-            widened = self.call(f"{source}_to_f32", self.text(x, CALL))
-            if target == "f32":
-                return widened
+            return self.converted(self.call(f"{source}_to_f32", self.text(x, CALL)), "f32", target)
+        if source in COMPLEX:
+            if target in COMPLEX:
+                return self.pair_of_parts(x, source, target)
             if target == "b1":
-                return f"{widened[0]} != 0", COMPARE
-            if target in HALVES:
-                return self.call(f"{target}_of_f32", widened[0])
-            if e.dtype.kind == "c":
-                return self.call(f"{target}_of", widened[0], "0")
-            return f"<{target}>{widened[0]}", UNARY
-        if x.dtype.kind == "c":
-            if e.dtype.kind == "c":
-                parts = [self.call(f"{source}_{p}", self.text(x, CALL))[0] for p in ("real", "imag")]
-                return self.call(f"{target}_of", *parts)
-            if target == "b1":
-                zero = self.call(f"{source}_of", "0", "0")[0]
+                zero = self.literal(x.dtype.type(0))[0]
                 return self.call(f"{source}_ne", self.text(x, CALL), zero)
-            real = self.call(f"{source}_real", self.text(x, CALL))
-            part = np.dtype("float64" if source == "c128" else "float32")
-            if c_name(part) == target:
-                return real
-            if target in HALVES:
-                return self.call(f"{target}_of_f32", real[0])
-            return f"<{target}>{real[0]}", UNARY
-        if e.dtype.kind == "c":
-            real_name = "f64" if target == "c128" else "f32"
-            return self.call(f"{target}_of", f"<{real_name}>{self.text(x, UNARY + 1)}", "0")
+            return self.converted(self.call(f"{source}_real", self.text(x, CALL)), COMPLEX[source], target)
+        return self.converted(self.spell(x), source, target)
+
+    def pair_of_parts(self, x: E, source: str, target: str) -> Text:
+        parts = (self.call(f"{source}_{part}", self.text(x, CALL)) for part in ("real", "imag"))
+        return self.pair(target, *(self.converted(part, COMPLEX[source], COMPLEX[target])[0] for part in parts))
+
+    def converted(self, text: Text, source: str, target: str) -> Text:
+        """The text of a real number, of another type."""
+        if source == target:
+            return text
         if target == "b1":
-            return f"{self.text(x, COMPARE + 1)} != 0", COMPARE
+            return f"{group(text, self.compared)} != 0", COMPARE
+        if target in COMPLEX:
+            real = COMPLEX[target]
+            return self.pair(target, self.converted(text, source, real)[0], self.float_literal(np.float64(0), real)[0])
         if target in HALVES:
-            if source == "f64":
-                return self.call(f"{target}_of_f64", self.text(x, CALL))
-            return self.call(f"{target}_of_f32", self.text(Op("convert", (x,), f32), CALL))
-        return f"<{target}>{self.text(x, UNARY + 1)}", UNARY
+            if source not in FLOATS:
+                text, source = self.cast("f32", group(text, UNARY + 1)), "f32"
+            return self.call(f"{target}_of_{source}", text[0])
+        return self.cast(target, group(text, UNARY + 1))
 
 
-__all__ = ["CythonPrinter", "c_name", "CALL"]
+__all__ = ["CALL", "Printer", "c_name"]

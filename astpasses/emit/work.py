@@ -19,12 +19,12 @@ from typing import TYPE_CHECKING
 
 from metaphrase.astpasses.schedule.nest import (
     Bind,
-    Call,
     CallFn,
     E,
     Fn,
     For,
     If,
+    LibraryCall,
     Program,
     Stmt,
     Store,
@@ -88,7 +88,7 @@ class Work:
             return 1 + operations(stmt) + self._inside(stmt.then) + self._inside(stmt.orelse)
         if isinstance(stmt, While):
             return 0  # each round is charged for itself
-        if isinstance(stmt, Call):
+        if isinstance(stmt, LibraryCall):
             return _library(stmt)
         if isinstance(stmt, CallFn):
             fn = self.fns[stmt.fn]
@@ -115,7 +115,7 @@ def charge(writer: FunctionWriter, depth: int, work: DimLike) -> None:
             writer.poll(depth, str(min(work, MOST)))
     elif not writer.loops:
         writer.poll(depth, writer.amount(work))
-    elif writer.is_entry:
+    elif writer.is_entry or writer.fn.fails:
         variable = writer.variable("i64", "mp_work")
         writer.line(depth, f"{variable} = {writer.amount(work)}")
         writer.line(depth, f"if {variable} > {ROUND}:")  # a test costs less than to count what is done
@@ -191,14 +191,12 @@ def _is_far(index: tuple) -> bool:
     return any(isinstance(entry, E) for entry in index)
 
 
-def _library(call: Call) -> DimLike:
+def _library(call: LibraryCall) -> DimLike:
     """The work of a library routine: so much for each element, or each product of elements."""
-    if call.routine == "lanes":
-        return 1
-    elements = product(call.reads[0].extents if call.reads else call.writes[0].extents)
-    if call.routine == "gemm":
+    elements = product(call.reads[0].extents)
+    if call.operation == "dot_general":
         return elements * call.reads[1].extents[-1]
-    if call.routine in ("sort", "argsort", "fft", "fft__inverse"):
+    if call.operation in ("sort", "argsort", "fft"):
         return elements * SORTED
     widths = [view.extents[-1] for view in call.reads if view.extents]
     total: DimLike = 0

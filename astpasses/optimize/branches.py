@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from metaphrase.core.build import Builder
 from metaphrase.core.ir import Atom, Function, Let, Var
 
-from .rebuild import has_effect, map_regions
+from .rebuild import map_regions
 
 pre_ad_safe = True
 
@@ -36,10 +36,7 @@ def join_branches(function: Function) -> Function:
     if not changed:
         return function
     return Function(
-        function.name,
-        function.params,
-        tuple(x for x in lets if x.primitive.name != "cond" or x.args),
-        function.results,
+        function.name, function.params, tuple(x for x in lets if x.primitive.name != "cond" or x.args), function.results
     )
 
 
@@ -47,11 +44,9 @@ def _only_serves(function: Function, lets: Sequence[Let], before: int, position:
     """Whether nothing between the two reads the first, and joining moves no effect and no size over
     another."""
     one, two = lets[before], lets[position]
-    if len(one.attributes["branches"]) != len(two.attributes["branches"]) or not set(one.outs) & set(
-        two.args
-    ):
+    if len(one.attributes["branches"]) != len(two.attributes["branches"]) or not set(one.outs) & set(two.args):
         return False
-    if has_effect(one) and any(map(has_effect, lets[before + 1 : position])):
+    if one.effects and any(x.effects for x in lets[before + 1 : position]):
         return False
     outs = set(one.outs)
     return not any(a in outs for x in lets[before + 1 : position] for a in x.args)

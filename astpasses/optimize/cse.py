@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var
+from metaphrase.core.ir import Atom, Function, Let, Literal, Var
+from metaphrase.core.loops import Loop
 
 from .rebuild import map_regions, replaced
 
@@ -31,9 +32,7 @@ def _cse(function: Function, env: dict[Var, Atom]) -> Function:
     lets: list[Let] = []
     changed = bool(env)
     for old in function.lets:
-        let = map_regions(
-            replaced(old, env), lambda region, given: _cse(region, _equal_params(region, given))
-        )
+        let = map_regions(replaced(old, env), lambda region, given: _cse(region, _equal_params(region, given)))
         if let.primitive.name == "broadcast" and isinstance(let.args[0], Literal):
             fills[let.out] = (let.args[0], let.out.type.dims)
         key = _key(let, fills)
@@ -73,23 +72,17 @@ def _equal_params(region: Function, operands: tuple) -> dict[Var, Atom]:
     first: dict[Any, Var] = {}
     env: dict[Var, Atom] = {}
     for param, operand in zip(region.params, operands):
-        if (
-            operand is not None
-            and isinstance(operand[1], Var)
-            and first.setdefault(operand, param) is not param
-        ):
+        if operand is not None and isinstance(operand[1], Var) and first.setdefault(operand, param) is not param:
             env[param] = first[operand]
     return env
 
 
 def _equal_rows(let: Let, env: dict[Var, Atom]) -> bool:
     """Results of a loop that stack the same value are the same array."""
-    roles: Roles = let.attributes["roles"]
-    state = roles.carries + roles.accumulators
-    outs = let.outs[len(let.own_symbols()) + state :]
+    loop = Loop.of(let)
     first: dict[Atom, Var] = {}
     found = False
-    for out, result in zip(outs, let.attributes["body"].results[state:]):
+    for out, result in zip(loop.outs.stacked, loop.results.stacked):
         if first.setdefault(result, out) is not out and first[result].type == out.type:
             env[out] = first[result]
             found = True

@@ -10,11 +10,14 @@ of the loop.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from metaphrase.core.ir import Atom, Function, Let, Roles, Var
+from metaphrase.core.calls import derived
+from metaphrase.core.ir import Atom, Function, Let, Var
+from metaphrase.core.loops import Loop, Parts
 from metaphrase.core.types import type_symbols
 
-from .rebuild import has_effect, replaced
+from .rebuild import replaced
 
 pre_ad_safe = True
 
@@ -26,37 +29,46 @@ def dead(function: Function) -> Function:
 
 def _pruned(function: Function, wanted: Sequence[bool]) -> Function:
     """The Function with only the wanted results, and the Lets they need. Parameters stay."""
-    results = tuple(r for r, w in zip(function.results, wanted) if w)
-    needed = {r for r in results if isinstance(r, Var)}
-    sizes: set[str] = set()
-    for r in results:
-        sizes |= type_symbols(r.type)
+    results = tuple(_kept(function.results, wanted))
+    need = _Need(results)
     lets: list[Let] = []
     env: dict[Var, Atom] = {}
     for let in reversed(function.lets):
-        live = has_effect(let) or any(v in needed for v in let.outs) or bool(let.own_symbols() & sizes)
-        if not live:
+        if not need.of(let):
             continue
         known = len(env)
-        new = _narrowed(let, needed, env, sizes)
-        lets.append(new)
-        needed.update(a for a in new.args if isinstance(a, Var))
+        lets.append(_narrowed(let, need.values, env, need.sizes))
+        need.add(lets[-1])
         if len(env) > known:
-            needed.update(a for a in env.values() if isinstance(a, Var))
-        sizes |= new.uses_symbols()
+            need.values.update(a for a in env.values() if isinstance(a, Var))
     lets.reverse()
     if env:
         env = {v: _final(a, env) for v, a in env.items()}
         lets = [replaced(let, env) for let in lets]
         results = tuple(env.get(r, r) if isinstance(r, Var) else r for r in results)
-    same = len(lets) == len(function.lets) and all(a is b for a, b in zip(lets, function.lets))
-    if (
-        same
-        and len(results) == len(function.results)
-        and all(a is b for a, b in zip(results, function.results))
-    ):
+    if _same(lets, function.lets) and _same(results, function.results):
         return function
     return Function(function.name, function.params, tuple(lets), results)
+
+
+class _Need:
+    """What results depend on: values, and sizes by their symbols."""
+
+    def __init__(self, results: Sequence[Atom]):
+        self.values = {r for r in results if isinstance(r, Var)}
+        self.sizes = {symbol for r in results for symbol in type_symbols(r.type)}
+
+    def of(self, let: Let) -> bool:
+        """Whether an operation gives any of it; effects are always needed."""
+        return bool(let.effects or self.values.intersection(let.outs) or let.own_symbols() & self.sizes)
+
+    def add(self, let: Let) -> None:
+        self.values.update(a for a in let.args if isinstance(a, Var))
+        self.sizes |= let.uses_symbols()
+
+
+def _same(new: Sequence, old: Sequence) -> bool:
+    return len(new) == len(old) and all(a is b for a, b in zip(new, old))
 
 
 def _final(atom: Atom, env: dict[Var, Atom]) -> Atom:
@@ -73,13 +85,7 @@ def _narrowed(let: Let, needed: set[Var], env: dict[Var, Atom], sizes: set[str])
     if name == "cond":
         return _cond(let, needed, env)
     if name == "call":
-        body = _pruned(let.attributes["function"], [True] * len(let.outs))
-        changed = body is not let.attributes["function"]
-        return (
-            Let(let.outs, let.primitive, let.args, {**let.attributes, "function": body}, let.span)
-            if changed
-            else let
-        )
+        return _call(let, needed)
     return let
 
 
@@ -87,86 +93,83 @@ def _narrowed(let: Let, needed: set[Var], env: dict[Var, Atom], sizes: set[str])
 
 
 def _loop(let: Let, needed: set[Var], env: dict[Var, Atom], sizes: set[str]) -> Let:
-    roles: Roles = let.attributes["roles"]
-    body, condition = let.attributes["body"], let.attributes["cond"]
-    consts, carries, accumulators, rows = roles.parts(let.args)
-    lead, state = len(let.own_symbols()), roles.carries + roles.accumulators
-    kept_outs, row_outs = let.outs[lead : lead + state], let.outs[lead + state :]
-    params = body.params[1 + roles.consts :]
-    state_params, row_params = params[:state], params[state:]
-    fixed = [k < roles.carries and body.results[k] is state_params[k] for k in range(state)]
-    live_rows = [v in needed for v in row_outs]
-    names = let.attributes.get("segment_sizes", ())
-    live_segments = _live_segments(let, live_rows[len(live_rows) - len(names) :], needed, sizes)
-    live_rows[len(live_rows) - len(names) :] = live_segments
-    live = _live_state(let, [v in needed for v in kept_outs], live_rows)
-    keep = [a and not f for a, f in zip(live, fixed)]
-    wanted = [*keep, *live_rows]
-    inner = body if all(wanted) else _pruned(body, wanted)
+    was = Loop.of(let)
+    loop = _with_constants(was, needed, env)
+    live = _live(loop, needed, sizes)
+    body, condition = loop.body.function, loop.condition
+    inner = body if all(live) else _pruned(body, [*live])
     inner = _pruned(inner, [True] * len(inner.results))
     used = _used(inner)
     if condition is not None:
-        condition = _pruned(condition, [True])
-        used_by_condition = _used(condition)
-    for k, (f, out) in enumerate(zip(fixed, kept_outs)):
-        if f and out in needed:
-            env[out] = (*carries, *accumulators)[k]
-    # Constants: the old ones and the carries that never change, if a region reads them.
-    const_params = [*body.params[1 : 1 + roles.consts], *(p for p, f in zip(state_params, fixed) if f)]
-    const_args = [*consts, *(a for a, f in zip((*carries, *accumulators), fixed) if f)]
-    if condition is not None:
-        cond_state = condition.params[1 + roles.consts :]
-        cond_consts = [*condition.params[1 : 1 + roles.consts], *(p for p, f in zip(cond_state, fixed) if f)]
-    keep_const = [
-        p in used or condition is not None and cond_consts[k] in used_by_condition
-        for k, p in enumerate(const_params)
-    ]
-    keep_row = [p in used for p in row_params]
-    if (
-        all(keep)
-        and all(live_rows)
-        and all(keep_const)
-        and all(keep_row)
-        and not any(fixed)
-        and inner is body
-        and condition is let.attributes["cond"]
-    ):
+        condition = replace(condition, function=_pruned(condition.function, [True]))
+        asked = _used(condition.function)
+        used |= {p for p, q in zip(loop.params.asked, condition.params) if q in asked}
+    keep = loop.params.map(lambda p: p in used).replace(carries=live.carries, accumulators=live.accumulators)
+    if loop is was and inner is body and condition == loop.condition and all(live) and all(keep):
         return let
-    new_params = (
-        body.params[0],
-        *_kept(const_params, keep_const),
-        *_kept(state_params, keep),
-        *_kept(row_params, keep_row),
+    names = tuple(_kept(loop.segment_sizes, live.segments))
+    gone = {loop.binder(name) for name in loop.segment_sizes if name not in names}
+    results = loop.results.where(live).like(inner.results)
+    return replace(
+        loop,
+        args=loop.args.where(keep),
+        body=replace(loop.body, function=inner).changed(params=loop.params.where(keep), results=results),
+        condition=condition and condition.changed(params=condition.params.where(keep.asked)),
+        segment_sizes=names,
+        sizes=tuple(v for v in loop.sizes if v not in gone),
+        outs=loop.outs.where(live),
+    ).let()
+
+
+def _with_constants(loop: Loop, needed: set[Var], env: dict[Var, Atom]) -> Loop:
+    """The loop whose carries that never change are constants; `env` gets what they are behind it."""
+    fixed = [r is p for r, p in zip(loop.results.carries, loop.params.carries)]
+    if not any(fixed):
+        return loop
+    changing = [not f for f in fixed]
+
+    def moved(parts: Parts) -> Parts:
+        consts = (*parts.consts, *_kept(parts.carries, fixed))
+        return parts.replace(consts=consts, carries=_kept(parts.carries, changing))
+
+    def left(parts: Parts) -> Parts:
+        return parts.replace(carries=_kept(parts.carries, changing))
+
+    env.update((v, a) for v, a, f in zip(loop.outs.carries, loop.args.carries, fixed) if f and v in needed)
+    return replace(
+        loop,
+        args=moved(loop.args),
+        body=loop.body.changed(params=moved(loop.params), results=left(loop.results)),
+        condition=loop.condition and loop.condition.changed(params=moved(loop.condition.params)),
+        outs=left(loop.outs),
     )
-    inner = Function(inner.name, new_params, inner.lets, inner.results)
-    if condition is not None:
-        new_cond = (
-            condition.params[0],
-            *_kept(cond_consts, keep_const),
-            *_kept(cond_state, keep[: roles.carries]),
+
+
+def _live(loop: Loop, needed: set[Var], sizes: set[str]) -> Parts[bool]:
+    """The results that are needed, and the state that they depend on, to a fixpoint over the iterations."""
+    live = loop.outs.map(lambda out: out in needed)
+    live = live.replace(segments=_live_segments(loop, [*live.segments], needed, sizes))
+    if loop.condition is not None:
+        asked = _needed_params(loop.condition.function, [True])
+        live = live.replace(carries=(a or p in asked for a, p in zip(live.carries, loop.condition.params.carries)))
+    while True:
+        asked = _needed_params(loop.body.function, [*live])
+        before, live = (
+            live,
+            live.replace(
+                carries=(a or p in asked for a, p in zip(live.carries, loop.params.carries)),
+                accumulators=(a or p in asked for a, p in zip(live.accumulators, loop.params.accumulators)),
+            ),
         )
-        condition = Function(condition.name, new_cond, condition.lets, condition.results)
-    counts = (keep_const, keep[: roles.carries], keep[roles.carries :], keep_row, live_segments)
-    new_roles = Roles(*map(sum, counts))
-    args = (*_kept(const_args, keep_const), *_kept((*carries, *accumulators), keep), *_kept(rows, keep_row))
-    attributes = {**let.attributes, "body": inner, "cond": condition, "roles": new_roles}
-    left = tuple(_kept(names, live_segments))
-    if names:
-        attributes["segment_sizes"] = left
-        if not left:
-            del attributes["segment_sizes"]
-    gone = {let.binder(name) for name in set(names) - set(left)}
-    leading = [v for v in let.outs[:lead] if v not in gone]
-    outs = (*leading, *_kept(kept_outs, keep), *_kept(row_outs, live_rows))
-    return Let(outs, let.primitive, args, attributes, let.span)
+        if live == before:
+            return live
 
 
-def _live_segments(let: Let, live: list[bool], needed: set[Var], sizes: set[str]) -> list[bool]:
+def _live_segments(loop: Loop, live: list[bool], needed: set[Var], sizes: set[str]) -> list[bool]:
     """The segments that are needed; one of each size that is needed for itself."""
-    names = let.attributes.get("segment_sizes", ())
-    have = {name for name, alive in zip(names, live) if alive}
-    for k, name in enumerate(names):
-        if name not in have and (name in sizes or let.binder(name) in needed):
+    have = {name for name, alive in zip(loop.segment_sizes, live) if alive}
+    for k, name in enumerate(loop.segment_sizes):
+        if name not in have and (name in sizes or loop.binder(name) in needed):
             live[k] = True
             have.add(name)
     return live
@@ -181,34 +184,37 @@ def _used(function: Function) -> set[Var]:
     return found | {r for r in function.results if isinstance(r, Var)}
 
 
-def _live_state(let: Let, wanted: list[bool], live_rows: list[bool]) -> list[bool]:
-    """Carries and accumulators that something needed depends on, to a fixpoint over the iterations."""
-    roles: Roles = let.attributes["roles"]
-    body, condition = let.attributes["body"], let.attributes["cond"]
-    state = roles.carries + roles.accumulators
-    params = body.params[1 + roles.consts : 1 + roles.consts + state]
-    live = list(wanted)
-    if condition is not None:
-        asked = _needed_params(condition, [True])
-        for k, param in enumerate(condition.params[1 + roles.consts :]):
-            live[k] = live[k] or param in asked
-    while True:
-        asked = _needed_params(body, [*live, *live_rows])
-        new = [a or p in asked for a, p in zip(live, params)]
-        if new == live:
-            return live
-        live = new
-
-
 def _needed_params(function: Function, wanted: Sequence[bool]) -> set[Var]:
     """Values of a region that its wanted results and its effects depend on; inner regions count as wholes."""
-    needed = {r for r, w in zip(function.results, wanted) if w and isinstance(r, Var)}
-    sizes = {symbol for r in needed for symbol in type_symbols(r.type)}
+    need = _Need(_kept(function.results, wanted))
     for let in reversed(function.lets):
-        if has_effect(let) or any(v in needed for v in let.outs) or let.own_symbols() & sizes:
-            needed.update(a for a in let.args if isinstance(a, Var))
-            sizes |= let.uses_symbols()
-    return needed
+        if need.of(let):
+            need.add(let)
+    return need.values
+
+
+# --- calls ---------------------------------------------------------------------------------------------------------
+
+
+def _call(let: Let, needed: set[Var]) -> Let:
+    """Results that nobody reads and operands that the rest does not read go; calls of which the same is read
+    stay calls of one function."""
+    function: Function = let.attributes["function"]
+    wanted = tuple(v in needed for v in let.outs)
+    new, keep = derived(function, ("narrowed", wanted), lambda: _narrowed_callee(function, wanted))
+    if new is function:
+        return let
+    args = tuple(_kept(let.args, keep))
+    return Let(tuple(_kept(let.outs, wanted)), let.primitive, args, {"function": new}, let.span)
+
+
+def _narrowed_callee(function: Function, wanted: Sequence[bool]) -> tuple[Function, list[bool]]:
+    new = _pruned(function, wanted)
+    used = _used(new)
+    keep = [p in used for p in function.params]
+    if all(keep):
+        return new, keep
+    return Function(new.name, tuple(_kept(new.params, keep)), new.lets, new.results), keep
 
 
 # --- branches --------------------------------------------------------------------------------------------
@@ -218,21 +224,13 @@ def _cond(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
     """Results nobody reads, results that are one operand in every branch, and operands nobody reads go."""
     branches: tuple[Function, ...] = let.attributes["branches"]
     operands = let.args[1:]
-    wanted = []
-    for k, out in enumerate(let.outs):
-        through = {
-            b.params.index(r) if isinstance(r, Var) and r in b.params else None
-            for b in branches
-            for r in [b.results[k]]
-        }
-        position = through.pop() if len(through) == 1 else None
-        if out in needed and position is not None:
-            env[out] = operands[position]
-        wanted.append(out in needed and position is None)
+    passed_on = _passed_on(branches, operands)
+    env.update((out, a) for out, a in zip(let.outs, passed_on) if out in needed and a is not None)
+    wanted = [out in needed and a is None for out, a in zip(let.outs, passed_on)]
     new = [_pruned(b, wanted) for b in branches]
     used = [_used(b) for b in new]
-    keep = [any(b.params[k] in u for b, u in zip(new, used)) for k in range(len(operands))]
-    if all(keep) and all(wanted) and all(a is b for a, b in zip(new, branches)):
+    keep = [any(p in u for p, u in zip(params, used)) for params in zip(*(b.params for b in new))]
+    if all(keep) and all(wanted) and _same(new, branches):
         return let
     new = [Function(b.name, tuple(_kept(b.params, keep)), b.lets, b.results) for b in new]
     return Let(
@@ -242,6 +240,17 @@ def _cond(let: Let, needed: set[Var], env: dict[Var, Atom]) -> Let:
         {**let.attributes, "branches": tuple(new)},
         let.span,
     )
+
+
+def _passed_on(branches: Sequence[Function], operands: Sequence[Atom]) -> list[Atom | None]:
+    """For each result the operand that it is in every branch, or None."""
+    number = [{p: k for k, p in enumerate(b.params)} for b in branches]
+    found: list[Atom | None] = []
+    for results in zip(*(b.results for b in branches)):
+        numbers = {of.get(r) for of, r in zip(number, results)}  # type: ignore[arg-type]
+        k = numbers.pop() if len(numbers) == 1 else None
+        found.append(None if k is None else operands[k])
+    return found
 
 
 __all__ = ["dead", "pre_ad_safe"]

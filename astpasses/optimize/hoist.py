@@ -9,11 +9,15 @@ moves elements goes along with what needs it. Sizes bound inside the body keep t
 
 from __future__ import annotations
 
-from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var
+from collections.abc import Collection, Sequence
+from dataclasses import replace
+
+from metaphrase.core.ir import Atom, Function, Let, Literal, Var
+from metaphrase.core.loops import Loop, Parts, Step
 from metaphrase.core.native import Gather, Move
 from metaphrase.core.scalars import FREE
 
-from .rebuild import has_effect, map_regions
+from .rebuild import map_regions, replaced
 
 pre_ad_safe = True
 
@@ -33,85 +37,77 @@ def hoist(function: Function) -> Function:
 
 def _loop(let: Let) -> tuple[list[Let], Let]:
     """The Lets that leave the loop, and the loop without them."""
-    roles: Roles = let.attributes["roles"]
-    body, condition = let.attributes["body"], let.attributes["cond"]
-    consts = let.args[: roles.consts]
+    loop = Loop.of(let)
     moved: list[Let] = []
-    body, new_body = _split(body, consts, roles, moved)
-    new_cond: dict[Var, Var] = {}
+    body, from_body = _without_invariants(loop.body, loop.args.consts, moved)
+    condition, from_condition = loop.condition, dict[Var, Var]()
     if condition is not None:
-        condition, new_cond = _split(condition, consts, roles, moved)
-    if not new_body and not new_cond:
+        condition, from_condition = _without_invariants(condition, loop.args.consts, moved)
+    copies = {**from_body, **from_condition}
+    if not copies:
         return [], let
-    extra = (*new_body, *new_cond)
-    body = _with_consts(body, roles, extra, used=new_body)
-    if condition is not None:
-        condition = _with_consts(condition, roles, extra, used=new_cond)
-    outer = [{**new_body, **new_cond}[v] for v in extra]
-    roles = Roles(roles.consts + len(extra), roles.carries, roles.accumulators, roles.rows, roles.segments)
-    args = (*consts, *outer, *let.args[len(consts) :])
-    return moved, Let(
-        let.outs,
-        let.primitive,
-        args,
-        {**let.attributes, "body": body, "cond": condition, "roles": roles},
-        let.span,
+    new = replace(
+        loop,
+        args=loop.args + Parts(consts=tuple(copies.values())),
+        body=_with_consts(body, [*copies], used=from_body),
+        condition=condition and _with_consts(condition, [*copies], used=from_condition),
     )
+    return moved, new.let()
 
 
-def _split(
-    function: Function, consts: tuple[Atom, ...], roles: Roles, moved: list[Let]
-) -> tuple[Function, dict[Var, Var]]:
+def _without_invariants(step: Step, consts: tuple[Atom, ...], moved: list[Let]) -> tuple[Step, dict[Var, Var]]:
     """The region without its invariants that are worth it; those of them that the rest still reads, with
     their copies outside."""
-    env: dict[Var, Atom] = dict(zip(function.params[1 : 1 + roles.consts], consts))
-    bound = {s for x in function.lets for s in x.own_symbols()}
-    invariant: dict[Var, Let] = {}
-    for x in function.lets:
-        if x.primitive.region or has_effect(x) or x.own_symbols() or x.uses_symbols() & bound:
-            continue
-        if all(isinstance(a, Literal) or a in env or a in invariant for a in x.args):
-            invariant.update((v, x) for v in x.outs)
-    worth = {id(x) for x in invariant.values() if _computes(x)}
-    if not worth:
-        return function, {}
-    for x in reversed(function.lets):  # what they are made from goes along
-        if id(x) in worth:
-            worth.update(id(invariant[a]) for a in x.args if isinstance(a, Var) and a in invariant)
+    env: dict[Var, Atom] = dict(zip(step.params.consts, consts))
+    leaving = _worth_moving(step, _invariant(step))
+    if not leaving:
+        return step, {}
     rest = []
     copies: dict[Var, Var] = {}
-    for x in function.lets:
-        if id(x) not in worth:
-            rest.append(x)
+    for let in step.lets:
+        if id(let) not in leaving:
+            rest.append(let)
             continue
-        outs = tuple(Var(v.name, v.type) for v in x.outs)
-        copies.update(zip(x.outs, outs))
-        args = tuple(copies.get(a, env.get(a, a)) if isinstance(a, Var) else a for a in x.args)
-        moved.append(Let(outs, x.primitive, args, x.attributes, x.span))
-    read = {a for x in rest for a in x.args if isinstance(a, Var)} | {
-        r for r in function.results if isinstance(r, Var)
-    }
-    needed = {v: outside for v, outside in copies.items() if v in read}
-    return Function(function.name, function.params, tuple(rest), function.results), needed
+        outs = tuple(Var(v.name, v.type) for v in let.outs)
+        args = replaced(let, {**env, **copies}).args
+        copies.update(zip(let.outs, outs))
+        moved.append(Let(outs, let.primitive, args, let.attributes, let.span))
+    read = {a for let in rest for a in let.args} | set(step.function.results)
+    return step.changed(rest), {v: outside for v, outside in copies.items() if v in read}
+
+
+def _invariant(step: Step) -> dict[Var, Let]:
+    """What may be computed outside of the loop: of constants alone, by operations that can't fail."""
+    bound = {symbol for let in step.lets for symbol in let.own_symbols()}
+    outside: set[Atom] = set(step.params.consts)
+    found: dict[Var, Let] = {}
+    for let in step.lets:
+        if let.primitive.region or let.effects or let.own_symbols() or let.uses_symbols() & bound:
+            continue
+        if all(isinstance(a, Literal) or a in outside for a in let.args):
+            found.update((v, let) for v in let.outs)
+            outside.update(let.outs)
+    return found
+
+
+def _worth_moving(step: Step, invariant: dict[Var, Let]) -> set[int]:
+    """The operations whose move saves more than it costs, and what they are made from."""
+    worth = {id(let) for let in invariant.values() if _computes(let)}
+    for let in reversed(step.lets):
+        if id(let) in worth:
+            worth.update(id(invariant[a]) for a in let.args if isinstance(a, Var) and a in invariant)
+    return worth
 
 
 def _computes(let: Let) -> bool:
     """Whether moving the operation saves more than it costs to hand its result in."""
-    return (
-        bool(let.args) and not isinstance(let.primitive.native, (Move, Gather)) and let.primitive.cost > FREE
-    )
+    return bool(let.args) and not isinstance(let.primitive.native, (Move, Gather)) and let.primitive.cost > FREE
 
 
-def _with_consts(function: Function, roles: Roles, extra: tuple[Var, ...], used: dict[Var, Var]) -> Function:
+def _with_consts(step: Step, extra: Sequence[Var], used: Collection[Var]) -> Step:
     """The region with further constant parameters; those it does not read are fresh."""
     params = tuple(v if v in used else Var(v.name, v.type) for v in extra)
-    at = 1 + roles.consts
-    return Function(
-        function.name,
-        (*function.params[:at], *params, *function.params[at:]),
-        function.lets,
-        function.results,
-    )
+    return step.changed(params=step.params + Parts(consts=params))
 
 
 __all__ = ["hoist", "pre_ad_safe"]

@@ -11,23 +11,12 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from metaphrase.core.calls import worth_calling, written_out
 from metaphrase.core.check import check
 from metaphrase.core.ir import Function
 
-from . import (
-    branches,
-    cse,
-    dead,
-    hoist,
-    inline,
-    open_gradients,
-    reuse,
-    rows,
-    simplify,
-    sizes,
-    undo,
-    zero_sums,
-)
+from . import branches, cse, dead, dead_stores, hoist, open_gradients, reuse, rows, simplify, sizes, undo, zero_sums
+from .callees import clean_callees
 
 ROUNDS = 8
 
@@ -44,7 +33,6 @@ class Pass:
 
 
 PASSES: tuple[Pass, ...] = (
-    Pass("inline", inline.inline, inline.pre_ad_safe, "first: the other passes do not look through calls"),
     Pass("sizes", sizes.sizes, sizes.pre_ad_safe, "equal shapes have to look equal for all that follows"),
     Pass(
         "open_gradients",
@@ -65,24 +53,20 @@ PASSES: tuple[Pass, ...] = (
         "what a branch saved for its derivative is in the same branch then, for simplify and cse to see",
     ),
     Pass("rows", rows.rows, rows.pre_ad_safe, "its reshapes meet others in simplify"),
-    Pass(
-        "simplify",
-        simplify.simplify,
-        simplify.pre_ad_safe,
-        "turns equal things into the same thing, so before cse",
-    ),
+    Pass("simplify", simplify.simplify, simplify.pre_ad_safe, "turns equal things into the same thing, so before cse"),
     Pass("cse", cse.cse, cse.pre_ad_safe, "what repeats is found once it looks the same"),
-    Pass(
-        "hoist",
-        hoist.hoist,
-        hoist.pre_ad_safe,
-        "after cse, so that one copy moves; its constants fold next round",
-    ),
+    Pass("hoist", hoist.hoist, hoist.pre_ad_safe, "after cse, so that one copy moves; its constants fold next round"),
     Pass(
         "undo",
         undo.undo,
         undo.pre_ad_safe,
         "after simplify, which leaves only the rows that are needed; what it makes needless is dead",
+    ),
+    Pass(
+        "dead_stores",
+        dead_stores.dead_stores,
+        dead_stores.pre_ad_safe,
+        "after simplify, which tells places apart; an array without stores is a constant, which dead finds",
     ),
     Pass("dead", dead.dead, dead.pre_ad_safe, "the others leave operations that nobody reads"),
     Pass("reuse", reuse.reuse, reuse.pre_ad_safe, "last: only orders what is left"),
@@ -91,11 +75,17 @@ PASSES: tuple[Pass, ...] = (
 
 def optimize(function: Function, *, before_transform: bool) -> Function:
     """Run the passes in order until none changes anything. `before_transform` leaves out those that are not
-    safe before differentiation."""
+    safe before differentiation. The passes do not look through calls: what is not worth a call is written
+    out first, and a function that is called is a program of its own."""
+    return _clean(written_out(function, worth_calling(function)), before_transform)
+
+
+def _clean(function: Function, before_transform: bool) -> Function:
     checking = os.environ.get("METAPHRASE_CHECK") == "1"
     passes = [p for p in PASSES if p.pre_ad_safe or not before_transform]
     for _ in range(ROUNDS):
         start = function
+        function = clean_callees(function, lambda callee: _clean(callee, before_transform), ("clean", before_transform))
         for one in passes:
             new = one.run(function)
             if checking and new is not function:

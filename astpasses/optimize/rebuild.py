@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from metaphrase.core.ir import Atom, Function, Let, Roles, Var
+from metaphrase.core.ir import Atom, Function, Let, Var
+from metaphrase.core.loops import Loop, Parts
 
 Operand = tuple[str, Atom] | None
 
@@ -28,19 +29,16 @@ def operands_of(let: Let, key: str, region: Function) -> tuple[Operand, ...]:
     name = let.primitive.name
     if name == "cond":
         return tuple(("const", a) for a in let.args[1:])
-    if name != "loop":
-        return tuple(("const", a) for a in let.args)
-    roles: Roles = let.attributes["roles"]
-    consts, carries, accumulators, rows = roles.parts(let.args)
-    fixed: tuple[Operand, ...] = (None, *(("const", a) for a in consts))
-    if key == "cond":
-        return (*fixed, *(None for _ in carries))
-    return (*fixed, *(None for _ in (*carries, *accumulators)), *(("row", a) for a in rows))
+    args = Loop.of(let).args
+    nothing: Parts[Operand] = args.map(lambda _: None)
+    operands = nothing.replace(consts=(("const", a) for a in args.consts), rows=(("row", a) for a in args.rows))
+    return (None, *(operands.asked if key == "cond" else operands))
 
 
 def map_regions(let: Let, change: Callable[[Function, tuple[Operand, ...]], Function]) -> Let:
-    """The Let with `change(region, operands of its parameters)` for each region."""
-    if not let.primitive.region:
+    """The Let with `change(region, operands of its parameters)` for each region. What a `call` calls is no
+    part of the program around it: the pass `callees` has cleaned it."""
+    if not let.primitive.region or let.primitive.name == "call":
         return let
     new: dict[str, Any] = {}
     for key, value in let.attributes.items():
@@ -56,11 +54,4 @@ def map_regions(let: Let, change: Callable[[Function, tuple[Operand, ...]], Func
     return Let(let.outs, let.primitive, let.args, new, let.span)
 
 
-def has_effect(let: Let) -> bool:
-    """Whether a Let, or a body of it, has an effect."""
-    return let.primitive.effect is not None or any(
-        has_effect(inner) for r in let.regions() for inner in r.lets
-    )
-
-
-__all__ = ["replaced", "map_regions", "operands_of", "has_effect", "Operand"]
+__all__ = ["replaced", "map_regions", "operands_of", "Operand"]

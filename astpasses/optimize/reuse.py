@@ -11,43 +11,41 @@ nobody reads later; `not_in_place` is the checker's view: the writes that still 
 from __future__ import annotations
 
 import itertools
+from collections import Counter
 
 from metaphrase.core.ir import Function, Let, Var
 
-from .rebuild import has_effect, map_regions
+from .rebuild import map_regions
 
 pre_ad_safe = True
-WRITES = frozenset(["slice_update", "slice_add", "scatter", "scatter_add"])
 LIMIT = 40  # operations moved for one write
 
 
 def reuse(function: Function) -> Function:
     lets = [map_regions(let, lambda region, operands: reuse(region)) for let in function.lets]
     lets = _elements(lets)
-    changed = any(a is not b for a, b in zip(lets, function.lets))
-    lasting = {r for r in function.results if isinstance(r, Var)}
-    if any(let.primitive.name in WRITES for let in lets):
-        readers: dict[Var, int] = {}
-        for let in lets:
-            for atom in set(let.args):
-                readers[atom] = readers.get(atom, 0) + 1  # type: ignore[index, arg-type]
-        position = 0
-        while position < len(lets):
-            let = lets[position]
-            array = let.args[0] if let.primitive.name in WRITES else None
-            moved: list[int] = []
-            if isinstance(array, Var) and array not in lasting and readers[array] > 1:
-                moved = _readers(lets, position, readers[array] - 1)
-            if moved:
-                first = [lets[q] for q in moved]
-                rest = [x for q, x in enumerate(lets[position:], position) if q not in moved]
-                lets[position:] = first + rest
-                changed = True
-            for let in lets[position : position + len(moved) + 1]:  # `readers` are those that are to come
-                for atom in set(let.args):
-                    readers[atom] -= 1  # type: ignore[index]
-            position += len(moved) + 1
-    return Function(function.name, function.params, tuple(lets), function.results) if changed else function
+    if any(let.primitive.stores for let in lets):
+        _read_before_writes(lets, {r for r in function.results if isinstance(r, Var)})
+    if all(a is b for a, b in zip(lets, function.lets)):
+        return function
+    return Function(function.name, function.params, tuple(lets), function.results)
+
+
+def _read_before_writes(lets: list[Let], lasting: set[Var]) -> None:
+    """Move what reads the array of a write in front of it; `lasting` arrays are copied in any case."""
+    readers = Counter(atom for let in lets for atom in set(let.args))  # those that are to come
+    position = 0
+    while position < len(lets):
+        let = lets[position]
+        array = let.args[0] if let.primitive.stores else None
+        moved: list[int] = []
+        if isinstance(array, Var) and array not in lasting and readers[array] > 1:
+            moved = _readers(lets, position, readers[array] - 1)
+        rest = [x for q, x in enumerate(lets[position:], position) if q not in moved]
+        lets[position:] = [*(lets[q] for q in moved), *rest]
+        behind = position + len(moved) + 1
+        readers.subtract(atom for let in lets[position:behind] for atom in set(let.args))
+        position = behind
 
 
 def _elements(lets: list[Let]) -> list[Let]:
@@ -83,27 +81,20 @@ def _readers(lets: list[Let], position: int, count: int) -> list[int]:
         if q in needed:
             continue
         let = lets[q]
-        if (
-            q == position
-            or let.primitive.region
-            or has_effect(let)
-            or let.own_symbols()
-            or len(needed) >= LIMIT
-            or let.primitive.name in WRITES
-        ):
+        if q == position or not _may_move(let) or len(needed) >= LIMIT:
             return []
         needed.add(q)
         todo += [made[a] for a in let.args if isinstance(a, Var) and a in made]
         todo += [sizes[symbol] for symbol in let.uses_symbols() if symbol in sizes]
     early = {v for q in needed for v in lets[q].outs}
-    needed.update(
-        q
-        for q in range(position + 1, len(lets))  # an element is a slice and a reshape
-        if lets[q].primitive.name == "reshape"
-        and lets[q].args[0] in early
-        and not lets[q].uses_symbols() & sizes.keys()
-    )
+    for q, let in enumerate(lets[position + 1 :], position + 1):  # an element is a slice and a reshape
+        if let.primitive.name == "reshape" and let.args[0] in early and not let.uses_symbols() & sizes.keys():
+            needed.add(q)
     return sorted(needed)
+
+
+def _may_move(let: Let) -> bool:
+    return not (let.primitive.region or let.effects or let.own_symbols() or let.primitive.stores)
 
 
 def in_place(function: Function) -> list[Let]:
@@ -111,16 +102,14 @@ def in_place(function: Function) -> list[Let]:
     return [
         let
         for position, let in enumerate(function.lets)
-        if let.primitive.name in WRITES and not _read_later(function, position)
+        if let.primitive.stores and not _read_later(function, position)
     ]
 
 
 def not_in_place(function: Function) -> list[Let]:
     """The writes that need a copy of their array first."""
     return [
-        let
-        for position, let in enumerate(function.lets)
-        if let.primitive.name in WRITES and _read_later(function, position)
+        let for position, let in enumerate(function.lets) if let.primitive.stores and _read_later(function, position)
     ]
 
 

@@ -6,8 +6,11 @@ reshape on either side; simplification joins these with the reshapes that are th
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from metaphrase.core.build import Builder
-from metaphrase.core.ir import Function, Let, Roles, Var
+from metaphrase.core.ir import Function, Let, Var
+from metaphrase.core.loops import Loop
 from metaphrase.core.types import Array
 from metaphrase.ops.shape import reshape
 
@@ -29,14 +32,14 @@ def rows(function: Function) -> Function:
         if sources:
             changed = True
             lets[position] = let = _read(let, sources)
-        narrow = _narrow_rows(function, lets, position)
+        narrow = _narrow_rows(function, lets[position + 1 :], Loop.of(let))
         if narrow:
             changed = True
-            lets[position], renamed = _stored(let, narrow)
+            lets[position] = _stored(let, narrow)
             for later in range(position + 1, len(lets)):
-                if any(a in renamed for a in lets[later].args):
+                if any(a in narrow for a in lets[later].args):
                     loop = lets[later].primitive.name == "loop"
-                    lets[later] = _read(lets[later], renamed) if loop else replaced(lets[later], renamed)
+                    lets[later] = _read(lets[later], narrow) if loop else replaced(lets[later], narrow)
     return Function(function.name, function.params, tuple(lets), function.results) if changed else function
 
 
@@ -45,28 +48,22 @@ def _squeezed(type_: Array) -> tuple:
     return (type_.dims[0], *(d for d in type_.dims[1:] if d != 1))
 
 
-def _narrow_rows(function: Function, lets: list[Let], position: int) -> list[int]:
-    """Which results of the loop are rows with dims of size 1 that only loops go through."""
-    let = lets[position]
-    roles: Roles = let.attributes["roles"]
-    first = len(let.own_symbols()) + roles.carries + roles.accumulators
-    found = []
-    for k in range(first, len(let.outs) - roles.segments):
-        out = let.outs[k]
-        if len(_squeezed(out.type)) == out.type.ndim or out in function.results:
+def _narrow_rows(function: Function, later: list[Let], loop: Loop) -> dict[Var, Var]:
+    """Results of the loop that are rows with dims of size 1 that only loops go through, and what replaces them."""
+    found = {}
+    for out in loop.outs.rows:
+        dims = _squeezed(out.type)
+        if len(dims) == out.type.ndim or out in function.results:
             continue
-        users = [x for x in lets[position + 1 :] if out in x.args]
+        users = [x for x in later if out in x.args]
         if users and all(_takes_rows(x, out) or _squeezes(x, out) for x in users):
-            found.append(k)
+            found[out] = Var(out.name, Array(out.type.dtype, dims))
     return found
 
 
 def _takes_rows(let: Let, var: Var) -> bool:
     """Whether the Let is a loop that only goes through `var`."""
-    if let.primitive.name != "loop":
-        return False
-    roles: Roles = let.attributes["roles"]
-    return var not in let.args[: len(let.args) - roles.rows]
+    return let.primitive.name == "loop" and var not in [*Loop.of(let).args.replace(rows=())]
 
 
 def _squeezes(let: Let, var: Var) -> bool:
@@ -76,9 +73,8 @@ def _squeezes(let: Let, var: Var) -> bool:
 
 def _narrow_sources(let: Let, made: dict[Var, Let]) -> dict[Var, Var]:
     """Rows of a loop that are reshaped from arrays with fewer dims of size 1."""
-    roles: Roles = let.attributes["roles"]
     found: dict[Var, Var] = {}
-    for atom in let.args[len(let.args) - roles.rows :]:
+    for atom in Loop.of(let).args.rows:
         maker = made.get(atom) if isinstance(atom, Var) else None
         if isinstance(atom, Var) and maker is not None and isinstance(maker.args[0], Var):
             inner = maker.args[0]
@@ -87,44 +83,36 @@ def _narrow_sources(let: Let, made: dict[Var, Let]) -> dict[Var, Var]:
     return found
 
 
-def _stored(let: Let, narrow: list[int]) -> tuple[Let, dict[Var, Var]]:
-    """The loop that stacks the squeezed rows, and which result replaces which."""
-    body = let.attributes["body"]
-    lead = len(let.own_symbols())
-    outs, renamed = list(let.outs), {}
-    with Builder(body.name) as builder:
-        builder.params, builder.lets = list(body.params), list(body.lets)
-        results = list(body.results)
-        for k in narrow:
-            dims = _squeezed(let.outs[k].type)
-            results[k - lead] = reshape(results[k - lead], shape=dims[1:])
-            outs[k] = Var(let.outs[k].name, Array(let.outs[k].type.dtype, dims))
-            renamed[let.outs[k]] = outs[k]
-        new = builder.function(results)
-    return Let(tuple(outs), let.primitive, let.args, {**let.attributes, "body": new}, let.span), renamed
+def _stored(let: Let, narrow: dict[Var, Var]) -> Let:
+    """The loop that stacks the squeezed rows."""
+    loop = Loop.of(let)
+    with Builder() as builder:
+        builder.lets = list(loop.body.lets)
+        rows = [
+            reshape(row, shape=narrow[out].type.dims[1:]) if out in narrow else row
+            for row, out in zip(loop.results.rows, loop.outs.rows)
+        ]
+    body = loop.body.changed(builder.lets, results=loop.results.replace(rows=rows))
+    return replace(loop, body=body, outs=loop.outs.renamed(narrow)).let()
 
 
 def _read(let: Let, renamed: dict[Var, Var]) -> Let:
     """The loop that goes through squeezed rows; its body gives them their dims back."""
-    body = let.attributes["body"]
-    roles: Roles = let.attributes["roles"]
-    first = len(body.params) - roles.rows
-    args, params = list(let.args), list(body.params)
-    with Builder(body.name) as builder:
-        back = {}
-        for k in range(roles.rows):
-            old = args[len(args) - roles.rows + k]
-            if old in renamed:
-                assert isinstance(old, Var)
-                args[len(args) - roles.rows + k] = renamed[old]
-                param = params[first + k]
-                params[first + k] = Var(param.name, Array(param.type.dtype, renamed[old].type.dims[1:]))
-                back[param] = reshape(params[first + k], shape=param.type.dims)
-                back[param].name = param.name
-        builder.params = params
-        builder.lets += [replaced(x, back) for x in body.lets]
-        new = builder.function([back.get(r, r) if isinstance(r, Var) else r for r in body.results])
-    return Let(let.outs, let.primitive, tuple(args), {**let.attributes, "body": new}, let.span)
+    loop = Loop.of(let)
+    args = [renamed.get(a, a) if isinstance(a, Var) else a for a in loop.args.rows]
+    back, params = {}, []
+    with Builder() as builder:
+        for param, old, new in zip(loop.params.rows, loop.args.rows, args):
+            if new is old:
+                params.append(param)
+                continue
+            params.append(Var(param.name, Array(param.type.dtype, new.type.dims[1:])))
+            back[param] = reshape(params[-1], shape=param.type.dims)
+            back[param].name = param.name
+        lets = [*builder.lets, *(replaced(x, back) for x in loop.body.lets)]
+    results = loop.results.renamed(back)
+    body = loop.body.changed(lets, loop.params.replace(rows=params), results)
+    return replace(loop, args=loop.args.replace(rows=args), body=body).let()
 
 
 __all__ = ["rows", "pre_ad_safe"]

@@ -20,10 +20,11 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.build import copy_let
-from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var
-from metaphrase.core.native import Point
+from metaphrase.core.ir import Atom, Function, Let, Literal, Var
+from metaphrase.core.loops import Loop
 from metaphrase.core.places import Places
 from metaphrase.core.primitive import Primitive
+from metaphrase.core.relation import POINTWISE
 from metaphrase.core.types import Array
 from metaphrase.source import Span
 
@@ -62,6 +63,7 @@ class Rewriter:
         self.changed = False
         self.places = Places()
         self.reads: Counter[Atom] = Counter()  # how often a value was read before
+        self.values: dict[Var, Any] = {}  # constants of loops that are this everywhere
         self.sums: set[Var] = set()  # accumulators of loops and what was added to them: these stay sums
 
     def function(
@@ -74,9 +76,7 @@ class Rewriter:
         self.reads.update(a for let in function.lets for a in let.args)
         self.reads.update(function.results)
         for param, let in (uniform or {}).items():
-            copy = Let(
-                (Var(param.name, param.type.plain),), let.primitive, let.args, let.attributes, let.span
-            )
+            copy = Let((Var(param.name, param.type.plain),), let.primitive, let.args, let.attributes, let.span)
             self.add(copy)
             self.env[param] = copy.out
         for let in function.lets:
@@ -93,7 +93,7 @@ class Rewriter:
     def let(self, let: Let) -> None:
         args = tuple(self.atom(a) for a in let.args)
         attributes = let.attributes
-        if let.primitive.region:
+        if let.primitive.region and let.primitive.name != "call":
             attributes = self.regions(let, args)
         self.names, self.span = [v.name for v in let.outs], let.span
         found = self.rules(let.primitive, args, attributes, tuple(v.type for v in let.outs))
@@ -119,7 +119,7 @@ class Rewriter:
     def regions(self, let: Let, args: tuple) -> Any:
         """The attributes with their regions simplified, literal operands put into them."""
         new = dict(let.attributes)
-        self.follow_sums(let, args)
+        self.follow_operands(let, args)
         for key, value in let.attributes.items():
             if isinstance(value, Function):
                 self.places.region(let, args, value)
@@ -128,18 +128,19 @@ class Rewriter:
                 for function in value:
                     self.places.region(let, args, function)
                 functions = tuple(
-                    self.function(f, _literals(f.params, args[1:]), self.uniform_params(f, args[1:]))
-                    for f in value
+                    self.function(f, _literals(f.params, args[1:]), self.uniform_params(f, args[1:])) for f in value
                 )
                 new[key] = value if all(a is b for a, b in zip(functions, value)) else functions
         return let.attributes if all(new[k] is v for k, v in let.attributes.items()) else new
 
-    def follow_sums(self, let: Let, args: tuple) -> None:
-        """Parameters of regions that are accumulators."""
+    def follow_operands(self, let: Let, args: tuple) -> None:
+        """Parameters of regions that are accumulators, or one value everywhere."""
         if let.primitive.name == "loop":
-            roles: Roles = let.attributes["roles"]
-            first = 1 + roles.consts + roles.carries
-            self.sums.update(let.attributes["body"].params[first : first + roles.accumulators])
+            loop = Loop.of(let)
+            for param, arg in zip(loop.params.consts, loop.args.like(args).consts):
+                if (value := self.uniform(arg)) is not None:
+                    self.values[param] = value
+            self.sums.update(loop.params.accumulators)
         elif let.primitive.name == "cond":
             self.sums.update(
                 p for b in let.attributes["branches"] for p, a in zip(b.params, args[1:]) if a in self.sums
@@ -156,9 +157,8 @@ class Rewriter:
 
     def known_params(self, let: Let, function: Function, args: tuple) -> dict[Var, Atom]:
         if let.primitive.name == "loop":
-            roles: Roles = let.attributes["roles"]
-            return _literals(function.params[1 : 1 + roles.consts], args[: roles.consts])
-        return _literals(function.params, args) if let.primitive.name == "call" else {}
+            return _literals(function.params[1:], Loop.of(let).args.like(args).consts)
+        return {}
 
     def rules(self, primitive: Primitive, args: tuple, attributes: Any, types: tuple) -> tuple | None:
         """What the first rule that applies makes of an operation."""
@@ -166,7 +166,7 @@ class Rewriter:
             found = one(self, args, attributes, types)
             if found is not None:
                 return found if isinstance(found, tuple) else (found,)
-        if is_pointwise(primitive):
+        if primitive.dims is POINTWISE:
             for one in RULES["pointwise"]:
                 found = one(self, primitive, args, attributes, types)
                 if found is not None:
@@ -204,6 +204,11 @@ class Rewriter:
         let = self.makers.get(atom) if isinstance(atom, Var) else None
         return let if let is not None and let.primitive.name == name else None
 
+    def store(self, atom: Atom) -> Let | None:
+        """The store that makes `atom`, if it is one in this region."""
+        let = self.makers.get(atom) if isinstance(atom, Var) else None
+        return let if let is not None and let.primitive.stores else None
+
     def read_once(self, atom: Atom) -> bool:
         """Whether only the operation being looked at reads `atom`, as far as is known."""
         return self.reads[atom] <= 1
@@ -213,7 +218,7 @@ class Rewriter:
         if isinstance(atom, Literal):
             return atom.value
         let = self.maker(atom, "broadcast")
-        return self.uniform(let.args[0]) if let is not None else None
+        return self.uniform(let.args[0]) if let is not None else self.values.get(atom)
 
 
 def _literals(params: Sequence[Var], args: Sequence[Atom]) -> dict[Var, Atom]:
@@ -228,12 +233,6 @@ def _literals(params: Sequence[Var], args: Sequence[Atom]) -> dict[Var, Atom]:
     return known
 
 
-def is_pointwise(primitive: Primitive) -> bool:
-    return (
-        isinstance(primitive.native, Point) and not primitive.multiple and primitive.name not in ("as_dim",)
-    )
-
-
 @rule("pointwise")
 def fold(rewriter: Rewriter, primitive: Primitive, args: tuple, attributes: Any, types: tuple) -> Atom | None:
     """An operation on literals is its value."""
@@ -244,4 +243,4 @@ def fold(rewriter: Rewriter, primitive: Primitive, args: tuple, attributes: Any,
     return Literal(np.asarray(value, types[0].dtype)[()])
 
 
-__all__ = ["simplify", "Rewriter", "rule", "RULES", "is_pointwise", "pre_ad_safe"]
+__all__ = ["simplify", "Rewriter", "rule", "RULES", "pre_ad_safe"]

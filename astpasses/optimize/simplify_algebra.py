@@ -73,9 +73,7 @@ def add_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> 
     a, b = args
     for x, other in ((a, b), (b, a)):
         value = rewriter.uniform(x)
-        if value is not None and (
-            is_number(value, -0.0) and is_float(value.dtype) or exact(types[0]) and value == 0
-        ):
+        if value is not None and (is_number(value, -0.0) and is_float(value.dtype) or exact(types[0]) and value == 0):
             return other
     if real(types[0]) and a not in rewriter.sums and b not in rewriter.sums:
         if (y := negated(rewriter, b)) is not None:
@@ -106,9 +104,7 @@ def constants_joined(rewriter: Rewriter, a: Atom, b: Atom, sign: int) -> Any:
 def sub_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
     a, b = args
     value = rewriter.uniform(b)
-    if value is not None and (
-        is_number(value, 0.0) and is_float(value.dtype) or exact(types[0]) and value == 0
-    ):
+    if value is not None and (is_number(value, 0.0) and is_float(value.dtype) or exact(types[0]) and value == 0):
         return a
     if real(types[0]) and (y := negated(rewriter, b)) is not None:
         return rewriter.make(add, a, y)

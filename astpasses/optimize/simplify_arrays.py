@@ -13,6 +13,7 @@ import numpy as np
 
 from metaphrase.core.dims import product
 from metaphrase.core.ir import Atom, Let, Literal
+from metaphrase.core.loops import Parts
 from metaphrase.core.primitive import Primitive
 from metaphrase.ops.indexing import slice as slice_
 from metaphrase.ops.indexing import slice_update
@@ -37,9 +38,7 @@ def broadcast_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tupl
 
 
 @rule("pointwise")
-def pointwise_rule(
-    rewriter: Rewriter, primitive: Primitive, args: tuple, attributes: Any, types: tuple
-) -> Any:
+def pointwise_rule(rewriter: Rewriter, primitive: Primitive, args: tuple, attributes: Any, types: tuple) -> Any:
     """An operation on broadcast operands is done before they are broadcast."""
     if not types[0].dims or not args:
         return None
@@ -157,11 +156,7 @@ def slice_update_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: t
     ):
         return rewriter.make(slice_update, before.args[0], v, *starts, step=step)
     read = rewriter.maker(v, "slice")
-    if (
-        read is not None
-        and read.args[0] is x
-        and _same_region(read.args[1:], starts, read.attributes["step"], step)
-    ):
+    if read is not None and read.args[0] is x and _same_region(read.args[1:], starts, read.attributes["step"], step):
         return x
     return None
 
@@ -171,11 +166,7 @@ def gather_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) 
     value = rewriter.uniform(args[0])
     if value is None:
         return None
-    return (
-        rewriter.make(broadcast, Literal(value), shape=types[0].dims, axes=())
-        if types[0].dims
-        else (Literal(value))
-    )
+    return rewriter.make(broadcast, Literal(value), shape=types[0].dims, axes=()) if types[0].dims else (Literal(value))
 
 
 @rule("eq")
@@ -283,8 +274,7 @@ def loop_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) ->
     roles = attributes["roles"]
     if attributes["length"] != 0 or attributes["cond"] is not None or roles.segments:
         return None
-    _, carries, accumulators, _ = roles.parts(args)
-    state = (*carries, *accumulators)
+    state = Parts(*roles.parts(args)).state
     rows = [rewriter.make(broadcast, Literal(_zero(t)), shape=t.dims, axes=()) for t in types[len(state) :]]
     return (*state, *rows)
 

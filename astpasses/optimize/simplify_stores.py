@@ -23,7 +23,6 @@ from metaphrase.ops.shape import reshape
 from .simplify import Rewriter, rule
 
 FLOATS = ("f4", "f8", "c8", "c16")
-WRITES = ("scatter", "slice_update", "scatter_add", "slice_add")
 LONGEST = 6  # additions that a store is looked for behind
 DERIVED = ("adjoint", "tangent")  # the roles of what transformations made
 
@@ -36,9 +35,8 @@ def addition_in_place(rewriter: Rewriter, args: tuple, attributes: Any, types: t
         return None
     regions = "step" in attributes
     shaped = rewriter.maker(value, "reshape")
-    total = rewriter.maker(shaped.args[0] if shaped is not None else value, "add") or rewriter.maker(
-        shaped.args[0] if shaped is not None else value, "sub"
-    )
+    result = value if shaped is None else shaped.args[0]
+    total = rewriter.maker(result, "add") or rewriter.maker(result, "sub")
     if total is None:
         return None
     for k, term in enumerate(total.args):
@@ -60,18 +58,10 @@ def _reads(rewriter: Rewriter, term: Atom, x: Atom, value: Atom, places: Any, at
     shaped = rewriter.maker(term, "reshape")
     term = shaped.args[0] if shaped is not None else term
     read = rewriter.maker(term, "slice" if "step" in attributes else "gather")
-    if (
-        read is None
-        or term.type.dims != value.type.dims
-        or not _same_place(read, read.args[1:], places, attributes)
-    ):
+    if read is None or term.type.dims != value.type.dims or not _same_place(read, read.args[1:], places, attributes):
         return False
     for _ in range(LONGEST):  # stores elsewhere may stand between
-        let = (
-            None
-            if read.args[0] is x
-            else next((m for name in WRITES if (m := rewriter.maker(x, name)) is not None), None)
-        )
+        let = None if read.args[0] is x else rewriter.store(x)
         if let is None or not _apart(rewriter, let, value, places, attributes):
             break
         x = let.args[0]
@@ -80,11 +70,7 @@ def _reads(rewriter: Rewriter, term: Atom, x: Atom, value: Atom, places: Any, at
 
 def _same_place(one: Let, at: Any, places: Any, attributes: Any) -> bool:
     key = "step" if "step" in attributes else "axes"
-    return (
-        one.attributes[key] == attributes[key]
-        and len(at) == len(places)
-        and all(a == b for a, b in zip(at, places))
-    )
+    return one.attributes[key] == attributes[key] and len(at) == len(places) and all(a == b for a, b in zip(at, places))
 
 
 def _single(places: Any, attributes: Any) -> bool:
@@ -123,7 +109,7 @@ def part_of_row(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) 
 def read_elsewhere(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
     """What an array held before a store somewhere else: a number, or the only thing that is read."""
     x, *starts = args
-    let = next((m for name in WRITES if (m := rewriter.maker(x, name)) is not None), None)
+    let = rewriter.store(x)
     if let is None or x in rewriter.sums or types[0].dims and not rewriter.read_once(x):
         return None  # a part that is read behind a store would be copied before it
     one = _place(rewriter, attributes, starts, x.type.dims, attributes.get("shape"))
@@ -160,11 +146,7 @@ def over_another(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple)
     """A store over another makes that one useless."""
     x, value, *places = args
     before = rewriter.maker(x, "scatter") or rewriter.maker(x, "scatter_add")
-    if (
-        before is not None
-        and rewriter.read_once(x)
-        and _same_place(before, before.args[2:], places, attributes)
-    ):
+    if before is not None and rewriter.read_once(x) and _same_place(before, before.args[2:], places, attributes):
         return rewriter.make(scatter, before.args[0], value, *places, **attributes)
     return None
 
@@ -192,9 +174,7 @@ def onto_a_store(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple)
     store = "slice_update" if "step" in attributes else "scatter"
     between: list[Let] = []
     meeting = 0
-    while (before := rewriter.maker(x, store)) is None or not _same_place(
-        before, before.args[2:], places, attributes
-    ):
+    while (before := rewriter.maker(x, store)) is None or not _same_place(before, before.args[2:], places, attributes):
         before = rewriter.maker(x, "slice_add") or rewriter.maker(x, "scatter_add")
         if before is None or len(between) == LONGEST or not rewriter.read_once(x):
             return None

@@ -19,11 +19,13 @@ A loop of n stores into n elements so keeps n numbers, not n arrays.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from metaphrase.core.build import Builder
 from metaphrase.core.dims import product
-from metaphrase.core.ir import Atom, Function, Let, Roles, Var
+from metaphrase.core.ir import Atom, Function, Let, Var
+from metaphrase.core.iterations import stores_between
+from metaphrase.core.loops import Loop, Parts
 from metaphrase.core.types import Array, type_symbols
 from metaphrase.ops.indexing import gather, scatter, slice_update
 from metaphrase.ops.indexing import slice as slice_primitive
@@ -31,17 +33,16 @@ from metaphrase.ops.indexing import slice as slice_primitive
 from .rebuild import map_regions, replaced
 
 pre_ad_safe = False
-WRITES = {"scatter": scatter, "slice_update": slice_update, "scatter_add": scatter, "slice_add": slice_update}
 
 
 @dataclass(frozen=True)
 class Plan:
-    """The carry number `carry` of a loop goes through the `writes`, and the results `rows` (numbers of outs)
-    stack one of its values: before any write (0), after the first (1), ..."""
+    """The carry number `carry` of a loop goes through the `writes`, and the results `stacks` stack one of its
+    values: before any write (0), after the first (1), ..."""
 
     carry: int
     writes: tuple[Let, ...]
-    rows: dict[int, int]
+    stacks: dict[Atom, int]
 
 
 def undo(function: Function) -> Function:
@@ -50,54 +51,40 @@ def undo(function: Function) -> Function:
     for position, let in enumerate(lets):
         if let.primitive.name != "loop" or let.attributes.get("reverse", False):
             continue
-        for plan in reversed(_plans(function, lets, position)):
+        loop = Loop.of(let)
+        for plan in reversed(_plans(function, lets[position + 1 :], loop)):
             changed = True
-            kept, saved = _saving(lets[position], plan)
-            stacks = {lets[position].outs[k]: stage for k, stage in plan.rows.items()}
-            lets[position] = kept
+            loop, saved = _saving(loop, plan)
+            lets[position] = loop.let()
             for later in range(position + 1, len(lets)):
-                if any(a in stacks for a in lets[later].args):
-                    lets[later] = _undoing(lets[later], stacks, kept, plan, saved)
+                if any(a in plan.stacks for a in lets[later].args):
+                    lets[later] = _undoing(Loop.of(lets[later]), loop, plan, saved).let()
     return Function(function.name, function.params, tuple(lets), function.results) if changed else function
 
 
 # ---- what can be undone ------------------------------------------------------------------------------------
 
 
-def _plans(function: Function, lets: list[Let], position: int) -> list[Plan]:
-    let = lets[position]
-    roles: Roles = let.attributes["roles"]
-    body: Function = let.attributes["body"]
-    lead = len(let.own_symbols())
-    carries = roles.parts(body.params[1:])[1]
+def _plans(function: Function, later: list[Let], loop: Loop) -> list[Plan]:
     found = []
-    for carry, param in enumerate(carries):
-        writes = _writes(body, param, body.results[carry])
-        if not writes or not _few(body, writes, param.type):
+    for carry, (param, result) in enumerate(zip(loop.params.carries, loop.results.carries)):
+        writes = _writes(loop.body.function, param, result)
+        if not writes or not _few(loop.body.function, writes, param.type):
             continue
         stages: dict[Atom, int] = {param: 0, **{w.out: k + 1 for k, w in enumerate(writes)}}
-        first = lead + roles.carries + roles.accumulators
-        rows = {
-            k: stages[body.results[k - lead]]
-            for k in range(first, len(let.outs) - roles.segments)
-            if body.results[k - lead] in stages and _only_back(function, lets, position, let.outs[k])
+        rows = zip(loop.outs.rows, loop.results.rows)
+        stacks: dict[Atom, int] = {
+            out: stages[r] for out, r in rows if r in stages and _only_back(function, later, out)
         }
-        if rows:
-            found.append(Plan(carry, writes, rows))
+        if stacks:
+            found.append(Plan(carry, writes, stacks))
     return found
 
 
 def _writes(body: Function, param: Var, result: Atom) -> tuple[Let, ...]:
     """The stores that lead from the carry to its next value; none when it comes about otherwise."""
-    made = {out: let for let in body.lets for out in let.outs}
-    writes: list[Let] = []
-    while result is not param:
-        let = made.get(result) if isinstance(result, Var) else None
-        if let is None or let.primitive.name not in WRITES:
-            return ()
-        writes.insert(0, let)
-        result = let.args[0]
-    return tuple(writes)
+    writes = tuple(store.let for store in stores_between(body.lets, param, result) or ())
+    return writes if all(let.primitive.stores for let in writes) else ()
 
 
 def _few(body: Function, writes: tuple[Let, ...], whole: Array) -> bool:
@@ -115,39 +102,28 @@ def _few(body: Function, writes: tuple[Let, ...], whole: Array) -> bool:
     return all(t.ndim < whole.ndim and not Counter(t.dims) - Counter(whole.dims) for t in parts)
 
 
-def _only_back(function: Function, lets: list[Let], position: int, stack: Var) -> bool:
+def _only_back(function: Function, later: list[Let], stack: Var) -> bool:
     """Whether only loops that run back over the same iterations, one after the other, go through `stack`."""
     if stack in function.results:
         return False
-    users = [let for let in lets[position + 1 :] if stack in let.args]
-    return bool(users) and all(_runs_back(let, stack) for let in users)
+    users = [let for let in later if stack in let.args]
+    return bool(users) and all(let.primitive.name == "loop" and _runs_back(Loop.of(let), stack) for let in users)
 
 
-def _runs_back(let: Let, stack: Var) -> bool:
-    if let.primitive.name != "loop" or let.attributes["cond"] is not None:
-        return False
-    roles: Roles = let.attributes["roles"]
-    *others, rows = roles.parts(let.args)
-    return (
-        let.attributes.get("reverse", False)
-        and not let.attributes.get("parallel", False)
-        and let.attributes["length"] == stack.type.dims[0]
-        and rows.count(stack) == 1
-        and not any(stack in group for group in others)
-    )
+def _runs_back(loop: Loop, stack: Var) -> bool:
+    over_the_same = loop.condition is None and loop.length == stack.type.dims[0]
+    once = loop.args.rows.count(stack) == 1 == [*loop.args].count(stack)
+    return loop.reverse and not loop.parallel and over_the_same and once
 
 
 # ---- the two loops -----------------------------------------------------------------------------------------
 
 
-def _saving(let: Let, plan: Plan) -> tuple[Let, list[Var]]:
+def _saving(loop: Loop, plan: Plan) -> tuple[Loop, list[Var]]:
     """The first loop, which stacks what its stores overwrite and where, not the array; and those stacks."""
-    body: Function = let.attributes["body"]
-    roles: Roles = let.attributes["roles"]
-    with Builder(body.name) as builder:
-        builder.params = list(body.params)
-        new: list[Atom] = []
-        for inner in body.lets:
+    new: list[Atom] = []
+    with Builder() as builder:
+        for inner in loop.body.lets:
             if inner in plan.writes:
                 array, value, *places = inner.args
                 if "axes" in inner.attributes:
@@ -155,77 +131,57 @@ def _saving(let: Let, plan: Plan) -> tuple[Let, list[Var]]:
                 else:
                     step = inner.attributes["step"]
                     old = slice_primitive(array, *places, shape=value.type.dims, step=step)
-                old.name = f"old_{body.params[1 + roles.consts + plan.carry].name}"
-                new += [old, *(p for p in places if _to_stack(body, let, p))]
+                old.name = f"old_{loop.params.carries[plan.carry].name}"
+                new += [old, *(p for p in places if _to_stack(loop, p))]
             builder.lets.append(inner)
-        lead = len(let.own_symbols())
-        kept = [r for k, r in enumerate(body.results) if k + lead not in plan.rows]
-        cut = len(kept) - roles.segments
-        made = builder.function([*kept[:cut], *new, *kept[cut:]])
-    length = let.outs[min(plan.rows)].type.dims[0]
+    length = next(iter(plan.stacks)).type.dims[0]
     stacks = [Var(getattr(a, "name", "old"), Array(a.type.dtype, (length, *a.type.dims))) for a in new]
-    outs = [o for k, o in enumerate(let.outs) if k not in plan.rows]
-    outs[len(outs) - roles.segments : len(outs) - roles.segments] = stacks
-    return Let(tuple(outs), let.primitive, let.args, {**let.attributes, "body": made}, let.span), stacks
+    keep = loop.outs.map(lambda out: out not in plan.stacks)
+    results = loop.results.where(keep) + Parts(rows=tuple(new))
+    body = loop.body.changed(builder.lets, results=results)
+    return replace(loop, body=body, outs=loop.outs.where(keep) + Parts(rows=tuple(stacks))), stacks
 
 
-def _to_stack(body: Function, let: Let, place: Atom) -> bool:
+def _to_stack(loop: Loop, place: Atom) -> bool:
     """A place that differs from step to step and is not the counter."""
-    consts = let.attributes["roles"].parts(body.params[1:])[0]
-    return isinstance(place, Var) and place is not body.params[0] and place not in consts
+    return isinstance(place, Var) and place is not loop.index and place not in loop.params.consts
 
 
-def _undoing(let: Let, stacks: dict[Var, int], first: Let, plan: Plan, saved: list[Var]) -> Let:
+def _undoing(loop: Loop, first: Loop, plan: Plan, saved: list[Var]) -> Loop:
     """The loop that runs back, with the array as a carry."""
-    body: Function = let.attributes["body"]
-    roles: Roles = let.attributes["roles"]
-    forward: Function = first.attributes["body"]
-    first_roles: Roles = first.attributes["roles"]
-    consts, carries, accumulators, rows = roles.parts(let.args)
-    params = roles.parts(body.params[1:])
-    outer: dict[Atom, Atom] = dict(zip(forward.params[1 : 1 + first_roles.consts], first.args))
-    last = first.outs[len(first.own_symbols()) + plan.carry]
+    outer: dict[Atom, Atom] = dict(zip(first.params.consts, first.args.consts))
+    last = first.outs.carries[plan.carry]
     array = Var(last.name, last.type)
     read = [Var(s.name, Array(s.type.dtype, s.type.dims[1:])) for s in saved]
     given: dict[Atom, Var] = {}  # consts of the first loop that say where
+    parts = iter(read)
 
-    with Builder(body.name) as builder:
-        parts = iter(read)
-        undone: list[list[Atom]] = []
-        for write in plan.writes:
-            old: Atom = next(parts)
-            where: list[Atom] = []
-            for place in write.args[2:]:
-                if _to_stack(forward, first, place):
-                    where.append(next(parts))
-                elif place in outer:
-                    where.append(given.setdefault(place, Var(place.name, place.type)))  # type: ignore[union-attr]
-                else:
-                    where.append(body.params[0] if isinstance(place, Var) else place)
-            undone.append([old, *where])
+    def here(place: Atom) -> Atom:
+        """A place of the first loop, in this one."""
+        if _to_stack(first, place):
+            return next(parts)
+        if place in outer:
+            return given.setdefault(place, Var(place.name, place.type))  # type: ignore[union-attr]
+        return loop.index if isinstance(place, Var) else place
+
+    with Builder() as builder:
+        undone = [[next(parts), *map(here, write.args[2:])] for write in plan.writes]
         values: list[Atom] = [array]  # after all writes, before the last, ...
         for write, operands in zip(reversed(plan.writes), reversed(undone)):
-            values.append(WRITES[write.primitive.name](values[-1], *operands, **write.attributes))
+            values.append(
+                (slice_update if "step" in write.attributes else scatter)(values[-1], *operands, **write.attributes)
+            )
         values.reverse()
-        env = {p: values[stacks[a]] for p, a in zip(params[3], rows) if a in stacks}
-        left = [(p, a) for p, a in zip(params[3], rows) if a not in stacks]
-        builder.params = [
-            body.params[0],
-            *params[0],
-            *given.values(),
-            *params[1],
-            array,
-            *params[2],
-            *(p for p, _ in left),
-            *read,
-        ]
-        builder.lets += [replaced(inner, env) for inner in body.lets]
-        results = [env.get(r, r) if isinstance(r, Var) else r for r in body.results]
-        made = builder.function([*results[: roles.carries], values[0], *results[roles.carries :]])
-    args = (*consts, *(outer[c] for c in given), *carries, last, *accumulators, *(a for _, a in left), *saved)
-    new_roles = Roles(len(consts) + len(given), len(carries) + 1, len(accumulators), len(left) + len(read))
-    outs = (*let.outs[: roles.carries], Var(last.name, last.type), *let.outs[roles.carries :])
-    return Let(outs, let.primitive, args, {**let.attributes, "body": made, "roles": new_roles}, let.span)
+    env = {p: values[plan.stacks[a]] for p, a in zip(loop.params.rows, loop.args.rows) if a in plan.stacks}
+    left = loop.args.map(lambda a: a not in plan.stacks)
+    params = loop.params.where(left) + Parts(tuple(given.values()), (array,), rows=tuple(read))
+    results = loop.results.renamed(env) + Parts(carries=(values[0],))
+    return replace(
+        loop,
+        args=loop.args.where(left) + Parts(tuple(outer[c] for c in given), (last,), rows=tuple(saved)),
+        body=loop.body.changed([*builder.lets, *(replaced(x, env) for x in loop.body.lets)], params, results),
+        outs=loop.outs + Parts(carries=(Var(last.name, last.type),)),
+    )
 
 
 __all__ = ["undo", "pre_ad_safe"]

@@ -20,26 +20,23 @@ from dataclasses import dataclass, field
 from metaphrase.core.dims import DimLike, Sym, product, substitute, symbols
 
 from .dependence import pinned
+from .names import Names
 from .nest import Buf, E, For, Load, Map, Stmt, Store, loaded, touched, walk
 from .rewrite import map_expression, map_statement
-from .values import Names
-
-READS = 4  # so many times each element on the average, or more
-SHORTEST = 8  # rounds of a loop that is worth vectorising
-LARGEST = 1 << 20  # elements: a copy that leaves the cache gains nothing
+from .target import Target
 
 
-def columns_as_rows(block: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+def columns_as_rows(block: tuple[Stmt, ...], names: Names, target: Target) -> tuple[Stmt, ...]:
     """Copy what pays, before the outermost loop in which it does not change."""
     rows: list[Stmt] = []
     for stmt in block:
         if isinstance(stmt, For):
-            for buf, found in _worthwhile(stmt).items():
+            for buf, found in _worthwhile(stmt, target).items():
                 copy, made = _transposed(buf, names)
                 rows.append(made)
                 stmt = _reading(stmt, buf, copy, found.loops)
         if stmt.blocks:
-            stmt = stmt.with_blocks(tuple(columns_as_rows(b, names) for b in stmt.blocks))
+            stmt = stmt.with_blocks(tuple(columns_as_rows(b, names, target) for b in stmt.blocks))
         rows.append(stmt)
     return tuple(rows)
 
@@ -52,28 +49,28 @@ class _Found:
     reads: int = 0
 
 
-def _worthwhile(nest: For) -> dict[Buf, _Found]:
+def _worthwhile(nest: For, target: Target) -> dict[Buf, _Found]:
     changed = {b for s in walk((nest,)) for b in touched(s)}
     found: dict[Buf, _Found] = {}
-    _search(nest, (), changed, found)
-    return {b: f for b, f in found.items() if f.reads >= READS * product(b.dims)}  # type: ignore[operator]
+    _search(nest, (), changed, found, target)
+    return {b: f for b, f in found.items() if f.reads >= target.reads_of_a_copy * product(b.dims)}  # type: ignore[operator]
 
 
-def _search(stmt: Stmt, outer: tuple[For, ...], changed: set[Buf], found: dict[Buf, _Found]) -> None:
+def _search(stmt: Stmt, outer: tuple[For, ...], changed: set[Buf], found: dict[Buf, _Found], target: Target) -> None:
     if isinstance(stmt, For):
         outer = (*outer, stmt)
         if stmt.kind in ("par", "red") and not any(s.blocks for s in stmt.body):
             rounds = _rounds(outer)
-            if rounds is None or rounds[-1] < SHORTEST:
+            if rounds is None or rounds[-1] < target.vector_from:
                 return
-            for buf in _across(stmt, changed):
+            for buf in _across(stmt, changed, target):
                 entry = found.setdefault(buf, _Found())
                 entry.loops.append(stmt.index)
                 entry.reads += product(rounds)  # type: ignore[operator, assignment]
             return
     for block in stmt.blocks:
         for inner in block:
-            _search(inner, outer, changed, found)
+            _search(inner, outer, changed, found, target)
 
 
 def _rounds(loops: tuple[For, ...]) -> list[int] | None:
@@ -89,7 +86,7 @@ def _rounds(loops: tuple[For, ...]) -> list[int] | None:
     return made
 
 
-def _across(loop: For, changed: set[Buf]) -> set[Buf]:
+def _across(loop: For, changed: set[Buf], target: Target) -> set[Buf]:
     """The matrices that an innermost loop reads down their columns, if nothing else keeps it from being
     vectorised."""
     found: set[Buf] = set()
@@ -109,7 +106,7 @@ def _across(loop: For, changed: set[Buf]) -> set[Buf]:
                 return set()
             if not pinned(index[0], loop.index, frozenset()) or _in(loop, index[1:]):
                 return set()
-            if product(buf.dims) > LARGEST:  # type: ignore[operator]
+            if product(buf.dims) > target.cache:  # type: ignore[operator]
                 return set()
             found.add(buf)
     return found

@@ -1,6 +1,7 @@
 """What a statement reads and writes, and when two of them may share a loop.
 
-In: statements. Out: `Item` summaries; `conflict(p, n)`; `may_share(p, n, loop)`.
+In: statements. Out: `Item` summaries; `conflict(p, n)`; `may_share(p, n, loop)`; `distance` of two places, in
+iterations of a loop, and `in_step`, which every rewrite asks that changes the order of iterations.
 
     p: y[i, j] = ...    n: z[i] += y[i, k]      may share the loop over i: y is read where it is written, i
     by i p: s += y[i]        n: z[i] = y[i] / s      may not: n needs the whole sum
@@ -20,6 +21,7 @@ from .nest import (
     Buf,
     Check,
     E,
+    Map,
     Nest,
     Stmt,
     Sym,
@@ -150,47 +152,109 @@ def conflict(p: Item, n: Item, facts: Facts) -> bool:
             theirs, mine = p.touched[buf], n.touched[buf]
             if any(a.write for a in theirs) or any(b.write for b in mine):
                 own = frozenset(a.name for a in n.axes) | n.binds
-                if not all(disjoint(a, b, facts, own) for a in theirs for b in mine if a.write or b.write):
+                pairs = ((a, b) for a in theirs for b in mine if a.write or b.write)
+                if not all(_never_meet(a, b, facts, own) for a, b in pairs):
                     return True
     return False
 
 
-def disjoint(a: Access, b: Access, facts: Facts, own: frozenset[str]) -> bool:
-    """Whether the two places never meet, whatever the loops of each (b's are `own`) do. False: not shown."""
+def _never_meet(a: Access, b: Access, facts: Facts, own: frozenset[str]) -> bool:
     if a.whole or b.whole or len(a.index) != len(b.index) or a.index == b.index:
         return False
-    for x, y in zip(a.index, b.index):
+    return disjoint(a.index, b.index, facts, own)
+
+
+def apart(x: DimLike, y: DimLike, facts: Facts, own: frozenset[str]) -> bool:
+    """Whether two index entries are never equal, whatever the loops of each (y's are `own`) do. False: not shown."""
+    values: dict[str, DimLike] = {}
+    for name in symbols(y) & own:
+        low, high = facts.ranges.get(name, (None, None))
+        facts.learn(name + "'", low, high)
+        values[name] = Sym(name + "'")
+    between = substitute(y, values) - x
+    return facts.less(0, between) or facts.less(between, 0)
+
+
+def disjoint(a: Map, b: Map, facts: Facts, own: frozenset[str]) -> bool:
+    """Whether two places never meet, whatever the loops of each (b's are `own`) do. False: not shown."""
+    for x, y in zip(a, b):
         if isinstance(x, int) and isinstance(y, int):
             if x != y:
                 return True
-            continue
-        if isinstance(x, E) or isinstance(y, E) or x == y and not symbols(x):
-            continue
-        values: dict[str, DimLike] = {}
-        for name in symbols(y) & own:
-            low, high = facts.ranges.get(name, (None, None))
-            facts.learn(name + "'", low, high)
-            values[name] = Sym(name + "'")
-        apart = substitute(y, values) - x
-        if facts.less(0, apart) or facts.less(apart, 0):
+        elif not (isinstance(x, E) or isinstance(y, E) or x == y and not symbols(x)) and apart(x, y, facts, own):
             return True
     return False
 
 
+def slope(entry: DimLike, loop: str) -> int | None:
+    """By how much an index entry moves with each iteration of `loop`; None where that is no constant."""
+    if not isinstance(entry, Dim):
+        return 0
+    found = 0
+    for monomial, coefficient in entry.terms:
+        if any(loop in symbols(Dim(((((atom, 1),), 1),))) for atom, _ in monomial):
+            if len(monomial) != 1 or monomial[0][1] != 1 or monomial[0][0].kind != "sym":
+                return None
+            found = coefficient
+    return found
+
+
 def pinned(entry: object, loop: str, inner: frozenset[str]) -> bool:
     """Whether an index entry moves with `loop` one to one, and with no loop inside it."""
-    if not isinstance(entry, Dim):
-        return False
-    slope = 0
-    for monomial, coefficient in entry.terms:
-        names = [atom for atom, _ in monomial]
-        if any(atom.kind != "sym" and loop in symbols(Dim(((((atom, 1),), 1),))) for atom in names):
-            return False
-        if any(atom.name == loop for atom in names):
-            if len(monomial) != 1 or monomial[0][1] != 1:
-                return False
-            slope = coefficient
-    return slope != 0 and not (symbols(entry) & inner)
+    return isinstance(entry, Dim) and bool(slope(entry, loop)) and not symbols(entry) & inner
+
+
+class Distance(NamedTuple):
+    """How many iterations of a loop lie between two accesses that meet. `at` None: any number. `sure`: they do meet."""
+
+    at: int | None
+    sure: bool
+
+
+def distance(
+    a: Map, b: Map, loop: str, extent: DimLike, inner: frozenset[str], data: frozenset[str]
+) -> Distance | None:
+    """From place `a` to place `b` of one array, both of which an iteration of `loop` names: None where no two
+    iterations meet. `inner`: the indices of loops inside; `data`: the other symbols that iterations give values to.
+
+    >>> i, j = Sym("i"), Sym("j")
+    >>> distance((i + 1, j), (i, j), "i", Sym("n"), frozenset("j"), frozenset())
+    Distance(at=1, sure=True)
+    >>> distance((2 * i,), (2 * i + 1,), "i", Sym("n"), frozenset(), frozenset()) is None
+    True
+    """
+    at: int | None = None
+    sure = len(a) == len(b)
+    for x, y in zip(a, b):
+        if isinstance(x, E) or isinstance(y, E):
+            sure = False
+            continue
+        moves, between = slope(x, loop), 0 if x == y else x - y
+        if moves is None or moves != slope(y, loop):
+            sure = False
+        elif (symbols(x) | symbols(y)) & (inner if moves else frozenset()) or (symbols(x) | symbols(y)) & data:
+            sure = False
+        elif not moves and between != 0:
+            if isinstance(between, int) and not symbols(x) & inner:
+                return None
+            sure = False
+        elif moves and not isinstance(between, int):
+            sure = False
+        elif moves:
+            here, rest = divmod(between, moves)  # type: ignore[operator]
+            if rest or at is not None and at != here or isinstance(extent, int) and abs(here) >= extent:
+                return None
+            at = here
+    return Distance(at, sure)
+
+
+def in_step(
+    a: Map, b: Map, loop: str, extent: DimLike, inner: frozenset[str] = frozenset(), data: frozenset[str] = frozenset()
+) -> bool:
+    """Whether two places meet within one iteration of `loop` only, or not at all: the one condition under which loops
+    are fused, and iterations run in any order or side by side. False: not shown."""
+    found = distance(a, b, loop, extent, inner, data)
+    return found is None or found.at == 0
 
 
 def may_share(p: Item, n: Item, loop: str, facts: Facts) -> bool:
@@ -200,8 +264,10 @@ def may_share(p: Item, n: Item, loop: str, facts: Facts) -> bool:
         return False
     if p.binds & n.reads or p.reads & n.binds or p.binds & n.binds:
         return False
-    inner = frozenset(a.name for a in (*p.axes, *n.axes) if a.name != loop) | p.binds | n.binds
+    inner = frozenset(a.name for a in (*p.axes, *n.axes) if a.name != loop)
+    data = p.binds | n.binds
     own = frozenset(a.name for a in n.axes) | n.binds | {loop}
+    extent = next(a.extent for a in n.axes if a.name == loop)
     for buf, theirs in n.touched.items():
         for b in theirs:
             for a in p.touched.get(buf, ()):
@@ -209,9 +275,9 @@ def may_share(p: Item, n: Item, loop: str, facts: Facts) -> bool:
                     continue
                 if a.whole or b.whole or len(a.index) != len(b.index):
                     return False
-                if any(x == y and pinned(x, loop, inner) for x, y in zip(a.index, b.index)):
-                    continue
-                if not disjoint(a, b, facts, own):
+                if not in_step(a.index, b.index, loop, extent, inner, data) and not disjoint(
+                    a.index, b.index, facts, own
+                ):
                     return False
     return True
 
@@ -226,4 +292,17 @@ def renamed(item: Item, axis: str, loop: str) -> Item:
     return summary(axes, body, first, item.is_nest)
 
 
-__all__ = ["Access", "Item", "summarize", "conflict", "may_share", "pinned", "renamed", "summary"]
+__all__ = [
+    "Access",
+    "Distance",
+    "Item",
+    "conflict",
+    "distance",
+    "in_step",
+    "may_share",
+    "pinned",
+    "renamed",
+    "slope",
+    "summarize",
+    "summary",
+]

@@ -6,14 +6,17 @@ In: a Function. Out: the same without Lets whose native field is `Composite`.
 from __future__ import annotations
 
 from metaphrase.core.build import Builder
+from metaphrase.core.calls import derived
 from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.native import Composite
 
 
 def expand(function: Function) -> Function:
     """Expand to the end: a rule may itself use composites."""
-    if not _has_composite(function):
-        return function
+    return derived(function, "expanded", lambda: _expanded(function) if _has_composite(function) else function)
+
+
+def _expanded(function: Function) -> Function:
     with Builder(function.name) as builder:
         env: dict[Var, Atom] = {p: p for p in function.params}
         builder.params = list(function.params)
@@ -42,7 +45,10 @@ def _expand_attribute(value: object) -> object:
 
 
 def _has_composite(function: Function) -> bool:
-    return any(
-        isinstance(let.primitive.native, Composite) or any(map(_has_composite, let.regions()))
-        for let in function.lets
-    )
+    def look() -> bool:
+        return any(
+            isinstance(let.primitive.native, Composite) or any(map(_has_composite, let.regions()))
+            for let in function.lets
+        )
+
+    return derived(function, "composite", look)

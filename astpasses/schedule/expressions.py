@@ -10,27 +10,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 
 from metaphrase.core.dims import Dim, DimLike
+from metaphrase.core.scalars import facts
 
 from .nest import Const, E, Index, Load, Map, Op
 
 # How tightly an operator binds; the right operand of an operator of equal strength is put in parentheses,
 # so that the text groups exactly as the expression does.
 ATOM, UNARY, TIMES, PLUS, SHIFT, AND, XOR, OR, COMPARE, CHOICE = 100, 70, 60, 50, 45, 40, 35, 30, 20, 10
-INFIX = {
-    "add": ("+", PLUS),
-    "sub": ("-", PLUS),
-    "mul": ("*", TIMES),
-    "div": ("/", TIMES),
-    "and": ("&", AND),
-    "or": ("|", OR),
-    "xor": ("^", XOR),
-    "lt": ("<", COMPARE),
-    "le": ("<=", COMPARE),
-    "gt": (">", COMPARE),
-    "ge": (">=", COMPARE),
-    "eq": ("==", COMPARE),
-    "ne": ("!=", COMPARE),
-}
+STRENGTHS = {"+": PLUS, "-": PLUS, "*": TIMES, "/": TIMES, "&": AND, "|": OR, "^": XOR}  # and comparisons
 Text = tuple[str, int]
 
 
@@ -41,6 +28,8 @@ def group(text: Text, strength: int) -> str:
 
 class ExpressionPrinter(ABC):
     """Spells E; subclasses say how constants, places, functions and indices look."""
+
+    compared = COMPARE + 1  # how tightly the operands of a comparison bind: they do not chain
 
     @abstractmethod
     def constant(self, e: Const) -> Text: ...
@@ -57,7 +46,8 @@ class ExpressionPrinter(ABC):
         """An operation that is not a plain operator."""
 
     @abstractmethod
-    def is_infix(self, e: Op) -> bool: ...
+    def is_infix(self, e: Op) -> bool:
+        """Whether an operation of two operands that has a sign is written with it."""
 
     @abstractmethod
     def dim_function(self, kind: str, operands: tuple[str, ...]) -> str:
@@ -75,11 +65,11 @@ class ExpressionPrinter(ABC):
         if isinstance(e, Index):
             return self.index_value(e.dim)
         assert isinstance(e, Op), e
-        if e.name in INFIX and self.is_infix(e):
-            sign, strength = INFIX[e.name]
-            # Comparisons do not chain.
-            left = self.text(e.args[0], strength + (1 if strength == COMPARE else 0))
-            right = self.text(e.args[1], strength + 1)
+        sign = facts(e.name).sign
+        if sign and len(e.args) == 2 and self.is_infix(e):
+            strength = STRENGTHS.get(sign, COMPARE)
+            left = self.text(e.args[0], self.compared if strength == COMPARE else strength)
+            right = self.text(e.args[1], self.compared if strength == COMPARE else strength + 1)
             return (f"{left}{sign}{right}" if strength == TIMES else f"{left} {sign} {right}"), strength
         return self.function(e)
 
@@ -154,11 +144,7 @@ def merge_split_indices(index: list, dims: list) -> tuple[list, list]:
     k = 0
     while k + 1 < len(index):
         high, low, extent = index[k], index[k + 1], dims[k + 1]
-        if (
-            isinstance(high, Dim)
-            and isinstance(low, Dim)
-            and (whole := _joined(high, low, extent)) is not None
-        ):
+        if isinstance(high, Dim) and isinstance(low, Dim) and (whole := _joined(high, low, extent)) is not None:
             index[k : k + 2] = [whole]
             dims[k : k + 2] = [dims[k] * extent]
             k = max(k - 1, 0)
@@ -188,6 +174,4 @@ def _only_atom(dim: DimLike):
 
 
 def _only_symbols(dim: DimLike) -> bool:
-    return isinstance(dim, int) or all(
-        atom.kind == "sym" for monomial, _ in dim.terms for atom, _ in monomial
-    )
+    return isinstance(dim, int) or all(atom.kind == "sym" for monomial, _ in dim.terms for atom, _ in monomial)

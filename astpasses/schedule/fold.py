@@ -151,11 +151,7 @@ class _Uses:
                 and self.reads[stmt.buf] == 1
                 and self.symbol_reads[stmt.buf.name] == 0
             )
-        return (
-            isinstance(stmt, Bind)
-            and self.symbol_writes[stmt.name] == 1
-            and self.symbol_reads[stmt.name] == 1
-        )
+        return isinstance(stmt, Bind) and self.symbol_writes[stmt.name] == 1 and self.symbol_reads[stmt.name] == 1
 
 
 # --- moving into the reader -----------------------------------------------------------------------
@@ -271,15 +267,8 @@ def _substituted(e: E, stmt: Store | Bind) -> E:
         def put(x: E) -> E | None:
             if isinstance(x, Load) and x.buf is stmt.buf:
                 return stmt.value
-            if (
-                isinstance(x, Op)
-                and x.name == "add"
-                and x.dtype.kind in "fiu"
-                and x.args[1] == Load(stmt.buf)
-            ):
-                if (
-                    isinstance(stmt.value, Op) and stmt.value.name == "neg"
-                ):  # a + -b is a - b, to the last bit
+            if isinstance(x, Op) and x.name == "add" and x.dtype.kind in "fiu" and x.args[1] == Load(stmt.buf):
+                if isinstance(stmt.value, Op) and stmt.value.name == "neg":  # a + -b is a - b, to the last bit
                     return Op("sub", (_substituted(x.args[0], stmt), stmt.value.args[0]), x.dtype)
             return None
 
@@ -348,9 +337,7 @@ def _forward_copies(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
                 return x
         return None
 
-    return tuple(
-        map_statement(s, lambda e: map_expression(e, change), lambda buf, index: (buf, index)) for s in body
-    )
+    return tuple(map_statement(s, lambda e: map_expression(e, change), lambda buf, index: (buf, index)) for s in body)
 
 
 def _drop_unread(body: tuple[Stmt, ...]) -> tuple[tuple[Stmt, ...], _Uses]:

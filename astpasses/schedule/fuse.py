@@ -1,8 +1,8 @@
 """Fusion: nests that can run iteration by iteration share loops, recursively, from the outermost loop
 inwards.
 
-In: a block whose nests are perfect. Out: the same program as a tree of For loops. `enabled=False` gives
-every nest its own loops and changes nothing else.
+In: a block whose nests are perfect. Out: the same program as a tree of For loops. Where `streams` is 0, every nest
+has its own loops and nothing else changes.
 
     for i: y[i] = sin(x[i])      ->      for i:
     for i: s += y[i]                         y[i] = sin(x[i])
@@ -22,8 +22,6 @@ from metaphrase.core.facts import Facts
 from .dependence import Item, conflict, may_share, pinned, renamed, summarize, summary
 from .nest import Axis, Buf, For, If, Stmt, Store
 
-MAX_ARRAYS = 16  # arrays in one loop: more streams than this and the caches and prefetchers lose track
-
 
 @dataclass(eq=False)
 class Group:
@@ -36,28 +34,27 @@ class Group:
     place: int = 0  # among the groups of its block
 
 
-def fuse_block(block: tuple[Stmt, ...], facts: Facts, enabled: bool = True) -> tuple[Stmt, ...]:
-    """Fuse a block and every block inside it."""
+def fuse_block(block: tuple[Stmt, ...], facts: Facts, streams: int) -> tuple[Stmt, ...]:
+    """Fuse a block and every block inside it. `streams`: the arrays that one loop may touch; where it is 0, nests share
+    no loops."""
     inside = tuple(
-        s.with_blocks(tuple(fuse_block(b, facts, enabled) for b in s.blocks))
-        if s.blocks and not _is_nest(s)
-        else s
+        s.with_blocks(tuple(fuse_block(b, facts, streams) for b in s.blocks)) if s.blocks and not _is_nest(s) else s
         for s in block
     )
-    return _fuse([summarize(s) for s in inside], facts, enabled)
+    return _fuse([summarize(s) for s in inside], facts, streams)
 
 
 def _is_nest(stmt: Stmt) -> bool:
     return type(stmt).__name__ == "Nest"
 
 
-def _fuse(items: list[Item], facts: Facts, enabled: bool) -> tuple[Stmt, ...]:
+def _fuse(items: list[Item], facts: Facts, streams: int) -> tuple[Stmt, ...]:
     groups = _Groups()
     for item in items:
         if not item.axes:
             groups.append(Group([item]))
             continue
-        best = _best_group(groups, item, facts) if enabled else None
+        best = _best_group(groups, item, facts, streams) if streams else None
         if best is None:
             axis = item.axes[0]
             before, item = _begun(item, axis)
@@ -69,7 +66,7 @@ def _fuse(items: list[Item], facts: Facts, enabled: bool) -> tuple[Stmt, ...]:
             before, joined = _begun(joined, axis)
             groups.insert(before, group)
             groups.join(group, joined, axis.kind)
-    return tuple(s for g in groups.rows for s in _written(g, facts, enabled))
+    return tuple(s for g in groups.rows for s in _written(g, facts, streams))
 
 
 class _Groups:
@@ -161,7 +158,7 @@ def _begun(item: Item, axis: Axis) -> tuple[list[Group], Item]:
     return [group], summary(item.axes, item.body, (), True)
 
 
-def _written(group: Group, facts: Facts, enabled: bool) -> tuple[Stmt, ...]:
+def _written(group: Group, facts: Facts, streams: int) -> tuple[Stmt, ...]:
     if group.loop is None:
         return group.members[0].body
     inner = []
@@ -169,11 +166,11 @@ def _written(group: Group, facts: Facts, enabled: bool) -> tuple[Stmt, ...]:
         rest = tuple(a for a in item.axes if a.name != group.loop)
         inner.append(replace(item, axes=rest))
     kind = "seq" if "seq" in group.kinds else "red" if "red" in group.kinds else "par"
-    body = _fuse(inner, facts, enabled)
+    body = _fuse(inner, facts, streams)
     return (For(group.loop, group.extent, body, kind, group.members[0].body[0].span),)  # type: ignore[arg-type]
 
 
-def _best_group(groups: _Groups, item: Item, facts: Facts) -> tuple[Group, Item, Axis] | None:
+def _best_group(groups: _Groups, item: Item, facts: Facts, streams: int) -> tuple[Group, Item, Axis] | None:
     """The group and axis with the most to gain from sharing, if there is any gain."""
     best: tuple[int, Group, Item, Axis] | None = None
     for group in groups.sharing(item, groups.first_for(item, facts)):
@@ -182,11 +179,11 @@ def _best_group(groups: _Groups, item: Item, facts: Facts) -> tuple[Group, Item,
             if not facts.equal(axis.extent, group.extent):  # type: ignore[arg-type]
                 continue
             joined = renamed(item, axis.name, group.loop)
-            gain = _gain(group, joined, axis.kind)
+            gain = _gain(group, joined, axis.kind, streams)
             if gain > 0 and (best is None or gain > best[0]):
-                if all(
-                    may_share(member, joined, group.loop, facts) for member in group.members
-                ) and _may_begin(group, joined, axis, facts):
+                if all(may_share(member, joined, group.loop, facts) for member in group.members) and _may_begin(
+                    group, joined, axis, facts
+                ):
                     best = gain, group, joined, Axis(group.loop, axis.extent, axis.kind)
     return best[1:] if best else None
 
@@ -199,7 +196,7 @@ def _may_begin(group: Group, item: Item, axis: Axis, facts: Facts) -> bool:
     return not any(conflict(member, before, facts) for member in group.members)
 
 
-def _gain(group: Group, item: Item, kind: str) -> int:
+def _gain(group: Group, item: Item, kind: str, streams: int) -> int:
     """Arrays that both touch, those that one makes for the other counted double; 0 where sharing would
     hurt."""
     loop = group.loop
@@ -219,7 +216,7 @@ def _gain(group: Group, item: Item, kind: str) -> int:
                 flows = any(a.write for a in theirs)
                 made = made or flows
                 gain += 2 if flows else 1
-    if len([b for b in arrays if b.dims]) > MAX_ARRAYS:
+    if len([b for b in arrays if b.dims]) > streams:
         return 0
     if (
         not made

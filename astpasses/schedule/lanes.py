@@ -23,32 +23,30 @@ from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64, is_float
 
-from .dependence import pinned
+from .dependence import in_step
 from .lower_arrays import identity
-from .nest import Bind, Buf, Call, E, For, If, Index, Load, Map, Op, Stmt, Store, View, loaded
+from .names import Names
+from .nest import Bind, Buf, Combine, E, For, If, Index, Load, Map, Op, Stmt, Store, loaded
 from .rewrite import map_expression, map_statement, rename_statement
-from .values import Names
-
-LANES = 32  # of fewer, gcc unrolls the inner loop away before it vectorises
-SHORTEST = 512  # in a shorter loop the lanes cost more than they save
+from .target import Target
 
 
-def in_lanes(block: tuple[Stmt, ...], names: Names, facts: Facts) -> tuple[Stmt, ...]:
+def in_lanes(block: tuple[Stmt, ...], names: Names, facts: Facts, target: Target) -> tuple[Stmt, ...]:
     """Rewrite every leaf loop that combines floats, unless it is known to be short."""
     rows: list[Stmt] = []
     for stmt in block:
         if stmt.blocks:
-            stmt = stmt.with_blocks(tuple(in_lanes(b, names, facts) for b in stmt.blocks))
-        if isinstance(stmt, For) and (sums := _combined(stmt, facts)):
-            rows.extend(_rewritten(stmt, sums, names))
+            stmt = stmt.with_blocks(tuple(in_lanes(b, names, facts, target) for b in stmt.blocks))
+        if isinstance(stmt, For) and (sums := _combined(stmt, facts, target)):
+            rows.extend(_rewritten(stmt, sums, names, target))
         else:
             rows.append(stmt)
     return tuple(rows)
 
 
-def _combined(loop: For, facts: Facts) -> dict[Buf, str]:
+def _combined(loop: For, facts: Facts, target: Target) -> dict[Buf, str]:
     """The variables that a leaf loop combines into, if that is all that its iterations share."""
-    if facts.less(loop.extent, SHORTEST):
+    if facts.less(loop.extent, target.sums_from):
         return {}
     sums: dict[Buf, str] = {}
     made: set[Buf] = set()
@@ -56,7 +54,9 @@ def _combined(loop: For, facts: Facts) -> dict[Buf, str]:
         if not isinstance(stmt, Store):
             return {}
         if stmt.buf.dims:
-            if not any(pinned(i, loop.index, frozenset()) for i in stmt.index):
+            places = [s.index for s in loop.body if isinstance(s, Store) and s.buf is stmt.buf]
+            places += [load.index for s in loop.body for load in loaded(s) if load.buf is stmt.buf]
+            if not all(in_step(stmt.index, place, loop.index, loop.extent) for place in places):
                 return {}
         elif stmt.monoid:
             if (
@@ -75,58 +75,43 @@ def _combined(loop: For, facts: Facts) -> dict[Buf, str]:
         for load in loaded(stmt):
             if load.buf in sums or (load.buf in written and not load.buf.dims and load.buf not in ready):
                 return {}  # a value that one iteration hands to the next
-            if load.buf.dims and load.buf in written and not _same_place(loop, load):
-                return {}
         ready.add(stmt.buf)  # type: ignore[attr-defined]
     return {b: m for b, m in sums.items() if b.dtype.itemsize >= 4}
 
 
-def _same_place(loop: For, load: Load) -> bool:
-    return all(s.index == load.index for s in loop.body if isinstance(s, Store) and s.buf is load.buf)
-
-
-def _rewritten(loop: For, sums: dict[Buf, str], names: Names) -> list[Stmt]:
-    lanes = {buf: Buf(names.fresh(buf.name + "_lanes"), buf.dtype, (LANES,)) for buf in sums}
+def _rewritten(loop: For, sums: dict[Buf, str], names: Names, target: Target) -> list[Stmt]:
+    count = target.lanes
+    lanes = {buf: Buf(names.fresh(buf.name + "_lanes"), buf.dtype, (count,)) for buf in sums}
     start, lane, outer, rest = (names.fresh("i") for _ in range(4))
     rows: list[Stmt] = []
-    whole: DimLike = floordiv(loop.extent, LANES)
+    whole: DimLike = floordiv(loop.extent, count)
     if not isinstance(whole, int):
         name = names.fresh("blocks")
-        long = Op("ge", (Index(loop.extent), Index(SHORTEST)), np.dtype(bool))
+        long = Op("ge", (Index(loop.extent), Index(target.sums_from)), np.dtype(bool))
         rows.append(Bind(name, Op("select", (long, Index(whole), Index(0)), i64), loop.span))
         whole = Sym(name)
     body = tuple(
-        _laned(rename_statement(s, {loop.index: Sym(outer) * LANES + Sym(lane)}), lanes, lane)
-        for s in loop.body
+        _laned(rename_statement(s, {loop.index: Sym(outer) * count + Sym(lane)}), lanes, lane) for s in loop.body
     )
     blocks: list[Stmt] = [
         For(
             start,
-            LANES,
+            count,
             tuple(Store(lanes[b], (Sym(start),), identity(m, b.dtype)) for b, m in sums.items()),
             "par",
             loop.span,
         ),
-        For(outer, whole, (For(lane, LANES, body, "par", loop.span),), "red", loop.span),
+        For(outer, whole, (For(lane, count, body, "par", loop.span),), "red", loop.span),
     ]
     for buf, monoid in sums.items():
-        blocks.append(
-            Call(
-                "lanes",
-                (View(lanes[buf], (0,), (LANES,), (1,)),),
-                (View(buf, ()),),
-                (),
-                (("monoid", monoid),),
-                loop.span,
-            )
-        )
+        blocks.append(Combine(buf, lanes[buf], monoid, loop.span))
     if isinstance(whole, int):
         rows += blocks
     else:  # a short loop does without the lanes
         rows.append(If(Op("gt", (Index(whole), Index(0)), np.dtype(bool)), tuple(blocks), (), loop.span))
-    left = loop.extent - whole * LANES
+    left = loop.extent - whole * count
     if left != 0:
-        tail = tuple(rename_statement(s, {loop.index: whole * LANES + Sym(rest)}) for s in loop.body)
+        tail = tuple(rename_statement(s, {loop.index: whole * count + Sym(rest)}) for s in loop.body)
         rows.append(For(rest, left, tail, "red", loop.span))
     return rows
 

@@ -25,6 +25,7 @@ import numpy as np
 from metaphrase.core.dims import Sym, symbols
 from metaphrase.core.scalars import facts
 
+from .names import Names
 from .nest import (
     Bind,
     Buf,
@@ -46,20 +47,19 @@ from .nest import (
     walk,
 )
 from .rewrite import map_expression, map_statement
-from .values import Names
+from .target import Target
 
-SHORTEST = 16  # a shorter loop gains nothing
 BOOL = np.dtype(bool)
 
 
-def late_checks(block: tuple[Stmt, ...], names: Names, seen: frozenset[Buf]) -> tuple[Stmt, ...]:
+def late_checks(block: tuple[Stmt, ...], names: Names, seen: frozenset[Buf], target: Target) -> tuple[Stmt, ...]:
     """Rewrite every loop that it fits. `seen`: what the caller sees although the program fails."""
     uses = Counter(load.buf for s in walk(block) for load in loaded(s))
 
     def rewritten(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []
         for stmt in block:
-            if isinstance(stmt, For) and (made := _late(stmt, names, seen, uses)):
+            if isinstance(stmt, For) and (made := _late(stmt, names, seen, uses, target.late_checks_from)):
                 rows.extend(made)
             else:
                 rows.append(stmt.with_blocks(tuple(map(rewritten, stmt.blocks))) if stmt.blocks else stmt)
@@ -68,8 +68,8 @@ def late_checks(block: tuple[Stmt, ...], names: Names, seen: frozenset[Buf]) -> 
     return rewritten(block)
 
 
-def _late(loop: For, names: Names, seen: frozenset[Buf], uses: Counter) -> list[Stmt]:
-    if isinstance(loop.extent, int) and loop.extent < SHORTEST:
+def _late(loop: For, names: Names, seen: frozenset[Buf], uses: Counter, shortest: int) -> list[Stmt]:
+    if isinstance(loop.extent, int) and loop.extent < shortest:
         return []
     if not any(isinstance(s, Check) for s in walk(loop.body)):
         return []
@@ -137,9 +137,7 @@ def _known(index: Map, bound: set[str]) -> bool:
 def _of_floats(e: E, made: dict[Buf, list[E]], followed: set[Buf]) -> bool:
     """Whether floats alone decide: then no place in memory was found to be valid by it."""
     if isinstance(e, Op):
-        return e.dtype.kind in "fcb" and all(
-            x.dtype.kind in "fc" or _of_floats(x, made, followed) for x in e.args
-        )
+        return e.dtype.kind in "fcb" and all(x.dtype.kind in "fc" or _of_floats(x, made, followed) for x in e.args)
     if isinstance(e, Load) and e.dtype.kind == "b" and e.buf in made:
         if e.buf in followed:
             return True
@@ -164,10 +162,9 @@ def _steady(loop: For) -> bool:
 
 def _flagged(loop: For, site: int, names: Names) -> list[Stmt]:
     failed = local(names.fresh("fault"), BOOL)
-    body = tuple(
-        Store(failed, (), negated(s.ok), "any", s.span) if isinstance(s, Check) else s for s in loop.body
-    )
-    return [Store(failed, (), boolean(False)), replace(loop, body=body), _again(failed, loop, site)]
+    body = tuple(Store(failed, (), negated(s.ok), "any", s.span) if isinstance(s, Check) else s for s in loop.body)
+    kind = "red" if loop.kind == "par" else loop.kind
+    return [Store(failed, (), boolean(False)), replace(loop, body=body, kind=kind), _again(failed, loop, site)]
 
 
 def _by_lane(loop: For, site: int, names: Names) -> list[Stmt]:
@@ -187,11 +184,7 @@ def _by_lane(loop: For, site: int, names: Names) -> list[Stmt]:
             rows.append(s)
         return tuple(rows)
 
-    body = (
-        Store(stopped, (), boolean(False)),
-        *late(loop.body),
-        Store(by_lane, (Sym(loop.index),), Load(stopped)),
-    )
+    body = (Store(stopped, (), boolean(False)), *late(loop.body), Store(by_lane, (Sym(loop.index),), Load(stopped)))
     lane = names.fresh("i")
     gathered = For(lane, loop.extent, (Store(failed, (), Load(by_lane, (Sym(lane),)), "any"),), "red")
     again = _again(failed, _with_scalars_of_its_own(loop, names), site)

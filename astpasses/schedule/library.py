@@ -1,36 +1,60 @@
-"""Lowering of library primitives: products through BLAS or as nests, sorting.
+"""Lowering of what a library of the target computes: products of matrices, linear algebra, order, Fourier transforms.
 
-In: a Let whose native field is `Lib`. Out: Calls, with the loops around them, or the nest of the same
-meaning.
+In: a Let whose native field is `Lib`. Out: a LibraryCall for each matrix or line, with the loops around it, whose views
+lie as the target's offer says (target.py); operands that lie otherwise are copied first. Small products, and those that
+no library offers, are a nest of the same meaning.
 
-    c = dot_general(a, b, contract=((1,), (0,)))   ->   gemm(a, b, c)                   for matrices
-                                                  ->   Nest(i, k, j: c[i, j] += a[i, k]*b[k, j])   for small
-                                                  ones
+    c = dot_general(a, b, ...)    ->   LibraryCall("dot_general", (a, b), (c,))              for matrices
+                                  ->   Nest(i, k, j: c[i, j] += a[i, k]*b[k, j])            for small ones
+    x, singular = solve(a, b)     ->   LibraryCall("solve", (a, b), (x, singular))
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols
-from metaphrase.core.ir import Let
+from metaphrase.core.ir import Let, Var
 from metaphrase.core.native import Lib
 
 from .lower import Block, rule
 from .lower_arrays import _accumulator, _finish, identity
-from .nest import Axis, Call, For, Load, Stmt, Store, Sym, View
+from .nest import Axis, For, LibraryCall, Load, Stmt, Store, Sym, View
+from .target import LINES, ROWS, Offer
 from .values import Indices, Place, Value, stored
-
-SMALL_PRODUCT = 24**3  # multiplications up to which a nest beats the call of gemm
-BLAS_DTYPES = ("f4", "f8", "c8", "c16")
 
 
 @rule(Lib)
 def library(block: Block, let: Let) -> None:
-    name = let.primitive.native.name
-    if name not in LIBRARY:
-        raise AssertionError(f"{let.primitive.name}: no library routine called {name!r}")
-    LIBRARY[name](block, let)
+    name, target = let.primitive.native.name, block.shared.target
+    offer = target.offer(name)
+    if name == "dot_general":
+        _dot_general(block, let, offer)
+    elif offer is None:
+        raise AssertionError(f"{let.primitive.name}: no library of the target {target.name} has {name!r}")
+    else:
+        (_on_lines if offer.layout == LINES else _on_matrices)(block, let, offer)
+
+
+def _calls(
+    block: Block,
+    let: Let,
+    offer: Offer,
+    dims: Sequence[DimLike],
+    views: Callable[[Indices], tuple[tuple[View, ...], tuple[View, ...]]],
+    attributes: dict[str, Any],
+) -> None:
+    """Loops over `dims` around a call on the views (operands, results) at each index."""
+    loops, index = block.axes(dims)
+    sites = [block.shared.site("check", exception, message, let.span) for exception, message in offer.failures]
+    reads, writes = views(index)
+    stmt: Stmt = LibraryCall(
+        offer.operation, reads, writes, tuple(sorted(attributes.items())), let.span, sites[0] if sites else -1
+    )
+    for loop in reversed(loops):
+        stmt = For(loop.name, loop.extent, (stmt,), loop.kind, let.span)
+    block.emit(stmt)
 
 
 # --- views of stored arrays -----------------------------------------------------------------------
@@ -67,11 +91,44 @@ def strided(block: Block, value: Value) -> View | None:
     return View(e.buf, start, value.dims, tuple(strides))
 
 
-def materialized(block: Block, value: Value, name: str = "packed") -> Value:
-    """A copy of its own."""
-    place = block.temp(name, value.dtype, value.dims)
-    block.fill(place, value.at)
-    return stored(place)
+def operand(block: Block, value: Value, fits: Callable[[View], bool] = lambda view: True) -> View:
+    """`value` as it lies, where that fits, else a copy."""
+    view = strided(block, value)
+    if view is None or not fits(view):
+        place = block.temp("packed", value.dtype, value.dims)
+        block.fill(place, value.at)
+        view = strided(block, stored(place))
+    assert view is not None
+    return view
+
+
+def row_strides(dims: Sequence[DimLike]) -> tuple[DimLike, ...]:
+    return tuple(product(dims[k + 1 :]) for k in range(len(dims)))
+
+
+def _in_rows(view: View) -> bool:
+    """Whether the elements stand one behind the other, the last index fastest."""
+    wanted = row_strides(view.extents)
+    return all(s == w or d == 1 for s, w, d in zip(view.strides, wanted, view.extents))
+
+
+def _part(view: View, axes: Sequence[int], index: Indices) -> View:
+    """The part of a view at an index of its dims `axes`, whose offset the last index of the Buf takes."""
+    offset: DimLike = 0
+    for d, i in zip(axes, index):
+        offset = offset + i * view.strides[d]
+    start = (*view.index[:-1], view.index[-1] + offset)  # type: ignore[operator]
+    rest = [d for d in range(len(view.extents)) if d not in axes]
+    return View(view.buf, start, tuple(view.extents[d] for d in rest), tuple(view.strides[d] for d in rest))
+
+
+def _part_of(place: Place, axes: Sequence[int], index: Indices) -> View:
+    """The part of a result at an index of its dims `axes`."""
+    at = dict(zip(axes, index))
+    dims, strides = place.dims, row_strides(place.dims)
+    rest = [d for d in range(len(dims)) if d not in at]
+    start = (*place.prefix, *(at.get(d, 0) for d in range(len(dims))))
+    return View(place.buf, start, tuple(dims[d] for d in rest), tuple(strides[d] for d in rest))
 
 
 def collapse(extents: Sequence[DimLike], strides: Sequence[DimLike]) -> tuple[DimLike, DimLike] | None:
@@ -88,7 +145,7 @@ def collapse(extents: Sequence[DimLike], strides: Sequence[DimLike]) -> tuple[Di
 # --- products -------------------------------------------------------------------------------------
 
 
-def _dot_general(block: Block, let: Let) -> None:
+def _dot_general(block: Block, let: Let, offer: Offer | None) -> None:
     a, b = block.args(let)
     attributes = block.attributes(let)
     (a_sum, b_sum), (a_common, b_common) = attributes["contract"], attributes["batch"]
@@ -96,11 +153,19 @@ def _dot_general(block: Block, let: Let) -> None:
     b_free = [k for k in range(len(b.dims)) if k not in b_sum and k not in b_common]
     m, n, k = (product(x.dims[d] for d in axes) for x, axes in ((a, a_free), (b, b_free), (a, a_sum)))
     total = m * n * k
-    small = isinstance(total, int) and total <= SMALL_PRODUCT
-    if small or 1 in (m, n, k) or a.dtype.str[1:] not in BLAS_DTYPES:
+    if (
+        offer is None
+        or isinstance(total, int)
+        and total <= offer.pays_from
+        or 1 in (m, n, k)
+        or offer.dtypes is not None
+        and a.dtype.str[1:] not in offer.dtypes
+    ):
         _product_nest(block, let, a, b, (a_sum, a_common, a_free), (b_sum, b_common, b_free))
     else:
-        _product_call(block, let, a, b, (a_sum, a_common, a_free), (b_sum, b_common, b_free))
+        _product_call(
+            block, let, offer, _matrix(block, a, a_common, a_free, a_sum), _matrix(block, b, b_common, b_sum, b_free)
+        )
 
 
 def _product_nest(block: Block, let: Let, a: Value, b: Value, a_axes: tuple, b_axes: tuple) -> None:
@@ -125,17 +190,13 @@ def _product_nest(block: Block, let: Let, a: Value, b: Value, a_axes: tuple, b_a
     place = _accumulator(block, out)
     spot = (*place.prefix, *common_index, *row_index, *column_index)
     order = (
-        [*common, *rows, *summed, *columns]
-        if _runs_along(factors[1], columns)
-        else [*common, *rows, *columns, *summed]
+        [*common, *rows, *summed, *columns] if _runs_along(factors[1], columns) else [*common, *rows, *columns, *summed]
     )
     if not summed:
         block.nest(order, [Store(place.buf, spot, value)])
     else:
         monoid = "any" if dtype.kind == "b" else "sum"
-        block.nest(
-            order, [Store(place.buf, spot, value, monoid)], [Store(place.buf, spot, identity(monoid, dtype))]
-        )
+        block.nest(order, [Store(place.buf, spot, value, monoid)], [Store(place.buf, spot, identity(monoid, dtype))])
     _finish(block, out, place)
 
 
@@ -147,81 +208,46 @@ def _runs_along(factor: object, columns: list[Axis]) -> bool:
     return isinstance(last, Dim) and columns[-1].name in symbols(last)
 
 
-def _product_call(block: Block, let: Let, a: Value, b: Value, a_axes: tuple, b_axes: tuple) -> None:
-    (a_sum, a_common, a_free), (b_sum, b_common, b_free) = a_axes, b_axes
-    left = _matrix(block, a, a_common, a_free, a_sum)
-    right = _matrix(block, b, b_common, b_sum, b_free)
+def _product_call(block: Block, let: Let, offer: Offer, left: View, right: View) -> None:
+    """Products of the matrices of two stacks."""
     place = block.place_for(let.out)
-    loops, index = block.axes([a.dims[d] for d in a_common])
+    common = range(len(left.extents) - 2)
     m, n = left.extents[-2], right.extents[-1]
-    reads = tuple(
-        View(v.buf, _shifted(v, index, block), v.extents[-2:], v.strides[-2:]) for v in (left, right)
-    )
-    start: Indices = (*place.prefix, *index, *(0 for _ in range(len(place.dims) - len(index))))
-    write = View(place.buf, start, (m, n), (n, 1))
-    site = library_sites(block, let, "the product of matrices of {0} x {1} and {1} x {2}")
-    stmt: Stmt = Call("gemm", reads, (write,), (), (("dtype", a.dtype),), let.span, site)
-    for axis in reversed(loops):
-        stmt = For(axis.name, axis.extent, (stmt,), "par", let.span)
-    block.emit(stmt)
+
+    def views(index: Indices) -> tuple[tuple[View, ...], tuple[View, ...]]:
+        out = _part_of(place, common, index)
+        operands = (_part(left, common, index), _part(right, common, index))
+        return operands, (View(out.buf, out.index, (m, n), (n, 1)),)
+
+    matrices = {"contract": ((1,), (0,)), "batch": ((), ())}
+    _calls(block, let, offer, left.extents[:-2], views, matrices)
     block.values[let.out] = stored(place)
 
 
-def library_sites(block: Block, let: Let, subject: str) -> int:
-    """The first of the two sites at which a call of BLAS or LAPACK fails; `subject`: what it computes."""
-    too_large = (
-        f"{subject}: the BLAS and LAPACK libraries count in 32 bits, and this size or the work space that it "
-        "takes is above 2147483647; compute it in smaller pieces"
-    )
-    site = block.shared.site("check", "OverflowError", too_large, let.span)
-    refused = f"LAPACK refused argument {{0}} of {let.primitive.name}: a fault of metaphrase; report it"
-    block.shared.site("check", "RuntimeError", refused, let.span)
-    return site
-
-
-def _shifted(view: View, index: Indices, block: Block) -> tuple:
-    """The start of matrix `index` of a stack: an offset in the first dim would not do, so the last entry
-    takes it."""
-    offset: DimLike = 0
-    for i, stride in zip(index, view.strides):
-        offset = offset + i * stride
-    return (*view.index[:-1], view.index[-1] + offset)  # type: ignore[operator]
-
-
-def _matrix(
-    block: Block, x: Value, common: Sequence[int], rows: Sequence[int], columns: Sequence[int]
-) -> View:
-    """x as a stack of matrices (common..., rows, columns) that BLAS can read: as it lies, or copied."""
+def _matrix(block: Block, x: Value, common: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> View:
+    """x as a stack of matrices (common..., rows, columns) whose rows or columns are close: as it lies, or copied."""
     view = strided(block, x)
-    if view is not None:
-        made = _as_matrix(block, view, common, rows, columns)
-        if made is not None:
-            return made
+    if view is not None and (matrix := _as_matrix(block, view, common, rows, columns)) is not None:
+        return matrix
     order = (*common, *rows, *columns)
     inverse = {d: k for k, d in enumerate(order)}
-    packed = materialized(
-        block,
-        Value(
-            x.dtype,
-            tuple(x.dims[d] for d in order),
-            lambda index: x.at(tuple(index[inverse[d]] for d in range(len(order)))),
-        ),
+    turned = Value(
+        x.dtype,
+        tuple(x.dims[d] for d in order),
+        lambda index: x.at(tuple(index[inverse[d]] for d in range(len(order)))),
     )
-    view = strided(block, packed)
-    assert view is not None
+    view = operand(block, turned, lambda view: False)
     c, r = len(common), len(rows)
-    made = _as_matrix(block, view, range(c), range(c, c + r), range(c + r, len(order)))
-    assert made is not None
-    return made
+    matrix = _as_matrix(block, view, range(c), range(c, c + r), range(c + r, len(order)))
+    assert matrix is not None
+    return matrix
 
 
 def _as_matrix(
     block: Block, view: View, common: Sequence[int], rows: Sequence[int], columns: Sequence[int]
 ) -> View | None:
     facts = block.shared.facts
-    parts = [
-        collapse([view.extents[d] for d in axes], [view.strides[d] for d in axes]) for axes in (rows, columns)
-    ]
+    parts = [collapse([view.extents[d] for d in axes], [view.strides[d] for d in axes]) for axes in (rows, columns)]
     if parts[0] is None or parts[1] is None:
         return None
     (m, row_stride), (n, column_stride) = parts  # type: ignore[misc]
@@ -246,78 +272,48 @@ def _as_matrix(
     )
 
 
-# --- order ----------------------------------------------------------------------------------------
+# --- lines and whole matrices ---------------------------------------------------------------------
 
 
-def _sort(block: Block, let: Let) -> None:
-    (x,), axis = block.args(let), block.attributes(let)["axis"]
-    place = block.place_for(let.out)
-    block.copy(place, x)
-    _along(block, let, axis, place, "sort", lambda index: ())
-    block.values[let.out] = stored(place)
-
-
-def _argsort(block: Block, let: Let) -> None:
-    (x,), axis = block.args(let), block.attributes(let)["axis"]
-    place = block.place_for(let.out)
-    _along(block, let, axis, place, "argsort", _lines(block, x, axis))
-    block.values[let.out] = stored(place)
-
-
-def _fft(block: Block, let: Let) -> None:
+def _on_lines(block: Block, let: Let, offer: Offer) -> None:
+    """A call on each line along `axis`."""
     (x,), attributes = block.args(let), block.attributes(let)
+    axis = attributes["axis"]
+    others = [d for d in range(len(x.dims)) if d != axis]
     place = block.place_for(let.out)
-    routine = "fft__inverse" if attributes["inverse"] else "fft"
-    _along(block, let, attributes["axis"], place, routine, _lines(block, x, attributes["axis"]))
+    if offer.in_place:
+        block.copy(place, x)
+    source = None if offer.in_place else operand(block, x)
+
+    def views(index: Indices) -> tuple[tuple[View, ...], tuple[View, ...]]:
+        line = _part_of(place, others, index)
+        return (line if source is None else _part(source, others, index),), (line,)
+
+    _calls(block, let, offer, [x.dims[d] for d in others], views, {**attributes, "axis": 0})
     block.values[let.out] = stored(place)
 
 
-def _lines(block: Block, x: Value, axis: int) -> Callable[[Indices], tuple[View, ...]]:
-    """The line of x along `axis` at each index of the others."""
-    view = strided(block, x)
-    if view is None:
-        view = strided(block, materialized(block, x))
-    assert view is not None
-    found = view
+def _on_matrices(block: Block, let: Let, offer: Offer) -> None:
+    """A call on each matrix of a stack. A result without dims goes into an array of one element."""
+    assert offer.layout == ROWS
+    values = block.args(let)
+    lead = range(len(values[0].dims) - 2)
+    operands = [operand(block, value, _in_rows) for value in values]
 
-    def at(index: Indices) -> tuple[View, ...]:
-        offset: DimLike = 0
-        for d, i in enumerate(index):
-            offset = offset + i * found.strides[d]
-        start = (*found.index[:-1], found.index[-1] + offset)  # type: ignore[operator]
-        return (View(found.buf, start, (x.dims[axis],), (found.strides[axis],)),)
+    def place_of(out: Var) -> Place:
+        return block.place_for(out) if out.type.dims else block.temp(out.name, out.type.dtype, (1,))
 
-    return at
+    places = [place_of(out) for out in let.outs]
 
+    def views(index: Indices) -> tuple[tuple[View, ...], tuple[View, ...]]:
+        results = (
+            _part_of(place, lead if out.type.dims else (0,), index or (0,)) for out, place in zip(let.outs, places)
+        )
+        return tuple(_part(view, lead, index) for view in operands), tuple(results)
 
-def _along(
-    block: Block,
-    let: Let,
-    axis: int,
-    place: Place,
-    routine: str,
-    reads: Callable[[Indices], tuple[View, ...]],
-) -> None:
-    """Loops over the other dims around a call on each line along `axis`."""
-    dims = place.dims
-    loops, rest = block.axes([d for k, d in enumerate(dims) if k != axis])
-    index = (*rest[:axis], 0, *rest[axis:])
-    stride = product(dims[axis + 1 :])
-    space = block.temp("space", place.buf.dtype, (dims[axis],))
-    line = View(place.buf, (*place.prefix, *index), (dims[axis],), (stride,))
-    work = View(space.buf, (0,), (dims[axis],), (1,))
-    stmt: Stmt = Call(routine, reads(index), (line, work))
-    stmt.span = let.span
-    for loop in reversed(loops):
-        stmt = For(loop.name, loop.extent, (stmt,), "seq", let.span)
-    block.emit(stmt)
-
-
-LIBRARY: dict[str, Callable[[Block, Let], None]] = {
-    "dot_general": _dot_general,
-    "sort": _sort,
-    "argsort": _argsort,
-    "fft": _fft,
-}
-
-__all__ = ["LIBRARY", "strided", "materialized"]
+    _calls(block, let, offer, values[0].dims[: len(lead)], views, block.attributes(let))
+    for out, place in zip(let.outs, places):
+        if out.type.dims:
+            block.values[out] = stored(place)
+        else:
+            block.define(out, lambda index, place=place: Load(place.buf, (0,)))  # type: ignore[misc]

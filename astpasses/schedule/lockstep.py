@@ -26,6 +26,8 @@ from metaphrase.core.dims import Dim, DimLike, Sym, floordiv, symbols
 from metaphrase.core.scalars import facts
 from metaphrase.core.types import i64
 
+from .lifetimes import Lifetimes, key_of
+from .names import Names
 from .nest import (
     Bind,
     Buf,
@@ -46,11 +48,10 @@ from .nest import (
     touched,
     walk,
 )
+from .place import divided
 from .rewrite import map_expression, rename_statement
-from .values import Names
+from .target import Target
 
-LANES = 32
-SHORTEST = 64
 BOOL = np.dtype(bool)
 
 
@@ -58,42 +59,43 @@ class _DoesNotFit(Exception):
     """This loop stays as it is."""
 
 
-def lockstep(block: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
+def lockstep(block: tuple[Stmt, ...], names: Names, target: Target) -> tuple[Stmt, ...]:
     """Rewrite every parallel loop of scalars that has a `while` in it."""
+    if not any(isinstance(s, While) for s in walk(block)):
+        return block
+    return _in_block(block, names, target, Lifetimes(block))
+
+
+def _in_block(block: tuple[Stmt, ...], names: Names, target: Target, lifetimes: Lifetimes) -> tuple[Stmt, ...]:
     rows: list[Stmt] = []
     for stmt in block:
-        if (
-            isinstance(stmt, For)
-            and stmt.kind == "par"
-            and any(isinstance(s, While) for s in walk(stmt.body))
-        ):
-            if not isinstance(stmt.extent, int) or stmt.extent >= SHORTEST:
+        if isinstance(stmt, For) and stmt.kind == "par" and any(isinstance(s, While) for s in walk(stmt.body)):
+            if not isinstance(stmt.extent, int) or stmt.extent >= target.lockstep_from:
                 try:
-                    rows.extend(_Lanes(stmt, names, block).rewritten())
+                    rows.extend(_Lanes(stmt, names, lifetimes, target.lanes).rewritten())
                     continue
                 except _DoesNotFit:
                     pass
-        rows.append(stmt.with_blocks(tuple(lockstep(b, names) for b in stmt.blocks)) if stmt.blocks else stmt)
+        rows.append(
+            stmt.with_blocks(tuple(_in_block(b, names, target, lifetimes) for b in stmt.blocks))
+            if stmt.blocks
+            else stmt
+        )
     return tuple(rows)
 
 
 class _Lanes:
-    def __init__(self, loop: For, names: Names, around: tuple[Stmt, ...]):
-        self.loop, self.names = loop, names
+    def __init__(self, loop: For, names: Names, lifetimes: Lifetimes, width: int):
+        self.loop, self.names, self.width = loop, names, width
         self.outer, self.lane = names.fresh("i"), names.fresh("i")
         inside = list(walk(loop.body))
         self.check(inside)
-        outside = {b for s in walk(around) if s is not loop for b in _bufs(s)} - {
-            b for s in inside for b in _bufs(s)
-        }
-        self.private = {
-            b
-            for s in inside
-            for b in _bufs(s)
-            if b.dims and b.space in ("stack", "temp") and b not in outside
-        }
-        shared = {b for s in walk(around) if s not in inside and s is not loop for b in _bufs(s)}
-        self.private -= shared
+        used = {b for s in inside for b in _bufs(s)}
+        temporaries = {b for b in used if b.dims and b.is_temporary}
+        self.private = {b for b in temporaries if lifetimes.private(b, loop)}
+        written = {b for s in inside for b in touched(s)}
+        if not all(divided(b, loop) for b in temporaries & written - self.private):
+            raise _DoesNotFit
         self.uses = Counter(load.buf for s in inside for load in loaded(s))
         self.uses.update(s.buf for s in inside if isinstance(s, Store))
         self.arrays: dict[Buf, Buf] = {}  # a scalar or private array and its storage by lanes
@@ -101,13 +103,13 @@ class _Lanes:
         self.integers: dict[str, Buf] = {}  # an integer variable by lanes
         for stmt in inside:
             if isinstance(stmt, Store) and not stmt.buf.dims:
-                if any(_bufs(s) & {stmt.buf} for s in walk(around) if s not in inside and s is not loop):
+                if not lifetimes.private(key_of(stmt.buf), loop):
                     raise _DoesNotFit
                 self.storage(stmt.buf)
             elif isinstance(stmt, Bind):
-                self.integers.setdefault(stmt.name, Buf(names.fresh(stmt.name + "_lanes"), i64, (LANES,)))
+                self.integers.setdefault(stmt.name, Buf(names.fresh(stmt.name + "_lanes"), i64, (self.width,)))
             elif isinstance(stmt, While):
-                self.counts.setdefault(stmt.counter, Buf(names.fresh("count"), i64, (LANES,)))
+                self.counts.setdefault(stmt.counter, Buf(names.fresh("count"), i64, (self.width,)))
 
     def check(self, inside: list[Stmt]) -> None:
         for stmt in inside:
@@ -128,7 +130,7 @@ class _Lanes:
             made = Buf(
                 self.names.fresh(buf.name + "_lanes"),
                 buf.dtype,
-                (*buf.dims, LANES),
+                (*buf.dims, self.width),
                 buf.space,
                 dynamic=buf.dynamic,
             )
@@ -136,27 +138,21 @@ class _Lanes:
         return self.arrays[buf]
 
     def rewritten(self) -> list[Stmt]:
-        whole: DimLike = floordiv(self.loop.extent, LANES)
-        here = Sym(self.outer) * LANES + Sym(self.lane)
+        whole: DimLike = floordiv(self.loop.extent, self.width)
+        here = Sym(self.outer) * self.width + Sym(self.lane)
         body = tuple(rename_statement(s, {self.loop.index: here}) for s in self.loop.body)
         rows: list[Stmt] = []
         if not isinstance(whole, int):
             name = self.names.fresh("blocks")
             rows.append(Bind(name, Index(whole)))
             whole = Sym(name)
-        rows.append(For(self.outer, whole, tuple(self.block(body, None)), "seq", self.loop.span))
-        rest = self.loop.extent - whole * LANES
+        rows.append(For(self.outer, whole, tuple(self.block(body, None)), "par", self.loop.span))
+        rest = self.loop.extent - whole * self.width
         if rest != 0:
             tail = self.names.fresh("i")
-            values: dict[str, DimLike] = {self.loop.index: whole * LANES + Sym(tail)}
+            values: dict[str, DimLike] = {self.loop.index: whole * self.width + Sym(tail)}
             rows.append(
-                For(
-                    tail,
-                    rest,
-                    tuple(rename_statement(s, values) for s in self.loop.body),
-                    "seq",
-                    self.loop.span,
-                )
+                For(tail, rest, tuple(rename_statement(s, values) for s in self.loop.body), "par", self.loop.span)
             )
         return rows
 
@@ -190,9 +186,9 @@ class _Lanes:
         flush()
         return rows
 
-    def all_lanes(self, *body: Stmt) -> For:
+    def all_lanes(self, *body: Stmt, kind: str = "par") -> For:
         own = self.names.fresh("i")  # every loop has an index of its own
-        return For(own, LANES, tuple(rename_statement(s, {self.lane: Sym(own)}) for s in body), "par")
+        return For(own, self.width, tuple(rename_statement(s, {self.lane: Sym(own)}) for s in body), kind)
 
     def at(self, buf: Buf) -> Load:
         return Load(buf, (Sym(self.lane),))
@@ -216,7 +212,7 @@ class _Lanes:
             target = self.storage(stmt.buf) if isinstance(stmt, Store) else self.integers[stmt.name]
             value = self.expression(stmt.value, fresh, passing)
             if mask is not None:
-                fresh.setdefault(target, Buf(self.names.fresh("next_" + target.name), target.dtype, (LANES,)))
+                fresh.setdefault(target, Buf(self.names.fresh("next_" + target.name), target.dtype, (self.width,)))
                 target = fresh[target]
             body.append(Store(target, (Sym(self.lane),), value, None, stmt.span))
         rows: list[Stmt] = [self.all_lanes(*body)]
@@ -225,11 +221,7 @@ class _Lanes:
             rows.append(
                 self.all_lanes(
                     *(
-                        Store(
-                            old,
-                            (Sym(self.lane),),
-                            Op("select", (running, self.at(new), self.at(old)), old.dtype),
-                        )
+                        Store(old, (Sym(self.lane),), Op("select", (running, self.at(new), self.at(old)), old.dtype))
                         for old, new in fresh.items()
                     )
                 )
@@ -294,7 +286,7 @@ class _Lanes:
     # --- loops and branches --------------------------------------------------------------------------
 
     def mask(self, name: str) -> Buf:
-        return Buf(self.names.fresh(name), i64, (LANES,))
+        return Buf(self.names.fresh(name), i64, (self.width,))
 
     def loop_until_done(self, loop: While, mask: Buf | None) -> list[Stmt]:
         running, count = self.mask("running"), self.counts[loop.counter]
@@ -312,27 +304,20 @@ class _Lanes:
         before += [
             self.all_lanes(Store(running, lane, still)),
             Store(alive, (), Index(0)),
-            self.all_lanes(Store(alive, (), self.at(running), "sum")),
+            self.all_lanes(Store(alive, (), self.at(running), "sum"), kind="red"),
         ]
         body = self.block(loop.body, running)
         self.counts[loop.counter] = own
         body.append(self.all_lanes(Store(count, lane, self.at(running), "sum")))
         rows.append(
             While(
-                loop.counter,
-                tuple(before),
-                Op("gt", (Load(alive), Index(0)), BOOL),
-                tuple(body),
-                loop.limit,
-                loop.span,
+                loop.counter, tuple(before), Op("gt", (Load(alive), Index(0)), BOOL), tuple(body), loop.limit, loop.span
             )
         )
         return rows
 
     def choice(self, stmt: If, mask: Buf | None) -> list[Stmt]:
-        if any(
-            isinstance(s, Store) and s.buf.dims or isinstance(s, (For, While, Grow)) for s in walk((stmt,))
-        ):
+        if any(isinstance(s, Store) and s.buf.dims or isinstance(s, (For, While, Grow)) for s in walk((stmt,))):
             raise _DoesNotFit
         yes, no = self.mask("yes"), self.mask("no")
         whole = Index(1) if mask is None else self.at(mask)
@@ -351,13 +336,8 @@ class _Lanes:
         extent = loop.extent
         by_lane = symbols(extent) & (set(self.integers) | set(self.counts))
         if not by_lane:
-            return [For(loop.index, extent, tuple(self.block(loop.body, mask)), "seq", loop.span)]
-        if (
-            not isinstance(extent, Dim)
-            or not extent.is_sym
-            or extent.name not in self.counts
-            or mask is not None
-        ):
+            return [For(loop.index, extent, tuple(self.block(loop.body, mask)), loop.kind, loop.span)]
+        if not isinstance(extent, Dim) or not extent.is_sym or extent.name not in self.counts or mask is not None:
             raise _DoesNotFit
         back = extent - Sym(loop.index) - 1
         for stmt in walk(loop.body):
@@ -367,12 +347,10 @@ class _Lanes:
                     raise _DoesNotFit
         running, count = self.mask("running"), self.counts.pop(extent.name)
         test = Op("lt", (Index(back), self.at(count)), BOOL)
-        first = self.all_lanes(
-            Store(running, (Sym(self.lane),), Op("select", (test, Index(1), Index(0)), i64))
-        )
+        first = self.all_lanes(Store(running, (Sym(self.lane),), Op("select", (test, Index(1), Index(0)), i64)))
         body = (first, *self.block(loop.body, running))
         self.counts[extent.name] = count
-        return [For(loop.index, extent, body, "seq", loop.span)]
+        return [For(loop.index, extent, body, loop.kind, loop.span)]
 
 
 def _bufs(stmt: Stmt) -> set[Buf]:

@@ -12,7 +12,7 @@ library.py.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,9 +26,11 @@ from metaphrase.core.types import Array, i64
 from metaphrase.source import Span
 
 from . import scalars
+from .names import Names
 from .nest import Axis, Bind, Buf, Const, E, Fn, Index, Load, Nest, Program, SetDims, Site, Stmt, Store, local
-from .ownership import Plan, is_lazy, written_in_place
-from .values import Indices, Names, Place, Value, scalar, stored
+from .ownership import Plan, Root, is_lazy, written_in_place
+from .target import Target
+from .values import Indices, Place, Value, scalar, stored
 
 Rule = Callable[["Block", Let], None]
 RULES: dict[type, Rule] = {}
@@ -47,14 +49,16 @@ def rule(native: type) -> Callable[[Rule], Rule]:
 class Lowering:
     """What one program shares: names, facts, failure sites, constant arrays."""
 
-    def __init__(self, bounds: bool = True) -> None:
+    def __init__(self, target: Target, bounds: bool = True) -> None:
+        self.target = target
         self.bounds = bounds  # whether indices are checked
-        self.names = Names()
+        self.names = Names(target.words)
         self.facts = Facts()
         self.sites: list[Site] = []
         self.constants: dict[ConstantArray, Buf] = {}
         self.entry: Block | None = None
         self.arguments: set[str] = set()  # symbols that are integer arguments
+        self.callees: dict[Function, Fn] = {}  # what is called from several places, inner before outer
 
     def site(
         self,
@@ -228,20 +232,18 @@ class Block:
                 if out in self.saves:
                     self.copy(self.saves[out], self.values[out])
 
-    def want(self, results: Sequence[Atom], places: dict[int, Place]) -> None:
-        """Ask that result k be made in places[k], where it has storage of its own that is made in this
-        block."""
-        for k, place in places.items():
-            root = self.plan.roots[k]
+    def want(self, places: Iterable[tuple[Root, Place]]) -> None:
+        """Ask that storage of results be these places, where it is made in this block."""
+        for root, place in places:
             if root is not None and root in self.plan.position and root not in self.wanted:
                 if self.dims(root.type.dims) == place.dims and root.type.dtype == place.buf.dtype:
                     self.wanted[root] = place
 
 
-def lower(function: Function, writes: Mapping[int, int] | None = None, bounds: bool = True) -> Program:
+def lower(function: Function, target: Target, writes: Mapping[int, int] | None = None, bounds: bool = True) -> Program:
     """The whole program, unfused: one nest a Let. `writes`: results that are a parameter's new value."""
-    shared = Lowering(bounds)
-    made, in_place = written_in_place(function, writes or {})
+    shared = Lowering(target, bounds)
+    made, in_place = written_in_place(function, target, writes or {})
     sizes = size_symbols(function)
     renamed: dict[str, DimLike] = {}
     for name in sizes:
@@ -271,7 +273,7 @@ def lower(function: Function, writes: Mapping[int, int] | None = None, bounds: b
         results.append(Buf(name, result.type.dtype, dims, "out", k))
         if dims and all(symbols(d) <= {s.name for s in renamed.values()} for d in dims):  # type: ignore[union-attr]
             places[k] = Place(results[-1])
-    block.want(function.results, places)
+    block.want((made.roots[k], place) for k, place in places.items())
     block.run(function)
     block.span = None
     for k, result in sorted(enumerate(function.results), key=lambda r: r[0] in in_place):  # arguments last
@@ -289,6 +291,8 @@ def lower(function: Function, writes: Mapping[int, int] | None = None, bounds: b
         (*params, *results, *constants),
         tuple(s.name for s in renamed.values()),  # type: ignore
         tuple(block.statements),
+        names=shared.names,
+        facts=shared.facts,
     )
     return Program(
         function.name,
@@ -297,11 +301,10 @@ def lower(function: Function, writes: Mapping[int, int] | None = None, bounds: b
         constants,
         entry.sizes,
         entry,
-        (),
+        tuple(shared.callees.values()),
         tuple(shared.sites),
-        shared.facts,
-        shared.names,
         tuple(in_place.items()),
+        target,
     )
 
 

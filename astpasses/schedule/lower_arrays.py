@@ -112,9 +112,7 @@ def counting(block: Block, let: Let) -> None:
     dims, dtype = block.dims(out.type.dims), out.type.dtype
     if native.expression == "undefined":
         zero = constant(0, dtype)
-        block.values[out] = Value(
-            dtype, dims, lambda index: Index(0) if dtype == i64 else zero, undefined=True
-        )
+        block.values[out] = Value(dtype, dims, lambda index: Index(0) if dtype == i64 else zero, undefined=True)
         return
     if native.expression == "constant":
         block.values[out] = _constant(block, attributes["value"])
@@ -205,9 +203,7 @@ def reduce(block: Block, let: Let) -> None:
     spot = (*place.prefix, *(index[k] for k in kept))
     value = block.apply("convert", x.at(index), dtype=out.type.dtype)
     block.nest(
-        loops,
-        [Store(place.buf, spot, value, monoid)],
-        [Store(place.buf, spot, identity(monoid, out.type.dtype))],
+        loops, [Store(place.buf, spot, value, monoid)], [Store(place.buf, spot, identity(monoid, out.type.dtype))]
     )
     _finish(block, out, place)
 
@@ -220,18 +216,14 @@ def _accumulator(block: Block, out: Any) -> Place:
 
 def _finish(block: Block, out: Any, place: Place) -> None:
     value = stored(place)
-    if (
-        not place.dims and out.type.dtype == i64
-    ):  # integers are symbols, so that sizes and indices may name them
+    if not place.dims and out.type.dtype == i64:  # integers are symbols, so that sizes and indices may name them
         name = block.shared.symbol(out.name)
         block.emit(Bind(name, value.scalar))
         value = Value(i64, (), lambda index: Index(Sym(name)))
     block.values[out] = value
 
 
-def _reduction_axes(
-    block: Block, dims: Indices, reduced: tuple, kind: str = "red"
-) -> tuple[list[Axis], Indices]:
+def _reduction_axes(block: Block, dims: Indices, reduced: tuple, kind: str = "red") -> tuple[list[Axis], Indices]:
     loops, index = block.axes(dims)
     chosen = {index[k].name for k in reduced if not isinstance(index[k], int)}  # type: ignore[union-attr]
     return [Axis(a.name, a.extent, kind if a.name in chosen else "par") for a in loops], index
@@ -249,18 +241,12 @@ def _extreme_position(block: Block, let: Let, x: Value, axis: int, monoid: str) 
     better = Op("gt" if monoid == "argmax" else "lt", (Load(candidate), so_far), bool_)
     if is_float(x.dtype) or x.dtype.kind == "c":
         nan = Op(
-            "and",
-            (Op("isnan", (Load(candidate),), bool_), Op("not", (Op("isnan", (so_far,), bool_),), bool_)),
-            bool_,
+            "and", (Op("isnan", (Load(candidate),), bool_), Op("not", (Op("isnan", (so_far,), bool_),), bool_)), bool_
         )
         better = Op("or", (better, nan), bool_)
     change = (
         Store(best.buf, (*best.prefix, *spot), Load(candidate)),
-        Store(
-            place.buf,
-            (*place.prefix, *spot),
-            block.apply("convert", Index(index[axis]), dtype=out.type.dtype),
-        ),
+        Store(place.buf, (*place.prefix, *spot), block.apply("convert", Index(index[axis]), dtype=out.type.dtype)),
     )
     block.nest(
         loops,
@@ -312,16 +298,12 @@ def gather(block: Block, let: Let) -> None:
     attributes = block.attributes(let)
     if let.primitive.native.kind == "slice":
         first, step = start_dims(block, rest), attributes["step"]
-        block.define(
-            let.out, lambda index: x.at(tuple(s + k * i for s, k, i in zip(first, step, index))), lazy=True
-        )
+        block.define(let.out, lambda index: x.at(tuple(s + k * i for s, k, i in zip(first, step, index))), lazy=True)
         return
     axes = attributes["axes"]
     if not rest[0].dims:
         picked = start_dims(block, rest)
-        block.define(
-            let.out, lambda index: x.at(_scatter_index(len(x.dims), axes, picked, index)), lazy=is_lazy(let)
-        )
+        block.define(let.out, lambda index: x.at(_scatter_index(len(x.dims), axes, picked, index)), lazy=is_lazy(let))
         return
     place = block.place_for(let.out)
     loops, index = block.axes(place.dims)
@@ -357,7 +339,7 @@ def _scatter_index(rank: int, axes: tuple, picked: list[DimLike], rest: Indices)
 def put(block: Block, let: Let) -> None:
     native, attributes = let.primitive.native, block.attributes(let)
     x, v, *rest = block.args(let)
-    if 0 in block.plan.shares[let]:
+    if let.out in block.plan.shares[let]:
         assert x.place is not None
         place = x.place
     else:
@@ -374,9 +356,7 @@ def put(block: Block, let: Let) -> None:
     block.values[let.out] = stored(place)
 
 
-def _scatter(
-    block: Block, place: Place, v: Value, indices: list[Value], attributes: dict, native: Put
-) -> None:
+def _scatter(block: Block, place: Place, v: Value, indices: list[Value], attributes: dict, native: Put) -> None:
     rank = len(indices[0].dims)
     unique = attributes.get("unique", native.unique) or not rank
     loops, index = block.axes(v.dims)

@@ -1,4 +1,5 @@
-"""Lowering of regions: call is written in place, cond becomes If, loop becomes For or While.
+"""Lowering of regions: a call becomes one of a function of its own (callees.py) or is written in place, cond
+becomes If, loop becomes For or While.
 
 In: a Let in a Block, with the plan that says which storages are taken over. Out: the statements.
 
@@ -17,14 +18,35 @@ from dataclasses import dataclass
 from typing import Any
 
 from metaphrase.core.dims import DimLike, Sym
-from metaphrase.core.ir import Function, Let, Var
+from metaphrase.core.ir import Atom, Function, Let, Var
+from metaphrase.core.loops import Loop
 from metaphrase.core.native import Region
 from metaphrase.core.types import i64
 
 from . import scalars
+from .callees import call_function, stays
 from .lower import Block, rule
-from .nest import Bind, Buf, E, For, Grow, If, Index, Load, Op, Stmt, Store, Swap, While, boolean, local
-from .ownership import Plan, writes_directly
+from .nest import (
+    Bind,
+    Buf,
+    E,
+    For,
+    Grow,
+    If,
+    Index,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Swap,
+    While,
+    boolean,
+    expression_symbols,
+    loads,
+    local,
+)
+from .ownership import Plan, Root, writes_directly
+from .rewrite import map_expression, rename_expression
 from .segments import Segment, append_segments, ask_behind, behind, open_segments
 from .values import Place, Value, scalar, stored
 
@@ -55,10 +77,13 @@ def bind_known(block: Block, var: Var, value: Value) -> None:
 
 
 def _call(block: Block, let: Let) -> None:
+    if stays(let):
+        call_function(block, let)
+        return
     function: Function = let.attributes["function"]
     inner = inner_block(block, block.plan.regions[let, 0], function.params, block.args(let))
-    places = {k: block.wanted.pop(out) for k, out in enumerate(let.outs) if out in block.wanted}
-    inner.want(function.results, places)
+    roots = zip(inner.plan.roots, let.outs)
+    inner.want([(root, block.wanted.pop(out)) for root, out in roots if out in block.wanted])
     inner.run(function)
     block.statements.extend(inner.statements)
     for out, result in zip(let.outs, function.results):
@@ -82,22 +107,22 @@ def _cond(block: Block, let: Let) -> None:
     branches: tuple[Function, ...] = let.attributes["branches"]
     shares = block.plan.shares[let]
     targets: list[Buf | str | Place] = []
-    for k, out in enumerate(let.outs):
+    value_of = dict(zip(let.args[1:], args))
+    for out in let.outs:
         if not out.type.dims:
             targets.append(
                 block.shared.symbol(out.name)
                 if out.type.dtype == i64
                 else local(block.shared.names.fresh(out.name), out.type.dtype)
             )
-        elif k in shares:
-            place = args[shares[k] - 1].place
+        elif out in shares:
+            place = value_of[shares[out]].place
             assert place is not None
             targets.append(place)
         else:
             targets.append(block.place_for(out))
     sides = [
-        _branch(block, block.plan.regions[let, number], branch, args, targets)
-        for number, branch in enumerate(branches)
+        _branch(block, block.plan.regions[let, number], branch, args, targets) for number, branch in enumerate(branches)
     ]
     if len(branches) == 1:
         block.statements.extend(sides[0])
@@ -126,10 +151,8 @@ def _branch(
     inner = inner_block(block, made, branch.params, args)
     # A target that is the storage of an operand may still be read here: only new storage is wanted directly.
     operands = [a.place.buf for a in args if a.place is not None]
-    inner.want(
-        branch.results,
-        {k: t for k, t in enumerate(targets) if isinstance(t, Place) and t.buf not in operands},
-    )
+    wanted = ((root, t) for root, t in zip(made.roots, targets) if isinstance(t, Place) and t.buf not in operands)
+    inner.want(wanted)
     inner.run(branch)
     finish(inner, [inner.value(r) for r in branch.results], targets)
     return tuple(inner.statements)
@@ -161,16 +184,12 @@ def _same_place(a: Place | None, b: Place) -> bool:
 
 def reads_any(block: Block, value: Value, bufs: set[Buf]) -> bool:
     """Whether an element of `value` reads one of `bufs`."""
-    from .nest import loads
-
     _, index = block.axes(tuple(2 if d == 1 else d for d in value.dims))
     return any(load.buf in bufs for load in loads(value.at(index)))
 
 
 def assign_scalars(block: Block, moves: list[tuple[E, Buf | str]]) -> None:
     """Scalars take their new values at once; one that another still reads is kept in a variable first."""
-    from .nest import expression_symbols, loads
-
     left = [(e, t) for e, t in moves if not _is_target(e, t)]
 
     def reads(e: E, target: Buf | str) -> bool:
@@ -196,8 +215,6 @@ def _is_target(e: E, target: Buf | str) -> bool:
 
 
 def _replace(e: E, target: Buf | str, new: E) -> E:
-    from .rewrite import map_expression, rename_expression
-
     if isinstance(target, str):
         dim = scalars.as_dim(new)
         assert dim is not None
@@ -220,82 +237,65 @@ class Carried:
 
 
 def _loop(block: Block, let: Let) -> None:
-    attributes = block.attributes(let)
-    roles, body, cond = attributes["roles"], let.attributes["body"], let.attributes.get("cond")
-    consts, carries, accumulators, rows = roles.parts(block.args(let))
-    state = (*carries, *accumulators)
-    ahead = len(let.own_symbols())
+    loop = Loop.of(let)
+    args = loop.args.like(block.args(let))
     made = block.plan.regions[let, 0]
-    length: Any = attributes["length"]  # a dim; None where only the condition ends the loop
-    outs = let.outs[ahead:]
-    targets = [_state_target(block, let, ahead + k, value, made, roles) for k, value in enumerate(state)]
-
-    counter = block.shared.symbol(
-        "i" if cond is None else "trips", 0, None if cond is not None else length - 1
+    length: Any = block.attributes(let)["length"]  # a dim; None where only the condition ends the loop
+    grows = loop.condition is not None
+    taken = loop.outs.state.map(block.plan.shares[let].get)
+    roots = loop.results.like(made.roots)
+    targets = loop.outs.state.map(
+        lambda *of_one: _state_target(block, made, *of_one), loop.params.state, roots.state, args.state, taken
     )
-    here: DimLike = length - 1 - Sym(counter) if attributes.get("reverse") else Sym(counter)
-    cut = len(outs) - roles.segments
-    row_targets = [_row_target(block, out, here, cond is not None, counter) for out in outs[len(state) : cut]]
-    segments = open_segments(block, let, outs[cut:])
 
-    held = [_target_value(t.place if isinstance(t, Carried) else t) for t in targets]
+    counter = block.shared.symbol("trips" if grows else "i", 0, None if grows else length - 1)
+    here: DimLike = length - 1 - Sym(counter) if loop.reverse else Sym(counter)
+    row_targets = [_row_target(block, out, here, grows, counter) for out in loop.outs.rows]
+    segments = open_segments(block, let, loop.outs.segments)
+
+    held = targets.map(lambda t: _target_value(t.place if isinstance(t, Carried) else t))
     slices = [
         Value(r.dtype, r.dims[1:], lambda index, r=r: r.at((here, *index)))  # type: ignore[misc]
-        for r in rows
+        for r in args.rows
     ]
+    values = args.replace(carries=held.carries, accumulators=held.accumulators, rows=slices)
     index_value = scalar(Index(here))
-    statements = _body(
-        block,
-        made,
-        body,
-        [index_value, *consts, *held, *slices],
-        targets,
-        row_targets,
-        segments,
-        cond is not None,
-    )
+    statements = _body(block, made, loop, [index_value, *values], [*targets], row_targets, segments)
 
-    if cond is None:
-        kind = "par" if attributes.get("parallel") and not roles.accumulators else "seq"
+    if loop.condition is None:
+        kind = "par" if loop.parallel and not loop.args.accumulators else "seq"
         if length != 0:
             block.emit(For(counter, length, statements, kind))
     else:
-        test = inner_block(
-            block, block.plan.regions[let, 1], cond.params, [index_value, *consts, *held[: roles.carries]]
-        )
-        test.run(cond)
-        block.emit(
-            While(counter, tuple(test.statements), test.value(cond.results[0]).scalar, statements, length)
-        )
-        block.sizes[attributes["size"]] = Sym(counter)
-        block.values[let.outs[0]] = scalar(Index(Sym(counter)))
-    for out, target in zip(outs, targets):
-        value = _target_value(target.place if isinstance(target, Carried) else target)
+        condition = loop.condition.function
+        test = inner_block(block, block.plan.regions[let, 1], condition.params, [index_value, *values.asked])
+        test.run(condition)
+        block.emit(While(counter, tuple(test.statements), test.value(condition.results[0]).scalar, statements, length))
+        block.sizes[loop.more["size"]] = Sym(counter)
+        block.values[loop.sizes[0]] = scalar(Index(Sym(counter)))
+    for out, value, target in zip(loop.outs.state, held, targets):
         wanted = block.wanted.pop(out, None)
         if wanted is not None and isinstance(target, Carried):
             block.copy(wanted, value)
             value = stored(wanted)
         block.values[out] = value
-    for out, place in zip(outs[len(state) : cut], row_targets):
+    for out, place in zip(loop.outs.rows, row_targets):
         start = place.prefix[-1] - here
         moved = place.buf.space == "stack" and start != 0
         whole = Place(place.buf, place.prefix[:-1])
         block.values[out] = behind(place.buf, start, block.dims(out.type.dims)) if moved else stored(whole)
-    for name, segment in zip(let.attributes.get("segment_sizes", ()), segments):
+    for name, segment in zip(loop.segment_sizes, segments):
         block.sizes[name] = Sym(segment.filled)
-        block.values[let.binder(name)] = scalar(Index(Sym(segment.filled)))
-    for out, segment in zip(outs[cut:], segments):
+        block.values[loop.binder(name)] = scalar(Index(Sym(segment.filled)))
+    for out, segment in zip(loop.outs.segments, segments):
         block.values[out] = behind(segment.buf, segment.start, block.dims(out.type.dims))
 
 
 def _state_target(
-    block: Block, let: Let, k: int, value: Value, made: Plan, roles: object
+    block: Block, made: Plan, out: Var, param: Var, root: Root, value: Value, taken: Var | None
 ) -> Buf | str | Carried:
-    """The variable or storage of a carry or accumulator, holding its first value."""
-    out = let.outs[k]
-    body: Function = let.attributes["body"]
-    result = k - (len(let.outs) - len(body.results))
-    param = body.params[1 + roles.consts + result]  # type: ignore[attr-defined]
+    """The variable or storage of a carry or accumulator, holding its first value: that of the operand `taken`, or
+    its own."""
     if not out.type.dims:
         if out.type.dtype == i64:
             name = block.shared.symbol(param.name)
@@ -304,10 +304,9 @@ def _state_target(
         buf = local(block.shared.names.fresh(param.name), out.type.dtype)
         block.emit(Store(buf, (), value.scalar))
         return buf
-    swaps = made.roots[result] is not param and not writes_directly(made, body, param, result)
-    shares = block.plan.shares[let]
-    if k in shares:
-        place = block.value(let.args[shares[k]]).place
+    swaps = root is not param and not writes_directly(made, param, root)
+    if taken is not None:
+        place = block.value(taken).place
         assert place is not None
         if not swaps or _is_pointer(place):
             return Carried(place, block.temp(out.name, out.type.dtype, place.dims) if swaps else None)
@@ -342,46 +341,46 @@ def _row_target(block: Block, out: Var, here: DimLike, grows: bool, counter: str
 def _body(
     block: Block,
     made: Plan,
-    body: Function,
+    loop: Loop,
     values: list[Value],
-    targets: list,
+    targets: list[Buf | str | Carried],
     row_targets: list[Place],
     segments: list[Segment],
-    grows: bool,
 ) -> tuple[Stmt, ...]:
+    body = loop.body.function
     inner = inner_block(block, made, body.params, values)
-    state = len(targets)
     stacks: dict[DimLike, list[Buf]] = {}
-    for place in row_targets if grows else ():  # those that begin at the same row grow together
+    for place in row_targets if loop.condition else ():  # those that begin at the same row grow together
         stacks.setdefault(place.prefix[-1], []).append(place.buf)
     for row, bufs in stacks.items():
         inner.emit(Grow(tuple(bufs), row + 1))
-    scalars_of_rows = len(values) - len(body.params)
-    assert scalars_of_rows == 0, (body, values)
-    for param, value in zip(body.params[1:], values[1:]):
+    for param, value in zip(loop.params, values[1:], strict=True):
         if not param.type.dims and not _is_simple(value.scalar):
             inner.values[param] = scalar(inner.local(param.name, value.scalar))
         bind_known(inner, param, inner.values[param])
-    cut = len(body.results) - len(segments)
-    rows = body.results[state:cut]
-    ask_behind(inner, body, body.results[cut:], segments)
-    done = set()
-    for k, (result, place) in enumerate(zip(rows, row_targets)):
+    ask_behind(inner, body, loop.results.segments, segments)
+    roots = loop.results.like(made.roots)
+    wanted = [
+        (root, target.other or target.place)
+        for root, target in zip(roots.state, targets)
+        if isinstance(target, Carried) and root not in body.params
+    ]
+    late = []
+    for result, root, place in zip(loop.results.rows, roots.rows, row_targets):
         if result in body.params:  # the old value: saved before the body changes it
             _store_row(inner, inner.value(result), place)
-            done.add(k)
         elif result in made.saved:
-            assert isinstance(result, Var)
-            inner.saves[result] = place
-            done.add(k)
-    _ask(inner, made, body, targets, row_targets, done)
+            inner.saves[result] = place  # type: ignore[index]
+        else:
+            late.append((result, place))
+            wanted += [(root, place)] if result.type.dims else []
+    inner.want(wanted)
     inner.run(body)
     inner.span = None
-    for k, (result, place) in enumerate(zip(rows, row_targets)):
-        if k not in done:
-            _store_row(inner, inner.value(result), place)
-    append_segments(inner, body.results[cut:], segments)
-    _update(inner, made, body, targets)
+    for result, place in late:
+        _store_row(inner, inner.value(result), place)
+    append_segments(inner, loop.results.segments, segments)
+    _update(inner, [*loop.results.state], targets)
     return tuple(inner.statements)
 
 
@@ -396,58 +395,38 @@ def _store_row(inner: Block, value: Value, place: Place) -> None:
         inner.copy(place, value)
 
 
-def _ask(
-    inner: Block, made: Plan, body: Function, targets: list, row_targets: list[Place], done: set[int]
-) -> None:
-    """Where the body's results should be made."""
-    state = len(targets)
-    places: dict[int, Place] = {}
-    for k, target in enumerate(targets):
-        if isinstance(target, Carried) and made.roots[k] is not None and made.roots[k] not in body.params:
-            places[k] = target.other or target.place
-    for k, place in enumerate(row_targets):
-        if k not in done and body.results[state + k].type.dims:
-            places[state + k] = place
-    inner.want(body.results, places)
-
-
-def _update(inner: Block, made: Plan, body: Function, targets: list) -> None:
+def _update(inner: Block, results: list[Atom], targets: list[Buf | str | Carried]) -> None:
     """The carries take their new values."""
-    arrays = [(k, t) for k, t in enumerate(targets) if isinstance(t, Carried)]
-    values = {k: inner.value(body.results[k]) for k, _ in arrays}
-    arrays_of = dict(arrays)
-    held = {t.place.buf: k for k, t in arrays}
-    pending: dict[int, Carried] = {}
-    for k, target in arrays:
-        value = values[k]
+    value_of = {t: inner.value(r) for t, r in zip(targets, results) if isinstance(t, Carried)}
+    holder = {t.place.buf: t for t in value_of}
+    taken: dict[Carried, Carried] = {}  # those that take another's storage
+    for target, value in value_of.items():
         if _same_place(value.place, target.place) or value.undefined:
             continue
-        source = value.place.buf if value.place is not None else None
-        if source in held and value.place is not None and not value.place.prefix and held[source] != k:
-            if _is_pointer(target.place) and _is_pointer(arrays_of[held[source]].place):
-                pending[k] = target  # another carry's storage
-                continue
-        if target.other is None:
-            target.other = inner.temp("next", value.dtype, target.place.dims)
-        inner.copy(target.other, value)
-    sources = {k: held[place.buf] for k in pending if (place := values[k].place) is not None}
-    swaps = _exchange(inner, pending, sources, arrays_of)
-    for k, target in arrays:
-        if target.other is not None and k not in pending and not _same_place(values[k].place, target.place):
+        whole = value.place is not None and not value.place.prefix
+        source = holder.get(value.place.buf) if whole else None  # type: ignore[union-attr]
+        if source not in (None, target) and _is_pointer(target.place) and _is_pointer(source.place):  # type: ignore[union-attr]
+            taken[target] = source  # type: ignore[assignment]
+            continue
+        inner.copy(_second(inner, target), value)
+    swaps = _exchange(inner, taken)
+    for target, value in value_of.items():
+        if target.other is not None and target not in taken and not _same_place(value.place, target.place):
             if _is_pointer(target.place):
                 swaps.append((target, target.other.buf))
             else:
                 inner.copy(target.place, stored(target.other))
     for target, buf in swaps:
         inner.emit(Swap(target.place.buf, buf))
-    assign_scalars(
-        inner,
-        [
-            (inner.value(body.results[k]).scalar, t)
-            for k, t in enumerate(targets)
-            if not isinstance(t, Carried)
-        ],
-    )
+    numbers = [(r, t) for r, t in zip(results, targets) if not isinstance(t, Carried)]
+    assign_scalars(inner, [(inner.value(r).scalar, t) for r, t in numbers])
+
+
+def _second(block: Block, target: Carried) -> Place:
+    """The second storage of a carried array."""
+    if target.other is None:
+        target.other = block.temp("next", target.place.buf.dtype, target.place.dims)
+    return target.other
 
 
 def _is_pointer(place: Place) -> bool:
@@ -455,27 +434,22 @@ def _is_pointer(place: Place) -> bool:
     return not place.prefix and place.buf.space == "temp"
 
 
-def _exchange(
-    inner: Block, pending: dict[int, Carried], source: dict[int, int], carried: dict[int, Carried]
-) -> list[tuple[Carried, Buf]]:
+def _exchange(inner: Block, taken: dict[Carried, Carried]) -> list[tuple[Carried, Buf]]:
     """Carries that take each other's arrays: swaps around a cycle; else a copy into a second storage, made
     before any swap."""
     swaps: list[tuple[Carried, Buf]] = []
-    left = set(pending)
+    left = list(taken)
     while left:
-        k = min(left)
-        cycle, walk = [k], source[k]
+        cycle, walk = [left[0]], taken[left[0]]
         while walk in left and walk not in cycle:
             cycle.append(walk)
-            walk = source[walk]
-        if walk == k:
-            swaps += [(carried[a], carried[b].place.buf) for a, b in zip(cycle, cycle[1:])]
-            left -= set(cycle)
+            walk = taken[walk]
+        if walk is left[0]:
+            swaps += [(a, b.place.buf) for a, b in zip(cycle, cycle[1:])]
+            left = [target for target in left if target not in cycle]
         else:
-            target = pending[k]
-            if target.other is None:
-                target.other = inner.temp("next", target.place.buf.dtype, target.place.dims)
-            inner.copy(target.other, stored(carried[source[k]].place))
-            swaps.append((target, target.other.buf))
-            left.discard(k)
+            target = left.pop(0)
+            place = _second(inner, target)
+            inner.copy(place, stored(taken[target].place))
+            swaps.append((target, place.buf))
     return swaps

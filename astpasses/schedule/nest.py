@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 
@@ -23,17 +22,19 @@ from metaphrase.core.native import Const, E, Op, constant, operation
 from metaphrase.core.scalars import facts
 from metaphrase.source import Span
 
+from .names import Names
 from .statements import (
     Axis,
     Bind,
-    Call,
     CallFn,
     Change,
     Check,
+    Combine,
     Effect,
     For,
     Grow,
     If,
+    LibraryCall,
     Nest,
     SetDims,
     Stmt,
@@ -56,8 +57,7 @@ from .storage import (
     subexpressions,
     value_symbols,
 )
-
-STACK_BYTES = 4096  # what a function's arrays of known size may take on the C stack, together
+from .target import CPU, Target
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,8 @@ class Site:
 
 @dataclass(eq=False)
 class Fn:
-    """A function: `bufs` and `sizes` are its parameters, `temps` its own storage."""
+    """A function: `bufs` and `sizes` are its parameters, `temps` its own storage; `scratch` names the parameters that
+    are room for what is its own as well: nothing is in them before or wanted of them behind."""
 
     name: str
     bufs: tuple[Buf, ...]
@@ -84,6 +85,9 @@ class Fn:
     temps: tuple[Buf, ...] = ()
     fails: bool = False
     result: Buf | None = None  # the scalar it returns
+    names: Names = field(default_factory=Names)  # gives passes fresh ones
+    facts: Facts = field(default_factory=Facts)
+    scratch: frozenset[str] = frozenset()
 
 
 @dataclass(eq=False)
@@ -98,9 +102,8 @@ class Program:
     entry: Fn
     fns: tuple[Fn, ...] = ()
     sites: tuple[Site, ...] = ()
-    facts: Facts = field(default_factory=Facts)
-    names: Any = None  # gives fresh names to later passes
     in_place: tuple[tuple[int, int], ...] = ()  # (result, parameter) that are one Buf: the caller's array
+    target: Target = CPU
 
 
 def local(name: str, dtype: np.dtype) -> Buf:
@@ -173,10 +176,10 @@ __all__ = [
     "Axis",
     "Bind",
     "Buf",
-    "Call",
     "CallFn",
     "Change",
     "Check",
+    "Combine",
     "Const",
     "Dim",
     "DimLike",
@@ -187,6 +190,7 @@ __all__ = [
     "Grow",
     "If",
     "Index",
+    "LibraryCall",
     "Load",
     "Map",
     "Nest",

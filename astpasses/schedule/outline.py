@@ -13,27 +13,28 @@ better.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from metaphrase.core.dims import Dim, DimLike, Sym, product, substitute, symbols
+from metaphrase.core.dims import Dim, DimLike, Sym, substitute, symbols
 from metaphrase.core.types import i64
 
+from .names import Names
 from .nest import (
-    STACK_BYTES,
     Bind,
     Buf,
-    Call,
     CallFn,
     Check,
+    Combine,
     E,
     Effect,
     Fn,
     For,
     Grow,
     If,
+    LibraryCall,
     Load,
     Map,
+    Program,
     SetDims,
     Stmt,
     Store,
@@ -47,10 +48,9 @@ from .nest import (
     touched,
     walk,
 )
+from .place import near
 from .rewrite import map_expression, map_statement, rename_statement
-
-WHOLE = 12  # a program of up to this many innermost loops stays one function
-TINY = 200  # operations: less work than a call is worth
+from .target import Target
 
 
 @dataclass(eq=False)
@@ -64,23 +64,28 @@ class _Contents:
     read: set[str] = field(default_factory=set)
 
 
-def outline(body: tuple[Stmt, ...], enabled: bool = True) -> tuple[tuple[Stmt, ...], tuple[Fn, ...]]:
-    """Put nests into functions, if there are many."""
-    if not enabled or sum(1 for s in walk(body) if _is_leaf(s)) <= WHOLE:
-        return body, ()
-    made = _Outliner(body)
-    return made.block(body), tuple(made.fns.values())
+def outline(program: Program) -> Program:
+    """Put nests into functions, in each function that has many."""
+    nests: dict[str, Fn] = {}
+    entry, *fns = (_with_calls(fn, program.target, nests) for fn in (program.entry, *program.fns))
+    return replace(program, entry=entry, fns=(*nests.values(), *fns))
 
 
-def _is_leaf(stmt: Stmt) -> bool:
-    return (
-        isinstance(stmt, For) and not any(isinstance(s, For) for s in walk(stmt.body)) and not _is_tiny(stmt)
-    )
+def _with_calls(fn: Fn, target: Target, nests: dict[str, Fn]) -> Fn:
+    """`nests`: the functions made so far, by what they are."""
+    if sum(1 for s in walk(fn.body) if _is_leaf(s, target)) <= target.whole:
+        return fn
+    return replace(fn, body=_Outliner(fn.body, target, nests).block(fn.body))
 
 
-def _is_tiny(stmt: Stmt) -> bool:
+def _is_leaf(stmt: Stmt, target: Target) -> bool:
+    inner = isinstance(stmt, For) and not any(isinstance(s, For) for s in walk(stmt.body))
+    return inner and not _is_tiny(stmt, target)
+
+
+def _is_tiny(stmt: Stmt, target: Target) -> bool:
     """Less work than a call is worth."""
-    return (work := _work(stmt)) is not None and work <= TINY
+    return (work := _work(stmt)) is not None and work <= target.call
 
 
 def _work(stmt: Stmt) -> int | None:
@@ -98,8 +103,8 @@ def _work(stmt: Stmt) -> int | None:
 
 
 class _Outliner:
-    def __init__(self, body: tuple[Stmt, ...]):
-        self.fns: dict[str, Fn] = {}
+    def __init__(self, body: tuple[Stmt, ...], target: Target, nests: dict[str, Fn]):
+        self.target, self.fns = target, nests
         self.readers: dict[Buf | str, int] = {}
         self.writers: dict[Buf, int] = {}
         for stmt in walk(body):
@@ -123,11 +128,18 @@ class _Outliner:
         """A call in the place of `nest`, or None if it has to stay."""
         nest, extents = _with_simple_extents(nest)
         inside = list(walk((nest,)))
-        if any(isinstance(s, (Check, Effect, Grow, SetDims, Swap, Call, CallFn, While)) for s in inside):
+        if any(
+            isinstance(s, (Check, Effect, Grow, SetDims, Swap, LibraryCall, Combine, CallFn, While)) for s in inside
+        ):
             return None
-        if isinstance(nest, For) and nest.kind == "seq" and not _is_leaf(nest) or _is_tiny(nest):
+        if (
+            isinstance(nest, For)
+            and nest.kind == "seq"
+            and not _is_leaf(nest, self.target)
+            or _is_tiny(nest, self.target)
+        ):
             return None
-        if isinstance(nest, If) and not any(isinstance(s, For) and not _is_tiny(s) for s in inside):
+        if isinstance(nest, If) and not any(isinstance(s, For) and not _is_tiny(s, self.target) for s in inside):
             return None
         found = _contents(nest, inside)
         if any(isinstance(s, For) and symbols(s.extent) & _values_bound(inside) for s in inside):
@@ -147,16 +159,13 @@ class _Outliner:
             return None
         if _read_first((nest,), found.bound, frozenset())[0]:  # a counter goes on from what it was
             return None
-        own = _that_fit_the_stack(
-            b for b in found.arrays if b.space == "temp" and self.readers.get(b, 0) == local_reads.get(b, 0)
-        )
+        private = [b for b in found.arrays if b.space == "temp" and self.readers.get(b, 0) == local_reads.get(b, 0)]
+        own = near(private, self.target.stack_bytes)
         arrays = [b for b in found.arrays if b not in own and b.space != "const"]
         if not arrays:
             return None
         scalars = [
-            b
-            for b in found.scalars
-            if b not in found.written or b in escaping and not _assigned_first((nest,), b)
+            b for b in found.scalars if b not in found.written or b in escaping and not _assigned_first((nest,), b)
         ]
         if any(b.dtype == i64 and b.name in found.read for b in found.scalars):
             return None
@@ -165,7 +174,7 @@ class _Outliner:
             wanted |= _dims_symbols(buf)
         sizes = sorted(wanted, key=lambda name: (_first_extent(inside, name), name))
         result = escaping[0] if escaping else None
-        fn = self.function(nest, found, arrays, own, scalars, sizes, result)
+        fn = self.function(nest, found, arrays, own, private, scalars, sizes, result)
         return CallFn(
             fn.name,
             (*arrays, *scalars),
@@ -185,6 +194,7 @@ class _Outliner:
         found: _Contents,
         arrays: list[Buf],
         own: list[Buf],
+        private: list[Buf],
         scalars: list[Buf],
         sizes: list[str],
         result: Buf | None,
@@ -226,6 +236,9 @@ class _Outliner:
 
         body = _headed(map_statement(rename_statement(nest, values), expression, place), indices)
         params = tuple(bufs[b] for b in (*arrays, *scalars))
+        names = Names(self.target.words)
+        for buf in params:
+            names.fresh(buf.name)
         fn = Fn(
             "",
             params,
@@ -234,10 +247,13 @@ class _Outliner:
             (),
             False,
             bufs[result] if result is not None else None,
+            names,
         )
-        key = _key(fn)
+        key, scratch = _key(fn), frozenset(bufs[b].name for b in private if b not in own)
         if key not in self.fns:
-            self.fns[key] = replace(fn, name=f"nest_{len(self.fns)}")
+            self.fns[key] = replace(fn, name=f"nest_{len(self.fns)}", scratch=scratch)
+        else:  # of equal nests one may leave what another one does not
+            self.fns[key] = replace(self.fns[key], scratch=self.fns[key].scratch & scratch)
         return self.fns[key]
 
 
@@ -350,18 +366,6 @@ def _names_read(stmt: Stmt) -> list:
 
 def _count(reads: dict, buf: Buf) -> int:
     return reads.get(buf, 0) + (reads.get(buf.name, 0) if buf.dtype == i64 else 0)
-
-
-def _that_fit_the_stack(bufs: Iterable[Buf]) -> list[Buf]:
-    """Those of known size that a function has room for, which can't ask for memory."""
-    room = STACK_BYTES
-    found = []
-    for buf in bufs:
-        total = product(buf.dims)
-        if isinstance(total, int) and total * buf.dtype.itemsize <= room:
-            room -= total * buf.dtype.itemsize
-            found.append(buf)
-    return found
 
 
 def _values_bound(inside: list[Stmt]) -> set[str]:

@@ -9,24 +9,26 @@ it.
                                               # else x1 is a copy; views of x that are read later are copied
                                               # instead
 
-A result that shares the storage of an operand is written down as `shares[let][result position] = operand
-position`.
+A result that shares the storage of an operand is written down as `shares[let][result] = operand`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from metaphrase.core.ir import Function, Let, Var
+from metaphrase.core.calls import may_stay
+from metaphrase.core.ir import Atom, Function, Let, Var
+from metaphrase.core.loops import Loop
 from metaphrase.core.native import Gather, Iota, Move, Point, Put, Reduce, Region
+from metaphrase.core.scalars import CHEAP
 
 from .pieces import move_pieces
+from .target import Target
 
 Root = Var | None
-INLINED_OPERATIONS = 12  # of one expression
-CHEAP_READERS = 4
 
 
 @dataclass(eq=False)
@@ -37,7 +39,8 @@ class Plan:
     """
 
     function: Function
-    shares: dict[Let, dict[int, int]] = field(default_factory=dict)
+    target: Target
+    shares: dict[Let, dict[Var, Var]] = field(default_factory=dict)
     kept: set[Var] = field(default_factory=set)
     roots: tuple[Root, ...] = ()
     regions: dict[tuple[Let, int], Plan] = field(default_factory=dict)
@@ -71,34 +74,31 @@ def is_lazy(let: Let) -> bool:
     return False
 
 
-def plan(
-    function: Function, owned: frozenset[int] = frozenset(), early: frozenset[int] = frozenset()
-) -> Plan:
-    """Decide for `function`, whose parameters in `owned` may be overwritten. Results in `early` are rows:
-    they are copied out when they are made if something overwrites them later (parameters: before the body
+def plan(function: Function, target: Target, owned: Collection[Var] = frozenset(), rows: Sequence[Atom] = ()) -> Plan:
+    """Decide for `function`, whose parameters in `owned` may be overwritten. Those results that are `rows` of a
+    loop are copied out when they are made if something overwrites them later (parameters: before the body
     runs), and so keep nothing alive."""
-    made = Plan(function)
-    _survey(made, early)
-    free: set[Var] = {p for k, p in enumerate(function.params) if k in owned and p.type.dims}
+    made = Plan(function, target)
+    _survey(made, rows)
+    free: set[Var] = {p for p in owned if p.type.dims}
     for p in function.params:
         made.storage[p] = p
     for place, let in enumerate(function.lets):
         native = let.primitive.native
-        shares: dict[int, int] = {}
-        out: Any  # a position, then a result
+        shares: dict[Var, Var] = {}
         if isinstance(native, Put):
-            if _may_take(made, let, place, 0, free):
-                shares[0] = 0
-        elif isinstance(native, Region):
+            if _may_take(made, let, place, let.args[0], free):
+                shares[let.out] = let.args[0]  # type: ignore[assignment]
+        elif isinstance(native, Region) and not (native.kind == "call" and may_stay(let.attributes["function"])):
             shares = _region(made, let, place, free, native.kind)
         for out, operand in shares.items():
-            made.storage[let.outs[out]] = made.storage[let.args[operand]]  # type: ignore[index]
-            free.add(let.outs[out])
+            made.storage[out] = made.storage[operand]
+            free.add(out)
         made.shares[let] = shares
         if is_lazy(let) or let.outs and let.outs[0] in made.inlined:
             continue
-        for k, out in enumerate(let.outs):
-            if out.type.dims and k not in shares:
+        for out in let.outs:
+            if out.type.dims and out not in shares:
                 made.storage[out] = out
                 free.add(out)
     for var in made.kept:
@@ -108,12 +108,12 @@ def plan(
     return made
 
 
-def written_in_place(function: Function, writes: Mapping[int, int]) -> tuple[Plan, dict[int, int]]:
+def written_in_place(function: Function, target: Target, writes: Mapping[int, int]) -> tuple[Plan, dict[int, int]]:
     """The plan of a program whose results in `writes` are the new values of parameters, and those that
     can be made where the old ones are: {result: parameter}."""
     chosen = dict(writes)
     while True:
-        made = plan(function, frozenset(chosen.values()))
+        made = plan(function, target, [function.params[position] for position in chosen.values()])
         kept = {}
         for result, position in chosen.items():
             param = function.params[position]
@@ -121,23 +121,22 @@ def written_in_place(function: Function, writes: Mapping[int, int]) -> tuple[Pla
             if not param.type.dims or function.results[result].type != param.type:
                 continue
             alone = root is param and made.roots.count(param) == 1
-            if alone or writes_directly(made, function, param, result):
+            if alone or writes_directly(made, param, root):
                 kept[result] = position
         if kept == chosen:
             return made, kept
         chosen = kept
 
 
-def writes_directly(made: Plan, body: Function, param: Var, result: int) -> bool:
-    """Whether a parameter's new value may be computed right where the old one is: an elementwise operation
-    that is the last to read it, and nothing reads it from other places."""
-    root = made.roots[result]
+def writes_directly(made: Plan, param: Var, root: Root) -> bool:
+    """Whether a parameter's new value, which is in the storage `root`, may be computed right where the old one is:
+    by an elementwise operation that is the last to read it, and nothing reads it from other places."""
     if root is None or root not in made.position or made.roots.count(root) > 1:
         return False
     family = {v for v, storage in made.storage.items() if storage is param}  # all that live where it does
     if any(family & bases for bases in made.moved.values()):
         return False
-    let = body.lets[made.position[root]]
+    let = made.function.lets[made.position[root]]
     readers = family | {v for v in made.inlined if made.aliases[v] & family}
     uses = [use for v in readers for use in made.uses.get(v, ())]
     if any(use > made.position[root] for use in uses):
@@ -145,7 +144,7 @@ def writes_directly(made: Plan, body: Function, param: Var, result: int) -> bool
     return isinstance(let.primitive.native, Point) or not any(use == made.position[root] for use in uses)
 
 
-def _survey(made: Plan, early: frozenset[int]) -> None:
+def _survey(made: Plan, rows: Sequence[Atom]) -> None:
     """Where each Var is used, which are lazy, and what these read."""
     function = made.function
     for place, let in enumerate(function.lets):
@@ -157,25 +156,26 @@ def _survey(made: Plan, early: frozenset[int]) -> None:
     _find_inlined(made)
     for let in function.lets:
         if is_lazy(let) or let.outs and let.outs[0] in made.inlined:
-            args = [a for a in let.args if isinstance(a, Var) and a.type.dims]
-            bases = frozenset().union(frozenset(args), *(made.aliases.get(a, frozenset()) for a in args))
-            made.aliases[let.out] = bases
-            made.moved[let.out] = (
-                bases
-                if let.out not in made.inlined
-                else frozenset().union(frozenset(), *(made.moved.get(a, frozenset()) for a in args))
-            )
-    for k, result in enumerate(function.results):
-        if (
-            isinstance(result, Var)
-            and k in early
-            and result.type.dims
-            and function.results.count(result) == 1
-        ):
-            if result not in function.params:
-                made.rows.add(result)
-        elif isinstance(result, Var) and not (k in early and result in function.params):
-            made.uses.setdefault(result, []).append(len(function.lets))
+            args = frozenset(a for a in let.args if isinstance(a, Var) and a.type.dims)
+            made.aliases[let.out] = args.union(*(made.aliases.get(a, ()) for a in args))
+            moved = frozenset[Var]().union(*(made.moved.get(a, ()) for a in args))
+            made.moved[let.out] = moved if let.out in made.inlined else made.aliases[let.out]
+    _note_results(made, rows)
+
+
+def _note_results(made: Plan, rows: Sequence[Atom]) -> None:
+    """Which results are rows made in the body; the others are in use to its end."""
+    results, params = made.function.results, made.function.params
+    others = Counter(results) - Counter(rows)
+    for row in rows:
+        if isinstance(row, Var) and row not in params:
+            if row.type.dims and results.count(row) == 1:
+                made.rows.add(row)
+            else:
+                others[row] = 1
+    for result in others:
+        if isinstance(result, Var):
+            made.uses.setdefault(result, []).append(len(made.function.lets))
 
 
 def _find_inlined(made: Plan) -> None:
@@ -184,39 +184,35 @@ def _find_inlined(made: Plan) -> None:
     function = made.function
     size: dict[Var, int] = {}
     for let in function.lets:
-        if (
-            not isinstance(let.primitive.native, Point)
-            or not let.out.type.dims
-            or let.out in function.results
-        ):
+        if not isinstance(let.primitive.native, Point) or not let.out.type.dims or let.out in function.results:
             continue
         uses = made.uses.get(let.out, [])
-        if not uses or len(uses) > 1 and not (_is_cheap(made, let) and len(uses) <= CHEAP_READERS):
+        if not uses or len(uses) > 1 and not (_is_cheap(made, let) and len(uses) <= made.target.readers):
             continue
-        once = True
-        for use in uses:
-            reader = function.lets[use]
-            native = reader.primitive.native
-            once = once and (
-                isinstance(native, Point)
-                or len(uses) == 1
-                and isinstance(native, Reduce)
-                or len(uses) == 1
-                and isinstance(native, Put)
-                and reader.args.index(let.out) == 1
-            )
+        once = all(_reads_once(function.lets[use], let.out, len(uses) == 1) for use in uses)
         size[let.out] = 1 + sum(size.get(a, 0) for a in let.args if isinstance(a, Var))
-        if once and size[let.out] <= INLINED_OPERATIONS:
+        if once and size[let.out] <= made.target.repeated:
             made.inlined.add(let.out)
         else:
             size[let.out] = 0
 
 
+def _reads_once(reader: Let, var: Var, alone: bool) -> bool:
+    """Whether an operation reads each element of `var` once, in the order of what it does."""
+    native = reader.primitive.native
+    if isinstance(native, Put):
+        return alone and reader.args.index(var) == 1
+    return isinstance(native, Point) or alone and isinstance(native, Reduce)
+
+
 def _is_cheap(made: Plan, let: Let) -> bool:
     """Cheaper to compute again than to store and load: one operation on an array that is stored anyway."""
     arrays = [a for a in let.args if isinstance(a, Var) and a.type.dims and not _is_spread(made, a)]
+    scalar = let.primitive.scalar
     return (
-        let.primitive.name in ("add", "sub", "mul", "neg")
+        scalar is not None
+        and scalar.sign is not None
+        and scalar.cost <= CHEAP
         and let.out.type.dtype.kind == "f"
         and let.out.type.dtype.itemsize >= 4
         and len(arrays) == 1
@@ -249,21 +245,22 @@ def _alive_views(made: Plan, var: Var, let: Let, place: int) -> list[Var]:
     ]
 
 
-def _may_take(made: Plan, let: Let, place: int, operand: int, free: set[Var]) -> bool:
+def _may_take(made: Plan, let: Let, place: int, x: Atom, free: set[Var]) -> bool:
     """Whether `let` may overwrite its operand; then views of it that are still needed are stored where they
     stand."""
-    if not _could_take(made, let, place, operand, free):
+    if not _could_take(made, let, place, x, free):
         return False
-    x = let.args[operand]
-    assert isinstance(x, Var)
-    made.kept.update(_alive_views(made, x, let, place))
-    if x in made.rows:
-        made.saved.add(x)
+    _take(made, let, place, x)
     return True
 
 
-def _could_take(made: Plan, let: Let, place: int, operand: int, free: set[Var]) -> bool:
-    x = let.args[operand]
+def _take(made: Plan, let: Let, place: int, x: Any) -> None:
+    made.kept.update(_alive_views(made, x, let, place))
+    if x in made.rows:
+        made.saved.add(x)
+
+
+def _could_take(made: Plan, let: Let, place: int, x: Atom, free: set[Var]) -> bool:
     return (
         isinstance(x, Var)
         and bool(x.type.dims)
@@ -273,45 +270,38 @@ def _could_take(made: Plan, let: Let, place: int, operand: int, free: set[Var]) 
     )
 
 
-def _region(made: Plan, let: Let, place: int, free: set[Var], kind: str) -> dict[int, int]:
+def _region(made: Plan, let: Let, place: int, free: set[Var], kind: str) -> dict[Var, Var]:
     if kind == "loop":
         return _loop(made, let, place, free)
-    functions = list(let.regions())
-    first = 0 if kind == "call" else 1
-    takeable = {k for k in range(first, len(let.args)) if _could_take(made, let, place, k, free)}
-    plans = [plan(f, frozenset(k - first for k in takeable)) for f in functions]
-    shares: dict[int, int] = {}
-    for k, out in enumerate(let.outs):
-        for inner in plans:
-            root = inner.roots[k]
-            if root is None or root not in inner.function.params or not out.type.dims:
-                continue
-            operand = inner.function.params.index(root) + first
-            if (
-                operand in takeable
-                and operand not in shares.values()
-                and let.args[operand].type.dims == out.type.dims
-            ):
-                shares[k] = operand
-                break
-    taken = {k for k in takeable if k in shares.values() or any(_writes(p, k - first) for p in plans)}
-    for k in taken:
-        made.kept.update(_alive_views(made, let.args[k], let, place))  # type: ignore[arg-type]
-        if let.args[k] in made.rows:
-            made.saved.add(let.args[k])  # type: ignore[arg-type]
+    operands = let.args if kind == "call" else let.args[1:]
+    takeable = {a for a in operands if _could_take(made, let, place, a, free)}
+    regions = list(let.regions())
+    plans = [plan(r, made.target, [p for p, a in zip(r.params, operands) if a in takeable]) for r in regions]
+    shares = _shared(let, operands, plans, takeable)
+    for k, x in enumerate(operands):
+        if x in takeable and (x in shares.values() or any(_writes(inner, k) for inner in plans)):
+            _take(made, let, place, x)
     for number, inner in enumerate(plans):
         made.regions[let, number] = inner
+    return shares
+
+
+def _shared(let: Let, operands: Sequence[Atom], plans: list[Plan], takeable: set[Atom]) -> dict[Var, Var]:
+    """For results the operand in whose storage a region leaves them, each operand for one."""
+    shares: dict[Var, Var] = {}
+    for k, out in enumerate(let.outs):
+        for inner in plans if out.type.dims else ():
+            operand: Any = dict(zip(inner.function.params, operands)).get(inner.roots[k])  # type: ignore[arg-type]
+            if operand in takeable and operand not in shares.values() and operand.type.dims == out.type.dims:
+                shares[out] = operand
+                break
     return shares
 
 
 def _writes(inner: Plan, position: int) -> bool:
     """Whether a region, or one inside it, writes into the storage of its parameter."""
     param = inner.function.params[position]
-    if any(
-        inner.root(let.args[operand]) is param
-        for let, shares in inner.shares.items()
-        for operand in shares.values()
-    ):
+    if any(inner.root(operand) is param for shares in inner.shares.values() for operand in shares.values()):
         return True
     for (let, _), deeper in inner.regions.items():
         native = let.primitive.native
@@ -322,21 +312,13 @@ def _writes(inner: Plan, position: int) -> bool:
     return False
 
 
-def _loop(made: Plan, let: Let, place: int, free: set[Var]) -> dict[int, int]:
-    roles, body = let.attributes["roles"], let.attributes["body"]
-    state = roles.carries + roles.accumulators
-    owned = frozenset(range(1 + roles.consts, 1 + roles.consts + state))
-    early = frozenset(range(state, len(body.results) - roles.segments))
-    made.regions[let, 0] = plan(body, owned, early)
-    if let.attributes.get("cond") is not None:
-        made.regions[let, 1] = plan(let.attributes["cond"])
-    ahead = len(let.own_symbols())
-    shares: dict[int, int] = {}
-    for k in range(state):
-        operand = roles.consts + k
-        if _may_take(made, let, place, operand, free):
-            shares[ahead + k] = operand
-    return shares
+def _loop(made: Plan, let: Let, place: int, free: set[Var]) -> dict[Var, Var]:
+    loop = Loop.of(let)
+    made.regions[let, 0] = plan(loop.body.function, made.target, [*loop.params.state], loop.results.rows)
+    if loop.condition is not None:
+        made.regions[let, 1] = plan(loop.condition.function, made.target)
+    state = zip(loop.outs.state, loop.args.state)
+    return {out: a for out, a in state if _may_take(made, let, place, a, free)}  # type: ignore[misc]
 
 
 __all__ = ["Plan", "plan", "is_lazy", "writes_directly", "written_in_place"]

@@ -20,10 +20,7 @@ if TYPE_CHECKING:
 
 
 def move_pieces(
-    let: Let,
-    index: tuple[DimLike, ...] | None = None,
-    attributes: dict | None = None,
-    types: tuple | None = None,
+    let: Let, index: tuple[DimLike, ...] | None = None, attributes: dict | None = None, types: tuple | None = None
 ) -> tuple[Piece, ...]:
     """The Pieces of `let` at `index` (by default at symbols of no meaning, to see how many there are)."""
     native = let.primitive.native

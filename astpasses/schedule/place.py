@@ -1,134 +1,28 @@
-"""Where storage comes from, and which element of an array a loop can keep in a variable.
+"""Where the storage of temporaries comes from, and which of it an iteration of a parallel loop has for itself.
 
-In: the final tree of a function. Out: its temporaries; `Grow` where a size is known only on the way;
-promoted elements.
+In: the final tree of a function. Out: `Grow` where a size is known only on the way; then the temporaries with the
+spaces they lie in, and parallel loops that say which are their iterations' own.
 
-    for j: y[i] += x[i, j]      ->      total = y[i]
-                                        for j: total += x[i, j]
-                                        y[i] = total
+    x = temp(40)  ->  frame        rows = temp(n, m)  ->  arena        for i (par, private x): ...
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 
-from metaphrase.core.dims import symbols
+from metaphrase.core.dims import product, symbols
 
-from .nest import (
-    Buf,
-    E,
-    For,
-    Grow,
-    Load,
-    Map,
-    Stmt,
-    Store,
-    bound_inside,
-    index_symbols,
-    loaded,
-    loads,
-    local,
-    touched,
-    used_inside,
-    walk,
-)
-from .rewrite import map_expression, map_statement
-from .values import Names
-
-# --- elements kept in variables -------------------------------------------------------------------
-
-
-def promote(block: tuple[Stmt, ...], names: Names) -> tuple[Stmt, ...]:
-    """An element that a loop combines into, and that does not move with the loop, is kept in a variable
-    meanwhile."""
-    rows: list[Stmt] = []
-    for stmt in block:
-        if stmt.blocks:
-            stmt = stmt.with_blocks(tuple(promote(b, names) for b in stmt.blocks))
-        if isinstance(stmt, For):
-            before, stmt, after = _promote_loop(stmt, names)
-            for first in before:
-                _load_or_take(rows, first)
-            rows.append(stmt)
-            rows.extend(after)
-        else:
-            rows.append(stmt)
-    return tuple(rows)
-
-
-def _load_or_take(rows: list[Stmt], first: Store) -> None:
-    """`total = y[i]` right behind `y[i] = value` is `total = value`."""
-    load = first.value
-    assert isinstance(load, Load)
-    for k in range(len(rows) - 1, -1, -1):
-        stmt = rows[k]
-        if isinstance(stmt, Store) and stmt.buf is load.buf and stmt.index == load.index and not stmt.monoid:
-            rows[k] = replace(stmt, buf=first.buf, index=())
-            return
-        if (
-            not isinstance(stmt, Store)
-            or stmt.buf is load.buf
-            or any(x.buf is load.buf for x in loads(stmt.value))
-        ):
-            break
-    rows.append(first)
-
-
-def _promote_loop(loop: For, names: Names) -> tuple[list[Store], For, list[Stmt]]:
-    places: dict[Buf, set[Map]] = {}
-    stored: set[Buf] = set()
-    fixed: set[Buf] = set()
-    changing = bound_inside(loop)
-    for stmt in walk(loop.body):
-        for load in loaded(stmt):
-            places.setdefault(load.buf, set()).add(load.index)
-        if isinstance(stmt, Store):
-            places.setdefault(stmt.buf, set()).add(stmt.index)
-            if stmt.monoid:
-                stored.add(stmt.buf)
-        else:
-            fixed |= set(touched(stmt))
-    before: list[Store] = []
-    after: list[Stmt] = []
-    for buf in places:  # in the order of the text, so that names are the same each time
-        if buf not in stored or buf in fixed or not buf.dims or len(places[buf]) != 1:
-            continue
-        (index,) = places[buf]
-        if index_symbols(index) & changing or any(isinstance(i, E) for i in index):
-            continue
-        kept = local(names.fresh("total"), buf.dtype)
-        before.append(Store(kept, (), Load(buf, index)))
-        after.append(Store(buf, index, Load(kept)))
-        loop = _with_variable(loop, buf, kept)
-    return before, loop, after
-
-
-def _with_variable(loop: For, buf: Buf, kept: Buf) -> For:
-    def expression(e: E) -> E:
-        return map_expression(e, lambda x: Load(kept) if isinstance(x, Load) and x.buf is buf else None)
-
-    def place(b: Buf, index: Map) -> tuple[Buf, Map]:
-        return (kept, ()) if b is buf else (b, index)
-
-    made = map_statement(loop, expression, place)
-    assert isinstance(made, For)
-    return made
-
-
-# --- storage --------------------------------------------------------------------------------------
+from .dependence import in_step
+from .lifetimes import Lifetimes, key_of
+from .nest import Access, Buf, Fn, For, Grow, Stmt, Swap, bound_inside, loaded, touched, used_inside, walk
+from .target import Target
 
 
 def temporaries(body: tuple[Stmt, ...]) -> tuple[Buf, ...]:
     """The storages a body uses that it does not get from its caller, in order of appearance."""
-    found: dict[Buf, None] = {}
-    for stmt in walk(body):
-        for buf in touched(stmt):
-            if buf.space in ("temp", "stack"):
-                found.setdefault(buf)
-        for load in loaded(stmt):
-            if load.buf.space in ("temp", "stack"):
-                found.setdefault(load.buf)
-    return tuple(found)
+    used = (buf for s in walk(body) for buf in (*touched(s), *(load.buf for load in loaded(s))))
+    return tuple(dict.fromkeys(buf for buf in used if buf.is_temporary))
 
 
 def make_room(body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Stmt, ...]:
@@ -136,7 +30,7 @@ def make_room(body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Stmt, ...]
     for buf in temporaries(body):
         unknown = frozenset().union(*map(symbols, buf.dims)) - known
         if unknown and buf.space == "temp":
-            buf.dynamic = True
+            buf.dynamic, buf.space = True, "room"
             body = _grow_in(body, buf, unknown)
     return body
 
@@ -153,4 +47,55 @@ def _grow_in(block: tuple[Stmt, ...], buf: Buf, unknown: frozenset[str]) -> tupl
     return (*block[:first], Grow((buf,), buf.dims[0]), *block[first:])
 
 
-__all__ = ["promote", "temporaries", "make_room"]
+def near(bufs: Iterable[Buf], room: int) -> list[Buf]:
+    """Those of known size that a function's frame has room for: it need not ask for memory."""
+    chosen = []
+    for buf in bufs:
+        total = product(buf.dims)
+        if isinstance(total, int) and total * buf.dtype.itemsize <= room:
+            room -= total * buf.dtype.itemsize
+            chosen.append(buf)
+    return chosen
+
+
+def place(fn: Fn, target: Target) -> Fn:
+    """The function with the temporaries that it declares, each in a space, and with what is private in its loops."""
+    temps = tuple(buf for buf in temporaries(fn.body) if buf not in fn.bufs)
+    exchanged = {buf for s in walk(fn.body) if isinstance(s, Swap) for buf in (s.a, s.b)}
+    fixed = [buf for buf in temps if buf.space == "temp"]
+    frame = near((buf for buf in fixed if buf.dims and buf not in exchanged), target.stack_bytes)
+    for buf in fixed:
+        buf.space = "frame" if not buf.dims or buf in frame else "arena"
+    if all(s.kind == "seq" for s in walk(fn.body) if isinstance(s, For)):
+        return replace(fn, temps=temps)
+    lifetimes = Lifetimes(fn.body)
+
+    def with_private(stmt: Stmt) -> Stmt:
+        if not stmt.blocks:
+            return stmt
+        inside = stmt.with_blocks(tuple(tuple(map(with_private, block)) for block in stmt.blocks))
+        if not isinstance(stmt, For) or stmt.kind == "seq":
+            return inside
+        used = used_inside(stmt)
+        mine = (b for b in temps if b in used and lifetimes.private(key_of(b), stmt) and not divided(b, stmt))
+        return replace(inside, private=tuple(mine))  # type: ignore[type-var]
+
+    return replace(fn, temps=temps, body=tuple(map(with_private, fn.body)))
+
+
+def divided(buf: Buf, loop: For) -> bool:
+    """Whether each iteration has a part of an array to itself."""
+    if not buf.dims:
+        return False
+    accesses = [a for s in walk(loop.body) for a in _accesses(s) if a.buf is buf]
+    inner, first = bound_inside(loop) - {loop.index}, accesses[0].index
+    places = {a.index for a in accesses}
+    known = not any(a.whole for a in accesses)
+    return known and all(in_step(place, first, loop.index, loop.extent, inner) for place in places)
+
+
+def _accesses(stmt: Stmt) -> list[Access]:
+    return [*(Access(load.buf, load.index, False) for load in loaded(stmt)), *stmt.accesses]
+
+
+__all__ = ["divided", "make_room", "near", "place", "temporaries"]

@@ -24,9 +24,9 @@ from .expressions import ATOM, CHOICE, COMPARE, UNARY, ExpressionPrinter, Text
 from .nest import (
     Bind,
     Buf,
-    Call,
     CallFn,
     Check,
+    Combine,
     Const,
     E,
     Effect,
@@ -34,6 +34,7 @@ from .nest import (
     For,
     Grow,
     If,
+    LibraryCall,
     Load,
     Nest,
     Op,
@@ -42,9 +43,9 @@ from .nest import (
     Stmt,
     Store,
     Swap,
+    View,
     While,
     never,
-    walk,
 )
 
 NOT = CHOICE + 5  # `not x` binds less tightly than a comparison
@@ -93,9 +94,7 @@ class PythonPrinter(ExpressionPrinter):
             return f"~{self.text(e.args[0], UNARY)}", UNARY
         if e.name == "select":
             c, a, b = e.args
-            return (
-                f"{self.text(a, CHOICE + 1)} if {self.text(c, CHOICE + 1)} else {self.text(b, CHOICE + 1)}"
-            ), CHOICE
+            return (f"{self.text(a, CHOICE + 1)} if {self.text(c, CHOICE + 1)} else {self.text(b, CHOICE + 1)}"), CHOICE
         args = ", ".join(self.text(a, COMPARE - 5) for a in e.args)
         if e.name in ("convert", "bitcast"):
             return f"{e.name}({args}, {dtype_name(e.dtype)})", ATOM
@@ -108,7 +107,9 @@ class PythonPrinter(ExpressionPrinter):
         return f"(({a}) {'//' if kind == 'floordiv' else '%'} ({b}))"
 
 
-class _Text:
+class LoopsText:
+    """The text of a program; `whole()` gives it."""
+
     def __init__(self, program: Program):
         self.program, self.printer = program, PythonPrinter()
         self.lines: list[str] = []
@@ -116,15 +117,18 @@ class _Text:
     def line(self, depth: int, text: str) -> None:
         self.lines.append("    " * depth + text)
 
+    def whole(self) -> str:
+        for fn in self.program.fns:
+            self.function(fn, False)
+            self.line(0, "")
+        self.function(self.program.entry, True)
+        return "\n".join(self.lines) + "\n"
+
     def function(self, fn: Fn, entry: bool) -> None:
         program = self.program
         if entry:
-            names = (
-                [b.name for b in program.params] + [b.name for b in program.constants] + list(program.sizes)
-            )
-            self.line(
-                0, f"def {program.name if program.name.isidentifier() else 'program'}({', '.join(names)}):"
-            )
+            names = [b.name for b in program.params] + [b.name for b in program.constants] + list(program.sizes)
+            self.line(0, f"def {program.name if program.name.isidentifier() else 'program'}({', '.join(names)}):")
             for buf in program.results:
                 if buf.dims and not buf.dynamic and buf.space == "out":
                     self.allocate(1, buf)
@@ -141,10 +145,7 @@ class _Text:
         if fn.result is not None:
             self.line(1, f"return {fn.result.name}")
         if entry:
-            self.line(
-                1,
-                f"return ({', '.join(b.name for b in program.results)},)" if program.results else "return ()",
-            )
+            self.line(1, f"return ({', '.join(b.name for b in program.results)},)" if program.results else "return ()")
 
     def allocate(self, depth: int, buf: Buf) -> None:
         dims = ", ".join(self.printer.dim(d) for d in buf.dims)
@@ -221,23 +222,19 @@ class _Text:
     def stmt_SetDims(self, depth: int, stmt: SetDims) -> None:
         self.allocate(depth, stmt.buf)
 
-    def stmt_Call(self, depth: int, stmt: Call) -> None:
-        if stmt.routine == "lanes":
-            total, name = stmt.writes[0].buf.name, MONOIDS[dict(stmt.info)["monoid"]].combine
-            self.line(depth, f"{total} = {name}({total}, lanes({name}, {stmt.reads[0].buf.name}))")
-            return
-        views = []
-        for view in (*stmt.reads, *stmt.writes):
-            if not view.buf.dims:
-                views.append(view.buf.name)
-                continue
-            start = ", ".join(map(self.printer.index_entry, view.index))
-            extents = ", ".join(self.printer.dim(d) for d in view.extents)
-            strides = ", ".join(self.printer.dim(d) for d in view.strides)
-            sizes = f"({extents},), ({strides},)" if view.extents else "(), ()"
-            views.append(f"view({view.buf.name}, ({start},), {sizes})")
-        numbers = [self.printer.text(e) for e in stmt.numbers]
-        self.line(depth, f"{stmt.routine}({', '.join(views + numbers)})")
+    def stmt_LibraryCall(self, depth: int, stmt: LibraryCall) -> None:
+        reads, writes = (f"({', '.join(map(self.view, views))},)" for views in (stmt.reads, stmt.writes))
+        attributes = "".join(f", {name}={value!r}" for name, value in stmt.attributes)
+        self.line(depth, f"library({stmt.operation!r}, {reads}, {writes}{attributes})")
+
+    def view(self, view: View) -> str:
+        start = ", ".join(map(self.printer.index_entry, view.index))
+        sizes = (", ".join(map(self.printer.dim, dims)) for dims in (view.extents, view.strides))
+        return f"view({view.buf.name}, ({start},), {', '.join(f'({text},)' if text else '()' for text in sizes)})"
+
+    def stmt_Combine(self, depth: int, stmt: Combine) -> None:
+        name = MONOIDS[stmt.monoid].combine
+        self.line(depth, f"{stmt.buf.name} = {name}({stmt.buf.name}, halves({name}, {stmt.partials.name}))")
 
     def stmt_CallFn(self, depth: int, stmt: CallFn) -> None:
         args = [b.name for b in stmt.bufs] + [self.printer.dim(d) for d in stmt.sizes]
@@ -247,12 +244,7 @@ class _Text:
 
 def python_loops(program: Program) -> str:
     """The program as Python source; the last function is the whole."""
-    made = _Text(program)
-    for fn in program.fns:
-        made.function(fn, False)
-        made.line(0, "")
-    made.function(program.entry, True)
-    return "\n".join(made.lines) + "\n"
+    return LoopsText(program).whole()
 
 
 text = python_loops
@@ -260,41 +252,26 @@ text = python_loops
 
 def function_text(fn: Fn) -> str:
     """One outlined function."""
-    made = _Text(Program("", (), (), (), (), fn))
+    made = LoopsText(Program("", (), (), (), (), fn))
     made.function(fn, False)
     return "\n".join(made.lines)
 
 
-def run(program: Program, *arrays: Any, effect: Any = None) -> tuple:
-    """Run the loops stage on arrays (parameters in order). Raises `Failed` at a failing site."""
+def run(program: Program, *arrays: Any, effect: Any = None, text: str | None = None, **names: Any) -> tuple:
+    """Run the loops stage on arrays (parameters in order). Raises `Failed` at a failing site. `text`: another text of
+    the program than `python_loops` gives, which may use `names`."""
     from metaphrase.core.evaluate import bind_argument
     from metaphrase.core.types import Array
 
-    namespace: dict[str, Any] = dict(
-        python_scalars.NAMESPACE, Failed=Failed, effect=effect or (lambda *a: None)
-    )
+    functions = {"Failed": Failed, "effect": effect or (lambda *a: None), **names}
+    namespace: dict[str, Any] = {**python_scalars.NAMESPACE, **functions}
     namespace.update((b.name, b.data) for b in program.constants)  # nests that stand apart read them, too
-    source = text(program)
-    exec(compile(source, f"<loops of {program.name}>", "exec"), namespace)
+    exec(compile(text or python_loops(program), f"<loops of {program.name}>", "exec"), namespace)
     function = namespace[program.name if program.name.isidentifier() else "program"]
     sizes: dict[str, int] = {}
-    values = [
-        bind_argument(Array(b.dtype, b.dims), a, sizes) for b, a in zip(program.params, arrays, strict=True)
-    ]
+    values = [bind_argument(Array(b.dtype, b.dims), a, sizes) for b, a in zip(program.params, arrays, strict=True)]
     values = [np.array(v) if np.ndim(v) else np.asarray(v)[()] for v in values]
     constants = [b.data for b in program.constants]
     with np.errstate(all="ignore"):
         results = function(*values, *constants, *(sizes[s] for s in program.sizes))
     return tuple(np.asarray(r, b.dtype)[()] if not b.dims else r for r, b in zip(results, program.results))
-
-
-def temporaries(program: Program) -> set[Buf]:
-    """The Bufs a program writes that are neither parameters, results nor constants."""
-    found: set[Buf] = set()
-    for fn in (*program.fns, program.entry):
-        for stmt in walk(fn.body):
-            if isinstance(stmt, Store) and stmt.buf.space in ("temp", "stack"):
-                found.add(stmt.buf)
-            elif isinstance(stmt, Call):
-                found |= {v.buf for v in stmt.writes if v.buf.space in ("temp", "stack")}
-    return found

@@ -14,8 +14,6 @@ import numpy as np
 from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import SHORT
 
-from .lapack import python_routine
-
 
 class _Element:
     """A dtype as the text says it: `f32(2.0)`."""
@@ -76,10 +74,6 @@ class _Namespace(dict):
     """Scalar operations are elementwise primitives: their NumPy meaning is their meaning here."""
 
     def __missing__(self, name: str) -> Any:
-        routine = python_routine(name)
-        if routine is not None:
-            self[name] = routine
-            return routine
         for spelled in (name, name + "_"):
             if spelled in REGISTRY:
                 self[name] = _scalar(spelled)
@@ -92,37 +86,23 @@ class _Builtins(dict):
         return _OPERATIONS[name]
 
 
-def gemm(a: np.ndarray, b: np.ndarray, out: np.ndarray) -> None:
-    out[...] = np.matmul(a, b)
+def library(operation: str, reads: tuple, writes: tuple, **attributes: Any) -> None:
+    """What a library computes: the primitive's NumPy rule, written into the views of its results."""
+    results = REGISTRY[operation].numpy(*(np.array(view) for view in reads), **attributes)
+    for view, result in zip(writes, results if isinstance(results, tuple) else (results,), strict=True):
+        view[...] = result
 
 
-def lanes(combine: Any, values: np.ndarray) -> Any:
-    """The lanes of a reduction combined, halves first, as native code does."""
+def halves(combine: Any, values: np.ndarray) -> Any:
+    """Partial results combined, halves first, as native code does."""
     while len(values) > 1:
         half = len(values) // 2
         values = np.array([combine(a, b) for a, b in zip(values[:half], values[half:])], values.dtype)
     return values[0]
 
 
-def sort(line: np.ndarray, space: np.ndarray) -> None:
-    line[...] = np.sort(line)
-
-
-def argsort(keys: np.ndarray, line: np.ndarray, space: np.ndarray) -> None:
-    line[...] = np.argsort(keys, kind="stable")
-
-
-def _put(line: np.ndarray, values: np.ndarray) -> None:
-    line[...] = values
-
-
 _OPERATIONS = _Namespace(
-    gemm=gemm,
-    lanes=lanes,
-    sort=sort,
-    argsort=argsort,
-    fft=lambda x, line, space: _put(line, np.fft.fft(x) if len(x) else x),
-    fft__inverse=lambda x, line, space: _put(line, np.fft.ifft(x, norm="forward") if len(x) else x),
+    halves=halves,
     inf=np.inf,
     nan=np.nan,
     polygamma=lambda order, x: REGISTRY["polygamma"].numpy(x, order=int(order)),
@@ -139,6 +119,7 @@ NAMESPACE: dict[str, Any] = {
     "empty": empty,
     "grow": grow,
     "view": view,
+    "library": library,
     "convert": convert,
     "bitcast": bitcast,
     **{name: _Element(dtype) for name, dtype in SHORT.items()},

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from metaphrase.core.dims import Sym, substitute
 
-from .nest import Bind, For, Program, Stmt, While, expression_symbols, loads, other_symbols, touched, walk
+from .nest import Bind, Fn, For, Stmt, While, expression_symbols, loads, other_symbols, touched, walk
 from .place import temporaries
 from .rewrite import rename_statement
 
@@ -45,11 +45,11 @@ def _headed(stmt: Stmt, values: dict[str, str]) -> Stmt:
     return stmt.with_blocks(blocks) if blocks else stmt
 
 
-def names_in_use(program: Program, body: tuple[Stmt, ...]) -> frozenset[str]:
-    """Every name but those of For indices."""
-    found = {b.name for b in (*program.params, *program.results, *program.constants)} | set(program.sizes)
-    indices = {s.index for s in walk(body) if isinstance(s, For)}
-    for stmt in walk(body):
+def names_in_use(fn: Fn) -> frozenset[str]:
+    """Every name in a function but those of For indices."""
+    found = {b.name for b in fn.bufs} | set(fn.sizes)
+    indices = {s.index for s in walk(fn.body) if isinstance(s, For)}
+    for stmt in walk(fn.body):
         found |= {b.name for b in touched(stmt)} | other_symbols(stmt)
         if isinstance(stmt, Bind):
             found.add(stmt.name)

@@ -35,16 +35,12 @@ def as_dim(e: E) -> DimLike | None:
 
 def is_small(dim: DimLike) -> bool:
     """Few terms of low degree: worth carrying on as a polynomial."""
-    return isinstance(dim, int) or (
-        len(dim.terms) <= 6 and all(sum(p for _, p in m) <= 3 for m, _ in dim.terms)
-    )
+    return isinstance(dim, int) or (len(dim.terms) <= 6 and all(sum(p for _, p in m) <= 3 for m, _ in dim.terms))
 
 
 def is_size(facts: Facts, dim: DimLike) -> bool:
     """A short sum of sizes and loop indices that is not negative: as good a size as a symbol."""
-    return (
-        not isinstance(dim, int) and len(dim.terms) <= 3 and _bounded(facts, dim) and facts.nonnegative(dim)
-    )
+    return not isinstance(dim, int) and len(dim.terms) <= 3 and _bounded(facts, dim) and facts.nonnegative(dim)
 
 
 def apply(facts: Facts, name: str, args: tuple[E, ...], dtype: np.dtype) -> E:
@@ -85,12 +81,7 @@ def _integer(facts: Facts, name: str, dims: tuple[DimLike, ...], dtype: np.dtype
         result = -dims[0]
     elif name in _BOUNDED and all(_bounded(facts, d) for d in dims):
         result = facts.simplify(_BOUNDED[name](*dims))
-    elif (
-        name in _QUOTIENTS
-        and all(_bounded(facts, d) for d in dims)
-        and isinstance(dims[1], int)
-        and dims[1] > 0
-    ):
+    elif name in _QUOTIENTS and all(_bounded(facts, d) for d in dims) and isinstance(dims[1], int) and dims[1] > 0:
         result = facts.simplify(_QUOTIENTS[name](*dims))
     elif name in _ORDER and all(_bounded(facts, d) for d in dims):
         return _decide(facts, name, *dims)

@@ -1,22 +1,28 @@
 """The loops stage: core in, a scheduled Program out.
 
-schedule(f)               lower, fuse, shrink, fold, merge twins, promote, columns as rows, late checks,
-                          lockstep, outline, lanes, place
-schedule(f, fuse=False)   the same without fusion: the standing oracle (METAPHRASE_FUSE=0)
-schedule(f, writes={1: 0})    result 1 is the new value of parameter 0, and may be made in its storage
-schedule(f, bounds=False)     indices are not checked
+schedule(f)                     for the target there is; schedule(f, target) for another one
+schedule(f, fuse=False)         the same without fusion: the standing oracle (METAPHRASE_FUSE=0)
+schedule(f, writes={1: 0})      result 1 is the new value of parameter 0, and may be made in its storage
+schedule(f, bounds=False)       indices are not checked
+schedule(f, checked=True)       the rules of the tree are looked at in the end (check.py); after each pass with
+                                METAPHRASE_CHECK=1
+
+`PASSES` is data, as in optimize: each has a name, a function from Program to Program, and the reason why it stands
+where it does. Before the first of them, composites are written out (expand.py) and each operation becomes nests of its
+own (lower.py).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
-from metaphrase.core.dims import symbols
-from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Function
 
-from . import lapack, library, lower_arrays, lower_regions  # noqa: F401 - they register their rules
+from . import library, lower_arrays, lower_regions  # noqa: F401 - they register their rules
+from . import target as targets
+from .check import CheckError, check
 from .columns import columns_as_rows
 from .expand import expand
 from .fold import fold
@@ -25,49 +31,141 @@ from .lanes import in_lanes
 from .late_checks import late_checks
 from .lockstep import lockstep
 from .lower import lower
-from .nest import Fn, Program
+from .nest import Fn, Program, Stmt
 from .outline import outline
-from .place import make_room, promote, temporaries
+from .place import make_room, place
+from .promote import promote
 from .rename import name_indices, names_in_use
 from .shrink import shrink
+from .target import Target
 from .twins import merge_twins
-from .values import Names
+from .vectors import in_vectors
+
+
+@dataclass(frozen=True)
+class Pass:
+    """One pass. `fused`: whether it runs only where nests are fused (True) or not (False); None: always."""
+
+    name: str
+    run: Callable[[Program], Program]
+    why: str
+    fused: bool | None = None
+
+
+def _each(rule: Callable[[Fn, Target], tuple[Stmt, ...]]) -> Callable[[Program], Program]:
+    """The pass that gives every function the body that `rule` makes of it."""
+
+    def run(program: Program) -> Program:
+        entry, *fns = (replace(fn, body=rule(fn, program.target)) for fn in (program.entry, *program.fns))
+        return replace(program, entry=entry, fns=tuple(fns))
+
+    return run
+
+
+PASSES: tuple[Pass, ...] = (
+    Pass(
+        "fuse",
+        _each(lambda fn, target: fuse_block(fn.body, fn.facts, target.streams)),
+        "first: every other pass works on loops, and finds more to do in loops that are shared",
+        fused=True,
+    ),
+    Pass("separate", _each(lambda fn, target: fuse_block(fn.body, fn.facts, 0)), "in place of fuse", fused=False),
+    Pass(
+        "shrink",
+        _each(lambda fn, target: shrink(fn.body)),
+        "after fuse, which puts what makes an array and what reads it into one loop",
+        fused=True,
+    ),
+    Pass(
+        "fold", _each(lambda fn, target: fold(fn.body)), "after shrink, which turns arrays into the variables it folds"
+    ),
+    Pass(
+        "twins",
+        _each(lambda fn, target: merge_twins(fn.body)),
+        "after fold, which leaves `b[j] = t[j]` only where t is an array that has to be",
+        fused=True,
+    ),
+    Pass(
+        "promote",
+        _each(lambda fn, target: promote(fn.body, fn.names)),
+        "after twins, which decides in which array an element that a loop combines into lies",
+    ),
+    Pass("fold again", _each(lambda fn, target: fold(fn.body)), "what promote keeps in variables can be folded"),
+    Pass(
+        "columns",
+        _each(lambda fn, target: columns_as_rows(fn.body, fn.names, target)),
+        "on expressions as they will be: what an innermost loop reads is plain now",
+        fused=True,
+    ),
+    Pass(
+        "late checks",
+        _each(lambda fn, target: late_checks(fn.body, fn.names, _caller_sees(fn), target)),
+        "before lockstep, which takes no loop that has checks",
+        fused=True,
+    ),
+    Pass(
+        "lockstep",
+        _each(lambda fn, target: lockstep(fn.body, fn.names, target)),
+        "before outline: it looks at what stands around a loop",
+        fused=True,
+    ),
+    Pass("outline", outline, "before lanes, whose text would differ in nests that are equal"),
+    Pass(
+        "lanes",
+        _each(lambda fn, target: in_lanes(fn.body, fn.names, fn.facts, target)),
+        "on every function, and after all that looks for a loop that is a plain reduction",
+    ),
+    Pass("room", _each(lambda fn, target: make_room(fn.body, frozenset(fn.sizes))), "when all temporaries are there"),
+    Pass("names", _each(lambda fn, target: name_indices(fn.body, names_in_use(fn))), "when no loop is made any more"),
+    Pass(
+        "vectors",
+        _each(lambda fn, target: in_vectors(fn.body, target)),
+        "after lanes, whose loops over a rest are reductions, too; a mark changes no loop",
+    ),
+    Pass(
+        "place",
+        lambda program: replace(
+            program,
+            entry=place(program.entry, program.target),
+            fns=tuple(place(fn, program.target) for fn in program.fns),
+        ),
+        "last: a function declares what its body uses, and where that lies",
+    ),
+)
+
+
+def _caller_sees(fn: Fn) -> frozenset:
+    """What the caller sees although the program fails."""
+    return frozenset(buf for buf in fn.bufs if buf.space == "arg")
 
 
 def schedule(
-    function: Function, *, fuse: bool = True, writes: Mapping[int, int] | None = None, bounds: bool = True
+    function: Function,
+    target: Target | None = None,
+    *,
+    fuse: bool = True,
+    writes: Mapping[int, int] | None = None,
+    bounds: bool = True,
+    checked: bool = False,
 ) -> Program:
     """Loop nests over buffers for `function`. `Program.in_place` says which of `writes` are made in place."""
-    program = lower(expand(function), writes or {}, bounds)
-    facts: Facts = program.facts
-    body = fuse_block(program.entry.body, facts, fuse)
-    if fuse:
-        body = shrink(body)
-    body = fold(body)
-    if fuse:
-        body = merge_twins(body)
-    body = promote(body, program.names)
-    body = fold(body)
-    if fuse:
-        body = columns_as_rows(body, program.names)
-        seen = frozenset(program.params) | {program.results[result] for result, _ in program.in_place}
-        body = late_checks(body, program.names, seen)
-        body = lockstep(body, program.names)
-    body, fns = outline(body)
-    body = in_lanes(body, program.names, facts)
-    known = frozenset().union(frozenset(), *(symbols(d) for p in program.params for d in p.dims))
-    body = make_room(body, known)
-    body = name_indices(body, names_in_use(program, body))
-    entry = replace(program.entry, body=body, temps=temporaries(body))
-    return replace(program, entry=entry, fns=tuple(_finished(f) for f in fns))
+    checking = os.environ.get("METAPHRASE_CHECK") == "1"
+    program = lower(expand(function), target or targets.CPU, writes or {}, bounds)
+    if checking:
+        _checked(program, "lower")
+    for one in PASSES:
+        if one.fused in (None, fuse):
+            program = one.run(program)
+            if checking:
+                _checked(program, one.name)
+    return check(program) if checked and not checking else program
 
 
-def _finished(fn: Fn) -> Fn:
-    """An outlined function through the last steps."""
-    names = Names()
-    for buf in fn.bufs:
-        names.fresh(buf.name)
-    body = in_lanes(fn.body, names, Facts())
-    taken = frozenset(b.name for b in fn.bufs) | frozenset(fn.sizes)
-    body = name_indices(body, taken)
-    return replace(fn, body=body, temps=tuple(b for b in temporaries(body) if b not in fn.bufs))
+def _checked(program: Program, name: str) -> None:
+    try:
+        check(program)
+    except CheckError as error:
+        raise CheckError(f"the pass {name} broke {program.name}: {error}") from error
+
+
+__all__ = ["PASSES", "Pass", "schedule"]

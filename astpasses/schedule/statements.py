@@ -1,6 +1,7 @@
 """Statements of the loop-nest language, each with what it reads, writes and binds.
 
-In: storages and expressions (storage.py). Out: `Store Bind Nest For While If Call Check Effect Swap Grow
+In: storages and expressions (storage.py). Out: `Store Bind Nest For While If LibraryCall
+Combine Check Effect Swap Grow
 SetDims CallFn`. What a pass may ask of a statement is declared with its kind, and nowhere else:
 
     loop = For("i", n, body)
@@ -156,13 +157,17 @@ class Nest(Stmt):
 
 @dataclass(eq=False)
 class For(Stmt):
-    """`for index in range(extent)`. `kind` as in Axis."""
+    """`for index in range(extent)`. `kind` as in Axis. `private`: temporaries of which each iteration of a parallel
+    loop may have one of its own, and, where iterations run side by side, must; None before they are placed.
+    `partials`: variables of which each lane of a vector may have a part, and the monoid that combines them."""
 
     index: str
     extent: DimLike
     body: tuple[Stmt, ...]
     kind: str = "seq"
     span: Span | None = None
+    private: tuple[Buf, ...] | None = None
+    partials: tuple[tuple[Buf, str], ...] = ()
     guarded = True
 
     @property
@@ -260,23 +265,18 @@ class View:
 
 
 @dataclass(eq=False)
-class Call(Stmt):
-    """A library routine: `routine(*reads, *writes, *numbers)`. Which views it reads and writes is all the
-    scheduler asks. It fails at `site` where a size is more than the library can count, and at `site + 1`
-    where the library refuses what it is given."""
+class LibraryCall(Stmt):
+    """What a library of the target computes: the primitive `operation` of the views `reads`, into the views
+    `writes`. Which views it reads and writes is all the scheduler asks. It fails at `site` or one behind it, as the
+    target's offer says (target.py)."""
 
-    routine: str
+    operation: str
     reads: tuple[View, ...]
     writes: tuple[View, ...]
-    numbers: tuple[E, ...] = ()
-    info: tuple[tuple[str, Any], ...] = ()
+    attributes: tuple[tuple[str, Any], ...] = ()
     span: Span | None = None
     site: int = -1
     guarded = True
-
-    @property
-    def expressions(self) -> tuple[E, ...]:
-        return self.numbers
 
     @property
     def accesses(self) -> tuple[Access, ...]:
@@ -289,13 +289,30 @@ class Call(Stmt):
     def extents(self) -> tuple[DimLike, ...]:
         return tuple(d for v in (*self.reads, *self.writes) for d in (*v.extents, *v.strides))
 
-    def changed(self, change: Change) -> Call:
-        return replace(
-            self,
-            reads=tuple(map(change.view, self.reads)),
-            writes=tuple(map(change.view, self.writes)),
-            numbers=tuple(map(change.expression, self.numbers)),
-        )
+    def changed(self, change: Change) -> LibraryCall:
+        return replace(self, reads=tuple(map(change.view, self.reads)), writes=tuple(map(change.view, self.writes)))
+
+
+@dataclass(eq=False)
+class Combine(Stmt):
+    """The elements of `partials` combined into the variable `buf`, in an order of their own: halves first."""
+
+    buf: Buf
+    partials: Buf
+    monoid: str
+    span: Span | None = None
+    guarded = True
+
+    @property
+    def accesses(self) -> tuple[Access, ...]:
+        return (Access(self.partials, (0,), False, True), Access(self.buf, (), True))
+
+    @property
+    def extents(self) -> tuple[DimLike, ...]:
+        return self.partials.dims
+
+    def changed(self, change: Change) -> Combine:
+        return replace(self, buf=change.place(self.buf, ())[0], partials=change.place(self.partials, (0,))[0])
 
 
 @dataclass(eq=False)
@@ -409,14 +426,15 @@ class CallFn(Stmt):
 __all__ = [
     "Axis",
     "Bind",
-    "Call",
     "CallFn",
     "Change",
     "Check",
+    "Combine",
     "Effect",
     "For",
     "Grow",
     "If",
+    "LibraryCall",
     "Nest",
     "SetDims",
     "Stmt",

@@ -42,8 +42,9 @@ def fact(rule: Callable[[N], T]) -> Callable[[N], T]:
 class Buf:
     """One storage, C-contiguous. Rank 0 and not a parameter: a scalar variable.
 
-    `space` says where it lives: "arg" (parameter `position`), "out" (result `position`), "const" (`data`),
-    "temp" (placed later), "stack" (grows along dim 0 while it is written).
+    `space` says where it lives: "arg" (parameter `position`), "out" (result `position`), "const" (`data`); "temp"
+    until it is placed, which makes it one of "frame" (the function's own), "arena" (memory for the call) and "room"
+    (memory taken when its size is known); "stack" (grows along dim 0 while it is written).
     """
 
     __slots__ = ("name", "dtype", "dims", "space", "position", "data", "dynamic", "carried")
@@ -65,7 +66,12 @@ class Buf:
     @property
     def is_scalar(self) -> bool:
         """A plain variable."""
-        return not self.dims and self.space == "temp"
+        return not self.dims and self.is_temporary
+
+    @property
+    def is_temporary(self) -> bool:
+        """Neither the caller's nor a constant."""
+        return self.space not in ("arg", "out", "const")
 
     def __repr__(self) -> str:
         return f"{self.name}: {Array(self.dtype, self.dims)}"
@@ -135,9 +141,7 @@ def value_symbols(e: E) -> tuple[str, ...]:
 @fact
 def place_symbols(e: E) -> tuple[str, ...]:
     """The symbols in the places that `e` loads from, as often as each occurs."""
-    return tuple(
-        name for x in loads(e) for entry in x.index if not isinstance(entry, E) for name in symbols(entry)
-    )
+    return tuple(name for x in loads(e) for entry in x.index if not isinstance(entry, E) for name in symbols(entry))
 
 
 @fact

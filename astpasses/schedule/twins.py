@@ -41,9 +41,7 @@ def merge_twins(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
 
 
 def _block(block: tuple[Stmt, ...], reads: dict[Buf, int], writes: dict[Buf, int]) -> tuple[Stmt, ...]:
-    rows = [
-        s.with_blocks(tuple(_block(b, reads, writes) for b in s.blocks)) if s.blocks else s for s in block
-    ]
+    rows = [s.with_blocks(tuple(_block(b, reads, writes) for b in s.blocks)) if s.blocks else s for s in block]
     for k, stmt in enumerate(rows):
         if isinstance(stmt, For):
             for twin in _twins(stmt, writes):

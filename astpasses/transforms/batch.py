@@ -17,28 +17,33 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
-from metaphrase.core.build import Builder
+from metaphrase.core.build import Builder, literal
+from metaphrase.core.calls import derived, written_out
 from metaphrase.core.dims import DimLike
-from metaphrase.core.ir import Atom, Function, Let, Roles, Var
+from metaphrase.core.ir import Atom, Function, Let, Var
+from metaphrase.core.loops import Loop, Parts, Step
 from metaphrase.core.primitive import ByTransform, Unsupported
 from metaphrase.core.types import Array, i64, type_symbols
 from metaphrase.ops.families import expand_batch
+from metaphrase.ops.regions import call as call_primitive
 from metaphrase.ops.regions import cond as cond_primitive
 from metaphrase.ops.regions import loop as loop_primitive
-from metaphrase.ops.shape import permute
+from metaphrase.ops.shape import lanes_first, permute
 from metaphrase.source import ShapeError, UnsupportedError
 
-from .common import has_effect, inline, variables
+from .common import variables
 from .lanes import convex_group, lets_of
-from .marks import known_results, loop_marks
+from .marks import known_results, loop_marks, with_settled_state
 
 
 def batch(
     function: Function, size: DimLike, batched: Sequence[bool], instantiate: Sequence[bool] | None = None
 ) -> tuple[Function, list[bool]]:
     """The batched program, and which results are batched. `instantiate` forces results to be."""
-    return _Batcher(inline(function), size, list(batched)).run(instantiate)
+    return _Batcher(written_out(function), size, list(batched)).run(instantiate)
 
 
 class _Batcher:
@@ -47,6 +52,7 @@ class _Batcher:
         self.builder = Builder(f"batched_{function.name}")
         self.env: dict[Var, Atom] = {}
         self.batched: set[Var] = set()
+        self.bodies: dict[Let, tuple] = {}  # of loops: each is batched once, so that nests take linear time
         for param, marked in zip(function.params, batched, strict=True):
             type_ = Array(param.type.dtype, (size, *param.type.dims)) if marked else param.type
             self.env[param] = self.builder.parameter(param.name, type_)
@@ -55,14 +61,14 @@ class _Batcher:
 
     def run(self, instantiate: Sequence[bool] | None) -> tuple[Function, list[bool]]:
         todo: deque[Let | list[Let]] = deque(self.function.lets)
-        prints = any(map(_ordered, self.function.lets))
+        prints = any("ordered" in let.effects for let in self.function.lets)
         with self.builder:
             while todo:
                 item = todo.popleft()
                 self.builder.span = item[0].span if isinstance(item, list) else item.span
                 if isinstance(item, list):
                     self._lane_loop(item, todo)
-                elif prints and has_effect(item):  # lane by lane: all that a lane prints, then its failure
+                elif prints and item.effects:  # lane by lane: all that a lane prints, then its failure
                     group, before, after = convex_group(item, list(todo), _has_effect)
                     todo = deque([*before, group, *after])
                 elif not any(self.marks(item)):
@@ -110,131 +116,144 @@ class _Batcher:
         if let.primitive.name == "cond":
             return marks[0]
         if let.primitive.name == "loop":
-            condition = let.attributes["cond"]
-            if not let.own_symbols():
-                return False
-            if not all(loop_marks(let, [not m for m in marks])[1][: len(let.own_symbols())]):
-                return True
-            try:
-                *_, consts, state = _settled(self.size, let, marks)
-            except ShapeError as error:
-                if error.code == "vmap-size":  # the length of a segment differs from lane to lane
-                    return True
-                raise
-            if condition is None:
-                return False
-            carries = state[: let.attributes["roles"].carries]
-            return batch(condition, self.size, [False, *consts, *carries])[1][0]
+            return bool(let.own_symbols()) and self._parts_iterations(let, marks)
         return bool(let.own_symbols())
 
+    def _body(self, let: Let, marks: list[bool]) -> tuple[Function, Parts[bool], Parts[bool]]:
+        if let not in self.bodies:
+            self.bodies[let] = _batched_body(self.size, Loop.of(let), marks)
+        return self.bodies[let]
+
+    def _parts_iterations(self, let: Let, marks: list[bool]) -> bool:
+        """Whether the number of iterations, or the length of a segment, differs from lane to lane."""
+        loop = Loop.of(let)
+        if not all(_same_for_all(loop, marks)[1]):
+            return True
+        try:
+            _, operands, _ = self._body(let, marks)
+        except ShapeError as error:
+            if error.code == "vmap-size":  # the length of a segment
+                return True
+            raise
+        return loop.condition is not None and _batched_condition(self.size, loop.condition, operands)[1][0]
+
     def _rule(self, let: Let) -> None:
-        rule = let.primitive.batch
+        dims: Any = let.primitive.dims
         args, marks = tuple(map(self.value, let.args)), self.marks(let)
-        if rule is ByTransform:
-            outs, out_marks = _REGIONS[let.primitive.name](self.size, let, args, marks)
-        elif isinstance(rule, Unsupported):
-            raise UnsupportedError(f"{let.primitive.name} can't be batched: {rule.why}", let.span)
+        if let.primitive.name == "loop":
+            outs, out_marks = _loop(self.size, let, args, marks, *self._body(let, marks))
+        elif dims is ByTransform:
+            rule = _call if let.primitive.name == "call" else _cond
+            outs, out_marks = rule(self.size, let, args, marks)
+        elif isinstance(dims, Unsupported):
+            raise UnsupportedError(f"{let.primitive.name} can't be batched: {dims.why}", let.span)
         else:
-            outs, out_marks = rule(self.size, args, marks, **let.attributes)
-            if not let.primitive.multiple:
+            written = let.primitive.batch
+            made = written(self.size, args, marks, **let.attributes) if written is not None else None
+            outs, out_marks = made or _by_dims(self.size, let, args, marks)
+            if not isinstance(outs, tuple):
                 outs, out_marks = (outs,), (out_marks,)
         self.define(let, outs, out_marks)
 
     def _lane_loop(self, group: list[Let], after: Sequence[Let | list[Let]]) -> None:
-        inside = {v for let in group for v in let.outs}
-        free = list(dict.fromkeys(a for let in group for a in variables(let.args) if a not in inside))
-        read: set[Var] = set(variables(self.function.results))
-        for item in after:
-            for let in item if isinstance(item, list) else [item]:
-                read.update(variables(let.args))
-        leaving = [v for let in group for v in let.outs if v in read]
-        local = {s for let in group for s in let.own_symbols()}
-        for var in leaving:
-            if type_symbols(var.type.plain) & local:
-                raise ShapeError(
-                    "the size of this array differs from lane to lane, so it can't leave vmap",
-                    group[0].span,
-                    code="vmap-size",
-                    remedy="reduce it to a size that all lanes share inside the function",
-                )
+        behind = (a for item in after for let in lets_of(item) for a in let.args)
+        free, leaving = _interface(group, {*self.function.results, *behind})
         consts = [v for v in free if v not in self.batched]
         rows = [v for v in free if v in self.batched]
-        body = Function("lane", (Var("lane_index", Array(i64)), *consts, *rows), tuple(group), tuple(leaving))
-        values = loop_primitive(
-            *map(self.value, consts),
-            *map(self.value, rows),
-            body=body,
-            cond=None,
-            length=self.size,
-            roles=Roles(len(consts), 0, 0, len(rows)),
-            parallel=True,
-        )
-        for var, value in zip(leaving, values):
+        params = Parts(consts=tuple(consts), rows=tuple(rows))
+        body = Function("lane", (Var("lane_index", Array(i64)), *params), tuple(group), tuple(leaving))
+        step = Step(body, params, Parts(rows=tuple(leaving)))
+        lanes = Loop(loop_primitive, params.map(self.value), step, None, self.size, {"parallel": True})
+        for var, value in zip(leaving, lanes.bind().outs):
             value.name = var.name
             self.env[var] = value
             self.batched.add(var)
 
 
+def _by_dims(size: DimLike, let: Let, args: Sequence[Atom], batched: Sequence[bool]) -> tuple:
+    """The rule that follows from how dims relate: lanes are one factor more, the first of each operand."""
+    primitive, dims = let.primitive, let.primitive.dims
+    arrays = len(args) if dims.arrays is None else dims.arrays
+    assert not any(batched[arrays:]), f"{primitive} has no rule for lanes of operands {batched}"
+    lanes = [b or not dims.alone for b in batched[:arrays]]
+    operands = [expand_batch(size, a, b) if lane else a for a, b, lane in zip(args, batched, lanes)]
+    rest = [literal(0, i64)] * dims.starts + list(args[arrays:])
+    attributes = dims.attributes(let.attributes, size, lanes)
+    made = primitive(*operands, *rest, **attributes)
+    outs = made if primitive.multiple else (made,)
+    factors, results = dims.relation(*(a.type for a in (*operands, *rest)), **attributes)
+    lane = factors[lanes.index(True)][0]
+    outs = tuple(lanes_first(out, list(result).index(lane)) for out, result in zip(outs, results))
+    return outs, (True,) * len(outs)
+
+
+def _interface(group: Sequence[Let], read: set[Atom]) -> tuple[list[Var], list[Var]]:
+    """What a lane loop of these Lets takes, and what of theirs is read behind it."""
+    inside = {v for let in group for v in let.outs}
+    free = list(dict.fromkeys(a for let in group for a in variables(let.args) if a not in inside))
+    leaving = [v for let in group for v in let.outs if v in read]
+    local = {s for let in group for s in let.own_symbols()}
+    if any(type_symbols(var.type.plain) & local for var in leaving):
+        raise ShapeError(
+            "the size of this array differs from lane to lane, so it can't leave vmap",
+            group[0].span,
+            code="vmap-size",
+            remedy="reduce it to a size that all lanes share inside the function",
+        )
+    return free, leaving
+
+
 def _has_effect(item: Let | list[Let]) -> bool:
-    return any(map(has_effect, lets_of(item)))
+    return any(let.effects for let in lets_of(item))
 
 
-def _ordered(let: Let) -> bool:
-    return let.primitive.effect == "ordered" or any(_ordered(x) for r in let.regions() for x in r.lets)
+def _same_for_all(loop: Loop, marks: list[bool]) -> tuple[Parts[bool], list[bool], Parts[bool]]:
+    """`loop_marks` of what is the same for all lanes."""
+    return loop_marks(loop, loop.args.like(not m for m in marks))
 
 
-def _settled(size: DimLike, let: Let, marks: list[bool]) -> tuple:
-    """(batched body, which results of it are batched, which consts, which carries and accumulators)."""
-    roles: Roles = let.attributes["roles"]
-    body = let.attributes["body"]
-    fixed, _ = loop_marks(let, [not m for m in marks])
-    consts, carries, accumulators, rows = (list(m) for m in roles.parts([not m for m in fixed]))
-    kept = roles.carries + roles.accumulators
-    state = [*carries, *accumulators]
-    while True:  # the rules may batch more than dependence says
-        inner, out = batch(
-            body, size, [False, *consts, *state, *rows], [*state, *([False] * (len(body.results) - kept))]
-        )
-        if out[:kept] == state:
-            return inner, out, consts, state
-        state = [a or b for a, b in zip(state, out)]
+def _batched_body(size: DimLike, loop: Loop, marks: list[bool]) -> tuple[Function, Parts[bool], Parts[bool]]:
+    """The batched body, which operands and which results are batched: the rules may batch more than dependence
+    says."""
+    operands = _same_for_all(loop, marks)[0].map(lambda same: not same)
+    return with_settled_state(loop, operands, lambda body, given, forced: batch(body, size, given, forced))
 
 
-def _loop(size: DimLike, let: Let, args: tuple, marks: list[bool]) -> tuple:
-    attributes = dict(let.attributes)
-    roles: Roles = attributes["roles"]
-    body, condition = attributes["body"], attributes["cond"]
-    kept = roles.carries + roles.accumulators
-    inner, out, const_marks, state = _settled(size, let, marks)
-    carries: Sequence[Atom]
-    accumulators: Sequence[Atom]
-    rows: Sequence[Atom]
-    consts, carries, accumulators, rows = roles.parts(args)
-    was = roles.parts(marks)
-    carries = [expand_batch(size, a, w) if m else a for a, w, m in zip(carries, was[1], state)]
-    accumulators = [
-        expand_batch(size, a, w) if m else a for a, w, m in zip(accumulators, was[2], state[roles.carries :])
-    ]
-    rows = [_swap(a) if m else a for a, m in zip(rows, was[3])]
-    with Builder(body.name) as builder:  # a segment's first axis is its length
-        builder.params, builder.lets = list(inner.params), list(inner.lets)
-        cut = len(body.results) - roles.segments
-        attributes["body"] = builder.function(
-            [_swap(r) if k >= cut and m else r for k, (r, m) in enumerate(zip(inner.results, out))]
-        )
+def _batched_condition(size: DimLike, condition: Step, operands: Parts[bool]) -> tuple[Function, list[bool]]:
+    return batch(condition.function, size, [False, *operands.asked])
+
+
+def _loop(
+    size: DimLike,
+    let: Let,
+    args: tuple,
+    marks: list[bool],
+    inner: Function,
+    operands: Parts[bool],
+    results: Parts[bool],
+) -> tuple:
+    loop = Loop.of(let)
+    was = loop.args.like(marks)
+    given = loop.args.like(args).map(lambda a, m, w: expand_batch(size, a, w) if m else a, operands, was)
+    given = given.replace(rows=map(_swapped, given.rows, was.rows))
+    with Builder(inner.name) as builder:  # a segment's first axis is its length
+        builder.lets = list(inner.lets)
+        body = loop.body.like(inner)
+        segments = [*map(_swapped, body.results.segments, results.segments)]
+    body = loop.body.changed(builder.lets, body.params, body.results.replace(segments=segments), body.index)
+    condition = loop.condition
     if condition is not None:
-        attributes["cond"], _ = batch(condition, size, [False, *const_marks, *state[: roles.carries]])
-    outs = list(loop_primitive(*consts, *carries, *accumulators, *rows, **attributes))
-    first = len(let.own_symbols())
-    for k in range(first + kept, len(outs)):
-        if out[k - first]:
-            outs[k] = _swap(outs[k])
-    return outs, [*([False] * first), *state, *out[kept:]]
+        condition = condition.like(_batched_condition(size, condition, operands)[0])
+    new = replace(loop, args=given, body=body, condition=condition).bind()
+    outs = new.outs.replace(
+        rows=map(_swapped, new.outs.rows, results.rows), segments=map(_swapped, new.outs.segments, results.segments)
+    )
+    return [*new.sizes, *outs], [*(False for _ in new.sizes), *results]
 
 
-def _swap(x: Atom) -> Atom:
-    """Exchange the first two axes: batch and iteration."""
-    return permute(x, axes=(1, 0, *range(2, x.type.ndim)))
+def _swapped(x: Atom, marked: bool) -> Atom:
+    """What is batched with its first two axes exchanged: batch and iteration."""
+    return permute(x, axes=(1, 0, *range(2, x.type.ndim))) if marked else x
 
 
 def _cond(size: DimLike, let: Let, args: tuple, marks: list[bool]) -> tuple:
@@ -252,4 +271,7 @@ def _cond(size: DimLike, let: Let, args: tuple, marks: list[bool]) -> tuple:
     return cond_primitive(*args, branches=new), out
 
 
-_REGIONS = {"loop": _loop, "cond": _cond}
+def _call(size: DimLike, let: Let, args: tuple, marks: list[bool]) -> tuple:
+    function: Function = let.attributes["function"]
+    inner, out = derived(function, ("batch", size, *marks), lambda: batch(function, size, marks))
+    return call_primitive(*args, function=inner), out

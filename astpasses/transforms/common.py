@@ -1,4 +1,4 @@
-"""What the transformations share: dependence, renaming, stripping effects, inlining.
+"""What the transformations share: dependence, renaming, stripping effects.
 
 In: Functions. Out: Functions, or facts about them.
 """
@@ -9,19 +9,13 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from metaphrase.core.build import Builder, copy_let
+from metaphrase.core.calls import derived
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 
 
 def variables(atoms: Iterable[Any]) -> list[Var]:
     """The Vars among atoms."""
     return [a for a in atoms if isinstance(a, Var)]
-
-
-def has_effect(let: Let) -> bool:
-    """Whether a Let, or a body of it, has an effect."""
-    return let.primitive.effect is not None or any(
-        has_effect(inner) for r in let.regions() for inner in r.lets
-    )
 
 
 def reaches(function: Function, params: Sequence[bool]) -> list[bool]:
@@ -42,43 +36,11 @@ def influences(function: Function, results: Sequence[bool]) -> list[bool]:
     return [p in needed for p in function.params]
 
 
-def contains_call(function: Function) -> bool:
-    return any(
-        let.primitive.name == "call" or any(map(contains_call, let.regions())) for let in function.lets
-    )
-
-
-def inline(function: Function) -> Function:
-    """Every `call` replaced by the body it calls, at every depth."""
-    if not contains_call(function):
-        return function
-    builder = Builder(function.name)
-    env: dict[Var, Atom] = {}
-    for let in function.lets:
-        args = tuple(env.get(a, a) if isinstance(a, Var) else a for a in let.args)
-        if let.primitive.name == "call":
-            results = builder.replay(inline(let.attributes["function"]), args)
-            env.update(zip(let.outs, results))
-            continue
-        attributes = {k: _inline_attribute(v) for k, v in let.attributes.items()}
-        builder.lets.append(Let(let.outs, let.primitive, args, attributes, let.span))
-    results = tuple(env.get(r, r) if isinstance(r, Var) else r for r in function.results)
-    return Function(function.name, function.params, tuple(builder.lets), results)
-
-
-def _inline_attribute(value: Any) -> Any:
-    if isinstance(value, Function):
-        return inline(value)
-    if isinstance(value, tuple):
-        return tuple(map(_inline_attribute, value))
-    return value
-
-
 def without_effects(let: Let) -> Let | None:
     """The Let for recomputation: its checks have passed already and its prints have been printed."""
     if let.primitive.effect is not None:
         return None
-    if not has_effect(let):
+    if not let.effects:
         return let
     attributes = {}
     for key, value in let.attributes.items():
@@ -91,8 +53,11 @@ def without_effects(let: Let) -> Let | None:
 
 
 def _pure(function: Function) -> Function:
-    lets = tuple(new for let in function.lets if (new := without_effects(let)) is not None)
-    return Function(function.name, function.params, lets, function.results)
+    def make() -> Function:
+        lets = tuple(new for let in function.lets if (new := without_effects(let)) is not None)
+        return Function(function.name, function.params, lets, function.results)
+
+    return derived(function, "pure", make)
 
 
 def substitute_args(let: Let, env: dict[Var, Atom]) -> Let:
@@ -114,16 +79,21 @@ def select_marked(items: Sequence[Any], marks: Sequence[bool]) -> list[Any]:
     return [x for x, m in zip(items, marks, strict=True) if m]
 
 
+def spread(items: Iterable[Any], marks: Iterable[bool]) -> list[Any]:
+    """The items one after the other where there is a mark, None elsewhere."""
+    source = iter(items)
+    return [next(source) if mark else None for mark in marks]
+
+
 __all__ = [
     "variables",
-    "has_effect",
     "reaches",
     "influences",
-    "inline",
     "without_effects",
     "substitute_args",
     "renamed",
     "select_marked",
+    "spread",
     "copy_let",
     "Literal",
 ]

@@ -13,18 +13,22 @@ tangents that returns the results and the tangents of those that have one.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from metaphrase.core.build import Builder
-from metaphrase.core.ir import Atom, Function, Let, Roles, Var
-from metaphrase.core.primitive import ByTransform, Joint, Unsupported, Zero
+from metaphrase.core.calls import derived, written_out
+from metaphrase.core.ir import Atom, Function, Let, Var
+from metaphrase.core.loops import Loop
+from metaphrase.core.primitive import ByTransform, Joint, Together, Unsupported, Zero
 from metaphrase.core.types import has_tangent
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.arrays import zeros
-from metaphrase.ops.regions import cond, loop
+from metaphrase.ops.regions import call, cond
 from metaphrase.source import UnsupportedError
 
-from .common import inline, select_marked, substitute_args
+from .common import reaches, select_marked, spread, substitute_args
+from .marks import with_settled_state
 
 
 def jvp(
@@ -35,7 +39,7 @@ def jvp(
 
     Parameters without a tangent space (integers, bools) must not be marked.
     """
-    function = inline(function)
+    function = written_out(function)
     assert len(nonzero) == len(function.params)
     with Builder(f"jvp_{function.name}") as builder:
         dots: dict[Var, Atom] = {}
@@ -68,33 +72,39 @@ def _let(builder: Builder, let: Let, env: dict[Var, Atom], dots: dict[Var, Atom]
         builder.lets.append(let)
         return
     builder.span = let.span.with_role("tangent") if let.span else None
-    rule = let.primitive.jvp
-    if rule is ByTransform:
-        outs, out_dots = _REGIONS[let.primitive.name](let, arg_dots)
-    elif isinstance(rule, Joint):
-        outs, out_dots = rule.rule(let.args, arg_dots, **let.attributes)
-    elif isinstance(rule, Unsupported):
-        raise UnsupportedError(f"{let.primitive.name} has no derivative: {rule.why}", let.span)
-    else:
-        builder.lets.append(let)
-        outs, out_dots = let.outs, (_sum_of_rules(let, rule, arg_dots),)
+    outs, out_dots = _applied(builder, let, arg_dots)
     builder.span = None
     for old, new, dot in zip(let.outs, outs, out_dots, strict=True):
         if new is not old:
             env[old] = new
-            if isinstance(new, Var) and any(new in x.outs for x in builder.lets[-4:]):
-                new.name = old.name
+            _name(new, old.name, builder.lets[-4:])
         if dot is not None and has_tangent(old.type):
-            if (
-                isinstance(dot, Var)
-                and dot not in dots.values()
-                and builder.lets
-                and dot in builder.lets[-1].outs
-            ):
-                dot.name = f"{old.name}_dot"
-            dots[old] = dot
-            if isinstance(new, Var):
-                dots[new] = dot
+            if dot not in dots.values():
+                _name(dot, f"{old.name}_dot", builder.lets[-1:])
+            dots.update((v, dot) for v in (old, new) if isinstance(v, Var))
+
+
+def _name(value: Any, name: str, made: Sequence[Let]) -> None:
+    """Give a value that was just made a name."""
+    if any(value in let.outs for let in made):
+        value.name = name
+
+
+def _applied(builder: Builder, let: Let, arg_dots: list[Atom | None]) -> tuple:
+    """What the rule of an operation with tangents gives: its results, and their tangents."""
+    rule = let.primitive.jvp
+    if rule is ByTransform:
+        return _REGIONS[let.primitive.name](let, arg_dots)
+    if isinstance(rule, Joint):
+        return rule.rule(let.args, arg_dots, **let.attributes)
+    if isinstance(rule, Unsupported):
+        raise UnsupportedError(f"{let.primitive.name} has no derivative: {rule.why}", let.span)
+    if isinstance(rule, Together):
+        filled = [zeros(a.type.plain) if d is None else d for a, d in zip(let.args[: rule.count], arg_dots)]
+        builder.lets.append(let)
+        return let.outs, (let.primitive(*filled, *let.args[len(filled) :], **let.attributes),)
+    builder.lets.append(let)
+    return let.outs, (_sum_of_rules(let, rule, arg_dots),)
 
 
 def _sum_of_rules(let: Let, rules: Any, arg_dots: Sequence[Atom | None]) -> Atom | None:
@@ -113,93 +123,31 @@ def _sum_of_rules(let: Let, rules: Any, arg_dots: Sequence[Atom | None]) -> Atom
     return total
 
 
-def _mixed(items: Sequence[Any], dots: Sequence[Any]) -> tuple:
-    """Operands followed by those of their tangents that are nonzero."""
-    return (*items, *(d for d in dots if d is not None))
-
-
 def _loop(let: Let, arg_dots: list) -> tuple:
-    attributes = dict(let.attributes)
-    body, condition, roles = attributes["body"], attributes["cond"], attributes["roles"]
-    parts = roles.parts(let.args)
-    consts_dot, carries_dot, accumulators_dot, rows_dot = (list(d) for d in roles.parts(arg_dots))
-    fixed = [d is not None for d in consts_dot], [d is not None for d in rows_dot]
-    kept = roles.carries + roles.accumulators
-    state = [d is not None for d in (*carries_dot, *accumulators_dot)]
-    while True:
-        marks = [False, *fixed[0], *state, *fixed[1]]
-        force = [*state, *([False] * (len(body.results) - kept))]
-        inner, out = jvp(body, marks, force)
-        if out[:kept] == state:
-            break
-        state = [a or b for a, b in zip(state, out)]
-    initial = [
-        zeros(a.type.plain) if marked and d is None else d
-        for a, d, marked in zip((*parts[1], *parts[2]), (*carries_dot, *accumulators_dot), state)
-    ]
-    carries_dot, accumulators_dot = initial[: roles.carries], initial[roles.carries :]
-    groups = [_mixed(p, d) for p, d in zip(parts, (consts_dot, carries_dot, accumulators_dot, rows_dot))]
-    marked = [fixed[0], state[: roles.carries], state[roles.carries :], fixed[1]]
-
-    # jvp gave (params..., dots...) and (results..., dots...); the loop wants each role together
-    primal = roles.parts(inner.params[1 : len(body.params)])
-    dot_params = iter(inner.params[len(body.params) :])
-    params = [inner.params[0]]
-    for part, marks_ in zip(primal, marked):
-        params += [*part, *(next(dot_params) for m in marks_ if m)]
-    cut = len(body.results) - roles.segments
-    cuts = (roles.carries, roles.accumulators, cut - kept, roles.segments)
-    out_marks = [state[: roles.carries], state[roles.carries :], out[kept:cut], out[cut:]]
-    plain, dotted = list(inner.results[: len(body.results)]), iter(inner.results[len(body.results) :])
-    results: list[Atom] = []
-    for count, marks_ in zip(cuts, out_marks):
-        results += [*plain[:count], *(next(dotted) for m in marks_ if m)]
-        plain = plain[count:]
-    attributes["body"] = Function(body.name, tuple(params), inner.lets, tuple(results))
-    if condition is not None:
-        attributes["cond"] = _widen_condition(condition, roles, marked)
-    extra = roles.segments + sum(out[cut:])
-    attributes["roles"] = Roles(*(len(g) for g in (*groups, range(extra))))
-    if roles.segments:
-        names_ = attributes["segment_sizes"]
-        attributes["segment_sizes"] = (*names_, *select_marked(names_, out[cut:]))
-    outs = list(loop(*(a for g in groups for a in g), **attributes))
-    from metaphrase.core.build import current
-
-    sizes = len(let.own_symbols())
-    names = iter(_role_names(let, sizes, cuts, out_marks))
-    for var in current().lets[-1].outs:  # type: ignore[union-attr]
-        var.name = next(names)
-    primal_outs, dot_outs = outs[:sizes], [None] * sizes
-    outs = outs[sizes:]
-    for count, marks_ in zip(cuts, out_marks):
-        primal_outs += outs[:count]
-        outs = outs[count:]
-        for m in marks_:
-            dot_outs.append(outs.pop(0) if m else None)
-    return primal_outs, dot_outs
-
-
-def _role_names(let: Let, sizes: int, cuts: Sequence[int], out_marks: Sequence[list[bool]]) -> list[str]:
-    names = [v.name for v in let.outs]
-    found = names[:sizes]
-    names = names[sizes:]
-    for count, marks in zip(cuts, out_marks):
-        found += names[:count] + [f"{n}_dot" for n, m in zip(names, marks) if m]
-        names = names[count:]
-    return found
-
-
-def _widen_condition(condition: Function, roles: Roles, marked: list[list[bool]]) -> Function:
-    """The condition ignores tangents, but takes every const and carry."""
-    consts = condition.params[1 : 1 + roles.consts]
-    carries = condition.params[1 + roles.consts :]
-    extra = [
-        [Var(f"{p.name}_dot", p.type.plain) for p in select_marked(part, marks)]
-        for part, marks in zip((consts, carries), marked)
-    ]
-    params = (condition.params[0], *consts, *extra[0], *carries, *extra[1])
-    return Function(condition.name, params, condition.lets, condition.results)
+    """Each tangent stands behind what it is the tangent of, in its role."""
+    loop = Loop.of(let)
+    dots = loop.args.like(arg_dots)
+    inner, marks, smooth = with_settled_state(loop, dots.map(lambda d: d is not None), jvp)
+    dots = loop.args.map(lambda x, d, m: zeros(x.type.plain) if m and d is None else d, dots, marks)
+    params = loop.params.where(marks).like(inner.params[1 + len(loop.params) :])
+    results = loop.results.where(smooth).like(inner.results[len(loop.results) :])
+    condition = loop.condition
+    if condition is not None:  # it ignores tangents, but takes every const and carry
+        extra = condition.params.where(marks.asked).map(lambda p: Var(f"{p.name}_dot", p.type.plain))
+        condition = condition.changed(params=condition.params + extra)
+    new = replace(
+        loop,
+        args=loop.args + dots.where(marks),
+        body=loop.body.changed(inner.lets, loop.params + params, loop.results.like(inner.results) + results),
+        condition=condition,
+        segment_sizes=(*loop.segment_sizes, *select_marked(loop.segment_sizes, smooth.segments)),
+    ).bind()
+    outs, out_dots = new.outs.apart(loop.outs)
+    for var, old in zip((*new.sizes, *outs), let.outs):
+        var.name = old.name
+    for var, old in zip(out_dots, loop.outs.where(smooth)):
+        var.name = f"{old.name}_dot"
+    return [*new.sizes, *outs], [*(None for _ in new.sizes), *spread(out_dots, smooth)]
 
 
 def _cond(let: Let, arg_dots: list) -> tuple:
@@ -209,22 +157,28 @@ def _cond(let: Let, arg_dots: list) -> tuple:
     for branch in branches:
         out = [a or b for a, b in zip(out, jvp_marks(branch, marks))]
     inner = tuple(_named(jvp(branch, marks, out)[0], branch.name) for branch in branches)
-    results = cond(let.args[0], *_mixed(let.args[1:], arg_dots[1:]), branches=inner)
+    results = cond(*let.args, *select_marked(arg_dots[1:], marks), branches=inner)
     count = len(let.outs)
     for var, old in zip(results[:count], let.outs):
         var.name = old.name
-    dots = iter(results[count:])
-    out_dots = [next(dots) if m else None for m in out]
+    out_dots = spread(results[count:], out)
     for dot, old in zip(out_dots, let.outs):
         if dot is not None:
             dot.name = f"{old.name}_dot"
     return results[:count], out_dots
 
 
+def _call(let: Let, arg_dots: list) -> tuple:
+    function: Function = let.attributes["function"]
+    marks = tuple(d is not None for d in arg_dots)
+    inner, out = derived(function, ("jvp", marks), lambda: jvp(function, marks))
+    results = call(*let.args, *(d for d in arg_dots if d is not None), function=inner)
+    dots = iter(results[len(let.outs) :])
+    return results[: len(let.outs)], [next(dots) if m else None for m in out]
+
+
 def jvp_marks(function: Function, nonzero: Sequence[bool]) -> list[bool]:
     """Which results may carry a tangent: a cheap upper bound, by dependence."""
-    from .common import reaches
-
     return [m and has_tangent(r.type) for m, r in zip(reaches(function, nonzero), function.results)]
 
 
@@ -232,4 +186,4 @@ def _named(function: Function, name: str) -> Function:
     return Function(name, function.params, function.lets, function.results)
 
 
-_REGIONS = {"loop": _loop, "cond": _cond}
+_REGIONS = {"loop": _loop, "cond": _cond, "call": _call}

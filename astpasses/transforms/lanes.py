@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from metaphrase.core.ir import Let, Var
 from metaphrase.core.types import type_symbols
 
-from .common import variables
+from .common import select_marked, variables
 
 Item = Let | list[Let]
 
@@ -42,10 +42,6 @@ def names_size(item: Item, sizes: set[str]) -> bool:
     )
 
 
-def _may_fail(let: Let) -> bool:
-    return let.primitive.effect is not None or any(_may_fail(x) for r in let.regions() for x in r.lets)
-
-
 def convex_group(
     first: Let, after: Sequence[Item], also: Callable[[Item], bool] = lambda item: False
 ) -> tuple[list[Let], list[Item], list[Item]]:
@@ -57,28 +53,42 @@ def convex_group(
     member = [also(item) for item in after]
     while True:  # what lies between may bind sizes of its own, whose users belong to the group as well
         before = list(member)
-        sizes = set(first.own_symbols())
-        for k, item in enumerate(after):
-            if member[k] or names_size(item, sizes):
-                member[k] = True
-                sizes |= {s for let in lets_of(item) for s in let.own_symbols()}
+        _add_users_of_sizes(first, after, member)
         last = max((k for k, m in enumerate(member) if m), default=-1)
-        downstream: set[Var | str] = {*first.outs, *first.own_symbols()}
-        below = [False] * len(after)
-        for k in range(last + 1):  # a member needs no operand to depend on the group: it names a size
-            if member[k] or any(a in downstream for a in operands_of(after[k])):
-                below[k] = True
-                downstream.update(results_of(after[k]))
-        for k in range(last):  # what may fail keeps its place among what else may fail in the group
-            member[k] |= below[k] and any(map(_may_fail, lets_of(after[k])))
-        needed: set[Var | str] = set()
-        for k in range(last, -1, -1):
-            if member[k] or (below[k] and any(v in needed for v in results_of(after[k]))):
-                member[k] = True
-                needed.update(operands_of(after[k]))
+        below = _below(first, after[: last + 1], member)
+        for k, item in enumerate(after[: last + 1]):  # what may fail keeps its place among what else may in the group
+            member[k] |= below[k] and any(x.effects for x in lets_of(item))
+        _add_what_lies_between(after[: last + 1], member, below)
         if member == before:
             break
-    group = [first, *(let for k, item in enumerate(after) if member[k] for let in lets_of(item))]
-    between = [item for k, item in enumerate(after[: last + 1]) if not member[k] and not below[k]]
-    rest = [item for k, item in enumerate(after) if not member[k] and (below[k] or k > last)]
-    return group, between, rest
+    group = [first, *(let for item in select_marked(after, member) for let in lets_of(item))]
+    between = [item for item, m, b in zip(after, member, below) if not m and not b]
+    rest = [item for item, m, b in zip(after, member, below) if not m and b]
+    return group, between, [*rest, *after[last + 1 :]]
+
+
+def _add_users_of_sizes(first: Let, after: Sequence[Item], member: list[bool]) -> None:
+    sizes = set(first.own_symbols())
+    for k, item in enumerate(after):
+        if member[k] or names_size(item, sizes):
+            member[k] = True
+            sizes |= {s for let in lets_of(item) for s in let.own_symbols()}
+
+
+def _below(first: Let, after: Sequence[Item], member: Sequence[bool]) -> list[bool]:
+    """What depends on the group; a member needs no operand to: it names a size."""
+    downstream: set[Var | str] = {*first.outs, *first.own_symbols()}
+    below = []
+    for item, in_group in zip(after, member):
+        below.append(in_group or any(a in downstream for a in operands_of(item)))
+        if below[-1]:
+            downstream.update(results_of(item))
+    return below
+
+
+def _add_what_lies_between(after: Sequence[Item], member: list[bool], below: Sequence[bool]) -> None:
+    needed: set[Var | str] = set()
+    for k, item in reversed(list(enumerate(after))):
+        if member[k] or below[k] and any(v in needed for v in results_of(item)):
+            member[k] = True
+            needed.update(operands_of(item))

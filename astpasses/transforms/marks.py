@@ -6,11 +6,15 @@ are taken to a fixpoint over their carries, branches are joined.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from operator import and_, or_
 
-from metaphrase.core.ir import Function, Let, Roles, Var
+from metaphrase.core.ir import Function, Let, Var
+from metaphrase.core.loops import Loop, Parts
 
 from .common import variables
+
+Transform = Callable[[Function, list[bool], list[bool]], tuple[Function, list[bool]]]
 
 
 def known_results(function: Function, known: Sequence[bool]) -> list[bool]:
@@ -27,32 +31,48 @@ def _region_marks(let: Let, unknown: set[Var]) -> list[bool]:
     """Which results of a Let with an unknown operand are known all the same."""
     marks = [a not in unknown for a in let.args]
     if let.primitive.name == "loop":
-        return loop_marks(let, marks)[1]
+        loop = Loop.of(let)
+        _, sizes, results = loop_marks(loop, loop.args.like(marks))
+        return [*sizes, *results]
     if let.primitive.name == "cond":
         return cond_marks(let, marks)
+    if let.primitive.name == "call":
+        return known_results(let.attributes["function"], marks)
     return [False] * len(let.outs)
 
 
-def loop_marks(let: Let, marks: Sequence[bool]) -> tuple[list[bool], list[bool]]:
-    """Known operands (carries joined to a fixpoint) and known results of a loop."""
-    roles: Roles = let.attributes["roles"]
-    body, condition = let.attributes["body"], let.attributes["cond"]
-    consts, carries, accumulators, rows = (list(m) for m in roles.parts(marks))
-    state = carries + accumulators
+def loop_marks(loop: Loop, known: Parts[bool]) -> tuple[Parts[bool], list[bool], Parts[bool]]:
+    """Known operands (the state joined to a fixpoint), known sizes and known results of a loop."""
     while True:
-        if condition is not None and not known_results(condition, [True, *consts, *state[: len(carries)]])[0]:
-            state = [False] * len(state)  # the trip count is unknown, and with it whatever the loop leaves
-            return [*consts, *state, *rows], [False] * len(let.outs)
-        out = known_results(body, [True, *consts, *state, *rows])
-        new = [a and b for a, b in zip(state, out)]
-        if new == state:
+        if loop.condition is not None and not known_results(loop.condition.function, [True, *known.asked])[0]:
+            nothing = loop.results.map(lambda _: False)  # the trip count is unknown, and so whatever the loop leaves
+            return _with_state(known, nothing, and_), [False] * len(loop.sizes), nothing
+        results = loop.results.like(known_results(loop.body.function, [True, *known]))
+        state, known = known.state, _with_state(known, results, and_)
+        if known.state == state:
             break
-        state = new
-    sizes = known_sizes(body, [True, *consts, *state, *rows]) if roles.segments else True
-    lead = [sizes] * len(let.own_symbols())
-    if condition is not None:
-        lead[0] = True
-    return [*consts, *state, *rows], [*lead, *state, *out[len(state) :]]
+    sizes = [not loop.segment_sizes or known_sizes(loop.body.function, [True, *known])] * len(loop.sizes)
+    if loop.condition is not None:
+        sizes[0] = True
+    return known, sizes, _with_state(results, known, and_)
+
+
+def _with_state(marks: Parts[bool], other: Parts[bool], join: Callable[[bool, bool], bool]) -> Parts[bool]:
+    """`marks` with those of carries and accumulators joined to others."""
+    carries = map(join, marks.carries, other.carries)
+    return marks.replace(carries=carries, accumulators=map(join, marks.accumulators, other.accumulators))
+
+
+def with_settled_state(loop: Loop, marks: Parts[bool], transform: Transform) -> tuple[Function, Parts, Parts]:
+    """`transform(body, marks of parameters, results to be marked)` once those carries and accumulators are marked
+    that it gives back marked: its function, and the marks of the operands and of the results."""
+    while True:
+        forced = [*marks.state, *(False for _ in loop.results.stacked)]
+        function, found = transform(loop.body.function, [False, *marks], forced)
+        results = loop.results.like(found)
+        if results.state == marks.state:
+            return function, marks, results
+        marks = _with_state(marks, results, or_)
 
 
 def known_sizes(function: Function, known: Sequence[bool]) -> bool:

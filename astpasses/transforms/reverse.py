@@ -32,9 +32,7 @@ class Linearized:
     residuals: int
 
 
-def linearize(
-    function: Function, wrt: Sequence[bool], clean: Clean = lambda f: f, segments: bool = True
-) -> Linearized:
+def linearize(function: Function, wrt: Sequence[bool], clean: Clean = lambda f: f, segments: bool = True) -> Linearized:
     """Split `function` at a point into its value and its derivative. `clean` runs between the steps
     (simplify); `segments` is that of `split`."""
     forward, nonzero = jvp(function, wrt)

@@ -23,6 +23,7 @@ from typing import TYPE_CHECKING
 from metaphrase.core.build import literal
 from metaphrase.core.dims import Dim, DimLike, Sym, fresh_symbol
 from metaphrase.core.ir import Atom, Function, Let, Var
+from metaphrase.core.loops import Loop, Parts
 from metaphrase.core.types import Array, Size, i64
 from metaphrase.ops.arrays import as_dim, dim_value
 from metaphrase.ops.indexing import slice as slice_primitive
@@ -34,53 +35,46 @@ if TYPE_CHECKING:
 
 @dataclass
 class Reading:
-    """The body of the linear loop: parameters by role, what it does, what it gives."""
+    """The body of the linear loop: parameters by role, what it does, what it gives besides."""
 
     flat: list[Var]  # consts: all segments of a residual
     totals: list[Var]  # accumulators: tangents of segments
     rows: list[Var]
     starts: list[Var]  # rows: where the iteration's part begins
     lets: tuple[Let, ...]
-    results: tuple[Atom, ...]
+    sums: list[Var]  # what becomes of `totals`
 
 
 class Segments:
-    """The segments of a loop `let` whose body was split into `part`; `ragged` are those residuals."""
+    """The segments of a loop whose body was split into `part`; `known` marks its results, `ragged` are those
+    residuals."""
 
-    def __init__(self, let: Let, part: Split, ragged: Sequence[Var]):
-        self.let, self.part, self.ragged = let, part, ragged
+    def __init__(self, loop: Loop, known: Parts[bool], part: Split, ragged: Sequence[Var]):
+        self.loop, self.ragged = loop, ragged
         self.binders = {s: x.binder(s) for x in part.known.lets for s in x.own_symbols()}
-        roles, body = let.attributes["roles"], let.attributes["body"]
-        cut = len(body.results) - roles.segments
-        names = let.attributes.get("segment_sizes", ())
-        have = list(zip(names, body.results[cut:], part.results_known[cut:]))
-        self.old = [r for _, r, known in have if known]
-        self.unknown = [
-            (name, let.outs[len(let.own_symbols()) + cut + k].type)
-            for k, (name, _, known) in enumerate(have)
-            if not known
-        ]
+        have = list(zip(loop.segment_sizes, loop.results.segments, known.segments))
+        self.unknown = [(name, out.type) for (name, _, is_known), out in zip(have, loop.outs.segments) if not is_known]
         by_length: dict[DimLike, str] = {}
-        for name, segment, known in have:
-            if known:
+        for name, segment, is_known in have:
+            if is_known:
                 by_length.setdefault(segment.type.dims[0], name)
         self.fresh: dict[str, Var] = {}
         for residual in ragged:
             if residual.type.dims[0] not in by_length:
                 name = by_length[residual.type.dims[0]] = fresh_symbol("total")
                 self.fresh[name] = Var("total", Size(Sym(name)))
-        old_names = [name for name, _, known in have if known]
-        self.names = (*old_names, *(by_length[r.type.dims[0]] for r in ragged))
+        self.totals_of = [by_length[r.type.dims[0]] for r in ragged]  # the size of each residual
+        self.names = (*(name for name, _, is_known in have if is_known), *self.totals_of)
         self.orphans = {name for name, _ in self.unknown} - set(self.names)
         dims = {by_length[r.type.dims[0]]: r.type.dims[0] for r in ragged}
-        dims |= {name: r.type.dims[0] for name, r, known in have if not known}
+        dims |= {name: r.type.dims[0] for name, r, is_known in have if not is_known}
         self.dims: dict[str, DimLike] = dims  # of the sizes whose parts the linear loop deals with
         self.length_of: dict[str, Atom] = {}
         self.lets: list[Let] = []
 
     def sizes(self) -> list[Var]:
         """The results of the first loop that bind the sizes of its segments."""
-        return [self.fresh.get(name) or self.let.binder(name) for name in dict.fromkeys(self.names)]
+        return [self.fresh.get(name) or self.loop.binder(name) for name in dict.fromkeys(self.names)]
 
     def lengths(self, stacked: Sequence[Var]) -> list[Var]:
         """What the first loop stacks besides: the lengths that are not among its rows."""
@@ -95,7 +89,7 @@ class Segments:
                 more.append(length)
         return more
 
-    def reading(self, linear: Function, stacked: Sequence[Var], state: int) -> Reading:
+    def reading(self, linear: Function, stacked: Sequence[Var]) -> Reading:
         """`linear` with its residuals read back, and its segments, the last results, added to totals."""
         starts = {name: Var("start", Array(i64)) for name in self.dims}
         lets: list[Let] = []
@@ -108,7 +102,7 @@ class Segments:
             rows.append(Var(residual.name, residual.type.plain))
             lets.append(Let((residual,), as_dim, (rows[-1],), {"size": size.name, "counted": True}))
         flat = []
-        for residual, name in zip(self.ragged, self.names[len(self.old) :]):
+        for residual, name in zip(self.ragged, self.totals_of):
             flat.append(Var(residual.name, Array(residual.type.dtype, (Sym(name), *residual.type.dims[1:]))))
             lets.append(
                 Let(
@@ -118,9 +112,8 @@ class Segments:
                     {"shape": residual.type.dims, "step": (1,) * residual.type.ndim},
                 )
             )
-        cut = len(linear.results) - len(self.unknown)
         totals, sums, adding = [], [], []
-        for (name, type_), part in zip(self.unknown, linear.results[cut:]):
+        for (name, type_), part in zip(self.unknown, linear.results[len(linear.results) - len(self.unknown) :]):
             totals.append(Var(f"{getattr(part, 'name', 'part')}_total", type_.plain))
             sums.append(Var(totals[-1].name, type_.plain))
             adding.append(
@@ -131,55 +124,11 @@ class Segments:
                     {"step": (1,) * type_.ndim},
                 )
             )
-        results = (*linear.results[:state], *sums, *linear.results[state:cut])
-        return Reading(flat, totals, rows, list(starts.values()), (*lets, *linear.lets, *adding), results)
-
-
-WRITES = frozenset(["slice_update", "slice_add", "scatter", "scatter_add"])
-
-
-def stored_into(function: Function) -> set[Var]:
-    """Parameters that `function` stores into, and what becomes of them. A step of a loop changes a few
-    elements of such an array; to keep it for every step would take more than the steps did. They are taken
-    again, and the pass `undo` then needs no copies."""
-    origin = {p: p for p in function.params if p.type.dims}
-    found: set[Var] = set()
-    for let in function.lets:
-        for position, out in _continued(let):
-            array = let.args[position]
-            if isinstance(array, Var) and array in origin:
-                origin[out] = origin[array]
-                found.add(origin[array])
-    return {v for v, param in origin.items() if param in found}
-
-
-def _continued(let: Let) -> list[tuple[int, Var]]:
-    """Operands that the Let stores into, with the result that continues each."""
-    if let.primitive.name in WRITES:
-        return [(0, let.out)]
-    if let.primitive.name == "loop":
-        roles, body = let.attributes["roles"], let.attributes["body"]
-        stores, lead = stored_into(body), len(let.own_symbols())
-        return [
-            (k, let.outs[lead + k - roles.consts])
-            for k in range(roles.consts, roles.consts + roles.carries + roles.accumulators)
-            if body.params[1 + k] in stores
-        ]
-    if let.primitive.name == "cond":
-        return [
-            (1 + b.params.index(p), let.outs[k])
-            for b in let.attributes["branches"]
-            for stores in [stored_into(b)]
-            for p in b.params
-            if p in stores
-            for k, r in enumerate(b.results)
-            if r in stores and r.type == p.type
-        ]
-    return []
+        return Reading(flat, totals, rows, list(starts.values()), (*lets, *linear.lets, *adding), sums)
 
 
 def _corner(start: Var, type_: Array) -> tuple[Atom, ...]:
     return (start, *(literal(0, i64) for _ in type_.dims[1:]))
 
 
-__all__ = ["Segments", "Reading", "stored_into"]
+__all__ = ["Segments", "Reading"]

@@ -12,60 +12,40 @@ linear part reads of that state is in places that neither the rest of the iterat
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 
-from metaphrase.core.dims import DimLike, Sym, fresh_symbol, substitute
-from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var
+from metaphrase.core.ir import Let, Var
+from metaphrase.core.iterations import Iteration, Region, Store, is_number, stores_between
+from metaphrase.core.loops import Loop
 from metaphrase.core.places import Places
-from metaphrase.core.types import i64
 from metaphrase.ops.indexing import gather
 from metaphrase.ops.indexing import slice as slice_
 
 from .common import variables
 
-WRITES = frozenset(["slice_update", "slice_add", "scatter", "scatter_add"])
-Region = tuple[tuple[DimLike, DimLike], ...]  # for each axis where it begins and how long it is
-
-
-@dataclass(frozen=True)
-class Store:
-    """One Let on the way from a carry to its next value: a write, or a loop that carries the array on.
-    `operand`: which of its operands is the array."""
-
-    position: int
-    let: Let
-    operand: int
-
 
 class Settled:
-    """The array that a loop carries as `param` and leaves as `result`; `lets` are those of the body."""
+    """The arrays that a loop carries; `lets` are those of the known part of its body."""
 
-    def __init__(self, places: Places, loop: Let, body: Function, lets: Sequence[Let]):
-        self.places, self.body, self.lets = places, body, lets
-        self.roles: Roles = loop.attributes["roles"]
+    def __init__(self, places: Places, loop: Loop, lets: Sequence[Let]):
+        self.places, self.loop, self.lets = places, loop, lets
         self.numbers: list[int] = []
-        reverse, length = loop.attributes.get("reverse", False), loop.attributes["length"]
-        self.now = _Iteration(places, places.of(body.params[0]), body)
-        index = self.now.index
-        low, high = (0, index - 1) if reverse else (index + 1, None if length is None else length - 1)
-        self.later = _Iteration(places, _symbol(places, low, high), body)
-        for iteration in (self.now, self.later):
-            consts = body.params[1 : 1 + self.roles.consts]
-            iteration.consts(consts, [places.of(p) if _is_number(p) else None for p in consts])
-            iteration.scalars(lets)
+        around = Iteration(places)
+        consts = [places.of(p) if is_number(p) else None for p in loop.params.consts]
+        self.now = Iteration.of_loop(loop, places.of(loop.index), consts, places)
+        self.now.scalars(lets)
+        self.later = around.later(loop, self.now, lets)
 
     def readable(self) -> dict[Var, Let]:
         """For each value that the body reads from, or stores into, a place that no one writes to later: how
         to read it in the array at the end (in a state of the array that `states` will find settled)."""
         found: dict[Var, Let] = {}
-        for param, stores, states in self._carries():
+        for _, stores, states in self._carries():
             for store in stores:
                 self._stored(store, stores, found)
             for let in self.lets:
-                array = let.args[0] if let.primitive.name in ("gather", "slice") else None
+                array = let.args[0] if let.primitive.takes else None
                 if isinstance(array, Var) and array in states:
-                    shape = let.attributes.get("shape", ())
-                    place = self.now.place(let, let.args[1:], param.type.dims, shape)
+                    place = self.now.read(let)
                     if place is not None and self.stay(stores, array, [place]):
                         found.setdefault(let.out, let)
         return found
@@ -75,7 +55,7 @@ class Settled:
             return
         _, value, *starts = store.let.args
         state = store.let.out
-        place = self.now.place(store.let, starts, state.type.dims, value.type.dims)
+        place = self.now.written(store.let)
         if not isinstance(value, Var) or place is None or not self.stay(stores, state, [place]):
             return
         if "step" in store.let.attributes:
@@ -98,15 +78,11 @@ class Settled:
     def _carries(self) -> list[tuple[Var, list[Store], list[Var]]]:
         """The arrays that the body carries on by stores alone: with these, and all their states."""
         found, self.numbers = [], []
-        for number in range(self.roles.carries):
-            param, result = self.body.params[1 + self.roles.consts + number], self.body.results[number]
-            stores = _stores(self.lets, param, result) if param.type.dims else None
+        for number, (param, result) in enumerate(zip(self.loop.params.carries, self.loop.results.carries)):
+            stores = stores_between(self.lets, param, result) if param.type.dims else None
             if stores:
-                last = [
-                    result if s is stores[-1] else stores[k + 1].let.args[stores[k + 1].operand]
-                    for k, s in enumerate(stores)
-                ]
-                found.append((param, stores, [param, *variables(last)]))
+                states = variables([*(store.array for store in stores), result])
+                found.append((param, stores, states))
                 self.numbers.append(number)
         return found
 
@@ -114,7 +90,7 @@ class Settled:
         """The places of `state` that the linear part reads; None where it may read anything."""
         self.now.scalars(linear)
         found: list[Region] = []
-        return found if self.now.reads(linear, {state}, found) else None
+        return found if _reads(self.now, linear, {state}, found) else None
 
     def stay(self, stores: Sequence[Store], state: Var, regions: Sequence[Region]) -> bool:
         """Whether these places of `state` are not written to any more."""
@@ -126,129 +102,32 @@ class Settled:
         return all(self.places.apart(r, w) for r in regions for w in (*written, *again))
 
 
-def _regions(iteration: _Iteration, stores: Sequence[Store]) -> list[Region] | None:
+def _regions(iteration: Iteration, stores: Sequence[Store]) -> list[Region] | None:
     found: list[Region] = []
-    return found if all(iteration.store(s.let, s.operand, found) for s in stores) else None
+    return found if all(iteration.store(s, found) for s in stores) else None
 
 
-def _stores(lets: Sequence[Let], param: Var, result: Atom) -> list[Store] | None:
-    """The way from an array to what becomes of it; None where it is not one of stores alone."""
-    makers = {v: (k, let) for k, let in enumerate(lets) for v in let.outs}
-    found: list[Store] = []
-    while result is not param:
-        position, let = makers.get(result, (0, None))  # type: ignore[arg-type]
-        if let is None:
-            return None
-        operand = 0
-        if let.primitive.name == "loop":
-            roles: Roles = let.attributes["roles"]
-            operand = let.outs.index(result) - len(let.own_symbols()) + roles.consts  # type: ignore[arg-type]
-            if not roles.consts <= operand < roles.consts + roles.carries:
-                return None
-        elif let.primitive.name not in WRITES:
-            return None
-        found.insert(0, Store(position, let, operand))
-        result = let.args[operand]
-    return found
-
-
-def _is_number(atom: Atom) -> bool:
-    return not atom.type.dims and atom.type.dtype == i64
-
-
-def _symbol(places: Places, low: DimLike | None, high: DimLike | None) -> DimLike:
-    name = fresh_symbol("i")
-    places.facts.learn(name, low, high)
-    return Sym(name)
-
-
-class _Iteration:
-    """What the integers of one iteration are worth."""
-
-    def __init__(self, places: Places, index: DimLike, body: Function, outer: _Iteration | None = None):
-        self.places, self.index = places, index
-        self.worth: dict[Var, DimLike] = {body.params[0]: index}
-        self.sizes: dict[str, DimLike] = dict(outer.sizes) if outer is not None else {}
-
-    def of(self, atom: Atom) -> DimLike:
-        if isinstance(atom, Literal):
-            return int(atom.value)
-        if atom.type.value is not None:
-            return self.dim(atom.type.value)
-        if atom not in self.worth:
-            self.worth[atom] = _symbol(self.places, None, None)
-        return self.worth[atom]
-
-    def dim(self, dim: DimLike) -> DimLike:
-        return substitute(dim, self.sizes)
-
-    def consts(self, params: Sequence[Var], values: Sequence[DimLike | None]) -> None:
-        self.worth.update((p, v) for p, v in zip(params, values) if v is not None)
-
-    def scalars(self, lets: Sequence[Let]) -> None:
-        for let in lets:
-            if let.primitive.name == "as_dim":
-                self.sizes.setdefault(let.out.type.value.name, self.of(let.args[0]))  # type: ignore[union-attr]
-            elif let.primitive.name in ("add", "sub") and not let.out.type.dims and let.out.type.dtype == i64:
-                a, b = (self.of(x) for x in let.args)
-                self.worth.setdefault(let.out, a + b if let.primitive.name == "add" else a - b)
-            else:
-                for symbol in let.own_symbols():
-                    self.sizes.setdefault(symbol, _symbol(self.places, 0, None))
-
-    def place(self, let: Let, starts: Sequence[Atom], dims: tuple, shape: tuple) -> Region | None:
-        """Where a read or write of an array with these dims goes."""
-        if "axes" in let.attributes:
-            if any(s.type.dims for s in starts):
-                return None
-            at = dict(zip(let.attributes["axes"], starts))
-            return tuple((self.of(at[k]), 1) if k in at else (0, self.dim(d)) for k, d in enumerate(dims))
-        if any(s != 1 for s in let.attributes["step"]):
-            return None
-        return tuple((self.of(s), self.dim(d)) for s, d in zip(starts, shape))
-
-    def store(self, let: Let, operand: int, found: list[Region]) -> bool:
-        """Collect where a Let writes to the array that is its operand."""
-        if let.primitive.name != "loop":
-            array, value, *starts = let.args
-            region = self.place(let, starts, array.type.dims, value.type.dims)
-            found += [] if region is None else [region]
-            return region is not None
-        body, inner = self.inside(let)
-        result = body.results[operand - let.attributes["roles"].consts]
-        stores = _stores(body.lets, body.params[1 + operand], result)
-        return stores is not None and all(inner.store(s.let, s.operand, found) for s in stores)
-
-    def inside(self, let: Let) -> tuple[Function, _Iteration]:
-        """Any iteration of a loop in this one."""
-        body, length = let.attributes["body"], let.attributes["length"]
-        index = _symbol(self.places, 0, None if length is None else self.dim(length) - 1)
-        inner = _Iteration(self.places, index, body, self)
-        consts = let.args[: let.attributes["roles"].consts]
-        inner.consts(body.params[1:], [self.of(a) if _is_number(a) else None for a in consts])
-        inner.scalars(body.lets)
-        return body, inner
-
-    def reads(self, lets: Sequence[Let], states: set[Var], found: list[Region]) -> bool:
-        """Collect where Lets read any of `states`; False if one may read everything."""
-        for let in lets:
-            at = [k for k, a in enumerate(let.args) if a in states]
-            if not at:
-                continue
-            if let.primitive.name in ("gather", "slice") and at == [0]:
-                array, *starts = let.args
-                region = self.place(let, starts, array.type.dims, let.attributes.get("shape", ()))
-                if region is None:
-                    return False
-                found.append(region)
-            elif let.primitive.name == "loop" and at[-1] < let.attributes["roles"].consts:
-                body, inner = self.inside(let)
-                params = {body.params[1 + k] for k in at}
-                if params & set(body.results) or not inner.reads(body.lets, params, found):
-                    return False
-            else:
+def _reads(iteration: Iteration, lets: Sequence[Let], states: set[Var], found: list[Region]) -> bool:
+    """Collect where Lets read any of `states`; False if one may read everything."""
+    for let in lets:
+        at = [k for k, a in enumerate(let.args) if a in states]
+        if not at:
+            continue
+        if let.primitive.takes and at == [0]:
+            region = iteration.read(let)
+            if region is None:
                 return False
-        return True
+            found.append(region)
+        elif let.primitive.name == "loop":
+            loop, inner = iteration.inside(let)
+            params = {p for p, a in zip(loop.params, loop.args) if a in states}
+            if params - {*loop.params.consts} or params & {*loop.results}:
+                return False
+            if not _reads(inner, loop.body.lets, params, found):
+                return False
+        else:
+            return False
+    return True
 
 
 __all__ = ["Settled"]

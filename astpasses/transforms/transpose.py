@@ -14,18 +14,21 @@ array.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 from metaphrase.core.build import Builder
-from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var
+from metaphrase.core.calls import derived, written_out
+from metaphrase.core.ir import Atom, Function, Let, Literal, Var
+from metaphrase.core.loops import Loop, Parts
 from metaphrase.core.primitive import REGISTRY, Accumulate, ByTransform, Linear, NotLinear, Unsupported
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.arrays import zeros
+from metaphrase.ops.regions import call as call_primitive
 from metaphrase.ops.regions import cond as cond_primitive
-from metaphrase.ops.regions import loop as loop_primitive
 from metaphrase.source import UnsupportedError
 
-from .common import influences, inline, reaches, select_marked, variables
+from .common import influences, reaches, select_marked, spread, variables
 
 
 def transpose(
@@ -41,7 +44,7 @@ def transpose(
     the transposed program: the non-linear ones, the cotangents of marked results, the accumulators. Results:
     a cotangent for each linear parameter that gets one.
     """
-    function = inline(function)
+    function = written_out(function)
     linear_params = select_marked(function.params, linear)
     results = [True] * len(function.results) if results is None else list(results)
     accumulators = [False] * len(linear_params) if accumulators is None else list(accumulators)
@@ -87,22 +90,26 @@ def backward(
             builder.lets.append(let)
     bars: dict[Var, Atom] = dict(accs)
     for result, bar in zip(function.results, given, strict=True):
-        if bar is not None and isinstance(result, Var) and result in linear:
-            accumulate(bars, result, bar)
+        if bar is not None and result in linear:
+            accumulate(bars, result, bar)  # type: ignore[arg-type]
     for let in reversed(backwards):
         out_bars = [bars.pop(v, None) for v in let.outs]
-        if all(b is None for b in out_bars):
-            continue
-        builder.span = let.span.with_role("adjoint") if let.span else None
-        before = len(builder.lets)
-        _let(let, out_bars, linear, bars)
-        made = {v for x in builder.lets[before:] for v in x.outs}
-        for arg in variables(let.args):
-            bar = bars.get(arg)
-            if isinstance(bar, Var) and bar in made and bar.name in REGISTRY:  # of an operation, not a name
-                bar.name = f"{_base(arg)}_bar"
-        builder.span = None
+        if any(b is not None for b in out_bars):
+            before = len(builder.lets)
+            builder.span = let.span.with_role("adjoint") if let.span else None
+            _let(let, out_bars, linear, bars)
+            builder.span = None
+            _name_bars(let, bars, builder.lets[before:])
     return bars
+
+
+def _name_bars(let: Let, bars: dict[Var, Atom], made: Sequence[Let]) -> None:
+    """Cotangents of operands that are called after an operation get names."""
+    outs = {v for x in made for v in x.outs}
+    for arg in variables(let.args):
+        bar = bars.get(arg)
+        if bar in outs and bar.name in REGISTRY:  # type: ignore[union-attr]
+            bar.name = f"{_base(arg)}_bar"  # type: ignore[union-attr]
 
 
 def accumulate(bars: dict[Var, Atom], var: Var, contribution: Any) -> None:
@@ -113,31 +120,36 @@ def accumulate(bars: dict[Var, Atom], var: Var, contribution: Any) -> None:
 
 def _let(let: Let, out_bars: list, linear: set[Var], bars: dict[Var, Atom]) -> None:
     rule = let.primitive.transpose
-    marks = [isinstance(a, Var) and a in linear for a in let.args]
+    marks = [a in linear for a in let.args]
     args = tuple(Linear(a.type) if m else a for a, m in zip(let.args, marks))
     if rule is ByTransform:
         _REGIONS[let.primitive.name](let, marks, out_bars, bars)
     elif rule is NotLinear or isinstance(rule, Unsupported):
         why = f": {rule.why}" if isinstance(rule, Unsupported) else ""
         raise UnsupportedError(f"{let.primitive.name} is not linear in its operands{why}", let.span)
-    elif isinstance(rule, Accumulate):
-        if sum(marks) != len({a for a, m in zip(let.args, marks) if m}):
-            _repeated(let, rule, out_bars, args, marks, bars)
-            return
-        accs = {k: bars.get(let.args[k]) for k, m in enumerate(marks) if m}  # type: ignore[arg-type]
-        for k, acc in rule.rule(out_bars, accs, args, **let.attributes).items():
-            if acc is not None:
-                bars[let.args[k]] = acc  # type: ignore[index]
+    elif not isinstance(rule, Accumulate):
+        _operand_by_operand(let, rule, out_bars[0], args, marks, bars)
+    elif sum(marks) != len(set(select_marked(let.args, marks))):
+        _repeated(let, rule, out_bars, args, marks, bars)
     else:
-        if len(rule) == 1 and len(args) > 1:
-            rule = rule * len(args)
-        for k, marked in enumerate(marks):
-            if marked:
-                if rule[k] is None:
-                    raise UnsupportedError(f"{let.primitive.name} is not linear in operand {k}", let.span)
-                contribution = rule[k](out_bars[0], *args, **let.attributes)
-                if contribution is not None:
-                    accumulate(bars, let.args[k], contribution)  # type: ignore[arg-type]
+        accs = {k: bars.get(let.args[k]) for k, m in enumerate(marks) if m}  # type: ignore[arg-type]
+        found = rule.rule(out_bars, accs, args, **let.attributes)
+        bars.update((let.args[k], acc) for k, acc in found.items() if acc is not None)
+
+
+def _operand_by_operand(
+    let: Let, rules: tuple, out_bar: Atom, args: tuple, marks: Sequence[bool], bars: dict[Var, Atom]
+) -> None:
+    if len(rules) == 1:
+        rules = rules * len(args)
+    for k, (arg, rule) in enumerate(zip(let.args, rules)):
+        if not marks[k]:
+            continue
+        if rule is None:
+            raise UnsupportedError(f"{let.primitive.name} is not linear in operand {k}", let.span)
+        contribution = rule(out_bar, *args, **let.attributes)
+        if contribution is not None:
+            accumulate(bars, arg, contribution)  # type: ignore[arg-type]
 
 
 def _repeated(
@@ -152,92 +164,53 @@ def _repeated(
 
 def _loop(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]) -> None:
     """const <-> accumulator, carry <-> carry reversed, row in <-> row out."""
-    attributes = dict(let.attributes)
-    body: Function = attributes["body"]
-    roles: Roles = attributes["roles"]
-    assert attributes["cond"] is None, "a loop with a condition is split into a loop of known length first"
-    assert not roles.segments, "linear segments are split into accumulators first"
-    operands = roles.parts(let.args)
-    in_marks = [list(m) for m in roles.parts(marks)]
-    in_marks[1] = [
-        True
-    ] * roles.carries  # a known first value is linear all the same: its cotangent is dropped
-    in_marks[2] = [True] * roles.accumulators
-    params = roles.parts(body.params[1:])
-    cut = roles.carries, roles.carries + roles.accumulators
-    carry_bars = [
-        zeros(v.type.plain) if b is None else b for v, b in zip(let.outs[: cut[0]], out_bars[: cut[0]])
-    ]
-    accumulator_bars = out_bars[cut[0] : cut[1]]
-    row_bars = out_bars[cut[1] :]
-    body_marks = [False, *in_marks[0], *in_marks[1], *in_marks[2], *in_marks[3]]
-    linear_params = select_marked(body.params, body_marks)
-    n_consts, n_carries, n_accumulators = (sum(m) for m in in_marks[:3])
-    with_result = [True] * roles.carries + [b is not None for b in (*accumulator_bars, *row_bars)]
-    with_acc = [True] * n_consts + [False] * (len(linear_params) - n_consts)
-    inner, found = transpose(body, body_marks, with_result, with_acc)
+    loop = Loop.of(let)
+    assert loop.condition is None, "a loop with a condition is split into a loop of known length first"
+    assert not loop.segment_sizes, "linear segments are split into accumulators first"
+    is_linear = loop.args.like(marks)  # a known first value of the state counts as linear: its cotangent is dropped
+    is_linear = is_linear.replace(carries=(True for _ in is_linear.carries))
+    is_linear = is_linear.replace(accumulators=(True for _ in is_linear.accumulators))
+    given = loop.outs.like(out_bars)
+    given = given.replace(carries=map(_dense, given.carries, loop.outs.carries))
+    with_bar = given.map(lambda bar: bar is not None)
+    given = given.where(with_bar)
+    linear, known = loop.params.parted(is_linear)
+    linear_args, known_args = loop.args.parted(is_linear)
+    with_sum = [p in linear.consts for p in linear]
+    inner, found = transpose(loop.body.function, [False, *is_linear], [*with_bar], with_sum)
 
-    # inner.params: i, known consts, known rows, bars of results, accumulators of consts
-    known_consts = [p for p, m in zip(params[0], in_marks[0]) if not m]
-    known_rows = [p for p, m in zip(params[3], in_marks[3]) if not m]
-    start = 1 + len(known_consts) + len(known_rows)
-    bar_params = inner.params[start : start + sum(with_result)]
-    acc_params = inner.params[start + sum(with_result) :]
-    inner_carry, rest = bar_params[: roles.carries], bar_params[roles.carries :]
-    n_acc_bars = sum(b is not None for b in accumulator_bars)
-    inner_acc, inner_rows = rest[:n_acc_bars], rest[n_acc_bars:]
+    params = iter(inner.params[1 + len(known) :])
+    bar_params, sums = given.like(params), tuple(params)
+    back = linear.like(spread(inner.results, found))
+    changed = [bar is not so_far for bar, so_far in zip(back.consts, sums)]
 
-    outs = iter(inner.results)
-    result_of = {p: next(outs) if f else None for p, f in zip(linear_params, found)}
-    linear_consts = linear_params[:n_consts]
-    changed = [(p, a) for p, a in zip(linear_consts, acc_params) if result_of[p] is not a]
+    def leaving(parts: Parts) -> Parts:
+        """What is there for linear operands, as results of the loop that runs back."""
+        return Parts((), parts.carries, tuple(select_marked(parts.consts, changed)), parts.rows)
+
     with Builder(inner.name) as builder:
         builder.lets = list(inner.lets)
-        carry_results = [result_of[p] if result_of[p] is not None else zeros(p.type.plain) for p in params[1]]
-        linear_rows = [p for p, m in zip(params[3], in_marks[3]) if m]
-        row_results = [result_of[p] if result_of[p] is not None else zeros(p.type.plain) for p in linear_rows]
-        builder.params = [
-            inner.params[0],
-            *known_consts,
-            *inner_acc,
-            *inner_carry,
-            *(a for _, a in changed),
-            *known_rows,
-            *inner_rows,
-        ]
-        new_body = builder.function([*carry_results, *(result_of[p] for p, _ in changed), *row_results])
-
-    outer = dict(zip(body.params[1:], let.args))
-    consts = [outer[p] for p in known_consts] + [b for b in accumulator_bars if b is not None]
-    accs = [bars.pop(outer[p], None) for p, _ in changed]  # type: ignore[arg-type]
-    seen: set[Var] = set()
-    starts = []
-    for (p, _), acc in zip(changed, accs):
-        starts.append(zeros(p.type.plain) if acc is None else acc)
-        seen.add(outer[p])  # type: ignore[arg-type]
-    rows = [outer[p] for p in known_rows] + [b for b in row_bars if b is not None]
-    new_attributes = {
-        "body": new_body,
-        "cond": None,
-        "length": attributes["length"],
-        "roles": Roles(len(consts), roles.carries, len(starts), len(rows)),
-        "reverse": not attributes.get("reverse", False),
-        "parallel": attributes.get("parallel", False),
-    }
-    results = list(loop_primitive(*consts, *carry_bars, *starts, *rows, **new_attributes))
-    targets = [*params[1], *(p for p, _ in changed), *linear_rows]
-    for p, result in zip(targets, results, strict=True):
-        result.name = f"{_base(p)}_bar"
-        arg = outer[p]
-        if isinstance(arg, Var) and _is_linear(arg, let, marks):
-            accumulate(bars, arg, result)
-    for accumulator, bar, _ in zip(operands[2], accumulator_bars, in_marks[2]):
-        if bar is not None and isinstance(accumulator, Var) and _is_linear(accumulator, let, marks):
-            accumulate(bars, accumulator, bar)
+        results = leaving(back).map(_dense, leaving(linear))
+    consts, rows = (*known.consts, *bar_params.accumulators), (*known.rows, *bar_params.rows)
+    new_params = Parts(consts, bar_params.carries, tuple(select_marked(sums, changed)), rows)
+    body = replace(loop.body, function=inner).changed(builder.lets, new_params, results)
+    targets = leaving(linear_args)
+    starts = tuple(_dense(bars.pop(a, None), a) for a in targets.accumulators)
+    const_args, row_args = (*known_args.consts, *given.accumulators), (*known_args.rows, *given.rows)
+    args = Parts(const_args, given.carries, starts, row_args)
+    more = {"reverse": not loop.reverse, "parallel": loop.parallel}
+    outs = Loop(loop.primitive, args, body, None, loop.length, more).bind().outs
+    for param, result in zip(leaving(linear), outs):
+        result.name = f"{_base(param)}_bar"
+    owing = set(select_marked(let.args, marks))
+    added_to = select_marked(loop.args.accumulators, with_bar.accumulators)
+    for arg, bar in zip((*targets, *added_to), (*outs, *given.accumulators)):
+        if arg in owing:
+            accumulate(bars, arg, bar)
 
 
-def _is_linear(var: Var, let: Let, marks: Sequence[bool]) -> bool:
-    return any(a is var and m for a, m in zip(let.args, marks))
+def _dense(bar: Atom | None, value: Atom) -> Atom:
+    return zeros(value.type.plain) if bar is None else bar
 
 
 def _cond(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]) -> None:
@@ -249,42 +222,41 @@ def _cond(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]
     operand_marks = list(marks[1:])
     with_result = [b is not None for b in out_bars]
     linear_args = select_marked(let.args[1:], operand_marks)
-    touched = [False] * len(linear_args)
-    for branch in branches:
-        influence = select_marked(influences(branch, with_result), operand_marks)
-        touched = [a or b for a, b in zip(touched, influence)]
-    first = {}
-    accs: list[Atom | None] = []
-    for k, (arg, touch) in enumerate(zip(linear_args, touched)):
-        if not touch:
-            accs.append(None)
-        elif arg in first:  # the same variable twice: its accumulator can only be in one place
-            accs.append(zeros(arg.type.plain))
-        else:
-            first[arg] = k
-            so_far = bars.pop(arg, None)  # type: ignore[call-overload]
-            accs.append(zeros(arg.type.plain) if so_far is None else so_far)
+    touched_by = [select_marked(influences(branch, with_result), operand_marks) for branch in branches]
+    touched = list(map(any, zip(*touched_by)))
+    targets = select_marked(linear_args, touched)
+    accs = [_dense(bars.pop(arg, None), arg) for arg in targets]  # of a variable that occurs twice once
     new_branches = []
     for branch in branches:
         new, found = transpose(branch, operand_marks, with_result, touched)
-        values = iter(new.results)
-        got = [next(values) if f else None for f in found]
-        new_branches.append(
-            Function(branch.name, new.params, new.lets, tuple(g for g, t in zip(got, touched) if t))
-        )  # type: ignore[misc]
+        got = select_marked(spread(new.results, found), touched)
+        new_branches.append(Function(branch.name, new.params, new.lets, tuple(got)))
     known = [a for a, m in zip(let.args[1:], operand_marks) if not m]
     results = cond_primitive(
-        let.args[0],
-        *known,
-        *(b for b in out_bars if b is not None),
-        *(a for a in accs if a is not None),
-        branches=tuple(new_branches),
+        let.args[0], *known, *(b for b in out_bars if b is not None), *accs, branches=tuple(new_branches)
     )
-    for arg, result in zip(select_marked(linear_args, touched), results, strict=True):
+    for arg, result in zip(targets, results, strict=True):
         result.name = f"{_base(arg)}_bar"
         accumulate(bars, arg, result)  # type: ignore[arg-type]
 
 
-_REGIONS = {"loop": _loop, "cond": _cond}
+def _call(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]) -> None:
+    """What there is of a cotangent goes into the function, which adds to it."""
+    function: Function = let.attributes["function"]
+    linear_args: list = select_marked(let.args, marks)
+    with_result = [b is not None for b in out_bars]
+    accs = [bars.pop(a, None) for a in linear_args]  # of a variable that occurs twice once
+    key = ("transpose", *marks, *with_result, *(a is not None for a in accs))
+    new, found = derived(function, key, lambda: transpose(function, marks, with_result, [a is not None for a in accs]))
+    known = [a for a, m in zip(let.args, marks) if not m]
+    given = [b for b in (*out_bars, *accs) if b is not None]
+    results = iter(call_primitive(*known, *given, function=new))
+    for arg in (a for a, f in zip(linear_args, found) if f):
+        result = next(results)
+        result.name = f"{_base(arg)}_bar"
+        accumulate(bars, arg, result)
+
+
+_REGIONS = {"loop": _loop, "cond": _cond, "call": _call}
 
 __all__ = ["transpose", "backward", "accumulate", "reaches", "Literal"]

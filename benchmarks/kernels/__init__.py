@@ -64,9 +64,7 @@ class Kernel:
 
 def _load(name: str) -> Kernel:
     module = importlib.import_module(f".{name}", __name__)
-    return Kernel(
-        name, getattr(module, name), module.arguments, module.SMALL, module.LARGE, module.DIFFERENTIABLE
-    )
+    return Kernel(name, getattr(module, name), module.arguments, module.SMALL, module.LARGE, module.DIFFERENTIABLE)
 
 
 KERNELS = {name: _load(name) for name in NAMES}

@@ -6,13 +6,7 @@ def seidel_2d(steps, a):
     for _ in range(steps):
         for i in range(1, n - 1):
             a[i, 1:-1] += (
-                a[i - 1, :-2]
-                + a[i - 1, 1:-1]
-                + a[i - 1, 2:]
-                + a[i, 2:]
-                + a[i + 1, :-2]
-                + a[i + 1, 1:-1]
-                + a[i + 1, 2:]
+                a[i - 1, :-2] + a[i - 1, 1:-1] + a[i - 1, 2:] + a[i, 2:] + a[i + 1, :-2] + a[i + 1, 1:-1] + a[i + 1, 2:]
             )
             for j in range(1, n - 1):
                 a[i, j] += a[i, j - 1]

@@ -23,9 +23,7 @@ def cholesky(a):
 
 
 def conv2d_bias(images, weights, bias):
-    out = lax.conv_general_dilated(
-        images, weights, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC")
-    )
+    out = lax.conv_general_dilated(images, weights, (1, 1), "VALID", dimension_numbers=("NHWC", "HWIO", "NHWC"))
     return out + bias
 
 
@@ -33,9 +31,7 @@ def conv2d_bias_sum(images, weights, bias):
     """The same as a sum over the window's places of matrix products."""
     k = weights.shape[0]
     rows, columns = images.shape[1] - k + 1, images.shape[2] - k + 1
-    out = bias + sum(
-        images[:, i : i + rows, j : j + columns] @ weights[i, j] for i in range(k) for j in range(k)
-    )
+    out = bias + sum(images[:, i : i + rows, j : j + columns] @ weights[i, j] for i in range(k) for j in range(k))
     return out
 
 

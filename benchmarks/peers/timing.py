@@ -127,6 +127,5 @@ def measure(row: Row) -> dict[str, Result]:
                     break
     medians = {tool: statistics.median(taken) if taken else float("nan") for tool, taken in times.items()}
     return {
-        tool: Result(form.label, medians[tool], first, failures)
-        for tool, (form, first, failures) in chosen.items()
+        tool: Result(form.label, medians[tool], first, failures) for tool, (form, first, failures) in chosen.items()
     }

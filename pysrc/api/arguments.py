@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import tree_util
-from ..astpasses.frontend.values.staged_values import Number, Staged, StagedArray
+from ..astpasses.frontend import Number, StagedArray
 from ..core.array_classes import is_foreign, plain_array, refuse_foreign
 from ..core.dims import DimLike, Sym
 from ..core.types import NAMES, Array
@@ -78,9 +78,7 @@ def spec_of(leaf: Any) -> Spec:
     """Python bools, strings, functions and the like are static; numbers and arrays are dynamic."""
     cls = type(leaf)
     if cls is np.ndarray or isinstance(leaf, np.ndarray):
-        return (
-            Spec(Form.ARRAY, leaf.dtype, leaf.shape) if leaf.dtype in NAMES else Spec(Form.STATIC, value=leaf)
-        )
+        return Spec(Form.ARRAY, leaf.dtype, leaf.shape) if leaf.dtype in NAMES else Spec(Form.STATIC, value=leaf)
     if cls is int and not -(2**63) <= leaf < 2**63:  # no type of an array holds it: Python computes with it
         return Spec(Form.STATIC, value=leaf)
     if cls in _PYTHON_DTYPES:
@@ -91,12 +89,12 @@ def spec_of(leaf: Any) -> Spec:
         if leaf.weak_type:
             return Spec(Form.NUMBER, leaf.dtype, python={"i": int, "f": float, "c": complex}[leaf.dtype.kind])
         return Spec(Form.ARRAY if leaf.shape else Form.SCALAR, leaf.dtype, leaf.shape)
-    if isinstance(leaf, Staged):
+    if isinstance(leaf, (Number, StagedArray)):
         return _staged_spec(leaf)
     return Spec(Form.STATIC, value=leaf)
 
 
-def _staged_spec(leaf: Staged) -> Spec:
+def _staged_spec(leaf: Number | StagedArray) -> Spec:
     """A value of a staging under way."""
     if isinstance(leaf, StagedArray):
         return Spec(Form.ARRAY, leaf.type.dtype, leaf.type.dims, value=leaf)
@@ -209,11 +207,7 @@ def generalise(known: Sequence[Dims], now: Sequence[tuple[int, ...]]) -> tuple[D
     for before, sizes in zip(known, now, strict=True):
         dims: list[DimLike] = []
         for old, size in zip(before, sizes, strict=True):
-            if (
-                (isinstance(old, int) and old == size)
-                or size in (0, 1)
-                or (isinstance(old, int) and old in (0, 1))
-            ):
+            if (isinstance(old, int) and old == size) or size in (0, 1) or (isinstance(old, int) and old in (0, 1)):
                 dims.append(size)
             else:
                 dims.append(symbols.setdefault((old, size), Sym(size_name(len(symbols)))))

@@ -13,8 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ..astpasses.frontend.values.listed import has_lists
-from ..astpasses.frontend.values.recipes import has_ranges
+from ..astpasses.frontend import has_lists, has_ranges
 from ..core.dims import DimLike
 from ..core.types import Array
 from ..pipeline import cleaned
@@ -48,9 +47,7 @@ def _spread(axes: Any, structure: PyTreeDef, what: str, over: str, span: Span | 
     tree = structure.skeleton([0] * structure.num_leaves)
     for axis in tree_leaves(axes):
         if not isinstance(axis, int) or isinstance(axis, bool):
-            raise _axes_error(
-                f"{what} holds {axis!r}, which is not an axis", span, "use ints, and None for no axis"
-            )
+            raise _axes_error(f"{what} holds {axis!r}, which is not an axis", span, "use ints, and None for no axis")
     try:
         found = broadcast_prefix(axes, tree, is_leaf=_is_none)
         places = tree_leaves(tree, is_leaf=_is_none)  # a None in the tree has no leaf, and no axis
@@ -170,9 +167,7 @@ def batched_program(
             rank = function.results[slot.index].type.ndim + 1
             if axis is not None and not -rank <= axis < rank:
                 raise _axes_error(
-                    f"out_axes asks for axis {axis} of an output of rank {rank}",
-                    span,
-                    f"use an axis below {rank}",
+                    f"out_axes asks for axis {axis} of an output of rank {rank}", span, f"use an axis below {rank}"
                 )
             wanted[slot.index] = None if axis is None else axis % rank
     axes: list[int | None] = [None] * len(function.params)
@@ -193,6 +188,4 @@ def batched_program(
             program.result_span(position) or span,
             "give it an axis, or return a value that does not depend on the batch",
         ) from None
-    return program.with_function(
-        made, forms=tuple("array" if r.type.dims else "scalar" for r in made.results)
-    )
+    return program.with_function(made, forms=tuple("array" if r.type.dims else "scalar" for r in made.results))

@@ -15,7 +15,19 @@ from typing import Any
 
 import numpy as np
 
-from ..astpasses.frontend.values import sources
+from ..astpasses.frontend import (
+    AttributeSource,
+    CellSource,
+    GlobalSource,
+    ItemSource,
+    NumberSource,
+    ObjectSource,
+    Source,
+    is_number,
+    room_of,
+    same_object,
+    structure,
+)
 from ..core.ir import Function
 from ..exceptions import ListFull
 from ..runtime import entry as abi
@@ -25,12 +37,12 @@ from .statics import static_key
 
 def read_capture(capture: Any) -> Any:
     """What a capture is now."""
-    return capture.read() if isinstance(capture, sources.Source) else capture
+    return capture.read() if isinstance(capture, Source) else capture
 
 
 def make_room(program: Program, full: ListFull) -> None:
     """More room for the list that a run of the program had too little for."""
-    rooms = [room for capture in program.captures if (room := sources.room_of(capture)) is not None]
+    rooms = [room for capture in program.captures if (room := room_of(capture)) is not None]
     if not rooms:
         raise RuntimeError("a list is full, and nothing says how much room it has") from full
     for room in rooms:
@@ -40,7 +52,7 @@ def make_room(program: Program, full: ListFull) -> None:
 
 def has_room(program: Program) -> bool:
     """Whether runs of the program may have to be begun again, for more room in a list."""
-    return any(sources.room_of(capture) is not None for capture in program.captures)
+    return any(room_of(capture) is not None for capture in program.captures)
 
 
 def captures_fit(program: Program) -> bool:
@@ -50,7 +62,7 @@ def captures_fit(program: Program) -> bool:
             value = read_capture(capture)
         except (KeyError, AttributeError, ValueError, IndexError, TypeError):
             return False
-        if isinstance(capture, sources.NumberSource):
+        if isinstance(capture, NumberSource):
             if not capture.fits(value):
                 return False
         elif getattr(value, "dtype", None) != param.type.dtype or np.shape(value) != param.type.dims:
@@ -76,9 +88,9 @@ def changed_numbers(guards: Sequence[Any]) -> set[Any]:
     """Keys of the sources that held a number, and hold another one now."""
     found = set()
     for guard in guards:
-        if guard.kind == "value" and sources.is_number(guard.expected) and not guard.holds():
+        if guard.kind == "value" and is_number(guard.expected) and not guard.holds():
             with contextlib.suppress(KeyError, AttributeError, ValueError, IndexError, TypeError):
-                if sources.is_number(guard.source.read()):
+                if is_number(guard.source.read()):
                     found.add(guard.source.key())
     return found
 
@@ -100,34 +112,28 @@ def broken_guard(guards: Sequence[Any], sizes: Any = None) -> str:
                     return f"{guard.source} changed from {guard.expected!r} to {guard.source.read()!r}"
                 except (KeyError, AttributeError, ValueError, IndexError, TypeError):
                     return f"{guard.source} is gone"
-            return (
-                f"{guard.source} is another {'object' if guard.kind == 'object' else 'structure'} than before"
-            )
+            return f"{guard.source} is another {'object' if guard.kind == 'object' else 'structure'} than before"
     return "a captured array or number has another type"
 
 
 def entry_source(source: Any) -> Any:
     """Where the dispatcher reads a captured value."""
-    if isinstance(source, sources.NumberSource):
+    if isinstance(source, NumberSource):
         source = source.place
     steps: list[tuple[str, Any]] = []
-    while isinstance(source, (sources.ItemSource, sources.AttributeSource)):
-        if isinstance(source, sources.ItemSource):
+    while isinstance(source, (ItemSource, AttributeSource)):
+        if isinstance(source, ItemSource):
             steps.append(("item", source.index))
         else:
             steps.append(("attribute", source.name))
         source = source.parent
-    if isinstance(source, sources.GlobalSource):
-        root: Any = (
-            abi.Item(source.globals, source.name)
-            if source.name in source.globals
-            else abi.Getter(source.read)
-        )
-    elif isinstance(source, sources.CellSource):
+    if isinstance(source, GlobalSource):
+        root: Any = abi.Item(source.globals, source.name) if source.name in source.globals else abi.Getter(source.read)
+    elif isinstance(source, CellSource):
         root = abi.Cell(source.cell)
-    elif isinstance(source, sources.ObjectSource):
+    elif isinstance(source, ObjectSource):
         root = abi.Held(source.value)
-    elif isinstance(source, sources.Source):
+    elif isinstance(source, Source):
         root = abi.Getter(source.read)
     else:
         root = abi.Held(source)
@@ -138,7 +144,7 @@ def capture_roots(program: Program, function: Function) -> list[tuple[Any, abi.L
     """(source, leaf) for each capture."""
     out: list[tuple[Any, abi.Leaf]] = []
     for capture, param in zip(program.captures, function.params):
-        python = capture.python if isinstance(capture, sources.NumberSource) else None
+        python = capture.python if isinstance(capture, NumberSource) else None
         leaf: abi.Leaf
         if python is not None:
             leaf = abi.NumberLeaf(python)
@@ -155,7 +161,7 @@ def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[ab
     out = []
     names: dict[int, tuple[dict, dict[str, Any]]] = {}
     for guard in guards:
-        if guard.kind == "object" and isinstance(guard.source, sources.GlobalSource):
+        if guard.kind == "object" and isinstance(guard.source, GlobalSource):
             around = guard.source.globals
             names.setdefault(id(around), (around, {}))[1][sys.intern(guard.source.name)] = guard.expected
         elif guard.kind == "object":
@@ -170,9 +176,7 @@ def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[ab
         elif guard.kind == "function":
             state = guard.expected
             out.append(
-                abi.Guard(
-                    abi.Held(guard.source.value), (state.code, state.defaults, state.keywords), "function"
-                )
+                abi.Guard(abi.Held(guard.source.value), (state.code, state.defaults, state.keywords), "function")
             )
         elif guard.kind == "class":
             out.append(abi.Guard(abi.Held(guard.source.value), guard.expected.holds, "class"))
@@ -193,7 +197,7 @@ def _contents_reader(source: Any) -> Any:
 
 
 def _same_reader(guard: Any) -> Any:
-    return lambda: sources.same_object(guard.source, guard.expected[0])
+    return lambda: same_object(guard.source, guard.expected[0])
 
 
 def _items_reader(source: Any) -> Any:
@@ -201,7 +205,7 @@ def _items_reader(source: Any) -> Any:
 
 
 def _structure_reader(source: Any) -> Any:
-    return lambda: sources.structure(source.read())
+    return lambda: structure(source.read())
 
 
 __all__ = [

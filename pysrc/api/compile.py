@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
-from ..astpasses.frontend.values.sources import Source
+from ..astpasses.frontend import Source
 from ..core.dims import symbols
 from ..core.types import type_symbols
 from ..exceptions import ListFull
@@ -133,29 +133,21 @@ class Compiled:
         names = (kwargs.node_data() or (dict, ()))[1]
         if jit.dispatcher.parameters is None:  # the dispatcher's tuple is (args, kwargs)
             whole = [self._argument(k, child, leaves, jit) for k, child in enumerate(args.children())]
-            keywords = [
-                self._argument(name, child, leaves, jit) for name, child in zip(names, kwargs.children())
-            ]
+            keywords = [self._argument(name, child, leaves, jit) for name, child in zip(names, kwargs.children())]
             given = list(zip(names, keywords))
             if jit.in_order:
                 given = [given[names.index(name)] for name in getattr(names, "order", names)]
             mapping = abi.Dictionary(
                 tuple(name for name, _ in given), tuple(tree for _, tree in given), ordered=jit.in_order
             )
-            roots = [
-                abi.Root(abi.Position(0), abi.Sequence(tuple, tuple(whole))),
-                abi.Root(abi.Position(1), mapping),
-            ]
+            roots = [abi.Root(abi.Position(0), abi.Sequence(tuple, tuple(whole))), abi.Root(abi.Position(1), mapping)]
         else:
             roots = [
                 abi.Root(abi.Position(k), self._argument(k, child, leaves, jit))
                 for k, child in enumerate(args.children())
             ]
             roots += [
-                abi.Root(
-                    abi.Position(jit.dispatcher.parameters.index(name)),
-                    self._argument(name, child, leaves, jit),
-                )
+                abi.Root(abi.Position(jit.dispatcher.parameters.index(name)), self._argument(name, child, leaves, jit))
                 for name, child in zip(names, kwargs.children())
             ]
         captures = capture_roots(self.program, self.function)

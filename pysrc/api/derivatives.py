@@ -16,7 +16,7 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from ..astpasses.frontend.values.optional import has_text, is_chosen, may_be_none, may_be_number
+from ..astpasses.frontend import has_text, is_chosen, may_be_none, may_be_number
 from ..core.ir import Atom, Function, Var
 from ..core.types import has_tangent, is_float
 from ..ops.arrays import zeros
@@ -26,18 +26,7 @@ from ..source import DTypeError, ShapeError, SourceError, Span, UnsupportedError
 from ..tree_util import PyTreeDef, tree_structure, treedef_tuple
 from . import programs as programs
 from .arguments import Spec
-from .program import (
-    Captured,
-    Fixed,
-    Program,
-    Same,
-    Slot,
-    leaf_labels,
-    literal_result,
-    marks,
-    replayed,
-    with_results,
-)
+from .program import Captured, Fixed, Program, Same, Slot, leaf_labels, literal_result, marks, replayed, with_results
 from .registration import registration_of
 
 Argnums = int | tuple[int, ...]
@@ -61,9 +50,7 @@ def private_copies(program: Program, transformation: str, names: Sequence[str] =
             written[write.target] = write.index
         elif write.kind == "capture" or not isinstance(write.target, tuple):
             _refuse(program, write, transformation, names)
-    slots = tuple(
-        Slot(written[s.leaf]) if isinstance(s, Same) and s.leaf in written else s for s in program.slots
-    )
+    slots = tuple(Slot(written[s.leaf]) if isinstance(s, Same) and s.leaf in written else s for s in program.slots)
     used = sorted({s.index for s in slots if isinstance(s, Slot)})
     place = {old: new for new, old in enumerate(used)}
     forms = ["array" if k in written.values() else form for k, form in enumerate(program.forms)]
@@ -196,8 +183,7 @@ def _leaves_of(program: Program, position: int) -> range:
     return range(sum(counts[:position]), sum(counts[: position + 1]))
 
 
-# ---- grad
-# ----------------------------------------------------------------------------------------------------
+# ---- grad -----------------------------------------------------------------------------------------------
 
 
 _REAL = collections.defaultdict(str, c=" (its real part or its abs), or say holomorphic=True where it is")
@@ -328,9 +314,7 @@ def gradient_program(
     return _assembled(program, made, parts, single=len(parts) == 1)
 
 
-def _assembled(
-    program: Program, function: Function, parts: list[tuple[PyTreeDef, list[Any]]], single: bool
-) -> Program:
+def _assembled(program: Program, function: Function, parts: list[tuple[PyTreeDef, list[Any]]], single: bool) -> Program:
     """A Program that returns the parts (a tuple of them unless single); results nobody asks for are
     dropped."""
     out = parts[0][0] if single else treedef_tuple([tree for tree, _ in parts])
@@ -344,8 +328,7 @@ def _assembled(
     )
 
 
-# ---- jvp, vjp, linearize
-# -------------------------------------------------------------------------------------
+# ---- jvp, vjp, linearize --------------------------------------------------------------------------------
 
 
 def refuse_optional(program: Program, out: PyTreeDef, span: Span | None = None) -> None:
@@ -377,14 +360,10 @@ def output_atoms(program: Program) -> Program:
             continue
         slots.append(Slot(len(results)))
         results.append(result_atom(program, slot))
-    return program.with_function(
-        with_results(function, results), slots=tuple(slots), forms=("scalar",) * len(results)
-    )
+    return program.with_function(with_results(function, results), slots=tuple(slots), forms=("scalar",) * len(results))
 
 
-def split_aux(
-    program: Program, has_aux: bool, what: str, span: Span | None
-) -> tuple[PyTreeDef, PyTreeDef | None]:
+def split_aux(program: Program, has_aux: bool, what: str, span: Span | None) -> tuple[PyTreeDef, PyTreeDef | None]:
     """The structures of the output proper and of aux."""
     if not has_aux:
         return program.out, None

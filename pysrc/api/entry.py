@@ -146,10 +146,7 @@ def _warner(site: Any) -> Callable[..., None]:
 def work_of(function: Function, known: frozenset[str]) -> DimLike:
     """A guess at the nanoseconds of a call, from the `known` sizes: what decides whether the GIL is
     released."""
-    if any(
-        let.primitive.name in ("loop", "cond", "call", "dot_general", "sort", "argsort")
-        for let in function.lets
-    ):
+    if any(let.primitive.name in ("loop", "cond", "call", "dot_general", "sort", "argsort") for let in function.lets):
         return LONG
     total: DimLike = 0
     for dims in {type_.dims for type_ in (*function.param_types, *function.result_types)}:

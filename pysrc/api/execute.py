@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from ..astpasses.frontend.staging.under_way import numbers_change, sizes_at_least
+from ..astpasses.frontend import numbers_change, sizes_at_least
 from ..config import config
 from ..core.dims import Dim, DimLike, substitute
 from ..exceptions import ListFull
@@ -28,15 +28,7 @@ from ..runtime.errors import placed
 from ..source import SourceError
 from . import memory as memory
 from .arguments import Call, Dims, Form, Spec, generalise
-from .captures import (
-    broken_guard,
-    captured_values,
-    captures_fit,
-    changed_numbers,
-    guards_hold,
-    make_room,
-    read_capture,
-)
+from .captures import broken_guard, captured_values, captures_fit, changed_numbers, guards_hold, make_room, read_capture
 from .program import Fixed, Program, Same, Slot, leaf_labels
 from .statics import static_key
 
@@ -125,10 +117,7 @@ class Memo:
     `config.max_programs` the least recently used is forgotten."""
 
     def __init__(
-        self,
-        name: str,
-        make: Callable[[Call, list[Spec], dict[str, int]], Specialisation],
-        names: Sequence[str] = (),
+        self, name: str, make: Callable[[Call, list[Spec], dict[str, int]], Specialisation], names: Sequence[str] = ()
     ):
         self.name, self.make, self.names = name, make, names
         self.table: dict[tuple, list[Specialisation]] = {}
@@ -187,8 +176,7 @@ class Memo:
         limit = config.max_programs
         while 0 < limit < sum(map(len, self.table.values())):
             oldest, key = min(
-                ((row, key) for key, rows in self.table.items() for row in rows),
-                key=lambda found: found[0].last_used(),
+                ((row, key) for key, rows in self.table.items() for row in rows), key=lambda found: found[0].last_used()
             )
             self.table[key] = [row for row in self.table[key] if row is not oldest]
             if not self.table[key]:
@@ -330,11 +318,7 @@ def numpy_specialisation(program: Program, dims: tuple[Dims, ...], least: dict[s
     text = numpy_text(function, program.name)
     compiled = compile_numpy(text)
     return Specialisation(
-        dims,
-        program,
-        lambda call: call_numpy(program, compiled, call),
-        {"text": text, "compiled": compiled},
-        least,
+        dims, program, lambda call: call_numpy(program, compiled, call), {"text": text, "compiled": compiled}, least
     )
 
 
@@ -342,9 +326,7 @@ def call_numpy(
     program: Program, compiled: Callable[..., Any], call: Call, captures: Sequence[Any] | None = None
 ) -> Any:
     """Run the flat NumPy function on the leaves of a call and put the output together."""
-    inputs: list[Any] = (
-        list(captures) if captures is not None else [read_capture(c) for c in program.captures]
-    )
+    inputs: list[Any] = list(captures) if captures is not None else [read_capture(c) for c in program.captures]
     captured = list(inputs)
     memory.check(program, call)
     inputs += [call.leaves[position] for position in memory.leaf_positions(program)]
@@ -387,9 +369,7 @@ def owned(results: Sequence[Any], inputs: Sequence[Any]) -> list[Any]:
     return out
 
 
-def finish(
-    program: Program, call: Call, results: Sequence[Any], captured: Sequence[Any] | None = None
-) -> Any:
+def finish(program: Program, call: Call, results: Sequence[Any], captured: Sequence[Any] | None = None) -> Any:
     """The output from the results; what the function writes to is written."""
     if program.writes:
         return program.origin.result(results, call.args, call.kwargs)
@@ -402,9 +382,7 @@ def finish(
         elif isinstance(slot, Fixed):
             out.append(slot.value)
         else:
-            out.append(
-                captured[slot.index] if captured is not None else read_capture(program.captures[slot.index])
-            )
+            out.append(captured[slot.index] if captured is not None else read_capture(program.captures[slot.index]))
     return program.out.unflatten(out)
 
 

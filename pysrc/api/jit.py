@@ -73,9 +73,7 @@ class Jit(Transformed):
 
     kind = "jit"
 
-    def __init__(
-        self, fun: Callable[..., Any], static_argnums: Sequence[int], static_argnames: Sequence[str]
-    ):
+    def __init__(self, fun: Callable[..., Any], static_argnums: Sequence[int], static_argnames: Sequence[str]):
         super().__init__(fun)
         self.__name__ = name_of(fun)
         self._memo.name = self.__name__
@@ -179,8 +177,7 @@ class Jit(Transformed):
         if made is None:
             made = numpy_specialisation(program, dims, least)
         text = ", ".join(
-            s.text() if not isinstance(leaf, Fixed) else repr(leaf.value)
-            for s, leaf in zip(specs, program.leaves)
+            s.text() if not isinstance(leaf, Fixed) else repr(leaf.value) for s, leaf in zip(specs, program.leaves)
         )
         signature = Signature(f"({text})", current_record())
         self.signatures.append(signature)
@@ -244,8 +241,7 @@ class Jit(Transformed):
         self.signatures.clear()
 
 
-# ---- signatures
-# ----------------------------------------------------------------------------------------------
+# ---- signatures -----------------------------------------------------------------------------------------
 
 
 def _signature(fun: Callable[..., Any]) -> inspect.Signature | None:

@@ -20,14 +20,7 @@ from ..core.ir import Function
 from ..core.types import Array, has_tangent, substitute_type, type_of
 from ..pipeline import cleaned
 from ..source import DTypeError, ShapeError, Span
-from ..tree_util import (
-    PyTreeDef,
-    keystr,
-    register_pytree_node,
-    tree_flatten_with_path,
-    tree_structure,
-    treedef_tuple,
-)
+from ..tree_util import PyTreeDef, keystr, register_pytree_node, tree_flatten_with_path, tree_structure, treedef_tuple
 from . import programs as programs
 from .arguments import Form, Spec
 from .derivatives import output_atoms, private_copies, refuse_pinned, split_aux, without_derivative
@@ -56,13 +49,9 @@ class Rule:
         self, structure: PyTreeDef, specs: Sequence[Spec], captures: Sequence[Any], span: Span | None
     ) -> Program:
         """The rule applied to arguments of these specs."""
-        if (
-            structure.children()[0].children() != self.argument.children()
-            or structure.children()[1].num_leaves
-        ):
+        if structure.children()[0].children() != self.argument.children() or structure.children()[1].num_leaves:
             raise ShapeError(
-                f"{self.name} takes {treedef_text(self.argument)}, and got "
-                f"{treedef_text(structure.children()[0])}",
+                f"{self.name} takes {treedef_text(self.argument)}, and got {treedef_text(structure.children()[0])}",
                 span,
                 code="linear-structure",
                 remedy="pass values of the structure that the function returned (vjp) or took (linearize)",
@@ -124,9 +113,7 @@ class Rule:
             results: list[Any] = []
             for output in self.outputs:
                 slots.append(Slot(len(results)))
-                results.append(
-                    outs[output] if isinstance(output, int) else zeros(substitute_type(output, sizes))
-                )
+                results.append(outs[output] if isinstance(output, int) else zeros(substitute_type(output, sizes)))
             return results
 
         function = replayed(self.name, params, make)
@@ -258,8 +245,7 @@ def linear_program(program: Program, span: Span | None, *, what: str, has_aux: b
     )
     out_slots = program.slots[: out.num_leaves]
     out_types = tuple(
-        function.results[s.index].type.plain if isinstance(s, Slot) and s.index in row else None
-        for s in out_slots
+        function.results[s.index].type.plain if isinstance(s, Slot) and s.index in row else None for s in out_slots
     )
     if what == "vjp":
         # cotangents of aux do not exist; those of the output come in its order, and the pullback wants all
@@ -306,9 +292,7 @@ def _for_outputs(
 
     wanted = [s.index for s in out_slots if isinstance(s, Slot) and s.index in has]
     params = [(p.name, p.type) for p in pullback.params[:residuals]]
-    bars = [
-        (pullback.params[residuals + list(has).index(k)].name, function.results[k].type.plain) for k in wanted
-    ]
+    bars = [(pullback.params[residuals + list(has).index(k)].name, function.results[k].type.plain) for k in wanted]
 
     def make(builder: Any, variables: list[Any]) -> Any:
         given = variables[residuals:]

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from .. import tree_util
-from ..astpasses.frontend.staging.staged import Shared, found_at, in_order
+from ..astpasses.frontend import Shared, found_at, in_order
 from ..source import SourceError, UnsupportedError
 from .arguments import Call, Spec
 from .captures import read_capture
@@ -143,9 +143,7 @@ def _check_containers(program: Program, call: Call) -> None:
         todo += kind.flatten(value)[0]
 
 
-def shared(
-    program: Program, call: Call, specs: Sequence[Spec], names: Sequence[str] = ()
-) -> list[Spec] | None:
+def shared(program: Program, call: Call, specs: Sequence[Spec], names: Sequence[str] = ()) -> list[Spec] | None:
     """Specs that tell which leaves are one array; None where no written array is shared."""
     if not program.writes:
         return None

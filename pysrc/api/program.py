@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ..astpasses.frontend.staging.under_way import current_session
+from ..astpasses.frontend import current_session
 from ..core.build import Builder, literal
 from ..core.ir import Atom, Function, Let, Literal, Var
 from ..core.types import Array, has_tangent
@@ -161,8 +161,7 @@ def name_of(function: Callable[..., Any]) -> str:
     return name if name.isidentifier() else "function"
 
 
-# ---- what arguments are called
-# -------------------------------------------------------------------------------
+# ---- what arguments are called --------------------------------------------------------------------------
 
 
 def leaf_labels(structure: PyTreeDef, names: Sequence[str] = ()) -> list[str]:

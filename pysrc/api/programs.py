@@ -64,10 +64,7 @@ def _continue(function: Function) -> Builder:
 def first_result_only(function: Function) -> Function:
     """The same values; only the first result has a derivative."""
     with _continue(function) as builder:
-        rest = [
-            stop_gradient(r) if isinstance(r, Var) and has_tangent(r.type) else r
-            for r in function.results[1:]
-        ]
+        rest = [stop_gradient(r) if isinstance(r, Var) and has_tangent(r.type) else r for r in function.results[1:]]
         return builder.function([function.results[0], *rest])
 
 
@@ -114,9 +111,7 @@ def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> L
     back, found = transpose(linear, marks)
     with Builder(f"pullback_{function.name}") as builder:
         given = [builder.parameter(_name(r, "residual"), r.type) for r in residuals]
-        bars = [
-            builder.parameter(_name(r, "result") + "_bar", r.type.plain) for r in _pick(function.results, has)
-        ]
+        bars = [builder.parameter(_name(r, "result") + "_bar", r.type.plain) for r in _pick(function.results, has)]
         got = iter(builder.replay(back, [*given, *_pick(bars, nonzero)]))
         pullback = builder.function([next(got) if f else zeros(p.type.plain) for p, f in zip(targets, found)])
     with Builder(f"pushforward_{function.name}") as builder:
@@ -129,14 +124,10 @@ def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> L
     return LinearParts(part.known, pullback, pushforward)
 
 
-def with_sizes(
-    known: Function, results: int, linear: Function, made: Sequence[Array]
-) -> tuple[Function, Function]:
+def with_sizes(known: Function, results: int, linear: Function, made: Sequence[Array]) -> tuple[Function, Function]:
     """Both, with the sizes that the linear part or an array of the types `made` needs, and that no parameter
     tells, among the residuals: the gradient of `x[:2]` is as long as x was."""
-    told = {
-        d.name for p in linear.params for d in (*p.type.dims, p.type.value) if isinstance(d, Dim) and d.is_sym
-    }
+    told = {d.name for p in linear.params for d in (*p.type.dims, p.type.value) if isinstance(d, Dim) and d.is_sym}
     own = {s for let in linear.lets for s in let.own_symbols()}
     needed = {s for let in linear.lets for s in let.uses_symbols()}
     needed |= {s for t in (*made, *(r.type for r in linear.results)) for d in t.dims for s in symbols(d)}
@@ -187,9 +178,7 @@ def batched(
     inner, marks = batch(function, size, [axis is not None for axis in axes])
     with Builder(f"batched_{function.name}") as builder:
         params = [builder.parameter(p.name, t) for p, t in zip(function.params, types, strict=True)]
-        outs = builder.replay(
-            inner, [x if axis is None else _moved(x, axis, 0) for x, axis in zip(params, axes)]
-        )
+        outs = builder.replay(inner, [x if axis is None else _moved(x, axis, 0) for x, axis in zip(params, axes)])
         results: list[Any] = []
         for k, (out, has_batch, axis) in enumerate(zip(outs, marks, out_axes, strict=True)):
             if axis is None:

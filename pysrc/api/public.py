@@ -89,19 +89,9 @@ def jit(
     options: dict[str, Any] = dict(static_argnums=static_argnums, static_argnames=static_argnames)
     if fun is None:
         return functools.partial(jit, **options)
-    numbers = (
-        ()
-        if static_argnums is None
-        else (static_argnums,)
-        if isinstance(static_argnums, int)
-        else static_argnums
-    )
+    numbers = () if static_argnums is None else (static_argnums,) if isinstance(static_argnums, int) else static_argnums
     names = (
-        ()
-        if static_argnames is None
-        else (static_argnames,)
-        if isinstance(static_argnames, str)
-        else static_argnames
+        () if static_argnames is None else (static_argnames,) if isinstance(static_argnames, str) else static_argnames
     )
     with user_frames():
         return Jit(fun, tuple(numbers), tuple(names)).dispatcher
@@ -261,9 +251,7 @@ def jvp(
 ) -> tuple[R, R, Aux]: ...
 
 
-def jvp(
-    fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False
-) -> tuple:
+def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any], has_aux: bool = False) -> tuple:
     """(fun(*primals), its derivative in the direction of `tangents`); with `has_aux` also aux."""
     with user_frames():
         for name, value in (("primals", primals), ("tangents", tangents)):
@@ -295,9 +283,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple:
 
 
 @overload
-def linearize(
-    fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False
-) -> tuple[R, Callable[..., R]]: ...
+def linearize(fun: Callable[..., R], *primals: Any, has_aux: Literal[False] = False) -> tuple[R, Callable[..., R]]: ...
 @overload
 def linearize(
     fun: Callable[..., tuple[R, Aux]], *primals: Any, has_aux: Literal[True]

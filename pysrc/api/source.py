@@ -25,10 +25,19 @@ import numpy as np
 from ..astpasses.emit.numpy_source import Signature
 from ..astpasses.emit.numpy_source_names import usable
 from ..astpasses.emit.numpy_source_spellings import array_text
-from ..astpasses.frontend.values.chosen import Chosen, Viewed, chosen_text, viewed_text
-from ..astpasses.frontend.values.listed import Listed, list_text
-from ..astpasses.frontend.values.optional import Copied, OneValue, Optional, TextValue
-from ..astpasses.frontend.values.recipes import Made
+from ..astpasses.frontend import (
+    Chosen,
+    Copied,
+    Listed,
+    Made,
+    OneValue,
+    Optional,
+    TextValue,
+    Viewed,
+    chosen_text,
+    list_text,
+    viewed_text,
+)
 from ..core.ir import Function
 from ..pipeline import numpy_text
 from ..source import UnsupportedError
@@ -78,8 +87,7 @@ def python_source(
         return numpy_text(function, name, file=file, doc=doc)
     module = _Module({a.name for a in arguments})
     constants = [
-        str(v) if isinstance(v, Text) else module.constant(p.name, v)
-        for p, v in zip(function.params, captures)
+        str(v) if isinstance(v, Text) else module.constant(p.name, v) for p, v in zip(function.params, captures)
     ]
     inputs: dict[int, str] = {}
     for argument in arguments:
@@ -154,9 +162,7 @@ def _paths(argument: Argument) -> list[str]:
     markers = argument.structure.unflatten(range(argument.structure.num_leaves))
     paths = [""] * argument.structure.num_leaves
     for path, k in tree_flatten_with_path(markers)[0]:
-        if any(isinstance(key, FlattenedIndexKey) for key in path) and not isinstance(
-            argument.leaves[k], Fixed
-        ):
+        if any(isinstance(key, FlattenedIndexKey) for key in path) and not isinstance(argument.leaves[k], Fixed):
             raise UnsupportedError(
                 f"the source can't say how to read {argument.name}{keystr(path)} without metaphrase",
                 remedy="register the class by register_pytree_with_keys or register_dataclass",

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from ..astpasses.frontend.staging.stage import stage as stage_function
-from ..astpasses.frontend.staging.staged import Output, Staged, Write
+from ..astpasses.frontend import Output, Staged, Write
+from ..astpasses.frontend import stage as stage_function
 from ..core.dims import DimLike
 from ..core.types import NAMES, Array
 from ..pipeline import run
@@ -26,8 +26,7 @@ from .memory import pairs
 from .program import Captured, Fixed, Program, Same, Slot, definition_span, name_of
 from .types import ShapeDtypeStruct, struct_of
 
-# ---- Staged to Program and back
-# ------------------------------------------------------------------------------
+# ---- Staged to Program and back -------------------------------------------------------------------------
 
 
 def stand_in(spec: Spec) -> Any:
@@ -46,9 +45,7 @@ def stand_in(spec: Spec) -> Any:
 
 def stage(fun: Any, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
     """The program of a user's function."""
-    args, kwargs = structure.skeleton(
-        [_Whole(stand_in(s)) if s.form is Form.STATIC else stand_in(s) for s in specs]
-    )
+    args, kwargs = structure.skeleton([_Whole(stand_in(s)) if s.form is Form.STATIC else stand_in(s) for s in specs])
     static = [k for k, a in enumerate(args) if type(a) is _Whole]
     static += [name for name, a in kwargs.items() if type(a) is _Whole]
     args, kwargs = _opened(args), _opened(kwargs)
@@ -164,9 +161,7 @@ def give_back(program: Program) -> Staged:
         else:
             outputs.append(Output("static", value=slot.value))
     repeated = {position for position, _ in pairs(program)}
-    dynamic = tuple(
-        k for k, leaf in enumerate(program.leaves) if not isinstance(leaf, Fixed) and k not in repeated
-    )
+    dynamic = tuple(k for k, leaf in enumerate(program.leaves) if not isinstance(leaf, Fixed) and k not in repeated)
     assert [program.leaves[k] for k in dynamic] == list(range(count, count + len(dynamic)))
     static = tuple((k, leaf.value) for k, leaf in enumerate(program.leaves) if isinstance(leaf, Fixed))
     return Staged(

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from .._tree_registry import Keys
-from ..astpasses.frontend.values.definitions import written_bases
+from ..astpasses.frontend import written_bases
 from ..tree_util import PyTreeDef
 
 _EXACT = {bool, int, str, bytes, type(None), type(Ellipsis)}
@@ -70,9 +70,7 @@ def _numbers(metadata: Any) -> Iterator[Hashable]:
         for part in metadata:
             if type(part) is not str:
                 yield from _numbers(part)
-    elif isinstance(metadata, (bool, int, float, complex, np.generic)) and not isinstance(
-        metadata, enum.Enum
-    ):
+    elif isinstance(metadata, (bool, int, float, complex, np.generic)) and not isinstance(metadata, enum.Enum):
         yield static_key(metadata)
 
 
@@ -81,9 +79,7 @@ def is_frozen(kind: type) -> bool:
     parameters = getattr(kind, "__dataclass_params__", None)
     if parameters is None or not parameters.frozen or not parameters.eq:
         return False
-    return (
-        getattr(kind.__eq__, "__code__", None) is not None and kind.__eq__.__code__.co_filename == "<string>"
-    )
+    return getattr(kind.__eq__, "__code__", None) is not None and kind.__eq__.__code__.co_filename == "<string>"
 
 
 def comparison(value: Any) -> Callable[[Any], bool] | None:

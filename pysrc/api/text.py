@@ -17,17 +17,17 @@ import numpy as np
 from ..astpasses.emit.numpy_source import Signature
 from ..astpasses.emit.numpy_source_names import usable
 from ..astpasses.emit.numpy_source_spellings import array_text
-from ..astpasses.frontend.rewrite.convert import control_stage
-from ..astpasses.frontend.rewrite.normal import normal
-from ..astpasses.frontend.staging.under_way import sizes_at_least
-from ..astpasses.frontend.values.listed import Listed
-from ..astpasses.frontend.values.sources import (
+from ..astpasses.frontend import (
     AttributeSource,
     ItemSource,
+    Listed,
     NumberSource,
     ObjectSource,
     Source,
+    control_stage,
+    normal,
     room_of,
+    sizes_at_least,
 )
 from ..core.dims import symbols
 from ..interpreter import signature_of
@@ -48,9 +48,7 @@ def source_text(
     """See the head of this file."""
     sizes = ""
     if stage not in BY_NAME:
-        raise SourceError(
-            f"there is no stage {stage!r}", code="stage", remedy=f"say one of {', '.join(BY_NAME)}"
-        )
+        raise SourceError(f"there is no stage {stage!r}", code="stage", remedy=f"say one of {', '.join(BY_NAME)}")
     user = user_function(fun)
     if stage == "source":
         return run(stage, inspect.getsource, user)
@@ -95,8 +93,7 @@ def user_function(fun: Any) -> Callable[..., Any]:
             return fun
 
 
-# ---- numpy
-# ---------------------------------------------------------------------------------------------------
+# ---- numpy ----------------------------------------------------------------------------------------------
 
 
 def numpy_module(fun: Any, program: Program) -> str:
@@ -148,11 +145,7 @@ def _documentation(user: Any, name: str) -> str:
 def _store(write: Any, program: Program, paths: list[tuple], names: list[str]) -> Store:
     """A write of the program as a line of the module."""
     if write.kind in ("argument", "capture"):
-        path = (
-            paths[write.target]
-            if write.kind == "argument"
-            else (_Name(Signature.of_parameter(write.target)),)
-        )
+        path = paths[write.target] if write.kind == "argument" else (_Name(Signature.of_parameter(write.target)),)
         return Store(f"{path_text(path)}[...] = {{}}", path[0], tree_structure(0), (Slot(write.index),))
     if isinstance(write.target, Source):
         root, text = _place_of(write.target, program, paths)
@@ -234,8 +227,7 @@ def _parameter_names(fun: Any, count: int) -> list[str]:
     return [names[k] if k < len(names) else f"{rest}_{k - len(names)}" for k in range(count)]
 
 
-# ---- normal and control
-# --------------------------------------------------------------------------------------
+# ---- normal and control ---------------------------------------------------------------------------------
 
 _STAGER = """from metaphrase.astpasses.frontend.rewrite.plain import stager
 """
@@ -274,9 +266,7 @@ class _Needs:
     def name(self, name: str, value: Any) -> None:
         value = user_function(value) if callable(value) and not isinstance(value, type) else value
         if isinstance(value, types.ModuleType):
-            self.imports.append(
-                f"import {value.__name__}" + ("" if value.__name__ == name else f" as {name}")
-            )
+            self.imports.append(f"import {value.__name__}" + ("" if value.__name__ == name else f" as {name}"))
         elif isinstance(value, (np.ndarray, np.generic)):
             self.imports.append("import numpy as np")
             self.constants[name] = array_text(np.asarray(value))

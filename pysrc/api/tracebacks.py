@@ -10,7 +10,7 @@ from __future__ import annotations
 import os
 import types
 
-from ..astpasses.frontend.staging.faults import is_ours, is_users
+from ..astpasses.frontend import is_ours, is_users
 from ..core.check import CheckError
 from ..source import SourceError
 

@@ -51,7 +51,7 @@ def parameter_names(fun: Callable[..., Any]) -> list[str]:
 
 def call_inside(function: Any, args: tuple, kwargs: dict) -> Any:
     """A transformed function called in staged code by code that was not converted."""
-    from ..astpasses.frontend.calls.call import call_value
+    from ..astpasses.frontend import call_value
 
     return call_value(function, args, kwargs)
 
@@ -305,11 +305,7 @@ class Jvp(Transformed):
             refuse_pinned(leaf, "jvp", label, span)
             if isinstance(leaf, Fixed) or not has_tangent(program.function.params[leaf].type):
                 continue
-            same_dtype = (
-                tangent.dtype == primal.dtype
-                or tangent.form is Form.NUMBER
-                and tangent.python in (int, float)
-            )
+            same_dtype = tangent.dtype == primal.dtype or tangent.form is Form.NUMBER and tangent.python in (int, float)
             if not tangent.dynamic or tangent.dims != primal.dims or not same_dtype:
                 raise ShapeError(
                     f"jvp: the tangent of {label} is {tangent.text()}, and {label} is {primal.text()}",

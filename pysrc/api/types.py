@@ -104,9 +104,7 @@ def parse_arguments(text: str) -> tuple[Any, ...]:
     try:
         tree = ast.parse(f"({text},)", mode="eval").body
     except SyntaxError as error:
-        raise ArgumentsError(
-            "the arguments do not read as Python", text, max((error.offset or 2) - 2, 0)
-        ) from None
+        raise ArgumentsError("the arguments do not read as Python", text, max((error.offset or 2) - 2, 0)) from None
     assert isinstance(tree, ast.Tuple)
     return tuple(_value(node, text) for node in tree.elts)
 

@@ -20,7 +20,7 @@ def check(function: Function) -> Function:
     bound = set()
     for param in function.params:
         bound |= {s for s in type_symbols(param.type)}
-    _check(function, bound, faults, function.name)
+    _check(function, bound, faults, function.name, set())
     if faults:
         raise CheckError("\n".join(faults[:20]) + f"\nin\n{_shown(function)}")
     return function
@@ -33,7 +33,7 @@ def _shown(function: Function) -> str:
         return f"<{function.name} does not print: {error!r}>"
 
 
-def _check(function: Function, symbols: set[str], faults: list[str], path: str) -> None:
+def _check(function: Function, symbols: set[str], faults: list[str], path: str, called: set[Function]) -> None:
     known: set[Var] = set(function.params)
     symbols = set(symbols)
     if len(known) != len(function.params):
@@ -54,8 +54,11 @@ def _check(function: Function, symbols: set[str], faults: list[str], path: str) 
             if out in known:
                 faults.append(f"{where}: {out.name} is defined twice")
             known.add(out)
-        for region in let.regions():
-            _check(region, symbols, faults, f"{path}.{region.name}")
+        for region in let.regions():  # of functions that are called the first call tells
+            if region not in called:
+                _check(region, symbols, faults, f"{path}.{region.name}", called)
+            if let.primitive.name == "call":
+                called.add(region)
     for result in function.results:
         if isinstance(result, Var) and result not in known:
             faults.append(f"{path}: result {result.name} is not defined")

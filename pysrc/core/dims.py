@@ -65,9 +65,7 @@ class Dim:
         self._symbols: frozenset[str] | None = None  # found when they are first asked for
 
     def __eq__(self, other: object) -> bool:
-        return self is other or (
-            isinstance(other, Dim) and self._hash == other._hash and self.terms == other.terms
-        )
+        return self is other or (isinstance(other, Dim) and self._hash == other._hash and self.terms == other.terms)
 
     def __hash__(self) -> int:
         return self._hash
@@ -155,11 +153,7 @@ class Dim:
                 ]
             size = abs(coefficient)
             text = "*".join(([str(size)] if size != 1 or not parts else []) + parts)
-            rows += (
-                (" - " if coefficient < 0 else " + ") + text
-                if rows
-                else ("-" if coefficient < 0 else "") + text
-            )
+            rows += (" - " if coefficient < 0 else " + ") + text if rows else ("-" if coefficient < 0 else "") + text
         return rows
 
     __str__ = __repr__
@@ -214,7 +208,9 @@ def _atom(kind: str, *operands: DimLike) -> Dim:
 
 
 def floordiv(a: DimLike, b: DimLike) -> DimLike:
-    """`a // b`, exact parts divided out."""
+    """`a // b`, exact parts divided out. By 0 it is 0: a check that fails stands before whatever has such a size."""
+    if isinstance(b, int) and b == 0:
+        return 0
     if isinstance(a, int) and isinstance(b, int):
         return a // b
     if a == b:
@@ -233,7 +229,9 @@ def floordiv(a: DimLike, b: DimLike) -> DimLike:
 
 
 def mod(a: DimLike, b: DimLike) -> DimLike:
-    """`a % b`."""
+    """`a % b`; by 0 as in `floordiv`."""
+    if isinstance(b, int) and b == 0:
+        return 0
     if isinstance(a, int) and isinstance(b, int):
         return a % b
     if a == b:

@@ -79,9 +79,7 @@ class Facts:
         return found
 
     def _shown(self, dim: Dim, depth: int) -> bool:
-        if all(
-            c >= 0 and all(self._low_zero(atom, depth) for atom, _ in monomial) for monomial, c in dim.terms
-        ):
+        if all(c >= 0 and all(self._low_zero(atom, depth) for atom, _ in monomial) for monomial, c in dim.terms):
             return True
         if depth == 0:
             return False
@@ -276,9 +274,7 @@ def divide(a: DimLike, b: DimLike) -> tuple[DimLike, DimLike]:
         powers = dict(monomial)
         if coefficient % scale == 0 and all(powers.get(atom, 0) >= power for atom, power in divisor.items()):
             left_over = tuple(
-                (atom, power - divisor.get(atom, 0))
-                for atom, power in monomial
-                if power > divisor.get(atom, 0)
+                (atom, power - divisor.get(atom, 0)) for atom, power in monomial if power > divisor.get(atom, 0)
             )
             quotient = quotient + (
                 Dim(((left_over, 1),)) * (coefficient // scale) if left_over else coefficient // scale

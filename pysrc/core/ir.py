@@ -107,6 +107,7 @@ class Let:
     attributes: Mapping[str, Any] = field(default_factory=dict)
     span: Span | None = None
     _uses: frozenset[str] | None = field(default=None, init=False, repr=False)
+    _effects: frozenset[str] | None = field(default=None, init=False, repr=False)
 
     @property
     def out(self) -> Var:
@@ -121,6 +122,15 @@ class Let:
                 yield value
             elif isinstance(value, tuple):
                 yield from (v for v in value if isinstance(v, Function))
+
+    @property
+    def effects(self) -> frozenset[str]:
+        """The effects of the primitive and of all that happens in regions."""
+        if self._effects is None:
+            inside = (inner.effects for region in self.regions() for inner in region.lets)
+            own = NO_SYMBOLS if self.primitive.effect is None else frozenset([self.primitive.effect])
+            object.__setattr__(self, "_effects", own.union(*inside))
+        return self._effects  # type: ignore[return-value]
 
     def own_symbols(self) -> frozenset[str]:
         """The size symbols this Let binds, named by its attributes `size` and `segment_sizes`: for each, some
@@ -152,6 +162,7 @@ class Function:
     lets: tuple[Let, ...]
     results: tuple[Atom, ...]
     _symbols: frozenset[str] | None = field(default=None, init=False, repr=False)
+    _derived: dict | None = field(default=None, init=False, repr=False)  # see calls.py
 
     @property
     def param_types(self) -> tuple[Array, ...]:

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 from .dims import Dim, DimLike, Sym, symbols
 from .facts import Facts
-from .ir import Atom, Function, Let, Literal, Roles, Var
+from .ir import Atom, Function, Let, Literal, Var
+from .loops import Loop
 from .types import i64
 
 Range = tuple[DimLike, DimLike]  # the smallest and the largest; a start and a length
@@ -60,12 +61,11 @@ class Places:
         kind, params = let.primitive.name, list(function.params)
         given: Sequence[Atom] = args
         if kind == "loop":
-            roles: Roles = let.attributes["roles"]
-            length = let.attributes["length"]
-            if params[0] not in self.worth:
-                high = None if length is None else length - 1
-                self.worth[params[0]] = self._symbol(params[0], 0, high)
-            params, given = params[1 : 1 + roles.consts], args[: roles.consts]
+            loop = Loop.of(let)
+            index, *params = params
+            if index not in self.worth:
+                self.worth[index] = self._symbol(index, 0, None if loop.length is None else loop.length - 1)
+            given = loop.args.like(args).consts
         elif kind == "cond":
             given = args[1:]
         else:

@@ -4,7 +4,7 @@ In: rules. Out: a `Primitive`, registered by name, callable on Vars (binds a Let
 
     sin = Primitive("sin", spellings=(np.sin, math.sin), type=same, numpy=np.sin,
                     jvp=(lambda x_dot, y, x: mul(x_dot, cos(x)),), transpose=NotLinear,
-                    batch=pointwise, native=Point("sin"))
+                    dims=POINTWISE, native=Point("sin"))
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from .ir import Atom, Literal, Var
-from .native import Native, Point
+from .native import Gather, Native, Point, Put
 from .scalars import CALLED, Scalar, facts
 from .types import Array
 
@@ -30,7 +30,7 @@ class NotLinear:
 
 
 class ByTransform:
-    """The rule belongs to a region and is written in the transformation itself (loop, cond, call)."""
+    """The rules belong to a region and are written in the transformations themselves (loop, cond, call)."""
 
 
 class Unsupported:
@@ -45,6 +45,14 @@ class Joint:
 
     def __init__(self, rule: Callable[..., tuple]):
         self.rule = rule
+
+
+class Together:
+    """jvp: linear in the first `count` operands together (all of them if None): the tangent is the same
+    operation of their tangents."""
+
+    def __init__(self, count: int | None = 1):
+        self.count = count
 
 
 class Accumulate:
@@ -81,7 +89,8 @@ class Primitive:
         numpy: Callable = _MISSING,
         jvp: Any = _MISSING,
         transpose: Any = _MISSING,
-        batch: Any = _MISSING,
+        dims: Any = _MISSING,
+        batch: Any = None,
         native: Native = _MISSING,
         effect: str | None = None,
         multiple: bool = False,
@@ -89,7 +98,7 @@ class Primitive:
         cost: int | None = None,
         doc: str = "",
     ):
-        rules = dict(type=type, numpy=numpy, jvp=jvp, transpose=transpose, batch=batch, native=native)
+        rules = dict(type=type, numpy=numpy, jvp=jvp, transpose=transpose, dims=dims, native=native)
         blank = [rule for rule, value in rules.items() if value is _MISSING]
         if blank:
             raise TypeError(f"primitive {name!r} lacks {', '.join(blank)}")
@@ -97,15 +106,9 @@ class Primitive:
             raise TypeError(f"primitive {name!r} is declared twice")
         if effect not in (None, "ordered", "failing"):
             raise TypeError(f"primitive {name!r}: no effect is called {effect!r}")
-        self.name, self.spellings, self.effect, self.multiple, self.region = (
-            name,
-            spellings,
-            effect,
-            multiple,
-            region,
-        )
+        self.name, self.spellings, self.effect, self.multiple, self.region = (name, spellings, effect, multiple, region)
         self.type, self.numpy, self.jvp, self.transpose = type, numpy, jvp, transpose
-        self.batch, self.native, self.__doc__ = batch, native, doc
+        self.dims, self.batch, self.native, self.__doc__ = dims, batch, native, doc
         scalar = self.scalar
         self.cost = cost if cost is not None else scalar.cost if scalar is not None else CALLED
         REGISTRY[name] = self
@@ -115,6 +118,16 @@ class Primitive:
         """What is known of the scalar operation that this one lifts over arrays, if it is one."""
         operation = self.native.expression if isinstance(self.native, Point) else None
         return facts(operation) if isinstance(operation, str) else None
+
+    @property
+    def stores(self) -> bool:
+        """Whether the result is the first operand with something stored into it."""
+        return isinstance(self.native, Put)
+
+    @property
+    def takes(self) -> bool:
+        """Whether the result is a part of the first operand."""
+        return isinstance(self.native, Gather)
 
     def __call__(self, *args: Any, **attributes: Any) -> Any:
         from .build import current

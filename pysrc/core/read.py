@@ -94,7 +94,7 @@ def _type(node: ast.AST) -> Array:
 def _function(node: ast.FunctionDef, outer: dict[str, Function]) -> Function:
     builder = Builder(node.name)
     env: dict[str, Atom] = {}
-    functions: dict[str, Function] = {}
+    functions = dict(outer)
     for arg in node.args.args:
         if arg.annotation is None:
             raise ReadError(f"line {node.lineno}: parameter {arg.arg} has no type")
@@ -132,9 +132,7 @@ def _let(statement: ast.stmt, builder: Builder, env: dict[str, Atom], functions:
     elif isinstance(statement, ast.Expr):
         targets, call = [], statement.value
     else:
-        raise ReadError(
-            f"line {statement.lineno}: {type(statement).__name__} is not part of the core language"
-        )
+        raise ReadError(f"line {statement.lineno}: {type(statement).__name__} is not part of the core language")
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id in REGISTRY):
         raise ReadError(f"line {statement.lineno}: expected a call of a primitive")
     args = tuple(_atom(a, env) for a in call.args)

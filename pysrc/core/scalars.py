@@ -24,12 +24,26 @@ FREE, CHEAP, MEDIUM, CALLED = 0, 1, 8, 16
 
 @dataclass(frozen=True)
 class Text:
-    """The body of a C function that computes an operation. T stands for the type of its operands, T_x for the
-    operation x of them, and $ for the suffix of the C library's names: sin$ is sinf for a float."""
+    """The body of a function that computes an operation, in what C and CUDA C have in common.
 
-    result: str
-    parameters: str
+    `kinds`: of which operands: letters (f: float and double, h: the halves, i, u, c, b: bool) or one dtype ("u64").
+    `body`: statements, or one expression without a semicolon. `parameters`: "a, b"; one of another type than T is
+    "b1 c". `result`: its type, where it is another than T.
+
+    T is the type of the operands, R of the parts of a complex T, U the unsigned integer as wide as T. T_sin(x) is the
+    operation sin of T, fabs$(x) the instruction fabs of its width; inf$() and nan$("") are constants. pair(x, y) is a
+    complex number, re(z) and im(z) its parts.
+    """
+
+    kinds: str
     body: str
+    parameters: str = "x"
+    result: str | None = None
+
+    def fits(self, dtype: str) -> bool:
+        """Whether it computes the operation on operands of a dtype, by its short name."""
+        kind = "h" if dtype in ("f16", "bf16") else dtype[0]
+        return self.kinds == dtype if self.kinds[-1].isdigit() else kind in self.kinds
 
 
 @dataclass(frozen=True)
@@ -41,11 +55,18 @@ class Scalar:
     `safe`: of integers it has a result whatever they are.
     `predicate`: the result is a bool.
     `side_by_side`: compilers and vector libraries do several at once.
+    `sign`: the operator that it is in C and in Python.
     `library`: the name that C's and CUDA's mathematics have for it, of doubles.
-    `builtin`: the name that compilers have for its instruction, of doubles.
-    `of_complex`: the name that C's mathematics have for it, of complex doubles.
+    `of_complex`: they have it for complex numbers, too.
+    `builtin`: the name of its instruction, of doubles.
+    `cuda`: the name that CUDA's mathematics have for it, where C's have none.
     `operands`: how many a library function or an instruction takes.
-    `texts`: its C by the kind of its operands ("f" "i" "u" "c" "b"), where no library has it.
+    `texts`: its text, for operands of which no library has it.
+    `of_bools`: the operation of bits that it is of bools.
+    `powers`: by a constant second operand, the operation of the first that it is.
+    `outside`: where Python's `math` raises ValueError: how the operand compares ("lt" "le" "eq" "gt" "ge") with a
+    number; behind "size" its absolute value.
+    `overflows`: Python's `math` raises OverflowError where a finite operand has an infinite result.
     """
 
     cost: int = CALLED
@@ -53,23 +74,31 @@ class Scalar:
     safe: bool = False
     predicate: bool = False
     side_by_side: bool = False
+    sign: str | None = None
     library: str | None = None
+    of_complex: bool = False
     builtin: str | None = None
-    of_complex: str | None = None
+    cuda: str | None = None
     operands: int = 1
-    texts: tuple[tuple[str, Text], ...] = ()
+    texts: tuple[Text, ...] = ()
+    of_bools: str | None = None
+    powers: tuple[tuple[float, str], ...] = ()
+    outside: tuple[str, float] | tuple[str, str, float] | None = None
+    overflows: bool = False
+
+    def text(self, dtype: str) -> Text | None:
+        """The text for operands of a dtype, by its short name."""
+        return next((text for text in self.texts if text.fits(dtype)), None)
 
 
-def library(
-    name: str, of_complex: str | None = None, *, operands: int = 1, side_by_side: bool = True
-) -> Scalar:
-    """A function of C's mathematical library, and the one for complex numbers."""
-    return Scalar(library=name, of_complex=of_complex, operands=operands, side_by_side=side_by_side)
+def library(name: str, *texts: Text, side_by_side: bool = True, **more: Any) -> Scalar:
+    """A function of C's mathematical library; `texts` for what the library does not take."""
+    return Scalar(library=name, side_by_side=side_by_side, texts=texts, **more)
 
 
-def instruction(cost: int = CHEAP, **more: Any) -> Scalar:
+def instruction(cost: int = CHEAP, *texts: Text, **more: Any) -> Scalar:
     """An operation of a few instructions, which vector units have."""
-    return Scalar(cost, side_by_side=True, safe=True, **more)
+    return Scalar(cost, side_by_side=True, safe=True, texts=texts, **more)
 
 
 _UNKNOWN = Scalar()

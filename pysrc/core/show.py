@@ -36,6 +36,7 @@ class _Printer:
         self.used: dict[str, int] = {}
         self.names: dict[Any, str] = {}
         self.sizes: dict[str, Dim] = {}
+        self.called: dict[Function, str] = {}  # functions that a `call` above calls, by their names here
 
     def unique(self, base: str) -> str:
         base = "v" if self.canonical else base if base.isidentifier() else "v"
@@ -106,7 +107,9 @@ class _Printer:
     def program(self, function: Function, indent: int = 0, name: str | None = None) -> str:
         pad = "    " * indent
         name = name or self.unique(function.name if function.name not in REGISTRY else function.name + "_")
-        outer, self.used = self.used, {}  # regions are closed: each is a scope of its own
+        # Regions are closed, each is a scope of its own; but functions that are called again are not said again.
+        outer = self.used, self.called
+        self.used, self.called = dict.fromkeys(self.called.values(), 1), dict(self.called)
         params = ", ".join(f"{self.define(p)}: {self.type(p.type)}" for p in function.params)
         returns = [self.type(r.type) for r in function.results]
         arrow = f" -> {returns[0]}" if len(returns) == 1 else f" -> ({', '.join(returns)})" if returns else ""
@@ -115,18 +118,20 @@ class _Printer:
             rows += self.let(let, indent + 1)
         results = [self.atom(r) for r in function.results]
         rows.append(f"{pad}    return {', '.join(results) if results else 'None'}")
-        self.used = outer
+        self.used, self.called = outer
         return "\n".join(rows) + ("\n" if indent == 0 else "")
 
     def let(self, let: Let, indent: int) -> list[str]:
         pad = "    " * indent
         rows: list[str] = []
-        functions: dict[Function, str] = {}
+        functions = dict(self.called)
         for region in let.regions():
             if region not in functions:
                 name = region.name + "_" if region.name in REGISTRY else region.name
                 functions[region] = self.unique(name)
                 rows.append(self.program(region, indent, functions[region]))
+                if let.primitive.name == "call":
+                    self.called[region] = functions[region]
         args = [self.atom(a) for a in let.args]
         for key, value in let.attributes.items():
             text = self.attribute(value, functions)

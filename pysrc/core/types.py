@@ -100,8 +100,7 @@ def dtype_name(dtype: np.dtype) -> str:
         return NAMES[np.dtype(dtype)]
     except KeyError:
         raise CoreTypeError(
-            f"arrays of dtype {dtype} are not supported; supported are {', '.join(SHORT)}",
-            _remedy(np.dtype(dtype)),
+            f"arrays of dtype {dtype} are not supported; supported are {', '.join(SHORT)}", _remedy(np.dtype(dtype))
         ) from None
 
 

@@ -15,10 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from ..astpasses.frontend.calls import tables  # noqa: F401  (registers the handlers)
-from ..astpasses.frontend.calls.call import TABLE
-from ..astpasses.frontend.calls.methods import FUNCTIONS, METHODS, PROPERTIES, REFUSED
-from ..astpasses.frontend.operators.arithmetic import SPELLED
+from ..astpasses.frontend import FUNCTIONS, METHODS, PROPERTIES, REFUSED, SPELLED, TABLE
 from ..core.primitive import Zero
 from ..ops.library import LIBRARY, UPDATES
 
@@ -198,9 +195,7 @@ def row_of(name: str, value: Any) -> Row | None:
     if name in REASONS:
         return Row(name, "no", notes=REASONS[name])
     if isinstance(value, type) and issubclass(value, np.generic):
-        return Row(
-            name, "yes", "", "yes" if issubclass(value, np.inexact) else "zero", "a dtype, and a conversion"
-        )
+        return Row(name, "yes", "", "yes" if issubclass(value, np.inexact) else "zero", "a dtype, and a conversion")
     if value in (np.vectorize, np.ndenumerate, np.ndarray, np.broadcast):
         return Row(name, "yes", derivative="yes", notes=notes or "the class")
     if name in STATIC:
@@ -271,9 +266,7 @@ def table() -> str:
             f"\n## `{title}`\n\n{counts[0]} supported, {counts[1]} static, {counts[2]} refused.\n\n"
             "| name | | keywords | derivative | notes |\n|---|---|---|---|---|\n"
         )
-        parts += [
-            f"| `{r.name}` | {r.status} | {r.keywords} | {r.derivative} | {r.notes} |\n" for r in listed
-        ]
+        parts += [f"| `{r.name}` | {r.status} | {r.keywords} | {r.derivative} | {r.notes} |\n" for r in listed]
     return "".join(parts)
 
 

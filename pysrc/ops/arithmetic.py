@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from ..core.primitive import Primitive, Zero
-from ..core.scalars import CHEAP, FREE, MEDIUM, Scalar, instruction, library
+from ..core.scalars import CHEAP, FREE, MEDIUM, Scalar, Text, declare, instruction, library
 from ..core.types import Array
 from .compare import eq, select
 from .families import elementwise, inexact, like, numeric, ordered, real, real_dtype, require
@@ -25,7 +25,7 @@ neg: Primitive = elementwise(
     np.negative,
     spellings=(operator.neg,),
     type=numeric,
-    scalar=instruction(FREE),
+    scalar=instruction(FREE, Text("c", "pair(-re(x), -im(x))"), sign="-"),
     jvp=(lambda x_dot, y, x: neg(x_dot),),
     transpose=(lambda y_bar, x: neg(y_bar),),
 )
@@ -34,7 +34,9 @@ add = elementwise(
     "add",
     np.add,
     spellings=(operator.add,),
-    scalar=instruction(commutes=True),
+    scalar=instruction(
+        CHEAP, Text("c", "pair(re(a) + re(b), im(a) + im(b))", "a, b"), commutes=True, sign="+", of_bools="or"
+    ),
     jvp=(lambda a_dot, y, a, b: a_dot, lambda b_dot, y, a, b: b_dot),
     transpose=(lambda y_bar, a, b: y_bar, lambda y_bar, a, b: y_bar),
 )
@@ -44,7 +46,7 @@ sub = elementwise(
     np.subtract,
     spellings=(operator.sub,),
     type=numeric,
-    scalar=instruction(),
+    scalar=instruction(CHEAP, Text("c", "pair(re(a) - re(b), im(a) - im(b))", "a, b"), sign="-"),
     jvp=(lambda a_dot, y, a, b: a_dot, lambda b_dot, y, a, b: neg(b_dot)),
     transpose=(lambda y_bar, a, b: y_bar, lambda y_bar, a, b: neg(y_bar)),
 )
@@ -53,27 +55,77 @@ mul: Primitive = elementwise(
     "mul",
     np.multiply,
     spellings=(operator.mul,),
-    scalar=instruction(commutes=True),
+    scalar=instruction(
+        CHEAP,
+        Text("c", "R p = re(a), q = im(a), r = re(b), s = im(b);\nreturn pair(p*r - q*s, p*s + q*r);", "a, b"),
+        commutes=True,
+        sign="*",
+        of_bools="and",
+    ),
     jvp=(lambda a_dot, y, a, b: mul(a_dot, b), lambda b_dot, y, a, b: mul(a, b_dot)),
     transpose=(lambda y_bar, a, b: mul(y_bar, b), lambda y_bar, a, b: mul(a, y_bar)),
 )
 
+_SMITHS = """\
+R p = re(a), q = im(a), r = re(b), s = im(b);
+R size_r = fabs$(r), size_s = fabs$(s);
+if (size_r >= size_s) {
+if (size_r == 0 && size_s == 0) return pair(p/size_r, q/size_s);
+R ratio = s/r, scale = 1/(r + s*ratio);
+return pair((p + q*ratio)*scale, (q - p*ratio)*scale);
+}
+R ratio = r/s, scale = 1/(s + r*ratio);
+return pair((p*ratio + q)*scale, (q*ratio - p)*scale);
+"""  # as NumPy divides; C's own division needs libgcc
 div: Primitive = elementwise(
     "div",
     np.true_divide,
     spellings=(operator.truediv,),
     type=inexact,
-    scalar=Scalar(MEDIUM, side_by_side=True),
+    scalar=Scalar(MEDIUM, side_by_side=True, sign="/", texts=(Text("c", _SMITHS, "a, b"),)),
     jvp=(lambda a_dot, y, a, b: div(a_dot, b), lambda b_dot, y, a, b: neg(mul(b_dot, div(y, b)))),
     transpose=(lambda y_bar, a, b: div(y_bar, b), None),
     doc="Quotient of floating operands; integers are converted first.",
 )
 
+_FLOOR_DIV = """\
+if (b == 0) return a/b;
+T m = T_fmod(a, b), d = (a - m)/b;
+if (m != 0 && (b < 0) != (m < 0)) d -= 1;
+if (d == 0) return copysign$((T)0, a/b);
+T f = floor$(d);
+return d - f > (T)0.5 ? f + 1 : f;
+"""
+_SIGNED_FLOOR_DIV = """\
+if (b == 0) return 0;
+if (b == -1) return (T)-a;
+return a/b - ((a%b != 0) & ((a < 0) != (b < 0)));
+"""
+_MOD = """\
+T m = T_fmod(a, b);
+if (b == 0) return m;
+if (m != 0) return (b < 0) != (m < 0) ? m + b : m;
+return copysign$((T)0, b);
+"""
+_SIGNED_MOD = """\
+if (b == 0 || b == -1) return 0;
+T m = a%b;
+return (m != 0) & ((m < 0) != (b < 0)) ? m + b : m;
+"""
+_SIGNED_FMOD = Text("i", "b == 0 || b == -1 ? 0 : a%b", "a, b")
+_UNSIGNED_MOD = Text("u", "b == 0 ? 0 : a%b", "a, b")
 floor_div = elementwise(
     "floor_div",
     np.floor_divide,
     spellings=(operator.floordiv,),
     type=real,
+    scalar=Scalar(
+        texts=(
+            Text("f", _FLOOR_DIV, "a, b"),
+            Text("i", _SIGNED_FLOOR_DIV, "a, b"),
+            Text("u", "b == 0 ? 0 : a/b", "a, b"),
+        )
+    ),
     jvp=(Zero, Zero),
     doc="Quotient rounded down; an integer divided by zero gives 0, as in NumPy.",
 )
@@ -82,6 +134,7 @@ mod = elementwise(
     np.remainder,
     spellings=(operator.mod,),
     type=real,
+    scalar=Scalar(texts=(Text("f", _MOD, "a, b"), Text("i", _SIGNED_MOD, "a, b"), _UNSIGNED_MOD)),
     jvp=(lambda a_dot, y, a, b: a_dot, lambda b_dot, y, a, b: neg(mul(b_dot, floor_div(a, b)))),
     doc="Remainder with the sign of b; an integer modulo zero is 0, as in NumPy.",
 )
@@ -98,7 +151,7 @@ fmod = elementwise(
     np.fmod,
     type=real,
     jvp=(lambda a_dot, y, a, b: a_dot, _fmod_by),
-    scalar=library("fmod", operands=2, side_by_side=False),
+    scalar=library("fmod", _SIGNED_FMOD, _UNSIGNED_MOD, operands=2, side_by_side=False),
     doc="Remainder with the sign of a, as in C.",
 )
 
@@ -106,8 +159,7 @@ fmod = elementwise(
 def _integer_pow_type(x: Array, *, exponent: int) -> Array:
     require(isinstance(exponent, int), lambda: f"integer_pow: exponent {exponent!r} is not an integer")
     require(
-        x.dtype != bool and (exponent >= 0 or x.dtype.kind not in "iu"),
-        lambda: f"integer_pow: {x} to the {exponent}",
+        x.dtype != bool and (exponent >= 0 or x.dtype.kind not in "iu"), lambda: f"integer_pow: {x} to the {exponent}"
     )
     return x.plain
 
@@ -161,12 +213,50 @@ def _pow_exponent(b_dot: Any, y: Any, a: Any, b: Any) -> Any:
     return mul(b_dot, mul(log(select(eq(a, like(a, 0)), like(a, 1), a)), y))
 
 
+_SQUARINGS = """\
+T r = 1;
+while (b) { if (b & 1) r = (T)((u64)r*(u64)a); a = (T)((u64)a*(u64)a); b >>= 1; }
+return r;
+"""
+_NEGATIVE_POWERS = "if (b < 0) return a == 1 ? 1 : a == -1 ? (b & 1 ? -1 : 1) : 0;\n"
+_COMPLEX_POW = """\
+R r = re(b), s = im(b);
+if (r == 0 && s == 0) return pair((R)1, (R)0);
+if (re(a) == 0 && im(a) == 0) {
+if (r > 0 && s == 0) return pair((R)0, (R)0);
+return pair(nan$(""), nan$(""));
+}
+int n = r > -100 && r < 100 ? (int)r : 100;
+if (s == 0 && r == n && n < 100) {
+T p = a, out = pair((R)1, (R)0);
+for (int k = n < 0 ? -n : n; k; k >>= 1) { if (k & 1) out = T_mul(out, p); p = T_mul(p, p); }
+return n < 0 ? T_div(pair((R)1, (R)0), out) : out;
+}
+return T_principal_pow(a, b);
+"""
+declare("principal_pow", library("pow", operands=2, of_complex=True))  # exp(b log(a))
+# Powers by roots, within 2 ulp; -0.0 and -inf as pow has them.
+_ROOTS = {
+    0.5: ("pow_1_2", "x == -inf$() ? -x : sqrt$(x + 0)"),
+    1.5: ("pow_3_2", "x += 0;\nreturn x == -inf$() ? -x : x*sqrt$(x);"),
+    -0.5: ("pow_m1_2", "x == -inf$() ? 0 : 1/sqrt$(x + 0)"),
+    -1.5: ("pow_m3_2", "x += 0;\nreturn x == -inf$() ? 0 : 1/x*(1/sqrt$(x));"),
+}
+for _root, _text in _ROOTS.values():
+    declare(_root, Scalar(texts=(Text("f", _text),)))
 pow_ = elementwise(
     "pow",
     _pow_numpy,
     spellings=(np.power, np.float_power, operator.pow, pow),
     type=numeric,
-    scalar=library("pow", operands=2),
+    scalar=library(
+        "pow",
+        Text("i", _NEGATIVE_POWERS + _SQUARINGS, "a, b"),
+        Text("u", _SQUARINGS, "a, b"),
+        Text("c", _COMPLEX_POW, "a, b"),
+        operands=2,
+        powers=tuple((exponent, name) for exponent, (name, _) in _ROOTS.items()),
+    ),
     jvp=(_pow_base, _pow_exponent),
     doc="a to the power b, equal dtypes.",
 )
@@ -184,13 +274,32 @@ def _sign_jvp(x_dot: Any, y: Any, x: Any) -> Any:
     return div(turn, complex_(length, like(length, 0)))
 
 
+_DIRECTION = """\
+R size = hypot$(re(x), im(x));
+if (size == 0) return x;
+if (isinf$(size)) {
+int wide = isinf$(re(x)), high = isinf$(im(x));
+if (wide && high) return pair(nan$(""), nan$(""));
+if (wide) return pair(copysign$((R)1, re(x)), (R)0);
+if (high) return pair((R)0, copysign$((R)1, im(x)));
+}
+return pair(re(x)/size, im(x)/size);
+"""
 sign = elementwise(
     "sign",
     np.sign,
     type=numeric,
     jvp=(_sign_jvp,),
     doc="-1, 0 or 1; x/|x| for complex x.",
-    scalar=Scalar(CHEAP),
+    scalar=Scalar(
+        CHEAP,
+        texts=(
+            Text("f", "x != x ? x : (x > 0) - (x < 0)"),
+            Text("i", "(x > 0) - (x < 0)"),
+            Text("u", "x > 0"),
+            Text("c", _DIRECTION),
+        ),
+    ),
 )
 
 
@@ -212,7 +321,14 @@ abs_ = elementwise(
     spellings=(np.fabs, abs, operator.abs),
     type=_abs_type,
     jvp=(_abs_jvp,),
-    scalar=instruction(builtin="fabs"),
+    scalar=instruction(
+        CHEAP,
+        Text("i", "x < 0 ? (T)-x : x"),
+        Text("u", "x"),
+        Text("c", "hypot$(re(x), im(x))", result="R"),
+        builtin="fabs",
+        of_bools="identity",
+    ),
     doc="Absolute value; of a complex number its length.",
 )
 
@@ -224,19 +340,21 @@ def _share(x_dot: Any, y: Any, x: Any, other: Any) -> Any:
     return select(eq(x, y), mul(x_dot, weight), like(x, 0))
 
 
-def _extreme(name: str, numpy: np.ufunc, doc: str) -> Primitive:
+def _extreme(name: str, numpy: np.ufunc, sign: str, of_bools: str, doc: str) -> Primitive:
+    # Of 0.0 and -0.0, which are equal, the second, as NumPy gives it.
+    floats = Text("f", f"(a {sign} b) | (a != a) ? a : b", "a, b")
     return elementwise(
         name,
         numpy,
         type=ordered,
         doc=doc,
-        scalar=instruction(),
+        scalar=instruction(CHEAP, floats, Text("iu", f"a {sign} b ? a : b", "a, b"), of_bools=of_bools),
         jvp=(lambda a_dot, y, a, b: _share(a_dot, y, a, b), lambda b_dot, y, a, b: _share(b_dot, y, b, a)),
     )
 
 
-max_ = _extreme("max", np.maximum, "The larger; NaN if either is NaN.")
-min_ = _extreme("min", np.minimum, "The smaller; NaN if either is NaN.")
+max_ = _extreme("max", np.maximum, ">", "or", "The larger; NaN if either is NaN.")
+min_ = _extreme("min", np.minimum, "<", "and", "The smaller; NaN if either is NaN.")
 
 __all__ = [
     "neg",

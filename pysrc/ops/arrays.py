@@ -10,21 +10,14 @@ from typing import Any
 import numpy as np
 
 from ..core.build import literal
-from ..core.dims import DimLike, Sym
+from ..core.dims import Sym
 from ..core.ir import ConstantArray
 from ..core.native import Composite, EffectCall, Iota, Point
-from ..core.primitive import NotLinear, Primitive
+from ..core.primitive import NotLinear, Primitive, Unsupported
+from ..core.relation import NO_OPERANDS
 from ..core.scalars import FREE
 from ..core.types import Array, Size, i64, is_integer
 from .families import require
-
-
-def _unbatched(primitive: Any) -> Any:
-    def batch(size: Any, args: Any, batched: Any, **attributes: Any) -> tuple:
-        raise AssertionError("an operation without operands is never batched")
-
-    return batch
-
 
 constant = Primitive(
     "constant",
@@ -32,7 +25,7 @@ constant = Primitive(
     numpy=lambda *, value: value.value,
     jvp=(),
     transpose=NotLinear,
-    batch=_unbatched("constant"),
+    dims=NO_OPERANDS,
     native=Iota("constant"),
     doc="An array written into the program; `value` is a ConstantArray.",
 )
@@ -43,7 +36,7 @@ iota = Primitive(
     numpy=lambda *, length, dtype: np.arange(length, dtype=dtype),
     jvp=(),
     transpose=NotLinear,
-    batch=_unbatched("iota"),
+    dims=NO_OPERANDS,
     native=Iota(lambda index, *, length, dtype: index[0]),
     doc="0, 1, ..., length - 1.",
 )
@@ -54,7 +47,7 @@ undefined = Primitive(
     numpy=lambda *, dtype, shape: np.zeros(shape, dtype)[()],
     jvp=(),
     transpose=NotLinear,
-    batch=_unbatched("undefined"),
+    dims=NO_OPERANDS,
     native=Iota("undefined"),
     doc="The value of a variable that no path has bound: never read unguarded.",
 )
@@ -65,21 +58,15 @@ dim_value = Primitive(
     numpy=lambda *, dim: np.int64(dim),
     jvp=(),
     transpose=NotLinear,
-    batch=_unbatched("dim_value"),
+    dims=NO_OPERANDS,
     native=Iota(lambda index, *, dim: dim),
     doc="A dim as an i64.",
 )
 
 
 def _as_dim_type(value: Array, *, size: str, counted: bool = False) -> Array:
-    require(
-        not value.dims and is_integer(value.dtype), lambda: f"as_dim: needs an integer scalar, got {value}"
-    )
+    require(not value.dims and is_integer(value.dtype), lambda: f"as_dim: needs an integer scalar, got {value}")
     return Size(Sym(size))
-
-
-def _as_dim_batch(size: DimLike, args: Any, batched: Any, **attributes: Any) -> tuple:
-    raise AssertionError("a size that differs by lane is grouped into a lane loop before its rule is asked")
 
 
 def _as_dim_numpy(value: Any, *, size: Any, counted: bool = False) -> Any:
@@ -94,7 +81,7 @@ as_dim = Primitive(
     numpy=_as_dim_numpy,
     jvp=(None,),
     transpose=NotLinear,
-    batch=_as_dim_batch,
+    dims=Unsupported("lanes part before its rule is asked"),
     native=Point("identity"),
     cost=FREE,
     doc="Binds the size symbol `size` to a staged integer; it must not be negative. `counted`: it isn't.",

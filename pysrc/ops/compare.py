@@ -12,32 +12,25 @@ import numpy as np
 
 from ..core.native import Point
 from ..core.primitive import Joint, Primitive, Zero
-from ..core.scalars import CHEAP, FREE, Scalar, declare, instruction
+from ..core.relation import POINTWISE
+from ..core.scalars import CHEAP, FREE, Scalar, Text, declare, instruction
 from ..core.types import Array
-from .families import (
-    bits,
-    elementwise,
-    integral,
-    like,
-    ordered_bool,
-    pointwise_batch,
-    require,
-    result_bool,
-    same_type,
-)
+from .families import bits, elementwise, integral, like, ordered_bool, require, result_bool, same_type
 
 
-def _compare(name: str, numpy: Any, spelled: Any, type: Any = ordered_bool) -> Primitive:
-    scalar = instruction(predicate=True, commutes=name in ("eq", "ne"))
+def _compare(name: str, numpy: Any, spelled: Any, sign: str, *texts: Text, type: Any = ordered_bool) -> Primitive:
+    scalar = instruction(CHEAP, *texts, predicate=True, commutes=sign in ("==", "!="), sign=sign)
     return elementwise(name, numpy, spellings=(spelled,), type=type, scalar=scalar, jvp=(Zero, Zero))
 
 
-eq = _compare("eq", np.equal, operator.eq, result_bool)
-ne = _compare("ne", np.not_equal, operator.ne, result_bool)
-lt = _compare("lt", np.less, operator.lt)
-le = _compare("le", np.less_equal, operator.le)
-gt = _compare("gt", np.greater, operator.gt)
-ge = _compare("ge", np.greater_equal, operator.ge)
+_EQUAL = Text("c", "(re(a) == re(b)) & (im(a) == im(b))", "a, b")
+_UNEQUAL = Text("c", "(re(a) != re(b)) | (im(a) != im(b))", "a, b")
+eq = _compare("eq", np.equal, operator.eq, "==", _EQUAL, type=result_bool)
+ne = _compare("ne", np.not_equal, operator.ne, "!=", _UNEQUAL, type=result_bool)
+lt = _compare("lt", np.less, operator.lt, "<")
+le = _compare("le", np.less_equal, operator.le, "<=")
+gt = _compare("gt", np.greater, operator.gt, ">")
+ge = _compare("ge", np.greater_equal, operator.ge, ">=")
 
 
 and_ = elementwise(
@@ -46,7 +39,7 @@ and_ = elementwise(
     spellings=(operator.and_,),
     type=bits,
     jvp=(None, None),
-    scalar=instruction(commutes=True),
+    scalar=instruction(commutes=True, sign="&"),
     native="and",
 )
 or_ = elementwise(
@@ -55,7 +48,7 @@ or_ = elementwise(
     spellings=(operator.or_,),
     type=bits,
     jvp=(None, None),
-    scalar=instruction(commutes=True),
+    scalar=instruction(commutes=True, sign="|"),
     native="or",
 )
 xor = elementwise(
@@ -64,7 +57,7 @@ xor = elementwise(
     spellings=(operator.xor,),
     type=bits,
     jvp=(None, None),
-    scalar=Scalar(CHEAP, commutes=True, safe=True),
+    scalar=Scalar(CHEAP, commutes=True, safe=True, sign="^"),
 )
 not_ = elementwise(
     "not_",
@@ -73,7 +66,7 @@ not_ = elementwise(
     type=bits,
     jvp=(None,),
     native="not",
-    scalar=instruction(),
+    scalar=instruction(sign="~"),
     doc="Bitwise complement; on bools, logical not.",
 )
 shift_left = elementwise(
@@ -81,7 +74,7 @@ shift_left = elementwise(
     np.left_shift,
     spellings=(operator.lshift,),
     type=integral,
-    scalar=Scalar(CHEAP, safe=True),
+    scalar=Scalar(CHEAP, safe=True, texts=(Text("iu", "(U)b < 8*sizeof(T) ? (T)((U)a << b) : 0", "a, b"),)),
     jvp=(None, None),
     doc="a * 2**b in the width of the dtype; 0 when b is not less than the width.",
 )
@@ -90,7 +83,14 @@ shift_right = elementwise(
     np.right_shift,
     spellings=(operator.rshift,),
     type=integral,
-    scalar=Scalar(CHEAP, safe=True),
+    scalar=Scalar(
+        CHEAP,
+        safe=True,
+        texts=(
+            Text("i", "(U)b < 8*sizeof(T) ? a >> b : (T)(a < 0 ? -1 : 0)", "a, b"),
+            Text("u", "b < 8*sizeof(T) ? a >> b : 0", "a, b"),
+        ),
+    ),
     jvp=(None, None),
     doc="Logical on unsigned integers, arithmetic on signed ones.",
 )
@@ -98,6 +98,7 @@ popcount = elementwise(
     "popcount",
     np.bitwise_count,
     jvp=(None,),
+    scalar=Scalar(texts=(Text("i", "popcountll$((u64)(U)(x < 0 ? -(U)x : (U)x))"), Text("u", "popcountll$((u64)x)"))),
     type=lambda x: integral(x).with_dtype(np.dtype("uint8")),
     doc="The number of one bits of |x|, as u8.",
 )
@@ -116,7 +117,7 @@ def _select_jvp(args: tuple, dots: tuple) -> tuple:
     return (out,), (select(c, a_dot, b_dot),)
 
 
-declare("select", instruction(FREE))
+declare("select", instruction(FREE, Text("fhiucb", "c ? a : b", "b1 c, a, b")))
 select: Primitive = Primitive(
     "select",
     type=_select_type,
@@ -127,7 +128,7 @@ select: Primitive = Primitive(
         lambda y_bar, c, a, b: select(c, y_bar, like(y_bar, 0)),
         lambda y_bar, c, a, b: select(c, like(y_bar, 0), y_bar),
     ),
-    batch=pointwise_batch(lambda: select),
+    dims=POINTWISE,
     native=Point("select"),
     doc="a where c, else b; all three have one shape.",
 )

@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.primitive import Primitive
+from ..core.scalars import Scalar, Text
 from ..core.types import Array
 from .arithmetic import neg
 from .families import complex_dtype, complexes, elementwise, library_float, like, real_dtype
@@ -37,11 +38,13 @@ complex_: Primitive = elementwise(
     "complex_",
     _complex_numpy,
     type=_complex_type,
+    native="complex",
     jvp=(
         lambda re_dot, z, re, im: complex_(re_dot, like(re_dot, 0)),
         lambda im_dot, z, re, im: complex_(like(im_dot, 0), im_dot),
     ),
     transpose=(lambda z_bar, re, im: real(z_bar), lambda z_bar, re, im: neg(imag(z_bar))),
+    scalar=Scalar(texts=(Text("f", "pair(a, b)", "a, b", result="Z"),)),
     doc="re + i im.",
 )
 
@@ -52,6 +55,7 @@ real: Primitive = elementwise(
     type=_part_type,
     jvp=(lambda x_dot, y, x: real(x_dot),),
     transpose=(lambda y_bar, x: complex_(y_bar, like(y_bar, 0)),),
+    scalar=Scalar(texts=(Text("c", "re(x)", result="R"),)),
     doc="The real part.",
 )
 
@@ -62,6 +66,7 @@ imag: Primitive = elementwise(
     type=_part_type,
     jvp=(lambda x_dot, y, x: imag(x_dot),),
     transpose=(lambda y_bar, x: complex_(like(y_bar, 0), neg(y_bar)),),
+    scalar=Scalar(texts=(Text("c", "im(x)", result="R"),)),
     doc="The imaginary part.",
 )
 
@@ -71,6 +76,7 @@ conj: Primitive = elementwise(
     type=complexes,
     jvp=(lambda x_dot, y, x: conj(x_dot),),
     transpose=(lambda y_bar, x: conj(y_bar),),
+    scalar=Scalar(texts=(Text("c", "pair(re(x), -im(x))"),)),
     doc="The complex conjugate.",
 )
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.scalars import Scalar, Text
 from ..core.types import Array
 from .families import elementwise, require, same_type
 
@@ -40,11 +41,21 @@ def _threefry_numpy(key: Any, counter: Any) -> Any:
         return x0.astype(np.uint64) << np.uint64(32) | x1.astype(np.uint64)
 
 
+def _threefry_text() -> Text:
+    """Twenty rounds in five groups of four; after each the key's words go in, in turn."""
+    rows = [f"u32 k0 = a >> 32, k1 = a, k2 = k0 ^ k1 ^ {PARITY}u, x = (b >> 32) + k0, y = b + k1;"]
+    for step in range(5):
+        rows += [f"x += y; y = (y << {n} | y >> {32 - n}) ^ x;" for n in ROTATIONS[step % 2]]
+        rows.append(f"x += k{(step + 1) % 3}; y += k{(step + 2) % 3} + {step + 1};")
+    return Text("u64", "\n".join([*rows, "return (T)x << 32 | y;"]), "a, b")
+
+
 threefry = elementwise(
     "threefry",
     _threefry_numpy,
     type=_threefry_type,
     jvp=(None, None),
+    scalar=Scalar(texts=(_threefry_text(),)),
     doc="Twenty rounds of Threefry-2x32 on a counter, under a key.",
 )
 

@@ -8,6 +8,7 @@ In: two arrays of one dtype. Out: dims in common, then the free dims of a, then 
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -15,9 +16,10 @@ import numpy as np
 from ..core.dims import DimLike
 from ..core.native import Lib
 from ..core.primitive import Primitive
+from ..core.relation import Dims
 from ..core.types import Array
 from .families import require
-from .shape import permute
+from .shape import lanes_first, permute
 
 
 def free(rank: int, contract: tuple, batch: tuple) -> tuple:
@@ -38,13 +40,8 @@ def _dot_type(a: Array, b: Array, *, contract: tuple, batch: tuple) -> Array:
             len(left) == len(right) and all(a.dims[i] == b.dims[j] for i, j in zip(left, right)),
             f"dot_general: {what} {left}, {right} do not fit {a} and {b}",
         )
-    return a.with_dims(
-        (
-            *(a.dims[k] for k in batch[0]),
-            *(a.dims[k] for k in free(a.ndim, contract[0], batch[0])),
-            *(b.dims[k] for k in free(b.ndim, contract[1], batch[1])),
-        )
-    )
+    _, (out,) = _dot_dims(a, b, contract=contract, batch=batch)
+    return a.with_dims(tuple((*a.dims, *b.dims)[k] for k in out))
 
 
 @functools.cache
@@ -84,55 +81,55 @@ def _dot_numpy(a: Any, b: Any, *, contract: tuple, batch: tuple) -> Any:
     return np.matmul(a, b).reshape((*lead, *a_dims, *b_dims))[()]
 
 
-def _to_left(y_bar: Any, a: Any, b: Any, contract: tuple, batch: tuple) -> Any:
-    """The cotangent of the left operand: y_bar times b over b's free axes, its axes put back in place."""
-    a_free, b_free = free(a.type.ndim, contract[0], batch[0]), free(b.type.ndim, contract[1], batch[1])
-    common = tuple(range(len(batch[0])))
-    over = tuple(range(len(common) + len(a_free), len(common) + len(a_free) + len(b_free)))
-    out = dot_general(y_bar, b, contract=(over, b_free), batch=(common, batch[1]))
-    by_b = sorted(range(len(contract[1])), key=contract[1].__getitem__)
-    have = (*batch[0], *a_free, *(contract[0][k] for k in by_b))
-    return _ordered(out, have)
+def _dot_dims(a: Array, b: Array, *, contract: tuple, batch: tuple) -> Any:
+    """Factors: the axes of a, then the free axes of b."""
+    left, right = range(a.ndim), [a.ndim + k for k in range(b.ndim)]
+    for mine, other in ((contract[0], contract[1]), (batch[0], batch[1])):
+        for i, j in zip(mine, other):
+            right[j] = i
+    rest = [right[k] for k in free(b.ndim, contract[1], batch[1])]
+    return (left, right), ([*batch[0], *free(a.ndim, contract[0], batch[0]), *rest],)
 
 
-def _to_right(y_bar: Any, a: Any, b: Any, contract: tuple, batch: tuple) -> Any:
-    """The cotangent of the right operand: y_bar times a over a's free axes."""
-    a_free, b_free = free(a.type.ndim, contract[0], batch[0]), free(b.type.ndim, contract[1], batch[1])
-    common = tuple(range(len(batch[0])))
-    over = tuple(range(len(common), len(common) + len(a_free)))
-    out = dot_general(a, y_bar, contract=(a_free, over), batch=(batch[0], common))
-    # dims of out: common, summed axes of b in the order of a's, free axes of b
-    by_a = sorted(range(len(contract[0])), key=contract[0].__getitem__)
-    have = (*batch[1], *(contract[1][k] for k in by_a), *b_free)
-    return _ordered(out, have)
+def _by_factors(left: Any, mine: Sequence, right: Any, others: Sequence, wanted: Sequence) -> Any:
+    """The product of which the dims run over the factors `wanted`; the others are summed up."""
+    shared = [f for f in mine if f in others]
+    contract, batch = (
+        (tuple(map(mine.index, some)), tuple(map(others.index, some)))
+        for some in ([f for f in shared if f not in wanted], [f for f in shared if f in wanted])
+    )
+    out = dot_general(left, right, contract=contract, batch=batch)
+    have = [mine[i] for i in (*batch[0], *free(len(mine), contract[0], batch[0]))]
+    have += [others[j] for j in free(len(others), contract[1], batch[1])]
+    axes = tuple(map(have.index, wanted))
+    return out if axes == tuple(range(len(axes))) else permute(out, axes=axes)
 
 
-def _ordered(x: Any, have: tuple) -> Any:
-    """Permute x, whose dim k is axis have[k], so that the axes stand in order."""
-    axes = tuple(sorted(range(len(have)), key=have.__getitem__))
-    return x if axes == tuple(range(len(axes))) else permute(x, axes=axes)
+def _adjoint(y_bar: Any, a: Any, b: Any, operand: int, how: dict) -> Any:
+    """The cotangent of an operand: y_bar times the other one, its axes in place."""
+    (left, right), (out,) = _dot_dims(a.type, b.type, **how)
+    return _by_factors(a, left, y_bar, out, right) if operand else _by_factors(y_bar, out, b, right, left)
 
 
-def _dot_batch(size: DimLike, args: Any, batched: Any, *, contract: tuple, batch: tuple) -> tuple:
+def _dot_axes(common: bool) -> Any:
+    """Pairs of axes with lanes in front; where both operands have them, lanes are in common."""
+
+    def moved(pair: tuple, size: DimLike, lanes: Sequence[bool]) -> tuple:
+        lead = (0,) * (common and all(lanes))
+        return tuple((*lead, *(k + has for k in axes)) for axes, has in zip(pair, lanes))
+
+    return moved
+
+
+def _dot_batch(size: DimLike, args: Any, batched: Any, *, contract: tuple, batch: tuple) -> tuple | None:
+    """Where b has lanes and no other free axis: the product the other way round has them in front at once."""
     a, b = args
-    up = tuple(tuple(k + 1 for k in axes) for axes in (contract[0], contract[1], batch[0], batch[1]))
-    if all(batched):
-        return dot_general(a, b, contract=up[:2], batch=((0, *up[2]), (0, *up[3]))), True
-    common = len(batch[0])
-    if batched[0]:  # the lanes are the first free axis of a
-        out = dot_general(a, b, contract=(up[0], contract[1]), batch=(up[2], batch[1]))
-        return _lanes_first(out, common), True
-    rows = len(free(a.type.ndim, contract[0], batch[0]))
-    if b.type.ndim - 1 == len(contract[1]) + common and (rows == 0 or common == 0):
-        # b without lanes has no free axis: the product the other way round has them in front at once
-        out = dot_general(b, a, contract=(up[1], contract[0]), batch=(up[3], batch[0]))
-        return _lanes_first(out, common), True
-    out = dot_general(a, b, contract=(contract[0], up[1]), batch=(batch[0], up[3]))
-    return _lanes_first(out, common + rows), True
-
-
-def _lanes_first(x: Any, at: int) -> Any:
-    return permute(x, axes=(at, *range(at), *range(at + 1, x.type.ndim))) if at else x
+    rows, common = len(free(a.type.ndim, contract[0], batch[0])), len(batch[0])
+    if batched[0] or b.type.ndim - 1 != len(contract[1]) + common or rows and common:
+        return None
+    up = [tuple(k + 1 for k in pair[1]) for pair in (contract, batch)]
+    out = dot_general(b, a, contract=(up[0], contract[0]), batch=(up[1], batch[0]))
+    return lanes_first(out, common), True
 
 
 dot_general: Primitive = Primitive(
@@ -140,13 +137,14 @@ dot_general: Primitive = Primitive(
     type=_dot_type,
     numpy=_dot_numpy,
     jvp=(
-        lambda a_dot, y, a, b, *, contract, batch: dot_general(a_dot, b, contract=contract, batch=batch),
-        lambda b_dot, y, a, b, *, contract, batch: dot_general(a, b_dot, contract=contract, batch=batch),
+        lambda a_dot, y, a, b, **how: dot_general(a_dot, b, **how),
+        lambda b_dot, y, a, b, **how: dot_general(a, b_dot, **how),
     ),
     transpose=(
-        lambda y_bar, a, b, *, contract, batch: _to_left(y_bar, a, b, contract, batch),
-        lambda y_bar, a, b, *, contract, batch: _to_right(y_bar, a, b, contract, batch),
+        lambda y_bar, a, b, **how: _adjoint(y_bar, a, b, 0, how),
+        lambda y_bar, a, b, **how: _adjoint(y_bar, a, b, 1, how),
     ),
+    dims=Dims(_dot_dims, alone=True, contract=_dot_axes(False), batch=_dot_axes(True)),
     batch=_dot_batch,
     native=Lib("dot_general"),
     doc="Sum over the paired axes `contract`, elementwise over the paired axes `batch`, outer over the rest.",

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 
 from ..core.native import EffectCall
-from ..core.primitive import NotLinear, Primitive
+from ..core.primitive import NotLinear, Primitive, Unsupported
+from ..core.relation import Dims
 from ..core.types import Array
 from ..exceptions import Holds, exception_class, made_exception, raised
 from ..source import Span
-from .families import expand_batch, require
+from .families import require
 
 
 def _check_type(ok: Array, *values: Array, exception: str, message: str, holds: Holds | tuple = ()) -> tuple:
@@ -36,18 +37,13 @@ def _check_numpy(ok: Any, *values: Any, exception: str, message: str, holds: Hol
     return ()
 
 
-def _check_batch(size: Any, args: Any, batched: Any, **attributes: Any) -> tuple:
-    check(*(expand_batch(size, a, b) for a, b in zip(args, batched)), **attributes)
-    return (), ()
-
-
 check = Primitive(
     "check",
     type=_check_type,
     numpy=_check_numpy,
     jvp=None,
     transpose=NotLinear,
-    batch=_check_batch,
+    dims=Dims(lambda ok, *values, **_: ((range(ok.ndim),) * (1 + len(values)), ())),
     native=EffectCall("check"),
     effect="failing",
     multiple=True,
@@ -63,15 +59,9 @@ def printed(value: Any) -> Any:
     return value.item() if plain else value
 
 
-def _print_numpy(
-    *values: Any, template: str, end: str = "\n", stream: str = "stdout", flush: bool = False
-) -> tuple:
+def _print_numpy(*values: Any, template: str, end: str = "\n", stream: str = "stdout", flush: bool = False) -> tuple:
     print(template.format(*map(printed, values)), end=end, file=getattr(sys, stream), flush=flush)
     return ()
-
-
-def _print_batch(size: Any, args: Any, batched: Any, **attributes: Any) -> tuple:
-    raise AssertionError("an ordered effect on batched values goes into a lane loop before its rule is asked")
 
 
 print_ = Primitive(
@@ -80,7 +70,7 @@ print_ = Primitive(
     numpy=_print_numpy,
     jvp=None,
     transpose=NotLinear,
-    batch=_print_batch,
+    dims=Unsupported("lanes part before its rule is asked"),
     native=EffectCall("print"),
     effect="ordered",
     multiple=True,
@@ -120,7 +110,7 @@ warn_ = Primitive(
     numpy=_warn_numpy,
     jvp=None,
     transpose=NotLinear,
-    batch=_print_batch,
+    dims=Unsupported("lanes part before its rule is asked"),
     native=EffectCall("warn"),
     effect="ordered",
     multiple=True,

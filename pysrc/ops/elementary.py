@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.primitive import Primitive, Unsupported, Zero
-from ..core.scalars import CHEAP, FREE, MEDIUM, Scalar, instruction, library
+from ..core.scalars import CHEAP, FREE, MEDIUM, Scalar, Text, instruction, library
 from ..core.types import Array
 from .arithmetic import abs_, add, div, integer_pow, mul, neg, sub
 from .compare import eq, ne, select
@@ -44,15 +44,32 @@ exp = elementwise(
     np.exp,
     spellings=(math.exp,),
     type=inexact,
-    scalar=library("exp", "cexp"),
+    scalar=library("exp", of_complex=True, overflows=True),
     jvp=(lambda x_dot, y, x: mul(x_dot, y),),
 )
+
+# What the C library lacks of complex numbers.
+_EXPM1 = """\
+R x = re(z), y = im(z), s = R_sin(y/2);
+return pair(R_expm1(x)*R_cos(y) - 2*s*s, R_exp(x)*R_sin(y));
+"""
+_LOG1P = """\
+R x = re(z), y = im(z), size = hypot$(x + 1, y);
+return pair(R_log(size), R_arctan2(y, x + 1));
+"""
+_EXP2 = "R k = (R)0.693147180559945309417232121458176568;\nreturn T_exp(pair(re(z)*k, im(z)*k));"
+
+
+def _scaled_log(factor: str) -> Text:
+    return Text("c", f"T w = T_log(z);\nR k = (R){factor};\nreturn pair(re(w)*k, im(w)*k);", "z")
+
+
 exp2 = elementwise(
     "exp2",
     np.exp2,
     spellings=(math.exp2,) if hasattr(math, "exp2") else (),
     type=inexact,
-    scalar=library("exp2"),
+    scalar=library("exp2", Text("c", _EXP2, "z"), overflows=True),
     jvp=(lambda x_dot, y, x: mul(x_dot, mul(y, like(y, LN2))),),
 )
 expm1 = elementwise(
@@ -60,7 +77,7 @@ expm1 = elementwise(
     np.expm1,
     spellings=(math.expm1,),
     type=inexact,
-    scalar=library("expm1"),
+    scalar=library("expm1", Text("c", _EXPM1, "z"), overflows=True),
     jvp=(lambda x_dot, y, x: mul(x_dot, add(y, like(y, 1))),),
 )
 log = elementwise(
@@ -68,7 +85,7 @@ log = elementwise(
     np.log,
     type=inexact,
     jvp=(lambda x_dot, y, x: div(x_dot, x),),
-    scalar=library("log", "clog"),
+    scalar=library("log", of_complex=True, outside=("le", 0.0)),
     domain=((0.2, 5),),
 )
 log1p = elementwise(
@@ -76,7 +93,7 @@ log1p = elementwise(
     np.log1p,
     spellings=(math.log1p,),
     type=inexact,
-    scalar=library("log1p"),
+    scalar=library("log1p", Text("c", _LOG1P, "z"), outside=("le", -1.0)),
     domain=((0.2, 5),),
     jvp=(lambda x_dot, y, x: div(x_dot, add(x, like(x, 1))),),
 )
@@ -85,7 +102,7 @@ log2 = elementwise(
     np.log2,
     spellings=(math.log2,),
     type=inexact,
-    scalar=library("log2"),
+    scalar=library("log2", _scaled_log("1.442695040888963407359924681001892137"), outside=("le", 0.0)),
     domain=((0.2, 5),),
     jvp=(lambda x_dot, y, x: div(x_dot, mul(x, like(x, LN2))),),
 )
@@ -94,7 +111,7 @@ log10 = elementwise(
     np.log10,
     spellings=(math.log10,),
     type=inexact,
-    scalar=library("log10"),
+    scalar=library("log10", _scaled_log("0.434294481903251827651128918916605082"), outside=("le", 0.0)),
     domain=((0.2, 5),),
     jvp=(lambda x_dot, y, x: div(x_dot, mul(x, like(x, LN10))),),
 )
@@ -103,7 +120,7 @@ sqrt = elementwise(
     np.sqrt,
     spellings=(math.sqrt,),
     type=inexact,
-    scalar=instruction(MEDIUM, builtin="sqrt", of_complex="csqrt"),
+    scalar=instruction(MEDIUM, builtin="sqrt", of_complex=True, outside=("lt", 0.0)),
     domain=((0.2, 5),),
     jvp=(lambda x_dot, y, x: div(mul(x_dot, like(y, 0.5)), y),),
 )
@@ -123,14 +140,24 @@ def _weight(part: Any, whole: Any, power: Primitive) -> Any:
     return select(eq(part, whole), like(part, 1), power(sub(part, whole)))
 
 
+def _log_of_sum(of_equal: str, more: str) -> Scalar:
+    """The larger, and `more`: what the smaller adds to it, by their distance d."""
+    body = f"""\
+if (a == b) return a + {of_equal};
+T d = a - b;
+if (d > 0) return a + {more.replace("d", "-d")};
+if (d <= 0) return b + {more};
+return d;
+"""
+    return Scalar(texts=(Text("f", body, "a, b"),))
+
+
 logaddexp = elementwise(
     "logaddexp",
     np.logaddexp,
     type=floating,
-    jvp=(
-        lambda a_dot, y, a, b: mul(a_dot, _weight(a, y, exp)),
-        lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp)),
-    ),
+    jvp=(lambda a_dot, y, a, b: mul(a_dot, _weight(a, y, exp)), lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp))),
+    scalar=_log_of_sum("(T)0.693147180559945309417232121458176568", "T_log1p(T_exp(d))"),
     doc="log(exp(a) + exp(b)).",
 )
 logaddexp2 = elementwise(
@@ -141,6 +168,7 @@ logaddexp2 = elementwise(
         lambda a_dot, y, a, b: mul(a_dot, _weight(a, y, exp2)),
         lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp2)),
     ),
+    scalar=_log_of_sum("1", "(T)1.442695040888963407359924681001892137*T_log1p(T_exp2(d))"),
     doc="log2(2**a + 2**b).",
 )
 
@@ -151,7 +179,7 @@ sin: Primitive = elementwise(
     np.sin,
     spellings=(math.sin,),
     type=inexact,
-    scalar=library("sin", "csin"),
+    scalar=library("sin", of_complex=True, outside=("size", "eq", math.inf)),
     jvp=(lambda x_dot, y, x: mul(x_dot, cos(x)),),
 )
 cos: Primitive = elementwise(
@@ -159,7 +187,7 @@ cos: Primitive = elementwise(
     np.cos,
     spellings=(math.cos,),
     type=inexact,
-    scalar=library("cos", "ccos"),
+    scalar=library("cos", of_complex=True, outside=("size", "eq", math.inf)),
     jvp=(lambda x_dot, y, x: neg(mul(x_dot, sin(x))),),
 )
 tan = elementwise(
@@ -167,7 +195,7 @@ tan = elementwise(
     np.tan,
     spellings=(math.tan,),
     type=inexact,
-    scalar=library("tan", "ctan"),
+    scalar=library("tan", of_complex=True, outside=("size", "eq", math.inf)),
     domain=((-1.4, 1.4),),
     jvp=(lambda x_dot, y, x: mul(x_dot, add(like(y, 1), _square(y))),),
 )
@@ -176,7 +204,7 @@ arcsin = elementwise(
     np.arcsin,
     spellings=(math.asin,),
     type=inexact,
-    scalar=library("asin", "casin"),
+    scalar=library("asin", of_complex=True, outside=("size", "gt", 1.0)),
     domain=((-0.95, 0.95),),
     jvp=(lambda x_dot, y, x: div(x_dot, _root(sub(like(x, 1), x), add(like(x, 1), x))),),
 )
@@ -185,7 +213,7 @@ arccos = elementwise(
     np.arccos,
     spellings=(math.acos,),
     type=inexact,
-    scalar=library("acos", "cacos"),
+    scalar=library("acos", of_complex=True, outside=("size", "gt", 1.0)),
     domain=((-0.95, 0.95),),
     jvp=(lambda x_dot, y, x: neg(div(x_dot, _root(sub(like(x, 1), x), add(like(x, 1), x)))),),
 )
@@ -194,7 +222,7 @@ arctan = elementwise(
     np.arctan,
     spellings=(math.atan,),
     type=inexact,
-    scalar=library("atan", "catan"),
+    scalar=library("atan", of_complex=True),
     jvp=(lambda x_dot, y, x: div(x_dot, add(like(x, 1), _square(x))),),
 )
 sinh: Primitive = elementwise(
@@ -202,7 +230,7 @@ sinh: Primitive = elementwise(
     np.sinh,
     spellings=(math.sinh,),
     type=inexact,
-    scalar=library("sinh", "csinh"),
+    scalar=library("sinh", of_complex=True, overflows=True),
     jvp=(lambda x_dot, y, x: mul(x_dot, cosh(x)),),
 )
 cosh: Primitive = elementwise(
@@ -210,7 +238,7 @@ cosh: Primitive = elementwise(
     np.cosh,
     spellings=(math.cosh,),
     type=inexact,
-    scalar=library("cosh", "ccosh"),
+    scalar=library("cosh", of_complex=True, overflows=True),
     jvp=(lambda x_dot, y, x: mul(x_dot, sinh(x)),),
 )
 tanh = elementwise(
@@ -218,7 +246,7 @@ tanh = elementwise(
     np.tanh,
     spellings=(math.tanh,),
     type=inexact,
-    scalar=library("tanh", "ctanh"),
+    scalar=library("tanh", of_complex=True),
     jvp=(lambda x_dot, y, x: mul(x_dot, sub(like(y, 1), mul(y, y))),),
 )
 arcsinh = elementwise(
@@ -226,7 +254,7 @@ arcsinh = elementwise(
     np.arcsinh,
     spellings=(math.asinh,),
     type=inexact,
-    scalar=library("asinh", "casinh"),
+    scalar=library("asinh", of_complex=True),
     jvp=(lambda x_dot, y, x: div(x_dot, sqrt(add(_square(x), like(x, 1)))),),
 )
 arccosh = elementwise(
@@ -234,7 +262,7 @@ arccosh = elementwise(
     np.arccosh,
     spellings=(math.acosh,),
     type=inexact,
-    scalar=library("acosh", "cacosh"),
+    scalar=library("acosh", of_complex=True, outside=("lt", 1.0)),
     domain=((1.1, 4),),
     jvp=(lambda x_dot, y, x: div(x_dot, _root(sub(x, like(x, 1)), add(x, like(x, 1)))),),
 )
@@ -243,7 +271,7 @@ arctanh = elementwise(
     np.arctanh,
     spellings=(math.atanh,),
     type=inexact,
-    scalar=library("atanh", "catanh"),
+    scalar=library("atanh", of_complex=True, outside=("size", "ge", 1.0)),
     domain=((-0.95, 0.95),),
     jvp=(lambda x_dot, y, x: div(x_dot, _one_minus_square(x)),),
 )
@@ -273,20 +301,10 @@ arctan2 = elementwise(
 # --- rounding, signs and the make-up of a float ------------------------------------------------------------
 
 floor = elementwise(
-    "floor",
-    np.floor,
-    type=floating,
-    jvp=(Zero,),
-    scalar=instruction(MEDIUM, builtin="floor"),
-    domain=((0.6, 3.3),),
+    "floor", np.floor, type=floating, jvp=(Zero,), scalar=instruction(MEDIUM, builtin="floor"), domain=((0.6, 3.3),)
 )
 ceil = elementwise(
-    "ceil",
-    np.ceil,
-    type=floating,
-    jvp=(Zero,),
-    scalar=instruction(MEDIUM, builtin="ceil"),
-    domain=((0.6, 3.3),),
+    "ceil", np.ceil, type=floating, jvp=(Zero,), scalar=instruction(MEDIUM, builtin="ceil"), domain=((0.6, 3.3),)
 )
 trunc = elementwise(
     "trunc",
@@ -306,21 +324,17 @@ rint = elementwise(
     scalar=instruction(MEDIUM, builtin="rint"),
     domain=((0.6, 3.3),),
 )
-isnan = elementwise(
-    "isnan",
-    np.isnan,
-    spellings=(math.isnan,),
-    type=float_bool,
-    jvp=(Zero,),
-    scalar=instruction(predicate=True),
-)
+
+
+def _test(of_part: str, joined: str = "|") -> Scalar:
+    """A test of a float, and of a complex number by its parts."""
+    of_parts = f" {joined} ".join(f"({of_part.replace('x', part)})" for part in ("re(x)", "im(x)"))
+    return instruction(CHEAP, Text("f", of_part), Text("c", of_parts), predicate=True)
+
+
+isnan = elementwise("isnan", np.isnan, spellings=(math.isnan,), type=float_bool, jvp=(Zero,), scalar=_test("x != x"))
 isinf = elementwise(
-    "isinf",
-    np.isinf,
-    spellings=(math.isinf,),
-    type=float_bool,
-    jvp=(Zero,),
-    scalar=instruction(predicate=True),
+    "isinf", np.isinf, spellings=(math.isinf,), type=float_bool, jvp=(Zero,), scalar=_test("fabs$(x) == inf$()")
 )
 isfinite = elementwise(
     "isfinite",
@@ -328,13 +342,13 @@ isfinite = elementwise(
     spellings=(math.isfinite,),
     type=float_bool,
     jvp=(Zero,),
-    scalar=instruction(predicate=True),
+    scalar=_test("fabs$(x) < inf$()", "&"),
 )
 signbit = elementwise(
     "signbit",
     np.signbit,
     jvp=(Zero,),
-    scalar=Scalar(CHEAP, predicate=True),
+    scalar=Scalar(CHEAP, predicate=True, texts=(Text("f", "signbit$(x) != 0"), Text("h", "u16_bits_of_T(x) >> 15"))),
     domain=((0.6, 3.3),),
     type=lambda x: floating(x).with_dtype(np.dtype(bool)),
     doc="True for -0.0 as well.",
@@ -349,12 +363,26 @@ copysign = elementwise(
     jvp=(lambda a_dot, y, a, b: select(ne(signbit(a), signbit(b)), neg(a_dot), a_dot), Zero),
     doc="|a| with the sign of b.",
 )
+
+
+def _next_half(dtype: str, infinity: int) -> Text:
+    """By its bits: those of a half without its sign count up from 0 to `infinity`."""
+    body = """\
+u16 i = u16_bits_of_T(a), j = u16_bits_of_T(b);
+int m = i & 0x7fff, n = j & 0x7fff, from = i >> 15 ? -m : m, to = j >> 15 ? -n : n;
+if (n > INFINITY) return b;
+if (m > INFINITY || from == to) return a;
+return T_bits_of_u16(m == 0 ? (u16)((j & 0x8000) | 1) : (u16)(i + ((to > from) == (from > 0) ? 1 : -1)));
+"""
+    return Text(dtype, body.replace("INFINITY", hex(infinity)), "a, b")
+
+
 nextafter = elementwise(
     "nextafter",
     np.nextafter,
     spellings=(math.nextafter,),
     type=floating,
-    scalar=library("nextafter", operands=2, side_by_side=False),
+    scalar=library("nextafter", _next_half("f16", 0x7C00), _next_half("bf16", 0x7F80), operands=2, side_by_side=False),
     jvp=(lambda a_dot, y, a, b: a_dot, Zero),
     doc="The float next to a on the way to b.",
 )

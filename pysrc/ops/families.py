@@ -18,6 +18,7 @@ from ..core.foreign import Foreign
 from ..core.ir import Atom
 from ..core.native import Point
 from ..core.primitive import NotLinear, Primitive
+from ..core.relation import POINTWISE
 from ..core.scalars import Scalar, declare
 from ..core.types import Array, CoreTypeError, is_float, is_inexact, is_integer
 
@@ -38,9 +39,7 @@ def require(condition: bool, message: str | Callable[[], str]) -> None:
 def same_type(*types: Array) -> Array:
     """The type rule of elementwise operations: all operands alike, and so is the result."""
     first = types[0].plain
-    require(
-        all(t.plain == first for t in types[1:]), lambda: f"operands differ: {', '.join(map(repr, types))}"
-    )
+    require(all(t.plain == first for t in types[1:]), lambda: f"operands differ: {', '.join(map(repr, types))}")
     return first
 
 
@@ -73,15 +72,6 @@ def expand_batch(size: DimLike, x: Atom, batched: bool) -> Atom:
     if batched:
         return x
     return broadcast(x, shape=(size, *x.type.dims), axes=tuple(range(1, len(x.type.dims) + 1)))
-
-
-def pointwise_batch(primitive: Callable[[], Primitive]) -> Callable:
-    """The batch rule of elementwise operations: repeat what is not batched."""
-
-    def batch(size: DimLike, args: Sequence[Atom], batched: Sequence[bool], **attributes: Any) -> tuple:
-        return primitive()(*(expand_batch(size, a, b) for a, b in zip(args, batched)), **attributes), True
-
-    return batch
 
 
 def elementwise(
@@ -121,7 +111,7 @@ def elementwise(
         numpy=numpy,
         jvp=jvp,
         transpose=transpose,
-        batch=pointwise_batch(lambda: made),
+        dims=POINTWISE,
         native=point,
         doc=doc,
     )

@@ -17,7 +17,8 @@ import numpy as np
 from ..core.build import literal
 from ..core.dims import DimLike, floordiv
 from ..core.native import Composite, Lib
-from ..core.primitive import Primitive
+from ..core.primitive import Primitive, Together
+from ..core.relation import ALONG
 from ..core.types import Array, c64, c128, f32, f64, i64
 from .complex_numbers import complex_, real
 from .families import like, require
@@ -41,9 +42,9 @@ fft: Primitive = Primitive(
     "fft",
     type=_fft_type,
     numpy=_fft_numpy,
-    jvp=(lambda x_dot, y, x, **how: fft(x_dot, **how),),
+    jvp=Together(),
     transpose=(lambda y_bar, x, **how: fft(y_bar, **how),),
-    batch=lambda size, args, batched, *, axis, inverse: (fft(args[0], axis=axis + 1, inverse=inverse), True),
+    dims=ALONG,
     native=Lib("fft"),
     doc="Sums of x[k] exp(-2 pi i j k / n), or with the opposite sign if `inverse`.",
 )
@@ -94,9 +95,9 @@ rfft: Primitive = Primitive(
     "rfft",
     type=_rfft_type,
     numpy=_rfft_numpy,
-    jvp=(lambda x_dot, y, x, *, axis: rfft(x_dot, axis=axis),),
+    jvp=Together(),
     transpose=(lambda y_bar, x, *, axis: rfft_transposed(y_bar, axis=axis, size=x.type.dims[axis]),),
-    batch=lambda size, args, batched, *, axis: (rfft(args[0], axis=axis + 1), True),
+    dims=ALONG,
     native=Composite(_rfft_written),
     doc="The first n//2 + 1 elements of the transform of real numbers.",
 )
@@ -105,12 +106,9 @@ rfft_transposed: Primitive = Primitive(
     "rfft_transposed",
     type=_half_type,
     numpy=_half_numpy,
-    jvp=(lambda y_dot, out, y, **how: rfft_transposed(y_dot, **how),),
+    jvp=Together(),
     transpose=(lambda out_bar, y, *, axis, size: rfft(out_bar, axis=axis),),
-    batch=lambda count, args, batched, *, axis, size: (
-        rfft_transposed(args[0], axis=axis + 1, size=size),
-        True,
-    ),
+    dims=ALONG,
     native=Composite(_half_written),
     doc="The real part of the transform of y, filled with zeros to `size` elements.",
 )

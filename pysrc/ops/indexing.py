@@ -20,9 +20,9 @@ import numpy as np
 
 from ..core.build import literal
 from ..core.dims import DimLike
-from ..core.ir import Atom
 from ..core.native import Gather, Put
-from ..core.primitive import Accumulate, Joint, Primitive
+from ..core.primitive import Accumulate, Joint, Primitive, Together
+from ..core.relation import Dims, Relation, same_dims, without
 from ..core.types import Array, i64
 from .arithmetic import add, mul
 from .arrays import dim_value, iota, undefined, zeros
@@ -49,13 +49,9 @@ def _check_starts(name: str, x: Array, starts: Sequence[Array], step: tuple) -> 
         len(starts) == x.ndim == len(step),
         lambda: f"{name}: {x} needs one start and one step a dim, got {len(starts)} and {len(step)}",
     )
+    require(all(s.dtype == i64 and not s.dims for s in starts), lambda: f"{name}: starts are i64 scalars, got {starts}")
     require(
-        all(s.dtype == i64 and not s.dims for s in starts),
-        lambda: f"{name}: starts are i64 scalars, got {starts}",
-    )
-    require(
-        all(isinstance(s, int) and s != 0 for s in step),
-        lambda: f"{name}: steps are non-zero integers, got {step}",
+        all(isinstance(s, int) and s != 0 for s in step), lambda: f"{name}: steps are non-zero integers, got {step}"
     )
 
 
@@ -72,6 +68,16 @@ def _write_type(name: str) -> Any:
         return x.plain
 
     return rule
+
+
+def _slice_dims(x: Array, *starts: Array, shape: tuple, step: tuple) -> Relation:
+    mapped = same_dims(x, x.with_dims(shape), step)
+    return (mapped, *[()] * len(starts)), (mapped,)
+
+
+def _write_dims(x: Array, v: Array, *starts: Array, step: tuple) -> Relation:
+    mapped = same_dims(x, v, step)
+    return (mapped, mapped, *[()] * len(starts)), (mapped,)
 
 
 def region(starts: Sequence[Any], shape: Sequence[int], step: Sequence[int]) -> tuple:
@@ -110,24 +116,15 @@ def _slice_transpose(out_bars: Any, accs: dict, args: Any, *, shape: tuple, step
     return {**accs, 0: slice_add(acc, y_bar, *starts, step=step)}
 
 
-def _slice_update_jvp(args: tuple, dots: tuple, **attributes: Any) -> tuple:
-    x, v, *starts = args
-    x_dot, v_dot = _both(args, dots)
-    return (slice_update(x, v, *starts, **attributes),), (slice_update(x_dot, v_dot, *starts, **attributes),)
+def _added_jvp(primitive: Any) -> Any:
+    """Linear in array and value together; where nothing is added the array's tangent is the result's."""
 
+    def rule(args: tuple, dots: tuple, **attributes: Any) -> tuple:
+        out = primitive()(*args, **attributes)
+        x_dot = zeros(args[0].type.plain) if dots[0] is None and dots[1] is not None else dots[0]
+        return (out,), (x_dot if dots[1] is None else primitive()(x_dot, dots[1], *args[2:], **attributes),)
 
-def _slice_add_jvp(args: tuple, dots: tuple, **attributes: Any) -> tuple:
-    (x, v, *starts), (x_dot, v_dot, *_) = args, dots
-    out = slice_add(x, v, *starts, **attributes)
-    if v_dot is None:
-        return (out,), (x_dot,)
-    x_dot = zeros(x.type.plain) if x_dot is None else x_dot
-    return (out,), (slice_add(x_dot, v_dot, *starts, **attributes),)
-
-
-def _both(args: Sequence[Atom], dots: Sequence[Any]) -> list:
-    """The tangents of the first two operands, zeros where there is none."""
-    return [zeros(a.type.plain) if d is None else d for a, d in zip(args[:2], dots)]
+    return rule
 
 
 def _slice_update_transpose(out_bars: Any, accs: dict, args: Any, *, step: tuple) -> dict:
@@ -166,11 +163,11 @@ def _lanes(dims: tuple) -> Any:
     return broadcast(iota(length=dims[0], dtype=i64), shape=dims, axes=(0,))
 
 
-def _slice_batch(size: DimLike, args: Any, batched: Any, *, shape: tuple, step: tuple) -> tuple:
+def _slice_batch(size: DimLike, args: Any, batched: Any, *, shape: tuple, step: tuple) -> tuple | None:
+    """Where starts differ by lane: cut along the axes whose start all lanes share, then gather along the others."""
     x, *starts = args
     if not any(batched[1:]):
-        return slice(x, start(0), *starts, shape=(size, *shape), step=(1, *step)), True
-    # Cut along the axes whose start all lanes share, then gather along the others.
+        return None
     rank, lead = len(shape), int(batched[0])
     apart = [d for d in range(rank) if batched[1 + d]]
     first = [start(0) if batched[1 + d] else starts[d] for d in range(rank)]
@@ -191,12 +188,14 @@ def _permuted(x: Any, axes: tuple) -> Any:
     return x if axes == tuple(range(len(axes))) else permute(x, axes=axes)
 
 
-def _write_batch(write: Any, scatter_like: Any, promises: dict) -> Any:
-    def batch(size: DimLike, args: Any, batched: Any, *, step: tuple) -> tuple:
+def _write_batch(scatter_like: Any, promises: dict) -> Any:
+    """Where starts differ by lane: each element is written by its place."""
+
+    def batch(size: DimLike, args: Any, batched: Any, *, step: tuple) -> tuple | None:
         x, v, *starts = args
-        x, v = expand_batch(size, x, batched[0]), expand_batch(size, v, batched[1])
         if not any(batched[2:]):
-            return write()(x, v, start(0), *starts, step=(1, *step)), True
+            return None
+        x, v = expand_batch(size, x, batched[0]), expand_batch(size, v, batched[1])
         dims = v.type.dims
         indices = [_positions(dims, 1 + d, starts[d], step[d], batched[2 + d]) for d in range(len(step))]
         axes = tuple(range(len(dims)))
@@ -209,13 +208,9 @@ slice: Primitive = Primitive(
     "slice",
     type=_slice_type,
     numpy=_slice_numpy,
-    jvp=Joint(
-        lambda args, dots, **attributes: (
-            (slice(*args, **attributes),),
-            (slice(dots[0], *args[1:], **attributes),),
-        )
-    ),
+    jvp=Together(),
     transpose=Accumulate(_slice_transpose),
+    dims=Dims(_slice_dims, arrays=1, starts=True),
     batch=_slice_batch,
     native=Gather("slice"),
     doc="slice(x, *starts; shape, step): element k of dim d is element starts[d] + k * step[d] of x.",
@@ -225,9 +220,10 @@ slice_update: Primitive = Primitive(
     "slice_update",
     type=_write_type("slice_update"),
     numpy=_slice_update_numpy,
-    jvp=Joint(_slice_update_jvp),
+    jvp=Together(2),
     transpose=Accumulate(_slice_update_transpose),
-    batch=_write_batch(lambda: slice_update, lambda: scatter, {"unique": True}),
+    dims=Dims(_write_dims, arrays=2, starts=True),
+    batch=_write_batch(lambda: scatter, {"unique": True}),
     native=Put("slice"),
     doc="slice_update(x, v, *starts; step): x with the region of v's shape replaced by v.",
 )
@@ -236,9 +232,10 @@ slice_add: Primitive = Primitive(
     "slice_add",
     type=_write_type("slice_add"),
     numpy=_slice_add_numpy,
-    jvp=Joint(_slice_add_jvp),
+    jvp=Joint(_added_jvp(lambda: slice_add)),
     transpose=Accumulate(_slice_add_transpose),
-    batch=_write_batch(lambda: slice_add, lambda: scatter_add, {}),
+    dims=Dims(_write_dims, arrays=2, starts=True),
+    batch=_write_batch(lambda: scatter_add, {}),
     native=Put("slice", "sum"),
     doc="slice_add(x, v, *starts; step): x with v added to the region of v's shape.",
 )
@@ -250,8 +247,7 @@ slice_add: Primitive = Primitive(
 def _gathered(name: str, x: Array, indices: Sequence[Array], axes: tuple) -> tuple:
     """Dims of what `indices` pick: theirs, then those of x that are left."""
     require(
-        len(indices) == len(axes) > 0,
-        lambda: f"{name}: {len(axes)} axes need as many index arrays, got {len(indices)}",
+        len(indices) == len(axes) > 0, lambda: f"{name}: {len(axes)} axes need as many index arrays, got {len(indices)}"
     )
     require(
         len(set(axes)) == len(axes) and all(0 <= a < x.ndim for a in axes),
@@ -271,13 +267,23 @@ def _gather_type(x: Array, *indices: Array, axes: tuple) -> Array:
 def _scatter_type(name: str) -> Any:
     def rule(x: Array, v: Array, *indices: Array, axes: tuple, unique: bool = False) -> Array:
         dims = _gathered(name, x, indices, axes)
-        require(
-            v.dtype == x.dtype and v.dims == dims,
-            lambda: f"{name}: needs values {x.with_dims(dims)}, got {v}",
-        )
+        require(v.dtype == x.dtype and v.dims == dims, lambda: f"{name}: needs values {x.with_dims(dims)}, got {v}")
         return x.plain
 
     return rule
+
+
+def _gather_dims(x: Array, *indices: Array, axes: tuple) -> Relation:
+    """The axes that are picked from are needed whole."""
+    mapped = without(x, axes)
+    picked = range(x.ndim, x.ndim + indices[0].ndim)
+    return (mapped, *[picked] * len(indices)), ([*picked, *(k for k in mapped if k is not None)],)
+
+
+def _scatter_dims(x: Array, v: Array, *indices: Array, axes: tuple, unique: bool = False) -> Relation:
+    """So is all that is written: the order of writers counts."""
+    mapped, picked = without(x, axes), [None] * indices[0].ndim
+    return (mapped, [*picked, *(k for k in mapped if k is not None)], *[picked] * len(indices)), (mapped,)
 
 
 def _front(x: Any, axes: tuple) -> Any:
@@ -308,21 +314,6 @@ def _gather_transpose(out_bars: Any, accs: dict, args: Any, *, axes: tuple) -> d
         return accs
     acc = zeros(x.type.plain) if accs[0] is None else accs[0]
     return {**accs, 0: scatter_add(acc, y_bar, *indices, axes=axes)}
-
-
-def _scatter_jvp(args: tuple, dots: tuple, **attributes: Any) -> tuple:
-    x, v, *indices = args
-    x_dot, v_dot = _both(args, dots)
-    return (scatter(x, v, *indices, **attributes),), (scatter(x_dot, v_dot, *indices, **attributes),)
-
-
-def _scatter_add_jvp(args: tuple, dots: tuple, **attributes: Any) -> tuple:
-    (x, v, *indices), (x_dot, v_dot, *_) = args, dots
-    out = scatter_add(x, v, *indices, **attributes)
-    if v_dot is None:
-        return (out,), (x_dot,)
-    x_dot = zeros(x.type.plain) if x_dot is None else x_dot
-    return (out,), (scatter_add(x_dot, v_dot, *indices, **attributes),)
 
 
 def _last_writer(x: Array, indices: Sequence[Any], axes: tuple) -> Any:
@@ -356,9 +347,7 @@ def _scatter_transpose(out_bars: Any, accs: dict, args: Any, *, axes: tuple, uni
     return accs
 
 
-def _scatter_add_transpose(
-    out_bars: Any, accs: dict, args: Any, *, axes: tuple, unique: bool = False
-) -> dict:
+def _scatter_add_transpose(out_bars: Any, accs: dict, args: Any, *, axes: tuple, unique: bool = False) -> dict:
     (y_bar,), (_, _, *indices) = out_bars, args
     if y_bar is None:
         return accs
@@ -370,16 +359,15 @@ def _scatter_add_transpose(
     return accs
 
 
-def _gather_batch(size: DimLike, args: Any, batched: Any, *, axes: tuple) -> tuple:
+def _gather_batch(size: DimLike, args: Any, batched: Any, *, axes: tuple) -> tuple | None:
+    """Where indices differ by lane; if the arrays do too, the lane number is an index more."""
     x, *indices = args
-    if any(batched[1:]):
-        indices = [expand_batch(size, i, b) for i, b in zip(indices, batched[1:])]
-        if not batched[0]:
-            return gather(x, *indices, axes=axes), True
-        return gather(x, _lanes(indices[0].type.dims), *indices, axes=(0, *(a + 1 for a in axes))), True
-    out = gather(x, *indices, axes=tuple(a + 1 for a in axes))
-    rank, inner = out.type.ndim, indices[0].type.ndim  # dims: indices, lanes, rest
-    return _permuted(out, (inner, *range(inner), *range(inner + 1, rank))), True
+    if not any(batched[1:]):
+        return None
+    indices = [expand_batch(size, i, b) for i, b in zip(indices, batched[1:])]
+    if not batched[0]:
+        return gather(x, *indices, axes=axes), True
+    return gather(x, _lanes(indices[0].type.dims), *indices, axes=(0, *(a + 1 for a in axes))), True
 
 
 def _scatter_batch(primitive: Any) -> Any:
@@ -402,13 +390,9 @@ gather: Primitive = Primitive(
     "gather",
     type=_gather_type,
     numpy=lambda x, *indices, axes: _front(x, axes)[indices],
-    jvp=Joint(
-        lambda args, dots, **attributes: (
-            (gather(*args, **attributes),),
-            (gather(dots[0], *args[1:], **attributes),),
-        )
-    ),
+    jvp=Together(),
     transpose=Accumulate(_gather_transpose),
+    dims=Dims(_gather_dims, alone=True),
     batch=_gather_batch,
     native=Gather("gather"),
     doc="gather(x, *indices; axes): the elements of x at `indices` along `axes`; dims of the indices come "
@@ -419,8 +403,9 @@ scatter: Primitive = Primitive(
     "scatter",
     type=_scatter_type("scatter"),
     numpy=_scatter_numpy,
-    jvp=Joint(_scatter_jvp),
+    jvp=Together(2),
     transpose=Accumulate(_scatter_transpose),
+    dims=Dims(_scatter_dims),
     batch=_scatter_batch(lambda: scatter),
     native=Put("scatter"),
     doc="scatter(x, v, *indices; axes, unique): x with v written where gather would read; the last writer "
@@ -431,8 +416,9 @@ scatter_add: Primitive = Primitive(
     "scatter_add",
     type=_scatter_type("scatter_add"),
     numpy=_scatter_add_numpy,
-    jvp=Joint(_scatter_add_jvp),
+    jvp=Joint(_added_jvp(lambda: scatter_add)),
     transpose=Accumulate(_scatter_add_transpose),
+    dims=Dims(_scatter_dims),
     batch=_scatter_batch(lambda: scatter_add),
     native=Put("scatter", "sum"),
     doc="scatter_add(x, v, *indices; axes, unique): x with v added where gather would read.",

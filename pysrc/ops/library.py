@@ -28,6 +28,8 @@ from . import (
     library_elementwise,
     library_fourier,
     library_linear,
+    library_moves,
+    library_norms,
     library_numbers,
     library_pad,
     library_products,
@@ -61,8 +63,8 @@ _TABLE: dict[Any, str] = {
         linalg.matrix_transpose=matrix_transpose swapaxes
         moveaxis rollaxis expand_dims squeeze broadcast_to broadcast_arrays=broadcast_all atleast_1d
         atleast_2d atleast_3d concatenate concat=concatenate stack vstack hstack dstack column_stack block
-        append split array_split vsplit hsplit dsplit unstack flip fliplr flipud rot90 roll repeat tile
-        resize""",
+        append split array_split vsplit hsplit dsplit unstack""",
+    library_moves: "flip fliplr flipud rot90 roll repeat tile resize",
     library_creation: """array asarray ascontiguousarray=asarray asanyarray=asarray asfortranarray=asarray
         copy astype full zeros ones empty=zeros full_like zeros_like ones_like empty_like=zeros_like arange
         linspace logspace geomspace eye identity tri tril triu diagonal diag diagflat meshgrid indices
@@ -118,7 +120,7 @@ for _file, _names in _TABLE.items():
         if (_spelled := _find(_path)) is not None:
             LIBRARY[_spelled] = getattr(_file, _name or _path)
 
-_e, _r, _s = library_elementwise, library_reductions, library_shapes
+_e, _n, _r, _s = library_elementwise, library_norms, library_reductions, library_shapes
 LIBRARY |= {
     operator.pow: _e.power,
     builtins.pow: _e.power,
@@ -144,15 +146,15 @@ LIBRARY |= {
     np.minimum.accumulate: _r.minimum_accumulate,
 }
 LIBRARY |= {
-    Foreign("scipy.special", _name): _made
-    for _name, _made in dict(  # type: ignore[misc]
+    Foreign("scipy.special", _name): _made  # type: ignore[misc]
+    for _name, _made in dict(
         expit=_e.sigmoid,
         logit=_e.logit,
         xlogy=_e.xlogy,
         xlog1py=_e.xlog1py,
-        logsumexp=_r.logsumexp,
-        softmax=_r.softmax,
-        log_softmax=_r.log_softmax,
+        logsumexp=_n.logsumexp,
+        softmax=_n.softmax,
+        log_softmax=_n.log_softmax,
     ).items()
 }
 for _function in (
@@ -211,9 +213,9 @@ ATTRIBUTES: dict[str, Callable[..., Any]] = {
 # Functions of no NumPy name that libraries build on.
 EXTRA: dict[str, Callable[..., Any]] = {
     "stop_gradient": _e.stop_gradient,
-    "logsumexp": _r.logsumexp,
-    "softmax": _r.softmax,
-    "log_softmax": _r.log_softmax,
+    "logsumexp": _n.logsumexp,
+    "softmax": _n.softmax,
+    "log_softmax": _n.log_softmax,
     "sigmoid": _e.sigmoid,
     "complex": _e.complex_of,
     "cummax": _r.maximum_accumulate,

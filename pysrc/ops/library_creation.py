@@ -51,13 +51,7 @@ from .shape import broadcast, convert
 
 
 def array(
-    value: Operand,
-    dtype: Any = None,
-    *,
-    copy: Any = True,
-    order: Any = "K",
-    subok: bool = False,
-    ndmin: int = 0,
+    value: Operand, dtype: Any = None, *, copy: Any = True, order: Any = "K", subok: bool = False, ndmin: int = 0
 ) -> Atom:
     x = lift(value)
     if dtype is not None:
@@ -99,9 +93,7 @@ def full_like(
     return full(type_.dims if shape is None else shape, value, dtype or type_.dtype)
 
 
-def zeros_like(
-    x: Operand, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None
-) -> Atom:
+def zeros_like(x: Operand, dtype: Any = None, order: str = "K", subok: bool = True, shape: Any = None) -> Atom:
     return full_like(x, 0, dtype, shape=shape)
 
 
@@ -318,10 +310,7 @@ def diagonal(x: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Ato
     length = dim_min(rows - below, columns - above)
     length = length if offset == 0 else dim_max(length, 0)
     place = iota(length=length, dtype=i64)
-    index = [
-        add(place, like(place, below)) if below else place,
-        add(place, like(place, above)) if above else place,
-    ]
+    index = [add(place, like(place, below)) if below else place, add(place, like(place, above)) if above else place]
     out = gather(x, *index, axes=(a, b))
     return moveaxis(out, 0, -1)
 

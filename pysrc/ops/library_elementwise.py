@@ -103,9 +103,7 @@ def reciprocal(x: Operand) -> Atom:
 def positive(x: Operand) -> Atom:
     x = lift(x)
     if x.type.dtype == bool:
-        raise DTypeError(
-            "numpy.positive takes no bools", code="dtype", remedy="convert them with .astype first"
-        )
+        raise DTypeError("numpy.positive takes no bools", code="dtype", remedy="convert them with .astype first")
     return x
 
 
@@ -406,9 +404,7 @@ isfinite_ = _kind_test("isfinite", isfinite, True)
 def nan_to_num(x: Operand, copy: bool = True, nan: Any = 0.0, posinf: Any = None, neginf: Any = None) -> Atom:
     x = lift(x)
     if x.type.dtype.kind == "c":
-        return parts.complex_(
-            *(nan_to_num(f(x), copy, nan, posinf, neginf) for f in (parts.real, parts.imag))
-        )
+        return parts.complex_(*(nan_to_num(f(x), copy, nan, posinf, neginf) for f in (parts.real, parts.imag)))
     if x.type.dtype.kind != "f":
         return x
     top = np.finfo(x.type.dtype)
@@ -449,9 +445,7 @@ def math_isclose(a: Operand, b: Operand, *, rel_tol: float = 1e-9, abs_tol: floa
     x, y = broadcast_arrays(*promote(as_inexact(a), as_inexact(b)))
     if x.type.dtype.kind == "c":
         raise DTypeError(
-            "math.isclose takes real numbers, not complex",
-            code="dtype",
-            remedy="use cmath.isclose or numpy.isclose",
+            "math.isclose takes real numbers, not complex", code="dtype", remedy="use cmath.isclose or numpy.isclose"
         )
     larger = ufunc(np.maximum, absolute_value(x), absolute_value(y))
     limit = ufunc(np.maximum, mul(like(larger, rel_tol), larger), like(larger, abs_tol))

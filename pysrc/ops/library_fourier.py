@@ -21,8 +21,9 @@ from .arithmetic import div, mul, sub
 from .arrays import iota
 from .complex_numbers import complex_, conj, real
 from .families import like
+from .library_moves import flip, roll
 from .library_reductions import not_empty
-from .library_shapes import concatenate, flip, part, roll
+from .library_shapes import concatenate, part
 from .promotion import Operand, axis_of, broadcast_to, dim_of, inexact_dtype, lift, scalar_dim, to_dtype
 
 _HALVES = (np.dtype("float16"), SHORT["bf16"])

@@ -22,14 +22,18 @@ from . import linear_algebra as linear
 from .arithmetic import div, mul
 from .arrays import as_dim
 from .compare import eq, gt, not_, select
+from .complex_numbers import conj
 from .effects import check
 from .elementary import exp
 from .families import like, real_dtype
 from .library_creation import eye
+from .library_norms import norm
 from .library_products import dot, matmul
 from .library_products import matrix_power as positive_power
-from .library_reductions import amax, amin, norm, sum_
+from .library_reductions import amax, amin, sum_
 from .library_shapes import concatenate, expand_dims, moveaxis, part, reshape, squeeze
+from .matrices import adjoint, along_rows, as_dtype, turned
+from .matrices import product as matrix_product
 from .promotion import (
     Operand,
     broadcast_dims,
@@ -144,7 +148,7 @@ def slogdet(a: Operand) -> Any:
 
 def det(a: Operand) -> Atom:
     sign, logarithm = linear.slogdet(matrices(a, "det", True))
-    return mul(sign, linear.as_dtype(exp(logarithm), sign))
+    return mul(sign, as_dtype(exp(logarithm), sign))
 
 
 # --- factors -----------------------------------------------------------------------------------------------
@@ -152,9 +156,9 @@ def det(a: Operand) -> Atom:
 
 def cholesky(a: Operand, /, *, upper: bool = False) -> Atom:
     x = matrices(a, "cholesky", True)
-    low, failed = linear.cholesky(linear.adjoint(x) if upper else x)
+    low, failed = linear.cholesky(adjoint(x) if upper else x)
     required(failed, "Matrix is not positive definite")
-    return linear.adjoint(low) if upper else low
+    return adjoint(low) if upper else low
 
 
 def qr(a: Operand, mode: str = "reduced") -> Any:
@@ -168,7 +172,7 @@ def qr(a: Operand, mode: str = "reduced") -> Any:
     m, n = (_known(d, "qr") for d in x.type.dims[-2:])
     if mode != "complete" and m < n:  # the factors of the square part give the rest: its derivative is known
         q, left = linear.qr(part(x, x.type.ndim - 1, 0, m), full=False)
-        right = linear.product(linear.adjoint(q), part(x, x.type.ndim - 1, m, n - m))
+        right = matrix_product(adjoint(q), part(x, x.type.ndim - 1, m, n - m))
         r = concatenate([left, right], -1)
     else:
         q, r = linear.qr(x, full=mode == "complete")
@@ -197,7 +201,7 @@ def _known(dim: Any, what: str) -> int:
 
 def eigh(a: Operand, UPLO: str = "L") -> Any:
     x = matrices(a, "eigh", True)
-    values, vectors, failed = linear.eigh(linear.adjoint(x) if UPLO.upper() == "U" else x)
+    values, vectors, failed = linear.eigh(adjoint(x) if UPLO.upper() == "U" else x)
     required(failed, "Eigenvalues did not converge")
     return _result("EighResult", values, vectors)
 
@@ -267,11 +271,11 @@ def pinv(a: Operand, rcond: Any = None, hermitian: bool = False, *, rtol: Any = 
     size = max(_known(d, "pinv") for d in x.type.dims[-2:])
     if rcond is None:
         rcond = 1e-15 if rtol is np._NoValue else size * _epsilon(x) if rtol is None else rtol
-    u, s, vh = svd(linear.conj(x) if x.type.dtype.kind == "c" else x, full_matrices=False)
+    u, s, vh = svd(conj(x) if x.type.dtype.kind == "c" else x, full_matrices=False)
     large = gt(s, _cutoff(s, rcond))
     inverse = select(large, div(like(s, 1), select(large, s, like(s, 1))), like(s, 0))
-    scaled = mul(linear.turned(u), linear.as_dtype(linear.along_rows(inverse, linear.turned(u)), u))
-    return matmul(linear.turned(vh), scaled)
+    scaled = mul(turned(u), as_dtype(along_rows(inverse, turned(u)), u))
+    return matmul(turned(vh), scaled)
 
 
 def lstsq(a: Operand, b: Operand, rcond: Any = None) -> Any:
@@ -287,9 +291,9 @@ def lstsq(a: Operand, b: Operand, rcond: Any = None) -> Any:
     share = _epsilon(x) * max(m, n) if rcond is None or rcond == -1 else rcond
     large = gt(s, _cutoff(s, share))
     inverse = select(large, div(like(s, 1), select(large, s, like(s, 1))), like(s, 0))
-    inside = matmul(linear.adjoint(u), columns)
-    scaled = mul(inside, linear.as_dtype(linear.along_rows(inverse, _real_like(inside)), inside))
-    solution = matmul(linear.adjoint(vh), scaled)
+    inside = matmul(adjoint(u), columns)
+    scaled = mul(inside, as_dtype(along_rows(inverse, _real_like(inside)), inside))
+    solution = matmul(adjoint(vh), scaled)
     rank = sum_(large, -1, i64)
     rest = ufunc(np.subtract, columns, matmul(x, solution))
     size = ufunc(np.absolute, rest)

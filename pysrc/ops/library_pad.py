@@ -81,10 +81,7 @@ def _pad_by_statistic(x: Atom, widths: list, mode: str) -> Atom:
         if x.type.dtype.kind in "iu":
             value = LIBRARY[np.rint](value)
         value = to_dtype(value, x.type.dtype)
-        sides = [
-            broadcast_atom(value, tuple(w if k == axis else d for k, d in enumerate(x.type.dims)))
-            for w in pair
-        ]
+        sides = [broadcast_atom(value, tuple(w if k == axis else d for k, d in enumerate(x.type.dims))) for w in pair]
         x = concatenate([sides[0], x, sides[1]], axis)
     return x
 

@@ -47,8 +47,7 @@ def _summed_alike(a: Atom, b: Atom, axis: int, other: int, what: str) -> Atom:
     left, right = a.type.dims[axis], b.type.dims[other]
     if surely_differ(left, right):
         raise ShapeError(
-            f"{what} of shapes {a.type.dims} and {b.type.dims}: {left} against {right} along "
-            "the axis that is summed",
+            f"{what} of shapes {a.type.dims} and {b.type.dims}: {left} against {right} along the axis that is summed",
             code="product",
         )
     return sized(b, other % b.type.ndim, left, f"{what}: the axes that are summed have sizes {{}} and {{}}")
@@ -123,9 +122,7 @@ def ufunc_outer(function: np.ufunc) -> Any:
     def call(a: Operand, b: Operand) -> Atom:
         a, b = lift(a), lift(b)
         rank = a.type.ndim
-        return ufunc(
-            function, expand_dims(a, tuple(range(rank, rank + b.type.ndim))) if b.type.ndim else a, b
-        )
+        return ufunc(function, expand_dims(a, tuple(range(rank, rank + b.type.ndim))) if b.type.ndim else a, b)
 
     return call
 
@@ -141,9 +138,7 @@ def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Atom:
             for x, given in zip((a, b), axes)
         )
     if len(left) != len(right):
-        raise ShapeError(
-            f"tensordot needs as many axes of either operand, got {left} and {right}", code="product"
-        )
+        raise ShapeError(f"tensordot needs as many axes of either operand, got {left} and {right}", code="product")
     for i, j in zip(left, right):
         b = _summed_alike(a, b, i, j, "tensordot")
     return dot_general(a, b, contract=(left, right), batch=NO_BATCH)
@@ -175,28 +170,20 @@ def kron(a: Operand, b: Operand) -> Atom:
     rank = max(a.type.ndim, b.type.ndim)
     a, b = (expand_dims(x, tuple(range(rank - x.type.ndim))) if x.type.ndim < rank else x for x in (a, b))
     wide = (
-        ufunc(
-            np.multiply,
-            expand_dims(a, tuple(range(1, 2 * rank, 2))),
-            expand_dims(b, tuple(range(0, 2 * rank, 2))),
-        )
+        ufunc(np.multiply, expand_dims(a, tuple(range(1, 2 * rank, 2))), expand_dims(b, tuple(range(0, 2 * rank, 2))))
         if rank
         else mul(a, b)
     )
     return reshape(wide, tuple(p * q for p, q in zip(a.type.dims, b.type.dims)))
 
 
-def cross(
-    a: Operand, b: Operand, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None
-) -> Atom:
+def cross(a: Operand, b: Operand, axisa: int = -1, axisb: int = -1, axisc: int = -1, axis: Any = None) -> Atom:
     if axis is not None:
         axisa = axisb = axisc = axis
     a, b = promote(moveaxis(a, axisa, -1), moveaxis(b, axisb, -1))
     sizes = (a.type.dims[-1], b.type.dims[-1])
     if any(s not in (2, 3) for s in sizes):
-        raise ShapeError(
-            f"cross takes vectors of 2 or 3 elements, got {sizes[0]} and {sizes[1]}", code="product"
-        )
+        raise ShapeError(f"cross takes vectors of 2 or 3 elements, got {sizes[0]} and {sizes[1]}", code="product")
 
     def element(x: Atom, k: int) -> Atom | None:
         size = x.type.dims[-1]
@@ -219,9 +206,7 @@ def cross(
 # --- einsum ------------------------------------------------------------------------------------------------
 
 
-def einsum(
-    subscripts: Any, *operands: Operand, optimize: Any = False, dtype: Any = None, **kwargs: Any
-) -> Atom:
+def einsum(subscripts: Any, *operands: Operand, optimize: Any = False, dtype: Any = None, **kwargs: Any) -> Atom:
     """Operands are taken two at a time, those with the smallest product first."""
     if not isinstance(subscripts, str):
         subscripts, given = _from_lists((subscripts, *operands))
@@ -260,14 +245,11 @@ def _parse(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
     left, arrow, output = text.partition("->")
     inputs = left.split(",")
     if len(inputs) != len(ranks):
-        raise ShapeError(
-            f"einsum {subscripts!r} names {len(inputs)} operands, {len(ranks)} were given", code="einsum"
-        )
+        raise ShapeError(f"einsum {subscripts!r} names {len(inputs)} operands, {len(ranks)} were given", code="einsum")
     hidden = [rank - len(labels.replace("...", "")) for labels, rank in zip(inputs, ranks)]
     if any(h < 0 or (h > 0 and "..." not in labels) for h, labels in zip(hidden, inputs)):
         raise ShapeError(
-            f"einsum {subscripts!r} does not fit operands of {', '.join(map(str, ranks))} dimensions",
-            code="einsum",
+            f"einsum {subscripts!r} does not fit operands of {', '.join(map(str, ranks))} dimensions", code="einsum"
         )
     most = max((h for h, labels in zip(hidden, inputs) if "..." in labels), default=0)
     dots = "".join(chr(0x3B1 + k) for k in range(most))
@@ -278,9 +260,7 @@ def _parse(subscripts: str, ranks: Sequence[int]) -> tuple[list[str], str]:
         letters = "".join(inputs)
         output = dots + "".join(sorted(c for c in set(letters) if letters.count(c) == 1 and c not in dots))
     if unknown := set(output) - set("".join(inputs)):
-        raise ShapeError(
-            f"einsum {subscripts!r}: {', '.join(sorted(unknown))} stands in no operand", code="einsum"
-        )
+        raise ShapeError(f"einsum {subscripts!r}: {', '.join(sorted(unknown))} stands in no operand", code="einsum")
     if len(set(output)) != len(output):
         raise ShapeError(f"einsum {subscripts!r}: a letter occurs twice in the result", code="einsum")
     return inputs, output
@@ -313,8 +293,7 @@ def _without_repeats(x: Atom, labels: str) -> tuple[Atom, str]:
             second = labels.index(label, first + 1)
             if surely_differ(x.type.dims[first], x.type.dims[second]):
                 raise ShapeError(
-                    f"einsum: axis {label!r} has sizes {x.type.dims[first]} and "
-                    f"{x.type.dims[second]} in one operand",
+                    f"einsum: axis {label!r} has sizes {x.type.dims[first]} and {x.type.dims[second]} in one operand",
                     code="einsum",
                 )
             x = diagonal(x, 0, first, second)
@@ -342,9 +321,7 @@ def _cheapest(terms: Sequence[tuple[Atom, str]], output: str) -> tuple[int, int]
                     dim = x.type.dims[labels.index(label)]
                     total *= dim if isinstance(dim, int) else 1000
                     break
-        work = math.prod(
-            d if isinstance(d, int) else 1000 for d in (*terms[i][0].type.dims, *terms[j][0].type.dims)
-        )
+        work = math.prod(d if isinstance(d, int) else 1000 for d in (*terms[i][0].type.dims, *terms[j][0].type.dims))
         return total - 1e-9 * min(work, 1e9)
 
     pairs = [(i, j) for j in range(len(terms)) for i in range(j)]

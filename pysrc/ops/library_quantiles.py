@@ -28,17 +28,7 @@ from .library_elementwise import as_inexact, where
 from .library_reductions import any_, not_empty
 from .library_search import sort, take
 from .library_shapes import concatenate, expand_dims, part, permuted, reshape
-from .promotion import (
-    Operand,
-    axes_of,
-    broadcast_to,
-    inexact_dtype,
-    is_weak,
-    lift,
-    scalar_dim,
-    to_dtype,
-    ufunc,
-)
+from .promotion import Operand, axes_of, broadcast_to, inexact_dtype, is_weak, lift, scalar_dim, to_dtype, ufunc
 
 
 def _rows(x: Atom, axis: Any) -> tuple[Atom, tuple[int, ...]]:
@@ -176,12 +166,7 @@ def median(a: Operand, axis: Any = None, overwrite_input: bool = False, keepdims
         not_empty(rows, (last,), "a median needs elements")
     elif not known_facts().less(0, count):  # there may be none: then the median is a NaN
         rows = concatenate(
-            [
-                rows,
-                broadcast_to(
-                    literal(np.nan, rows.type.dtype), (*rows.type.dims[:-1], at_least(1 - count, 0))
-                ),
-            ],
+            [rows, broadcast_to(literal(np.nan, rows.type.dtype), (*rows.type.dims[:-1], at_least(1 - count, 0)))],
             axis=last,
         )
         count = rows.type.dims[-1]

@@ -1,4 +1,4 @@
-"""NumPy's functions that reduce or run along axes: sums, means, extremes, norms, cumulative ones.
+"""NumPy's functions that reduce or run along axes: sums, means, extremes, cumulative ones.
 
 In: operands and static `axis`, `keepdims`, `dtype`. Out: core atoms.
 
@@ -25,7 +25,7 @@ from .arithmetic import add, div, integer_pow, max_, mul, sub
 from .compare import and_, eq, gt, ne, not_, select
 from .complex_numbers import conj, real
 from .effects import check
-from .elementary import exp, isfinite, isnan, log, sqrt
+from .elementary import isfinite, isnan, sqrt
 from .families import like
 from .library_shapes import part, ravel
 from .promotion import (
@@ -82,23 +82,14 @@ def _sum_dtype(x: Atom, dtype: Any) -> np.dtype:
 
 def _folded(name: str, primitive: Primitive, combine: np.ufunc, identity: int) -> Callable[..., Atom]:
     def call(
-        a: Operand,
-        axis: Any = None,
-        dtype: Any = None,
-        keepdims: Any = False,
-        initial: Any = None,
-        where: Any = True,
+        a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
     ) -> Atom:
         x = lift(a)
         x = to_dtype(x, _sum_dtype(x, dtype))
         axes = axes_of(axis, x.type.ndim)
         half = x.type.dtype in HALVES and primitive is reduce.reduce_sum
         working = to_dtype(x, np.float32) if half else x
-        y = (
-            primitive(_masked(working, where, identity), axes=axes)
-            if axes
-            else _masked(working, where, identity)
-        )
+        y = primitive(_masked(working, where, identity), axes=axes) if axes else _masked(working, where, identity)
         y = to_dtype(y, x.type.dtype)
         y = ufunc(combine, y, to_dtype(initial, x.type.dtype)) if _given(initial) else y
         return kept(y, x, axes, keepdims)
@@ -112,9 +103,7 @@ prod = _folded("prod", reduce.reduce_prod, np.multiply, 1)
 
 
 def _extreme(name: str, primitive: Primitive, combine: np.ufunc, lowest: bool) -> Callable[..., Atom]:
-    def call(
-        a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
-    ) -> Atom:
+    def call(a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Atom:
         x = lift(a)
         axes = axes_of(axis, x.type.ndim)
         initial = to_dtype(initial, x.type.dtype) if _given(initial) else None
@@ -218,9 +207,7 @@ def mean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False,
     return kept(to_dtype(y, result), x, axes, keepdims)
 
 
-def average(
-    a: Operand, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: Any = False
-) -> Any:
+def average(a: Operand, axis: Any = None, weights: Any = None, returned: bool = False, keepdims: Any = False) -> Any:
     x = lift(a)
     if weights is None:
         y = mean(x, axis, keepdims=keepdims)
@@ -244,9 +231,7 @@ def average(
         weighted = ufunc(np.multiply, to_dtype(x, working), to_dtype(w, working))
         total = sum_(broadcast_to(to_dtype(w, weighted.type.dtype), x.type.dims), axis, keepdims=keepdims)
         check(
-            ne(total, like(total, 0)),
-            exception="ZeroDivisionError",
-            message="Weights sum to zero, can't be normalized",
+            ne(total, like(total, 0)), exception="ZeroDivisionError", message="Weights sum to zero, can't be normalized"
         )
         y = div(sum_(weighted, axis, keepdims=keepdims), total)
     return (y, total) if returned else y
@@ -267,9 +252,7 @@ def var(
     working = np.dtype(np.float32) if result in HALVES else result
     axes = axes_of(axis, x.type.ndim)
     of_reals = x.type.dtype.kind in "iuf"  # a complex dtype of real numbers gives complex results
-    centre = (
-        _mean(x, axes, working, keepdims=True, where=where) if not _given(mean) else to_dtype(mean, working)
-    )
+    centre = _mean(x, axes, working, keepdims=True, where=where) if not _given(mean) else to_dtype(mean, working)
     working = np.result_type(working, np.complex64) if x.type.dtype.kind == "c" else working
     x, centre = to_dtype(x, working), to_dtype(centre, working)
     away = sub(x, broadcast_to(centre, x.type.dims))
@@ -308,45 +291,29 @@ def _without_nan(a: Operand, fill: Any) -> Atom:
 
 
 def nansum(
-    a: Operand,
-    axis: Any = None,
-    dtype: Any = None,
-    keepdims: Any = False,
-    initial: Any = None,
-    where: Any = True,
+    a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
 ) -> Atom:
     return sum_(_without_nan(a, 0), axis, dtype, keepdims, initial, where)
 
 
 def nanprod(
-    a: Operand,
-    axis: Any = None,
-    dtype: Any = None,
-    keepdims: Any = False,
-    initial: Any = None,
-    where: Any = True,
+    a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
 ) -> Atom:
     return prod(_without_nan(a, 1), axis, dtype, keepdims, initial, where)
 
 
-def _nan_extreme(
-    x: Atom, axis: Any, keepdims: Any, initial: Any, where: Any, fill: float, function: Callable
-) -> Atom:
+def _nan_extreme(x: Atom, axis: Any, keepdims: Any, initial: Any, where: Any, fill: float, function: Callable) -> Atom:
     if x.type.dtype.kind != "f":
         return function(x, axis, keepdims, initial, where)
     y = function(_without_nan(x, fill), axis, keepdims, initial, where)
     return y if _given(initial) else select(all_(isnan(x), axis, keepdims), like(y, np.nan), y)
 
 
-def nanmax(
-    a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
-) -> Atom:
+def nanmax(a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Atom:
     return _nan_extreme(lift(a), axis, keepdims, initial, where, -np.inf, amax)
 
 
-def nanmin(
-    a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
-) -> Atom:
+def nanmin(a: Operand, axis: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True) -> Atom:
     return _nan_extreme(lift(a), axis, keepdims, initial, where, np.inf, amin)
 
 
@@ -360,9 +327,7 @@ def _numbers(x: Atom, where: Any) -> Any:
     return and_(numbers, broadcast_to(to_dtype(where, bool), x.type.dims))
 
 
-def nanmean(
-    a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, where: Any = True
-) -> Atom:
+def nanmean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, where: Any = True) -> Atom:
     x = lift(a)
     return mean(x, axis, dtype, keepdims, _numbers(x, where))
 
@@ -392,89 +357,6 @@ def nanstd(
     correction: Any = None,
 ) -> Atom:
     return sqrt(nanvar(a, axis, dtype, ddof, keepdims, where, mean, correction))
-
-
-# --- logsumexp, softmax, norms -----------------------------------------------------------------------------
-
-
-def logsumexp(
-    a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: bool = False
-) -> Atom:
-    """log(sum(b exp(a))) without overflow; the largest element is held constant, so derivatives are exact."""
-    from .elementary import stop_gradient
-
-    if return_sign:
-        raise UnsupportedError("logsumexp with return_sign is not supported", code="numpy-function")
-    x = lift(a)
-    x = to_dtype(x, inexact_dtype(x.type.dtype))
-    axes = axes_of(axis, x.type.ndim)
-    top = reduce.reduce_max(stop_gradient(x), axes=axes) if axes else stop_gradient(x)
-    top = select(isfinite(top), top, like(top, 0))
-    terms = exp(sub(x, respread(top, x, axes)))
-    terms = terms if b is None else mul(terms, broadcast_to(to_dtype(b, x.type.dtype), x.type.dims))
-    y = add(log(reduce.reduce_sum(terms, axes=axes) if axes else terms), top)
-    return kept(y, x, axes, keepdims)
-
-
-def softmax(x: Operand, axis: Any = None) -> Atom:
-    from .elementary import stop_gradient
-
-    x = lift(x)
-    x = to_dtype(x, inexact_dtype(x.type.dtype))
-    axes = axes_of(axis, x.type.ndim)
-    terms = exp(sub(x, respread(reduce.reduce_max(stop_gradient(x), axes=axes), x, axes)))
-    return div(terms, respread(reduce.reduce_sum(terms, axes=axes), x, axes))
-
-
-def log_softmax(x: Operand, axis: Any = None) -> Atom:
-    x = lift(x)
-    x = to_dtype(x, inexact_dtype(x.type.dtype))
-    axes = axes_of(axis, x.type.ndim)
-    return sub(x, respread(logsumexp(x, axes), x, axes))
-
-
-def norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: Any = False) -> Atom:
-    """numpy.linalg.norm, but for the matrix norms that need singular values."""
-    x = lift(x)
-    x = to_dtype(x, inexact_dtype(x.type.dtype))
-    if axis is None and ord is None:
-        flat = axes_of(None, x.type.ndim)
-        return _two_norm(x, flat, keepdims)
-    axes = axes_of(axis, x.type.ndim)
-    given = axes if not isinstance(axis, (list, tuple)) else tuple(axis_of(a, x.type.ndim) for a in axis)
-    if len(axes) == 1:
-        return _vector_norm(x, ord, axes, keepdims)
-    if len(axes) != 2:
-        raise ShapeError("norm takes one or two axes", code="axis")
-    if ord in (None, "fro"):
-        return _two_norm(x, axes, keepdims)
-    if ord in (1, -1, np.inf, -np.inf):
-        rows, columns = given
-        inner, outer = (rows, columns) if abs(ord) == 1 else (columns, rows)
-        sums = sum_(absolute(x), inner, keepdims=True)
-        y = amax(sums, outer, True, initial=0) if ord > 0 else amin(sums, outer, keepdims=True)
-        from .library_shapes import squeeze
-
-        return y if keepdims else squeeze(y, axes)
-    raise ShapeError(f"Invalid norm order for matrices: {ord!r}", code="norm")
-
-
-def _two_norm(x: Atom, axes: tuple, keepdims: Any) -> Atom:
-    square = real(mul(x, conj(x))) if x.type.dtype.kind == "c" else integer_pow(x, exponent=2)
-    return kept(sqrt(reduce.reduce_sum(square, axes=axes) if axes else square), x, axes, keepdims)
-
-
-def _vector_norm(x: Atom, ord: Any, axes: tuple, keepdims: Any) -> Atom:
-    if ord in (None, 2):
-        return _two_norm(x, axes, keepdims)
-    size = absolute(x)
-    if ord in (np.inf, -np.inf):
-        return amax(size, axes, keepdims, initial=0) if ord > 0 else amin(size, axes, keepdims)
-    if ord == 0:
-        return sum_(to_dtype(to_bool(x), size.type.dtype), axes, keepdims=keepdims)
-    if ord == 1:
-        return sum_(size, axes, keepdims=keepdims)
-    return ufunc(np.power, sum_(ufunc(np.power, size, ord), axes, keepdims=keepdims), 1.0 / ord)
 
 
 # --- cumulative --------------------------------------------------------------------------------------------
@@ -509,12 +391,7 @@ def reduced_by(function: Callable[..., Atom]) -> Callable[..., Atom]:
     """`ufunc.reduce`: like the function, but over axis 0 unless told otherwise."""
 
     def call(
-        array: Operand,
-        axis: Any = 0,
-        dtype: Any = None,
-        keepdims: Any = False,
-        initial: Any = None,
-        where: Any = True,
+        array: Operand, axis: Any = 0, dtype: Any = None, keepdims: Any = False, initial: Any = None, where: Any = True
     ) -> Atom:
         given = {k: v for k, v in (("dtype", dtype), ("initial", initial)) if _given(v)}
         return function(array, axis, keepdims=keepdims, where=where, **given)

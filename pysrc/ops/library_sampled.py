@@ -28,8 +28,9 @@ from .families import like
 from .indexing import gather, scatter_add, slice_add
 from .library_creation import linspace
 from .library_elementwise import as_inexact, conjugate, where
+from .library_moves import flip
 from .library_reductions import all_, amax, amin, cumsum, not_empty, sum_
-from .library_shapes import concatenate, flip, part, ravel, reshape
+from .library_shapes import concatenate, part, ravel, reshape
 from .promotion import (
     Operand,
     axis_of,
@@ -84,9 +85,7 @@ def ediff1d(a: Operand, to_end: Any = None, to_begin: Any = None) -> Atom:
 def gradient(f: Operand, *spacing: Any, axis: Any = None, edge_order: int = 1) -> Any:
     """Differences of second order inside, of first or second order at the ends; any spacing."""
     if lift(f).type.dtype == bool:
-        raise DTypeError(
-            "gradient would subtract bools", code="dtype", remedy="convert them with .astype first"
-        )
+        raise DTypeError("gradient would subtract bools", code="dtype", remedy="convert them with .astype first")
     x = as_inexact(f)
     axes = (
         list(range(x.type.ndim))
@@ -147,9 +146,7 @@ def _slope(x: Atom, k: int, h: Any, edge_order: int) -> Atom:
         b = _over(ufunc(np.subtract, right, left), _times(left, right))
         c = _over(left, _times(right, total))
         middle = ufunc(
-            np.add,
-            ufunc(np.add, _times(a, row(0, size - 2)), _times(b, row(1, size - 2))),
-            _times(c, row(2, size - 2)),
+            np.add, ufunc(np.add, _times(a, row(0, size - 2)), _times(b, row(1, size - 2))), _times(c, row(2, size - 2))
         )
         ends = [_over(sub(row(1), row(0)), gap(0)), _over(sub(row(size - 1), row(size - 2)), gap(size - 2))]
         gaps = [gap(0), gap(1), gap(size - 2), gap(size - 3)]
@@ -182,9 +179,7 @@ def trapezoid(y: Operand, x: Any = None, dx: Any = 1.0, axis: int = -1) -> Atom:
     return sum_(ufunc(np.true_divide, ufunc(np.multiply, width, pair), 2.0), axis)
 
 
-def interp(
-    x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = None, period: Any = None
-) -> Atom:
+def interp(x: Operand, xp: Operand, fp: Operand, left: Any = None, right: Any = None, period: Any = None) -> Atom:
     """In double precision, whatever the operands."""
     at, knots, heights = (lift(v) for v in (x, xp, fp))
     at, knots, heights = (to_dtype(v, np.result_type(v.type.dtype, np.float64)) for v in (at, knots, heights))
@@ -200,11 +195,7 @@ def interp(
         knots, heights = (gather(v, order, axes=(0,)) for v in (knots, heights))
         last = knots.type.dims[0] - 1
         knots = concatenate(
-            [
-                ufunc(np.subtract, part(knots, 0, last, 1), cycle),
-                knots,
-                ufunc(np.add, part(knots, 0, 0, 1), cycle),
-            ]
+            [ufunc(np.subtract, part(knots, 0, last, 1), cycle), knots, ufunc(np.add, part(knots, 0, 0, 1), cycle)]
         )
         heights = concatenate([part(heights, 0, last, 1), heights, part(heights, 0, 0, 1)])
     knots, at = promote(knots, at)
@@ -218,11 +209,7 @@ def interp(
     y = where(same, y1, ufunc(np.add, ufunc(np.multiply, slope, sub(at, x0)), y0))
     low, high = part(knots, 0, 0, 1, squeezed=True), part(knots, 0, size - 1, 1, squeezed=True)
     y = where(ufunc(np.less, at, low), part(heights, 0, 0, 1, squeezed=True) if left is None else left, y)
-    y = where(
-        ufunc(np.greater, at, high),
-        part(heights, 0, size - 1, 1, squeezed=True) if right is None else right,
-        y,
-    )
+    y = where(ufunc(np.greater, at, high), part(heights, 0, size - 1, 1, squeezed=True) if right is None else right, y)
     return where(isnan(at), at, y)
 
 
@@ -311,11 +298,7 @@ def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
     i = to_dtype(x, i64)
     if i.type.dims == (0,):
         weights = None  # then NumPy counts in integers all the same
-    check(
-        all_(ge(i, like(i, 0))),
-        exception="ValueError",
-        message="'list' argument must have no negative elements",
-    )
+    check(all_(ge(i, like(i, 0))), exception="ValueError", message="'list' argument must have no negative elements")
     least = scalar_dim(dim_of(minlength), i64)
     size = i.type.dims[0]
     longest = least
@@ -336,9 +319,7 @@ def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:
     return scatter_add(broadcast_to(literal(0, amount.type.dtype), (length,)), amount, i, axes=(0,))
 
 
-def histogram(
-    a: Operand, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
-) -> tuple:
+def histogram(a: Operand, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple:
     x = ravel(a)
     if not lift(bins).type.dims:
         count = dim_of(bins)
@@ -359,24 +340,15 @@ def histogram(
             message=f"{word} range of [{{}}, {{}}] is not finite",
         )
         flat = ufunc(np.equal, low, high)
-        low, high = (
-            where(flat, ufunc(np.subtract, low, 0.5), low),
-            where(flat, ufunc(np.add, high, 0.5), high),
-        )
+        low, high = where(flat, ufunc(np.subtract, low, 0.5), low), where(flat, ufunc(np.add, high, 0.5), high)
         edges = to_dtype(linspace(low, high, count + 1), kind)
     else:
         edges = lift(bins)
         if known_facts().less(0, edges.type.dims[0]):
             ordered = ufunc(
-                np.less_equal,
-                part(edges, 0, 0, edges.type.dims[0] - 1),
-                part(edges, 0, 1, edges.type.dims[0] - 1),
+                np.less_equal, part(edges, 0, 0, edges.type.dims[0] - 1), part(edges, 0, 1, edges.type.dims[0] - 1)
             )
-            check(
-                all_(ordered),
-                exception="ValueError",
-                message="`bins` must increase monotonically, when an array",
-            )
+            check(all_(ordered), exception="ValueError", message="`bins` must increase monotonically, when an array")
     count = edges.type.dims[0] - 1
     values, marks = promote(as_inexact(x), edges)
     place = sub(sorting.searchsorted(marks, values, right=True), literal_like(values, 1))

@@ -26,8 +26,9 @@ from .effects import check
 from .elementary import isnan
 from .families import like
 from .indexing import gather, scatter, scatter_add
+from .library_moves import flip
 from .library_reductions import any_, sum_, to_bool
-from .library_shapes import concatenate, expand_dims, flip, moveaxis, part, permuted, ravel, reshape, stack
+from .library_shapes import concatenate, expand_dims, moveaxis, part, permuted, ravel, reshape, stack
 from .promotion import (
     Operand,
     axis_of,
@@ -47,9 +48,7 @@ from .structure import pad
 # --- indices -----------------------------------------------------------------------------------------------
 
 
-def wrapped_index(
-    index: Operand, size: DimLike, axis: int = 0, mode: str = "raise", checked: bool = False
-) -> Atom:
+def wrapped_index(index: Operand, size: DimLike, axis: int = 0, mode: str = "raise", checked: bool = False) -> Atom:
     """i64 positions in 0..size-1: negative ones count from the end; outside they raise, clip or wrap."""
     i = lift(index)
     if i.type.dtype.kind not in "iu":
@@ -65,22 +64,14 @@ def wrapped_index(
         return i
     extent = broadcast_to(scalar_dim(size, i64), i.type.dims)
     if mode != "raise" and not known_facts().less(0, size):
-        check(
-            gt(extent, like(i, 0)),
-            exception="IndexError",
-            message="cannot do a non-empty take from an empty axes.",
-        )
+        check(gt(extent, like(i, 0)), exception="IndexError", message="cannot do a non-empty take from an empty axes.")
     if mode == "wrap":
         return mod(i, extent)
     if mode == "clip":
         return max_(min_(i, sub(extent, like(i, 1))), like(i, 0))
     inside = and_(ge(i, ufunc(np.negative, extent)), lt(i, extent))
     check(
-        inside,
-        i,
-        extent,
-        exception="IndexError",
-        message=f"index {{}} is out of bounds for axis {axis} with size {{}}",
+        inside, i, extent, exception="IndexError", message=f"index {{}} is out of bounds for axis {axis} with size {{}}"
     )
     return select(lt(i, like(i, 0)), add(i, extent), i)
 
@@ -88,9 +79,7 @@ def wrapped_index(
 def _check_known(index: np.ndarray, size: int, axis: int) -> None:
     bad = index[(index < -size) | (index >= size)]
     if bad.size:
-        raise ShapeError(
-            f"index {bad.ravel()[0]} is out of bounds for axis {axis} with size {size}", code="index"
-        )
+        raise ShapeError(f"index {bad.ravel()[0]} is out of bounds for axis {axis} with size {size}", code="index")
 
 
 def take(a: Operand, indices: Operand, axis: Any = None, mode: str = "raise", checked: bool = False) -> Atom:
@@ -119,9 +108,7 @@ def take_along_axis(a: Operand, indices: Operand, axis: Any = -1) -> Atom:
         x, axis = ravel(x), 0
     axis = axis_of(axis, x.type.ndim)
     if i.type.ndim != x.type.ndim:
-        raise ShapeError(
-            f"take_along_axis needs indices of {x.type.ndim} dimensions, got {i.type.ndim}", code="index"
-        )
+        raise ShapeError(f"take_along_axis needs indices of {x.type.ndim} dimensions, got {i.type.ndim}", code="index")
     positions = wrapped_index(indices if isinstance(indices, np.ndarray) else i, x.type.dims[axis], axis)
     lead = tuple(i.type.dims[k] if k == axis else d for k, d in enumerate(x.type.dims))
     x = broadcast_to(x, tuple(x.type.dims[k] if k == axis else d for k, d in enumerate(lead)))
@@ -456,9 +443,7 @@ def insert(arr: Operand, obj: Any, values: Operand, axis: Any = None) -> Atom:
         new = broadcast_to(new, tuple(count if k == axis else d for k, d in enumerate(x.type.dims)))
         return concatenate([part(x, axis, 0, start), new, part(x, axis, start, size - start)], axis)
     if not isinstance(size, int):
-        raise UnsupportedError(
-            "insert takes several places only in an array of a known size", code="numpy-function"
-        )
+        raise UnsupportedError("insert takes several places only in an array of a known size", code="numpy-function")
     count = len(np.arange(size)[several]) if isinstance(several, builtins.slice) else np.size(several)
     new = broadcast_to(new, tuple(count if k == axis else d for k, d in enumerate(x.type.dims)))
     places = np.insert(np.arange(size), several, size + np.arange(count))

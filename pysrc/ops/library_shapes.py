@@ -1,4 +1,4 @@
-"""NumPy's functions that rearrange: reshaping, joining, splitting, repeating, rolling.
+"""NumPy's functions that rearrange: reshaping, joining, splitting.
 
 In: operands as a user gave them (see promotion.py) and static parameters. Out: core atoms.
 
@@ -16,16 +16,13 @@ import numpy as np
 
 from ..core.build import known_facts, literal
 from ..core.dims import DimLike, floordiv, product
-from ..core.ir import Atom, Literal, Var
+from ..core.ir import Atom, Var
 from ..core.types import i64
 from ..source import ShapeError, UnsupportedError
-from .arithmetic import mod, sub
-from .arrays import iota
 from .compare import and_, ge, gt
 from .effects import check
 from .indexing import slice as slice_region
 from .indexing import start
-from .limits import repeat_count
 from .promotion import (
     Operand,
     axes_of,
@@ -68,14 +65,14 @@ def reshape(x: Operand, *shape: Any, order: str = "C") -> Atom:
             remedy="the numbers of elements must agree",
             code="reshape",
         )
-    return _reshaped(x, tuple(wanted))
+    return reshaped(x, tuple(wanted))
 
 
 def _shown(dims: Sequence[DimLike]) -> str:
     return f"({', '.join(map(str, dims))}{',' if len(dims) == 1 else ''})"
 
 
-def _reshaped(x: Atom, dims: tuple) -> Atom:
+def reshaped(x: Atom, dims: tuple) -> Atom:
     return x if dims == x.type.dims else reshape_primitive(x, shape=dims)
 
 
@@ -85,16 +82,8 @@ def ravel(x: Operand, order: str = "C") -> Atom:
 
 def transpose(x: Operand, *axes: Any) -> Atom:
     x = lift(x)
-    given = (
-        axes[0]
-        if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (list, tuple)))
-        else axes or None
-    )
-    order = (
-        tuple(reversed(range(x.type.ndim)))
-        if given is None
-        else tuple(axis_of(a, x.type.ndim) for a in given)
-    )
+    given = axes[0] if len(axes) == 1 and (axes[0] is None or isinstance(axes[0], (list, tuple))) else axes or None
+    order = tuple(reversed(range(x.type.ndim))) if given is None else tuple(axis_of(a, x.type.ndim) for a in given)
     if sorted(order) != list(range(x.type.ndim)):
         raise ShapeError(f"axes {order} do not match an array of {x.type.ndim} dimensions", code="axis")
     return permuted(x, order)
@@ -120,9 +109,7 @@ def moveaxis(x: Operand, source: Any, destination: Any) -> Atom:
     x = lift(x)
     rank = x.type.ndim
     sources = [axis_of(a, rank) for a in (source if isinstance(source, (list, tuple)) else [source])]
-    targets = [
-        axis_of(a, rank) for a in (destination if isinstance(destination, (list, tuple)) else [destination])
-    ]
+    targets = [axis_of(a, rank) for a in (destination if isinstance(destination, (list, tuple)) else [destination])]
     order = [k for k in range(rank) if k not in sources]
     for target, origin in sorted(zip(targets, sources)):
         order.insert(target, origin)
@@ -151,7 +138,7 @@ def squeeze(x: Operand, axis: Any = None) -> Atom:
     gone = {k for k, d in enumerate(dims) if d == 1} if axis is None else set(axes_of(axis, len(dims)))
     if wide := [dims[k] for k in gone if dims[k] != 1]:
         raise ShapeError(f"cannot squeeze an axis of size {wide[0]}: only size 1 can go", code="squeeze")
-    return _reshaped(x, tuple(d for k, d in enumerate(dims) if k not in gone))
+    return reshaped(x, tuple(d for k, d in enumerate(dims) if k not in gone))
 
 
 def broadcast_to(x: Operand, shape: Any, subok: bool = False) -> Atom:
@@ -172,11 +159,7 @@ def atleast(rank: int) -> Any:
         for x in map(lift, xs):
             if x.type.ndim < rank:
                 # NumPy's atleast_3d puts a vector in the middle, a matrix in front
-                front = (
-                    (0,) * (rank - x.type.ndim)
-                    if rank < 3
-                    else {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[x.type.ndim]
-                )
+                front = (0,) * (rank - x.type.ndim) if rank < 3 else {0: (0, 1, 2), 1: (0, 2), 2: (2,)}[x.type.ndim]
                 x = expand_dims(x, tuple(range(len(front))) if rank < 3 else front)
             made.append(x)
         return made[0] if len(made) == 1 else tuple(made)
@@ -212,8 +195,7 @@ def concatenate(xs: Any, axis: Any = 0, dtype: Any = None, casting: str = "same_
         raise ShapeError("numbers cannot be concatenated", remedy="use numpy.stack", code="concatenate")
     if len(ranks) > 1:
         raise ShapeError(
-            f"arrays of {' and '.join(map(str, sorted(ranks)))} dimensions cannot be concatenated",
-            code="concatenate",
+            f"arrays of {' and '.join(map(str, sorted(ranks)))} dimensions cannot be concatenated", code="concatenate"
         )
     axis = axis_of(axis, atoms[0].type.ndim)
     first = atoms[0].type.dims
@@ -270,8 +252,7 @@ def stack(xs: Any, axis: int = 0, dtype: Any = None, casting: str = "same_kind")
         if a.type.ndim != atoms[0].type.ndim or any(map(surely_differ, a.type.dims, atoms[0].type.dims))
     ]:
         raise ShapeError(
-            f"arrays to stack must have one shape, got {_shown(atoms[0].type.dims)} and "
-            f"{_shown(odd[0].type.dims)}",
+            f"arrays to stack must have one shape, got {_shown(atoms[0].type.dims)} and {_shown(odd[0].type.dims)}",
             code="concatenate",
         )
     axis = axis_of(axis, atoms[0].type.ndim + 1)
@@ -317,7 +298,7 @@ def _rows_joined(x: Atom, axis: Any, dtype: Any = None) -> Atom:
     at = axis_of(axis, x.type.ndim - 1)
     moved = moveaxis(x, 0, at)
     dims = moved.type.dims
-    return _reshaped(moved, (*dims[:at], dims[at] * dims[at + 1], *dims[at + 2 :]))
+    return reshaped(moved, (*dims[:at], dims[at] * dims[at + 1], *dims[at + 2 :]))
 
 
 def vstack(xs: Any, dtype: Any = None, casting: str = "same_kind") -> Atom:
@@ -349,8 +330,7 @@ def block(xs: Any) -> Atom:
     deepest = depth_of(xs)
     rank = builtins.max(deepest, *(a.type.ndim for a in _leaves(xs)))
     lifted = _map(
-        xs,
-        lambda x: expand_dims(x, tuple(range(rank - lift(x).type.ndim))) if lift(x).type.ndim < rank else x,
+        xs, lambda x: expand_dims(x, tuple(range(rank - lift(x).type.ndim))) if lift(x).type.ndim < rank else x
     )
     return join(lifted, 0, deepest)
 
@@ -386,9 +366,7 @@ def array_split(x: Operand, sections: Any, axis: int = 0) -> list[Atom]:
     if not isinstance(sections, (int, np.integer)):
         return _cut(x, [dim_of(s) for s in sections], axis)
     if not isinstance(size, int):
-        raise UnsupportedError(
-            f"array_split of {size} elements: the sizes of the parts are not known", code="split"
-        )
+        raise UnsupportedError(f"array_split of {size} elements: the sizes of the parts are not known", code="split")
     each, extra = divmod(size, int(sections))
     ends = [0, *np.cumsum([each + (k < extra) for k in range(int(sections))]).tolist()]
     return [part(x, axis, a, b - a) for a, b in zip(ends, ends[1:])]
@@ -421,110 +399,3 @@ def unstack(x: Operand, axis: int = 0) -> tuple[Atom, ...]:
     if not isinstance(rows.type.dims[0], int):
         raise ShapeError("unstack needs a number of rows that is known", code="concatenate")
     return tuple(part(rows, 0, k, 1, squeezed=True) for k in range(rows.type.dims[0]))
-
-
-# --- moving and repeating ----------------------------------------------------------------------------------
-
-
-def flip(x: Operand, axis: Any = None) -> Atom:
-    x = lift(x)
-    dims, axes = x.type.dims, axes_of(axis, x.type.ndim)
-    if not axes:
-        return x
-    first = [start(d - 1) if k in axes else start(0) for k, d in enumerate(dims)]
-    return slice_region(x, *first, shape=dims, step=tuple(-1 if k in axes else 1 for k in range(len(dims))))
-
-
-def fliplr(x: Operand) -> Atom:
-    return flip(x, 1)
-
-
-def flipud(x: Operand) -> Atom:
-    return flip(x, 0)
-
-
-def rot90(x: Operand, k: int = 1, axes: Sequence[int] = (0, 1)) -> Atom:
-    x = lift(x)
-    a, b = (axis_of(v, x.type.ndim) for v in axes)
-    turns = {
-        0: lambda: x,
-        1: lambda: swapaxes(flip(x, b), a, b),
-        2: lambda: flip(x, (a, b)),
-        3: lambda: flip(swapaxes(x, a, b), b),
-    }
-    return turns[k % 4]()
-
-
-def roll(x: Operand, shift: Any, axis: Any = None) -> Atom:
-    x = lift(x)
-    if axis is None:
-        return reshape(roll(ravel(x), shift, 0), x.type.dims)
-    axes = [axis_of(a, x.type.ndim) for a in (axis if isinstance(axis, (list, tuple)) else [axis])]
-    shifts = list(shift) if isinstance(shift, (list, tuple)) else [shift] * len(axes)
-    for a, s in zip(axes, shifts):
-        x = _rolled(x, s, a)
-    return x
-
-
-def _rolled(x: Atom, shift: Any, axis: int) -> Atom:
-    size = x.type.dims[axis]
-    if isinstance(shift, Literal):
-        shift = shift.value
-    if isinstance(shift, (int, np.integer)) and isinstance(size, int):
-        cut = int(-shift % size) if size else 0
-        parts = [part(x, axis, cut, size - cut), part(x, axis, 0, cut)]
-        return concatenate(parts, axis) if cut else x
-    where = mod(
-        sub(iota(length=size, dtype=i64), broadcast_atom(to_dtype(shift, i64), (size,))),
-        broadcast_atom(scalar_dim(size, i64), (size,)),
-    )
-    from .library_search import take
-
-    return take(x, where, axis, checked=True)
-
-
-def repeat(x: Operand, repeats: Any, axis: Any = None) -> Atom:
-    x = lift(x)
-    if axis is None:
-        x, axis = ravel(x), 0
-    axis = axis_of(axis, x.type.ndim)
-    if isinstance(repeats, (list, tuple, np.ndarray)):
-        counts = np.asarray(repeats)
-        if counts.size != 1:
-            if counts.shape != (x.type.dims[axis],):
-                raise ShapeError(
-                    f"{counts.size} counts do not fit {x.type.dims[axis]} elements", code="repeat"
-                )
-            from .library_search import take
-
-            return take(x, np.repeat(np.arange(counts.size), counts), axis, checked=True)
-        repeats = int(counts.ravel()[0])
-    dims = x.type.dims
-    times = repeat_count(repeats, dims[axis])
-    wide = broadcast(
-        x,
-        shape=(*dims[: axis + 1], times, *dims[axis + 1 :]),
-        axes=tuple(k if k <= axis else k + 1 for k in range(len(dims))),
-    )
-    return reshape_primitive(wide, shape=(*dims[:axis], dims[axis] * times, *dims[axis + 1 :]))
-
-
-def tile(x: Operand, reps: Any) -> Atom:
-    x, times = lift(x), shape_of(reps)
-    rank = builtins.max(x.type.ndim, len(times))
-    times = (1,) * (rank - len(times)) + times
-    dims = (1,) * (rank - x.type.ndim) + x.type.dims
-    x = _reshaped(x, dims)
-    shape = tuple(d for pair in zip(times, dims) for d in pair)
-    wide = broadcast(x, shape=shape, axes=tuple(range(1, 2 * rank, 2)))
-    return _reshaped(wide, tuple(t * d for t, d in zip(times, dims)))
-
-
-def resize(x: Operand, new_shape: Any) -> Atom:
-    x, shape = ravel(x), shape_of(new_shape)
-    size, total = x.type.dims[0], product(shape)
-    if not isinstance(size, int) or not isinstance(total, int):
-        raise UnsupportedError("resize needs known sizes", code="resize")
-    if not size:
-        return broadcast_atom(to_dtype(0, x.type.dtype), shape)
-    return reshape(part(tile(x, -(-total // size)), 0, 0, total), shape)

@@ -77,11 +77,7 @@ def repeat_count(repeats: Any, size: DimLike) -> DimLike:
         return known
     number = to_dtype(repeats, i64) if known is None else scalar_dim(known, i64)
     none = eq(scalar_dim(size, i64), literal(0))
-    check(
-        or_(ge(number, literal(0)), none),
-        exception="ValueError",
-        message="negative dimensions are not allowed",
-    )
+    check(or_(ge(number, literal(0)), none), exception="ValueError", message="negative dimensions are not allowed")
     return count_of(repeats)
 
 
@@ -92,11 +88,7 @@ def reshape_sizes(total: Any, rest: Any, is_inferred: bool, *numbers: Any) -> tu
     atoms = [to_dtype(number, i64) for number in numbers]
     unknown = [lt(a, literal(0)) for a in atoms]
     for a, flag in zip(atoms, unknown):
-        check(
-            not_(and_(inferred, flag)),
-            exception="ValueError",
-            message="can only specify one unknown dimension",
-        )
+        check(not_(and_(inferred, flag)), exception="ValueError", message="can only specify one unknown dimension")
         known, inferred = mul(known, select(flag, literal(1), a)), or_(inferred, flag)
     if not is_inferred:
         check(

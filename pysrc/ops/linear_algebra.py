@@ -15,105 +15,37 @@ every rule is linear in the tangent. `solve` and `triangular_solve` are linear i
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from ..core.dims import DimLike
 from ..core.native import Lib
 from ..core.primitive import Accumulate, Joint, NotLinear, Primitive
-from ..core.types import Array, i64
+from ..core.relation import Dims, Relation
+from ..core.types import Array
 from ..source import UnsupportedError
 from .arithmetic import add, div, mul, neg, sub
-from .arrays import iota
-from .compare import eq, ge, gt, select
+from .compare import eq, select
 from .complex_numbers import complex_, conj, imag, real
-from .dot import dot_general
-from .families import expand_batch, like, real_dtype, require
+from .families import like, real_dtype, require
+from .matrices import (
+    adjoint,
+    along_columns,
+    along_rows,
+    as_dtype,
+    diagonal_of,
+    diagonal_part,
+    hermitian_from_lower,
+    lower_part,
+    places,
+    product,
+    turned,
+    upper_part,
+    zero_like,
+)
 from .reduce import reduce_sum
-from .shape import broadcast, permute
 
 NUMBERS = ("f4", "f8", "c8", "c16")
-
-
-# --- matrices, in stacks -----------------------------------------------------------------------------------
-
-
-def product(a: Any, b: Any) -> Any:
-    """a @ b of stacks of matrices of equal leading dims."""
-    rank = a.type.ndim
-    lead = tuple(range(rank - 2))
-    return dot_general(a, b, contract=((rank - 1,), (rank - 2,)), batch=(lead, lead))
-
-
-def turned(a: Any) -> Any:
-    """The transposed matrices."""
-    rank = a.type.ndim
-    return permute(a, axes=(*range(rank - 2), rank - 1, rank - 2))
-
-
-def adjoint(a: Any) -> Any:
-    """The conjugate transposed matrices."""
-    return turned(conj(a) if a.type.dtype.kind == "c" else a)
-
-
-def places(a: Any) -> tuple:
-    """Row and column of each element, as i64 arrays of a's shape."""
-    dims = a.type.dims
-    rank = len(dims)
-    return tuple(
-        broadcast(iota(length=dims[k], dtype=i64), shape=dims, axes=(k,)) for k in (rank - 2, rank - 1)
-    )
-
-
-def zero_like(a: Any) -> Any:
-    return like(a, 0)
-
-
-def lower_part(a: Any, strict: bool = False) -> Any:
-    row, column = places(a)
-    return select((gt if strict else ge)(row, column), a, zero_like(a))
-
-
-def upper_part(a: Any) -> Any:
-    row, column = places(a)
-    return select(ge(column, row), a, zero_like(a))
-
-
-def diagonal_part(a: Any) -> Any:
-    """a with zeros off its diagonal."""
-    return select(eq(*places(a)), a, zero_like(a))
-
-
-def diagonal_of(a: Any) -> Any:
-    """The diagonals of square matrices."""
-    return reduce_sum(diagonal_part(a), axes=(a.type.ndim - 1,))
-
-
-def along_columns(v: Any, a: Any) -> Any:
-    """v[..., j] at each element [..., i, j] of a."""
-    rank = a.type.ndim
-    return broadcast(v, shape=a.type.dims, axes=(*range(rank - 2), rank - 1))
-
-
-def along_rows(v: Any, a: Any) -> Any:
-    """v[..., i] at each element [..., i, j] of a."""
-    return broadcast(v, shape=a.type.dims, axes=tuple(range(a.type.ndim - 1)))
-
-
-def hermitian_from_lower(a: Any) -> Any:
-    """The Hermitian matrix of which NumPy's functions read the lower triangle."""
-    low = lower_part(a, strict=True)
-    diagonal = diagonal_part(a)
-    if a.type.dtype.kind == "c":
-        diagonal = complex_(real(diagonal), zero_like(real(diagonal)))
-    return add(add(low, adjoint(low)), diagonal)
-
-
-def as_dtype(x: Any, like_: Any) -> Any:
-    """A real array in the dtype of another, which may be complex."""
-    return complex_(x, zero_like(x)) if like_.type.dtype.kind == "c" else x
 
 
 def _matrices(a: Array, square: bool, name: str) -> None:
@@ -130,9 +62,7 @@ def _each(function: Any, outs: int, *arrays: Any) -> tuple:
     """`function` on each matrix of stacks that NumPy refuses as a whole."""
     lead = arrays[0].shape[:-2]
     made = [function(*(x[index] for x in arrays)) for index in np.ndindex(*lead)]
-    return tuple(
-        np.asarray([m[k] for m in made]).reshape((*lead, *np.shape(made[0][k])))[()] for k in range(outs)
-    )
+    return tuple(np.asarray([m[k] for m in made]).reshape((*lead, *np.shape(made[0][k])))[()] for k in range(outs))
 
 
 def _tried(function: Any, failed: Any) -> Any:
@@ -150,14 +80,14 @@ def _tried(function: Any, failed: Any) -> Any:
     return run
 
 
-def _stacked_batch(primitive: Any, results: int) -> Any:
-    """The batch rule of primitives on stacks: one more leading dim."""
+def _stacked(*ranks: int) -> Dims:
+    """How dims relate in stacks: matrices are needed whole. `ranks`: of what each result has for a matrix."""
 
-    def batch(size: DimLike, args: Sequence[Any], batched: Sequence[bool], **attributes: Any) -> tuple:
-        made = primitive()(*(expand_batch(size, a, b) for a, b in zip(args, batched)), **attributes)
-        return (made, True) if results == 1 else (made, (True,) * results)
+    def relation(*types: Array, **attributes: Any) -> Relation:
+        lead = range(types[0].ndim - 2)
+        return ((*lead, None, None),) * len(types), [(*lead, *[None] * rank) for rank in ranks]
 
-    return batch
+    return Dims(relation)
 
 
 # --- systems of equations ----------------------------------------------------------------------------------
@@ -166,8 +96,7 @@ def _stacked_batch(primitive: Any, results: int) -> Any:
 def _solve_type(a: Array, b: Array, *, transposed: bool) -> tuple:
     _matrices(a, True, "solve")
     require(
-        a.dtype == b.dtype and b.ndim == a.ndim and b.dims[:-1] == a.dims[:-1],
-        lambda: f"solve: {a} and {b} do not fit",
+        a.dtype == b.dtype and b.ndim == a.ndim and b.dims[:-1] == a.dims[:-1], lambda: f"solve: {a} and {b} do not fit"
     )
     return b.plain, _flag(a)
 
@@ -198,7 +127,7 @@ solve: Primitive = Primitive(
     numpy=_solve_numpy,
     jvp=Joint(_solve_jvp),
     transpose=Accumulate(_solve_transpose),
-    batch=_stacked_batch(lambda: solve, 2),
+    dims=_stacked(2, 0),
     native=Lib("solve"),
     multiple=True,
     doc="x with a @ x == b (a transposed if `transposed`), and whether a is singular.",
@@ -236,7 +165,7 @@ triangular_solve: Primitive = Primitive(
     numpy=_triangular_numpy,
     jvp=Joint(_triangular_jvp),
     transpose=Accumulate(_triangular_transpose),
-    batch=_stacked_batch(lambda: triangular_solve, 1),
+    dims=_stacked(2),
     native=Lib("triangular_solve"),
     doc="x with tril(a) @ x == b, or triu(a), or these transposed.",
 )
@@ -268,7 +197,7 @@ slogdet: Primitive = Primitive(
     numpy=lambda a: tuple(np.linalg.slogdet(a)),
     jvp=Joint(_slogdet_jvp),
     transpose=NotLinear,
-    batch=_stacked_batch(lambda: slogdet, 2),
+    dims=_stacked(0, 0),
     native=Lib("slogdet"),
     multiple=True,
     doc="The sign of the determinant and the logarithm of its absolute value.",
@@ -303,7 +232,7 @@ cholesky: Primitive = Primitive(
     numpy=_tried(lambda a: (np.linalg.cholesky(a),), lambda a: (np.full_like(a, np.nan),)),
     jvp=Joint(_cholesky_jvp),
     transpose=NotLinear,
-    batch=_stacked_batch(lambda: cholesky, 2),
+    dims=_stacked(2, 0),
     native=Lib("cholesky"),
     multiple=True,
     doc="The lower L with L L^H == a, of which the lower triangle is read; whether there is none.",
@@ -345,7 +274,7 @@ qr: Primitive = Primitive(
     numpy=lambda a, *, full: tuple(np.linalg.qr(a, "complete" if full else "reduced")),
     jvp=Joint(_qr_jvp),
     transpose=NotLinear,
-    batch=_stacked_batch(lambda: qr, 2),
+    dims=_stacked(2, 2),
     native=Lib("qr"),
     multiple=True,
     doc="q and r with a == q @ r; q is square if `full`.",
@@ -387,7 +316,7 @@ eigh: Primitive = Primitive(
     numpy=_tried(lambda a: tuple(np.linalg.eigh(a)), _eigh_failed),
     jvp=Joint(_eigh_jvp),
     transpose=NotLinear,
-    batch=_stacked_batch(lambda: eigh, 3),
+    dims=_stacked(1, 2, 0),
     native=Lib("eigh"),
     multiple=True,
     doc="Eigenvalues in rising order and eigenvectors of the Hermitian lower triangle.",
@@ -461,7 +390,7 @@ svd: Primitive = Primitive(
     numpy=lambda a, *, full: _tried(lambda x: tuple(np.linalg.svd(x, full)), _svd_failed(full))(a),
     jvp=Joint(_svd_jvp),
     transpose=NotLinear,
-    batch=_stacked_batch(lambda: svd, 4),
+    dims=_stacked(2, 1, 2, 0),
     native=Lib("svd"),
     multiple=True,
     doc="u, s, vh with a == u @ diag(s) @ vh; u and vh are square if `full`.",
@@ -505,28 +434,8 @@ eig: Primitive = Primitive(
     numpy=_eig_numpy,
     jvp=Joint(_eig_jvp),
     transpose=NotLinear,
-    batch=_stacked_batch(lambda: eig, 3),
+    dims=_stacked(1, 2, 0),
     native=Lib("eig"),
     multiple=True,
     doc="Eigenvalues and eigenvectors of square matrices, complex.",
 )
-
-__all__ = [
-    "solve",
-    "triangular_solve",
-    "slogdet",
-    "cholesky",
-    "qr",
-    "eigh",
-    "svd",
-    "eig",
-    "product",
-    "turned",
-    "adjoint",
-    "as_dtype",
-    "along_rows",
-    "conj",
-    "lower_part",
-    "upper_part",
-    "diagonal_of",
-]

@@ -197,9 +197,7 @@ def broadcast_dims(*shapes: Sequence[DimLike]) -> tuple[DimLike, ...]:
             elif not surely_differ(size, shape[at]):
                 size = shape[at] if isinstance(shape[at], int) else size
             else:
-                shown = " and ".join(
-                    f"({', '.join(map(str, s))}{',' if len(s) == 1 else ''})" for s in shapes
-                )
+                shown = " and ".join(f"({', '.join(map(str, s))}{',' if len(s) == 1 else ''})" for s in shapes)
                 raise ShapeError(
                     f"arrays of shapes {shown} do not broadcast together: {size} against {shape[at]}",
                     remedy="give both arrays the same size along that axis, or size 1",
@@ -327,9 +325,7 @@ def dim_of(value: Any) -> DimLike:
             return made
         number = to_dtype(value, i64)
         if builder is not None and builder.in_attempt:
-            check(
-                ge(number, literal(0)), exception="ValueError", message="negative dimensions are not allowed"
-            )
+            check(ge(number, literal(0)), exception="ValueError", message="negative dimensions are not allowed")
         size = as_dim(number, size=fresh_symbol(value.name if value.name.isidentifier() else "size"))
         return size.type.value
     shown = f"a staged {value.type}" if isinstance(value, Var) else repr(value)

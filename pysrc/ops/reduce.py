@@ -15,7 +15,8 @@ import numpy as np
 
 from ..core.dims import product
 from ..core.native import Reduce
-from ..core.primitive import NotLinear, Primitive, Zero
+from ..core.primitive import NotLinear, Primitive, Together, Zero
+from ..core.relation import REDUCED, Dims, Relation, without
 from ..core.types import Array, i64
 from .arithmetic import div, mul
 from .compare import eq, select
@@ -25,10 +26,7 @@ from .shape import broadcast, convert, permute, reshape
 
 def reduced_type(x: Array, *, axes: tuple) -> Array:
     """Type rule: the dims not in `axes`."""
-    require(
-        all(0 <= a < x.ndim for a in axes) and len(set(axes)) == len(axes),
-        lambda: f"axes {axes} do not fit {x}",
-    )
+    require(all(0 <= a < x.ndim for a in axes) and len(set(axes)) == len(axes), lambda: f"axes {axes} do not fit {x}")
     return x.with_dims(tuple(d for k, d in enumerate(x.dims) if k not in axes)).plain
 
 
@@ -38,22 +36,13 @@ def spread(y: Any, x: Any, axes: tuple) -> Any:
     return broadcast(y, shape=x.type.dims, axes=kept)
 
 
-def batch_axes(primitive: Callable[[], Primitive]) -> Callable:
-    """Batch rule of reductions: the same axes, one further right."""
-
-    def batch(size: Any, args: Any, batched: Any, *, axes: tuple, **attributes: Any) -> tuple:
-        return primitive()(args[0], axes=tuple(a + 1 for a in axes), **attributes), True
-
-    return batch
-
-
 reduce_sum: Primitive = Primitive(
     "reduce_sum",
     type=reduced_type,
     numpy=lambda x, *, axes: np.add.reduce(x, axis=axes, dtype=x.dtype),
-    jvp=(lambda x_dot, y, x, *, axes: reduce_sum(x_dot, axes=axes),),
+    jvp=Together(),
     transpose=(lambda y_bar, x, *, axes: spread(y_bar, x, axes),),
-    batch=batch_axes(lambda: reduce_sum),
+    dims=REDUCED,
     native=Reduce("sum"),
     doc="Sum over `axes`, in the operand's dtype.",
 )
@@ -76,9 +65,7 @@ def _product_of_others(x: Any, axes: tuple) -> Any:
         running = cumprod(rows, axis=last, reverse=reverse)
         edge = tuple(int(k == last) for k in range(last + 1))
         none = (0,) * (last + 1)
-        longer = pad(
-            running, ones, low=none if reverse else edge, high=edge if reverse else none, interior=none
-        )
+        longer = pad(running, ones, low=none if reverse else edge, high=edge if reverse else none, interior=none)
         first = [1 if reverse and k == last else 0 for k in range(last + 1)]
         sides.append(slice(longer, *map(start, first), shape=flat, step=(1,) * (last + 1)))
     others = reshape(mul(*sides), shape=tuple(x.type.dims[k] for k in order))
@@ -91,7 +78,7 @@ reduce_prod: Primitive = Primitive(
     numpy=lambda x, *, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype),
     jvp=(lambda x_dot, y, x, *, axes: reduce_sum(mul(x_dot, _product_of_others(x, axes)), axes=axes),),
     transpose=NotLinear,
-    batch=batch_axes(lambda: reduce_prod),
+    dims=REDUCED,
     native=Reduce("prod"),
     doc="Product over `axes`.",
 )
@@ -101,9 +88,7 @@ def _extreme_type(name: str) -> Callable[..., Array]:
     def rule(x: Array, *, axes: tuple) -> Array:
         if x.dtype.kind == "c":
             raise NoOrder(f"{name.removeprefix('reduce_')}: complex numbers have no order here, got {x}")
-        require(
-            all(x.dims[a] != 0 for a in axes if a < x.ndim), lambda: f"{name}: {x} is empty along axes {axes}"
-        )
+        require(all(x.dims[a] != 0 for a in axes if a < x.ndim), lambda: f"{name}: {x} is empty along axes {axes}")
         return reduced_type(x, axes=axes)
 
     return rule
@@ -123,7 +108,7 @@ def _extreme(name: str, ufunc: np.ufunc, monoid: str) -> Primitive:
         numpy=lambda x, *, axes: ufunc.reduce(x, axis=axes),
         jvp=(_extreme_jvp,),
         transpose=NotLinear,
-        batch=batch_axes(lambda: made),
+        dims=REDUCED,
         native=Reduce(monoid),
         doc="Over `axes`; NaN if any is NaN.",
     )
@@ -145,7 +130,7 @@ def _logical(name: str, ufunc: np.ufunc, monoid: str) -> Primitive:
         numpy=lambda x, *, axes: ufunc.reduce(x, axis=axes),
         jvp=(None,),
         transpose=NotLinear,
-        batch=batch_axes(lambda: made),
+        dims=REDUCED,
         native=Reduce(monoid),
         doc="Of bools, over `axes`.",
     )
@@ -154,6 +139,11 @@ def _logical(name: str, ufunc: np.ufunc, monoid: str) -> Primitive:
 
 reduce_any = _logical("reduce_any", np.logical_or, "any")
 reduce_all = _logical("reduce_all", np.logical_and, "all")
+
+
+def _position_dims(x: Array, *, axes: tuple) -> Relation:
+    """The axis is needed whole: a part of it does not tell where it begins."""
+    return (without(x, axes),), REDUCED.relation(x, axes=axes)[1]
 
 
 def _position(name: str, numpy: Callable) -> Primitive:
@@ -169,7 +159,7 @@ def _position(name: str, numpy: Callable) -> Primitive:
         numpy=lambda x, *, axes: numpy(x, axis=axes[0]),
         jvp=(Zero,),
         transpose=NotLinear,
-        batch=batch_axes(lambda: made),
+        dims=Dims(_position_dims),
         native=Reduce(name),
         doc="Where along the one axis the extreme first is; the first NaN comes before all.",
     )
@@ -190,5 +180,4 @@ __all__ = [
     "argmin",
     "reduced_type",
     "spread",
-    "batch_axes",
 ]

@@ -30,11 +30,6 @@ def _fits(have: Array, want: Array) -> bool:
     return have.plain == want.plain
 
 
-def loop_trips(length: DimLike | None, cond: Function | None, size: str | None) -> DimLike | None:
-    """The leading dim of rows out: the trip count's symbol when there is a `cond`, else `length`."""
-    return Sym(size) if cond is not None and size is not None else length
-
-
 def _loop_type(
     *types: Array,
     body: Function,
@@ -48,10 +43,7 @@ def _loop_type(
 ) -> tuple:
     require(len(segment_sizes) == roles.segments, "loop: each segment names its size")
     require(cond is not None or length is not None, "loop: needs a length or a condition")
-    require(
-        (cond is None) == (size is None),
-        "loop: `size` names the trip count exactly when there is a condition",
-    )
+    require((cond is None) == (size is None), "loop: `size` names the trip count exactly when there is a condition")
     require(not (reverse and cond is not None), "loop: only a loop of known length runs in reverse")
     require(
         not (parallel and (roles.carries or roles.segments or cond is not None)),
@@ -82,7 +74,7 @@ def _loop_type(
             lambda: f"loop: condition takes {cond.param_types}, gets {want}",
         )
         require(cond.result_types == (Array(np.dtype(bool)),), "loop: the condition gives one bool")
-    lead: Any = loop_trips(length, cond, size)
+    lead: Any = Sym(size) if size is not None else length
     cut = len(body.results) - roles.segments
     lengths: dict[str, DimLike] = {}
     for name, segment in zip(segment_sizes, body.result_types[cut:]):
@@ -93,10 +85,7 @@ def _loop_type(
     outs = (
         *(t.plain for t in kept),
         *(Array(t.dtype, (lead, *t.dims)) for t in body.result_types[len(kept) : cut]),
-        *(
-            Array(t.dtype, (Sym(name), *t.dims[1:]))
-            for name, t in zip(segment_sizes, body.result_types[cut:])
-        ),
+        *(Array(t.dtype, (Sym(name), *t.dims[1:])) for name, t in zip(segment_sizes, body.result_types[cut:])),
     )
     sizes = [size] if size is not None else []
     return (*(Size(Sym(name)) for name in (*sizes, *lengths)), *outs)
@@ -155,7 +144,7 @@ loop = Primitive(
     numpy=_loop_numpy,
     jvp=ByTransform,
     transpose=ByTransform,
-    batch=ByTransform,
+    dims=ByTransform,
     native=Region("loop"),
     multiple=True,
     region=True,
@@ -165,10 +154,7 @@ loop = Primitive(
 
 def _cond_type(index: Array, *types: Array, branches: tuple) -> tuple:
     require(not index.dims and index.dtype.kind in "biu", lambda: f"cond: index is {index}")
-    require(
-        len(branches) >= 1 and (index.dtype != bool or len(branches) == 2),
-        "cond: a bool index has two branches",
-    )
+    require(len(branches) >= 1 and (index.dtype != bool or len(branches) == 2), "cond: a bool index has two branches")
     for branch in branches:
         taken, given = branch.param_types, branch.result_types
         if not (len(branch.params) == len(types) and all(map(_fits, types, taken))):
@@ -185,7 +171,7 @@ cond = Primitive(
     numpy=lambda run, index, *args, branches: tuple(run(branches[int(index)], *args)),
     jvp=ByTransform,
     transpose=ByTransform,
-    batch=ByTransform,
+    dims=ByTransform,
     native=Region("cond"),
     multiple=True,
     region=True,
@@ -207,7 +193,7 @@ call = Primitive(
     numpy=lambda run, *args, function: tuple(run(function, *args)),
     jvp=ByTransform,
     transpose=ByTransform,
-    batch=ByTransform,
+    dims=ByTransform,
     native=Region("call"),
     multiple=True,
     region=True,

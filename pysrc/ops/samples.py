@@ -53,9 +53,7 @@ def values(low: float, high: float, shape: tuple = (2, 3), dtype: Any = f64, see
     if dtype.kind in "iu":
         return np.asarray(generator.integers(int(low), int(high), shape, endpoint=True)).astype(dtype)[()]
     count = int(np.prod(shape))
-    spread = generator.permutation(low + (high - low) * (np.arange(count) + 0.37) / max(count, 1)).reshape(
-        shape
-    )
+    spread = generator.permutation(low + (high - low) * (np.arange(count) + 0.37) / max(count, 1)).reshape(shape)
     if dtype.kind == "c":
         other = low + (high - low) * generator.random(shape)
         return np.asarray(spread + 1j * other).astype(dtype)[()]
@@ -95,20 +93,16 @@ SMALL = (0, 7)
 
 SAMPLES: dict[str, list[Sample]] = {
     "div": pointwise((-3, 3), (0.5, 3), dtypes=EVERY_FLOAT),
-    "floor_div": pointwise((-9, 9), (1, 3.3), dtypes=REAL)
-    + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32, u8)),
+    "floor_div": pointwise((-9, 9), (1, 3.3), dtypes=REAL) + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32, u8)),
     "mod": pointwise((-9, 9), (1, 3.3), dtypes=REAL) + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32, u8)),
     "fmod": pointwise((-9, 9), (1, 3.3), dtypes=REAL) + pointwise((-9, 9), (-2, 2), dtypes=(i64, i32)),
-    "integer_pow": [
-        s for n in (0, 1, 2, 3, 5, 7, 8, 11) for s in pointwise((-2, 2), dtypes=(*REAL, i64), exponent=n)
-    ]
+    "integer_pow": [s for n in (0, 1, 2, 3, 5, 7, 8, 11) for s in pointwise((-2, 2), dtypes=(*REAL, i64), exponent=n)]
     + [s for n in (-1, -2) for s in pointwise((0.5, 2), dtypes=EVERY_FLOAT, exponent=n)],
     "pow": pointwise((0.3, 3), (-2, 2), dtypes=EVERY_FLOAT) + pointwise((0, 5), (0, 4), dtypes=INTEGERS),
     "polygamma": pointwise((0.2, 9), order=1) + pointwise((0.2, 9), order=2),
     "nextafter": pointwise((-3, 3), (-3, 3), smooth=False),
     "shift_left": pointwise(SMALL, (0, 40), dtypes=INTEGERS),
-    "shift_right": pointwise((-99, 99), SMALL, dtypes=(i64, i32))
-    + pointwise((0, 250), SMALL, dtypes=(u32, u8)),
+    "shift_right": pointwise((-99, 99), SMALL, dtypes=(i64, i32)) + pointwise((0, 250), SMALL, dtypes=(u32, u8)),
     "popcount": pointwise((0, 250), dtypes=INTEGERS),
     "threefry": pointwise((0, 2**62), (0, 2**62), dtypes=(u64,)),
     "sampled": pointwise((-3, 3), smooth=False),
@@ -133,10 +127,7 @@ SAMPLES: dict[str, list[Sample]] = {
         for a in (f64, f32, i64, bool_)
         for b in (f64, f32, i64, i32, c128)
     ]
-    + [
-        Sample((values(0, 3, (3,), c128),), {"dtype": f64}),
-        Sample((values(0, 3, (3,)),), {"dtype": bool_}, False),
-    ],
+    + [Sample((values(0, 3, (3,), c128),), {"dtype": f64}), Sample((values(0, 3, (3,)),), {"dtype": bool_}, False)],
 }
 
 for _name in "eq ne lt le gt ge".split():  # small numbers, so that some are equal
@@ -188,10 +179,7 @@ SAMPLES |= {
     + each([MATRIX, MATRIX], [{"axis": 0}]),
     "pad": each(
         [MATRIX, f64.type(0.5)],
-        [
-            {"low": (1, 0), "high": (0, 2), "interior": (0, 1)},
-            {"low": (0, 0), "high": (0, 0), "interior": (0, 0)},
-        ],
+        [{"low": (1, 0), "high": (0, 2), "interior": (0, 1)}, {"low": (0, 0), "high": (0, 0), "interior": (0, 0)}],
         lanes=((MATRIX + 1, f64.type(0.25)), (MATRIX * 2, f64.type(0.125))),
     ),
     "dot_general": [
@@ -302,13 +290,8 @@ SAMPLES["slice"] = [
 ]
 for _name in ("slice_update", "slice_add"):
     SAMPLES[_name] = [
-        Sample(
-            attributes={"step": (1, 1)}, **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 0), _starts(2, 2))
-        ),
-        Sample(
-            attributes={"step": (2, -1)},
-            **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 4), _starts(0, 2)),
-        ),
+        Sample(attributes={"step": (1, 1)}, **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 0), _starts(2, 2))),
+        Sample(attributes={"step": (2, -1)}, **_moved((TABLE, values(0, 1, (2, 3))), _starts(1, 4), _starts(0, 2))),
         Sample(attributes={"step": (1, 1)}, **_moved((WHOLE, WHOLE[:1, :2]), _starts(1, 0), _starts(2, 2))),
         Sample((np.float64(2.0), np.float64(3.0)), {"step": ()}),
     ]
@@ -322,9 +305,7 @@ _PICKS: list[tuple] = [
     ((np.array([1, 2]), np.array([3, 3])), (1, 0)),
     ((np.zeros(0, int),), (0,)),
 ]
-SAMPLES["gather"] = [
-    Sample((t, *i), {"axes": a}) for i, a in _PICKS for t in (TABLE, values(0, 9, (5, 5), i32))
-]
+SAMPLES["gather"] = [Sample((t, *i), {"axes": a}) for i, a in _PICKS for t in (TABLE, values(0, 9, (5, 5), i32))]
 
 
 def _scatters() -> list[Sample]:
@@ -333,9 +314,7 @@ def _scatters() -> list[Sample]:
         rest = tuple(d for k, d in enumerate((5, 5)) if k not in axes)
         for dtype in (f64, i64):
             new = values(-1, 1, (*np.shape(indices[0]), *rest), dtype, 3)
-            made.append(
-                Sample((values(-3, 3, (5, 5), dtype), new, *indices), {"axes": axes, "unique": False})
-            )
+            made.append(Sample((values(-3, 3, (5, 5), dtype), new, *indices), {"axes": axes, "unique": False}))
     made.append(Sample((TABLE, values(0, 1, (2, 5)), np.array([2, 0])), {"axes": (0,), "unique": True}))
     return made
 
@@ -356,9 +335,7 @@ def _counted() -> Function:
 
 
 def _shrinking() -> dict[str, Any]:
-    body = trace(
-        "shrink", lambda i, x: sub(x, mul(literal(0.25, f64), cos(x))), [("i", COUNT), ("x", SCALAR)]
-    )
+    body = trace("shrink", lambda i, x: sub(x, mul(literal(0.25, f64), cos(x))), [("i", COUNT), ("x", SCALAR)])
     cond = trace("large", lambda i, x: lt(literal(0.125, f64), x), [("i", COUNT), ("x", SCALAR)])
     return {"body": body, "cond": cond, "length": None, "roles": Roles(0, 1, 0, 0), "size": "T"}
 

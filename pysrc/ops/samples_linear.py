@@ -34,10 +34,7 @@ def linear(sample: Any) -> dict[str, list]:
     pairs.append((matrix(3, 3, lead=(2,)), matrix(3, 2, seed=1, lead=(2,))))
     found: dict[str, list] = {"solve": [sample(p, {"transposed": t}) for p in pairs for t in (False, True)]}
     found["triangular_solve"] = [
-        sample(p, {"lower": low, "transposed": t})
-        for p in pairs
-        for low in (False, True)
-        for t in (False, True)
+        sample(p, {"lower": low, "transposed": t}) for p in pairs for low in (False, True) for t in (False, True)
     ]
     squares = [matrix(3, 3, t) for t in DTYPES] + [matrix(3, 3, lead=(2,)), matrix(1, 1)]
     found["slogdet"] = [sample((a,)) for a in squares]

@@ -15,7 +15,8 @@ import numpy as np
 from ..core.build import Builder, literal
 from ..core.ir import Roles
 from ..core.native import Scan
-from ..core.primitive import NotLinear, Primitive
+from ..core.primitive import NotLinear, Primitive, Together
+from ..core.relation import ALONG
 from ..core.types import Array, i64
 from .arithmetic import add, mul, sub
 from .arrays import iota, zeros
@@ -41,16 +42,13 @@ def _scan(name: str, ufunc: np.ufunc, monoid: str, jvp: Any, transpose: Any = No
             return ufunc.accumulate(x, axis=axis, dtype=x.dtype)
         return np.flip(ufunc.accumulate(np.flip(x, axis), axis=axis, dtype=x.dtype), axis)
 
-    def batch(size: Any, args: Any, batched: Any, *, axis: int, reverse: bool) -> tuple:
-        return made(args[0], axis=axis + 1, reverse=reverse), True
-
     made = Primitive(
         name,
         type=_scan_type(name, monoid in ("max", "min")),
         numpy=numpy,
         jvp=jvp,
         transpose=transpose,
-        batch=batch,
+        dims=ALONG,
         native=Scan(monoid),
         doc=f"Running {monoid} along `axis`, from the end if `reverse`.",
     )
@@ -61,7 +59,7 @@ cumsum: Primitive = _scan(
     "cumsum",
     np.add,
     "sum",
-    jvp=(lambda x_dot, y, x, *, axis, reverse: cumsum(x_dot, axis=axis, reverse=reverse),),
+    jvp=Together(),
     transpose=(lambda y_bar, x, *, axis, reverse: cumsum(y_bar, axis=axis, reverse=not reverse),),
 )
 
@@ -75,11 +73,7 @@ def _cumprod_jvp(x_dot: Any, y: Any, x: Any, *, axis: int, reverse: bool) -> Any
     rank, length = x.type.ndim, x.type.dims[axis]
     edge, none = tuple(int(k == axis) for k in range(rank)), (0,) * rank
     longer = pad(
-        y,
-        like(Array(y.type.dtype), 1),
-        low=none if reverse else edge,
-        high=edge if reverse else none,
-        interior=none,
+        y, like(Array(y.type.dtype), 1), low=none if reverse else edge, high=edge if reverse else none, interior=none
     )
     first = [int(reverse and k == axis) for k in range(rank)]
     before = slice(longer, *map(start, first), shape=x.type.dims, step=(1,) * rank)
@@ -88,9 +82,7 @@ def _cumprod_jvp(x_dot: Any, y: Any, x: Any, *, axis: int, reverse: bool) -> Any
     row = rows[0].type.with_dims(rows[0].type.dims[1:])
     with Builder("cumprod_tangent") as body:
         body.parameter("i", Array(i64))
-        running, x_k, x_dot_k, before_k = (
-            body.parameter(n, row) for n in ("running", "x", "x_dot", "before")
-        )
+        running, x_k, x_dot_k, before_k = (body.parameter(n, row) for n in ("running", "x", "x_dot", "before"))
         tangent = add(mul(x_k, running), mul(x_dot_k, before_k))
         function = body.function((tangent, tangent))
     _, stacked = loop(

@@ -11,7 +11,8 @@ import numpy as np
 
 from ..core.dims import product
 from ..core.native import Move, Piece, Point
-from ..core.primitive import Primitive, Zero
+from ..core.primitive import Primitive, Together, Zero
+from ..core.relation import Dims, Relation, places
 from ..core.scalars import FREE, instruction
 from ..core.types import Array, dtype_name, has_tangent
 from .families import elementwise, require
@@ -39,17 +40,13 @@ def _broadcast_transpose(y_bar: Any, x: Any, *, shape: tuple, axes: tuple) -> An
     return reduce_sum(y_bar, axes=rest) if rest else y_bar
 
 
-def _broadcast_batch(size: Any, args: Any, batched: Any, *, shape: tuple, axes: tuple) -> tuple:
-    return broadcast(args[0], shape=(size, *shape), axes=(0, *(a + 1 for a in axes))), True
-
-
 broadcast: Primitive = Primitive(
     "broadcast",
     type=_broadcast_type,
     numpy=_broadcast_numpy,
-    jvp=(lambda x_dot, y, x, **attributes: broadcast(x_dot, **attributes),),
+    jvp=Together(),
     transpose=(_broadcast_transpose,),
-    batch=_broadcast_batch,
+    dims=Dims(lambda x, *, shape, axes: ((axes,), (range(len(shape)),)), axes=places),
     native=Move(lambda index, types, *, shape, axes: (Piece(0, tuple(index[a] for a in axes)),)),
     doc="Repeat x: dim k of x becomes dim axes[k] of `shape`.",
 )
@@ -75,13 +72,16 @@ def _reshape_pieces(index: tuple, types: Any, *, shape: tuple) -> tuple:
             j += 1
         else:
             p, q = _equal_group(dims[i:], shape[j:])
-            source += (
-                [index[j]]
-                if p == q == 1
-                else unravel(ravel(index[j : j + q], shape[j : j + q]), dims[i : i + p])
-            )
+            source += [index[j]] if p == q == 1 else unravel(ravel(index[j : j + q], shape[j : j + q]), dims[i : i + p])
             i, j = i + p, j + q
     return (Piece(0, tuple(source)),)
+
+
+def _reshape_dims(x: Array, *, shape: tuple) -> Relation:
+    """The first dims that stay; what is merged or cut behind them is needed whole."""
+    kept = next((k for k, (a, b) in enumerate(zip(x.dims, shape)) if a != b), min(x.ndim, len(shape)))
+    rows = [[k if k < kept else None for k in range(rank)] for rank in (x.ndim, len(shape))]
+    return rows[:1], rows[1:]
 
 
 def _equal_group(dims: tuple, shape: tuple) -> tuple[int, int]:
@@ -97,9 +97,9 @@ reshape: Primitive = Primitive(
     "reshape",
     type=_reshape_type,
     numpy=lambda x, *, shape: np.reshape(x, shape)[()],
-    jvp=(lambda x_dot, y, x, **attributes: reshape(x_dot, **attributes),),
+    jvp=Together(),
     transpose=(lambda y_bar, x, *, shape: reshape(y_bar, shape=x.type.dims),),
-    batch=lambda size, args, batched, *, shape: (reshape(args[0], shape=(size, *shape)), True),
+    dims=Dims(_reshape_dims),
     native=Move(_reshape_pieces),
     doc="The same elements in row-major order under another shape.",
 )
@@ -124,9 +124,7 @@ def unravel(position: Any, dims: tuple) -> tuple:
 
 
 def _permute_type(x: Array, *, axes: tuple) -> Array:
-    require(
-        sorted(axes) == list(range(x.ndim)), lambda: f"permute: {axes} is no permutation of the axes of {x}"
-    )
+    require(sorted(axes) == list(range(x.ndim)), lambda: f"permute: {axes} is no permutation of the axes of {x}")
     return x.with_dims(tuple(x.dims[a] for a in axes))
 
 
@@ -139,12 +137,17 @@ permute: Primitive = Primitive(
     "permute",
     type=_permute_type,
     numpy=lambda x, *, axes: np.transpose(x, axes),
-    jvp=(lambda x_dot, y, x, **attributes: permute(x_dot, **attributes),),
+    jvp=Together(),
     transpose=(lambda y_bar, x, *, axes: permute(y_bar, axes=inverse(axes)),),
-    batch=lambda size, args, batched, *, axes: (permute(args[0], axes=(0, *(a + 1 for a in axes))), True),
+    dims=Dims(lambda x, *, axes: ((range(x.ndim),), (axes,)), axes=places),
     native=Move(lambda index, types, *, axes: (Piece(0, tuple(index[a] for a in inverse(axes))),)),
     doc="Transposition: dim k of the result is dim axes[k] of x.",
 )
+
+
+def lanes_first(x: Any, at: int) -> Any:
+    """x with axis `at` in front."""
+    return permute(x, axes=(at, *range(at), *range(at + 1, x.type.ndim))) if at else x
 
 
 def _convert_type(x: Array, *, dtype: np.dtype) -> Array:

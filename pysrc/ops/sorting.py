@@ -17,6 +17,7 @@ from ..core.dims import DimLike
 from ..core.ir import Roles
 from ..core.native import Composite, Lib
 from ..core.primitive import Joint, NotLinear, Primitive, Zero
+from ..core.relation import ALONG, Dims
 from ..core.types import Array, i64
 from .arithmetic import add, floor_div
 from .arrays import iota, zeros
@@ -54,7 +55,7 @@ sort: Primitive = Primitive(
     numpy=lambda x, *, axis: np.sort(x, axis=axis),
     jvp=Joint(_sort_jvp),
     transpose=NotLinear,
-    batch=lambda size, args, batched, *, axis: (sort(args[0], axis=axis + 1), True),
+    dims=ALONG,
     native=Lib("sort"),
     doc="Increasing along `axis`, NaN last.",
 )
@@ -65,17 +66,14 @@ argsort: Primitive = Primitive(
     numpy=lambda x, *, axis: np.argsort(x, axis=axis, kind="stable"),
     jvp=(Zero,),
     transpose=NotLinear,
-    batch=lambda size, args, batched, *, axis: (argsort(args[0], axis=axis + 1), True),
+    dims=ALONG,
     native=Lib("argsort"),
     doc="The positions that sort x along `axis`; equal elements keep their order.",
 )
 
 
 def _search_type(a: Array, v: Array, *, right: bool) -> Array:
-    require(
-        a.ndim == 1 and a.dtype == v.dtype and a.dtype.kind != "c",
-        lambda: f"searchsorted: {a} and {v} do not fit",
-    )
+    require(a.ndim == 1 and a.dtype == v.dtype and a.dtype.kind != "c", lambda: f"searchsorted: {a} and {v} do not fit")
     return v.plain.with_dtype(i64)
 
 
@@ -85,11 +83,11 @@ def _before(a: Any, v: Any, right: bool) -> Any:
     return or_(number, missing if right else and_(missing, not_(ne(a, a))))
 
 
-def _search_batch(size: DimLike, args: Any, batched: Any, *, right: bool) -> tuple:
+def _search_batch(size: DimLike, args: Any, batched: Any, *, right: bool) -> tuple | None:
+    """Where each lane has an array of its own: count what stands before, over a new last axis."""
     a, v = args
     if not batched[0]:
-        return searchsorted(a, v, right=right), True
-    # Each lane has an array of its own: count what stands before, over a new last axis.
+        return None
     dims = (size, *(v.type.dims[1:] if batched[1] else v.type.dims), a.type.dims[1])
     last = len(dims) - 1
     rows = broadcast(a, shape=dims, axes=(0, last))
@@ -139,6 +137,7 @@ searchsorted = Primitive(
     numpy=lambda a, v, *, right: np.searchsorted(a, v, side="right" if right else "left"),
     jvp=(Zero, Zero),
     transpose=NotLinear,
+    dims=Dims(lambda a, v, **_: (((None,), range(v.ndim)), (range(v.ndim),)), alone=True),
     batch=_search_batch,
     native=Composite(_bisect),
     doc="Where in the sorted array a to insert each v: before equal elements, after them if `right`.",

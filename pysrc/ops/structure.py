@@ -15,7 +15,8 @@ import numpy as np
 from ..core.build import literal
 from ..core.dims import DimLike, dim_max
 from ..core.native import Move, Piece
-from ..core.primitive import Accumulate, Joint, Primitive
+from ..core.primitive import Accumulate, Primitive, Together
+from ..core.relation import ALONG, Dims, Relation
 from ..core.types import Array
 from .arrays import zeros
 from .compare import select
@@ -29,17 +30,10 @@ def _concatenate_type(*xs: Array, axis: int) -> Array:
     require(len(xs) > 0 and 0 <= axis < xs[0].ndim, lambda: f"concatenate: axis {axis} does not fit {xs}")
     first, total = xs[0], xs[0].dims[axis]
     for x in xs[1:]:
-        fits = x.ndim == first.ndim and all(
-            d == e for k, (d, e) in enumerate(zip(x.dims, first.dims)) if k != axis
-        )
+        fits = x.ndim == first.ndim and all(d == e for k, (d, e) in enumerate(zip(x.dims, first.dims)) if k != axis)
         require(x.dtype == first.dtype and fits, f"concatenate: {x} does not fit {first} along axis {axis}")
         total = total + x.dims[axis]
     return first.with_dims((*first.dims[:axis], total, *first.dims[axis + 1 :]))
-
-
-def _concatenate_jvp(args: tuple, dots: tuple, *, axis: int) -> tuple:
-    filled = [zeros(a.type.plain) if d is None else d for a, d in zip(args, dots)]
-    return (concatenate(*args, axis=axis),), (concatenate(*filled, axis=axis),)
 
 
 def _concatenate_transpose(out_bars: Any, accs: dict, args: Any, *, axis: int) -> dict:
@@ -56,10 +50,6 @@ def _concatenate_transpose(out_bars: Any, accs: dict, args: Any, *, axis: int) -
     return accs
 
 
-def _concatenate_batch(size: DimLike, args: Any, batched: Any, *, axis: int) -> tuple:
-    return concatenate(*(expand_batch(size, a, b) for a, b in zip(args, batched)), axis=axis + 1), True
-
-
 def _concatenate_pieces(index: tuple, types: Any, *, axis: int) -> tuple:
     pieces, offset = [], 0
     for position, type_ in enumerate(types):
@@ -74,9 +64,9 @@ concatenate = Primitive(
     "concatenate",
     type=_concatenate_type,
     numpy=lambda *xs, axis: np.concatenate(xs, axis=axis),
-    jvp=Joint(_concatenate_jvp),
+    jvp=Together(None),
     transpose=Accumulate(_concatenate_transpose),
-    batch=_concatenate_batch,
+    dims=ALONG,
     native=Move(_concatenate_pieces),
     doc="The operands one after another along `axis`.",
 )
@@ -94,14 +84,8 @@ def _pad_type(x: Array, value: Array, *, low: tuple, high: tuple, interior: tupl
         len(low) == len(high) == len(interior) == x.ndim,
         lambda: f"pad: widths {low}, {high}, {interior} do not fit {x}",
     )
-    require(
-        value.dtype == x.dtype and not value.dims,
-        lambda: f"pad: needs a {x.dtype} scalar to pad {x}, got {value}",
-    )
-    require(
-        all(not isinstance(w, int) or w >= 0 for w in (*low, *high, *interior)),
-        "pad: widths are not negative",
-    )
+    require(value.dtype == x.dtype and not value.dims, lambda: f"pad: needs a {x.dtype} scalar to pad {x}, got {value}")
+    require(all(not isinstance(w, int) or w >= 0 for w in (*low, *high, *interior)), "pad: widths are not negative")
     return x.with_dims(tuple(map(padded, x.dims, low, high, interior)))
 
 
@@ -111,11 +95,6 @@ def _pad_numpy(x: Any, value: Any, *, low: tuple, high: tuple, interior: tuple) 
     out = np.full(shape, value, x.dtype)
     out[region(low, x.shape, tuple(i + 1 for i in interior))] = x
     return out[()]
-
-
-def _pad_jvp(args: tuple, dots: tuple, **attributes: Any) -> tuple:
-    x_dot, value_dot = (zeros(a.type.plain) if d is None else d for a, d in zip(args, dots))
-    return (pad(*args, **attributes),), (pad(x_dot, value_dot, **attributes),)
 
 
 def _pad_transpose(out_bars: Any, accs: dict, args: Any, *, low: tuple, high: tuple, interior: tuple) -> dict:
@@ -131,15 +110,21 @@ def _pad_transpose(out_bars: Any, accs: dict, args: Any, *, low: tuple, high: tu
     return accs
 
 
-def _pad_batch(size: DimLike, args: Any, batched: Any, *, low: tuple, high: tuple, interior: tuple) -> tuple:
+def _pad_dims(x: Array, value: Array, *, low: tuple, high: tuple, interior: tuple) -> Relation:
+    mapped = [k if low[k] == high[k] == interior[k] == 0 else None for k in range(x.ndim)]
+    return (mapped, ()), (mapped,)
+
+
+def _pad_batch(size: DimLike, args: Any, batched: Any, **how: tuple) -> tuple | None:
+    """Where each lane has a value of its own to pad with."""
     x, value = args
-    widths = dict(low=(0, *low), high=(0, *high), interior=(0, *interior))
     if not batched[1]:
-        return pad(x, value, **widths), True
+        return None
     x = expand_batch(size, x, batched[0])
-    out = pad(x, literal(0, x.type.dtype), **widths)
+    how = {key: (0, *each) for key, each in how.items()}
+    out = pad(x, literal(0, x.type.dtype), **how)
     inside = zeros(Array(np.dtype(bool), x.type.dims))
-    border = pad(inside, literal(True), **widths)
+    border = pad(inside, literal(True), **how)
     return select(border, broadcast(value, shape=out.type.dims, axes=(0,)), out), True
 
 
@@ -158,8 +143,9 @@ pad = Primitive(
     "pad",
     type=_pad_type,
     numpy=_pad_numpy,
-    jvp=Joint(_pad_jvp),
+    jvp=Together(2),
     transpose=Accumulate(_pad_transpose),
+    dims=Dims(_pad_dims, arrays=1),
     batch=_pad_batch,
     native=Move(_pad_pieces),
     doc="pad(x, value; low, high, interior): x with `value` before, after and between its elements.",

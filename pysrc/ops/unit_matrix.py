@@ -14,6 +14,7 @@ import numpy as np
 from ..core.dims import DimLike
 from ..core.native import Composite
 from ..core.primitive import NotLinear, Primitive
+from ..core.relation import NO_OPERANDS
 from ..core.scalars import FREE
 from ..core.types import Array, i64
 from .arithmetic import add
@@ -30,17 +31,13 @@ def _eye_written(*, rows: DimLike, columns: DimLike, diagonal: int, dtype: Any) 
     return mask if dtype == np.bool_ else convert(mask, dtype=dtype)
 
 
-def _unbatched(size: Any, args: Any, batched: Any, **attributes: Any) -> tuple:
-    raise AssertionError("an operation without operands is never batched")
-
-
 eye: Primitive = Primitive(
     "eye",
     type=lambda *, rows, columns, diagonal, dtype: Array(dtype, (rows, columns)),
     numpy=lambda *, rows, columns, diagonal, dtype: np.eye(rows, columns, diagonal, dtype),
     jvp=(),
     transpose=NotLinear,
-    batch=_unbatched,
+    dims=NO_OPERANDS,
     native=Composite(_eye_written),
     cost=FREE,
     doc="Ones where column = row + diagonal, zeros elsewhere.",

@@ -57,8 +57,7 @@ def key(seed: Any, *, impl: str | None = None) -> Any:
         raise ValueError(f"random.key: the only generator is 'threefry2x32', not {impl!r}")
     if np.ndim(seed):
         raise TypeError(
-            f"random.key takes one integer seed, and got an array of shape {np.shape(seed)}; "
-            "use vmap for many"
+            f"random.key takes one integer seed, and got an array of shape {np.shape(seed)}; use vmap for many"
         )
     if isinstance(seed, float) or np.asarray(seed).dtype.kind not in "iub":
         raise TypeError(f"random.key takes an integer seed, and got {seed!r}")
@@ -283,9 +282,7 @@ def logistic(key: Any, shape: Any = (), dtype: Any = float) -> Any:
 def cauchy(key: Any, shape: Any = (), dtype: Any = float) -> Any:
     """Standard Cauchy."""
     dtype = _float_dtype("cauchy", dtype)
-    return np.tan(
-        dtype.type(np.pi) * (uniform(key, shape, dtype, minval=np.finfo(dtype).eps) - dtype.type(0.5))
-    )
+    return np.tan(dtype.type(np.pi) * (uniform(key, shape, dtype, minval=np.finfo(dtype).eps) - dtype.type(0.5)))
 
 
 def rademacher(key: Any, shape: Any = (), dtype: Any = int) -> Any:
@@ -343,9 +340,7 @@ def choice(key: Any, a: Any, shape: Any = (), replace: bool = True, p: Any = Non
             total = np.cumsum(p)
             where = np.searchsorted(total, total[-1] * (1 - uniform(key, shape, total.dtype)))
         else:
-            where = np.reshape(
-                np.argsort(-(gumbel(key, (count,), p.dtype) + np.log(p)), kind="stable")[:draws], shape
-            )
+            where = np.reshape(np.argsort(-(gumbel(key, (count,), p.dtype) + np.log(p)), kind="stable")[:draws], shape)
     return where if np.ndim(a) == 0 else np.take(a, where, axis=axis)
 
 
@@ -363,8 +358,7 @@ def categorical(key: Any, logits: Any, axis: int = -1, shape: Any = None) -> Any
     shape = rest if shape is None else _shape(shape)
     if len(shape) < len(rest) or shape[len(shape) - len(rest) :] != rest:
         raise ValueError(
-            f"random.categorical: the shape {shape} must end in {rest}, the shape of the logits "
-            f"without axis {axis}"
+            f"random.categorical: the shape {shape} must end in {rest}, the shape of the logits without axis {axis}"
         )
     noise = gumbel(key, shape[: len(shape) - len(rest)] + dims, logits.dtype)
     return np.argmax(noise + logits, axis=axis)

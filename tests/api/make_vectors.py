@@ -28,9 +28,7 @@ def main() -> None:
         for row in path.read_text().splitlines():
             expression = row.split("\t")[0]
             value = np.asarray(eval(expression, names))
-            rows.append(
-                f"{expression}\t{value.dtype}\t{','.join(map(str, value.shape))}\t{value.tobytes().hex()}\n"
-            )
+            rows.append(f"{expression}\t{value.dtype}\t{','.join(map(str, value.shape))}\t{value.tobytes().hex()}\n")
         path.write_text("".join(rows))
 
 

@@ -68,10 +68,7 @@ def test_sizes_that_change_become_symbols():
 def test_text_of_arguments():
     array, tree, flag = parse_arguments("f64[n, 3], {'w': f32, 'b': [i64[2*n + 1]]}, True")
     assert array == ShapeDtypeStruct((Sym("n"), 3), np.float64) and flag is True
-    assert tree == {
-        "w": ShapeDtypeStruct((), np.float32),
-        "b": [ShapeDtypeStruct((2 * Sym("n") + 1,), np.int64)],
-    }
+    assert tree == {"w": ShapeDtypeStruct((), np.float32), "b": [ShapeDtypeStruct((2 * Sym("n") + 1,), np.int64)]}
     assert parse_arguments("") == ()
 
 

@@ -51,9 +51,7 @@ def test_runtime_settings_go_through_the_environment(monkeypatch):
 def test_the_environment_is_read_at_import():
     code = "from metaphrase.config import config; print(config.fuse, config.disable_jit)"
     environment = {**os.environ, "METAPHRASE_FUSE": "0", "METAPHRASE_DISABLE_JIT": "1"}
-    out = subprocess.run(
-        [sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True
-    )
+    out = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert out.stdout.split() == ["False", "True"]
 
 
@@ -74,6 +72,5 @@ def test_the_page_of_the_settings_has_each_of_them():
     page = Path(__file__).parents[2] / "docs" / "settings.md"
     rows = [line for line in page.read_text().splitlines() if line.startswith("| `")]
     assert rows == [
-        f"| `{s.name}` | `{s.variable}` | `{s.default!r}` | the {s.scope} | {s.doc} |"
-        for s in SETTINGS.values()
+        f"| `{s.name}` | `{s.variable}` | `{s.default!r}` | the {s.scope} | {s.doc} |" for s in SETTINGS.values()
     ]

@@ -122,9 +122,7 @@ def test_gradients_have_the_dtype_and_structure_of_the_argument():
 
 def test_jvp():
     out, dot = mp.jvp(lambda x, y: (x * y, {"s": np.sin(x)}), (2.0, 3.0), (1.0, 0.5))
-    assert (
-        out == (6.0, {"s": np.sin(2.0)}) and np.isclose(dot[0], 4.0) and np.isclose(dot[1]["s"], np.cos(2.0))
-    )
+    assert out == (6.0, {"s": np.sin(2.0)}) and np.isclose(dot[0], 4.0) and np.isclose(dot[1]["s"], np.cos(2.0))
     out, dot, aux = mp.jvp(lambda x: (x * x, x + 1), (3.0,), (1.0,), has_aux=True)
     assert (out, dot, aux) == (9.0, 6.0, 4.0)
     out, dot = mp.jvp(lambda x, n: (x * n, n), (2.0, 3), (1.0, 0))
@@ -239,11 +237,7 @@ def test_objects_of_a_class_that_is_not_registered_are_named():
         return (p.w * x).sum()
 
     p, x = Unregistered(np.ones(2)), np.arange(2.0)
-    for derive in (
-        lambda: mp.grad(loss)(p, x),
-        lambda: mp.jvp(loss, (p, x), (p, x)),
-        lambda: mp.vjp(loss, p, x),
-    ):
+    for derive in (lambda: mp.grad(loss)(p, x), lambda: mp.jvp(loss, (p, x), (p, x)), lambda: mp.vjp(loss, p, x)):
         with pytest.raises(TypeError, match="Unregistered, a class that is not registered") as caught:
             derive()
         call = str(caught.value).partition("remedy: call metaphrase.tree_util.")[2].partition(" once")[0]

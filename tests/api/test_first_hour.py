@@ -93,17 +93,9 @@ MISTAKES = {
     "missing under grad": (lambda: mp.grad(two)(X), r"two\(\) missing 1 required positional argument", None),
     "missing under vmap": (lambda: mp.vmap(two)(X), r"two\(\) missing 1 required positional argument", None),
     "missing to lower": (lambda: mp.jit(two).lower(X), r"two\(\) missing 1 required positional", None),
-    "a column": (
-        lambda: mp.jit(lambda c: c * 2)(Series()),
-        r"^args\[0\] is a Series of tables",
-        "pass np.asarray",
-    ),
+    "a column": (lambda: mp.jit(lambda c: c * 2)(Series()), r"^args\[0\] is a Series of tables", "pass np.asarray"),
     "a column by name": (lambda: mp.jit(lambda c: c * 2)(c=TABLE["a"]), "is a Series of tables", "asarray"),
-    "a column to grad": (
-        lambda: mp.grad(lambda c: (c * c).sum())(Series()),
-        "is a Series of tables",
-        "np.asarray",
-    ),
+    "a column to grad": (lambda: mp.grad(lambda c: (c * c).sum())(Series()), "is a Series of tables", "np.asarray"),
     "a table": (lambda: mp.jit(lambda t: t["a"] * 2)(TABLE), "is a Table of tables", "its columns as arrays"),
     "a captured table": (
         lambda: mp.jit(lambda x: TABLE["a"] * x)(X),

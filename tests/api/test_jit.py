@@ -104,12 +104,7 @@ def test_trees_in_and_out():
 
     x = np.arange(2.0)
     out = f(Pair(1.0, x), {"x": x})
-    assert (
-        isinstance(out["pair"], Pair)
-        and out["pair"].b == 2.0
-        and out["none"] is None
-        and out["word"] == "kept"
-    )
+    assert isinstance(out["pair"], Pair) and out["pair"].b == 2.0 and out["none"] is None and out["word"] == "kept"
     assert out["same"] is x
     np.testing.assert_array_equal(out["pair"].a, x)
 

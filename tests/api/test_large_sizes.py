@@ -153,9 +153,7 @@ def runs(function, way):
 
 
 @pytest.mark.parametrize("way", ["native", "NumPy", "NumPy source", "core"])
-@pytest.mark.parametrize(
-    "function", [sum_of_zeros, sum_of_table, sum_of_range, first_of_identity, made_in_a_loop]
-)
+@pytest.mark.parametrize("function", [sum_of_zeros, sum_of_table, sum_of_range, first_of_identity, made_in_a_loop])
 def test_arrays_that_no_process_has_room_for(function, way):
     run = runs(function, way)
     with mp.config(native=way == "native"):
@@ -166,9 +164,7 @@ def test_arrays_that_no_process_has_room_for(function, way):
                     called(size)
 
 
-@pytest.mark.parametrize(
-    "size, shape", [(12, (-1, 5)), (12, (-1, 0)), (0, (0, -1)), (12, (-1, -2)), (12, (5, 4))]
-)
+@pytest.mark.parametrize("size, shape", [(12, (-1, 5)), (12, (-1, 0)), (0, (0, -1)), (12, (-1, -2)), (12, (5, 4))])
 def test_a_shape_of_numbers_into_which_the_elements_do_not_fit(size, shape, way):
     def reshaped(x, n, m):
         return x.reshape(n, m)

@@ -11,9 +11,7 @@ from scipy import special
 import metaphrase as mp
 from metaphrase import lax, nn, random
 
-VECTORS = [
-    row.split("\t") for row in Path(__file__).with_name("library_vectors.txt").read_text().splitlines()
-]
+VECTORS = [row.split("\t") for row in Path(__file__).with_name("library_vectors.txt").read_text().splitlines()]
 
 
 @pytest.mark.parametrize("expression, dtype, dims, text", VECTORS, ids=[row[0] for row in VECTORS])

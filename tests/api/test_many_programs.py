@@ -80,11 +80,7 @@ KINDS = {
     "a frozen dataclass": (lambda x, c: x * len(c.name), lambda k: (X, Choice("c" * k)), lambda k: X * k),
     "a named tuple": (lambda p: p.a * len(p.b), lambda k: (Point(X, "b" * k),), lambda k: X * k),
     "metadata": (lambda box: box.value * len(box.name), lambda k: (Box(X, "n" * k),), lambda k: X * k),
-    "any arguments": (
-        lambda *xs, **names: xs[0] * len(names["n"]),
-        lambda k: (X, X, "n" * k),
-        lambda k: X * k,
-    ),
+    "any arguments": (lambda *xs, **names: xs[0] * len(names["n"]), lambda k: (X, X, "n" * k), lambda k: X * k),
 }
 
 

@@ -37,6 +37,12 @@ def length_of_the_outer_array(x):
 
 
 @case
+def length_of_an_outer_list(x):
+    halves = [v * 0.5 for v in x]
+    return grad(lambda y: y * y * len(halves))(2.0), grad(lambda y: grad(lambda z: 0.5 * len(halves) * z)(y))(2.0)
+
+
+@case
 def arrays_like_the_outer_one(x):
     def g(y):
         made = np.zeros_like(x) + np.full_like(x, 2.0) * np.ones(np.shape(x))
@@ -416,11 +422,7 @@ def membership(x):
 def reductions(x):
     return grad(
         lambda y: (
-            y
-            * np.add.reduce(x[1:])
-            * np.linalg.norm(x)
-            * np.concatenate([x, x[:1]])[-1]
-            * np.where(x > 1, x, 0.0)[0]
+            y * np.add.reduce(x[1:]) * np.linalg.norm(x) * np.concatenate([x, x[:1]])[-1] * np.where(x > 1, x, 0.0)[0]
         )
     )(2.0)
 

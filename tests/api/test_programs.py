@@ -27,9 +27,7 @@ def both(x, y):
 
 
 FUNCTION = trace("f", both, [("x", VECTOR), ("y", SCALAR)])
-TOTAL = trace(
-    "total", lambda x, y: (reduce_sum(mul(sin(x), x), axes=(0,)), mul(y, y)), [("x", VECTOR), ("y", SCALAR)]
-)
+TOTAL = trace("total", lambda x, y: (reduce_sum(mul(sin(x), x), axes=(0,)), mul(y, y)), [("x", VECTOR), ("y", SCALAR)])
 SLOPE = np.sin(X) + X * np.cos(X)
 
 
@@ -44,9 +42,7 @@ def same(got, want):
 
 
 def test_forward_gives_a_tangent_for_every_differentiable_result():
-    same(
-        run(programs.forward(FUNCTION, [True, False]), X, Y, np.ones(3)), [X * np.sin(X), 4, False, SLOPE, 0]
-    )
+    same(run(programs.forward(FUNCTION, [True, False]), X, Y, np.ones(3)), [X * np.sin(X), 4, False, SLOPE, 0])
     same(run(programs.forward(FUNCTION, [False, True]), X, Y, 1.0), [X * np.sin(X), 4, False, np.zeros(3), 4])
 
 
@@ -73,10 +69,7 @@ def test_batched_moves_axes():
     types = [Array(F64, (N, B)), SCALAR]
     want = rows * np.sin(rows)
     same(run(programs.batched(FUNCTION, B, [1, None], [0, None, None], types), rows, Y), [want.T, 4, False])
-    same(
-        run(programs.batched(FUNCTION, B, [1, None], [1, 0, 0], types), rows, Y),
-        [want, [4, 4], [False, False]],
-    )
+    same(run(programs.batched(FUNCTION, B, [1, None], [1, 0, 0], types), rows, Y), [want, [4, 4], [False, False]])
     with pytest.raises(ValueError, match="0"):
         programs.batched(FUNCTION, B, [1, None], [None, None, None], types)
 

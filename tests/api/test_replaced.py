@@ -325,9 +325,7 @@ class Tagged:
         self.a, self.tag = a, tag
 
 
-mp.tree_util.register_pytree_node(
-    Tagged, lambda t: ((t.a,), t.tag), lambda tag, children: Tagged(*children, tag)
-)
+mp.tree_util.register_pytree_node(Tagged, lambda t: ((t.a,), t.tag), lambda tag, children: Tagged(*children, tag))
 TAGS = (0.0, -0.0, 1, True, 1.0, (0.0,), (-0.0,), float("nan"), float("nan"), 0.0)
 
 

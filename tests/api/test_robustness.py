@@ -41,11 +41,7 @@ def environment(tmp_path: Path, **settings: str) -> dict[str, str]:
 def run(tmp_path: Path, text: str, **settings: str) -> str:
     """The output of a program that must end well and in time."""
     done = subprocess.run(
-        program(tmp_path, text),
-        env=environment(tmp_path, **settings),
-        timeout=120,
-        capture_output=True,
-        text=True,
+        program(tmp_path, text), env=environment(tmp_path, **settings), timeout=120, capture_output=True, text=True
     )
     assert done.returncode == 0, done.stderr
     return done.stdout
@@ -216,9 +212,7 @@ print(f(np.arange(5.0)))
 """,
     )
     running = [
-        subprocess.Popen(
-            command, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-        )
+        subprocess.Popen(command, env=environment(tmp_path), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         for _ in range(3)
     ]
     outputs = [one.communicate(timeout=120) for one in running]

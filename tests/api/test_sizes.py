@@ -102,12 +102,7 @@ def runs_of(function: Callable, args: tuple) -> list[tuple]:
         for grow in grows:
             given = resized(args, grow)
             after = fresh(given)
-            with (
-                contextlib.suppress(Exception),
-                at_most(2),
-                warnings.catch_warnings(),
-                np.errstate(all="ignore"),
-            ):
+            with contextlib.suppress(Exception), at_most(2), warnings.catch_warnings(), np.errstate(all="ignore"):
                 warnings.simplefilter("ignore")
                 runs.append((given, function(*after), after))
         if len(runs) >= 3:
@@ -116,10 +111,7 @@ def runs_of(function: Callable, args: tuple) -> list[tuple]:
 
 
 def has_lengths(args: tuple) -> bool:
-    return any(
-        isinstance(leaf, np.ndarray) and any(d > 1 for d in leaf.shape)
-        for leaf in tree_util.tree_leaves(args)
-    )
+    return any(isinstance(leaf, np.ndarray) and any(d > 1 for d in leaf.shape) for leaf in tree_util.tree_leaves(args))
 
 
 @pytest.mark.parametrize("theme", THEMES)
@@ -259,3 +251,23 @@ def test_a_reshape_that_never_fits_is_refused_when_it_runs():
     assert staged(2, 3, -1.0) == -1.0
     with pytest.raises(ValueError, match=r"cannot reshape array of size 6 into shape \(7,\)"):
         staged(2, 3, 1.0)
+
+
+@pytest.mark.parametrize("in_a_loop", [False, True])
+def test_a_size_that_turns_out_to_divide_by_0_is_no_fault_of_the_compiler(in_a_loop):
+    """`reshape(k, -1)` has size // k columns; where k is 0, NumPy says so when it runs, and so do we."""
+
+    def columns(y, table, n):
+        total = 0.0
+        for _ in range(3 if in_a_loop else 1):
+            total += table.reshape(-(n * (y.size % -3) % -5), -1)[0, 0]
+        return total
+
+    table = np.arange(1.0, 9.0).reshape(4, 2)
+    jitted = mp.jit(columns)
+    for length in (9, 10, 4, 12):
+        if length % 3 == 0:
+            with pytest.raises(ValueError, match=r"cannot reshape array of size 8 into shape \(0,newaxis\)"):
+                jitted(np.ones(length), table, 1)
+        else:
+            assert jitted(np.ones(length), table, 1) == columns(np.ones(length), table, 1)

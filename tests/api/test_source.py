@@ -66,11 +66,7 @@ CALLS = {
     "loop": (lambda: period, (0.3, 1.0), "(0.3, 1.0)"),
     "derivative of a loop": (lambda: mp.grad(period), (0.3, 1.0), "(0.3, 1.0)"),
     "second derivative": (lambda: mp.grad(mp.grad(period)), (0.3, 1.0), "(0.3, 1.0)"),
-    "lanes": (
-        lambda: mp.vmap(mp.grad(period), (0, None)),
-        (np.array([0.1, 0.8]), 1.0),
-        "(np.array([0.1, 0.8]), 1.0)",
-    ),
+    "lanes": (lambda: mp.vmap(mp.grad(period), (0, None)), (np.array([0.1, 0.8]), 1.0), "(np.array([0.1, 0.8]), 1.0)"),
     "tree": (
         lambda: mp.value_and_grad(mse),
         ({"w": np.ones(2), "b": 1.0}, np.eye(2), np.ones(2)),
@@ -140,9 +136,7 @@ def test_core_reads_back():
 
 def test_made_twice_it_is_the_same():
     for stage in mp.stages():
-        assert mp.source(mp.grad(period), 0.3, 1.0, stage=stage) == mp.source(
-            mp.grad(period), 0.3, 1.0, stage=stage
-        )
+        assert mp.source(mp.grad(period), 0.3, 1.0, stage=stage) == mp.source(mp.grad(period), 0.3, 1.0, stage=stage)
 
 
 def test_explain_names_arguments_and_loops():

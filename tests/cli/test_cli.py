@@ -55,9 +55,7 @@ def test_show_prints_every_stage(capsys, file, stage):
 
 
 def test_show_applies_transformations_in_order(capsys, file):
-    status, out, _ = run(
-        capsys, "show", f"{file}:period", "--args", "f64[n], f64", "--grad", "--vmap", "0,None"
-    )
+    status, out, _ = run(capsys, "show", f"{file}:period", "--args", "f64[n], f64", "--grad", "--vmap", "0,None")
     assert status == 0
     namespace = {}
     exec(out, namespace)
@@ -142,9 +140,7 @@ def test_errors(capsys, file, arguments, status, message):
 def test_the_command_is_installed(file):
     command = Path(sys.executable).with_name("metaphrase")
     arguments = [str(command)] if command.exists() else [sys.executable, "-m", "metaphrase.cli.main"]
-    out = subprocess.run(
-        [*arguments, "show", f"{file}:period", "--args", "f64, f64"], capture_output=True, text=True
-    )
+    out = subprocess.run([*arguments, "show", f"{file}:period", "--args", "f64, f64"], capture_output=True, text=True)
     assert out.returncode == 0 and "def period(e, M):" in out.stdout
 
 

@@ -163,15 +163,7 @@ def numbers_of_objects(x):
     one, other = Interval(x, x + 1), Interval(x * 2, 3.0)
     rounded = round(one, 1)
     total = sum([one, other], Interval(0.0, 0.0))
-    return (
-        float(one),
-        math.floor(other),
-        divmod(one, 2.0),
-        rounded.low,
-        total.low,
-        pow(one, 2),
-        list(reversed(one)),
-    )
+    return (float(one), math.floor(other), divmod(one, 2.0), rounded.low, total.low, pow(one, 2), list(reversed(one)))
 
 
 @functools.total_ordering

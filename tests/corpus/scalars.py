@@ -67,13 +67,7 @@ def math_functions(x):
 
 
 def numpy_functions(x):
-    return (
-        np.sqrt(x) + np.exp(-x) * np.log1p(x),
-        np.floor(x),
-        np.sign(x),
-        np.maximum(x, 2.0),
-        np.arctan2(x, 1),
-    )
+    return (np.sqrt(x) + np.exp(-x) * np.log1p(x), np.floor(x), np.sign(x), np.maximum(x, 2.0), np.arctan2(x, 1))
 
 
 def division_by_zero(a, b):

@@ -130,9 +130,7 @@ def at_most_four(x):
 def powers(x, c):
     """A loop of stores into an array."""
     body = trace(
-        "step",
-        lambda i, c, x: put(x, mul(element(x, i), c), add(i, literal(1))),
-        [("i", I), ("c", F), ("x", V)],
+        "step", lambda i, c, x: put(x, mul(element(x, i), c), add(i, literal(1))), [("i", I), ("c", F), ("x", V)]
     )
     return sum_(loop(c, x, body=body, cond=None, length=n - 1, roles=Roles(1, 1, 0, 0))[0])
 
@@ -177,23 +175,13 @@ def accumulate_rows(xs, index):
     """Two accumulators, in a parallel loop that runs backwards."""
 
     def body(i, total, table, x, k_):
-        return add(total, sum_(mul(x, x))), scatter_add(
-            table, element(x, literal(0)), k_, axes=(0,), unique=True
-        )
+        return add(total, sum_(mul(x, x))), scatter_add(table, element(x, literal(0)), k_, axes=(0,), unique=True)
 
     params = [("i", I), ("total", F), ("table", Array(f64, (4,))), ("x", Array(f64, (m,))), ("k", I)]
     function = trace("body", body, params)
     table = zeros(Array(f64, (4,)))
     return loop(
-        literal(0.0),
-        table,
-        xs,
-        index,
-        body=function,
-        cond=None,
-        length=n,
-        roles=Roles(0, 0, 2, 2),
-        reverse=True,
+        literal(0.0), table, xs, index, body=function, cond=None, length=n, roles=Roles(0, 0, 2, 2), reverse=True
     )
 
 
@@ -317,8 +305,7 @@ def axes(x):
     """Transposition, outer products, new axes."""
     column = reduce_sum(x, axes=(1,))
     outer = mul(
-        broadcast(column, shape=(n, m), axes=(0,)),
-        broadcast(reduce_sum(x, axes=(0,)), shape=(n, m), axes=(1,)),
+        broadcast(column, shape=(n, m), axes=(0,)), broadcast(reduce_sum(x, axes=(0,)), shape=(n, m), axes=(1,))
     )
     return sum_(mul(outer, x)), permute(x, axes=(1, 0)), dot(permute(x, axes=(1, 0)), x)
 

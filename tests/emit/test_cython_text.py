@@ -11,8 +11,9 @@ import pytest
 from Cython.Compiler import Scanning
 
 from metaphrase.astpasses.emit.cython_text import emit
-from metaphrase.astpasses.emit.helpers import FLOATS, INTEGERS, helper, with_needs
-from metaphrase.astpasses.emit.spell import CythonPrinter
+from metaphrase.astpasses.emit.dialects import FLOATS, INTEGERS
+from metaphrase.astpasses.emit.helpers import helper, with_needs
+from metaphrase.astpasses.emit.spell import Printer
 from metaphrase.astpasses.schedule import schedule
 from metaphrase.astpasses.schedule.nest import Const, Load, Op, constant, local
 from metaphrase.core.build import literal, trace
@@ -37,9 +38,7 @@ def kepler():
     def solve(e, M):
         params = [("i", I), ("e", F), ("M", F), ("E", F)]
         body = trace(
-            "newton",
-            lambda i, e, M, E: sub(E, div(residual(e, M, E), sub(literal(1.0), mul(e, cos(E))))),
-            params,
+            "newton", lambda i, e, M, E: sub(E, div(residual(e, M, E), sub(literal(1.0), mul(e, cos(E))))), params
         )
         test = trace("going", lambda i, e, M, E: gt(abs_(residual(e, M, E)), literal(1e-12)), params)
         return loop(e, M, M, body=body, cond=test, length=None, roles=Roles(2, 1, 0, 0), size="T")[1]
@@ -142,13 +141,13 @@ def test_literals_are_exact():
 
 def test_narrow_integers_wrap():
     a = Load(local("a", np.dtype("int8")))
-    assert CythonPrinter().text(a + a * constant(2, np.int8)) == "<i8>(a + <i8>(a*2))"
+    assert Printer().text(a + a * constant(2, np.int8)) == "<i8>(a + <i8>(a*2))"
 
 
 def test_logic_on_bools_stays_in_bits():
     p = Load(local("p", np.dtype(bool)))
     q = Op("not", (p,), np.dtype(bool))
-    assert CythonPrinter().text(Op("and", (p, q), np.dtype(bool))) == "p & (p ^ 1)"
+    assert Printer().text(Op("and", (p, q), np.dtype(bool))) == "p & (p ^ 1)"
 
 
 @pytest.mark.parametrize(

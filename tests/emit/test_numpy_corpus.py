@@ -97,9 +97,9 @@ def test_the_text_gives_what_the_program_gives(name):
         given = [np.copy(a)[()] for a in args]
         got = outcome(lambda a, r=run, n=count: listed(r(*a), n), given)
         assert same_bits(want, got, text), f"{title}\n{function}\n{text}\nwant {want}\ngot {got}"
-        assert all(
-            np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc") for a, b in zip(args, given)
-        ), f"{title} writes to an argument\n{text}"
+        assert all(np.array_equal(a, b, equal_nan=np.asarray(a).dtype.kind in "fc") for a, b in zip(args, given)), (
+            f"{title} writes to an argument\n{text}"
+        )
         assert text == numpy_source(function), title
 
 

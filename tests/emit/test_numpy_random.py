@@ -122,9 +122,7 @@ class Maker:
         given_ = [self.random.choice(KINDS) for _ in range(self.random.randrange(1, 4))]
         wanted = [self.random.choice(KINDS) for _ in range(self.random.randrange(1, 3))]
         operands = [self.pick(pool, t) for t in given_]
-        no, yes = (
-            self.function(w, given_, wanted, self.random.randrange(1, 4), depth - 1) for w in ("no", "yes")
-        )
+        no, yes = (self.function(w, given_, wanted, self.random.randrange(1, 4), depth - 1) for w in ("no", "yes"))
         test = gt(self.pick(pool, F), literal(0.0))
         return cond(test, *operands, branches=(no, yes))
 
@@ -177,12 +175,7 @@ def arguments(seed: int) -> list:
 def equal_bits(a, b) -> bool:
     a, b = np.asarray(a), np.asarray(b)
     same_signs = (np.signbit(a) == np.signbit(b)) | np.isnan(a)
-    return (
-        a.dtype == b.dtype
-        and a.shape == b.shape
-        and np.array_equal(a, b, equal_nan=True)
-        and bool(same_signs.all())
-    )
+    return a.dtype == b.dtype and a.shape == b.shape and np.array_equal(a, b, equal_nan=True) and bool(same_signs.all())
 
 
 def gradient(function: Function) -> Function:

@@ -180,12 +180,7 @@ def test_errors_show_the_generated_line():
 
 def test_python_numbers_are_taken_for_scalars():
     """`period(0.3, 1.0)`, as a person calls it, gives the same as with NumPy scalars."""
-    for name, args in {
-        "period": (0.3, 1.0),
-        "grad period": (0.3, 1.0),
-        "branchy": (0.3,),
-        "gcd": (252, 105),
-    }.items():
+    for name, args in {"period": (0.3, 1.0), "grad period": (0.3, 1.0), "branchy": (0.3,), "gcd": (252, 105)}.items():
         function, exact = CASES[name]
         run = compile_numpy(numpy_source(function))
         want = results(run(*exact), len(function.results))

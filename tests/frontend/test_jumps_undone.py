@@ -154,17 +154,7 @@ def not_caught(x, n):
     return x + 1.0
 
 
-FUNCTIONS = [
-    returned,
-    broken,
-    skipped,
-    suppressed,
-    from_a_loop_inside,
-    in_handlers,
-    twice,
-    managed,
-    not_caught,
-]
+FUNCTIONS = [returned, broken, skipped, suppressed, from_a_loop_inside, in_handlers, twice, managed, not_caught]
 
 
 def outcome(function, *args):

@@ -347,11 +347,7 @@ def test_what_ends_with_the_call_is_refused(what, f):
 
 @pytest.mark.parametrize(
     "what, made",
-    [
-        ("an iterator", lambda x: enumerate(x)),
-        ("a function", lambda x: lambda: x),
-        ("a flags", lambda x: x.flags),
-    ],
+    [("an iterator", lambda x: enumerate(x)), ("a function", lambda x: lambda: x), ("a flags", lambda x: x.flags)],
 )
 def test_it_is_not_stored_either(what, made):
     def f(c, x):

@@ -14,9 +14,7 @@ import metaphrase as mp
 
 INF, NAN = math.inf, math.nan
 REALS = [NAN, INF, -INF, 0.0, -0.0, 1.0, -1.0, 2.0, -2.0, 0.5, -0.5, -3.0, 171.0, 710.0, 1e308]
-COMPLEX = [
-    complex(a, b) for a in (0.0, -0.0, 1.0, -2.0, 0.5, 710.0, INF, NAN, -INF) for b in (0.0, 1.0, -INF, NAN)
-]
+COMPLEX = [complex(a, b) for a in (0.0, -0.0, 1.0, -2.0, 0.5, 710.0, INF, NAN, -INF) for b in (0.0, 1.0, -INF, NAN)]
 TO_INT = {"ceil", "floor", "trunc"}  # of 1e308: an int of Python's that 64 bits do not hold
 
 

@@ -485,22 +485,3 @@ def test_what_another_name_may_reach_is_refused(function):
     with pytest.raises(SourceError) as caught:
         mp.jit(function)(x, 90)
     assert caught.value.code == "alias"
-
-
-def test_identity_where_it_depends_on_the_run():
-    def same(x):
-        a = Best(x)
-        b = a
-        if x > 0:
-            a = Best(1.0)
-        return 1.0 if a is b else 2.0
-
-    def another(x):
-        a, b = Best(x), Best(2.0)
-        if x > 0:
-            a = Best(1.0)
-        return 1.0 if a is b else 2.0
-
-    with pytest.raises(SourceError, match="its identity is asked for"):
-        mp.jit(same)(1.0)
-    assert mp.jit(another)(1.0) == 2.0

@@ -283,9 +283,7 @@ def test_staging_undoes_writes_to_the_users_objects():
     assert values[0] == 1.0 and d.keys() == {"a", "n"} and d["a"] is values
     args = ({"a": values.copy(), "n": 1}, 3.0)
     result = staged.result(evaluate(staged.function, *staged.arguments(args)), args)
-    assert (
-        result == 5.0 and args[0]["a"].tolist() == [3.0, 2.0] and args[0]["n"] == 2 and args[0]["new"] == 3.0
-    )
+    assert result == 5.0 and args[0]["a"].tolist() == [3.0, 2.0] and args[0]["n"] == 2 and args[0]["new"] == 3.0
 
 
 def test_python_while_on_static_values_runs_in_python():

@@ -6,6 +6,7 @@ would say, without the clock; the benchmark has the seconds), compared with each
 
 from __future__ import annotations
 
+import gc
 import importlib.util
 import sys
 from pathlib import Path
@@ -15,8 +16,10 @@ import pytest
 from corpus import alike, fresh
 
 import metaphrase as mp
-from metaphrase import pipeline
+from metaphrase import interpreter, pipeline
+from metaphrase.astpasses.frontend.flow import loops
 from metaphrase.astpasses.frontend.staging.stage import stage
+from metaphrase.interpreter import collect_all, deep_calls
 
 PATH = Path(__file__).resolve().parents[2] / "benchmarks" / "staging.py"
 _spec = importlib.util.spec_from_file_location("staging_benchmark", PATH)
@@ -102,3 +105,57 @@ def test_scheduling_is_linear_in_straight_code():
         return counted(lambda: pipeline.loops(finished))
 
     assert scheduled(400) < 4 * 1.5 * scheduled(100)
+
+
+class Count:
+    """An object that loops change."""
+
+    def __init__(self):
+        self.calls = 0
+
+    def __call__(self, x):
+        self.calls += 1
+        return x * x
+
+
+def counted_in_nests(x):
+    count, total = Count(), 0.0
+    for i in range(x.shape[0]):
+        total = total + count(x[i])
+        for j in range(x.shape[0]):
+            total = total + count(x[j])
+            for k in range(x.shape[0]):
+                total = total + count(x[k])
+    return total, count.calls
+
+
+def test_what_a_loop_was_seen_to_change_is_known_in_the_next_pass_over_those_around(monkeypatch):
+    passes = []
+    plain = loops._pass
+    monkeypatch.setattr(
+        loops, "_pass", lambda here, loop, *rest: passes.append(loop.span.line) or plain(here, loop, *rest)
+    )
+    x = np.linspace(0.1, 1.0, 20)
+    with mp.config(native=False):
+        assert alike(mp.jit(counted_in_nests)(x), counted_in_nests(x), 1e-9)
+    outer, middle, inner = (passes.count(line) for line in sorted(set(passes)))
+    assert (outer, middle, inner) == (2, 3, 4)  # were it found anew each time, 2, 4 and 8
+
+
+def test_a_stage_leaves_older_objects_out_of_collections(monkeypatch):
+    monkeypatch.setattr(interpreter, "_kept_out", False)
+    frozen = gc.get_freeze_count()
+    with deep_calls():
+        assert not frozen or gc.get_freeze_count() == frozen  # what others have frozen stays so
+    assert interpreter._kept_out == bool(frozen)  # and is not counted again: counting goes through all of it
+    gc.unfreeze()
+    monkeypatch.setattr(interpreter, "_kept_out", False)
+    try:
+        with deep_calls():
+            assert gc.get_freeze_count() > 1000
+            collect_all()
+            assert gc.get_freeze_count() > 1000
+        assert gc.get_freeze_count() == 0
+    finally:
+        if frozen:
+            gc.freeze()

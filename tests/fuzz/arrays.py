@@ -129,9 +129,7 @@ class Arrays(Scalars):
             f"np.diff({a}, prepend=0.0)",
             f"np.hstack([{a}, {a}])[:{dim}]",
         ]
-        forms += [
-            f"{name}[:, {self.small(scope, 3)}]" for name, k in scope.names.items() if k == ("f", (dim, "3"))
-        ]
+        forms += [f"{name}[:, {self.small(scope, 3)}]" for name, k in scope.names.items() if k == ("f", (dim, "3"))]
         forms += [
             f"{name}[{self.index(scope, k[1][0], depth)}]"
             for name, k in scope.names.items()
@@ -189,13 +187,7 @@ class Arrays(Scalars):
             f"np.array([{two}] * 3)[:1] * np.ones({self.shape(dims)})",
         ]
         if dims[0] == dims[1]:
-            forms += [
-                f"({a}).T",
-                f"np.triu({a})",
-                f"np.diag({one})",
-                f"np.transpose({a})",
-                f"np.eye({dims[0]})",
-            ]
+            forms += [f"({a}).T", f"np.triu({a})", f"np.diag({one})", f"np.transpose({a})", f"np.eye({dims[0]})"]
             if not self.exact:
                 forms.append(f"({a}) @ ({self.array_leaf(('f', dims), scope)})")
         return forms
@@ -225,9 +217,7 @@ class Arrays(Scalars):
             f"(({a} & 7) << 1)",
         ]
         if len(dims) == 1:
-            forms += [
-                f"np.searchsorted(np.array([0.0, 1.0, 2.0]), {self.array(('f', dims), scope, depth - 1)})"
-            ]
+            forms += [f"np.searchsorted(np.array([0.0, 1.0, 2.0]), {self.array(('f', dims), scope, depth - 1)})"]
         return self.choose.item(forms)
 
     def masks(self, dims: tuple[str, ...], scope: Scope, depth: int) -> str:

@@ -12,6 +12,8 @@ from __future__ import annotations
 import argparse
 import collections
 import contextlib
+import gc
+import json
 import os
 import random
 import signal
@@ -19,15 +21,18 @@ import subprocess
 import sys
 import time
 import traceback
+import zlib
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 from hypothesis import HealthCheck, Phase, find, settings
 from hypothesis.errors import NoSuchExample
+from together import Together
 
-from .oracle import Disagreement, Refused, check
+from .oracle import Disagreement, Examination, Refused, check
 from .programs import PLANS, Case, programs
 
 BATCH = 40
@@ -70,9 +75,13 @@ class Verdict:
 
 def judge(case: Case, only: str = "") -> Verdict:
     """What the oracle says of a case; what else is raised is a fault of that place."""
+    return verdict(lambda: check(case, only))
+
+
+def verdict(work: Callable[[], Any]) -> Verdict:
     with limited(PATIENCE):
         try:
-            check(case, only)
+            work()
         except Refused as refusal:
             return Verdict(f"refused: {refusal.code}", str(refusal))
         except Disagreement as found:
@@ -83,9 +92,7 @@ def judge(case: Case, only: str = "") -> Verdict:
             frames = traceback.extract_tb(error.__traceback__)
             place = next((f for f in reversed(frames) if "random program" not in f.filename), frames[-1])
             where = f"{Path(place.filename).name}:{place.name}"
-            return Verdict(
-                f"{type(error).__name__} in {where}", "".join(traceback.format_exception(error)[-6:])
-            )
+            return Verdict(f"{type(error).__name__} in {where}", "".join(traceback.format_exception(error)[-6:]))
     return Verdict("agrees")
 
 
@@ -94,9 +101,7 @@ class Enough(KeyboardInterrupt):
 
 
 @contextlib.contextmanager
-def limited(
-    seconds: float, error: type[BaseException] = TooLong, clock: int = signal.ITIMER_PROF
-) -> Iterator[None]:
+def limited(seconds: float, error: type[BaseException] = TooLong, clock: int = signal.ITIMER_PROF) -> Iterator[None]:
     """Seconds of work, or of time (`ITIMER_REAL`), after which `error` is raised."""
     number = {signal.ITIMER_PROF: signal.SIGPROF, signal.ITIMER_REAL: signal.SIGALRM}[clock]
 
@@ -104,7 +109,7 @@ def limited(
         raise error(f"more than {seconds} seconds")
 
     before = signal.signal(number, stop)
-    signal.setitimer(clock, seconds)
+    signal.setitimer(clock, seconds, 5.0)  # again, should the first come where exceptions are ignored
     try:
         yield
     finally:
@@ -112,23 +117,56 @@ def limited(
         signal.signal(number, before)
 
 
+def tidy() -> None:
+    """Collect what the last batch has left, and look no more at what stays."""
+    gc.unfreeze()
+    gc.collect()
+    gc.freeze()
+
+
 @dataclass
 class Search:
-    """`count` different programs from one seed. `watch(case)` is called before each is run."""
+    """`count` different programs from one seed. `watch(case)` is called before each is run. `together`: native
+    code of many programs is compiled at a time."""
 
     seed: int
     count: int
     plans: tuple[str, ...] = PLANS
     watch: Callable[[Case], Any] = lambda case: None
+    together: bool = True
     verdicts: dict[Case, Verdict] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
 
     def run(self) -> None:
-        """Judge the batch."""
+        """Judge the batch: an eighth of the cases each by itself, with native code as `jit` makes it, the
+        others with native code of many programs at a time."""
         self.replay(self.remember)
-        for case in list(self.verdicts):
+        tidy()
+        turn = int(os.environ.get("METAPHRASE_TESTS_DAY", "0")) % 8
+        turns = {case: zlib.crc32(case.text.encode()) // 16 % 8 for case in self.verdicts}
+        alone = [case for case in self.verdicts if turns[case] == turn or not self.together]
+        self.judge_together([case for case in self.verdicts if case not in alone])
+        for case in alone:
             self.watch(case)
             self.verdicts[case] = judge(case)
+            gc.freeze()
+
+    def judge_together(self, cases: list[Case]) -> None:
+        examinations: dict[Case, Examination] = {}
+        with Together() as builds:
+            for case in cases:
+                self.watch(case)
+                examinations[case] = Examination(case, builds=builds)
+                self.verdicts[case] = verdict(examinations[case].first)
+                gc.freeze()  # staging collects garbage: not that of the other cases
+        for case, examination in examinations.items():
+            if case in builds.broken:
+                self.verdicts[case] = judge(case)
+            elif self.verdicts[case].kind == "agrees":
+                self.watch(case)
+                self.verdicts[case] = verdict(examination.after)
+            examination.close()
+            gc.freeze()
 
     def remember(self, case: Case) -> bool:
         """Keep the first case of each program: hypothesis repeats some with other arguments."""
@@ -185,20 +223,19 @@ def written(case: Case, why: str) -> str:
 
 
 def worker(options: argparse.Namespace) -> int:
+    """Judge batch after batch; a line says what each has given."""
     folder = Path(options.folder)
-    counts: collections.Counter[str] = collections.Counter()
     done, seed = 0, options.seed
-    plans = tuple(options.plans.split(","))
     while done < options.programs:
         search = Search(
             seed,
             min(BATCH, options.programs - done),
-            plans,
-            watch=lambda case: (folder / f"now-{options.seed}.py").write_text(written(case, "")),
+            tuple(options.plans.split(",")),
+            watch=lambda case, seed=seed: (folder / f"now-{seed}.py").write_text(written(case, "")),
+            together=not options.alone,
         )
         search.run()
         done += len(search.verdicts)
-        counts.update(v.kind for v in search.verdicts.values())
         if options.refused:
             for number, (case, verdict) in enumerate(search.verdicts.items()):
                 if verdict.kind.startswith("refused"):
@@ -207,63 +244,49 @@ def worker(options: argparse.Namespace) -> int:
             file = folder / f"fault-{seed}-{number}.py"
             file.write_text(written(case, verdict.detail))
             print(f"FAULT {verdict.kind}: {file}", flush=True)
+        (folder / f"now-{seed}.py").unlink()
         seed += 1
-        print(f"seed {seed - 1}: {done} programs, {dict(counts)}", flush=True)
-    for kind, count in counts.most_common():
-        print(f"COUNT {count} {kind}", flush=True)
+        print(f"BATCH {json.dumps(collections.Counter(v.kind for v in search.verdicts.values()))}", flush=True)
     return 0
 
 
-def command(options: argparse.Namespace) -> int:
-    """Start the workers, add up what they say, and report programs that brought their process down."""
-    start = time.monotonic()
-    folder = Path(options.folder)
-    folder.mkdir(parents=True, exist_ok=True)
-    print(f"seed {options.seed}; faults go to {folder}", flush=True)
-    running, totals, faults = [], collections.Counter(), []
-    for k in range(options.workers):
-        share = options.programs // options.workers
-        seed = options.seed + 100_000 * k
-        running.append(
-            (
-                seed,
-                subprocess.Popen(
-                    [
-                        sys.executable,
-                        "-P",
-                        "-m",
-                        "fuzz.campaign",
-                        "--worker",
-                        "--programs",
-                        str(share),
-                        "--seed",
-                        str(seed),
-                        "--folder",
-                        str(folder),
-                        "--plans",
-                        options.plans,
-                        *(["--refused"] if options.refused else []),
-                    ],
-                    stdout=subprocess.PIPE,
-                    text=True,
-                    env={**os.environ, "METAPHRASE_CACHE": "0"},
-                ),
-            )
-        )
-    for seed, process in running:
+def share(options: argparse.Namespace, seed: int, count: int) -> tuple[collections.Counter[str], list[str]]:
+    """A worker's verdicts, and what failed. A batch that brings its process down is judged again with each
+    program compiled by itself; the one that does it then is the fault. Others go on behind it."""
+    totals, faults, alone = collections.Counter[str](), [], False
+    while count > 0:
+        command = [sys.executable, "-P", "-m", "fuzz.campaign", "--worker", "--folder", options.folder]
+        command += ["--programs", str(min(BATCH, count) if alone else count), "--seed", str(seed)]
+        command += ["--plans", options.plans, *(["--refused"] * options.refused), *(["--alone"] * alone)]
+        environment = {**os.environ, "METAPHRASE_CACHE": "0"}
+        process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         assert process.stdout is not None
         for line in process.stdout:
-            if line.startswith("COUNT "):
-                _, count, kind = line.rstrip().split(" ", 2)
-                totals[kind] += int(count)
+            if line.startswith("BATCH "):
+                kinds = collections.Counter(json.loads(line[len("BATCH ") :]))
+                totals, seed, count, alone = totals + kinds, seed + 1, count - sum(kinds.values()), False
             elif line.startswith("FAULT "):
                 faults.append(line.rstrip())
-                print(line, end="", flush=True)
+                print(faults[-1], flush=True)
         if process.wait() != 0:
-            faults.append(f"the process ended with {process.returncode}: {folder}/now-{seed}.py")
+            faults.append(f"the process ended with {process.returncode}: {options.folder}/now-{seed}.py")
             print(faults[-1], flush=True)
-    for kind, count in totals.most_common():
-        print(f"{count:6} {kind}")
+            seed, count, alone = (seed + 1, count - BATCH, False) if alone else (seed, count, True)
+    return totals, faults
+
+
+def command(options: argparse.Namespace) -> int:
+    """Start the workers, and add up what they say."""
+    start = time.monotonic()
+    Path(options.folder).mkdir(parents=True, exist_ok=True)
+    print(f"seed {options.seed}; faults go to {options.folder}", flush=True)
+    with ThreadPoolExecutor(options.workers) as threads:
+        seeds = [options.seed + 100_000 * k for k in range(options.workers)]
+        shares = list(threads.map(lambda seed: share(options, seed, options.programs // options.workers), seeds))
+    totals = sum((kinds for kinds, _ in shares), collections.Counter())
+    faults = [fault for _, found in shares for fault in found]
+    for kind, number in totals.most_common():
+        print(f"{number:6} {kind}")
     print(
         f"{sum(totals.values())} programs in {time.monotonic() - start:.0f} s, {len(faults)} faults, "
         f"seed {options.seed}"
@@ -279,6 +302,7 @@ def main() -> int:
     parser.add_argument("--folder", default="build/fuzz")
     parser.add_argument("--plans", default=",".join(PLANS))
     parser.add_argument("--refused", action="store_true", help="also write the programs that are refused")
+    parser.add_argument("--alone", action="store_true", help="compile each program by itself, as jit does")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     return worker(options) if options.worker else command(options)

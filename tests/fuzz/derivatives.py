@@ -6,13 +6,14 @@ In: a module with `program`, which gives one scalar, and `ARGUMENTS`. Out: nothi
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import metaphrase as mp
 
-from .outcomes import difference, outcome
+from .outcomes import Outcome, difference, outcome
 
 STEP = 1e-5
 
@@ -24,9 +25,7 @@ def moved(args: tuple, direction: list, step: float) -> tuple:
 def directions(args: tuple, seed: int = 0) -> list:
     """A random direction; None for what is no float."""
     random = np.random.default_rng(seed)
-    return [
-        random.standard_normal(np.shape(a))[()] if np.asarray(a).dtype.kind == "f" else None for a in args
-    ]
+    return [random.standard_normal(np.shape(a))[()] if np.asarray(a).dtype.kind == "f" else None for a in args]
 
 
 def steady(function: Callable, args: tuple, tolerance: float) -> bool:
@@ -64,10 +63,7 @@ def slope(function: Callable, args: tuple, direction: list) -> float | None:
     scale = STEP * (1 + abs(middle) / STEP)
     if not all(np.isfinite([*at.values()])):
         return None
-    if (
-        max(abs(wide - middle), abs(middle - narrow)) > 1e-5 * scale
-        or abs(sides[0] - sides[1]) > 1e-3 * scale
-    ):
+    if max(abs(wide - middle), abs(middle - narrow)) > 1e-5 * scale or abs(sides[0] - sides[1]) > 1e-3 * scale:
         return None
     return (4 * narrow - middle) / 3 / STEP
 
@@ -80,73 +76,115 @@ def inner(one: Any, two: Any) -> float:
     return float(sum(np.sum(np.asarray(a) * b) for a, b in zip(one, two)))
 
 
-def check(module: Any) -> None:
+@dataclass
+class Point:
+    """A set of arguments: the value there, the gradient, and the direction along which others are compared."""
+
+    args: tuple
+    want: Outcome
+    grad: Any = None
+    direction: Any = ()
+    along: float = 0.0  # the derivative along the direction
+    smooth: bool = False  # whether value and gradient are finite numbers
+
+    @property
+    def tangents(self) -> tuple:
+        return tuple(zero_tangent(a) if d is None else d for a, d in zip(self.args, self.direction))
+
+
+class Derivatives:
     """jvp and grad, native and not, vmap of grad, and grad of grad on the first set."""
-    function = module.program
-    argnums = numbers_of(module.ARGUMENTS[0])
 
-    def program(*args: Any) -> Any:
-        return module.program(*args)
+    def __init__(self, module: Any):
+        self.sets, self.function = module.ARGUMENTS, module.program
+        argnums = numbers_of(self.sets[0])
+        self.picked = picked = [d for d in directions(self.sets[0]) if d is not None]
+        self.axes = tuple(0 if k in argnums else None for k in range(len(self.sets[0])))
+        self.grad = mp.grad(module.program, argnums)
 
-    grad = mp.grad(function, argnums)
-    native, value_and = mp.jit(grad), mp.jit(mp.value_and_grad(function, argnums))
+        def forward(*args: Any) -> Any:
+            return mp.jvp(module.program, args[0], args[1])
 
-    def forward(*args: Any) -> Any:
-        return mp.jvp(function, args[0], args[1])
+        def along(*args: Any) -> Any:
+            total = 0.0
+            for g, d in zip(mp.grad(module.program, argnums)(*args), picked):
+                total = total + np.sum(g * d)
+            return total
 
-    for number, args in enumerate(module.ARGUMENTS):
-        want = outcome(function, args)
-        if want.error:
-            near(f"grad of what raises {want!r}", outcome(native, args).error, want.error)
-            continue
-        direction = directions(args)
-        picked = [direction[k] for k in argnums]
-        found = grad(*copied(args))
-        expected = slope(function, args, direction)
-        if expected is not None and finite(function, args):
-            close("grad against differences", inner(found, picked), expected, 2e-4)
-        if not np.all(np.isfinite(np.concatenate([np.ravel(f) for f in found]))):
-            continue
-        same("native grad", found, native(*copied(args)))
-        both = value_and(*copied(args))
-        same("value_and_grad", (want.result, found), both)
-        tangents = tuple(zero_tangent(a) if d is None else d for a, d in zip(args, direction))
-        out, dot = mp.jit(forward)(tuple(copied(args)), tangents)
-        close("jvp's value", float(out), float(want.result), 1e-9)
-        close("jvp against grad", float(dot), inner(found, picked), 1e-7)
-        if number == 0:
-            second(function, args, argnums, picked, grad)
-            batch(grad, native, module.ARGUMENTS, argnums)
+        self.jitted, self.forward = mp.jit(self.grad), mp.jit(forward)
+        self.value_and_grad = mp.jit(mp.value_and_grad(module.program, argnums))
+        self.second, self.batched = mp.jit(mp.grad(along, argnums)), mp.jit(mp.vmap(self.grad, self.axes))
+        self.points: list[Point] = []
+
+    def python(self) -> None:
+        for args in self.sets:
+            point = Point(args, outcome(self.function, args))
+            self.points.append(point)
+            if point.want.error:
+                continue
+            point.direction = directions(args)
+            picked = [d for d in point.direction if d is not None]
+            point.grad = self.grad(*copied(args))
+            point.along = inner(point.grad, picked)
+            expected = slope(self.function, args, point.direction)
+            if expected is not None and finite(self.function, args):
+                close("grad against differences", point.along, expected, 2e-4)
+            point.smooth = all_finite(point.grad)
+
+    def calls(self) -> list[tuple[Callable, tuple]]:
+        smooth = [point for point in self.points if point.smooth]
+        found: list[tuple[Callable, tuple]] = [(self.jitted, point.args) for point in self.points]
+        found += [(self.value_and_grad, point.args) for point in smooth]
+        found += [(self.forward, (point.args, point.tangents)) for point in smooth]
+        if self.points[0].smooth:
+            found.append((self.second, self.sets[0]))
+            if not any(point.want.error for point in self.points[:2]):
+                found.append((self.batched, self.lanes()[1]))
+        return found
+
+    def native(self) -> None:
+        for point in self.points:
+            args, want = point.args, point.want
+            if want.error:
+                near(f"grad of what raises {want!r}", outcome(self.jitted, args).error, want.error)
+            elif point.smooth:
+                same("native grad", point.grad, self.jitted(*copied(args)))
+                same("value_and_grad", (want.result, point.grad), self.value_and_grad(*copied(args)))
+                out, dot = self.forward(copied(args), point.tangents)
+                close("jvp's value", float(out), float(want.result), 1e-9)
+                close("jvp against grad", float(dot), point.along, 1e-7)
+        if self.points[0].smooth:
+            self.check_second()
+            self.check_batch()
+
+    def check_second(self) -> None:
+        """The gradient of grad . direction against differences of grad . direction."""
+        args = self.sets[0]
+        got = self.second(*copied(args))
+        expected = slope(lambda *a: inner(self.grad(*a), self.picked), args, directions(args))
+        if expected is not None and all_finite(got):
+            close("grad of grad", inner(got, self.picked), expected, 2e-3)
+
+    def lanes(self) -> tuple[list[tuple], tuple]:
+        """Two sets of arguments that differ in what is batched, and both as one."""
+        first = self.sets[0]
+        rows = [tuple(b if axis == 0 else a for a, b, axis in zip(first, other, self.axes)) for other in self.sets[:2]]
+        stacked = [np.stack([row[k] for row in rows]) if axis == 0 else first[k] for k, axis in enumerate(self.axes)]
+        return rows, tuple(stacked)
+
+    def check_batch(self) -> None:
+        """jit(vmap(grad)) over two lanes against the gradients one by one."""
+        rows, stacked = self.lanes()
+        wanted = [outcome(self.jitted, row) for row in rows]
+        if any(w.error for w in wanted):
+            return
+        got = self.batched(*stacked)
+        for number, want in enumerate(wanted):
+            same(f"jit(vmap(grad)), lane {number}", want.result, tuple(g[number] for g in got))
 
 
-def second(function: Callable, args: tuple, argnums: tuple, picked: list, grad: Callable) -> None:
-    """The gradient of grad . direction against differences of grad . direction."""
-
-    def along(*args: Any) -> Any:
-        total = 0.0
-        for g, d in zip(mp.grad(function, argnums)(*args), picked):
-            total = total + np.sum(g * d)
-        return total
-
-    got = mp.jit(mp.grad(along, argnums))(*copied(args))
-    expected = slope(lambda *a: inner(grad(*a), picked), args, directions(args))
-    if expected is not None and np.all(np.isfinite(np.concatenate([np.ravel(g) for g in got]))):
-        close("grad of grad", inner(got, picked), expected, 2e-3)
-
-
-def batch(grad: Callable, native: Callable, sets: list, argnums: tuple) -> None:
-    """jit(vmap(grad)) over two lanes against the gradients one by one."""
-    axes = tuple(0 if k in argnums else None for k in range(len(sets[0])))
-    lanes = [tuple(b if axis == 0 else a for a, b, axis in zip(sets[0], other, axes)) for other in sets[:2]]
-    wanted = [outcome(native, lane) for lane in lanes]
-    if any(w.error for w in wanted):
-        return
-    stacked = [
-        np.stack([lane[k] for lane in lanes]) if axis == 0 else lanes[0][k] for k, axis in enumerate(axes)
-    ]
-    got = mp.jit(mp.vmap(grad, axes))(*stacked)
-    for number, want in enumerate(wanted):
-        same(f"jit(vmap(grad)), lane {number}", want.result, tuple(g[number] for g in got))
+def all_finite(grad: Any) -> bool:
+    return bool(np.all(np.isfinite(np.concatenate([np.ravel(g) for g in grad]))))
 
 
 def zero_tangent(value: Any) -> Any:

@@ -97,9 +97,7 @@ class Dtypes:
             return str(chance.choice((0, 1, 2, 3, 5, *((-1, -2, -7) if signed else (7,)))))
         if dtype == "bool":
             return chance.choice(("True", "False"))
-        real = lambda: chance.choice(
-            ("nan", "inf", "-0.0", "-inf") if end else ("0.5", "-1.0", "3.0", "0.0", "2.25")
-        )  # noqa: E731
+        real = lambda: chance.choice(("nan", "inf", "-0.0", "-inf") if end else ("0.5", "-1.0", "3.0", "0.0", "2.25"))  # noqa: E731
         return real() if dtype in FLOATS else f"complex({real()}, {real()})"
 
     # --- expressions ---
@@ -167,10 +165,7 @@ class Dtypes:
     def store(self, depth: int) -> list[str]:
         name = self.vector()
         place = self.choose.item((self.place(), ":", ":2", f"{name} != 0", "[0, 0]"))
-        return [
-            f"{name}[{place}] = small({self.leaf()}, {name})"
-            + ("[:2]" if place in (":2", "[0, 0]") else "[0]")
-        ]
+        return [f"{name}[{place}] = small({self.leaf()}, {name})" + ("[:2]" if place in (":2", "[0, 0]") else "[0]")]
 
     def rebind(self, depth: int) -> list[str]:
         name = self.vector()
@@ -185,9 +180,7 @@ class Dtypes:
         )
 
     def branch(self, depth: int) -> list[str]:
-        test = self.choose.item(
-            (f"{self.vector()}[{self.place()}] != 0", "n > 1", f"np.any({self.vector()})")
-        )
+        test = self.choose.item((f"{self.vector()}[{self.place()}] != 0", "n > 1", f"np.any({self.vector()})"))
         lines = [f"if {test}:", *self.block(depth)]
         return lines + (["else:", *self.block(depth)] if self.choose.chance(2) else [])
 

@@ -169,15 +169,8 @@ class Idioms(Statements):
                     f"a{number} = np.array({name})",
                 ],
                 [f"{name} = [bounded({item}) for {i} in range(3)]", f"a{number} = np.array({name}) * {x}"],
-                [
-                    f"a{number} = np.empty(3)",
-                    f"for {i} in range(3):",
-                    f"    a{number}[{i}] = bounded({item})",
-                ],
-                [
-                    f"{name} = {{{i}: bounded({item}) for {i} in range(3)}}",
-                    f"a{number} = np.array([*{name}.values()])",
-                ],
+                [f"a{number} = np.empty(3)", f"for {i} in range(3):", f"    a{number}[{i}] = bounded({item})"],
+                [f"{name} = {{{i}: bounded({item}) for {i} in range(3)}}", f"a{number} = np.array([*{name}.values()])"],
             ]
         )
 

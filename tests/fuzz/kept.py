@@ -150,10 +150,7 @@ def check(seed: int, native: bool) -> str:
                 got = translated(*ours)
             except SourceError as error:
                 return f"refused: {error.code}"
-            held = [
-                [*vars(args[0]).values(), *was.values(), *args[1:6]]
-                for args, was in zip((plain, ours), before)
-            ]
+            held = [[*vars(args[0]).values(), *was.values(), *args[1:6]] for args, was in zip((plain, ours), before)]
             for one, other in zip([*want, *held[0]], [*got, *held[1]]):
                 if not np.allclose(one, other, rtol=1e-9, atol=1e-12, equal_nan=True):
                     return f"call {call}: {other} is not {one}"

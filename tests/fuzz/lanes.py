@@ -6,6 +6,7 @@ batched. Out: nothing, or AssertionError.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -15,27 +16,42 @@ import metaphrase as mp
 from .outcomes import Outcome, difference, outcome
 
 
-def check(module: Any, tolerance: float | None) -> None:
-    """As NumPy source and as native code; an error is that of a lane that raises one."""
-    axes, sets = module.AXES, module.ARGUMENTS
-    stacked = tuple(
-        sets[0][k] if axis is None else np.stack([np.asarray(lane[k]) for lane in sets], axis=axis)
-        for k, axis in enumerate(axes)
-    )
-    wanted = [outcome(module.program, lane(stacked, axes, number)) for number in range(len(sets))]
-    failed = next((w for w in wanted if w.error), None)
-    batched = mp.vmap(module.program, axes)
-    for name, function in (("vmap", batched), ("jit(vmap)", mp.jit(batched))):
-        got = outcome(function, stacked)
-        if failed or got.error:
-            if got.error not in [w.error for w in wanted if w.error]:
+class Lanes:
+    """The lanes of a module. An error is that of a lane that raises one. `tolerance`: None where results are
+    not compared."""
+
+    def __init__(self, module: Any, tolerance: float | None):
+        axes, sets = module.AXES, module.ARGUMENTS
+        self.tolerance = tolerance
+        self.stacked = tuple(
+            sets[0][k] if axis is None else np.stack([np.asarray(lane[k]) for lane in sets], axis=axis)
+            for k, axis in enumerate(axes)
+        )
+        self.wanted = [outcome(module.program, lane(self.stacked, axes, number)) for number in range(len(sets))]
+        self.batched = mp.vmap(module.program, axes)
+        self.jitted = mp.jit(self.batched)
+
+    def python(self) -> None:
+        self.compare("vmap", self.batched)
+
+    def calls(self) -> list[tuple[Callable, tuple]]:
+        return [(self.jitted, self.stacked)]
+
+    def native(self) -> None:
+        self.compare("jit(vmap)", self.jitted)
+
+    def compare(self, name: str, function: Callable) -> None:
+        got = outcome(function, self.stacked)
+        if got.error or any(w.error for w in self.wanted):
+            failed = next((w for w in self.wanted if w.error), None)
+            if got.error not in [w.error for w in self.wanted if w.error]:
                 raise AssertionError(f"{name}: {failed!r} is not {got!r}")
-        elif tolerance is not None:
-            for number, want in enumerate(wanted):
+        elif self.tolerance is not None:
+            for number, want in enumerate(self.wanted):
                 one = Outcome(take(got.result, number), ())
-                found = difference(Outcome(want.result, ()), one, tolerance)
+                found = difference(Outcome(want.result, ()), one, self.tolerance)
                 if found:
-                    raise AssertionError(f"{name}, lane {number}: {found}\nfor {stacked!r}")
+                    raise AssertionError(f"{name}, lane {number}: {found}\nfor {self.stacked!r}")
 
 
 def lane(stacked: tuple, axes: tuple, number: int) -> tuple:

@@ -21,9 +21,7 @@ POINTS = ((-2, 1.0), (-1, -8.0), (1, 8.0), (2, -1.0))
 
 def slope(f: Callable, x: Any, direction: Any) -> Any:
     """The derivative of each leaf of f along a direction."""
-    parts = [
-        (w / (12 * STEP), f(tree_map(lambda a, d, k=k: a + k * STEP * d, x, direction))) for k, w in POINTS
-    ]
+    parts = [(w / (12 * STEP), f(tree_map(lambda a, d, k=k: a + k * STEP * d, x, direction))) for k, w in POINTS]
     weights, values = zip(*parts)
     return tree_map(lambda *leaves: sum(w * leaf for w, leaf in zip(weights, leaves)), *values)
 

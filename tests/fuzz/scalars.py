@@ -142,10 +142,7 @@ class Scalars(ABC):
         if not self.exact:
             forms += [f"np.sum({array})", f"({array}).sum()", f"np.mean({array})", f"({array}).mean()"]
             if len(dims) == 1:
-                forms += [
-                    f"({array}) @ ({self.array(('f', dims), scope, depth - 1)})",
-                    f"np.dot({array}, {array})",
-                ]
+                forms += [f"({array}) @ ({self.array(('f', dims), scope, depth - 1)})", f"np.dot({array}, {array})"]
         elif len(dims) == 1:
             forms += [f"sum({array})", f"max({array})", f"np.cumsum({array})[-1]", f"np.sort({array})[0]"]
         return self.choose.item(forms)

@@ -38,9 +38,7 @@ class Scope:
 
     def inner(self, names: dict[str, Kind] | None = None, **changes: object) -> Scope:
         """A scope inside this one: what it binds is not seen outside."""
-        made = Scope(
-            {**self.names, **(names or {})}, self.loops, self.frozen, self.finals, dict(self.partial)
-        )
+        made = Scope({**self.names, **(names or {})}, self.loops, self.frozen, self.finals, dict(self.partial))
         for name, value in changes.items():
             setattr(made, name, value)
         return made

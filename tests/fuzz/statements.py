@@ -231,9 +231,7 @@ class Statements(Arrays):
             return [f"{name}[({index}) % {first}] {word} {scalar}"]
         if form == 7:
             whole = self.array((base, dims), scope, 1)
-            return [
-                f"{name}[...] = {whole}" if self.choose.chance(2) else f"{name}[{cut}] = ({whole})[{cut}]"
-            ]
+            return [f"{name}[...] = {whole}" if self.choose.chance(2) else f"{name}[{cut}] = ({whole})[{cut}]"]
         if len(dims) == 2:
             target = self.choose.item(
                 [
@@ -316,19 +314,9 @@ class Statements(Arrays):
         form = self.choose.number(0, 2)
         inner = {count: INT}
         if form == 0:
-            head = [
-                f"{count} = 0",
-                f"while {count} < {limit} and {self.bool(scope, 1)}:",
-                f"    {count} += 1",
-            ]
+            head = [f"{count} = 0", f"while {count} < {limit} and {self.bool(scope, 1)}:", f"    {count} += 1"]
         elif form == 1:
-            head = [
-                f"{count} = {limit}",
-                "while True:",
-                f"    {count} -= 1",
-                f"    if {count} < 0:",
-                "        break",
-            ]
+            head = [f"{count} = {limit}", "while True:", f"    {count} -= 1", f"    if {count} < 0:", "        break"]
         else:
             head = [f"{count} = 0", f"while ({count} := {count} + 1) < {limit}:"]
         lines = [*head, *self.body(scope, depth, inner)]

@@ -206,9 +206,7 @@ class Stores:
 
     def leave(self, names: Names, depth: int) -> list[str]:
         result = (
-            f"np.sum(np.tanh({self.array(names)}))"
-            if self.derivative
-            else f"{self.array(names)}, {self.array(names)}"
+            f"np.sum(np.tanh({self.array(names)}))" if self.derivative else f"{self.array(names)}, {self.array(names)}"
         )
         return [f"if {self.test(names)}:", f"    return {result}"]
 
@@ -218,10 +216,7 @@ def arguments(choose: Choices, derivative: bool) -> str:
     lines = []
     for n in (2, 3, 0):
         x, y = (
-            [
-                choose.number(-3, 4) + (k + 1) * apart if derivative else float(choose.number(-3, 4))
-                for k in range(SIZE)
-            ]
+            [choose.number(-3, 4) + (k + 1) * apart if derivative else float(choose.number(-3, 4)) for k in range(SIZE)]
             for apart in (0.0173, 0.0291)
         )
         first, second = (

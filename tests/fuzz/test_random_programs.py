@@ -6,11 +6,12 @@ In: a few seeds, the same every time. Out: agreement, or the smallest program th
 
 from __future__ import annotations
 
+from argparse import Namespace
 from dataclasses import replace
 
 import pytest
 
-from fuzz import loops, oracle
+from fuzz import campaign, loops, oracle
 from fuzz.campaign import Search, judge
 from fuzz.programs import Case
 from fuzz.transformed import IMPORT
@@ -51,12 +52,7 @@ def test_every_stage_agrees(seed):
 
 @pytest.mark.parametrize(
     "plan, result, more",
-    [
-        ("plain", "x, v", ""),
-        ("sizes", "x, v", ""),
-        ("vmap", "v", "AXES = (0, 1)"),
-        ("grad", "np.sum(v * v)", ""),
-    ],
+    [("plain", "x, v", ""), ("sizes", "x, v", ""), ("vmap", "v", "AXES = (0, 1)"), ("grad", "np.sum(v * v)", "")],
 )
 def test_the_oracle_agrees_with_itself(plan, result, more):
     assert judge(Case(PROGRAM.format(result=result, more=more), plan != "grad", plan)).kind == "agrees"
@@ -92,3 +88,30 @@ def test_the_loops_notice_a_planted_fault(monkeypatch):
     assert judge(case).kind == "agrees"
     monkeypatch.setattr(loops, "grad", lambda f: lambda x: 0.0)
     assert judge(case).kind == "transformed disagrees"
+
+
+class Worker:
+    """A process of a campaign whose second batch crashes."""
+
+    commands: list[list[str]]
+
+    def __init__(self, command, **_):
+        self.commands.append(command)
+        seed, count = (int(command[command.index(name) + 1]) for name in ("--seed", "--programs"))
+        batches = count // campaign.BATCH
+        good = 5 - seed if seed <= 5 < seed + batches else batches
+        self.returncode = -11 if good < batches else 0
+        self.stdout = [f'BATCH {{"agrees": {campaign.BATCH}}}\n'] * good
+
+    def wait(self):
+        return self.returncode
+
+
+def test_a_crash_is_pinned_and_the_other_batches_run(monkeypatch):
+    monkeypatch.setattr(Worker, "commands", [], raising=False)
+    monkeypatch.setattr(campaign.subprocess, "Popen", Worker)
+    options = Namespace(folder="kept", plans="plain", refused=False)
+    kinds, faults = campaign.share(options, seed=4, count=4 * campaign.BATCH)
+    assert kinds == {"agrees": 3 * campaign.BATCH}
+    assert faults == ["the process ended with -11: kept/now-5.py"] * 2
+    assert ["--alone" in command for command in Worker.commands] == [False, True, False]

@@ -67,16 +67,7 @@ class Transformed:
     # --- what the outer function holds ---
 
     def holding(self) -> list[str]:
-        ways = (
-            self.vector,
-            self.number_,
-            self.stored,
-            self.chosen,
-            self.listed,
-            self.gathered,
-            self.maybe,
-            self.boxed,
-        )
+        ways = (self.vector, self.number_, self.stored, self.chosen, self.listed, self.gathered, self.maybe, self.boxed)
         return self.choose.item(ways)()
 
     def vector(self) -> list[str]:
@@ -149,9 +140,7 @@ class Transformed:
         if way == 5 and self.several:
             return [f"p, q, r = {self.choose.item(self.several)}"], "(p[0] + q[-1] * r[1])"
         if way == 6:
-            return [], self.choose.item(
-                ("m[0, 1]", "m[-1][0]", "m.T[1].sum()", "(m[:, 0] @ x)", "m[1:, 1:].sum()")
-            )
+            return [], self.choose.item(("m[0, 1]", "m[-1][0]", "m.T[1].sum()", "(m[:, 0] @ x)", "m[1:, 1:].sum()"))
         if way == 7:
             return [f"{made} = 1.0 if {v}[0] > 0.3 else {v}[1]"], made
         if way == 8:
@@ -242,17 +231,29 @@ class Transformed:
         return "".join(rows)
 
 
-def check(load: Callable, text: str) -> None:
-    """The program by itself, by the NumPy stage and, one in three, by native code against the loops."""
-    module, loops = load(text), load(text.replace(IMPORT, LOOPS))
-    native, plain = mp.jit(module.program), mp.jit(module.program)
-    for args in module.ARGUMENTS:
-        want = loops.program(*args)
-        near("by itself", module.program(*args), want, args)
-        with mp.config(native=False):
-            near("NumPy source", plain(*args), want, args)
-        if zlib.crc32(text.encode()) % 3 == 0:
-            near("native", native(*args), want, args)
+class Closing:
+    """A program by itself, by the NumPy stage and, one in three, by native code, against the loops."""
+
+    def __init__(self, load: Callable, text: str):
+        self.program, loops = load(text).program, load(text.replace(IMPORT, LOOPS))
+        self.turn = zlib.crc32(text.encode())
+        self.sets, self.jitted, self.unjitted = loops.ARGUMENTS, mp.jit(self.program), mp.jit(self.program)
+        self.wanted = [loops.program(*args) for args in self.sets]
+
+    def python(self) -> None:
+        """By itself it compiles each function that it jits: one in four does."""
+        for args, want in zip(self.sets, self.wanted):
+            with mp.config(native=self.turn % 4 == 0):
+                near("by itself", self.program(*args), want, args)
+            with mp.config(native=False):
+                near("NumPy source", self.unjitted(*args), want, args)
+
+    def calls(self) -> list[tuple[Callable, tuple]]:
+        return [(self.jitted, args) for args in self.sets] if self.turn % 3 == 0 else []
+
+    def native(self) -> None:
+        for (jitted, args), want in zip(self.calls(), self.wanted):
+            near("native", jitted(*args), want, args)
 
 
 def near(way: str, got: object, want: object, args: tuple) -> None:

@@ -80,9 +80,7 @@ def slope_by_differences(objective, arguments, positions, h):
     directions = {k: rng.standard_normal(np.shape(arguments[k])) for k in positions}
 
     def moved(step):
-        return objective(
-            *(a + step * directions[k] if k in directions else a for k, a in enumerate(arguments))
-        )
+        return objective(*(a + step * directions[k] if k in directions else a for k, a in enumerate(arguments)))
 
     return (moved(h) - moved(-h)) / (2 * h), directions
 

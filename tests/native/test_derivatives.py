@@ -8,6 +8,7 @@ are computed from (1 - tanh(x)**2 near 0 makes one unit a hundred).
 from __future__ import annotations
 
 import dataclasses
+import os
 
 import numpy as np
 import pytest
@@ -16,6 +17,7 @@ from derivatives import Derived, derive, derived_loops, moved, programs
 from grouped import build
 from saved import foreign, run_alone
 from stages import CASES, CHUNKS, SAMPLE, chunks, names
+from together import jitted
 from ways import Outcome, assert_same, caught, distance, failures, is_exact, run_loops
 
 import metaphrase as mp
@@ -65,8 +67,9 @@ def bound(function: Function) -> int:
     return 0 if is_exact(function) else BOUND
 
 
-# Unfused only every sixth: tests/native/test_values.py runs the whole corpus unfused.
-FUSED = [(chunk, fuse) for fuse in (True, False) for chunk in list(CHUNKS)[:: 1 if fuse else 6]]
+DAY = int(os.environ["METAPHRASE_TESTS_DAY"])
+# Unfused every sixth, another one each day, as every fourth in tests/native/test_values.py.
+FUSED = [*((chunk, True) for chunk in CHUNKS), *((chunk, False) for chunk in list(CHUNKS)[DAY % 6 :: 6])]
 
 
 @pytest.mark.parametrize("chunk, fuse", FUSED)
@@ -245,26 +248,34 @@ def is_scalar(name: str) -> bool:
 
 @chunks
 def test_jitted_gradients(chunk):
-    scalar = list(filter(is_scalar, CHUNKS[chunk]))
-    assert not (wrong := failures(scalar[::2], jitted_gradient)), wrong
-
-
-def jitted_gradient(name: str) -> None:
-    """`jit(grad)`, `grad` and `jit(jvp)` agree."""
-    function, args = CASES[name]
-    want = caught(mp.grad(function), args)
-    tangent = np.ones_like(fresh(args)[0])[()]
-
-    def slope(x, *rest):
-        forward = mp.jit(lambda x, t: mp.jvp(lambda y: function(y, *rest), (x,), (t,))[1])
-        return forward(x, tangent)
-
+    """`jit(grad)`, `grad` and `jit(jvp)` agree, of every second function."""
+    scalar = list(filter(is_scalar, CHUNKS[chunk]))[::2]
     with mp.config(contract=False):
-        assert_same(want, caught(mp.jit(mp.grad(function)), args), BOUND, "jit(grad)")
-        got = caught(slope, args)
-    assert got.error == want.error
-    if want.error is None:
-        assert abs(got.result - np.sum(want.result)) <= 1e-10 * (1 + np.sum(np.abs(want.result)))
+        gradients = jitted({name: (mp.grad(CASES[name][0]), fresh(CASES[name][1])) for name in scalar})
+        slopes = jitted({name: slope(name) for name in scalar})
+
+    def test(name):
+        function, args = CASES[name]
+        want = caught(mp.grad(function), args)
+        with mp.config(contract=False):
+            assert_same(want, caught(gradients[name], args), BOUND, "jit(grad)")
+            got = caught(lambda x, *_: slopes[name](x, np.ones_like(x)[()]), args)
+        assert got.error == want.error
+        if want.error is None:
+            assert abs(got.result - np.sum(want.result)) <= 1e-10 * (1 + np.sum(np.abs(want.result)))
+
+    assert not (wrong := failures(scalar, test)), wrong
+
+
+def slope(name: str) -> tuple:
+    """The slope of a corpus function by its first argument, and that argument with a tangent."""
+    function, args = CASES[name]
+    first, *rest = fresh(args)
+
+    def forward(x, t):
+        return mp.jvp(lambda y: function(y, *rest), (x,), (t,))[1]
+
+    return forward, (first, np.ones_like(first)[()])
 
 
 def test_there_are_scalar_functions():

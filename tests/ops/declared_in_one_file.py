@@ -14,12 +14,13 @@ import metaphrase.ops
 from metaphrase.core.foreign import Foreign
 from metaphrase.core.native import Reduce
 from metaphrase.core.primitive import NotLinear, Primitive
+from metaphrase.core.relation import REDUCED
 from metaphrase.core.scalars import MEDIUM, Scalar, Text, monoid, number
 from metaphrase.ops.arithmetic import div, mul, sub
 from metaphrase.ops.elementary import exp
 from metaphrase.ops.families import elementwise, library_float
 from metaphrase.ops.library_reductions import _folded
-from metaphrase.ops.reduce import batch_axes, reduced_type
+from metaphrase.ops.reduce import reduced_type
 
 # --- the declarations ---------------------------------------------------------------------------------------
 
@@ -28,7 +29,7 @@ elementwise(
     Foreign("scipy.special", "exprel"),
     type=library_float,
     domain=((0.5, 3),),
-    scalar=Scalar(MEDIUM, texts=(("f", Text("T", "T x", "return x == 0 ? 1 : T_expm1(x)/x;")),)),
+    scalar=Scalar(MEDIUM, texts=(Text("f", "x == 0 ? 1 : T_expm1(x)/x"),)),
     jvp=(lambda x_dot, y, x: mul(x_dot, div(sub(exp(x), y), x)),),
     doc="(exp(x) - 1)/x, and 1 at 0.",
 )
@@ -45,7 +46,7 @@ reduce_xor: Primitive = Primitive(
     numpy=lambda x, *, axes: np.bitwise_xor.reduce(x, axis=axes),
     jvp=(None,),
     transpose=NotLinear,
-    batch=batch_axes(lambda: reduce_xor),
+    dims=REDUCED,
     native=Reduce(monoid("xor", "xor", number(0), exact=True), numpy="bitwise_xor.reduce"),
 )
 

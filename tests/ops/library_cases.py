@@ -196,7 +196,5 @@ def _lines(text: str) -> list[str]:
 
 
 CASES = {
-    line: _case(line, symbolic)
-    for text, symbolic in ((ANY_SIZE, True), (KNOWN_SIZES, False))
-    for line in _lines(text)
+    line: _case(line, symbolic) for text, symbolic in ((ANY_SIZE, True), (KNOWN_SIZES, False)) for line in _lines(text)
 }

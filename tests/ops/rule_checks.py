@@ -19,9 +19,10 @@ from metaphrase.core.build import Builder
 from metaphrase.core.check import check
 from metaphrase.core.evaluate import evaluate
 from metaphrase.core.ir import Function
-from metaphrase.core.native import Composite
+from metaphrase.core.native import Composite, Reduce
 from metaphrase.core.primitive import Primitive
 from metaphrase.core.read import read
+from metaphrase.core.relation import Dims
 from metaphrase.core.show import same, show
 from metaphrase.core.types import c128, f64, is_inexact, substitute_type, type_of
 from metaphrase.ops.samples import Sample
@@ -49,9 +50,7 @@ def check_type(primitive: Primitive, sample: Sample) -> None:
         if t.value is not None and not isinstance(t.value, int)
     }
     for out, type_ in zip(outs, function.result_types, strict=True):
-        assert isinstance(out, np.ndarray if type_.dims else np.generic), (
-            f"{primitive} gives a {type(out).__name__}"
-        )
+        assert isinstance(out, np.ndarray if type_.dims else np.generic), f"{primitive} gives a {type(out).__name__}"
         got, want = type_of(out), substitute_type(type_, sizes).plain
         assert got == want, f"{primitive} gives {got}, its type rule {want}"
 
@@ -70,9 +69,7 @@ def _subsets(positions: Sequence[int]) -> Iterator[tuple[int, ...]]:
 
 def differentiable(sample: Sample) -> list[int]:
     """Operands in double precision along which derivatives are compared."""
-    return (
-        [k for k, a in enumerate(sample.args) if np.asarray(a).dtype in (f64, c128)] if sample.smooth else []
-    )
+    return [k for k, a in enumerate(sample.args) if np.asarray(a).dtype in (f64, c128)] if sample.smooth else []
 
 
 def _direction(value: Any, seed: int) -> Any:
@@ -124,9 +121,7 @@ def jvp_holds(function: Function, args: Sequence[Any], positions: Sequence[int])
             close(got, want, 2e-7 if exact else 2e-3, f"tangent along operands {positions}")
         elif want is not None:
             tolerance = 1e-7 if want.dtype in (f64, c128) else 2e-3
-            close(
-                want, np.zeros_like(want), tolerance, f"tangent along operands {positions} is said to be zero"
-            )
+            close(want, np.zeros_like(want), tolerance, f"tangent along operands {positions} is said to be zero")
 
 
 def _pairing(left: Sequence[Any], right: Sequence[Any]) -> float:
@@ -158,9 +153,7 @@ def transpose_holds(function: Function, args: Sequence[Any], positions: Sequence
     assert all(found)
     gained = [a - b for a, b in zip(evaluate(backward, *residuals, *bars, *so_far), so_far)]
     tolerance = 1e-9 if all(t.dtype in (f64, c128) for t in tangents) else 1e-5
-    close(
-        _pairing(dots, gained), _pairing(tangents, bars), tolerance, f"transpose along operands {positions}"
-    )
+    close(_pairing(dots, gained), _pairing(tangents, bars), tolerance, f"transpose along operands {positions}")
     plain, found = transpose(parts.linear, lin)
     check(plain)
     alone = iter(evaluate(plain, *residuals, *bars))
@@ -171,6 +164,61 @@ def transpose_holds(function: Function, args: Sequence[Any], positions: Sequence
 def check_batch(primitive: Primitive, sample: Sample) -> None:
     for positions in _subsets(range(len(sample.args))):
         batch_holds(program(primitive, sample), sample.more(LANES), positions)
+
+
+def check_dims(primitive: Primitive, sample: Sample) -> None:
+    """Parts that are cut along a factor give, put together or combined, what the whole gives."""
+    if not isinstance(primitive.dims, Dims) or not sample.args:
+        return
+    types = [type_of(a) for a in sample.args]
+    operands, results = primitive.dims.relation(*types, **sample.attributes)
+    whole = _results(primitive, sample.args, sample.attributes)
+    assert [len(f) for f in operands] == [t.ndim for t in types]
+    assert [len(f) for f in results] == [np.ndim(out) for out in whole]
+    lengths: dict[int, int] = {}
+    for factors, array in zip((*operands, *results), (*sample.args, *whole)):
+        for factor, length in zip(factors, np.shape(array)):
+            assert factor is None or lengths.setdefault(factor, length) == length, f"factor {factor}: {lengths}"
+    for factor in (f for f, length in lengths.items() if length > 1):
+        parts = []
+        for piece in (slice(0, 1), slice(1, None)):
+            args = [_part(a, f, factor, piece) for a, f in zip(sample.args, operands)]
+            attributes = dict(sample.attributes)
+            if "shape" in attributes:
+                length = len(range(lengths[factor])[piece])
+                attributes["shape"] = tuple(
+                    length if f == factor else d for f, d in zip(results[0], attributes["shape"])
+                )
+            parts.append(_results(primitive, args, attributes))
+        for factors, first, second, want in zip(results, *parts, whole):
+            if factor in factors:
+                got = np.concatenate([first, second], list(factors).index(factor))
+            else:
+                native = primitive.native
+                got = COMBINED[native.monoid if isinstance(native, Reduce) else "sum"](first, second)
+            tolerance = 1e-5 if np.asarray(want).dtype.itemsize < 8 else 1e-12
+            np.testing.assert_allclose(got, want, rtol=tolerance, atol=tolerance, err_msg=f"cut along {factor}")
+
+
+COMBINED = {
+    "sum": np.add,
+    "prod": np.multiply,
+    "max": np.maximum,
+    "min": np.minimum,
+    "any": np.logical_or,
+    "all": np.logical_and,
+    "xor": np.bitwise_xor,
+}
+
+
+def _results(primitive: Primitive, args: Sequence[Any], attributes: Any) -> tuple:
+    with np.errstate(all="ignore"):
+        made = primitive.numpy(*map(np.asarray, args), **attributes)
+    return made if primitive.multiple else (made,)
+
+
+def _part(array: Any, factors: Sequence, factor: int, piece: slice) -> Any:
+    return np.asarray(array)[tuple(piece if f == factor else slice(None) for f in factors)]
 
 
 def batch_holds(function: Function, lanes: Sequence[tuple], positions: Sequence[int]) -> None:
@@ -188,11 +236,7 @@ def batch_holds(function: Function, lanes: Sequence[tuple], positions: Sequence[
         assert out.dtype == want.dtype and out.shape == want.shape, (positions, out, want)
         if is_inexact(out.dtype):
             np.testing.assert_allclose(
-                out,
-                want,
-                rtol=1e-6 if out.dtype.itemsize < 8 else 1e-12,
-                atol=1e-12,
-                err_msg=f"batched in {positions}",
+                out, want, rtol=1e-6 if out.dtype.itemsize < 8 else 1e-12, atol=1e-12, err_msg=f"batched in {positions}"
             )
         else:
             np.testing.assert_array_equal(out, want, err_msg=f"batched in {positions}")
@@ -204,9 +248,7 @@ def check_composite(primitive: Primitive, sample: Sample) -> None:
     with Builder("expansion") as builder:
         params = [builder.parameter(f"x{k}", type_of(a)) for k, a in enumerate(sample.args)]
         function = check(builder.function([primitive.native.rule(*params, **sample.attributes)]))
-    for got, want in zip(
-        evaluate(function, *sample.args), evaluate(program(primitive, sample), *sample.args)
-    ):
+    for got, want in zip(evaluate(function, *sample.args), evaluate(program(primitive, sample), *sample.args)):
         assert np.asarray(got).dtype == np.asarray(want).dtype
         np.testing.assert_allclose(got, want, rtol=1e-12)
 
@@ -217,6 +259,7 @@ RULES = {
     "jvp": check_jvp,
     "transpose": check_transpose,
     "batch": check_batch,
+    "dims": check_dims,
 }
 
 __all__ = ["RULES", "check_composite", "program", "jvp_holds", "transpose_holds", "batch_holds"]

@@ -51,8 +51,7 @@ def test_tangents_transpose(name):
 def test_tangents_batch(name):
     function, args, along = tangent_program(name)
     lanes = [
-        tuple(np.roll(a, k) if k and np.ndim(a) and j in along else a for j, a in enumerate(args))
-        for k in range(2)
+        tuple(np.roll(a, k) if k and np.ndim(a) and j in along else a for j, a in enumerate(args)) for k in range(2)
     ]
     batch_holds(function, lanes, along)
 

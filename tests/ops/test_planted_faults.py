@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from metaphrase.core.primitive import REGISTRY, Accumulate, Joint, NotLinear, Primitive
+from metaphrase.core.relation import POINTWISE
 from metaphrase.ops.arithmetic import add, mul, neg
 from metaphrase.ops.elementary import cos, exp, sin
 from metaphrase.ops.families import elementwise, inexact, like, same_type
@@ -50,18 +51,13 @@ def test_forgotten_operand_is_found(plant):
 
 def test_joint_rule_that_changes_the_result_is_found(plant):
     wrong = plant(
-        "planted",
-        np.exp,
-        type=inexact,
-        jvp=Joint(lambda args, dots: ((sin(args[0]),), (mul(dots[0], exp(args[0])),))),
+        "planted", np.exp, type=inexact, jvp=Joint(lambda args, dots: ((sin(args[0]),), (mul(dots[0], exp(args[0])),)))
     )
     refused("jvp", wrong, X)
 
 
 def test_wrong_transpose_is_found(plant):
-    wrong = plant(
-        "planted", np.negative, jvp=(lambda x_dot, y, x: wrong(x_dot),), transpose=(lambda y_bar, x: y_bar,)
-    )
+    wrong = plant("planted", np.negative, jvp=(lambda x_dot, y, x: wrong(x_dot),), transpose=(lambda y_bar, x: y_bar,))
     refused("transpose", wrong, X)
 
 
@@ -86,9 +82,7 @@ def test_accumulating_transpose_passes(plant):
 
 
 def test_wrong_type_rule_is_found(plant):
-    refused(
-        "type", plant("planted", np.sin, type=lambda x: x.with_dtype(np.dtype("float32")), jvp=(None,)), X
-    )
+    refused("type", plant("planted", np.sin, type=lambda x: x.with_dtype(np.dtype("float32")), jvp=(None,)), X)
 
 
 def test_numpy_rule_that_gives_a_python_number_is_found(plant):
@@ -106,6 +100,7 @@ def test_wrong_batch_rule_is_found():
         numpy=lambda x: x.sum(axis=0),
         jvp=(None,),
         transpose=NotLinear,
+        dims=POINTWISE,
         batch=lambda size, args, batched: (wrong(args[0]), True),
         native=REGISTRY["reduce_sum"].native,
     )
@@ -116,6 +111,15 @@ def test_wrong_batch_rule_is_found():
         del REGISTRY["planted"]
 
 
+def test_dims_that_are_not_independent_are_found():
+    cumsum = REGISTRY["cumsum"]
+    right, cumsum.dims = cumsum.dims, POINTWISE
+    try:
+        refused("dims", cumsum, X, axis=0, reverse=False)
+    finally:
+        cumsum.dims = right
+
+
 def test_batch_rule_that_mixes_lanes_is_found(plant):
     wrong = Primitive(
         "planted",
@@ -123,6 +127,7 @@ def test_batch_rule_that_mixes_lanes_is_found(plant):
         numpy=np.add,
         jvp=(None, None),
         transpose=NotLinear,
+        dims=POINTWISE,
         batch=lambda size, args, batched: (add(args[0], like(args[0], 1)), True),
         native=REGISTRY["add"].native,
     )

@@ -177,9 +177,7 @@ def test_python_numbers(function):
 def test_python_numbers_beside_those_of_numpy(function):
     pairs = list(itertools.product([*ARRAYS, *SCALARS], SHORT))
     pairs = [
-        (x, y)
-        for x, y in [*pairs, *((y, x) for x, y in pairs)]
-        if not (function is power and isinstance(y, np.bool_))
+        (x, y) for x, y in [*pairs, *((y, x) for x, y in pairs)] if not (function is power and isinstance(y, np.bool_))
     ]
     assert not differing(function, pairs, refused)
 

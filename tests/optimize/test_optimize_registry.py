@@ -77,15 +77,11 @@ def test_the_derivative_stays_the_derivative(name, monkeypatch):
         args = [*sample.args, *bars]
         assert_same(backward, optimize(backward, before_transform=True), args)
         late = evaluate(optimize(backward, before_transform=False), *args)
-        for a, b in zip(
-            evaluate(backward, *args), late, strict=True
-        ):  # zero_sums may change the sign of a zero
+        for a, b in zip(evaluate(backward, *args), late, strict=True):  # zero_sums may change the sign of a zero
             assert np.asarray(a).dtype == np.asarray(b).dtype and np.array_equal(a, b, equal_nan=True)
         early = vjp(optimize(function, before_transform=True), wrt)
         for a, b in zip(evaluate(backward, *args), evaluate(early, *args), strict=True):
-            np.testing.assert_allclose(
-                a, b, rtol=1e-5 if np.asarray(a).dtype.itemsize <= 4 else 1e-11, atol=1e-30
-            )
+            np.testing.assert_allclose(a, b, rtol=1e-5 if np.asarray(a).dtype.itemsize <= 4 else 1e-11, atol=1e-30)
 
 
 def test_the_passes_leave_no_unread_operation():
@@ -93,9 +89,7 @@ def test_the_passes_leave_no_unread_operation():
     for name in ("tanh", "dot_general", "loop", "cond", "slice_update", "reduce_max"):
         sample = next(s for s in SAMPLES[name] if s.smooth)
         function = program(name, sample)
-        after = optimize(
-            vjp(function, [has_tangent(p.type) for p in function.params]), before_transform=False
-        )
+        after = optimize(vjp(function, [has_tangent(p.type) for p in function.params]), before_transform=False)
         read = {a for let in after.lets for a in let.args} | set(after.results)
         for let in after.lets:
             assert let.primitive.effect or any(v in read for v in let.outs), f"{let}\n{after}"

@@ -17,6 +17,7 @@ from metaphrase.astpasses.optimize.open_gradients import open_gradients
 from metaphrase.astpasses.optimize.reuse import reuse
 from metaphrase.astpasses.optimize.simplify import simplify
 from metaphrase.astpasses.optimize.sizes import sizes
+from metaphrase.astpasses.optimize.undo import undo
 from metaphrase.core.build import literal, trace
 from metaphrase.core.check import check
 from metaphrase.core.dims import Sym
@@ -30,8 +31,8 @@ from metaphrase.ops.effects import check as check_
 from metaphrase.ops.effects import print_
 from metaphrase.ops.elementary import cos, exp, sin
 from metaphrase.ops.families import like
+from metaphrase.ops.indexing import gather, scatter, slice_update, start
 from metaphrase.ops.indexing import slice as slice_
-from metaphrase.ops.indexing import slice_update, start
 from metaphrase.ops.regions import call, cond, loop
 from metaphrase.ops.shape import broadcast, convert, permute, reshape
 
@@ -67,10 +68,7 @@ SIMPLER = {
     "power one": (lambda x, y: integer_pow(x, exponent=1), []),
     "there and back": (lambda x, y: permute(permute(x, axes=(0,)), axes=(0,)), []),
     "reshape twice": (lambda x, y: reshape(reshape(x, shape=(1, n)), shape=(n,)), []),
-    "widened and narrowed": (
-        lambda x, y: convert(convert(convert(x, dtype=f32), dtype=f64), dtype=f32),
-        ["convert"],
-    ),
+    "widened and narrowed": (lambda x, y: convert(convert(convert(x, dtype=f32), dtype=f64), dtype=f32), ["convert"]),
     "slice of all": (lambda x, y: slice_(x, start(0), shape=(n,), step=(1,)), []),
     "write of all": (lambda x, y: slice_update(x, y, start(0), step=(1,)), []),
     "read what was written": (
@@ -80,9 +78,7 @@ SIMPLER = {
         ["broadcast"],
     ),
     "before the broadcast": (
-        lambda x, y: mul(
-            broadcast(literal(2.0), shape=(n,), axes=()), broadcast(literal(3.0), shape=(n,), axes=())
-        ),
+        lambda x, y: mul(broadcast(literal(2.0), shape=(n,), axes=()), broadcast(literal(3.0), shape=(n,), axes=())),
         ["broadcast"],
     ),
     "a size plus one": (lambda x, y: add(dim_value(dim=n), literal(1)), ["dim_value"]),
@@ -130,9 +126,7 @@ def test_an_accumulator_stays_a_sum():
     """The body of a loop may only add to its accumulators."""
     body = trace("body", lambda i, x, acc: add(acc, neg(mul(x, x))), [("i", I), ("x", F), ("acc", F)])
     function = trace(
-        "f",
-        lambda x: loop(x, literal(0.0), body=body, cond=None, length=3, roles=Roles(1, 0, 1, 0)),
-        [("x", F)],
+        "f", lambda x: loop(x, literal(0.0), body=body, cond=None, length=3, roles=Roles(1, 0, 1, 0)), [("x", F)]
     )
     inner = optimize(function, before_transform=False).lets[-1].attributes["body"]
     assert "sub" not in names(inner) and names(inner)[-1] == "add"
@@ -147,18 +141,14 @@ def test_known_branch_stands_in_place():
 def test_literal_operands_go_into_regions():
     body = trace("body", lambda i, c, x: mul(x, c), [("i", I), ("c", F), ("x", F)])
     function = trace(
-        "f",
-        lambda x: loop(literal(1.0), x, body=body, cond=None, length=3, roles=Roles(1, 1, 0, 0)),
-        [("x", F)],
+        "f", lambda x: loop(literal(1.0), x, body=body, cond=None, length=3, roles=Roles(1, 1, 0, 0)), [("x", F)]
     )
     after = optimize(function, before_transform=False)
     assert names(after) == [] and after.results == (after.params[0],)
 
 
 def test_cse_shares_but_not_effects():
-    function = trace(
-        "f", lambda x, y: mul(add(sin(x), mul(x, y)), add(sin(x), mul(y, x))), [("x", F), ("y", F)]
-    )
+    function = trace("f", lambda x, y: mul(add(sin(x), mul(x, y)), add(sin(x), mul(y, x))), [("x", F), ("y", F)])
     assert names(cse(function)) == ["sin", "mul", "add", "mul"]
 
     def noisy(x):
@@ -172,9 +162,7 @@ def test_cse_shares_but_not_effects():
 
 def test_cse_inside_regions_and_of_rows():
     body = trace("body", lambda i, x: (mul(sin(x), sin(x)), sin(x), sin(x)), [("i", I), ("x", F)])
-    function = trace(
-        "f", lambda x: loop(x, body=body, cond=None, length=4, roles=Roles(0, 1, 0, 0)), [("x", F)]
-    )
+    function = trace("f", lambda x: loop(x, body=body, cond=None, length=4, roles=Roles(0, 1, 0, 0)), [("x", F)])
     after = optimize(function, before_transform=False)
     assert names(after.lets[0].attributes["body"]) == ["sin", "mul"] and len(after.lets[0].outs) == 2
     for a, b in zip(evaluate(function, 0.4), evaluate(after, 0.4), strict=True):
@@ -189,9 +177,7 @@ def test_dead_carries_rows_and_constants_go():
     )
     function = trace(
         "f",
-        lambda c, d, x, y, rows: loop(
-            c, d, x, y, rows, body=body, cond=None, length=n, roles=Roles(2, 2, 0, 1)
-        )[0],
+        lambda c, d, x, y, rows: loop(c, d, x, y, rows, body=body, cond=None, length=n, roles=Roles(2, 2, 0, 1))[0],
         [("c", F), ("d", F), ("x", F), ("y", F), ("rows", V)],
     )
     after = check(dead(function))
@@ -239,9 +225,7 @@ def test_effects_stay():
 def test_hoist_moves_what_computes_and_only_that():
     body = trace("body", lambda i, c, x: mul(x, mul(exp(c), full(c, 2.0))), [("i", I), ("c", F), ("x", F)])
     function = trace(
-        "f",
-        lambda c, x: loop(c, x, body=body, cond=None, length=5, roles=Roles(1, 1, 0, 0)),
-        [("c", F), ("x", F)],
+        "f", lambda c, x: loop(c, x, body=body, cond=None, length=5, roles=Roles(1, 1, 0, 0)), [("c", F), ("x", F)]
     )
     after = check(dead(hoist(function)))
     assert names(after) == ["exp", "mul", "loop"] and names(after.lets[-1].attributes["body"]) == ["mul"]
@@ -252,9 +236,7 @@ def test_hoist_moves_what_computes_and_only_that():
         [("i", I), ("c", F), ("x", F)],
     )
     guarded = trace(
-        "f",
-        lambda c, x: loop(c, x, body=checked, cond=None, length=0, roles=Roles(1, 1, 0, 0)),
-        [("c", F), ("x", F)],
+        "f", lambda c, x: loop(c, x, body=checked, cond=None, length=0, roles=Roles(1, 1, 0, 0)), [("c", F), ("x", F)]
     )
     assert evaluate(hoist(guarded), 2.0, 1.0) == [1.0]
 
@@ -314,3 +296,29 @@ def test_a_reshape_stays_behind_the_sizes_that_it_names():
 
     function = trace("f", program, [("v", Array(f64, (12,))), ("k", I)])
     check(reuse(function))
+
+
+def test_undo_of_two_arrays_whose_steps_are_stored_in_the_other_order():
+    """Both arrays go, whichever of the two is stacked first."""
+
+    def forward(i, x, y):
+        one, other = gather(x, i, axes=(0,)), gather(y, i, axes=(0,))
+        return scatter(x, mul(one, other), i, axes=(0,)), scatter(y, add(one, other), i, axes=(0,)), y, x
+
+    def back(i, bar, y, x):
+        return (add(bar, mul(gather(x, i, axes=(0,)), neg(gather(y, i, axes=(0,))))),)
+
+    def program(x, y):
+        vector = Array(f64, (4,))
+        stepped = trace("forward", forward, [("i", I), ("x", vector), ("y", vector)])
+        _, _, ys, xs = loop(x, y, body=stepped, cond=None, length=4, roles=Roles(0, 2, 0, 0))
+        run_back = trace("back", back, [("i", I), ("bar", F), ("y", vector), ("x", vector)])
+        zero = literal(0.0, f64)
+        return loop(zero, ys, xs, body=run_back, cond=None, length=4, roles=Roles(0, 1, 0, 2), reverse=True)
+
+    before = trace("program", program, [("x", Array(f64, (4,))), ("y", Array(f64, (4,)))])
+    after = undo(before)
+    check(after)
+    assert not any(v.type.ndim == 2 for let in after.lets for v in let.outs)
+    x, y = np.array([1.5, -0.5, 2.0, 3.0]), np.array([0.25, 4.0, -1.0, 0.5])
+    np.testing.assert_array_equal(evaluate(after, x, y)[0], evaluate(before, x, y)[0])

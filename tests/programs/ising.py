@@ -61,10 +61,7 @@ class Ising:
         for (i, j), u in zip(sites, draws):
             s = self.spins[i, j]
             around = (
-                self.spins[(i + 1) % n, j]
-                + self.spins[i - 1, j]
-                + self.spins[i, (j + 1) % m]
-                + self.spins[i, j - 1]
+                self.spins[(i + 1) % n, j] + self.spins[i - 1, j] + self.spins[i, (j + 1) % m] + self.spins[i, j - 1]
             )
             cost = 2 * s * around
             if cost <= 0 or u < np.exp(-self.beta * cost):

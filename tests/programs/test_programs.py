@@ -67,9 +67,7 @@ RUNS = {
     "levenberg_marquardt": Run(
         levenberg_marquardt.fit_peaks, (*levenberg_marquardt.spectrum(), levenberg_marquardt.GUESS), 1e-7
     ),
-    "alignment": Run(
-        alignment.smith_waterman, (alignment.encode(alignment.FIRST), alignment.encode(alignment.SECOND))
-    ),
+    "alignment": Run(alignment.smith_waterman, (alignment.encode(alignment.FIRST), alignment.encode(alignment.SECOND))),
     "barnes_hut": Run(barnes_hut.simulate, barnes_hut.disc(20)),
     "hidden_markov": Run(hidden_markov.analyse, (hidden_markov.casino(60), *hidden_markov.GUESS), 1e-7),
     "kalman": Run(kalman.track, (kalman.observe(),), 1e-8),
@@ -136,11 +134,7 @@ BATCHES = {
         (np.array([0.2, 0.3, 0.4]), 0.5, kalman.observe()),
     ),
     "landing": (dormand_prince.landing_distance, (None, 0, None), (30.0, np.linspace(0.5, 1, 5), 0.01)),
-    "spectral_lines": (
-        levinson.spectral_lines,
-        (0,),
-        (np.stack([levinson.two_tones(128, s) for s in range(3)]),),
-    ),
+    "spectral_lines": (levinson.spectral_lines, (0,), (np.stack([levinson.two_tones(128, s) for s in range(3)]),)),
     "eigen": (
         symmetric_eigen.eigen,
         (0,),
@@ -160,8 +154,7 @@ def test_a_batched_program_is_a_loop_over_its_lanes(name):
     found = mp.tree.leaves(mp.jit(mp.vmap(function, axes))(*args))
     lanes = next(len(a) for a, axis in zip(args, axes) if axis is not None)
     rows = [
-        mp.tree.leaves(function(*(a if axis is None else a[k] for a, axis in zip(args, axes))))
-        for k in range(lanes)
+        mp.tree.leaves(function(*(a if axis is None else a[k] for a, axis in zip(args, axes)))) for k in range(lanes)
     ]
     assert len(found) == len(rows[0]) > 0
     for k, leaf in enumerate(found):

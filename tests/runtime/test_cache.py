@@ -94,16 +94,7 @@ DAMAGE = [
 @pytest.mark.parametrize(
     "damage",
     DAMAGE,
-    ids=[
-        "byte",
-        "truncated",
-        "key",
-        "no library",
-        "no record",
-        "half a record",
-        "no dict",
-        "writable by all",
-    ],
+    ids=["byte", "truncated", "key", "no library", "no record", "half a record", "no dict", "writable by all"],
 )
 def test_a_damaged_entry_is_rebuilt(fresh, damage):
     fresh()

@@ -54,9 +54,7 @@ def test_both_forms_compute_the_same(text_of, whole):
 def test_the_cut_kernel_has_no_python_in_it(text_of):
     answer = cython_build.translate(text_of(BODY, HELPERS))
     assert answer["form"] == "kernel"
-    assert (
-        "Python.h" not in answer["c"] and "__Pyx_" not in answer["c"] and len(answer["c"].splitlines()) < 120
-    )
+    assert "Python.h" not in answer["c"] and "__Pyx_" not in answer["c"] and len(answer["c"].splitlines()) < 120
 
 
 def test_a_null_pointer_needs_no_whole_extension(text_of):
@@ -162,10 +160,7 @@ def test_a_text_that_the_c_compiler_refuses(text_of):
     )
     with pytest.raises(cython_build.BuildError, match="expected expression") as caught:
         cython_build.build(text, name="bad C")
-    assert (
-        caught.value.path.name == "kernel.pyx"
-        and "nowhere" in (caught.value.path.parent / "kernel.c").read_text()
-    )
+    assert caught.value.path.name == "kernel.pyx" and "nowhere" in (caught.value.path.parent / "kernel.c").read_text()
 
 
 def test_a_name_that_nothing_provides(text_of):

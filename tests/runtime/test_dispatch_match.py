@@ -58,11 +58,7 @@ def test_subclasses_of_ndarray_do_not_match(serves):
 def test_every_layout_matches(serves):
     leaf = E.ArrayLeaf("float64", (3, 2))
     matches = serves(leaf, parameters=(leaf,))
-    assert (
-        matches(np.zeros((2, 3)).T)
-        and matches(np.zeros((6, 4))[::2, ::2])
-        and matches(np.zeros((3, 2))[::-1])
-    )
+    assert matches(np.zeros((2, 3)).T) and matches(np.zeros((6, 4))[::2, ::2]) and matches(np.zeros((3, 2))[::-1])
 
 
 def test_a_symbol_is_one_size(serves):
@@ -86,9 +82,7 @@ def test_a_dim_that_is_an_expression_is_compared(serves):
 
 def test_conditions_on_sizes(serves):
     conditions = (E.Compare("<", n, m), E.Compare("!=", n % 3, 0), E.Compare(">=", dim_max(n, m), 5))
-    matches = serves(
-        E.ArrayLeaf("f8", (n,)), E.ArrayLeaf("f8", (m,)), symbols=("n", "m"), comparisons=conditions
-    )
+    matches = serves(E.ArrayLeaf("f8", (n,)), E.ArrayLeaf("f8", (m,)), symbols=("n", "m"), comparisons=conditions)
     assert matches(np.zeros(4), np.zeros(5))
     assert not matches(np.zeros(5), np.zeros(5)) and not matches(np.zeros(3), np.zeros(5))
     assert not matches(np.zeros(2), np.zeros(4))
@@ -171,12 +165,7 @@ BOX = E.Node(
 
 def test_registered_containers_through_their_functions(serves):
     matches = serves(BOX)
-    assert (
-        matches(Box(1.0, "a"))
-        and not matches(Box(1.0, "b"))
-        and not matches(Box(1, "a"))
-        and not matches(1.0)
-    )
+    assert matches(Box(1.0, "a")) and not matches(Box(1.0, "b")) and not matches(Box(1, "a")) and not matches(1.0)
 
 
 def test_an_error_in_flatten_comes_out(serves):
@@ -203,9 +192,7 @@ def test_hidden_arguments_are_read_at_every_call(serves):
     roots = (
         E.Root(E.Cell(cell), E.NumberLeaf(float)),
         E.Root(E.Item(module, "scale"), E.NumberLeaf(float)),
-        E.Root(
-            E.Path(E.Held(holder), (("attribute", "inner"), ("item", "k"), ("item", 0))), E.NumberLeaf(float)
-        ),
+        E.Root(E.Path(E.Held(holder), (("attribute", "inner"), ("item", "k"), ("item", 0))), E.NumberLeaf(float)),
         E.Root(E.Getter(getter), E.NumberLeaf(float)),
     )
     matches = serves(roots=roots)

@@ -74,9 +74,7 @@ def described(value, parameters):
         leaf = E.NumberLeaf(type(value))
     else:
         if isinstance(value, dict):
-            plain, inner, outer = (
-                zip(*(described(v, parameters) for v in value.values())) if value else ((), (), ())
-            )
+            plain, inner, outer = zip(*(described(v, parameters) for v in value.values())) if value else ((), (), ())
             keys = tuple(value)
             return dict(zip(keys, plain)), E.Dictionary(keys, inner), E.Dictionary(keys, outer)
         items = value.items if isinstance(value, Box) else value
@@ -87,11 +85,7 @@ def described(value, parameters):
 
             def node(children):
                 return E.Node(
-                    Box,
-                    lambda box: (box.items, box.label),
-                    lambda label, c: Box(list(c), label),
-                    "label",
-                    children,
+                    Box, lambda box: (box.items, box.label), lambda label, c: Box(list(c), label), "label", children
                 )
 
             return Box(list(plain), "label"), node(inner), node(outer)

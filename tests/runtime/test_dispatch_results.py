@@ -44,9 +44,7 @@ def sum_of(add):
 def test_any_size(sum_of, size):
     x = np.random.default_rng(size).normal(size=size)
     out = sum_of(x, x)
-    assert (
-        np.array_equal(out, x + x) and out.flags.owndata and out.flags.writeable and type(out) is np.ndarray
-    )
+    assert np.array_equal(out, x + x) and out.flags.owndata and out.flags.writeable and type(out) is np.ndarray
 
 
 def test_layouts_are_copied_for_the_call(sum_of):
@@ -73,13 +71,7 @@ def test_scalars_go_in_and_come_out(program):
         (<int64_t*>buffers[9])[0] = -7
         return 0
     """)
-    leaves = (
-        E.NumberLeaf(float),
-        E.NumberLeaf(int),
-        E.NumberLeaf(bool),
-        E.NumberLeaf(complex),
-        E.ScalarLeaf("f4"),
-    )
+    leaves = (E.NumberLeaf(float), E.NumberLeaf(int), E.NumberLeaf(bool), E.NumberLeaf(complex), E.ScalarLeaf("f4"))
     call = dispatcher(
         library.address,
         leaves,
@@ -103,11 +95,7 @@ def test_bfloat16_scalars(program):
     leaf = E.ScalarLeaf(ml_dtypes.bfloat16)
     library = program("(<short*>buffers[1])[0] = (<short*>buffers[0])[0]\nreturn 0")
     call = dispatcher(
-        library.address,
-        (leaf,),
-        parameters=(leaf,),
-        results=(E.Fresh(ml_dtypes.bfloat16),),
-        output=E.Result(0),
+        library.address, (leaf,), parameters=(leaf,), results=(E.Fresh(ml_dtypes.bfloat16),), output=E.Result(0)
     )
     out = call(ml_dtypes.bfloat16(1.5))
     assert out == 1.5 and type(out) is ml_dtypes.bfloat16
@@ -117,12 +105,7 @@ def test_a_size_is_passed_twice_over(program):
     library = program("(<int64_t*>buffers[1])[0] = 10 * (<int64_t*>buffers[0])[0] + sizes[0]\nreturn 0")
     leaf = E.SizeLeaf(n)
     call = dispatcher(
-        library.address,
-        (leaf,),
-        parameters=(leaf,),
-        symbols=("n",),
-        results=(E.Fresh("i8"),),
-        output=E.Result(0),
+        library.address, (leaf,), parameters=(leaf,), symbols=("n",), results=(E.Fresh("i8"),), output=E.Result(0)
     )
     assert call(7) == 77
 
@@ -343,12 +326,7 @@ def test_results_are_freed(program):
     x = E.ArrayLeaf("f8", (n,))
     library = program("return 0")
     call = dispatcher(
-        library.address,
-        (x,),
-        parameters=(x,),
-        symbols=("n",),
-        results=(E.Fresh("f8", (n,)),),
-        output=E.Result(0),
+        library.address, (x,), parameters=(x,), symbols=("n",), results=(E.Fresh("f8", (n,)),), output=E.Result(0)
     )
     array = np.zeros(1 << 20)
 
@@ -388,9 +366,7 @@ def test_large_frames(program):
         return 0
     """)
     tree = E.Sequence(list, leaves)
-    call = dispatcher(
-        library.address, (tree,), parameters=leaves, results=(E.Fresh("f8"),), output=E.Result(0)
-    )
+    call = dispatcher(library.address, (tree,), parameters=leaves, results=(E.Fresh("f8"),), output=E.Result(0))
     assert call([1.0] * 300) == 300.0
     wide = dispatcher(
         library.address,

@@ -18,8 +18,7 @@ from metaphrase.source import Span
 def user_file(tmp_path):
     path = tmp_path / "model.py"
     path.write_text(
-        "import numpy as np\n\ndef inner(x, i):\n    é = 1; return x[i] + é\n\n"
-        "def outer(x):\n    return inner(x, 7)\n"
+        "import numpy as np\n\ndef inner(x, i):\n    é = 1; return x[i] + é\n\ndef outer(x):\n    return inner(x, 7)\n"
     )
     return str(path)
 
@@ -28,10 +27,7 @@ def user_file(tmp_path):
 def failing(program, user_file):
     spans = (Span(user_file, 7, 11, 7, 22, function="outer"), Span(user_file, 4, 18, 4, 22, function="inner"))
     table = SiteTable(
-        (
-            Site(ValueError, "unused"),
-            Site(IndexError, "index {0} is out of bounds for axis {1} with size {2}", spans),
-        )
+        (Site(ValueError, "unused"), Site(IndexError, "index {0} is out of bounds for axis {1} with size {2}", spans))
     )
     call = Dispatcher(None, ())
     call.add(E.Entry(program("return mp_fail(c, 1, 3, 7, 0, 5, 0)").address, (), raise_site=table.raise_site))

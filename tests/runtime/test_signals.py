@@ -257,16 +257,17 @@ def test_interrupts_in_the_midst_of_memory_and_callbacks(interruptible):
     wanted = jitted(x, 300_000)
     interrupted = 0
     random = np.random.default_rng(3)
-    for _ in range(60):
-        signal.setitimer(signal.ITIMER_REAL, float(random.uniform(0.001, 0.05)))
-        before = signal.signal(signal.SIGALRM, signal.default_int_handler)
-        try:
-            jitted(x, 300_000)
-        except KeyboardInterrupt:
-            interrupted += 1
-        finally:
-            signal.setitimer(signal.ITIMER_REAL, 0)
-            signal.signal(signal.SIGALRM, before)
+    before = signal.signal(signal.SIGALRM, signal.default_int_handler)
+    try:
+        for _ in range(60):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, float(random.uniform(0.001, 0.05)))
+                jitted(x, 300_000)
+                signal.setitimer(signal.ITIMER_REAL, 0)
+            except KeyboardInterrupt:
+                interrupted += 1
+    finally:
+        signal.signal(signal.SIGALRM, before)
     np.testing.assert_array_equal(jitted(x, 300_000), wanted)
     assert interrupted > 10
 

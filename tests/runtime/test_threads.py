@@ -87,9 +87,7 @@ def test_entries_may_be_added_while_others_call(program):
     def miss(args):
         with lock:
             leaf = E.StaticLeaf(args[0])
-            return call.run(
-                call.add(E.Entry(address, (E.Root(E.Position(0), leaf),), output=E.Argument(leaf))), args
-            )
+            return call.run(call.add(E.Entry(address, (E.Root(E.Position(0), leaf),), output=E.Argument(leaf))), args)
 
     call.miss = miss
     in_threads(lambda index: [call(value) == value or pytest.fail() for value in range(index, 120)])
@@ -105,9 +103,7 @@ def test_threads_that_want_the_same_text_build_it_once(text_of):
 
 def test_threads_that_want_different_texts(text_of):
     def build_and_run(index):
-        library = cython_build.build(
-            text_of(f"(<int64_t*>buffers[0])[0] = {index}\nreturn 0"), name=f"n{index}"
-        )
+        library = cython_build.build(text_of(f"(<int64_t*>buffers[0])[0] = {index}\nreturn 0"), name=f"n{index}")
         (out,) = dispatch.run_entry(library.address, [], [("i8", ())])
         assert out == index
 

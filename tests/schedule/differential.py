@@ -38,17 +38,11 @@ def close(got: Any, want: Any, ulps: int) -> bool:
         got, want = got.astype(np.float32), want.astype(np.float32)
         return bool(np.allclose(got, want, rtol=2e-2, atol=1e-2, equal_nan=True))
     eps = np.finfo(want.dtype).eps
-    scale = (
-        np.nanmax(np.abs(np.where(np.isfinite(want), want, 0)), initial=0) if want.dtype.kind == "c" else 0
-    )
+    scale = np.nanmax(np.abs(np.where(np.isfinite(want), want, 0)), initial=0) if want.dtype.kind == "c" else 0
     with np.errstate(all="ignore"):
         return bool(
             np.allclose(
-                got,
-                want,
-                rtol=ulps * eps,
-                atol=ulps * eps * scale * 0.5 + np.finfo(want.dtype).tiny,
-                equal_nan=True,
+                got, want, rtol=ulps * eps, atol=ulps * eps * scale * 0.5 + np.finfo(want.dtype).tiny, equal_nan=True
             )
         )
 

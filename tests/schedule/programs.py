@@ -49,9 +49,7 @@ def kepler(e, M):
         return sub(sub(E, mul(e, sin(E))), M)
 
     params = [("i", I), ("e", F), ("M", F), ("E", F)]
-    body = trace(
-        "newton", lambda i, e, M, E: sub(E, div(residual(e, M, E), sub(one(), mul(e, cos(E))))), params
-    )
+    body = trace("newton", lambda i, e, M, E: sub(E, div(residual(e, M, E), sub(one(), mul(e, cos(E))))), params)
     test = trace("going", lambda i, e, M, E: gt(abs_(residual(e, M, E)), one(1e-12)), params)
     trips, E = loop(e, M, M, body=body, cond=test, length=None, roles=Roles(2, 1, 0, 0), size="T")
     return E, trips
@@ -69,9 +67,7 @@ def layernorm(x, scale):
     count = convert(dim_value(dim=m), dtype=f64)
 
     def mean(v):
-        return broadcast(
-            div(reduce_sum(v, axes=(1,)), broadcast(count, shape=(n,), axes=())), shape=(n, m), axes=(0,)
-        )
+        return broadcast(div(reduce_sum(v, axes=(1,)), broadcast(count, shape=(n,), axes=())), shape=(n, m), axes=(0,))
 
     centred = sub(x, mean(x))
     return mul(div(centred, mean(mul(centred, centred))), broadcast(scale, shape=(n, m), axes=(1,)))
@@ -176,16 +172,10 @@ def branches(x):
     return cond(gt(x, one(0.0)), x, branches=(no, yes))
 
 
-@program(
-    [("k", I), ("x", V)], (np.int64(0), np.ones(3)), (np.int64(1), np.ones(3)), (np.int64(2), np.ones(3))
-)
+@program([("k", I), ("x", V)], (np.int64(0), np.ones(3)), (np.int64(1), np.ones(3)), (np.int64(2), np.ones(3)))
 def switch_arrays(k, x):
     bodies = tuple(
-        trace(
-            f"case_{c}",
-            lambda x, c=c: (mul(x, broadcast(one(c), shape=(n,), axes=())) if c else x,),
-            [("x", V)],
-        )
+        trace(f"case_{c}", lambda x, c=c: (mul(x, broadcast(one(c), shape=(n,), axes=())) if c else x,), [("x", V)])
         for c in range(3)
     )
     return cond(k, x, branches=bodies)

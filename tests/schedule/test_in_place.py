@@ -51,9 +51,7 @@ def test_numpy_kernels_run_in_place(kernel, arrays):
 
 
 # jacobi on a single array reads what it has yet to overwrite: NumPy makes a temporary too.
-@pytest.mark.parametrize(
-    "name", ["squares_in_place", "exchange", "update_in_branch", "lu", "accumulate_over_rows"]
-)
+@pytest.mark.parametrize("name", ["squares_in_place", "exchange", "update_in_branch", "lu", "accumulate_over_rows"])
 def test_programs_have_no_copies_in_loops(name):
     assert copies_in_loops(schedule(PROGRAMS[name][0])) == []
 
@@ -78,9 +76,7 @@ def test_a_copy_in_a_loop_is_reported():
 
     body = trace("step", step, [("i", I), ("x", V), ("y", V)])
     function = trace(
-        "both",
-        lambda x, y: loop(x, y, body=body, cond=None, length=n, roles=Roles(0, 2, 0, 0)),
-        [("x", V), ("y", V)],
+        "both", lambda x, y: loop(x, y, body=body, cond=None, length=n, roles=Roles(0, 2, 0, 0)), [("x", V), ("y", V)]
     )
     assert len(copies_in_loops(schedule(function))) == 1
     check(function, np.ones(3), np.arange(3.0))

@@ -9,8 +9,8 @@ from programs import PROGRAMS, F, I, one
 
 from metaphrase.astpasses.optimize import optimize
 from metaphrase.astpasses.schedule import schedule
-from metaphrase.astpasses.schedule.lockstep import LANES
 from metaphrase.astpasses.schedule.nest import For, Store, walk
+from metaphrase.astpasses.schedule.target import CPU
 from metaphrase.astpasses.transforms.batch import batch
 from metaphrase.astpasses.transforms.reverse import vjp
 from metaphrase.core.build import literal, trace
@@ -23,6 +23,7 @@ from metaphrase.ops.elementary import sin
 from metaphrase.ops.indexing import gather
 from metaphrase.ops.regions import cond, loop
 
+LANES = CPU.lanes
 random = np.random.default_rng(3)
 COUNTS = [0, 1, LANES, 2 * LANES + 5]
 
@@ -77,9 +78,7 @@ def branching() -> Function:
     def whole(x):
         params = [("i", I), ("x", F)]
         going = trace("going", lambda i, x: gt(mul(x, x), one(0.01)), params)
-        return loop(
-            x, body=trace("step", step, params), cond=going, length=None, roles=Roles(0, 1, 0, 0), size="T"
-        )
+        return loop(x, body=trace("step", step, params), cond=going, length=None, roles=Roles(0, 1, 0, 0), size="T")
 
     return trace("branching", whole, [("x", F)])
 

@@ -25,6 +25,8 @@ from metaphrase.astpasses.schedule.nest import (
     local,
     operation,
 )
+from metaphrase.astpasses.schedule.place import place
+from metaphrase.astpasses.schedule.target import CPU
 from metaphrase.core.dims import Sym
 from metaphrase.core.types import f64, i64
 
@@ -32,7 +34,7 @@ i, j, n, m = (Sym(s) for s in "ijnm")
 
 
 def program(name, params, results, sizes, body, temps=()):
-    return Program(name, params, results, (), sizes, Fn("entry", (*params, *results), sizes, body, temps))
+    return Program(name, params, results, (), sizes, place(Fn("entry", (*params, *results), sizes, body, temps), CPU))
 
 
 def softmax_program():
@@ -83,10 +85,7 @@ def kepler_program():
 
 def test_kepler_while():
     made = kepler_program()
-    loops, native = (
-        python_loops.run(made, 0.3, 1.0),
-        run_program(made, [0.3, 1.0], [((), f64), ((), i64)], []),
-    )
+    loops, native = (python_loops.run(made, 0.3, 1.0), run_program(made, [0.3, 1.0], [((), f64), ((), i64)], []))
     E = float(loops[0])
     assert abs(E - 0.3 * np.sin(E) - 1.0) < 1e-12
     assert loops[1] == native[1] > 0

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from differential import check
 from programs import PROGRAMS, V, add, mul, n, one
 
-from metaphrase.astpasses.schedule import outline, schedule
+from metaphrase.astpasses.schedule import schedule, target
 from metaphrase.core.build import trace
 from metaphrase.core.types import Array, f64
 from metaphrase.ops.reduce import reduce_sum
 from metaphrase.ops.shape import broadcast, reshape
 
+ALWAYS = replace(target.CPU, whole=0)  # no program is too small
+
 
 @pytest.mark.parametrize("name", ["layernorm", "column_sums", "leapfrog", "lu", "running", "moves"])
 def test_outlined_programs_run(name, monkeypatch):
-    monkeypatch.setattr(outline, "WHOLE", 0)
+    monkeypatch.setattr(target, "CPU", ALWAYS)
     function, arguments = PROGRAMS[name]
     assert schedule(function).fns
     check(function, *arguments[0], ulps=16)
@@ -44,7 +48,7 @@ def every_extent(x, y):
 
 
 def test_nests_that_differ_in_how_far_they_run_are_one_function(monkeypatch):
-    monkeypatch.setattr(outline, "WHOLE", 0)
+    monkeypatch.setattr(target, "CPU", ALWAYS)
     function = trace("every_extent", every_extent, [("x", V), ("y", Array(f64, (n, n)))])
     assert len(schedule(function).fns) == 2
     rng = np.random.default_rng(1)
@@ -54,7 +58,7 @@ def test_nests_that_differ_in_how_far_they_run_are_one_function(monkeypatch):
 def test_a_branch_with_loops_is_a_function(monkeypatch):
     import metaphrase as mp
 
-    monkeypatch.setattr(outline, "WHOLE", 0)
+    monkeypatch.setattr(target, "CPU", ALWAYS)
 
     def distance(x, y, limit):
         return np.sum(np.exp(x - y)) if limit > 0 else limit - 1.0
@@ -69,7 +73,7 @@ def test_a_branch_with_loops_is_a_function(monkeypatch):
 
 
 def test_little_work_stays_where_it_is(monkeypatch):
-    monkeypatch.setattr(outline, "WHOLE", 0)
+    monkeypatch.setattr(target, "CPU", ALWAYS)
     few = Array(f64, (4,))
     assert not schedule(trace("few", lambda x, y: (add(x, y), mul(x, y)), [("x", few), ("y", few)])).fns
 
@@ -78,7 +82,7 @@ def test_a_branch_with_more_arrays_than_the_stack_holds(monkeypatch):
     """A function in which nothing can fail asks for no memory; what its stack has no room for is passed."""
     import metaphrase as mp
 
-    monkeypatch.setattr(outline, "WHOLE", 0)
+    monkeypatch.setattr(target, "CPU", ALWAYS)
 
     def totals(x, n):
         if n > 0:

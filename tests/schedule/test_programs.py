@@ -11,6 +11,4 @@ from programs import PROGRAMS
 def test_program(name):
     function, arguments = PROGRAMS[name]
     for arrays in arguments:
-        check(
-            function, *arrays, ulps=64 if name == "layernorm" else 8
-        )  # a difference of nearly equal numbers
+        check(function, *arrays, ulps=64 if name == "layernorm" else 8)  # a difference of nearly equal numbers

@@ -33,9 +33,7 @@ class Composer:
 
     def pick(self, rank=None, dims=None):
         fit = [
-            v
-            for v in self.values
-            if (rank is None or v.type.ndim == rank) and (dims is None or v.type.dims == dims)
+            v for v in self.values if (rank is None or v.type.ndim == rank) and (dims is None or v.type.dims == dims)
         ]
         # Late values more often: chains are what fusion works on.
         return fit[max(self.random.integers(len(fit)), self.random.integers(len(fit)))] if fit else None
@@ -97,11 +95,7 @@ class Composer:
 
     def turn(self, depth):
         x = self.pick()
-        return (
-            permute(x, axes=tuple(int(k) for k in self.random.permutation(x.type.ndim)))
-            if x.type.ndim
-            else None
-        )
+        return permute(x, axes=tuple(int(k) for k in self.random.permutation(x.type.ndim))) if x.type.ndim else None
 
     def flatten(self, depth):
         x = self.pick()
@@ -139,11 +133,7 @@ class Composer:
 
     def join(self, depth):
         x = self.pick()
-        return (
-            concatenate(x, self.pick(dims=x.type.dims), axis=self.integer(x.type.ndim))
-            if x.type.ndim
-            else None
-        )
+        return concatenate(x, self.pick(dims=x.type.dims), axis=self.integer(x.type.ndim)) if x.type.ndim else None
 
     def frame(self, depth):
         x = self.pick()
@@ -157,9 +147,7 @@ class Composer:
 
     def running(self, depth):
         x = self.pick()
-        return (
-            cumsum(x, axis=self.integer(x.type.ndim), reverse=bool(self.integer(2))) if x.type.ndim else None
-        )
+        return cumsum(x, axis=self.integer(x.type.ndim), reverse=bool(self.integer(2))) if x.type.ndim else None
 
     def product(self, depth):
         a = self.pick(rank=2)
@@ -186,9 +174,7 @@ class Composer:
         from metaphrase.ops.arithmetic import floor_div
 
         half = floor_div(iota(length=d, dtype=i64), broadcast(literal(2, i64), shape=(d,), axes=()))
-        return scatter_add(
-            zeros(x.type) if self.integer(2) else x, self.pick(dims=x.type.dims), half, axes=(0,)
-        )
+        return scatter_add(zeros(x.type) if self.integer(2) else x, self.pick(dims=x.type.dims), half, axes=(0,))
 
     def body(self, name, params, results, depth):
         """A region of its own over `params`, giving values of the types of `results`."""
@@ -222,9 +208,7 @@ class Composer:
 
     def branch(self, depth):
         a, b = self.pick(), self.pick()
-        sides = tuple(
-            _aligned(self.body(f"side{k}", [a.type, b.type], [b.type], depth), [b.type]) for k in range(2)
-        )
+        sides = tuple(_aligned(self.body(f"side{k}", [a.type, b.type], [b.type], depth), [b.type]) for k in range(2))
         test = self.pick(rank=0)
         test = literal(0.1) if test is None else test
         return cond(lt(test, literal(0.2)), a, b, branches=sides)[0]

@@ -10,9 +10,7 @@ from pathlib import Path
 def digests(seed: str) -> dict[str, str]:
     program = Path(__file__).parent / "digests.py"
     environment = {**os.environ, "PYTHONHASHSEED": seed}
-    run = subprocess.run(
-        [sys.executable, str(program)], env=environment, capture_output=True, text=True, timeout=300
-    )
+    run = subprocess.run([sys.executable, str(program)], env=environment, capture_output=True, text=True, timeout=300)
     assert run.returncode == 0, run.stderr
     return json.loads(run.stdout)
 

@@ -117,11 +117,7 @@ def settings(folder: Path, **more: str) -> dict[str, str]:
 
 def start(text: str, environment: dict[str, str]) -> subprocess.Popen:
     return subprocess.Popen(
-        [sys.executable, "-P", "-c", text],
-        env=environment,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
+        [sys.executable, "-P", "-c", text], env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
 
 

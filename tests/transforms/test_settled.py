@@ -181,26 +181,106 @@ def test_arrays_that_stay_are_not_copied_for_each_iteration():
     assert "append" in mp.source(mp.grad(overwritten_by_the_next), "f64[n]")
 
 
+def last_alone(x):
+    y = np.zeros_like(x)
+    for i in range(len(x) - 1):
+        y[i] = x[i] * y[i - 1] + x[i]
+        y[i + 1] = np.sin(y[i]) * x[i]
+    return y[2] * y[4]
+
+
+def where_positive(x):
+    y = np.ones_like(x)
+    for i in range(1, len(x)):
+        if np.real(x[i]) > 1.0:
+            y[i] = np.sin(x[i]) * y[i - 1]
+    return np.sum(y)
+
+
+def swapped(x):
+    y, z = np.ones_like(x), np.ones_like(x)
+    for i in range(len(x)):
+        y[i] = z[i - 1] * x[i]
+        y, z = z, y
+    return np.sum(y) + z[0]
+
+
+def in_an_inner_loop(x):
+    y = np.ones((6, 6), x.dtype)
+    for i in range(1, len(x)):
+        for j in range(1, len(x)):
+            y[i, j] = y[i - 1, j] * y[i, j - 1]
+        y[0, i] = y[i, 2]
+    return y[-1, -1] + np.sum(y[:, 3])
+
+
+BUFFERS = [last_alone, where_positive, swapped, in_an_inner_loop]
+
+
+@pytest.mark.parametrize("function", BUFFERS, ids=lambda f: f.__name__)
+def test_gradients_through_buffers_are_complex_steps(function):
+    assert_right(function, np.random.default_rng(6).uniform(0.5, 1.5, 6))
+
+
+def recurrence_in_a_buffer(x):
+    y = np.ones(len(x))
+    for i in range(1, len(x)):
+        y[i] = x[i] * y[i - 1]
+    return np.sum(y)
+
+
+def branches_in_a_buffer(x):
+    y = np.zeros(len(x))
+    for i in range(1, len(x)):
+        if x[i] > 0.0:
+            y[i] = np.sin(x[i]) * y[i - 1]
+    return np.sum(y)
+
+
+def read_behind_the_loop(x):
+    y = np.zeros(len(x))
+    y[:] = x
+    for i in range(1, len(x)):
+        y[i] = x[i] * y[i - 1]
+    return np.sum(y)
+
+
+def test_a_place_that_nobody_reads_again_keeps_its_cotangent():
+    for function in (recurrence_in_a_buffer, branches_in_a_buffer):
+        assert "] = 0.0" not in mp.source(mp.grad(function), "f64[n]")
+    assert "] = 0.0" in mp.source(mp.grad(read_behind_the_loop), "f64[n]")
+
+
+def test_what_a_branch_leaves_unread_is_a_plain_zero():
+    text = mp.source(mp.grad(branches_in_a_buffer), "f64[n]")
+    assert "        else:\n            chosen = 0.0\n" in text and "np.float64" not in text
+
+
 def written(rng: random.Random, number: int) -> str:
     """A function with one or two nested loops of stores at sums of counters."""
-    deep = rng.random() < 0.5
+    deep, buffer = rng.random() < 0.5, rng.random() < 0.5
     counters = ["i", "j"] if deep else ["i"]
     size = 9
 
     def place() -> str:
         terms = [c for c in counters if rng.random() < 0.7] or [rng.choice(["2", "4"])]
+        x = rng.choice("xyy") if buffer else "x"
         return (
-            f"x[({' + '.join(terms)} + {rng.randrange(3)}) % {size}]"
+            f"{x}[({' + '.join(terms)} + {rng.randrange(3)}) % {size}]"
             if rng.random() < 0.15
             else (
-                f"x[{' + '.join(terms)} + {rng.randrange(3)}]"
+                f"{x}[{' + '.join(terms)} + {rng.randrange(3)}]"
                 if rng.random() < 0.8
-                else f"x[{rng.choice(counters)}]"
+                else f"{x}[{rng.choice(counters)}]"
             )
         )
 
     step = rng.choice(["range(3)", "range(1, 4)", "range(2, -1, -1)", "range(0, 4, 2)"])
-    rows = [f"def loop_{number}(x):", f"    for i in {step}:"]
+    rows = [
+        f"def loop_{number}(x):",
+        f"    y = {rng.choice(['np.ones_like(x)', '0.5 * x + 1.0'])}",
+        f"    for i in {step}:",
+    ]
     indent = "        "
     if deep:
         inner = rng.choice(["range(3)", "range(i)", "range(i + 1)", "range(i, 3)", "range(2, -1, -1)"])
@@ -217,7 +297,8 @@ def written(rng: random.Random, number: int) -> str:
             ]
         )
         rows.append(f"{indent}{target} = {value}")
-    return "\n".join([*rows, "    return np.sum(x * x)", "", ""])
+    result = rng.choice(["np.sum(y)", "y[2]", "y[1] * x[3]", "np.sum(y[3:] * x[3:])"]) if buffer else "np.sum(x * x)"
+    return "\n".join([*rows, f"    return {result}", "", ""])
 
 
 @pytest.mark.parametrize("seed", [0, 1, 2, 100])

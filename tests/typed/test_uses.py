@@ -37,9 +37,7 @@ def marked(*endings: str) -> set[int]:
 
 
 def check(package: Path, *command: str) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", *command], cwd=package, capture_output=True, text=True, timeout=300
-    )
+    done = subprocess.run([sys.executable, "-m", *command], cwd=package, capture_output=True, text=True, timeout=300)
     assert done.returncode == 1, done.stdout + done.stderr
     return done.stdout
 

@@ -30,7 +30,7 @@ from ..staging.literals import elements, load_attribute
 from ..staging.python_names import python_name
 from ..staging.session import session
 from ..values.staged_values import Number, Staged, StagedArray
-from .call import call_value, handles, has_staged
+from .call import answers, call_value, handles, has_staged
 from .gathered_calls import in_order, is_one_column
 from .gathered_calls import total as gathered_total
 from .outside import unsteady
@@ -81,10 +81,8 @@ def int_(x: Any = 0, *base: Any) -> Any:
     return here.wrap(to_integer(here, here.atom(x)), int, x.dim if isinstance(x, Number) else None)
 
 
-@handles(complex)
+@answers(complex)
 def complex_(real: Any = 0, imag: Any = 0) -> Any:
-    if not has_staged((real, imag)):
-        return complex(real, imag)
     here = session()
     made = here.wrap(here.atom(python_scalar(real), WEAK[complex]), complex)
     return made + python_scalar(imag) * 1j if has_staged(imag) or imag else made
@@ -309,9 +307,7 @@ def filter_(function: Callable | None, iterable: Any) -> Any:
 def reduce_(function: Callable, iterable: Any, *initial: Any) -> Any:
     if is_gathered(iterable) and not all_known(iterable):
         return call_value(reduced, (function, iterable, *initial), {})
-    return functools.reduce(
-        lambda a, b: call_value(function, (a, b), {}), elements(session(), iterable), *initial
-    )
+    return functools.reduce(lambda a, b: call_value(function, (a, b), {}), elements(session(), iterable), *initial)
 
 
 @handles(sorted)

@@ -90,6 +90,24 @@ def has_staged(value: Any, depth: int = 6) -> bool:
     return False
 
 
+def answers(*functions: Any) -> Callable:
+    """`handles`, for calls that hold something staged; of other values the function itself is called."""
+
+    def register(rule: Callable) -> Callable:
+        for function in functions:
+
+            @functools.wraps(rule)
+            def handler(*args: Any, function: Any = function, **keywords: Any) -> Any:
+                if not has_staged((args, keywords)):
+                    return function(*args, **keywords)
+                return rule(*args, **keywords)
+
+            handles(function)(handler)
+        return rule
+
+    return register
+
+
 def call_value(function: Any, args: tuple, keywords: dict) -> Any:
     """`function(*args, **keywords)`. An iterator that it gives is known to be made here."""
     here = session()
@@ -119,9 +137,7 @@ def _call_value(here: Session, function: Any, args: tuple, keywords: dict) -> An
         method = answering(function, args[0]) if args and not keywords else None
         return handler(*args, **keywords) if method is None else call_value(method, args, {})
     if hasattr(type(function), "__metaphrase_stage__"):
-        from .nested import call_transformed
-
-        return call_transformed(here, function, args, keywords)
+        return _nested().call_transformed(here, function, args, keywords)
     if isinstance(function, Primitive):
         return _bind(here, function, args, keywords)
     if isinstance(function, functools.partial):
@@ -260,13 +276,22 @@ def call_function(here: Session, function: types.FunctionType, args: tuple, keyw
                 here.guards.setdefault(source.key(), Guard(source, "object", outer.value(name)))
     from ..staging.operations import StagedStager
 
-    made = lift_defaults(here, function, converted(function, StagedStager(outer)))
-    return _enter(here, function, made, args, keywords)
+    def run() -> Any:
+        made = lift_defaults(here, function, converted(function, StagedStager(outer)))
+        return _enter(here, function, made, args, keywords)
+
+    if module.startswith("metaphrase") or not here.path:
+        return run()
+    return _nested().call_again(here, function, run, args, keywords)
 
 
-def _enter(
-    here: Session, function: types.FunctionType, made: types.FunctionType, args: tuple, keywords: dict
-) -> Any:
+def _nested() -> Any:
+    from . import nested
+
+    return nested
+
+
+def _enter(here: Session, function: types.FunctionType, made: types.FunctionType, args: tuple, keywords: dict) -> Any:
     """Run converted code, noting the call path; endless recursion on a staged test ends here."""
     depth = sum(1 for entry in here.path if entry[0] is function.__code__)
     if here.tests and (depth > DEEPEST or depth == HALVINGS <= 2 * len(here.tests)):

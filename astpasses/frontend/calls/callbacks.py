@@ -105,9 +105,7 @@ def piecewise(x: Any, condlist: Any, funclist: Any, *args: Any, **keywords: Any)
 
 
 @handles(np.fromfunction)
-def fromfunction(
-    function: Callable, shape: Any, *, dtype: Any = float, like: Any = None, **keywords: Any
-) -> Any:
+def fromfunction(function: Callable, shape: Any, *, dtype: Any = float, like: Any = None, **keywords: Any) -> Any:
     if has_staged(shape):
         raise _refused("np.fromfunction needs a known shape", "use np.arange and broadcasting")
     return call_value(function, tuple(np.indices(shape, dtype=dtype)), keywords)

@@ -62,11 +62,9 @@ def construct(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
         from .creation import cast_scalar
 
         return cast_scalar(cls, *args, **keywords)
-    written = (
-        isinstance(init, types.FunctionType) and not is_native(init.__module__ or "") and type(cls) is type
-    )
+    written = isinstance(init, types.FunctionType) and not is_native(init.__module__ or "") and type(cls) is type
     if has_staged_init(cls):
-        made = here.born(cls.__new__(cls, *args) if issubclass(cls, BaseException) else object.__new__(cls))
+        made = here.constructed(cls.__new__(cls, *args) if issubclass(cls, BaseException) else object.__new__(cls))
         call_function(here, init, (made, *args), keywords)
         return made
     if not is_one_of(cls, READ_AS_LISTS):

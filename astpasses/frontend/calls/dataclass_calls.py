@@ -37,7 +37,7 @@ def is_generated(cls: type) -> bool:
 
 def construct_dataclass(here: Session, cls: type, args: tuple, keywords: dict) -> Any:
     """`cls(*args, **keywords)`."""
-    made = here.born(object.__new__(cls))
+    made = here.constructed(object.__new__(cls))
     asked: list[tuple] = []
     after = getattr(cls, "__post_init__", None)
     if after is not None:  # the instance's own stands before the class's, and only says what it was given

@@ -63,9 +63,7 @@ def _one_by_one(here: Session, items: list, start: Any) -> Any:
     return held[0]
 
 
-def extreme(
-    here: Session, items: list, python: Callable, of_array: Callable, key: Any, default: tuple
-) -> Any:
+def extreme(here: Session, items: list, python: Callable, of_array: Callable, key: Any, default: tuple) -> Any:
     """`max(items)` or `min(items)`."""
     try:
         python([])

@@ -44,13 +44,7 @@ class While(Lazy):
                 yield item
 
     def run(
-        self,
-        here: Session,
-        body: Callable,
-        get: Callable,
-        set_: Callable,
-        names: tuple,
-        stop: Callable | None,
+        self, here: Session, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
     ) -> None:
         from ..staging.operations import negated
 

@@ -16,9 +16,10 @@ import numpy as np
 
 from metaphrase.core.build import literal
 from metaphrase.core.ir import Atom
-from metaphrase.core.primitive import Primitive
+from metaphrase.core.primitive import REGISTRY
+from metaphrase.core.scalars import Scalar
 from metaphrase.ops.arithmetic import abs_
-from metaphrase.ops.compare import and_, eq, ge, gt, le, lt, not_, or_, select
+from metaphrase.ops.compare import and_, eq, gt, le, not_, or_, select
 from metaphrase.ops.effects import check
 from metaphrase.ops.elementary import floor as floor_
 from metaphrase.ops.elementary import isfinite, isinf, isnan
@@ -29,25 +30,9 @@ from ..operators.arithmetic import SPELLED, WEAK, elementwise
 from ..operators.python_numbers import to_integer
 from ..staging.session import Session, session
 from .builtin_calls import float_, int_, real_scalar
-from .call import handles, has_staged
+from .call import answers, call_value, has_staged
 
 _f64 = WEAK[float]
-# where there is no result: how the argument, or its size, compares with a number
-_OUTSIDE: dict[Callable, tuple[bool, Primitive, float]] = {
-    math.sqrt: (False, lt, 0.0),
-    math.log: (False, le, 0.0),
-    math.log2: (False, le, 0.0),
-    math.log10: (False, le, 0.0),
-    math.log1p: (False, le, -1.0),
-    math.acosh: (False, lt, 1.0),
-    math.acos: (True, gt, 1.0),
-    math.asin: (True, gt, 1.0),
-    math.atanh: (True, ge, 1.0),
-    math.sin: (True, eq, math.inf),
-    math.cos: (True, eq, math.inf),
-    math.tan: (True, eq, math.inf),
-}
-_OVERFLOWS = {math.exp, math.exp2, math.expm1, math.sinh, math.cosh}
 _TESTS = {math.isnan: bool, math.isinf: bool, math.isfinite: bool}
 
 
@@ -67,19 +52,20 @@ def unless(here: Session, found: Atom, *before: Atom) -> Atom:
 def math_handler(function: Callable) -> Callable:
     """A function of `math` that a primitive answers to."""
     primitive = SPELLED[function]
+    facts = primitive.scalar or Scalar()
 
     def handler(*args: Any) -> Any:
         if not has_staged(args):
             return function(*args)
         here = session()
         values = [real_scalar(a) for a in args]
-        if function in _OUTSIDE:
-            by_size, comparison, bound = _OUTSIDE[function]
+        if facts.outside is not None:
+            *size, comparison, bound = facts.outside
             x = here.atom(values[0], _f64)
-            compared = here.emit(abs_, x) if by_size else x
-            domain_check(here, here.emit(not_, here.emit(comparison, compared, literal(bound))))
+            compared = here.emit(abs_, x) if size else x
+            domain_check(here, here.emit(not_, here.emit(REGISTRY[comparison], compared, literal(bound))))
         out = elementwise(primitive, values, [_f64] * len(values), python=_TESTS.get(function, float))
-        if function in _OVERFLOWS:
+        if facts.overflows:
             before = here.emit(isinf, here.atom(values[0], _f64))
             range_check(here, unless(here, here.emit(isinf, here.atom(out)), before))
         return out
@@ -87,21 +73,17 @@ def math_handler(function: Callable) -> Callable:
     return handler
 
 
-@handles(math.log)
+@answers(math.log)
 def log(x: Any, base: Any = None) -> Any:
-    if not has_staged((x, base)):
-        return math.log(x) if base is None else math.log(x, base)
     here = session()
     value = real_scalar(x)
     domain_check(here, here.emit(not_, here.emit(le, here.atom(value, _f64), literal(0.0))))
     out = elementwise(SPELLED[np.log], [value], [_f64], python=float)
-    return out if base is None else out / log(base)
+    return out if base is None else out / call_value(math.log, (base,), {})
 
 
-@handles(math.pow)
+@answers(math.pow)
 def math_pow(x: Any, y: Any) -> Any:
-    if not has_staged((x, y)):
-        return math.pow(x, y)
     here = session()
     a, b = (here.atom(float_(v), _f64) for v in (x, y))
     out = here.emit(SPELLED[np.power], a, b)
@@ -112,10 +94,8 @@ def math_pow(x: Any, y: Any) -> Any:
     return here.wrap(out, float)
 
 
-@handles(math.fmod)
+@answers(math.fmod)
 def fmod(x: Any, y: Any) -> Any:
-    if not has_staged((x, y)):
-        return math.fmod(x, y)
     here = session()
     a, b = (here.atom(float_(v), _f64) for v in (x, y))
     out = here.emit(SPELLED[np.fmod], a, b)
@@ -123,10 +103,8 @@ def fmod(x: Any, y: Any) -> Any:
     return here.wrap(out, float)
 
 
-@handles(math.lgamma)
+@answers(math.lgamma)
 def lgamma(x: Any) -> Any:
-    if not has_staged(x):
-        return math.lgamma(x)
     here = session()
     value = float_(x)
     atom = here.atom(value)
@@ -144,21 +122,17 @@ def _no_pole(here: Session, x: Atom) -> Atom:
     return here.emit(or_, here.emit(gt, x, literal(0.0)), here.emit(not_, whole))
 
 
-@handles(math.hypot)
+@answers(math.hypot)
 def hypot(*coordinates: Any) -> Any:
-    if not has_staged(coordinates):
-        return math.hypot(*coordinates)
     total: Any = abs(float_(coordinates[0]))
     for value in coordinates[1:]:
         total = elementwise(SPELLED[np.hypot], [total, real_scalar(value)], [WEAK[float]] * 2, python=float)
     return total
 
 
-@handles(math.gamma)
+@answers(math.gamma)
 def gamma(x: Any) -> Any:
     """A pole is a domain error; where the result is too large for a float, it is a range error."""
-    if not has_staged(x):
-        return math.gamma(x)
     here = session()
     value = float_(x)
     atom = here.atom(value)
@@ -169,10 +143,8 @@ def gamma(x: Any) -> Any:
     return here.wrap(out, float)
 
 
-@handles(math.fsum)
+@answers(math.fsum)
 def fsum(values: Any) -> Any:
-    if not has_staged(values):
-        return math.fsum(values)
     raise UnsupportedError(
         "math.fsum rounds once, which a translated sum can't",
         session().span(),
@@ -181,24 +153,24 @@ def fsum(values: Any) -> Any:
     )
 
 
-@handles(math.fabs)
+@answers(math.fabs)
 def fabs(x: Any) -> Any:
-    return abs(float_(x)) if has_staged(x) else math.fabs(x)
+    return abs(float_(x))
 
 
-@handles(math.floor)
+@answers(math.floor)
 def floor(x: Any) -> Any:
-    return _to_int(np.floor, x) if has_staged(x) else math.floor(x)
+    return _to_int(np.floor, x)
 
 
-@handles(math.ceil)
+@answers(math.ceil)
 def ceil(x: Any) -> Any:
-    return _to_int(np.ceil, x) if has_staged(x) else math.ceil(x)
+    return _to_int(np.ceil, x)
 
 
-@handles(math.trunc)
+@answers(math.trunc)
 def trunc(x: Any) -> Any:
-    return int_(x) if has_staged(x) else math.trunc(x)
+    return int_(x)
 
 
 def _to_int(function: Any, x: Any) -> Any:
@@ -209,14 +181,14 @@ def _to_int(function: Any, x: Any) -> Any:
     return here.wrap(to_integer(here, here.atom(rounded)), int)
 
 
-@handles(math.degrees)
+@answers(math.degrees)
 def degrees(x: Any) -> Any:
-    return float_(x) * (180.0 / math.pi) if has_staged(x) else math.degrees(x)
+    return float_(x) * (180.0 / math.pi)
 
 
-@handles(math.radians)
+@answers(math.radians)
 def radians(x: Any) -> Any:
-    return float_(x) * (math.pi / 180.0) if has_staged(x) else math.radians(x)
+    return float_(x) * (math.pi / 180.0)
 
 
 __all__ = ["math_handler", "domain_check", "range_check", "unless"]

@@ -299,9 +299,7 @@ METHODS: dict[str, Callable] = {
     "conj": conjugate,
     "conjugate": conjugate,
     "put": lambda x, *args, **keywords: call_value(np.put, (x, *args), keywords),
-    "compress": lambda x, condition, *args, **keywords: call_value(
-        np.compress, (condition, x, *args), keywords
-    ),
+    "compress": lambda x, condition, *args, **keywords: call_value(np.compress, (condition, x, *args), keywords),
     "is_integer": is_integer,
     "block_until_ready": block_until_ready,
     "view": view,

@@ -54,9 +54,7 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
             return call_method(given, name, args[1:], keywords)
         said = f"descriptor {name!r} for {function.__objclass__.__name__!r} objects"
         raise TypeError(f"{said} doesn't apply to a {python_name(given)!r} object")
-    module = getattr(function, "__module__", None) or getattr(
-        getattr(function, "__self__", None), "__name__", ""
-    )
+    module = getattr(function, "__module__", None) or getattr(getattr(function, "__self__", None), "__name__", "")
     owner = getattr(function, "__self__", None)
     if (
         isinstance(function, (types.BuiltinMethodType, types.MethodWrapperType))

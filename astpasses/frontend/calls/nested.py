@@ -1,36 +1,139 @@
-"""Transformations called in staged code: `grad(f)(x)`, `vmap(f)(xs)`, a jitted function.
+"""Functions that are staged on their own and then called: transformations (`grad(f)(x)`, `vmap(f)(xs)`), jitted
+functions, and plain ones that are called again and again.
 
-In: an object whose type has `__metaphrase_stage__(args, kwargs) -> Staged` and the staged arguments. Out:
-its result. The function it holds is staged at once in a session of its own; what it takes from the outer
-staging comes back as captures.
+In: an object whose type has `__metaphrase_stage__(args, kwargs) -> Staged`, or a function, and the staged
+arguments. Out: its result. The function is staged in a session of its own; what it takes from the outer staging
+comes back as captures. For calls with arguments of the same types and structure this is done once, if what it
+gives depends on nothing else:
+
+    for w, b in layers:          # the first calls are written out, the others are calls of one function
+        x = layer(x, w, b)
 """
 
 from __future__ import annotations
 
+import types
+from collections.abc import Callable, Hashable
 from typing import Any
 
 import numpy as np
 
 from metaphrase import tree_util
+from metaphrase.core.calls import may_stay, operations
 from metaphrase.core.dims import symbols
-from metaphrase.core.ir import Function
+from metaphrase.core.ir import Function, Var
 from metaphrase.core.types import Array, type_symbols
 from metaphrase.ops.regions import call
 from metaphrase.source import UnsupportedError
 
 from ..staging.session import Session
 from ..staging.signals import CallsBack
+from ..staging.stage import stage
+from ..staging.staged import Staged as Program
 from ..staging.under_way import sessions
 from ..values.layout import is_contiguous
 from ..values.orders import assume_order
-from ..values.sources import NumberSource, Source
+from ..values.sources import AttributeSource, CellSource, GlobalSource, ItemSource, NumberSource, Source
 from ..values.staged_values import Number, Staged, StagedArray
+
+_ARRAYS = (GlobalSource, CellSource, AttributeSource, ItemSource)  # where an array is read that was not given
+WRITTEN_OUT = 32  # operations of a function's first calls: fewer, and another one is as well written out
+
+
+class Repeated:
+    """What is known of the calls of a function with arguments of one kind: how many operations those that were
+    written out had (None: they all have to be), and its program."""
+
+    def __init__(self, function: Any):
+        self.function = function  # kept, so that its id stays its own
+        self.operations: int | None = 0
+        self.program: Program | None = None
+
+
+def repeated(here: Session, function: Any, args: tuple, keywords: dict) -> Repeated | None:
+    """The record of calls like this one; None where a call may depend on more than types and structure."""
+    kinds = _kind(here, (args, keywords))
+    return None if kinds is None else here.repeated.setdefault((id(function), kinds), Repeated(function))
+
+
+def _kind(here: Session, value: Any, depth: int = 8) -> Hashable:
+    """What is equal of two values that are as good as each other; None where it is the object itself."""
+    if type(value) in (tuple, list, dict):
+        if not depth or id(value) in here.roots or id(value) in here.deques:
+            return None
+        kinds = tuple(_kind(here, v, depth - 1) for v in (value.values() if type(value) is dict else value))
+        return None if None in kinds else (type(value), kinds, tuple(value) if type(value) is dict else ())
+    if type(value) is StagedArray:
+        return (value.type, value.writeable) if value.box.known is None and value.box.phi is None else None
+    if type(value) is Number:
+        return (value.type, value.python) if value.type.dtype.kind == "f" and isinstance(value._atom, Var) else None
+    return (type(value), repr(value)) if value is None or type(value) in (bool, int, float, str) else None
+
+
+def _serves_all(here: Session, program: Program) -> bool:
+    """Whether a program does not depend on the very objects that it was staged for."""
+    return (
+        not (program.writes or program.ordered or program.raises or program.pinned or program.same)
+        and all(type(c) in _ARRAYS for c in program.captures)
+        and all(o.kind == "result" or o.kind == "static" and _kind(here, o.value) is not None for o in program.outputs)
+    )
+
+
+def _serves_now(program: Program) -> bool:
+    """Whether what it was staged for stands where it stood."""
+    params = zip(program.captures, program.function.params)
+    return all(guard.holds() for guard in program.guards) and all(
+        type(value := source.read()) is np.ndarray and (value.dtype, value.shape) == (param.type.dtype, param.type.dims)
+        for source, param in params
+    )
+
+
+def call_again(here: Session, function: types.FunctionType, run: Callable[[], Any], args: tuple, keywords: dict) -> Any:
+    """A call of a plain function; `run` writes it out."""
+    known = None if here.attempts or function.__code__.co_flags & 0x20 else repeated(here, function, args, keywords)
+    if known is None or known.operations is None or any(_runs(outer, function.__code__) for outer in sessions()):
+        return run()
+    if known.program is None and known.operations >= WRITTEN_OUT:
+        known.program = _staged(here, function, args, keywords)
+    if known.program is not None and _serves_now(known.program):
+        return _bound(here, known.program, tree_util.tree_leaves((args, keywords)))
+    if known.operations >= WRITTEN_OUT:
+        known.operations = None
+        return run()
+    lets = here.region.builder.lets
+    first, before = len(lets), here.journal.mark()
+    result = run()
+    plain = here.journal.mark() == before and _kind(here, result) is not None
+    leaves = tree_util.tree_leaves(result) if plain else []
+    atoms = [v.box.first if isinstance(v, StagedArray) else v._atom for v in leaves if isinstance(v, Staged)]
+    if plain and len(set(atoms)) == len(atoms) and {v for let in lets[first:] for v in let.outs}.issuperset(atoms):
+        known.operations += sum(1 + sum(map(operations, let.regions())) for let in lets[first:])
+    else:  # it stores, or gives what is known elsewhere, or what is more than arrays
+        known.operations = None
+    return result
+
+
+def _staged(here: Session, function: types.FunctionType, args: tuple, keywords: dict) -> Program | None:
+    """The program that calls of a function have in common, if they have one. Numbers that are given are constants."""
+    numbered = (*enumerate(args), *keywords.items())
+    static = [key for key, arg in numbered if isinstance(arg, (int, float, str))]
+    held = [arg for _, arg in numbered if isinstance(arg, (tuple, list, dict))]
+    if any(type(leaf) in (int, float) for leaf in tree_util.tree_leaves(held)):
+        return None
+    try:
+        program = stage(function, args, keywords, static=static)
+    except Exception:  # written out, it tells what is wrong, or that nothing is
+        return None
+    return program if _serves_all(here, program) and may_stay(program.function) else None
 
 
 def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) -> Any:
     """Stage, bind a `call` of the Function, and give the user's result."""
     from .call import call_value
 
+    known = repeated(here, function, args, keywords)
+    if known is not None and known.program is not None and _serves_now(known.program):
+        return _bound(here, known.program, tree_util.tree_leaves((args, keywords)))
     inner = getattr(function, "py_func", None)
     code = getattr(inner, "__code__", None)
     if _runs(here, code):  # a jitted function that calls itself is one function
@@ -48,7 +151,13 @@ def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) 
     if (found.writes or found.ordered) and inner is not None:
         # A jitted function that changes what it is given is as good as written here: every alias is seen.
         return call_value(inner, args, keywords)
-    leaves = tree_util.tree_leaves((args, keywords))
+    if known is not None and _serves_all(here, found):
+        known.program = found
+    return _bound(here, found, tree_util.tree_leaves((args, keywords)))
+
+
+def _bound(here: Session, found: Program, leaves: list) -> Any:
+    """A call of a program: the user's result."""
     for k in found.ordered:
         if not isinstance(leaves[k], StagedArray):
             continue
@@ -122,8 +231,7 @@ def _result(here: Session, found: Any, outs: tuple, leaves: list) -> Any:
     for write in found.writes:
         if write.kind != "argument":
             raise here.dtype_error(
-                "a transformed function changes an object that it was not given",
-                remedy="return the new value instead",
+                "a transformed function changes an object that it was not given", remedy="return the new value instead"
             )
         write_view(leaves[write.target], outs[write.index])
     made = []

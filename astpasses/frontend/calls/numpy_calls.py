@@ -14,16 +14,7 @@ import numpy as np
 from metaphrase.core.foreign import ufunc_name
 from metaphrase.source import UnsupportedError
 
-from ..operators.arithmetic import (
-    SPELLED,
-    dims_of,
-    dtype_of,
-    elementwise,
-    operand,
-    require_room,
-    resolve,
-    spread,
-)
+from ..operators.arithmetic import SPELLED, dims_of, dtype_of, elementwise, operand, require_room, resolve, spread
 from ..staging.session import session
 from ..values.orders import put_in_order
 from ..values.staged_values import Number, StagedArray

@@ -63,9 +63,7 @@ def _is_size(here: Session, value: Number) -> bool:
 
 
 @handles(np.reshape)
-def reshape(
-    a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None
-) -> StagedArray:
+def reshape(a: Any, /, shape: Any = None, order: str = "C", *, newshape: Any = None, copy: Any = None) -> StagedArray:
     here, x = session(), as_array(a)
     shape = newshape if shape is None else shape
     if order not in ("C", "F") and x.ndim > 1:

@@ -41,12 +41,7 @@ class Place:
         self.array, self.index = array, index
 
     def get(
-        self,
-        *,
-        indices_are_sorted: Any = None,
-        unique_indices: Any = None,
-        mode: Any = None,
-        fill_value: Any = None,
+        self, *, indices_are_sorted: Any = None, unique_indices: Any = None, mode: Any = None, fill_value: Any = None
     ) -> Any:
         """The elements; those out of range are `fill_value` (by default NaN, or the least or largest
         integer) in mode "fill"."""

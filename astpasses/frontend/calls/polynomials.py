@@ -17,9 +17,9 @@ from metaphrase.ops.compare import ne
 from metaphrase.ops.effects import check
 
 from ..staging.session import session
-from .call import call_value
+from .call import answers, call_value
 from .numpy_shapes import as_array
-from .statistics import answers, refused
+from .statistics import refused
 
 
 def _padded(a: Any, b: Any) -> tuple:
@@ -102,9 +102,7 @@ def poly(seq_of_zeros: Any) -> Any:
 
 
 @answers(np.polyfit)
-def polyfit(
-    x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False
-) -> Any:
+def polyfit(x: Any, y: Any, deg: int, rcond: Any = None, full: bool = False, w: Any = None, cov: Any = False) -> Any:
     """Least squares with scaled columns, as NumPy's."""
     if full or cov:
         raise refused("np.polyfit with full= or cov= is not translated", "use np.linalg.lstsq")
@@ -122,8 +120,7 @@ def polyfit(
 @answers(np.roots)
 def roots(p: Any) -> Any:
     raise refused(
-        "the number of roots that np.roots gives depends on values",
-        "take np.linalg.eigvals of the companion matrix",
+        "the number of roots that np.roots gives depends on values", "take np.linalg.eigvals of the companion matrix"
     )
 
 

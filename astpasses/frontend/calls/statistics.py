@@ -5,7 +5,6 @@ In: arrays, staged or not. Out: staged arrays; run-time sizes where NumPy's size
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -15,30 +14,12 @@ from metaphrase.source import UnsupportedError
 
 from ..staging.session import session
 from ..values.staged_values import StagedArray
-from .call import call_value, handles, has_staged
+from .call import answers, call_value
 from .numpy_shapes import as_array, axes_of
 
 
 def refused(message: str, remedy: str) -> UnsupportedError:
     return UnsupportedError(message, session().span(), code="numpy-function", remedy=remedy)
-
-
-def answers(*functions: Any) -> Callable:
-    """`handles`, for calls that hold something staged; others are NumPy's."""
-
-    def register(rule: Callable) -> Callable:
-        for function in functions:
-
-            @functools.wraps(rule)
-            def handler(*args: Any, function: Any = function, **keywords: Any) -> Any:
-                if not has_staged((args, keywords)):
-                    return function(*args, **keywords)
-                return rule(*args, **keywords)
-
-            handles(function)(handler)
-        return rule
-
-    return register
 
 
 # --- what is not a number ---
@@ -128,9 +109,7 @@ def nanpercentile(a: Any, q: Any, axis: Any = None, **keywords: Any) -> Any:
 
 
 @answers(np.nanmedian)
-def nanmedian(
-    a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False
-) -> Any:
+def nanmedian(a: Any, axis: Any = None, out: Any = None, overwrite_input: bool = False, keepdims: Any = False) -> Any:
     """The mean of the one or two in the middle; complex numbers are ordered by their real parts first."""
     if out is not None:
         raise refused("out= of np.nanmedian is not translated", "assign the result")
@@ -237,9 +216,7 @@ def histogram_bin_edges(a: Any, bins: Any = 10, range: Any = None, weights: Any 
 
 
 @answers(np.histogram2d)
-def histogram2d(
-    x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None
-) -> tuple:
+def histogram2d(x: Any, y: Any, bins: Any = 10, range: Any = None, density: bool = False, weights: Any = None) -> tuple:
     """Counts in the cells of two rows of edges; a cell holds its lower edges, the last ones both."""
     first, second = as_array(x), as_array(y)
     each = list(bins) if isinstance(bins, (list, tuple)) and len(bins) == 2 else [bins, bins]

@@ -23,3 +23,8 @@ from . import (  # noqa: F401
     written_heaps,
     written_math,
 )
+from .call import TABLE as TABLE
+from .methods import FUNCTIONS as FUNCTIONS
+from .methods import METHODS as METHODS
+from .methods import PROPERTIES as PROPERTIES
+from .methods import REFUSED as REFUSED

@@ -93,9 +93,7 @@ def _outer(function: np.ufunc, a: Any, b: Any) -> Any:
     return call_value(function, (x.reshape((*x.shape, *(1,) * y.ndim)), y), {})
 
 
-def _reduceat(
-    function: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None
-) -> Any:
+def _reduceat(function: np.ufunc, array: Any, indices: Any, axis: int = 0, dtype: Any = None, out: Any = None) -> Any:
     _refuse(function, "reduceat", out=out)
     if has_staged(indices):
         _refuse(function, "reduceat", indices=indices)
@@ -111,11 +109,6 @@ def _reduceat(
     return np.moveaxis(call_value(np.stack, (parts,), {}), 0, at)
 
 
-_METHODS: dict[str, Callable] = {
-    "reduce": _reduce,
-    "accumulate": _accumulate,
-    "outer": _outer,
-    "reduceat": _reduceat,
-}
+_METHODS: dict[str, Callable] = {"reduce": _reduce, "accumulate": _accumulate, "outer": _outer, "reduceat": _reduceat}
 
 __all__ = ["ufunc_method"]

@@ -66,10 +66,7 @@ def warn(message: Any, category: Any = None, stacklevel: int = 1, source: Any = 
         atoms = tuple(map(here.atom, values))
         with here.stamped():
             here.region.builder.bind(
-                warn_,
-                atoms,
-                {"template": template, "category": exception_name(category), "above": above},
-                span=span,
+                warn_, atoms, {"template": template, "category": exception_name(category), "above": above}, span=span
             )
 
 

@@ -27,9 +27,7 @@ def of_heap(function: Callable) -> Callable:
         @handles(function)
         def handler(heap: Any, *args: Any) -> Any:
             here = session()
-            if type(heap) is not list or not (
-                here.in_region() or is_gathered(heap) or has_staged((heap, args))
-            ):
+            if type(heap) is not list or not (here.in_region() or is_gathered(heap) or has_staged((heap, args))):
                 with noticed(here.journal, (heap,)):
                     return function(heap, *args)
             if not is_stack(heap):

@@ -16,24 +16,21 @@ import numpy as np
 
 from ..operators.arithmetic import dtype_of, operand, resolve
 from ..values.staged_values import Number
-from .call import call_value, handles, has_staged
+from .call import answers, call_value
 
 
-def staged_as_written(function: Callable, original: Any = None) -> Callable:
-    """A handler: `original` itself where nothing is staged."""
+def staged_as_written(function: Callable) -> Callable:
+    """A handler that stages what we wrote as it stages what users write."""
 
     @functools.wraps(function)
     def handler(*args: Any, **keywords: Any) -> Any:
-        if original is not None and not has_staged((args, keywords)):
-            return original(*args, **keywords)
         return call_value(function, args, keywords)
 
     return handler
 
 
-def of_integers(function: Callable, original: Any) -> Callable:
+def of_integers(function: Callable) -> Callable:
     """The same, for a function that takes no floats."""
-    handler = staged_as_written(function, original)
 
     @functools.wraps(function)
     def checked(*args: Any, **keywords: Any) -> Any:
@@ -41,7 +38,7 @@ def of_integers(function: Callable, original: Any) -> Callable:
             if isinstance(value, (Number, float, complex)) and _kind(value) in "fc":
                 kind = type(value) if not isinstance(value, Number) else value.python or value.dtype.type
                 raise TypeError(f"'{kind.__name__}' object cannot be interpreted as an integer")
-        return handler(*args, **keywords)
+        return call_value(function, args, keywords)
 
     return checked
 
@@ -192,7 +189,7 @@ for _original, _written in {
     math.ldexp: ldexp,
     math.ulp: ulp,
 }.items():
-    handles(_original)(staged_as_written(_written, _original))  # type: ignore[arg-type]
+    answers(_original)(staged_as_written(_written))  # type: ignore[arg-type]
 for _original, _written in {
     math.gcd: gcd,
     math.lcm: lcm,
@@ -201,9 +198,9 @@ for _original, _written in {
     math.perm: perm,
     math.isqrt: isqrt,
 }.items():
-    handles(_original)(of_integers(_written, _original))  # type: ignore[arg-type]
+    answers(_original)(of_integers(_written))  # type: ignore[arg-type]
 if hasattr(math, "sumprod"):
-    handles(math.sumprod)(staged_as_written(sumprod, math.sumprod))
+    answers(math.sumprod)(staged_as_written(sumprod))
 
 
 # --- NumPy ---
@@ -232,8 +229,6 @@ def array_lcm(x1, x2, kind, sizes):
 
 def _of_integer_arrays(function: np.ufunc, program: Callable) -> Callable:
     def handler(x1: Any, x2: Any) -> Any:
-        if not has_staged((x1, x2)):
-            return function(x1, x2)
         values = operand(x1), operand(x2)
         kind = resolve(function, [dtype_of(v) for v in values])[0]
         return call_value(program, (*values, kind, np.dtype(f"u{kind.itemsize}")), {})
@@ -241,8 +236,8 @@ def _of_integer_arrays(function: np.ufunc, program: Callable) -> Callable:
     return handler
 
 
-handles(np.gcd)(_of_integer_arrays(np.gcd, array_gcd))
-handles(np.lcm)(_of_integer_arrays(np.lcm, array_lcm))
+answers(np.gcd)(_of_integer_arrays(np.gcd, array_gcd))
+answers(np.lcm)(_of_integer_arrays(np.lcm, array_lcm))
 
 
 # --- methods of ufuncs ---

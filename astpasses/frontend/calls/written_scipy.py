@@ -118,13 +118,9 @@ def lstsq(a, b, cond=None, check_finite=True):
         refuse("scipy.linalg.lstsq of stacks of matrices")
     m, n = a.shape
     if m != b.shape[0]:
-        raise ValueError(
-            f"Shape mismatch: a and b should have the same number of rows ({m} != {b.shape[0]})."
-        )
+        raise ValueError(f"Shape mismatch: a and b should have the same number of rows ({m} != {b.shape[0]}).")
     dtype = lapack_dtype(a.dtype, b.dtype)
-    x, _, rank, s = np.linalg.lstsq(
-        a.astype(dtype), b.astype(dtype), np.finfo(dtype).eps if cond is None else cond
-    )
+    x, _, rank, s = np.linalg.lstsq(a.astype(dtype), b.astype(dtype), np.finfo(dtype).eps if cond is None else cond)
     if m <= n:
         return x, np.zeros((0,), dtype), int(rank), s
     residues = np.sum(np.abs(b - a @ x) ** 2, axis=0)

@@ -153,10 +153,7 @@ def rows_of(here: Session, slots: list[Slot], outs: list[Atom]) -> Rows:
         full = [np.True_ if f is None else f for f in flags]
         mask = full[0]
         if several:
-            full = [
-                call_value(np.ones, columns[0][0].shape[:1], {"dtype": bool}) if f is np.True_ else f
-                for f in full
-            ]
+            full = [call_value(np.ones, columns[0][0].shape[:1], {"dtype": bool}) if f is np.True_ else f for f in full]
             mask = call_value(np.stack, (full,), {"axis": 1}).reshape(-1)
     if mask is not None and len(slots[0].atoms) > 1:  # one count for all leaves
         mask = call_value(np.nonzero, (mask,), {})[0]

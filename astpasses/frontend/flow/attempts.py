@@ -75,10 +75,7 @@ def _astray(span: Span | None) -> Refusal:
     """Not an AssertionError, which the user's handlers might take."""
     return Refusal(
         UnsupportedError(
-            "the body of a `try` takes another way each time it is translated",
-            span,
-            code="try",
-            remedy=_REMEDY,
+            "the body of a `try` takes another way each time it is translated", span, code="try", remedy=_REMEDY
         )
     )
 
@@ -198,9 +195,7 @@ def _fails_inside(let: Let, attempt: Attempt) -> Iterator[bool]:
             yield from _fails_inside(inner, attempt)
 
 
-def attempted(
-    here: Session, decisions: Decisions, body: Callable, get: Callable, set_: Callable, names: tuple
-) -> None:
+def attempted(here: Session, decisions: Decisions, body: Callable, get: Callable, set_: Callable, names: tuple) -> None:
     """The whole statement, with what is decided of its body."""
     from .branches import branch
 
@@ -278,8 +273,7 @@ def _only_values(here: Session, start: int) -> bool:
     kept = []
     for let in lets[start:]:
         here.region.symbols |= let.own_symbols()
-        inside = [f.lets for f in let.regions()]
-        if any(_has_effect(part, "ordered") or printed and _has_effect(part, "failing") for part in inside):
+        if let.primitive.effect is None and ("ordered" in let.effects or printed and "failing" in let.effects):
             raise Refusal(
                 UnsupportedError(
                     "what stands in a `try` prints in a branch or loop before an operation that can fail",
@@ -294,9 +288,3 @@ def _only_values(here: Session, start: int) -> bool:
             kept.append(let)
     lets[start:] = kept
     return again
-
-
-def _has_effect(lets: Any, kind: str) -> bool:
-    return any(
-        let.primitive.effect == kind or any(_has_effect(f.lets, kind) for f in let.regions()) for let in lets
-    )

@@ -61,8 +61,7 @@ def truth_atom(here: Session, value: Any) -> Atom:
     if isinstance(value, StagedArray):
         if any(d != 1 for d in value.type.dims):
             raise here.dtype_error(
-                "The truth value of an array with more than one element is ambiguous",
-                remedy="use a.any() or a.all()",
+                "The truth value of an array with more than one element is ambiguous", remedy="use a.any() or a.all()"
             )
         atom = value.read()
         atom = here.emit(reshape, atom, shape=()) if atom.type.dims else atom
@@ -153,13 +152,7 @@ def branch(
 
 
 def _branch(
-    here: Session,
-    test: Any,
-    then: Callable,
-    otherwise: Callable,
-    get: Callable,
-    set_: Callable,
-    names: tuple[str, ...],
+    here: Session, test: Any, then: Callable, otherwise: Callable, get: Callable, set_: Callable, names: tuple[str, ...]
 ) -> None:
     test = truth_atom(here, test)
     if isinstance(test, Literal):
@@ -257,11 +250,7 @@ def _structure(here: Session, merger: Merger, location: Location, a: Any, b: Any
     name, owner = location.describe(), location.owner
     if type(a) in (list, dict) and len(a) == len(b) and (type(a) is list or a.keys() == b.keys()):
         return merger.merge(a, b, name)
-    over = (
-        f"{name} changes in a branch on a staged value",
-        here.span(),
-        "give the container one length on every path",
-    )
+    over = (f"{name} changes in a branch on a staged value", here.span(), "give the container one length on every path")
     if type(owner) is not list:
         raise TrialOver(*over)
     same = len(owner)
@@ -308,9 +297,7 @@ def _emit(here: Session, test: Atom, first: End, second: End, merger: Merger) ->
     return outs
 
 
-def _one_raises(
-    here: Session, test: Atom, first: End, second: End, then: Callable, otherwise: Callable
-) -> None:
+def _one_raises(here: Session, test: Atom, first: End, second: End, then: Callable, otherwise: Callable) -> None:
     """A side that raises is a check before the other, which goes on as if there were no branch."""
     if first.raised is not None and second.raised is not None:
         _keep_effects(here, test, first, second)

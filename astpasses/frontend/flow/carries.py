@@ -44,6 +44,7 @@ class Pass:
         self.carries: list[Carry] = []
         self.by_path: dict[Path, Carry] = {}
         self.changed = False
+        self.branch = 0  # the number of that between the objects that may be carried, see loop_objects.py
         # Mutable objects carried by their parts: (path, before the loop, in the body); what is at its end.
         self.objects: list[tuple[Path, Any, Any]] = []
         self.left: dict[Path, Any] = {}
@@ -232,12 +233,7 @@ class Pass:
         elif spec.kind == "tree":
             was: Any
             found, was = parts(out), parts(inside)
-            if (
-                found is None
-                or found[0] is not was[0]
-                or not _equal(found[2], was[2])
-                or len(found[1]) != len(was[1])
-            ):
+            if found is None or found[0] is not was[0] or not _equal(found[2], was[2]) or len(found[1]) != len(was[1]):
                 raise self.mismatch(path, entry, out)
             self.left[path] = out
             entries: Any = parts(entry)
@@ -295,19 +291,30 @@ class Pass:
             return
         if not is_number(out):
             raise self.mismatch(path, entry, out)
+        if self.fits(path, spec, entry, inside, out):
+            self.by_path[path].final = self.here.atom(out, spec.dtype)
+
+    def fits(self, path: Path, spec: Spec, entry: Any, inside: Any, out: Any) -> bool:
+        """Whether a number is of the kind that is carried; else the spec is widened."""
         dtype, python = joined_number([number_of(spec.dtype, spec.python), out])
-        if (dtype, python) != (spec.dtype, spec.python):
+        fits = (dtype, python) == (spec.dtype, spec.python)
+        if not fits:
             if weak_type(out) is None and spec.python is complex and dtype.kind != "c":
                 raise self.mismatch(path, entry, out)
-            spec.dtype, spec.python, self.changed = dtype, python, True
+            spec.dtype, spec.python = dtype, python
             spec.low = spec.low and python is int
-            return
         if spec.low and spec.python is int and out is not inside:
             dim = out if isinstance(out, int) else out.dim
             if dim is None or not self.here.facts.less_equal(0, dim):
-                spec.low, self.changed = False, True
-                return
-        self.by_path[path].final = self.here.atom(out, spec.dtype)
+                spec.low = fits = False
+        self.changed |= not fits
+        return fits
+
+    def foresee(self, path: Path, entry: Any, out: Any) -> None:
+        """A place that was held, and that the next pass carries: of a kind that has room for both values."""
+        spec = self.plan[path] = self.first_spec(path, entry)
+        if spec.kind == "number" and is_number(out):
+            self.fits(path, spec, entry, entry, out)
 
     def leave_array(self, path: Path, spec: Spec, out: Any) -> None:
         self.arrays[path].outside = out if isinstance(out, StagedArray) else None
@@ -326,8 +333,7 @@ class Pass:
                 raise over
         if not isinstance(out, StagedArray) or out.type.dims != spec.dims:
             raise TrialOver(
-                f"'{self.label(path)}' is an array {Array(spec.dtype, spec.dims)} and becomes "
-                f"{describe(out)}",
+                f"'{self.label(path)}' is an array {Array(spec.dtype, spec.dims)} and becomes {describe(out)}",
                 self.here.span(),
                 "keep one shape, or use another name",
                 self.makers(path, out),

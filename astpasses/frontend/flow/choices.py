@@ -283,15 +283,4 @@ def _taking(name: str, method: Callable) -> Callable:
     return operation
 
 
-__all__ = [
-    "MOST",
-    "choosable",
-    "one_of",
-    "over",
-    "over_raised",
-    "table",
-    "tag_of",
-    "takes_choices",
-    "truth",
-    "united",
-]
+__all__ = ["MOST", "choosable", "one_of", "over", "over_raised", "table", "tag_of", "takes_choices", "truth", "united"]

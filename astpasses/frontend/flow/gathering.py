@@ -44,7 +44,7 @@ class Rows:
         return f"<rows of {self.tree}>"
 
     def length(self, here: Session) -> Any:
-        return here.size(self.arrays[0].type.dims[0])
+        return self.arrays[0].session.size(self.arrays[0].type.dims[0])  # of the function that made the list
 
     def now(self) -> Rows:
         """The items as they are now, whatever becomes of the list."""

@@ -91,13 +91,7 @@ class Lazy:
         return known
 
     def run(
-        self,
-        here: Session,
-        body: Callable,
-        get: Callable,
-        set_: Callable,
-        names: tuple,
-        stop: Callable | None,
+        self, here: Session, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
     ) -> None:
         """The loop that it stands for."""
         run_clause(here, self.clause, body, get, set_, names, stop)
@@ -144,13 +138,7 @@ def _rolls(here: Session, lazy: Lazy) -> bool:
 
 
 def run_lazy(
-    here: Session,
-    lazy: Lazy,
-    body: Callable,
-    get: Callable,
-    set_: Callable,
-    names: tuple,
-    stop: Callable | None,
+    here: Session, lazy: Lazy, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
 ) -> None:
     """`for item in lazy: body(item); if stop(): break`, by a loop over what it is made from."""
     refuse_moved(here, lazy)

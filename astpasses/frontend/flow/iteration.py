@@ -45,9 +45,7 @@ def staged_range(here: Session, *bounds: Any) -> Any:
     """`range(...)`: Python's own when the bounds are known."""
     bounds = tuple(here.wrap(b.read()) if isinstance(b, StagedArray) and b.ndim == 0 else b for b in bounds)
     for bound in bounds:
-        if not isinstance(bound, (int, np.integer)) and not (
-            isinstance(bound, Number) and bound.dtype.kind in "iu"
-        ):
+        if not isinstance(bound, (int, np.integer)) and not (isinstance(bound, Number) and bound.dtype.kind in "iu"):
             python = getattr(bound, "python", None)
             name = python.__name__ if python else getattr(bound, "dtype", type(bound).__name__)
             raise TypeError(f"'{name}' object cannot be interpreted as an integer")
@@ -147,9 +145,7 @@ def iterate_array(array: StagedArray) -> Iterator:
 # --- for ---
 
 
-def run_for(
-    iterable: Any, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
-) -> None:
+def run_for(iterable: Any, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None) -> None:
     """`for element in iterable: body(element); if stop(): break`."""
     here = session()
     span, target = here.place()
@@ -217,13 +213,7 @@ def run_over(
 
 
 def over_growing(
-    here: Session,
-    items: list,
-    body: Callable,
-    get: Callable,
-    set_: Callable,
-    names: tuple,
-    stop: Callable | None,
+    here: Session, items: list, body: Callable, get: Callable, set_: Callable, names: tuple, stop: Callable | None
 ) -> None:
     """`for v in items:` where the body appends to `items`, as `while k < len(items): v = items[k]; ...`."""
     from ..calls.builtin_calls import len_

@@ -99,12 +99,7 @@ def next_of(here: Session, source: Ranged, default: tuple) -> Any:
                 code="generator",
                 remedy="keep a position, and compare it with the length",
             )
-        here.emit(
-            check,
-            here.emit(gt, here.dim_atom(rest.length), literal(0)),
-            exception="StopIteration",
-            message="",
-        )
+        here.emit(check, here.emit(gt, here.dim_atom(rest.length), literal(0)), exception="StopIteration", message="")
     return rest.item(0, [r[0] for r in rest.rows])
 
 

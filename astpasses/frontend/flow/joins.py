@@ -61,12 +61,7 @@ def same_static(a: Any, b: Any) -> bool:
     if isinstance(a, (bool, int, str, bytes, np.dtype, type(None), type(Ellipsis), range)):
         return a == b
     if isinstance(a, BaseException):
-        return (
-            not vars(a)
-            and not vars(b)
-            and len(a.args) == len(b.args)
-            and all(map(same_static, a.args, b.args))
-        )
+        return not vars(a) and not vars(b) and len(a.args) == len(b.args) and all(map(same_static, a.args, b.args))
     if isinstance(a, (float, complex)):
         return np.asarray(a).tobytes() == np.asarray(b).tobytes()
     if isinstance(a, np.generic):
@@ -150,14 +145,8 @@ def _exception_parts(value: BaseException) -> tuple[tree_util.Kind, list, Any] |
     if here is None or id(value) in here.roots or id(value) in here.given:
         return None
     names = tree_util.sorted_keys(vars(value))
-    return (
-        _exception_kind(type(value)),
-        [  # type: ignore[arg-type]
-            *value.args,
-            *(vars(value)[n] for n in names),
-        ],
-        names,
-    )
+    kind = _exception_kind(type(value))  # type: ignore[arg-type]
+    return kind, [*value.args, *(vars(value)[n] for n in names)], names
 
 
 @functools.cache

@@ -49,9 +49,7 @@ def choose(test: Any, then: Callable, otherwise: Callable) -> Any:
     )
     made = held[0]
     hint = session().place()[1]
-    atom = (
-        made._atom if isinstance(made, Number) else made.box.atom if isinstance(made, StagedArray) else None
-    )
+    atom = made._atom if isinstance(made, Number) else made.box.atom if isinstance(made, StagedArray) else None
     if hint and atom is not None and not isinstance(atom, Literal) and atom.name == "chosen":
         atom.name = hint
     return made
@@ -128,9 +126,7 @@ def _apart(first: Any, second: Any) -> bool:
     return not isinstance(second, (Maybe, Poison))
 
 
-def _eagerly(
-    here: Session, symbol: str, first: Any, test: Atom, rest: Callable
-) -> tuple[Number | None, bool]:
+def _eagerly(here: Session, symbol: str, first: Any, test: Atom, rest: Callable) -> tuple[Number | None, bool]:
     """Bool scalars whose second operand can be computed without harm need no branch. And whether the two are
     apart."""
     held = []

@@ -78,9 +78,7 @@ def check_aliases(here: Session, loop: Loop, entry: list, staged: StagedBody) ->
     named = {loop.names.index(s.path[0]): k for k, s in enumerate(slots) if len(s.path) == 1}
     swaps = round_of(entry, staged, list(named))
     passed = [named[n] for n in swaps]
-    plain = any(k in seen and k in written for k in passed) and not any(
-        id(entered[k]) in dirty for k in passed
-    )
+    plain = any(k in seen and k in written for k in passed) and not any(id(entered[k]) in dirty for k in passed)
     staged.swaps = swaps if plain else {}
     for k, box in entered.items():
         reached = any(id(b) in dirty for b in family(box))
@@ -198,9 +196,7 @@ def _last_row(here: Session, ran: Any) -> Pick:
     return Pick((last,), (0,))
 
 
-def _takes_over(
-    here: Session, loop: Loop, staged: StagedBody, inside: dict[int, int], k: int
-) -> list[int] | None:
+def _takes_over(here: Session, loop: Loop, staged: StagedBody, inside: dict[int, int], k: int) -> list[int] | None:
     """The names whose arrays a name takes over, one iteration after the other, up to one that is made anew in
     each: `a, b = f(a, b), a` gives that of `a` for `b`. None where it is not as simple."""
     found: list[int] = []
@@ -222,9 +218,7 @@ def _ran_times(here: Session, ran: Any, times: int) -> Any:
     return here.emit(eq, ran if isinstance(ran, Var) else here.dim_atom(ran), literal(times))
 
 
-def _passed_on(
-    here: Session, loop: Loop, staged: StagedBody, inside: dict, seen: dict[int, Box], k: int
-) -> list[Box]:
+def _passed_on(here: Session, loop: Loop, staged: StagedBody, inside: dict, seen: dict[int, Box], k: int) -> list[Box]:
     """What a name may be that takes over another name's array: all that the names before it may have been."""
     found: list[Box] = []
     names: list[int] = []
@@ -254,9 +248,7 @@ def _ran(here: Session, loop: Loop, trips: Atom | None) -> Atom:
     return here.emit(ne, trips if trips is not None else here.dim_atom(loop.length), literal(0))
 
 
-def refuse_kept(
-    here: Session, work: Pass, body: Region, dirty: set[int]
-) -> tuple[list[Box], list[StagedArray]]:
+def refuse_kept(here: Session, work: Pass, body: Region, dirty: set[int]) -> tuple[list[Box], list[StagedArray]]:
     """Lists that grow in a loop hold copies of what is appended: refuse arrays that Python would have changed
     in the list, too. Gives those that were there before the loop, and those that the loop carries on."""
     params = {id(slot.inside.box) for slot in work.arrays.values()}

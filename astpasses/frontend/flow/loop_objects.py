@@ -98,16 +98,27 @@ class Known:
         """Said of the objects that a pass begins with."""
         shared, span = work.here.journal.shared, work.here.span()
         begun = {path: made for path, _, made in work.objects}
-        shared.branches += 1
+        if not work.branch:
+            work.branch = shared.branches = shared.branches + 1
         for number, (path, entry, made) in enumerate(work.objects):  # only twins are one older object
             shared.name(made, str(path[0]), span)
             for thing in (entry, *self.older[path].values()):
-                shared.join(made, thing, str(path[0]), span, {shared.branches: number})
+                shared.join(made, thing, str(path[0]), span, {work.branch: number})
             if path in self.copied:
                 shared.add_copy(made, span)
         for one, other in self.twins:
             if one in begun and other in begun:
                 shared.join(begun[one], begun[other], str(one[0]), span)
+
+    def settle(self, work: Pass, fresh: Collection[int], asked: Collection[int]) -> bool:
+        """Learn from a pass until nothing is new; whether that concerns objects of which the pass asked: then
+        it must ask again."""
+        shared = work.here.journal.shared
+        while self.learn(work, fresh):
+            self.tell(work)
+            if any(key in shared.things or key in shared.copies for key in asked):
+                return True
+        return False
 
     def learn(self, work: Pass, fresh: Collection[int]) -> bool:
         """Take in what a pass has found; whether that is new."""
@@ -119,9 +130,7 @@ class Known:
         for path in flow.older:
             sources = flow.sources(path)
             for place in (path, *sources):
-                self.older[path].update(
-                    {key: shared.things.get(key, last.get(key)) for key in flow.older[place]}
-                )
+                self.older[path].update({key: shared.things.get(key, last.get(key)) for key in flow.older[place]})
             self.older[path].update({id(first[place]): first[place] for place in sources if place != path})
             if any(key in shared.copies for key in (begun[path], *flow.made[path], *flow.older[path])):
                 self.copied.add(path)

@@ -37,8 +37,7 @@ def round_of(entry: list, staged: StagedBody, places: list[int]) -> dict[int, in
         k
         for k in places
         if all(
-            type(value) is StagedArray and not value.chain
-            for value in (entry[k], staged.inside[k], staged.outside[k])
+            type(value) is StagedArray and not value.chain for value in (entry[k], staged.inside[k], staged.outside[k])
         )
         and entry[k].box.phi is None
     }
@@ -76,8 +75,7 @@ def refuse_reads(after: dict[int, int], entry: list, free: list[Var], loop: Loop
     for k in after:
         if entry[k].box.atom in free:
             raise TrialOver(
-                f"'{loop.names[k]}' changes places with another array, and the loop also reads it by another "
-                "name",
+                f"'{loop.names[k]}' changes places with another array, and the loop also reads it by another name",
                 loop.span,
                 "copy it before the loop",
             )

@@ -7,6 +7,7 @@ In: a `Loop`: functions for its test and its body, its state, its length. Out: t
 
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -83,6 +84,7 @@ def roll(here: Session, loop: Loop) -> None:
     """Make one `loop` Let of it, or raise TrialOver with no trace left."""
     mark, entry = here.journal.mark(), [narrowed(here, value) for value in loop.get()]
     plan, labels = here.decisions.solutions.setdefault((loop.site, loop.rest), ({}, []))
+    guessed = any(label is not None and label[0] == "attribute" for label in labels)
     staged = None
     here.rolling.append(loop.site)
     try:
@@ -95,9 +97,15 @@ def roll(here: Session, loop: Loop) -> None:
         loop.set(tuple(entry))
         if staged is not None:
             staged.work.forget()
-        raise _verdict(error, here) from error
+        verdict = _verdict(error, here)
+        if not guessed or not isinstance(verdict, TrialOver):
+            raise verdict from error
+    else:
+        return
     finally:
         here.rolling.pop()
+    here.decisions.solutions[loop.site, loop.rest] = ({}, [])  # what it changes may be less than in another pass
+    roll(here, loop)
 
 
 def _verdict(error: BaseException, here: Session) -> BaseException:
@@ -117,23 +125,15 @@ def _verdict(error: BaseException, here: Session) -> BaseException:
         over = TrialOver(error.message, error.span, error.remedy)
         over.otherwise = getattr(error, "otherwise", None)
         return over
-    if isinstance(error, (StagerSignal, KeyboardInterrupt, AssertionError)) or not isinstance(
-        error, Exception
-    ):
+    if isinstance(error, (StagerSignal, KeyboardInterrupt, AssertionError)) or not isinstance(error, Exception):
         return error
     if isinstance(error, (AttributeError, NameError)) and not is_users(error):
         return error  # a fault of ours: a trial must not hide it
     return TrialOver(f"{type(error).__name__}: {error}", here.span())
 
 
-def _fixpoint(
-    here: Session, loop: Loop, entry: list, plan: dict, labels: list, mark: int
-) -> StagedBody | None:
-    heap: list[Location] = []
-    for label in labels:
-        box = here.newest.get(label)
-        if box is not None and box.region in here.regions and box.alive():
-            heap.append(BoxLocation(box))
+def _fixpoint(here: Session, loop: Loop, entry: list, plan: dict, labels: list, mark: int) -> StagedBody | None:
+    heap = _places(here, plan, labels)
     grown: list[list] = []
     stacks: list[tuple[list, Any]] = []
     items: dict[int, Any] = {}  # what earlier passes put into lists
@@ -178,6 +178,44 @@ def _fixpoint(
     raise TrialOver("what the loop carries does not settle", loop.span)
 
 
+def _remembered(here: Session, loc: Location) -> tuple | None:
+    """By what a place is found again when the loop is staged again, in another iteration of those around."""
+    if isinstance(loc, BoxLocation):
+        return loc.owner.label
+    if not isinstance(loc, AttributeLocation) or not hasattr(loc.owner, "__weakref__"):
+        return None
+    region = next((r for r in here.regions if id(loc.owner) in r.fresh), None)
+    key = weakref.ref(loc.owner) if region is None else region.labels.get(id(loc.owner))
+    return None if key is None else ("attribute", key, loc.name)
+
+
+def _places(here: Session, plan: dict, labels: list) -> list[Location]:
+    """The places that the loop was seen to change, as far as they are there; `plan` and `labels` number them."""
+    heap: list[Location] = []
+    numbers: dict[int, int] = {}
+    for k, label in enumerate(labels):
+        loc: Location | None = None
+        if label is not None and label[0] == "attribute":
+            key = label[1] if isinstance(label[1], weakref.ref) else here.newest.get(label[1])
+            owner = None if key is None else key()
+            if owner is not None and (key is label[1] or here.is_fresh(owner, 0)):
+                loc = AttributeLocation(owner, label[2])
+        elif (box := here.newest.get(label)) is not None and box.region in here.regions and box.alive():
+            loc = BoxLocation(box)
+        if loc is not None and all(loc.key() != other.key() for other in heap):
+            numbers[k] = len(heap)
+            heap.append(loc)
+    kept = {path: plan.pop(path) for path in [p for p in plan if p[0] == "heap"]}
+    plan.update({("heap", numbers[p[1]], *p[2:]): spec for p, spec in kept.items() if p[1] in numbers})
+    labels[:] = [labels[k] for k in numbers]
+    return heap
+
+
+def _first(here: Session, loc: Location, mark: int) -> Any:
+    """What was in a place before it was first written to since `mark`."""
+    return next(old for where, old in here.journal.notes[mark:] if where.key() == loc.key())
+
+
 def _pass(
     here: Session,
     loop: Loop,
@@ -206,7 +244,7 @@ def _pass(
         loop.set(tuple(inside))
         index, counter = _index(here, loop)
         rows = [Var(getattr(r.box.atom, "name", "row"), r.type.with_dims(r.type.dims[1:])) for r in loop.rows]
-    after_entry, mixed = here.journal.mark(), here.mixed
+    after_entry, mixed, questions = here.journal.mark(), here.mixed, len(here.journal.shared.asked)
     condition = None
     endless = False
     if loop.header is not None:
@@ -227,9 +265,7 @@ def _pass(
             else:
                 condition = truth_atom(here, condition)
         if [loc for loc in here.journal.since(after_entry) if _outer(here, loc, depth)]:
-            raise TrialOver(
-                "the loop's test writes to an array or object", loop.span, "write before the test"
-            )
+            raise TrialOver("the loop's test writes to an array or object", loop.span, "write before the test")
         loop.set(tuple(inside))
     held = (lambda: inside, lambda: originals, lambda: placed, work.kept, objects.kept)
     with here.inside(body), here.holding(*held):
@@ -246,9 +282,7 @@ def _pass(
             if not _outer(here, loc, depth):
                 continue
             if isinstance(loc, StructureLocation):
-                notes = here.journal.notes[after_entry:]
-                held = next(old for where, old in notes if where.key() == loc.key())
-                slots = appended(here, loc.owner, held, loop.span)
+                slots = appended(here, loc.owner, _first(here, loc, after_entry), loop.span)
                 if _few(here, loop):  # a branch on staged values that appends asks for it to be rolled
                     kinds = here.mixed != mixed  # unrolled, each item keeps the type that it has in Python
                     if kinds or here.decisions.plain_lists or not worth_gathering(here, slots, index):
@@ -265,17 +299,19 @@ def _pass(
                 refuse_read(here, loc.owner)
             if loc.key() not in known:
                 known[loc.key()] = len(heap)
+                if not isinstance(loc, BoxLocation):
+                    work.foresee(("heap", len(heap)), _first(here, loc, after_entry), loc.read())
                 heap.append(loc)
+                labels.append(_remembered(here, loc))
                 work.changed = True
-                if isinstance(loc, BoxLocation) and loc.owner.label not in labels:
-                    labels.append(loc.owner.label)
         triples = [(loc, made, loc.read()) for loc, made in zip(heap, placed)]
         for k, triple in enumerate(triples):
             _leave_place(work, k, originals[k], *triple)
         left = {key: states for key, (_, _, states) in Agreement.since(here, mark).found.items()}
         if not work.changed:
             made = {key for region in here.regions[depth:] for key in region.fresh}
-            work.changed = objects.learn(work, made)
+            asked = {*here.journal.shared.asked[questions:], *(id(loc.owner) for loc in written)}
+            work.changed = objects.settle(work, made, asked)
         dirty = {id(loc.owner) for loc in written if isinstance(loc, BoxLocation)}
         kept = refuse_kept(here, work, body, dirty)
         note_held(work, body, values, gathered)
@@ -287,20 +323,7 @@ def _pass(
     if endless and not work.changed:
         raise TrialOver("the test does not depend on a staged value", loop.span)
     return StagedBody(
-        work,
-        body,
-        test,
-        inside,
-        outside,
-        triples,
-        left,
-        index,
-        rows,
-        condition,
-        dirty,
-        gathered,
-        kept,
-        values,
+        work, body, test, inside, outside, triples, left, index, rows, condition, dirty, gathered, kept, values
     )
 
 
@@ -315,11 +338,7 @@ def _labels(here: Session, heap: list[Location]) -> Callable[[Path], str]:
             if path[1] < len(heap) and isinstance(heap[path[1]], AttributeLocation):
                 return "_".join([heap[path[1]].name, *(p for p in path[2:] if p == "kept")])
             return getattr(getattr(owner, "atom", None), "name", "item")
-        return (
-            path[0]
-            if all(isinstance(p, int) for p in path[1:]) or path[-1] == "value"
-            else f"{path[0]}_{path[-1]}"
-        )
+        return path[0] if all(isinstance(p, int) for p in path[1:]) or path[-1] == "value" else f"{path[0]}_{path[-1]}"
 
     return label
 
@@ -382,11 +401,7 @@ def _finish(here: Session, loop: Loop, entry: list, staged: StagedBody) -> None:
     own = [staged.index, *params, *staged.rows]
     free = free_variables(staged.body, own, finals)
     if staged.condition is not None:
-        free += [
-            v
-            for v in free_variables(staged.test, [staged.index, *params], [staged.condition])
-            if v not in free
-        ]
+        free += [v for v in free_variables(staged.test, [staged.index, *params], [staged.condition]) if v not in free]
     refuse_reads(staged.swaps, entry, free, loop)
     consts: list[Var] = []
     for var in free:

@@ -84,11 +84,7 @@ class Merger:
             found = a if isinstance(a, Poison) else b  # a truth of one side is none afterwards
             found = Poison(found.reason, found.span, found.roots) if isinstance(found, Truth) else found
             return lambda outs: found
-        if (
-            isinstance(a, (Undefined, Maybe))
-            or isinstance(b, (Undefined, Maybe))
-            or (a is None) != (b is None)
-        ):
+        if isinstance(a, (Undefined, Maybe)) or isinstance(b, (Undefined, Maybe)) or (a is None) != (b is None):
             return self.partial(a, b, name)
         if isinstance(a, StagedArray) and isinstance(b, StagedArray) and (a.ndim or b.ndim):
             return self.arrays(a, b, name)
@@ -102,13 +98,7 @@ class Merger:
             if several_lengths(one, two):
                 return self.lists(a, b, one, two, name)
         found, other = first.look(a, parts), second.look(b, parts)
-        if (
-            found
-            and other
-            and found[0] is other[0]
-            and len(found[1]) == len(other[1])
-            and _equal(found[2], other[2])
-        ):
+        if found and other and found[0] is other[0] and len(found[1]) == len(other[1]) and _equal(found[2], other[2]):
             return self.containers(a, b, name, found, other)
         if choosable(a) and choosable(b) and len(united(a, b)) <= MOST:
             return self.choice(a, b, name)
@@ -250,8 +240,7 @@ class Merger:
             most = [room[1] if d is None else d for d in most]
         dtype, dims = np.result_type(a.dtype, b.dtype), tuple(most)
         sizes = [
-            None if p == q and here.is_bound(p) else self.size(p, q, name)
-            for p, q in zip(a.type.dims, b.type.dims)
+            None if p == q and here.is_bound(p) else self.size(p, q, name) for p, q in zip(a.type.dims, b.type.dims)
         ]
 
         def within(array: StagedArray) -> Atom:
@@ -267,9 +256,7 @@ class Merger:
 
         def make(outs: tuple) -> StagedArray:
             if not held:
-                now = tuple(
-                    d if at is None else used(here, outs[at], d, self.names[at]) for d, at in zip(dims, sizes)
-                )
+                now = tuple(d if at is None else used(here, outs[at], d, self.names[at]) for d, at in zip(dims, sizes))
                 held.append(StagedArray(Box(here, cut(here, outs[k], now))))
                 held[0].box.by_rows = None if ordered else False
                 older = [box for box in (*family(a.box), *family(b.box)) if box.region in here.regions]
@@ -387,8 +374,7 @@ class Merger:
         if any((v is None) != (missing is None) for v in read):  # one flag does not tell them apart
             return self.poison(a, b, name)
         values = [
-            None if v is None or isinstance(v, Undefined) else v.value if isinstance(v, Maybe) else v
-            for v in (a, b)
+            None if v is None or isinstance(v, Undefined) else v.value if isinstance(v, Maybe) else v for v in (a, b)
         ]
         shape = values[0] if values[0] is not None else values[1]
         filled = [self.filler(shape) if v is None else v for v in values]
@@ -397,9 +383,7 @@ class Merger:
         inner = self.merge(filled[0], filled[1], name)
         if isinstance(missing, Undefined) and missing.label is None:
             return inner
-        flags = [
-            v.flag if isinstance(v, Maybe) else not (v is None or isinstance(v, Undefined)) for v in (a, b)
-        ]
+        flags = [v.flag if isinstance(v, Maybe) else not (v is None or isinstance(v, Undefined)) for v in (a, b)]
         flag = self.merge(flags[0], flags[1], f"{name}_bound")
         return lambda outs: Maybe(flag(outs), inner(outs), missing)
 

@@ -119,9 +119,7 @@ def raises_later(here: Session, exception: BaseException) -> bool:
 
 
 def _holds_staged(values: list | tuple) -> bool:
-    return any(
-        _holds_staged(v) if isinstance(v, (list, tuple)) else isinstance(v, (Text, Staged)) for v in values
-    )
+    return any(_holds_staged(v) if isinstance(v, (list, tuple)) else isinstance(v, (Text, Staged)) for v in values)
 
 
 def has_effects(region: Region) -> bool:

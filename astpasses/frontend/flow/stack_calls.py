@@ -81,9 +81,7 @@ def pop(here: Session, owner: list, index: Any = -1) -> Any:
         raise unknown_items(here)
     if not (isinstance(index, int) and index in (-1, 0)):
         raise refused(here, "pop(k) for a k that is neither 0 nor -1")
-    _checked(
-        here, here.emit(lt, here.atom(stack.start, i64), here.atom(stack.stop, i64)), "pop from empty list"
-    )
+    _checked(here, here.emit(lt, here.atom(stack.start, i64), here.atom(stack.stop, i64)), "pop from empty list")
     if index == -1:
         last = after(here, stack.stop, -1)
         value = _picked(here, stack, here.atom(last, i64))

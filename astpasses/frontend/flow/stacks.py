@@ -209,9 +209,7 @@ def joined(here: Session, a: Item | None, b: Item | None) -> Item | None:
 
 
 def unknown_items(here: Session) -> TrialOver:
-    return TrialOver(
-        "a list is read before it is known what it holds", here.span(), "put a first item into the list"
-    )
+    return TrialOver("a list is read before it is known what it holds", here.span(), "put a first item into the list")
 
 
 # --- making one ---
@@ -226,10 +224,8 @@ def make_stack(here: Session, owner: list, item: Item | None, key: tuple) -> Non
             raise TrialOver("a list can't be read where it grows", here.span())
         buffers = _buffers(here, wider, stack.room)
         if stack.item is not None:
-            buffers = [
-                StagedArray(Box(here, here.atom(old.read(), dtype)))
-                for old, dtype in zip(stack.buffers, wider.dtypes)
-            ]  # type: ignore[union-attr]
+            dtypes = wider.dtypes  # type: ignore[union-attr]
+            buffers = [StagedArray(Box(here, here.atom(old.read(), t))) for old, t in zip(stack.buffers, dtypes)]
         replace(here, owner, Stack(wider, stack.room, (stack.start, stack.stop, *buffers)))
         return
     held = expanded(here, owner) if all_known(owner) else list(owner)
@@ -305,9 +301,7 @@ def item_of_list(here: Session, values: list) -> Item | None:
         if isinstance(value, Stack):
             item = joined(here, item, value.item)
         else:
-            item = joined(
-                here, item, item_of_rows(value) if isinstance(value, Rows) else item_of_value(here, value)
-            )
+            item = joined(here, item, item_of_rows(value) if isinstance(value, Rows) else item_of_value(here, value))
     return item
 
 

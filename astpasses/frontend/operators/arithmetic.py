@@ -56,12 +56,7 @@ SPELLED: dict[Callable, Primitive] = Spellings(
     {s: p for p in REGISTRY.values() if isinstance(p.native, Point) for s in p.spellings}
 )
 COMPARISONS = {"<", "<=", ">", ">=", "==", "!="}
-WEAK = {
-    bool: np.dtype(bool),
-    int: np.dtype("int64"),
-    float: np.dtype("float64"),
-    complex: np.dtype("complex128"),
-}
+WEAK = {bool: np.dtype(bool), int: np.dtype("int64"), float: np.dtype("float64"), complex: np.dtype("complex128")}
 RANK = [bool, int, float, complex]
 
 
@@ -123,8 +118,7 @@ def broadcast_dims(shapes: Sequence[tuple]) -> tuple:
             if dim != known and isinstance(dim, int) and isinstance(known, int):
                 shown = " ".join(str(tuple(s)).replace(" ", "") for s in shapes)
                 raise session().shape_error(
-                    f"operands could not be broadcast together with shapes {shown}",
-                    remedy="make the sizes equal, or 1",
+                    f"operands could not be broadcast together with shapes {shown}", remedy="make the sizes equal, or 1"
                 )
         out.append(known)
     return tuple(out)
@@ -190,8 +184,7 @@ def require_room(here: Session, dims: tuple, target: tuple) -> None:
         m != t and isinstance(m, int) and isinstance(t, int) for m, t in zip(merged, target)
     ):
         raise here.shape_error(
-            f"non-broadcastable output operand with shape {target} doesn't match the "
-            f"broadcast shape {merged}",
+            f"non-broadcastable output operand with shape {target} doesn't match the broadcast shape {merged}",
             remedy="make the sizes equal, or write x = x + ... to make a new array",
         )
 
@@ -228,8 +221,7 @@ def resolve(ufunc: np.ufunc, dtypes: Sequence[Any]) -> tuple:
     except TypeError:
         shown = ", ".join(d.__name__ if isinstance(d, type) else str(d) for d in dtypes)
         raise session().dtype_error(
-            f"{ufunc.__name__} does not take operands of type {shown}",
-            remedy="convert the operands with .astype(...)",
+            f"{ufunc.__name__} does not take operands of type {shown}", remedy="convert the operands with .astype(...)"
         ) from None
 
 

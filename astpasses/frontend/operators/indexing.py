@@ -85,9 +85,7 @@ def parse(array: StagedArray, index: Any) -> Parsed:
             code="index",
         )
     if sum(i is Ellipsis for i in items) > 1:
-        raise OutOfBounds(
-            "an index can only have a single ellipsis", here.span(), remedy="leave one out", code="index"
-        )
+        raise OutOfBounds("an index can only have a single ellipsis", here.span(), remedy="leave one out", code="index")
     if Ellipsis not in [i if i is Ellipsis else 0 for i in items]:
         items.append(Ellipsis)
     entries: list[Any] = []
@@ -237,9 +235,7 @@ def basic(array: StagedArray, parsed: Parsed) -> StagedArray:
     integers = [k for k, e in enumerate(entries) if not isinstance(e, slice)]
     cut = [k for k, e in enumerate(entries) if isinstance(e, slice) and e != slice(None)]
     if not cut and integers:
-        out = view(
-            out, Pick(tuple(position(here, entries[k], dims[k], k) for k in integers), tuple(integers))
-        )
+        out = view(out, Pick(tuple(position(here, entries[k], dims[k], k) for k in integers), tuple(integers)))
         left = [k for k in range(len(dims)) if k not in integers]
     elif cut:
         starts: list[Atom] = []
@@ -354,18 +350,14 @@ def _moved(here: Session, atom: Atom, count: int, target: int) -> Atom:
     if target == 0 or count == 0:
         return atom
     rank = atom.type.ndim
-    return here.emit(
-        permute, atom, axes=(*range(count, count + target), *range(count), *range(count + target, rank))
-    )
+    return here.emit(permute, atom, axes=(*range(count, count + target), *range(count), *range(count + target, rank)))
 
 
 def _moved_back(here: Session, atom: Atom, count: int, target: int) -> Atom:
     if target == 0 or count == 0:
         return atom
     rank = atom.type.ndim
-    return here.emit(
-        permute, atom, axes=(*range(target, target + count), *range(target), *range(target + count, rank))
-    )
+    return here.emit(permute, atom, axes=(*range(target, target + count), *range(target), *range(target + count, rank)))
 
 
 # --- writing ---

@@ -259,9 +259,7 @@ class Began:
 
 
 def _any_effect(lets: Any, kind: str) -> bool:
-    return any(
-        let.primitive.effect == kind or any(_any_effect(f.lets, kind) for f in let.regions()) for let in lets
-    )
+    return any(let.primitive.effect == kind or any(_any_effect(f.lets, kind) for f in let.regions()) for let in lets)
 
 
 _ENDING = (contextlib.suppress, contextlib.ExitStack)

@@ -162,11 +162,9 @@ def _check_divisor(here: Session, divisor: Any, kind: type, symbol: str) -> None
     if not isinstance(divisor, Number):
         if not divisor:
             raise ZeroDivisionError(
-                {
-                    "/": "division by zero",
-                    "//": "integer division or modulo by zero",
-                    "%": "integer modulo by zero",
-                }[symbol]
+                {"/": "division by zero", "//": "integer division or modulo by zero", "%": "integer modulo by zero"}[
+                    symbol
+                ]
             )
         return
     if divisor.dim is not None and (here.facts.less(0, divisor.dim) or here.facts.less(divisor.dim, 0)):
@@ -212,9 +210,7 @@ def _check_fits(here: Session, symbol: str, left: tuple, right: tuple, out: Atom
         # the signs: a sum leaves the range only if both operands have the sign that the result has not
         first = here.emit(ge, a, literal(0))
         second = here.emit(ge if symbol == "+" else lt, b, literal(0))
-        ok = here.emit(
-            or_, here.emit(ne, first, second), here.emit(eq, here.emit(ge, out, literal(0)), first)
-        )
+        ok = here.emit(or_, here.emit(ne, first, second), here.emit(eq, here.emit(ge, out, literal(0)), first))
     elif symbol == "*":
         if sizes[0] * sizes[1] < LIMIT:
             return

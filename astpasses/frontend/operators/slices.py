@@ -95,9 +95,7 @@ def _bound(here: Session, bound: Any) -> Any:
     raise TypeError("slice indices must be integers or None or have an __index__ method")
 
 
-def _position(
-    here: Session, bound: Any, dim: DimLike, default: DimLike, after: bool
-) -> tuple[DimLike | None, Any]:
+def _position(here: Session, bound: Any, dim: DimLike, default: DimLike, after: bool) -> tuple[DimLike | None, Any]:
     """A bound between 0 and `dim`: as an expression if it is known, and as a staged value if it needs one.
     `after`: one more than the bound, as backwards the bound's own element is on the other side of it."""
     if bound is None:

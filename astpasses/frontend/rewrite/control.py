@@ -26,7 +26,7 @@ from .lowering import OPERATORS, Lowering
 from .parsing import argument_names
 from .regions import Owner, Regions, mark_swallowing
 from .scopes import Liveness, Names, all_names, bound_names, closed_over, declared, deleted_names, yields
-from .templates import constant, copy_of, name, statements, text_of
+from .templates import constant, name, statements, text_of
 
 Place = tuple[int, int, int, int]
 
@@ -54,12 +54,11 @@ def control(
     is_module: Callable[[str], bool],
     swallows: Callable[[tuple[str, ...]], bool] = lambda path: False,
 ) -> Control:
-    """Convert a copy of `node`. `plain(name)`: whether an outer name is read as it is (a function, a class,
+    """Convert `node`, in place. `plain(name)`: whether an outer name is read as it is (a function, a class,
     ...). `swallows(path)`: whether what stands at a.b.c makes context managers that may end an exception.
 
     `invented`: names that normal form made; they are never read before they are bound.
     """
-    node = copy_of(node)
     mark_swallowing(node, swallows)
     names = Names(all_names(node))
     stager = names.fresh("stager")
@@ -126,9 +125,7 @@ class _Function(Regions):
             s
             for n in owner.unbound
             for s in statements(
-                f"{n} = {self.stager}.undefined(label)",
-                at,
-                label=constant(None if n in self.invented else n, at),
+                f"{n} = {self.stager}.undefined(label)", at, label=constant(None if n in self.invented else n, at)
             )
         ]
 
@@ -192,9 +189,7 @@ class _Function(Regions):
     # --- assignment ---
 
     def hint(self, node: gast.AST, identifier: str) -> None:
-        self.hints.setdefault(
-            (node.lineno, node.col_offset, node.end_lineno, node.end_col_offset), identifier
-        )
+        self.hints.setdefault((node.lineno, node.col_offset, node.end_lineno, node.end_col_offset), identifier)
 
     def do_Assign(self, node: gast.Assign) -> list:
         (target,) = node.targets
@@ -259,21 +254,11 @@ class _Function(Regions):
         value = self.expressions.lazy(self.visit(node.value))
         if isinstance(target, gast.Subscript):
             call = self.expressions.call(
-                "update_item",
-                node,
-                self.visit(target.value),
-                self.expressions.index(target.slice),
-                symbol,
-                value,
+                "update_item", node, self.visit(target.value), self.expressions.index(target.slice), symbol, value
             )
         else:
             call = self.expressions.call(
-                "update_attribute",
-                node,
-                self.visit(target.value),
-                constant(target.attr, target),
-                symbol,
-                value,
+                "update_attribute", node, self.visit(target.value), constant(target.attr, target), symbol, value
             )
         return [gast.copy_location(gast.Expr(call), node)]
 

@@ -16,6 +16,7 @@ import sys
 import threading
 import types
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import gast
@@ -25,7 +26,7 @@ from metaphrase.source import SourceError, is_library
 
 from .control import Control, Place, control
 from .normal import Normal, normal
-from .scopes import bound_names
+from .scopes import bound_names, walk
 from .templates import as_ast, copy_of, locate, statements
 
 _PLAIN = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType, np.ufunc)
@@ -99,7 +100,7 @@ def may_swallow(kind: type) -> bool:
     if not isinstance(leave, types.FunctionType) or is_library(leave.__module__ or ""):
         return False
     try:
-        returns = [n.value for n in gast.walk(normal(leave).node) if isinstance(n, gast.Return)]
+        returns = [n.value for n in walk(normal(leave).node) if isinstance(n, gast.Return)]
     except SourceError:
         return True
     return any(v is not None and not (isinstance(v, gast.Constant) and not v.value) for v in returns)
@@ -110,6 +111,8 @@ os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLoc
 _by_code: dict[tuple[str, bytes, types.CodeType], list[Converted]] = {}  # equal code may stand elsewhere
 # By identity, with the code itself to keep it: a code object's hash goes through all its constants.
 _hints: dict[int, tuple[dict[Place, str], str, types.CodeType, frozenset[str]]] = {}
+OURS = str(Path(__file__).parents[1])  # what we wrote to be staged stands here: no place of the user
+in_users_files: set[int] = set()  # the identities of converted code that stands elsewhere
 
 
 def converted_code(function: types.FunctionType) -> Converted:
@@ -153,9 +156,7 @@ def converted(function: types.FunctionType, stager: Any) -> types.FunctionType:
     cells = dict(zip(function.__code__.co_freevars, function.__closure__ or ()))
     cells[entry.control.stager] = types.CellType(stager)
     closure = tuple(cells[name] for name in entry.code.co_freevars)
-    made = types.FunctionType(
-        entry.code, function.__globals__, function.__name__, function.__defaults__, closure
-    )
+    made = types.FunctionType(entry.code, function.__globals__, function.__name__, function.__defaults__, closure)
     made.__kwdefaults__ = function.__kwdefaults__
     made.__qualname__ = function.__qualname__
     return made
@@ -180,9 +181,7 @@ def _convert(form: Normal, function: types.FunctionType, outer: Outer) -> Conver
         return swallowing[path]
 
     own = {*bound_names(node.body), *function.__code__.co_varnames}
-    made = control(
-        node, form.invented, plain=lambda n: ask(n)[0], is_module=lambda n: ask(n)[1], swallows=swallows
-    )
+    made = control(node, form.invented, plain=lambda n: ask(n)[0], is_module=lambda n: ask(n)[1], swallows=swallows)
     compiled = _compile(made, function, form)
     known = tuple((n, p, m) for n, (p, m) in asked.items())
     paths = tuple((path, found) for path, found in swallowing.items() if path and path[0] not in own)
@@ -190,11 +189,12 @@ def _convert(form: Normal, function: types.FunctionType, outer: Outer) -> Conver
 
 
 def _compile(made: Control, function: types.FunctionType, form: Normal) -> types.CodeType:
-    inner = copy_of(made.node)
+    inner, args = gast.FunctionDef(), gast.arguments()
+    inner.__dict__.update(made.node.__dict__)
+    args.__dict__.update(inner.args.__dict__)
+    inner.args = args
     inner.args.defaults = [locate([gast.Constant(None, None)], inner)[0] for _ in inner.args.defaults]
-    inner.args.kw_defaults = [
-        d and locate([gast.Constant(None, None)], inner)[0] for d in inner.args.kw_defaults
-    ]
+    inner.args.kw_defaults = [d and locate([gast.Constant(None, None)], inner)[0] for d in inner.args.kw_defaults]
     params = ", ".join([made.stager, *(n for n in function.__code__.co_freevars)])
     own = "" if inner.name in function.__code__.co_freevars else f" global {inner.name}\n"
     hole = made.stager + "_body"  # no name of the user's: a parameter here may be called anything
@@ -209,6 +209,8 @@ def _compile(made: Control, function: types.FunctionType, form: Normal) -> types
 
 def _register(code: types.CodeType, made: Control, name: str) -> None:
     _hints[id(code)] = (made.hints, name, code, made.invented)
+    if not code.co_filename.startswith(OURS):
+        in_users_files.add(id(code))
     for constant in code.co_consts:
         # The body of a class is left as it stands; its methods are converted when they are called.
         if isinstance(constant, types.CodeType) and constant.co_flags & inspect.CO_OPTIMIZED:
@@ -222,7 +224,7 @@ def _mangle(node: gast.AST, class_name: str) -> None:
     def spelled(text: str) -> str:
         return prefix + text if text.startswith("__") and not text.endswith("__") else text
 
-    for child in gast.walk(node):
+    for child in walk(node):
         if isinstance(child, gast.Attribute):
             child.attr = spelled(child.attr)
         elif isinstance(child, gast.Name):

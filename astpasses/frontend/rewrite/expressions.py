@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import gast
 
-from .scopes import COMPREHENSIONS, Names, bound_names
+from .scopes import COMPREHENSIONS, Names, Transformer, bound_names, children, walk
 from .templates import constant, copy_of, expression, name, statements
 
 SIMPLE = (gast.Name, gast.Constant)
@@ -30,10 +30,10 @@ def has_walrus(node: gast.AST) -> bool:
         return True
     if isinstance(node, (gast.Lambda, gast.FunctionDef, gast.GeneratorExp)):
         return False
-    return any(has_walrus(child) for child in gast.iter_child_nodes(node))
+    return any(has_walrus(child) for child in children(node))
 
 
-class _Chains(gast.NodeTransformer):
+class _Chains(Transformer):
     """`a < b < c` becomes `a < b and b < c`, the middle evaluated once."""
 
     def __init__(self, names: Names):
@@ -46,10 +46,7 @@ class _Chains(gast.NodeTransformer):
         self.generic_visit(node)
         if len(node.ops) == 1:
             return node
-        middle, rest = (
-            node.comparators[0],
-            gast.Compare(node.comparators[0], node.ops[1:], node.comparators[1:]),
-        )
+        middle, rest = (node.comparators[0], gast.Compare(node.comparators[0], node.ops[1:], node.comparators[1:]))
         rest = gast.copy_location(rest, node)
         rest.col_offset, rest.lineno = middle.col_offset, middle.lineno
         first = gast.copy_location(gast.Compare(node.left, node.ops[:1], [middle]), node)
@@ -75,7 +72,7 @@ class _Chains(gast.NodeTransformer):
         )
 
 
-class _Lambdas(gast.NodeTransformer):
+class _Lambdas(Transformer):
     """A lambda that binds names becomes a `def` before the statement."""
 
     def __init__(self, names: Names):
@@ -83,7 +80,7 @@ class _Lambdas(gast.NodeTransformer):
         self.made: list = []
 
     def visit_Lambda(self, node: gast.Lambda) -> gast.AST:
-        if not any(isinstance(child, gast.NamedExpr) for child in gast.walk(node.body)):
+        if not any(isinstance(child, gast.NamedExpr) for child in walk(node.body)):
             return node
         called = self.names.fresh("function")
         (made,) = statements(f"def {called}(): return value", node, value=node.body)
@@ -92,7 +89,7 @@ class _Lambdas(gast.NodeTransformer):
         return name(called, node)
 
 
-class _Rename(gast.NodeTransformer):
+class _Rename(Transformer):
     def __init__(self, names: dict[str, str]):
         self.names = names
 
@@ -153,18 +150,14 @@ class _Simplify:
             return [], node
         if isinstance(node, gast.NamedExpr):
             before, value = self.linear(node.value)
-            return before + statements(f"{node.target.id} = value", node, value=value), name(
-                node.target.id, node
-            )
+            return before + statements(f"{node.target.id} = value", node, value=value), name(node.target.id, node)
         if isinstance(node, gast.BoolOp):
             kept = self.names.fresh("truth")
             before, value = self.linear(node.values[0])
             before += statements(f"{kept} = value", node.values[0], value=value)
             rest = node.values[1:]
             if rest:
-                following = (
-                    rest[0] if len(rest) == 1 else gast.copy_location(gast.BoolOp(node.op, rest), rest[0])
-                )
+                following = rest[0] if len(rest) == 1 else gast.copy_location(gast.BoolOp(node.op, rest), rest[0])
                 inner, value = self.linear(following)
                 inner += statements(f"{kept} = value", following, value=value)
                 test = f"if {kept}: inner" if isinstance(node.op, gast.And) else f"if not {kept}: inner"
@@ -177,9 +170,7 @@ class _Simplify:
             then += statements(f"{kept} = value", node.body, value=value)
             otherwise, value = self.linear(node.orelse)
             otherwise += statements(f"{kept} = value", node.orelse, value=value)
-            before += statements(
-                "if test:\n then\nelse:\n otherwise", node, test=test, then=then, otherwise=otherwise
-            )
+            before += statements("if test:\n then\nelse:\n otherwise", node, test=test, then=then, otherwise=otherwise)
             return before, name(kept, node)
         if isinstance(node, COMPREHENSIONS):
             return self.loops(node)
@@ -212,9 +203,7 @@ class _Simplify:
             if isinstance(value, (gast.expr, gast.keyword)):
                 places.append((node, field, None))
             elif isinstance(value, list):
-                places += [
-                    (node, field, k) for k, v in enumerate(value) if isinstance(v, (gast.expr, gast.keyword))
-                ]
+                places += [(node, field, k) for k, v in enumerate(value) if isinstance(v, (gast.expr, gast.keyword))]
         found = [self.at(place) for place in places]
         last = max(k for k, value in enumerate(found) if has_walrus(value))
         before: list = []

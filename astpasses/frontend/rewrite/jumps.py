@@ -27,10 +27,13 @@ from .scopes import (
     FUNCTIONS,
     Liveness,
     Names,
+    Transformer,
     bound_names,
+    children,
     closed_over,
     declared_anywhere,
     own_nodes,
+    walk,
 )
 from .templates import constant, expression, statements
 
@@ -50,11 +53,11 @@ def lower_jumps(body: list, names: Names, params: Iterable[str] = ()) -> list:
 
 def _rebound(loop: gast.AST) -> set[str]:
     """The names that a loop binds by anything but `name op= value`, in functions inside it as well."""
-    updated = {id(n.target) for n in gast.walk(loop) if isinstance(n, gast.AugAssign)}
-    found = {n.name for n in gast.walk(loop) if isinstance(getattr(n, "name", None), str)}
+    updated = {id(n.target) for n in walk(loop) if isinstance(n, gast.AugAssign)}
+    found = {n.name for n in walk(loop) if isinstance(getattr(n, "name", None), str)}
     return found | {
         n.id
-        for n in gast.walk(loop)
+        for n in walk(loop)
         if isinstance(n, gast.Name) and not isinstance(n.ctx, gast.Load) and id(n) not in updated
     }
 
@@ -70,9 +73,7 @@ def _contains(nodes: list, kinds: tuple) -> bool:
             inner = tuple(k for k in kinds if k is gast.Return)
             if (inner and _contains(node.body, inner)) or _contains(node.orelse, kinds):
                 return True
-        elif _contains(
-            [c for c in gast.iter_child_nodes(node) if isinstance(c, (gast.stmt, gast.ExceptHandler))], kinds
-        ):
+        elif _contains([c for c in children(node) if isinstance(c, (gast.stmt, gast.ExceptHandler))], kinds):
             return True
     return False
 
@@ -132,10 +133,10 @@ class _Jumps:
             tail = [last] if isinstance(last, gast.Return) else []
             lowered, _ = self.block(body[:-1] if tail else body, None)
             return self.without_dead_flags(lowered, tail) + tail
-        values = any(isinstance(n, gast.Return) and n.value is not None for s in body for n in gast.walk(s))
-        inside = [n for s in body for n in gast.walk(s)]
+        values = any(isinstance(n, gast.Return) and n.value is not None for s in body for n in walk(s))
+        inside = [n for s in body for n in walk(s)]
         if not any(isinstance(n, gast.With) or isinstance(n, gast.Try) and n.finalbody for n in inside):
-            self.own = self.own | set(bound_names(body)) - declared_anywhere(body)
+            self.own = self.own | set(bound_names(body, walrus=True)) - declared_anywhere(body)
         else:
             self.own = set()
         self.returned = self.flag("returned")
@@ -251,9 +252,7 @@ class _Jumps:
             return [node], _union(flags, more)
         return None
 
-    def loop(
-        self, node: gast.For | gast.While, rest: list, outer: _Loop | None
-    ) -> tuple[list, list[str], list]:
+    def loop(self, node: gast.For | gast.While, rest: list, outer: _Loop | None) -> tuple[list, list[str], list]:
         """The loop with its flags; which of them matter outside; and what follows, the loop's `else`
         included."""
         breaks, skips = _contains(node.body, (gast.Break,)), _contains(node.body, (gast.Continue,))
@@ -269,9 +268,7 @@ class _Jumps:
         made = statements(f"{loop.stopped} = False", node) if breaks else []
         if exits and isinstance(node, gast.While):
             test = none_of(exits, node.test)
-            node.test = (
-                test if forever else expression("flags and test", node.test, flags=test, test=node.test)
-            )
+            node.test = test if forever else expression("flags and test", node.test, flags=test, test=node.test)
         elif exits:
             node.body += statements(f"if {' or '.join(exits)}: break", node.body[-1])
         otherwise, node.orelse = node.orelse, []
@@ -280,9 +277,7 @@ class _Jumps:
             rest = []
         if otherwise and breaks:
             rest = (
-                statements(
-                    "if test: body", otherwise[0], test=none_of([loop.stopped], otherwise[0]), body=otherwise
-                )
+                statements("if test: body", otherwise[0], test=none_of([loop.stopped], otherwise[0]), body=otherwise)
                 + rest
             )
         elif otherwise:
@@ -338,7 +333,7 @@ class _Jumps:
         live = Liveness(body + tail, closed_over(body + tail)).live_out
         flags = self.flags
 
-        class Drop(gast.NodeTransformer):
+        class Drop(Transformer):
             def visit_FunctionDef(self, node: gast.FunctionDef) -> gast.AST:
                 return node
 

@@ -14,7 +14,7 @@ from typing import Any
 import gast
 
 from .parsing import argument_names
-from .scopes import bound_names
+from .scopes import Transformer, bound_names, walk
 from .templates import constant, copy_of, expression, locate, name
 
 QUANTIFIERS = ("any", "all")
@@ -41,7 +41,7 @@ OPERATORS = {
 def point(node: gast.AST, at: gast.AST) -> None:
     """Place `node` at the first character of `at`: were it over several lines, Python would report the last
     of them."""
-    for child in gast.walk(node):
+    for child in walk(node):
         if "lineno" in child._attributes:
             child.lineno = child.end_lineno = at.lineno
             child.col_offset, child.end_col_offset = at.col_offset, at.col_offset + 1
@@ -54,7 +54,7 @@ def _over_names(node: gast.expr) -> bool:
     targets = [g.target for g in node.generators]
     flat = [e for t in targets for e in (t.elts if isinstance(t, gast.Tuple) else [t])]
     others = (gast.NamedExpr, gast.Yield, gast.YieldFrom, gast.Await)
-    binds = any(isinstance(n, others) for n in gast.walk(node))
+    binds = any(isinstance(n, others) for n in walk(node))
     return not binds and all(isinstance(e, gast.Name) for e in flat)
 
 
@@ -67,7 +67,7 @@ def _used_up(node: gast.Call) -> list[gast.expr]:
     return [node.func, *node.args] if eager or quantified and _over_names(node.args[0]) else [node.func]
 
 
-class Lowering(gast.NodeTransformer):
+class Lowering(Transformer):
     """`load(identifier, node)` gives the text-level replacement of a variable that is read, or None."""
 
     def __init__(
@@ -77,12 +77,7 @@ class Lowering(gast.NodeTransformer):
         is_module: Callable[[str], bool],
         first_parameter: str | None,
     ):
-        self.stager, self.load, self.is_module, self.first_parameter = (
-            stager,
-            load,
-            is_module,
-            first_parameter,
-        )
+        self.stager, self.load, self.is_module, self.first_parameter = (stager, load, is_module, first_parameter)
         self.hidden: list[set[str]] = []
 
     def call(self, operation: str, at: gast.AST, *args: gast.AST, keywords: Sequence = ()) -> gast.Call:
@@ -120,9 +115,7 @@ class Lowering(gast.NodeTransformer):
                 keyword.value = self.call("mapping", keyword.value, keyword.value)
         if isinstance(node.func, gast.Attribute) and not self.module_path(node.func):
             target = self.visit(node.func.value)
-            return self.call(
-                "method", node, target, constant(node.func.attr, node.func), *args, keywords=keywords
-            )
+            return self.call("method", node, target, constant(node.func.attr, node.func), *args, keywords=keywords)
         return self.call("call", node, self.visit(node.func), *args, keywords=keywords)
 
     def module_path(self, node: gast.expr) -> bool:
@@ -149,9 +142,7 @@ class Lowering(gast.NodeTransformer):
     def index(self, node: gast.expr) -> gast.expr:
         """An index, slices as `stager.slice(...)`."""
         if isinstance(node, gast.Slice):
-            parts = [
-                self.visit(p) if p else constant(None, node) for p in (node.lower, node.upper, node.step)
-            ]
+            parts = [self.visit(p) if p else constant(None, node) for p in (node.lower, node.upper, node.step)]
             while len(parts) > 2 and node.step is None:
                 parts.pop()
             return self.call("slice", node, *parts)
@@ -232,9 +223,7 @@ class Lowering(gast.NodeTransformer):
 
     def visit_Dict(self, node: gast.Dict) -> gast.AST:
         self.generic_visit(node)
-        node.values = [
-            v if key is not None else self.call("mapping", v, v) for key, v in zip(node.keys, node.values)
-        ]
+        node.values = [v if key is not None else self.call("mapping", v, v) for key, v in zip(node.keys, node.values)]
         return self.call("fresh", node, node)
 
     def visit_Set(self, node: gast.Set) -> gast.AST:
@@ -254,12 +243,11 @@ class Lowering(gast.NodeTransformer):
         parts = [node.elt, *(test for g in node.generators for test in g.ifs)]
         parts += [g.iter for g in node.generators[1:]]
         closures = (gast.Lambda, gast.GeneratorExp, gast.NamedExpr, gast.Yield, gast.YieldFrom)
-        children = [child for part in parts for child in gast.walk(part)]
+        children = [child for part in parts for child in walk(part)]
         called = {id(part) for child in children if isinstance(child, gast.Call) for part in _used_up(child)}
         inner = any(isinstance(child, closures) and id(child) not in called for child in children)
         targets = [
-            [g.target] if isinstance(g.target, gast.Name) else getattr(g.target, "elts", [])
-            for g in node.generators
+            [g.target] if isinstance(g.target, gast.Name) else getattr(g.target, "elts", []) for g in node.generators
         ]
         named = all(names and all(isinstance(n, gast.Name) for n in names) for names in targets)
         if inner or not named:

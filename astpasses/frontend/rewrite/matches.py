@@ -23,7 +23,7 @@ from typing import Any
 
 import gast
 
-from .scopes import Names
+from .scopes import Names, Transformer
 from .templates import copy_of, expression, statements
 
 SEQUENCE, MAPPING = 1 << 5, 1 << 6  # the flags of types that Python's own `match` asks
@@ -94,7 +94,7 @@ class _Matches:
         return statements(f"{subject} = value", node.subject, value=node.subject) + chain
 
 
-class _Replace(gast.NodeTransformer):
+class _Replace(Transformer):
     """A guard asks the values of the names that its pattern binds."""
 
     def __init__(self, bound: dict[str, str]):

@@ -34,7 +34,7 @@ from .jumps import lower_jumps
 from .matches import lower_matches
 from .parsing import Source, argument_names, find_source
 from .refusals import refusals, refuse_together
-from .scopes import Names, all_names
+from .scopes import Names, all_names, children
 from .templates import copy_of, statements, text_of
 
 
@@ -78,13 +78,7 @@ def _as_def(node: gast.Lambda) -> list:
 def normalise(node: gast.FunctionDef, names: Names) -> gast.FunctionDef:
     """Bring one function, and those nested in it, into normal form, in place."""
     node.returns, node.type_params = None, []
-    for arg in [
-        *node.args.posonlyargs,
-        *node.args.args,
-        *node.args.kwonlyargs,
-        node.args.vararg,
-        node.args.kwarg,
-    ]:
+    for arg in [*node.args.posonlyargs, *node.args.args, *node.args.kwonlyargs, node.args.vararg, node.args.kwarg]:
         if arg is not None:
             arg.annotation = None
     lowered = lower_jumps(node.body, names, argument_names(node.args))
@@ -103,9 +97,7 @@ def _nested(body: list) -> list[gast.FunctionDef]:
         if isinstance(node, gast.FunctionDef):
             found.append(node)
         elif not isinstance(node, gast.ClassDef):
-            found += _nested(
-                [c for c in gast.iter_child_nodes(node) if isinstance(c, (gast.stmt, gast.ExceptHandler))]
-            )
+            found += _nested([c for c in children(node) if isinstance(c, (gast.stmt, gast.ExceptHandler))])
     return found
 
 

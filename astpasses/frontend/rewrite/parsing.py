@@ -38,21 +38,30 @@ class _File:
 
     def __init__(self, lines: list[str]):
         self.lines = lines
-        self.by_line: dict[int, list[tuple[Definition, str | None]]] = {}
-        tree = ast.parse("".join(lines))
+        self.tree = ast.parse("".join(lines))
         if not __debug__:
-            tree = _WithoutAsserts().visit(tree)
-        _characters(tree, lines)
-        self._collect(gast.ast_to_gast(tree), None)
+            self.tree = _WithoutAsserts().visit(self.tree)
+        _characters(self.tree, lines)
+        self._by_line: dict[int, list[tuple[Definition, str | None]]] = {}
 
-    def _collect(self, node: gast.AST, class_name: str | None) -> None:
-        if isinstance(node, (gast.FunctionDef, gast.AsyncFunctionDef, gast.Lambda)):
+    def at(self, line: int) -> list[tuple[Definition, str | None]]:
+        """The functions and lambdas that begin in a line, each with the class around it."""
+        if line not in self._by_line:
+            found = self._by_line[line] = []
+            self._collect(self.tree, None, line, found)
+        return self._by_line[line]
+
+    def _collect(self, node: ast.AST, class_name: str | None, line: int, found: list) -> None:
+        if hasattr(node, "lineno"):
             first = min([node.lineno, *(d.lineno for d in getattr(node, "decorator_list", ()))])
-            self.by_line.setdefault(first, []).append((node, class_name))
-        if isinstance(node, gast.ClassDef):
+            if not first <= line <= node.end_lineno:  # type: ignore[attr-defined]
+                return
+            if first == line and isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda)):
+                found.append((gast.ast_to_gast(node), class_name))
+        if isinstance(node, ast.ClassDef):
             class_name = node.name
-        for child in gast.iter_child_nodes(node):
-            self._collect(child, class_name)
+        for child in ast.iter_child_nodes(node):
+            self._collect(child, class_name, line, found)
 
 
 class _WithoutAsserts(ast.NodeTransformer):
@@ -95,7 +104,7 @@ def find_source(function: types.FunctionType) -> Source:
     """The definition of `function`, matched by position, name and arguments."""
     code = function.__code__
     file = parsed_file(code.co_filename)
-    found = [(node, owner) for node, owner in file.by_line.get(code.co_firstlineno, ()) if _fits(node, code)]
+    found = [(node, owner) for node, owner in file.at(code.co_firstlineno) if _fits(node, code)]
     if len(found) > 1:
         found = [pair for pair in found if _same_place(pair[0], code)]
     if len(found) != 1:
@@ -116,9 +125,7 @@ def unmangled(code: types.CodeType, node: Definition) -> list[str]:
     count = code.co_argcount + code.co_kwonlyargcount + bool(code.co_flags & 4) + bool(code.co_flags & 8)
     names = list(code.co_varnames[:count])
     spelled = argument_names(node.args)
-    return [s if n.endswith(s) and s.startswith("__") else n for n, s in zip(names, spelled)] + names[
-        len(spelled) :
-    ]
+    return [s if n.endswith(s) and s.startswith("__") else n for n, s in zip(names, spelled)] + names[len(spelled) :]
 
 
 def argument_names(args: gast.arguments) -> list[str]:
@@ -138,10 +145,10 @@ def _same_place(node: Definition, code: types.CodeType) -> bool:
     inside = [
         p
         for p in places
-        if (p[0], p[2]) >= (body.lineno, body.col_offset)
-        and (p[1], p[3]) <= (body.end_lineno, body.end_col_offset)
+        if (p[0], p[2]) >= (body.lineno, body.col_offset) and (p[1], p[3]) <= (body.end_lineno, body.end_col_offset)
     ]
     ends = {(p[1], p[3]) for p in inside}
-    return (body.end_lineno, body.end_col_offset) in ends and min(
-        ((p[0], p[2]) for p in inside), default=None
-    ) == (body.lineno, body.col_offset)
+    return (body.end_lineno, body.end_col_offset) in ends and min(((p[0], p[2]) for p in inside), default=None) == (
+        body.lineno,
+        body.col_offset,
+    )

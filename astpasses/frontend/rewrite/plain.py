@@ -66,9 +66,7 @@ class Undefined:
         return f"<{self.label or 'nothing'}: not bound>"
 
     def error(self) -> UnboundLocalError:
-        return UnboundLocalError(
-            f"cannot access local variable '{self.label}' where it is not associated with a value"
-        )
+        return UnboundLocalError(f"cannot access local variable '{self.label}' where it is not associated with a value")
 
 
 @dataclass
@@ -129,12 +127,7 @@ class PlainStager:
         return template % values
 
     def listed(
-        self,
-        iterable: Any,
-        element: Callable,
-        test: Callable | None,
-        several: bool = False,
-        tested: bool = False,
+        self, iterable: Any, element: Callable, test: Callable | None, several: bool = False, tested: bool = False
     ) -> list:
         return list(Nested(iterable, element, test).in_python(self))
 
@@ -262,9 +255,7 @@ class PlainStager:
     def try_(self, body: Callable, get: Callable, set: Callable, names: tuple) -> None:
         body()
 
-    def if_(
-        self, test: Any, then: Callable, otherwise: Callable, get: Callable, set: Callable, names: tuple
-    ) -> None:
+    def if_(self, test: Any, then: Callable, otherwise: Callable, get: Callable, set: Callable, names: tuple) -> None:
         (then if test else otherwise)()
 
     def while_(self, test: Callable, body: Callable, get: Callable, set: Callable, names: tuple) -> None:
@@ -272,13 +263,7 @@ class PlainStager:
             body()
 
     def for_(
-        self,
-        iterable: Any,
-        body: Callable,
-        get: Callable,
-        set: Callable,
-        names: tuple,
-        stop: Callable | None = None,
+        self, iterable: Any, body: Callable, get: Callable, set: Callable, names: tuple, stop: Callable | None = None
     ) -> None:
         for element in iterable:
             body(element)

@@ -10,7 +10,7 @@ import gast
 
 from metaphrase.source import Errors, SourceError, Span, UnsupportedError
 
-from .scopes import bound_names, own_nodes, yields
+from .scopes import bound_names, children, own_nodes, walk, yields
 
 STATEMENTS: dict[type, tuple[str, str, str]] = {
     gast.AsyncFunctionDef: ("async-function", "an async function can't be translated", "write a plain `def`"),
@@ -20,11 +20,7 @@ STATEMENTS: dict[type, tuple[str, str, str]] = {
     gast.TryStar: ("try-star", "`except*` can't be translated", "write a plain `except`"),
 }
 NAMES: dict[str, tuple[str, str, str]] = {
-    "locals": (
-        "frame-access",
-        "`locals()` reads names that the translation keeps elsewhere",
-        "build the dict by hand",
-    ),
+    "locals": ("frame-access", "`locals()` reads names that the translation keeps elsewhere", "build the dict by hand"),
     "eval": ("eval", "`eval` runs text that can't be translated", "write the expression as code"),
     "exec": ("eval", "`exec` runs text that can't be translated", "write the statements as code"),
     "vars": (
@@ -61,18 +57,20 @@ class _Visitor(gast.NodeVisitor):
         self.found: list[SourceError] = []
 
     def refuse(self, node: gast.AST, code: str, message: str, remedy: str) -> None:
-        self.found.append(
-            UnsupportedError(message, span_of(node, self.file, self.function), remedy=remedy, code=code)
-        )
+        self.found.append(UnsupportedError(message, span_of(node, self.file, self.function), remedy=remedy, code=code))
 
     def visit(self, node: gast.AST) -> None:
         entry = STATEMENTS.get(type(node))
         if entry is not None:
             self.refuse(node, *entry)
-        super().visit(node)
+        getattr(self, "visit_" + type(node).__name__, self.generic_visit)(node)
+
+    def generic_visit(self, node: gast.AST) -> None:
+        for child in children(node):
+            self.visit(child)
 
     def visit_FunctionDef(self, node: gast.FunctionDef) -> None:
-        bound = set(bound_names(node.body))
+        bound = set(bound_names(node.body, walrus=True))
         for child in own_nodes(node.body):
             if isinstance(child, gast.Global) and bound & set(child.names):
                 self.refuse(
@@ -102,7 +100,7 @@ class _Visitor(gast.NodeVisitor):
                         "yield after the `try` statement",
                     )
         for statement in node.finalbody:
-            for child in gast.walk(statement):
+            for child in walk(statement):
                 if isinstance(child, (gast.Return, gast.Break, gast.Continue)):
                     self.refuse(
                         child,
@@ -115,9 +113,7 @@ class _Visitor(gast.NodeVisitor):
     def visit_Delete(self, node: gast.Delete) -> None:
         for target in node.targets:
             if isinstance(target, gast.Attribute):
-                self.refuse(
-                    target, "delete-attribute", "`del` of an attribute is not supported", "set it to None"
-                )
+                self.refuse(target, "delete-attribute", "`del` of an attribute is not supported", "set it to None")
         self.generic_visit(node)
 
     def visit_Lambda(self, node: gast.Lambda) -> None:
@@ -141,7 +137,7 @@ class _Visitor(gast.NodeVisitor):
 
     def no_yield(self, node: gast.AST, where: str) -> None:
         """Expressions that become functions can't hold a `yield`."""
-        for child in gast.walk(node):
+        for child in walk(node):
             if isinstance(child, (gast.Yield, gast.YieldFrom)):
                 self.refuse(
                     child,
@@ -152,9 +148,7 @@ class _Visitor(gast.NodeVisitor):
 
     def visit_comprehension(self, node: gast.comprehension) -> None:
         if node.is_async:
-            self.refuse(
-                node.target, "async-function", "`async for` can't be translated", "write a plain `for`"
-            )
+            self.refuse(node.target, "async-function", "`async for` can't be translated", "write a plain `for`")
         self.generic_visit(node)
 
     def visit_GeneratorExp(self, node: gast.GeneratorExp) -> None:
@@ -162,12 +156,12 @@ class _Visitor(gast.NodeVisitor):
         self.generic_visit(node)
 
     def no_walrus(self, node: gast.AST, where: str, remedy: str) -> None:
-        for child in gast.walk(node):
+        for child in walk(node):
             if isinstance(child, gast.NamedExpr):
                 self.refuse(child, "walrus", f"`:=` inside {where} is not supported", remedy)
 
     def comprehension(self, node: gast.AST) -> None:
-        for child in gast.walk(node):
+        for child in walk(node):
             if isinstance(child, gast.Lambda):
                 self.no_walrus(child, "a lambda in a comprehension", "write the lambda as a `def`")
         self.generic_visit(node)

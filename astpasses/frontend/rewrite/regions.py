@@ -13,7 +13,7 @@ from typing import Any
 import gast
 
 from .lowering import Lowering
-from .scopes import Liveness, Names, bound_names, yields
+from .scopes import Liveness, Names, bound_names, walk, yields
 from .templates import constant, copy_of, expression, locate, name, statements
 
 
@@ -213,9 +213,7 @@ class Regions:
                 self.bound |= set(bound_names(item.optional_vars))
             body = self.block(node.body)
             node.body = statements(
-                f"with {self.stager}.attempt(lambda: {self.stager}.taken_by({manager})): body",
-                body[0],
-                body=body,
+                f"with {self.stager}.attempt(lambda: {self.stager}.taken_by({manager})): body", body[0], body=body
             )
             return [*given, node]
         node.whole = True
@@ -259,7 +257,7 @@ class Regions:
 
 def mark_swallowing(node: gast.AST, swallows: Callable[[tuple[str, ...]], bool]) -> None:
     """Mark each `with` whose manager may end an exception; one with several managers becomes several."""
-    for outer in [n for n in gast.walk(node) if isinstance(n, gast.With)]:
+    for outer in [n for n in walk(node) if isinstance(n, gast.With)]:
         found = [swallows(_path(item.context_expr)) for item in outer.items]
         inner = outer
         while any(found) and len(inner.items) > 1:

@@ -7,6 +7,7 @@ In: gast statements. Out: sets of names; `Liveness` also leaves `live_out` (and,
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import Any
 
 import gast
 
@@ -17,31 +18,75 @@ _SCOPES = (*FUNCTIONS, gast.ClassDef)
 COMPREHENSIONS = (gast.ListComp, gast.SetComp, gast.DictComp, gast.GeneratorExp)
 
 
-def own_nodes(nodes: gast.AST | Iterable[gast.AST]) -> Iterator[gast.AST]:
+# Fields that hold nodes, of the classes that are met most.
+_PARTS: dict[type, tuple[str, ...]] = {
+    gast.Name: ("annotation",),
+    gast.Constant: (),
+    gast.Attribute: ("value",),
+    gast.Call: ("func", "args", "keywords"),
+    gast.BinOp: ("left", "right"),
+    gast.Subscript: ("value", "slice"),
+    gast.Assign: ("targets", "value"),
+}
+# Fields in which names are bound: not inside expressions, but for `:=`.
+_TARGETS = {gast.Assign: ("targets",), gast.AugAssign: ("target",), gast.Expr: ()} | {
+    kind: ()
+    for kind in vars(gast).values()
+    if isinstance(kind, type)
+    and issubclass(kind, gast.expr)
+    and kind not in (gast.Tuple, gast.List, gast.Starred, gast.Name)
+}
+
+
+def own_nodes(nodes: gast.AST | Iterable[gast.AST], parts: dict[type, tuple[str, ...]] = _PARTS) -> Iterator[gast.AST]:
     """Every node of the same scope: not inside nested functions, lambdas, classes or comprehensions."""
     waiting = [nodes] if isinstance(nodes, gast.AST) else list(nodes)[::-1]
     while waiting:
         node = waiting.pop()
         yield node
-        if isinstance(node, _SCOPES):
+        kind = type(node)
+        if kind in _SCOPES:
             inside = [*getattr(node, "decorator_list", ()), *_defaults(node)]
-        elif isinstance(node, COMPREHENSIONS):
+        elif kind in COMPREHENSIONS:
             inside = [node.generators[0].iter]
         else:
-            inside = children(node)
-        waiting += inside[::-1]
+            inside = children(node, parts)
+        if inside:
+            waiting += inside[::-1]
 
 
-def children(node: gast.AST) -> list[gast.AST]:
+def children(node: gast.AST, parts: dict[type, tuple[str, ...]] = _PARTS) -> list[gast.AST]:
     """The nodes right below one, in their order; contexts and operators, which hold nothing, are left out."""
-    found = []
-    for field in node._fields:
-        value = getattr(node, field, None)
+    kind, found = type(node), []
+    held = node.__dict__
+    for field in parts[kind] if kind in parts else node._fields:
+        value = held.get(field)
         if type(value) is list:
             found += [item for item in value if isinstance(item, gast.AST)]
         elif isinstance(value, gast.AST) and value._fields:
             found.append(value)
     return found
+
+
+class Transformer(gast.NodeTransformer):
+    """gast's own, quicker: it does not visit contexts and operators."""
+
+    def visit(self, node: gast.AST) -> Any:
+        return getattr(self, "visit_" + type(node).__name__, self.generic_visit)(node)
+
+    def generic_visit(self, node: gast.AST) -> gast.AST:
+        kind, held = type(node), node.__dict__
+        for field in _PARTS[kind] if kind in _PARTS else node._fields:
+            old = held.get(field)
+            if type(old) is list:
+                made: list = []
+                for item in old:
+                    new = self.visit(item) if isinstance(item, gast.AST) else item
+                    made += new if isinstance(new, list) else [] if new is None and item is not None else [new]
+                old[:] = made
+            elif isinstance(old, gast.AST) and old._fields:
+                held[field] = self.visit(old)
+        return node
 
 
 def walk(node: gast.AST) -> Iterator[gast.AST]:
@@ -58,12 +103,13 @@ def _defaults(node: gast.AST) -> list:
     return [d for d in [*args.defaults, *args.kw_defaults] if d] if isinstance(args, gast.arguments) else []
 
 
-def bound_names(nodes: gast.AST | Iterable[gast.AST]) -> list[str]:
-    """Names these statements bind, in order of first binding."""
+def bound_names(nodes: gast.AST | Iterable[gast.AST], walrus: bool = False) -> list[str]:
+    """Names these statements bind, in order of first binding. `walrus`: there may be `:=`."""
     found: dict[str, None] = {}
-    for node in own_nodes(nodes):
-        if isinstance(node, gast.Name) and isinstance(node.ctx, (gast.Store, gast.Del)):
-            found[node.id] = None
+    for node in own_nodes(nodes, _PARTS if walrus else _TARGETS):
+        if type(node) is gast.Name:
+            if isinstance(node.ctx, (gast.Store, gast.Del)):
+                found[node.id] = None
         elif isinstance(node, (gast.FunctionDef, gast.ClassDef)):
             found[node.name] = None
         elif isinstance(node, (gast.Import, gast.ImportFrom)):
@@ -111,9 +157,7 @@ def declared(body: Iterable[gast.AST], kind: type[gast.Nonlocal | gast.Global]) 
 
 
 def declared_anywhere(body: Iterable[gast.AST]) -> set[str]:
-    return {
-        name for root in body for node in walk(root) if isinstance(node, gast.Nonlocal) for name in node.names
-    }
+    return {name for root in body for node in walk(root) if isinstance(node, gast.Nonlocal) for name in node.names}
 
 
 def closed_over(body: Iterable[gast.AST]) -> set[str]:
@@ -174,7 +218,14 @@ class Liveness:
         self.always = frozenset(always)
         self.live_out: dict[gast.AST, frozenset[str]] = {}
         self.live_in: dict[gast.AST, frozenset[str]] = {}
+        self.known: dict[tuple[Any, gast.AST], Any] = {}  # loops are gone through several times
         self.block(body, self.always)
+
+    def names(self, question: Any, node: gast.AST) -> set[str]:
+        """`bound_names` or `read_names` of a node."""
+        if (question, node) not in self.known:
+            self.known[question, node] = set(question(node))
+        return self.known[question, node]
 
     def block(self, body: list, live: frozenset[str]) -> frozenset[str]:
         for statement in reversed(body):
@@ -187,9 +238,11 @@ class Liveness:
         if isinstance(node, gast.If):
             inner = self.block(node.body, live) | self.block(node.orelse, live)
             self.live_in[node] = inner
-            return inner | read_names(node.test)
+            return inner | self.names(read_names, node.test)
         if isinstance(node, (gast.While, gast.For)):
-            header = read_names(node.test) if isinstance(node, gast.While) else _stop_names(node)
+            header = (
+                self.names(read_names, node.test) if isinstance(node, gast.While) else self.names(_stop_names, node)
+            )
             killed = set(bound_names(node.target)) if isinstance(node, gast.For) else set()
             around = live | header
             while True:
@@ -198,7 +251,7 @@ class Liveness:
                     break
                 around = around | entry
             self.live_in[node] = frozenset(entry | header)
-            return around | (read_names(node.iter) if isinstance(node, gast.For) else frozenset())
+            return around | (self.names(read_names, node.iter) if isinstance(node, gast.For) else frozenset())
         if isinstance(node, gast.Try):
             final = self.block(node.finalbody, live)
             orelse = self.block(node.orelse, final)
@@ -219,5 +272,5 @@ class Liveness:
             self.live_in[node] = (inner - killed) | read_names(node.items)
             return self.live_in[node]
         if isinstance(node, (gast.FunctionDef, gast.ClassDef)):
-            return (live - {node.name}) | read_names([node])
-        return (live - set(bound_names(node))) | read_names(node)
+            return (live - {node.name}) | self.names(read_names, node)
+        return (live - self.names(bound_names, node)) | self.names(read_names, node)

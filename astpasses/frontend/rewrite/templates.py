@@ -23,44 +23,47 @@ Hole = Any
 LOCATION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
 
-class _Fill(gast.NodeTransformer):
-    def __init__(self, holes: dict[str, Hole]):
-        self.holes = holes
-
-    def visit_Expr(self, node: gast.Expr) -> Any:
-        if isinstance(node.value, gast.Name) and isinstance(self.holes.get(node.value.id), list):
-            return self.holes[node.value.id]
-        self.generic_visit(node)
+def _filled(node: Any, holes: dict[str, Hole], place: dict[str, int]) -> Any:
+    """A part of a template with its holes filled: a node, or a list of statements for a hole or none."""
+    kind = type(node)
+    value = holes.get(node.id) if kind is gast.Name else None
+    # what is assigned to, and a parameter, may be a name that is spelled like the hole for the value
+    free = kind is gast.Name and isinstance(node.ctx, gast.Load)
+    if isinstance(value, gast.AST) and (free or isinstance(getattr(value, "ctx", None), gast.Store)):
+        return locate([value], place)[0]
+    if kind is gast.Expr and isinstance(held := holes.get(getattr(node.value, "id", "")), list):
+        return locate(held, place)
+    if not node._fields and not node._attributes:
         return node
+    new = kind()
+    new.__dict__.update({k: _part(v, holes, place) for k, v in node.__dict__.items()})
+    if "lineno" in node._attributes:
+        new.__dict__.update(place)
+    if isinstance(value, str):
+        new.id = value
+    elif kind is gast.FunctionDef and isinstance(called := holes.get(node.name), str):
+        new.name = called
+    elif kind is gast.Nonlocal and isinstance(names := holes.get(node.names[0]), (tuple, list)):
+        new.names = list(names)
+        return new if names else []
+    return new
 
-    def visit_Name(self, node: gast.Name) -> Any:
-        value = self.holes.get(node.id)
-        if isinstance(value, str):
-            node.id = value
-            return node
-        # what is assigned to, and a parameter, may be a name that is spelled like the hole for the value
-        bound = isinstance(node.ctx, (gast.Store, gast.Param))
-        stored = bound and not isinstance(getattr(value, "ctx", None), gast.Store)
-        return node if value is None or stored else value
 
-    def visit_FunctionDef(self, node: gast.FunctionDef) -> Any:
-        if isinstance(self.holes.get(node.name), str):
-            node.name = self.holes[node.name]
-        self.generic_visit(node)
-        return node
-
-    def visit_Nonlocal(self, node: gast.Nonlocal) -> Any:
-        names = self.holes.get(node.names[0])
-        if isinstance(names, (tuple, list)):
-            node.names = list(names)
-            return node if names else []
-        return node
+def _part(value: Any, holes: dict[str, Hole], place: dict[str, int]) -> Any:
+    if isinstance(value, gast.AST):
+        return _filled(value, holes, place)
+    if type(value) is not list:
+        return value
+    made: list = []
+    for item in value:
+        part = _part(item, holes, place)
+        made += part if type(part) is list else [part]
+    return made
 
 
 def statements(text: str, at: gast.AST, **holes: Hole) -> list:
     """The statements of `text`, holes filled, every new node located at `at`."""
-    filled = _Fill(holes).visit(copy_of(_template(text))).body
-    return locate(filled, at)
+    return _part(_template(text).body, holes, place_of(at))
 
 
 @functools.lru_cache(maxsize=512)
@@ -80,18 +83,23 @@ def expression(text: str, at: gast.AST, **holes: Hole) -> Any:
     return statement.value
 
 
-def locate(nodes: Sequence, at: gast.AST) -> list:
+def place_of(at: gast.AST) -> dict[str, int]:
+    """The lines and columns of a node."""
+    held = at.__dict__
+    return {name: held[name] for name in LOCATION if name in held}
+
+
+def locate(nodes: Sequence, at: gast.AST | dict[str, int]) -> list:
     """Give `at`'s place to every node that has none."""
     nodes = list(nodes)
-    place = {name: getattr(at, name) for name in LOCATION if hasattr(at, name)}
+    place = at if isinstance(at, dict) else place_of(at)
     waiting = list(nodes)
     while waiting:
         node = waiting.pop()
         if "lineno" in node._attributes:
-            if hasattr(node, "lineno"):
+            if "lineno" in node.__dict__:
                 continue  # what stands below was located with it
-            for name, value in place.items():
-                setattr(node, name, value)
+            node.__dict__.update(place)
         waiting += children(node)
     return nodes
 
@@ -105,15 +113,15 @@ def constant(value: Any, at: gast.AST) -> gast.Constant:
 
 
 def copy_of(node: Any) -> Any:
-    """A copy of a gast tree that shares nothing with it."""
-    if isinstance(node, list):
+    """A copy of a gast tree that shares nothing with it but contexts and operators."""
+    if type(node) is list:
         return [copy_of(x) for x in node]
-    if not isinstance(node, gast.AST):
+    if not isinstance(node, gast.AST) or not node._fields and not node._attributes:
         return node
     new = type(node)()
-    kept = new.__dict__
+    kept, fields = new.__dict__, node._fields
     for key, value in node.__dict__.items():
-        if key in node._fields:
+        if key in fields:
             kept[key] = copy_of(value) if isinstance(value, (gast.AST, list)) else value
         elif key in LOCATION:
             kept[key] = value
@@ -123,12 +131,42 @@ def copy_of(node: Any) -> Any:
 def as_ast(tree: Any) -> Any:
     """gast nodes as the running Python's own `ast` nodes, locations filled in."""
     module = tree if isinstance(tree, gast.Module) else gast.Module([tree], [])
-    return ast.fix_missing_locations(gast.gast_to_ast(module))
+    return _ast_of(module, dict.fromkeys(LOCATION, 1) | {"col_offset": 0, "end_col_offset": 0})
+
+
+def _ast_of(node: gast.AST, place: dict[str, int]) -> ast.AST:
+    kind, held = type(node), node.__dict__
+    if kind is gast.Name and type(node.ctx) is gast.Param:
+        new = ast.arg(node.id)
+    elif not node._fields and not node._attributes:
+        if kind not in _SINGLE:
+            _SINGLE[kind] = getattr(ast, kind.__name__)()
+        return _SINGLE[kind]
+    else:
+        new = getattr(ast, kind.__name__)()
+    kept = new.__dict__
+    if "lineno" in node._attributes:
+        place = {name: held.get(name, value) for name, value in place.items()}
+        kept.update(place)
+    for name in new._fields:
+        if name in held:
+            value = held[name]
+            if type(value) is list:
+                value = [_ast_of(v, place) if isinstance(v, gast.AST) else v for v in value]
+            elif isinstance(value, gast.AST):
+                value = _ast_of(value, place)
+            kept[name] = value
+    if kind is gast.ExceptHandler and isinstance(new.name, ast.Name):  # type: ignore[attr-defined]
+        new.name = new.name.id  # type: ignore[attr-defined]
+    return new
+
+
+_SINGLE: dict[type, ast.AST] = {}  # contexts and operators
 
 
 def text_of(tree: Any) -> str:
     """Readable Python: astor's text where it reads back to the same tree, else `ast.unparse`'s."""
-    module = as_ast(copy_of(tree))
+    module = as_ast(tree)
     try:
         text = astor.to_source(module, pretty_source=lambda parts: "".join(parts))
         if ast.dump(ast.parse(text)) == ast.dump(ast.parse(ast.unparse(module))):

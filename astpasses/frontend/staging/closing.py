@@ -29,11 +29,7 @@ def free_variables(region: Region, params: Sequence[Var], results: Sequence[Atom
 
 
 def close(
-    region: Region,
-    name: str,
-    params: Sequence[Var],
-    results: Sequence[Atom],
-    renamed: Mapping[Var, Atom] | None = None,
+    region: Region, name: str, params: Sequence[Var], results: Sequence[Atom], renamed: Mapping[Var, Atom] | None = None
 ) -> Function:
     """The region as a Function of copies of `params`; `renamed` replaces variables first."""
     fresh: dict[Var, Var] = {p: Var(p.name, p.type.plain) for p in params}

@@ -112,9 +112,7 @@ def roots_of(here: Session, atom: Any) -> set[tuple]:
 def whole_numbers(here: Session, atom: Any) -> frozenset[tuple]:
     """Where a value comes from that is made of ints alone which are given or captured; else nothing."""
     ints = {
-        root
-        for var, root in here.origins.items()
-        if root[0] in ("argument", "captured") and var.type.dtype.kind == "i"
+        root for var, root in here.origins.items() if root[0] in ("argument", "captured") and var.type.dtype.kind == "i"
     }
     roots = frozenset(roots_of(here, atom)) if ints else frozenset()
     return roots if roots <= ints else frozenset()

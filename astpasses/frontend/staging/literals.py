@@ -37,14 +37,7 @@ from ..values.sources import (
     Source,
 )
 from ..values.staged_values import Box, Number, Staged, StagedArray, Unsettled
-from .captured import (
-    guard_class,
-    guard_method,
-    guard_presence,
-    guard_same,
-    guard_structure,
-    make_attributes_known,
-)
+from .captured import guard_class, guard_method, guard_presence, guard_same, guard_structure, make_attributes_known
 from .journal import AttributeLocation, ItemLocation, StructureLocation
 from .numbers import changing_number
 from .session import Session
@@ -116,9 +109,7 @@ def capture_array(here: Session, value: np.ndarray, source: Source) -> StagedArr
     return made
 
 
-def lift_defaults(
-    here: Session, function: types.FunctionType, made: types.FunctionType
-) -> types.FunctionType:
+def lift_defaults(here: Session, function: types.FunctionType, made: types.FunctionType) -> types.FunctionType:
     """`made`, which runs in place of a user's function: its default values that can be changed outlive the
     call, as what is captured does."""
 
@@ -202,11 +193,7 @@ def load_attribute(here: Session, target: Any, name: str) -> Any:
     else:
         guard_method(here, target, name, value)
         source = source_of(here, target)
-    if (
-        source is None
-        or not _stands(target, name, value)
-        or here.is_written(AttributeLocation(target, name).key())
-    ):
+    if source is None or not _stands(target, name, value) or here.is_written(AttributeLocation(target, name).key()):
         return here.lift(value) if isinstance(value, np.ndarray) else value
     return lift(here, value, AttributeSource(source, name))
 

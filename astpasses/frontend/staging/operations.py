@@ -101,12 +101,7 @@ class StagedStager(PlainStager):
         return value if here is None else elements(here, settled(value))
 
     def listed(
-        self,
-        iterable: Any,
-        element: Callable,
-        test: Callable | None,
-        several: bool = False,
-        tested: bool = False,
+        self, iterable: Any, element: Callable, test: Callable | None, several: bool = False, tested: bool = False
     ) -> Any:
         """A list comprehension: gathered where the number of items is not known."""
         here = current_session()
@@ -224,9 +219,7 @@ class StagedStager(PlainStager):
             protocols.call_written(method, container, index, value)
             return
         if isinstance(index, Number) and not is_gathered(container):
-            if type(container) is list and store_one_of_many(
-                here, container, index, settled(value), self.store_item
-            ):
+            if type(container) is list and store_one_of_many(here, container, index, settled(value), self.store_item):
                 return
             index = operator.index(index)
         elif isinstance(index, Text):
@@ -462,9 +455,7 @@ class StagedStager(PlainStager):
 
     # --- regions ---
 
-    def if_(
-        self, test: Any, then: Callable, otherwise: Callable, get: Callable, set: Callable, names: tuple
-    ) -> None:
+    def if_(self, test: Any, then: Callable, otherwise: Callable, get: Callable, set: Callable, names: tuple) -> None:
         if current_session() is None:
             (then if test else otherwise)()
             return
@@ -484,13 +475,7 @@ class StagedStager(PlainStager):
         run_while(test, body, get, set, names)
 
     def for_(
-        self,
-        iterable: Any,
-        body: Callable,
-        get: Callable,
-        set: Callable,
-        names: tuple,
-        stop: Callable | None = None,
+        self, iterable: Any, body: Callable, get: Callable, set: Callable, names: tuple, stop: Callable | None = None
     ) -> None:
         if current_session() is None:
             super().for_(iterable, body, get, set, names, stop)

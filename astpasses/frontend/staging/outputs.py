@@ -284,12 +284,7 @@ class Collector:
         if not isinstance(leaf, Staged):
             refuse_held(self.here, leaf, self.span)
             return Output("static", value=leaf.concrete() if isinstance(leaf, Text) else leaf)
-        if (
-            isinstance(leaf, StagedArray)
-            and leaf.session is self.here
-            and not leaf.chain
-            and leaf.box.phi is None
-        ):
+        if isinstance(leaf, StagedArray) and leaf.session is self.here and not leaf.chain and leaf.box.phi is None:
             origin = leaf.box.origin
             if isinstance(origin, tuple) and origin[0] == "argument":
                 return Output("argument", origin[1])
@@ -382,9 +377,7 @@ class Collector:
             return None
         self.here.refresh(box)
         first = next(
-            old
-            for where, old in self.here.journal.notes
-            if isinstance(where, BoxLocation) and where.owner is box
+            old for where, old in self.here.journal.notes if isinstance(where, BoxLocation) and where.owner is box
         )
         if box.atom is first:
             return None

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import sys
 import types
-from pathlib import Path
 
 from metaphrase.source import Span
 
-from ..rewrite.convert import hints_of, invented_in, is_converted
+from ..rewrite.convert import hints_of, in_users_files, invented_in, is_converted
 
-OURS = str(Path(__file__).parents[1])  # what we wrote to be staged stands here: no place of the user
 _known_positions: dict[int, list] = {}
 known_places: dict[tuple[int, int], tuple[Span, str | None]] = {}
 
@@ -25,7 +23,7 @@ def place_of_error(error: BaseException) -> Span | None:
     found, trace = None, error.__traceback__
     while trace is not None:
         frame = trace.tb_frame
-        if is_converted(frame.f_code) and not frame.f_code.co_filename.startswith(OURS):
+        if id(frame.f_code) in in_users_files:
             found = frame
         trace = trace.tb_next
     return None if found is None else place_of(found)[0]

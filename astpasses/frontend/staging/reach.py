@@ -19,6 +19,8 @@ from collections import Counter, deque
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
+from metaphrase.interpreter import collect_all
+
 from .journal import Location
 
 if TYPE_CHECKING:
@@ -33,9 +35,10 @@ _LARGEST = 1000  # what is larger is not looked into
 def reachable(here: Session, wanted: Collection[int]) -> set[int]:
     """Those of the objects with these identities that user code can reach, or of which nothing is known."""
     found = _held(here, wanted)
-    if found:
-        gc.collect()  # what a trial left behind refers to itself
-        found = _held(here, wanted)
+    for collect in (gc.collect, collect_all):  # what a trial left behind refers to itself
+        if found:
+            collect()
+            found = _held(here, wanted)
     return found
 
 

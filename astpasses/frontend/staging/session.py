@@ -30,18 +30,19 @@ from metaphrase.ops.shape import convert
 from metaphrase.ops.weak_integers import check_range, is_narrow
 from metaphrase.source import DTypeError, ShapeError, SourceError, Span, UnsupportedError
 
-from ..rewrite.convert import is_converted
+from ..rewrite.convert import in_users_files
 from ..values.sources import FIRST_ROOM, Room
 from ..values.staged_values import Box, Number, StagedArray
 from .decisions import Decisions
 from .journal import Journal, KeptLocation, Location
 from .layouts import Layouts
 from .outer import adopted
-from .positions import OURS, known_places, place_of
+from .positions import known_places, place_of
 from .reach import reachable
 from .under_way import current_session, least_size, sessions
 
 if TYPE_CHECKING:
+    from ..calls.nested import Repeated
     from ..flow.attempts import Attempt
     from ..operators.protocols import Began
 
@@ -64,6 +65,7 @@ class Region:
     def __init__(self, name: str, mark: int):
         self.builder, self.mark = Builder(name), mark
         self.fresh: dict[int, Any] = {}
+        self.labels: dict[int, tuple] = {}
         self.symbols: set[str] = set()
         self.dims: dict[Atom, DimLike] = {}
         self.numbers: dict[tuple, Atom] = {}
@@ -86,7 +88,8 @@ class Session:
         self.roots: dict[int, tuple[Any, Any]] = {}
         self.origins: dict[Var, tuple] = {}
         self.path: list[tuple] = []
-        self.newest: dict[tuple, Box] = {}
+        self.repeated: dict[tuple, Repeated] = {}  # calls of functions, by the kinds of their arguments
+        self.newest: dict[tuple, Any] = {}
         self.attempts: list[Attempt] = []
         self.planned: Attempt | None = None
         self.done: dict[tuple | None, tuple[Var, ...]] = {}  # what a `try` around computed before it forked
@@ -197,16 +200,20 @@ class Session:
         self.newest[label] = box
         return label
 
+    def constructed(self, thing: Any) -> Any:
+        """Note an object that user code makes; it is found again as an array is."""
+        if hasattr(thing, "__weakref__"):
+            label = self.region.labels[id(thing)] = ("object", self.span(), tuple(self.path))
+            self.newest[label] = weakref.ref(thing)
+        return self.born(thing)
+
     # --- places ---
 
     def place(self) -> tuple[Span | None, str | None]:
         """Where the user's program is, and the name that the value being made will have."""
         frame: types.FrameType | None = sys._getframe(1)
         without: Span | None = None  # a place in a function without source, if there is no better one
-        while frame is not None:
-            code = frame.f_code
-            if is_converted(code) and not code.co_filename.startswith(OURS):
-                break
+        while frame is not None and id(code := frame.f_code) not in in_users_files:
             if self.unsourced and without is None and code in self.unsourced:
                 without = Span(code.co_filename, frame.f_lineno, function=code.co_name)
             frame = frame.f_back
@@ -283,9 +290,7 @@ class Session:
             return DTypeError(str(error), span, remedy=error.remedy, code="dtype")
         return self.shape_error(str(error), span)
 
-    def shape_error(
-        self, message: str, span: Span | None = None, remedy: str = "", code: str = "shape"
-    ) -> SourceError:
+    def shape_error(self, message: str, span: Span | None = None, remedy: str = "", code: str = "shape") -> SourceError:
         return ShapeError(message, span or self.span(), remedy=remedy, code=code)
 
     def dtype_error(self, message: str, remedy: str = "") -> SourceError:

@@ -56,11 +56,7 @@ def _settle(value: Any) -> Any:
         raise Restart()
     if isinstance(value, Poison):
         error = UnsupportedError(
-            value.reason,
-            here.span(),
-            code="join",
-            remedy=value.remedy,
-            notes=(("the paths meet here", value.span),),
+            value.reason, here.span(), code="join", remedy=value.remedy, notes=(("the paths meet here", value.span),)
         )
         if value.roots:
             why = f"the test that says what {value.reason.partition(' is ')[0]} is"

@@ -89,9 +89,7 @@ def stage(
 class _Staging:
     """One attempt, under the decisions of earlier ones."""
 
-    def __init__(
-        self, function: Callable, args: tuple, kwargs: dict, static: frozenset, decisions: Decisions
-    ):
+    def __init__(self, function: Callable, args: tuple, kwargs: dict, static: frozenset, decisions: Decisions):
         self.function, self.args, self.kwargs, self.static = function, args, kwargs, static
         self.decisions = decisions
         self.here = Session(_name(function), decisions)
@@ -329,9 +327,7 @@ class _Staging:
             return need.handed_on(error)
         for k in arguments:
             self.decisions.pinned[k] = (need.why, need.span, need.remedy)
-            log.info(
-                "%s: argument leaf %d is pinned to %r: %s is needed", need.span, k, self.leaves[k], need.why
-            )
+            log.info("%s: argument leaf %d is pinned to %r: %s is needed", need.span, k, self.leaves[k], need.why)
         for source in self.numbers():
             if source.place.key() in captured:
                 self.decisions.constant.add(source.place.key())
@@ -389,9 +385,7 @@ def _type_of_leaf(leaf: Any) -> tuple[Array, type | None] | None:
 
 def _name(function: Any) -> str:
     name = (
-        getattr(function, "__name__", None)
-        or getattr(getattr(function, "func", None), "__name__", None)
-        or "function"
+        getattr(function, "__name__", None) or getattr(getattr(function, "func", None), "__name__", None) or "function"
     )
     return name if name.isidentifier() else "function"
 

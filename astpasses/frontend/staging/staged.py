@@ -107,9 +107,7 @@ class Staged:
             raise TypeError(f"arguments have the structure {tree}, staging saw {self.in_tree}")
         return self.capture_values() + [leaves[k] for k in self.dynamic]
 
-    def result(
-        self, values: Sequence[Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None
-    ) -> Any:
+    def result(self, values: Sequence[Any], args: Sequence[Any] = (), kwargs: dict[str, Any] | None = None) -> Any:
         """The user's result from the Function's results; writes are replayed into the arguments first."""
         leaves = tree_util.tree_leaves((tuple(args), dict(kwargs or {})))
         # Results share memory neither with arguments nor with each other, whatever the program returns.
@@ -120,12 +118,7 @@ class Staged:
         return self._tree(self.out_tree, self.outputs, values, leaves, held or self.capture_values())
 
     def _tree(
-        self,
-        tree: Any,
-        outputs: Sequence[Output],
-        values: Sequence[Any],
-        leaves: Sequence[Any],
-        held: Sequence[Any],
+        self, tree: Any, outputs: Sequence[Output], values: Sequence[Any], leaves: Sequence[Any], held: Sequence[Any]
     ) -> Any:
         made = []
         for output in outputs:

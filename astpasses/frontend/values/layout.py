@@ -41,9 +41,7 @@ def _walk(here: Session, array: StagedArray) -> tuple[Axes, bool]:
         elif isinstance(step, Permute):
             axes = [axes[k] for k in step.axes]
         elif isinstance(step, Broadcast):
-            axes = [
-                (d, axes[step.axes.index(k)][1] if k in step.axes else 0) for k, d in enumerate(step.shape)
-            ]
+            axes = [(d, axes[step.axes.index(k)][1] if k in step.axes else 0) for k, d in enumerate(step.shape)]
         elif isinstance(step, Part):
             axes = [(d, s * 2) for d, s in axes]
         elif isinstance(step, Diagonal):

@@ -38,6 +38,7 @@ class Shared:
         self.branches = 0  # and loops
         self.places: dict[int, tuple[str, Span | None]] = {}
         self.copies: dict[int, tuple[Any, Span | None]] = {}
+        self.asked: list[int] = []  # of which objects it was asked whether they may be others
 
     def join(self, made: Any, thing: Any, name: str, span: Span | None, sides: Sides = ANYWHERE) -> None:
         """Note that an object may be another one, where the run takes these sides."""
@@ -92,6 +93,7 @@ class Shared:
 
     def refuse(self, thing: Any, span: Span | None) -> None:
         """Refuse a write that another name for the same object would not see."""
+        self.asked.append(id(thing))
         if thing in self:
             self._refuse_copied(thing, span, "it is written to")
             if self.others(thing):
@@ -99,6 +101,8 @@ class Shared:
 
     def refuse_identity(self, left: Any, right: Any, span: Span | None) -> None:
         """Refuse `left is right` where that depends on how the program runs."""
+        if is_mutable(left) and is_mutable(right):
+            self.asked += [id(left), id(right)]
         if left is right or left not in self and right not in self:
             return
         for thing in (left, right):

@@ -31,7 +31,6 @@ from .views import Reshape
 
 # What NumPy puts down row after row, whatever its operands; and what keeps the order of its first operand.
 _BY_ROWS = frozenset({"dot_general", "reshape", "iota"})
-_OF_FIRST = frozenset({"gather", "slice", "slice_update", "slice_add", "scatter", "scatter_add"})
 
 
 _MADE: WeakKeyDictionary[Builder, tuple] = WeakKeyDictionary()
@@ -135,7 +134,7 @@ def _origins(here: Session, atom: Atom, makers: ChainMap[Var, Let]) -> Iterator[
         let = makers.get(atom)
         if let is None or is_rearranging(let) or let.primitive.name in _BY_ROWS and not _only_ones(let):
             continue
-        todo += let.args[:1] if let.primitive.name in _OF_FIRST else let.args
+        todo += let.args[:1] if let.primitive.takes or let.primitive.stores else let.args
         for function in let.regions():
             makers.update({out: inner for inner in function.lets for out in inner.outs})
             todo += function.results
@@ -146,12 +145,4 @@ def rearranges(function: Function) -> bool:
     return any(is_rearranging(let) or any(map(rearranges, let.regions())) for let in function.lets)
 
 
-__all__ = [
-    "assume_order",
-    "has_rows",
-    "lay_like",
-    "lies_by_rows",
-    "put_in_order",
-    "rearranges",
-    "rely_on_order",
-]
+__all__ = ["assume_order", "has_rows", "lay_like", "lies_by_rows", "put_in_order", "rearranges", "rely_on_order"]

@@ -267,11 +267,7 @@ def same_object(first: Source, second: Source) -> bool | None:
 def same_items(value: Any, expected: tuple) -> bool:
     from ..flow.joins import same_static
 
-    return (
-        isinstance(value, (list, tuple))
-        and len(value) == len(expected)
-        and all(map(same_static, value, expected))
-    )
+    return isinstance(value, (list, tuple)) and len(value) == len(expected) and all(map(same_static, value, expected))
 
 
 def structure(value: Any) -> Any:

@@ -1,0 +1,161 @@
+"""Calls of the CPU's library as Cython expressions: sorting is C of ours, the rest in cython_lapack.py and
+cython_fourier.py.
+
+In: a `LibraryCall` and the function it stands in. Out: the call; the C of the routine goes into the writer's
+`routines`. A call gives 0, or what the program returns where it can't go on. Memory for its work is the arena's.
+
+    dot_general(a, b, c) of C-contiguous f64   ->   f64_product(c, 0, c'N', c'N', n, m, k, b, n, a, k, out, n)
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from metaphrase.astpasses.schedule.nest import Combine, LibraryCall
+from metaphrase.core.scalars import MONOIDS
+
+from .cython_fourier import fourier_call
+from .cython_lapack import lapack_call, product_call
+
+if TYPE_CHECKING:
+    from .cython_function import FunctionWriter
+
+# Calls that a signal may end in the middle: they take no lock, and no memory but the arena's.
+LEFT_ANYWHERE = frozenset({"sort", "argsort", "fft"})
+
+
+def library_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
+    """The text of one call."""
+    return _ROUTINES.get(stmt.operation, lapack_call)(writer, stmt)
+
+
+# Lines of up to 16 by insertion, then merged: `from` and `to` change places.
+_MERGED = """\
+    for (i64 low = 0; low < n; low += 16) {
+        i64 high = low + 16 < n ? low + 16 : n;
+        for (i64 i = low + 1; i < high; i++) {
+            E v = from[i];
+            i64 j = i;
+            while (j > low && BEFORE(v, from[j - 1])) { from[j] = from[j - 1]; j--; }
+            from[j] = v;
+        }
+    }
+    for (i64 width = 16; width < n; width *= 2) {
+        for (i64 low = 0; low < n; low += 2*width) {
+            i64 mid = low + width < n ? low + width : n, high = low + 2*width < n ? low + 2*width : n;
+            i64 i = low, j = mid;
+            for (i64 k = low; k < high; k++)
+                to[k] = i < mid && (j >= high || !BEFORE(from[j], from[i])) ? from[i++] : from[j++];
+        }
+        E* other = from; from = to; to = other;
+    }
+"""
+_SORT = """\
+static inline int T_before(T a, T b) { return ORDER; }
+static int T_sort(mp_ctx* c, T* x, i64 n, i64 stride) {
+    char* mark = c->cursor;
+    int apart = stride != 1, merges = n > 16;
+    T few[16], *from = x, *to = few, *space = few;
+    if (merges && !(space = (T*)mp_scratch(c, mp_times(n, (1 + apart)*sizeof(T))))) return MP_NO_MEMORY;
+    if (merges) to = apart ? space + n : space;
+    if (apart) { from = space; for (i64 i = 0; i < n; i++) space[i] = x[i*stride]; }
+MERGED    if (from != x) for (i64 i = 0; i < n; i++) x[i*stride] = from[i];
+    if (merges) c->release(c, mark);
+    return 0;
+}
+"""
+_ARGSORT = """\
+static inline int T_ahead(T a, T b) { return ORDER; }
+static int T_argsort(mp_ctx* c, const T* x, i64 n, i64 step, i64* order, i64 stride) {
+    char* mark = c->cursor;
+    int merges = n > 16;
+    i64 few[16], *from = few, *to;
+    if (merges && !(from = (i64*)mp_scratch(c, mp_times(n, 2*sizeof(i64))))) return MP_NO_MEMORY;
+    to = merges ? from + n : few;
+    for (i64 i = 0; i < n; i++) from[i] = i;
+MERGED    for (i64 i = 0; i < n; i++) order[i*stride] = from[i];
+    if (merges) c->release(c, mark);
+    return 0;
+}
+"""
+_ARGSORT_BOOL = """\
+static int b1_argsort(mp_ctx* c, const b1* x, i64 n, i64 step, i64* order, i64 stride) {
+    i64 p = 0;
+    for (i64 i = 0; i < n; i++) { order[p*stride] = i; p += !x[i*step]; }
+    for (i64 i = 0; p < n; i++) { order[p*stride] = i; p += x[i*step] != 0; }
+    return 0;
+}
+"""  # two values need no comparisons: first the places of the one, then those of the other
+
+
+def _ordered(writer: FunctionWriter, stmt: LibraryCall, text: str, element: str, before: str) -> str:
+    """The text of a sorting routine: `before(a, b)` compares two of the elements that it moves."""
+    dtype = stmt.reads[0].buf.dtype
+    name = writer.type(dtype)
+    order = "a < b"
+    if name == "bf16":
+        writer.printer.helpers.add("bf16_to_f32")
+        order = "bf16_to_f32(a) < bf16_to_f32(b)"
+    elif dtype.kind == "f":
+        order = "(a < b) | ((b != b) & (a == a))"
+    merged = (
+        re.sub(r"BEFORE\((.*?), (from\[.*?\])\)", before, _MERGED)
+        .replace("E ", f"{element} ")
+        .replace("E*", f"{element}*")
+    )
+    return re.sub(r"\bT\b", name, text.replace("MERGED", merged).replace("T_", name + "_").replace("ORDER", order))
+
+
+def _sort(writer: FunctionWriter, stmt: LibraryCall) -> str:
+    (line,) = stmt.writes
+    name, dim = writer.type(line.buf.dtype), writer.printer.dim
+    text = _ordered(writer, stmt, _SORT, "T", r"T_before(\1, \2)")
+    writer.routines[f"{name}_sort"] = (text, f"int {name}_sort(mp_ctx* c, {name}* x, i64 n, i64 stride)")
+    return f"{name}_sort(c, {writer.address(line)}, {dim(line.extents[0])}, {dim(line.strides[0])})"
+
+
+def _argsort(writer: FunctionWriter, stmt: LibraryCall) -> str:
+    (keys,), (line,) = stmt.reads, stmt.writes
+    name, dim = writer.type(keys.buf.dtype), writer.printer.dim
+    text = _ARGSORT_BOOL
+    if name != "b1":
+        text = _ordered(writer, stmt, _ARGSORT, "i64", r"T_ahead(x[(\1)*step], x[\2*step])")
+    head = f"int {name}_argsort(mp_ctx* c, const {name}* x, i64 n, i64 step, i64* order, i64 stride)"
+    writer.routines[f"{name}_argsort"] = (text, head)
+    source = f"{writer.address(keys)}, {dim(keys.extents[0])}, {dim(keys.strides[0])}"
+    return f"{name}_argsort(c, {source}, {writer.address(line)}, {dim(line.strides[0])})"
+
+
+_ROUTINES = {"dot_general": product_call, "fft": fourier_call, "sort": _sort, "argsort": _argsort}
+
+
+def combination(writer: FunctionWriter, stmt: Combine) -> str:
+    """The statement that combines partial results into a variable."""
+    lanes, total, monoid = stmt.partials, stmt.buf, MONOIDS[stmt.monoid]
+    name = writer.type(lanes.dtype)
+    function = f"{name}_{monoid.combine}"
+    if monoid.assigns:
+        combined = f"a {monoid.assigns[:-1]} b"
+    else:  # of 0.0 and -0.0, which are equal, `max` and `min` give their second operand
+        combined = writer.printer.call(function, "b", "a")[0]
+    width, routine = lanes.dims[0], f"{name}_lanes_{monoid.name}"
+    writer.routines[routine] = (
+        f"""\
+static inline {name} {routine}({name}* lanes) {{
+    for (int half = {width}/2; half; half /= 2)
+        for (int k = 0; k < half; k++) {{
+            {name} a = lanes[k], b = lanes[k + half];
+            lanes[k] = {combined};
+        }}
+    return lanes[0];
+}}""",
+        f"{name} {routine}({name}* lanes)",
+    )
+    call = f"{routine}({lanes.name})"
+    if monoid.assigns:
+        return f"{total.name} {monoid.assigns} {call}"
+    return f"{total.name} = {writer.printer.call(function, total.name, call)[0]}"
+
+
+__all__ = ["LEFT_ANYWHERE", "combination", "library_call"]

@@ -1,0 +1,146 @@
+"""When each array and variable of a function holds a value that is still wanted.
+
+In: a body. Out: `Lifetimes`, which answers whether a loop's iterations may each have one of their own. Example:
+
+    for i in range(n):              t is private to an iteration of the loop over i: the first that one does with it
+        t = sin(x[i])               is to store, and nobody reads t behind the loop. s is not: it is read before.
+        y[i] = t*t
+        s = s + t
+
+Places are compared in the order of the text. A store in a branch counts for the other one too: where a loop is parallel
+no iteration reads what another one, or nobody, has stored.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+
+from .nest import (
+    Buf,
+    CallFn,
+    Combine,
+    For,
+    Grow,
+    LibraryCall,
+    SetDims,
+    Stmt,
+    Store,
+    Swap,
+    While,
+    loaded,
+    other_symbols,
+    place_symbols,
+    value_symbols,
+)
+
+Key = Buf | str  # an array, or the name of a variable: an integer symbol and the scalar Buf of its name are one
+
+
+def key_of(buf: Buf) -> Key:
+    return buf if buf.dims else buf.name
+
+
+class Lifetimes:
+    """The reads and writes of a body by what they touch, and where its loops begin and end."""
+
+    def __init__(self, body: tuple[Stmt, ...]):
+        self.events: dict[Key, list[int]] = {}  # 2*place, and 1 more where it writes
+        self.spans: dict[Stmt, tuple[int, int]] = {}
+        self.around: dict[Stmt, Stmt | None] = {}
+        self.place = 0
+        self._block(body, None)
+
+    def _read(self, key: Key) -> None:
+        self.events.setdefault(key, []).append(2 * self.place)
+        self.place += 1
+
+    def _write(self, key: Key) -> None:
+        self.events.setdefault(key, []).append(2 * self.place + 1)
+        self.place += 1
+
+    def _block(self, block: tuple[Stmt, ...], loop: Stmt | None) -> None:
+        for stmt in block:
+            if isinstance(stmt, (For, While)):
+                begin = self.place
+                self.around[stmt] = loop
+                self._loop(stmt)
+                self.spans[stmt] = begin, self.place
+                continue
+            self._reads(stmt)
+            for inner in stmt.blocks:
+                self._block(inner, loop)
+            self._writes(stmt)
+
+    def _loop(self, stmt: Stmt) -> None:
+        if isinstance(stmt, While):
+            self._write(stmt.counter)
+            self._block(stmt.before, stmt)
+            self._reads(stmt)
+            self._block(stmt.body, stmt)
+            self._write(stmt.counter)
+            return
+        self._reads(stmt)
+        for inner in stmt.blocks:
+            self._block(inner, stmt)
+
+    def _reads(self, stmt: Stmt) -> None:
+        for e in stmt.expressions:
+            for name in (*value_symbols(e), *place_symbols(e)):
+                self._read(name)
+        for name in other_symbols(stmt):
+            self._read(name)
+        for load in loaded(stmt):
+            self._read(key_of(load.buf))
+        if isinstance(stmt, Store) and not stmt.monoid or isinstance(stmt, (Grow, SetDims)):
+            return  # they say where something goes, and read nothing
+        for access in stmt.accesses:
+            if not access.write or isinstance(stmt, (Store, Combine, Swap)):
+                self._read(key_of(access.buf))
+
+    def _writes(self, stmt: Stmt) -> None:
+        if stmt.binds is not None:
+            self._write(stmt.binds)
+        if isinstance(stmt, (Store, LibraryCall, Combine, CallFn, Swap)):
+            for access in stmt.accesses:
+                if access.write:
+                    self._write(key_of(access.buf))
+
+    def first(self, key: Key, begin: int, end: int) -> bool | None:
+        """Whether the first that is done in a stretch of text is to write; None where nothing is done."""
+        events = self.events.get(key, [])
+        k = bisect_left(events, 2 * begin)
+        return bool(events[k] % 2) if k < len(events) and events[k] < 2 * end else None
+
+    def writes(self, key: Key, loop: Stmt) -> bool:
+        """Whether anything in a loop writes."""
+        begin, end = self.spans[loop]
+        return any(event % 2 for event in self.events.get(key, []) if 2 * begin <= event < 2 * end)
+
+    def wanted_behind(self, key: Key, loop: Stmt) -> bool:
+        """Whether what a loop leaves is read."""
+        end = self.spans[loop][1]
+        while True:
+            outer = self.around[loop]
+            first, last = (0, self.place) if outer is None else self.spans[outer]
+            following = self.first(key, end, last)
+            if following is not None:
+                return not following
+            if outer is None:
+                return False
+            again = self.first(key, first, end)  # in the next iteration of the loop around
+            if again is False:
+                return True
+            loop, end = outer, last
+
+    def private(self, key: Key, loop: Stmt) -> bool:
+        """Whether each iteration of a loop may have a storage or variable of its own, if none wants what another one
+        leaves: a variable that it stores first and nobody reads behind the loop, an array that is used there only."""
+        begin, end = self.spans[loop]
+        if self.first(key, begin, end) is not True:
+            return False
+        if isinstance(key, str):
+            return not self.wanted_behind(key, loop)
+        return 2 * begin <= self.events[key][0] and self.events[key][-1] < 2 * end
+
+
+__all__ = ["Key", "Lifetimes", "key_of"]

@@ -1,0 +1,123 @@
+"""What a machine has, and what pays on it: all that the passes know of where a program will run.
+
+In: nothing. Out: `Target`, a record that every pass is handed; `CPU`, the target there is: one core, vectors by the C
+compiler, gcc's habits among the thresholds. The loops stage as Python is scheduled for it, too.
+
+    schedule(function, replace(CPU, lanes=8))
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+LINES, ROWS, CLOSE = "lines", "rows", "close"
+
+
+@dataclass(frozen=True)
+class Offer:
+    """A primitive that a library of the target computes.
+
+    `layout` of its operands in memory: LINES (one dim, any stride), ROWS (a matrix whose rows stand one behind the
+    other), CLOSE (a matrix whose rows or columns are without gaps, the rest at any distance).
+    `in_place`: it works on what lies where its result goes.
+    `dtypes`: of which operands; None: whatever the primitive takes.
+    `pays_from`: multiplications up to which a nest beats it.
+    `failures`: the exception and the message of each site at which a call fails, in their order.
+    """
+
+    operation: str
+    layout: str
+    in_place: bool = False
+    dtypes: frozenset[str] | None = None
+    pays_from: int = 0
+    failures: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Target:
+    """Sizes are in elements, operations or rounds of a loop, where no unit is said."""
+
+    name: str
+    words: frozenset[str]  # that mean something in its text
+
+    # memory
+    stack_bytes: int  # what a function's arrays of known size may take on the stack, together
+    cache: int  # an array of more leaves the cache
+    streams: int  # arrays in one loop: of more, the caches and prefetchers lose track
+
+    # work side by side
+    lanes: int  # partial results, or iterations in lockstep
+    sums_from: int  # a reduction of fewer rounds has one partial result
+    lockstep_from: int  # fewer iterations around a `while` run one by one
+    vector_from: int  # a loop of fewer rounds is not worth vectorising
+    late_checks_from: int  # nor is a check worth moving out of one
+    reads_of_a_copy: int  # as often, on the average, is an element of a copy read that pays
+
+    # functions
+    whole: int  # a program of up to as many innermost loops stays one function
+    call: int  # less work than a call is worth
+    repeated: int  # operations that are done again for each reader rather than stored
+    readers: int  # as many readers may do the cheap ones again
+
+    # libraries
+    offers: tuple[Offer, ...]
+
+    def offer(self, operation: str) -> Offer | None:
+        """How a library of the target computes a primitive, if one does."""
+        return next((offer for offer in self.offers if offer.operation == operation), None)
+
+
+# BLAS and LAPACK, as SciPy has them.
+_COUNTED = (
+    ": the BLAS and LAPACK libraries count in 32 bits, and this size or the work space that it takes is above "
+    "2147483647; compute it in smaller pieces"
+)
+_PRODUCT = Offer(
+    "dot_general",
+    CLOSE,
+    dtypes=frozenset({"f4", "f8", "c8", "c16"}),
+    pays_from=24**3,
+    failures=(("OverflowError", "the product of matrices of {0} x {1} and {1} x {2}" + _COUNTED),),
+)
+
+
+def _of_lapack(operation: str) -> Offer:
+    too_large = f"{operation} of a matrix of {{0}} rows and {{1}} columns" + _COUNTED
+    refused = f"LAPACK refused argument {{0}} of {operation}: a fault of metaphrase; report it"
+    return Offer(operation, ROWS, failures=(("OverflowError", too_large), ("RuntimeError", refused)))
+
+
+# Cython's, C's, and those of the prelude and of the C library's headers.
+_WORDS = """
+auto break case char const continue default do double else enum extern float for goto if inline int long register
+restrict return short signed sizeof static struct switch typedef union unsigned void volatile while asm typeof linux
+unix cdef cpdef ctypedef cimport include cppclass readonly public api gil nogil noexcept object bint operator
+staticmethod DEF IF ELIF ELSE NULL c entry buffers sizes context main exit erf gamma signgam y0 y1 yn j0 j1 jn index
+environ stdin stdout sin cos tan exp log sqrt floor ceil trunc
+"""
+
+CPU = Target(
+    name="cpu",
+    words=frozenset(_WORDS.split()),
+    stack_bytes=4096,
+    cache=1 << 20,
+    streams=16,
+    lanes=32,  # of fewer, gcc unrolls the inner loop away before it vectorises
+    sums_from=512,
+    lockstep_from=64,
+    vector_from=8,
+    late_checks_from=16,
+    reads_of_a_copy=4,
+    whole=12,  # gcc's time grows faster than a function's length
+    call=200,
+    repeated=12,
+    readers=4,
+    offers=(
+        _PRODUCT,
+        *map(_of_lapack, ("solve", "triangular_solve", "slogdet", "cholesky", "qr", "eigh", "svd", "eig")),
+        Offer("sort", LINES, in_place=True),  # this and the next are ours
+        *(Offer(operation, LINES) for operation in ("argsort", "fft")),
+    ),
+)
+
+__all__ = ["CLOSE", "CPU", "LINES", "ROWS", "Offer", "Target"]
