@@ -4,6 +4,7 @@ In: a function's name (`f64_max`) and a dialect. Out: its text, made from the de
 (core/scalars.py), its declaration for Cython, the functions that it needs. NumPy's results are the rule: NaN
 goes through `max`, x // 0 is 0 for integers, shifts by the width or more give 0, products wrap around.
 
+    >>> from metaphrase.astpasses.emit.dialects import CUDA
     >>> print(helper("i64_mod", CUDA).text.splitlines()[0])
     static __device__ inline i64 i64_mod(i64 a, i64 b) {
 """

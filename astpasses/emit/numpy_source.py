@@ -97,6 +97,8 @@ def numpy_source(
     title = identifier(name or function.name)
     title = title if title in HELPERS else usable(title)
     names = Names({title})
+    if signature is not None:
+        names.taken |= _names_of(signature)
     emitter = Emitter(names, spell)
     emitter.statements = STATEMENTS
     emitter.foreign = {name: names.fresh(name) for name in sorted(foreign_functions(function))}
@@ -142,15 +144,19 @@ def _definition(outer: Emitter, function: Function, file: str) -> list[str]:
     return [_headed(emitter, title, ", ".join(params)), *body, "", ""]
 
 
+def _names_of(signature: Signature) -> set[str]:
+    """The names that the user gave, which stay theirs."""
+    parameters = {re.split(r"\W", p, maxsplit=1)[0] for p in signature.parameters}
+    inputs = {t for t in signature.inputs if t.isidentifier()}
+    return parameters | inputs | {row.split(" = ")[0] for row in signature.rows}
+
+
 def _header(function: Function, names: Names, signature: Signature | None) -> tuple[list[str], str, list[str]]:
     """A name for each parameter of the program, the parameters in the header, and lines that unpack
     containers."""
     if signature is None:
         params = [names.fresh(p.name) for p in function.params]
         return params, ", ".join(params), []
-    names.taken |= {re.split(r"\W", p, maxsplit=1)[0] for p in signature.parameters}
-    names.taken |= {t for t in signature.inputs if t.isidentifier()}
-    names.taken |= {row.split(" = ")[0] for row in signature.rows}
     params, rows = [], []
     for param, text in zip(function.params, signature.inputs, strict=True):
         params.append(text if text.isidentifier() else names.leaf(param.name, text))

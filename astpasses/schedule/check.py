@@ -48,6 +48,7 @@ from .nest import (
     Swap,
     View,
     While,
+    always,
     bound_inside,
     expression_symbols,
     index_symbols,
@@ -97,7 +98,7 @@ class _Checker:
         self.around: list[Stmt] = []
         self.variables = {s.binds for s in walk(self.body) if s.binds is not None and not isinstance(s, For)}
         self.named: dict[str, Buf] = {}
-        self.reachable = True  # not behind a check that always fails
+        self.reachable = True  # not behind a check that always fails, nor in a branch never taken
 
     @cached_property
     def lifetimes(self) -> Lifetimes:
@@ -136,11 +137,14 @@ class _Checker:
         touches = self.read(stmt)
         if isinstance(stmt, If):
             self.around.append(stmt)
-            before = set(self.stored), set(self.bound)
+            before, reachable = (set(self.stored), set(self.bound)), self.reachable
+            self.reachable = reachable and not never(stmt.condition)
             touches += [t._replace(always=False) for t in self.block(stmt.then)]
             after = self.stored, self.bound
             self.stored, self.bound = before
+            self.reachable = reachable and not always(stmt.condition)
             touches += [t._replace(always=False) for t in self.block(stmt.orelse)]
+            self.reachable = reachable
             self.stored, self.bound = self.stored | after[0], self.bound | after[1]
             self.around.pop()
         elif isinstance(stmt, Check) and never(stmt.ok):

@@ -20,7 +20,7 @@ from metaphrase.core.types import i64, is_float
 
 from . import scalars
 from .lower import Block, rule
-from .nest import Axis, Bind, Check, Const, E, Effect, If, Index, Load, Op, Stmt, Store, Sym, constant, local
+from .nest import Axis, Bind, Check, Const, E, Effect, If, Index, Load, Op, Stmt, Store, Sym, always, constant, local
 from .ownership import is_lazy
 from .pieces import move_pieces, piece_at, restrict
 from .values import Indices, Place, Value, scalar, stored
@@ -400,7 +400,7 @@ def _check(block: Block, let: Let, args: list[Value], attributes: dict) -> None:
     ok, *shown = args
     loops, index = block.axes(ok.dims, "seq")
     condition = ok.at(index)
-    if isinstance(condition, Const) and bool(condition.value):
+    if always(condition):
         return
     if attributes["exception"] == "IndexError" and not block.shared.bounds:
         return

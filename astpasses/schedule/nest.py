@@ -120,6 +120,11 @@ def never(condition: E) -> bool:
     return isinstance(condition, Const) and not condition.value
 
 
+def always(condition: E) -> bool:
+    """Whether a condition is True by its look."""
+    return isinstance(condition, Const) and bool(condition.value)
+
+
 # --- what follows from the declarations -------------------------------------------------------------
 
 
@@ -204,6 +209,7 @@ __all__ = [
     "Sym",
     "View",
     "While",
+    "always",
     "boolean",
     "bound_inside",
     "constant",

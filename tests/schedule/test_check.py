@@ -365,3 +365,20 @@ def test_a_pass_that_breaks_a_program_is_named(monkeypatch):
     monkeypatch.setattr(stage, "PASSES", (*stage.PASSES[:3], broken, *stage.PASSES[3:]))
     with pytest.raises(CheckError, match="the pass mine broke running"):
         schedule(PROGRAMS["running"][0])
+
+
+@pytest.mark.parametrize("side, taken", [(0, False), (1, True)])
+def test_a_branch_that_is_never_taken_may_reach_anywhere(side, taken):
+    """As where a staged size turned out to be known: the branch for longer arrays is still there."""
+    x, out = Buf("x", f64, (3,), "arg", 0), Buf("out", f64, (), "out", 0)
+    outside = (Store(out, (), Load(x, (3,))),)
+    program = loops("running")
+
+    def branch(condition: bool) -> Program:
+        sides = (outside, ()) if side == 0 else ((), outside)
+        body = (Store(out, (), constant(0.0, f64)), If(constant(condition, bool), *sides))
+        return replace(program, entry=replace(program.entry, bufs=(x, out), sizes=(), body=body))
+
+    assert check(branch(taken))
+    with pytest.raises(CheckError, match="3 is no index of an axis of 3 of x"):
+        check(branch(not taken))

@@ -22,7 +22,7 @@ from metaphrase.source import SourceError, Span
 
 from ..staging.closing import close, free_variables
 from ..staging.faults import is_users
-from ..staging.journal import AttributeLocation, BoxLocation, ItemLocation, Location, StructureLocation
+from ..staging.journal import MISSING, AttributeLocation, BoxLocation, ItemLocation, Location, StructureLocation
 from ..staging.knowledge import assuming, narrowed
 from ..staging.session import Region, Session
 from ..staging.signals import BranchRaised, NeedConcrete, StagerSignal, TrialOver
@@ -234,6 +234,8 @@ def _pass(
     bring_up_to_date(here, heap)
     with here.inside(body):
         inside = [work.enter((name,), value) for name, value in zip(loop.names, entry)]
+        for loc in heap:  # a number that was found there is a parameter of the program, in each staging
+            here.before_write(loc)
         originals = [loc.read() for loc in heap]
         placed = [_enter_place(work, loc, k, originals[k]) for k, loc in enumerate(heap)]
         for k, loc in enumerate(heap):  # a place may be in an object that stands in another
@@ -299,8 +301,9 @@ def _pass(
                 refuse_read(here, loc.owner)
             if loc.key() not in known:
                 known[loc.key()] = len(heap)
-                if not isinstance(loc, BoxLocation):
-                    work.foresee(("heap", len(heap)), _first(here, loc, after_entry), loc.read())
+                first = _first(here, loc, after_entry)
+                if not isinstance(loc, BoxLocation) and first is not MISSING:  # missing: the class may have it
+                    work.foresee(("heap", len(heap)), first, loc.read())
                 heap.append(loc)
                 labels.append(_remembered(here, loc))
                 work.changed = True
