@@ -12,7 +12,7 @@ from metaphrase.core.ir import Atom, Let, Literal, Var
 
 from .numpy_source_arrays import gathered, permuted
 from .numpy_source_blocks import Block, Emitter, named
-from .numpy_source_expressions import NOT, Expr, Storage, call, infix, prefix
+from .numpy_source_expressions import NOT, Expr, Storage, call, infix, prefix, promotes
 from .numpy_source_indices import index_of
 from .numpy_source_names import DERIVED, named_by_user, wanted_name
 from .numpy_source_spellings import STATEMENTS, typed
@@ -125,13 +125,21 @@ def _value(emitter: Emitter, let: Let) -> tuple[Expr, tuple[int, ...]]:
     drop: tuple[int, ...] = ()
     if v.narrow is not None and v.narrow.type.dims == rest:
         v, drop = v.narrow, ones
-    while v.loose is not None:
-        v = v.loose
-        if not v.type.dims:
-            drop = ones
-    if isinstance(let.args[1], Literal):
+    shortest = _shortest(emitter, let, v)
+    if isinstance(let.args[1], Literal) or shortest is not v and not shortest.type.dims:
         drop = ones
-    return v, drop
+    return shortest, drop
+
+
+def _shortest(emitter: Emitter, let: Let, v: Expr) -> Expr:
+    """The loosest form of a value that means the same where it is stored, or added to what is there."""
+    adds, there = let.primitive.name in ("slice_add", "scatter_add"), emitter.expr(let.args[0])
+    shortest, loose = v, v.loose
+    while loose is not None:
+        if not adds or promotes([there, loose], there.type.dtype):
+            shortest = loose
+        loose = loose.loose
+    return shortest
 
 
 def _written(emitter: Emitter, let: Let, operator: str) -> None:
@@ -178,8 +186,7 @@ def _scattered(emitter: Emitter, let: Let) -> None:
     emitter.fitting(let, lambda: emitter.expr(let.args[1]))
     target = target_of(emitter, let)
     v, indices = emitter.expr(let.args[1]), [emitter.expr(i) for i in let.args[2:]]
-    while v.loose is not None:
-        v = v.loose
+    v = _shortest(emitter, let, v)
     axes, dims = let.attributes["axes"], let.args[2].type.dims
     place, text, _ = gathered(target, indices, axes, dims)
     if let.primitive.name == "scatter":

@@ -3,7 +3,8 @@
 In: a `Program`. Out: nothing; `CheckError` says every fault. What can't be shown either way is no fault.
 
 * A symbol has a value where it is read. The index of a loop is bound by that loop only, and read inside it.
-* A Buf's name is its own; a place has an entry for each dim, and lies inside where that can be refuted.
+* A Buf's name is its own; a place has an entry for each dim, and doesn't surely lie outside. (A branch or loop that may
+  never be run has no such places.)
 * What is stored has the dtype of where it goes.
 * A temporary is stored before it is read.
 * Iterations of a loop of kind "par" are independent, and those of kind "red" but for what they combine: no two meet in
@@ -20,7 +21,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 from metaphrase.core.check import CheckError
-from metaphrase.core.dims import Dim, DimLike, product, symbols
+from metaphrase.core.dims import Dim, DimLike, product, symbols, terms_of
 from metaphrase.core.facts import Facts
 from metaphrase.core.types import i64
 
@@ -74,15 +75,18 @@ class _Touch(NamedTuple):
 def check(program: Program) -> Program:
     """Raise CheckError unless the tree keeps its rules; returns it, so that checks chain."""
     known = {fn.name: fn for fn in program.fns}
-    faults = [fault for fn in (*program.fns, program.entry) for fault in _Checker(fn, known).run()]
+    checkers = [*(_Checker(fn, known) for fn in program.fns), _Checker(program.entry, known, program.entry.sizes)]
+    faults = [fault for checker in checkers for fault in checker.run()]
     if faults:
         raise CheckError("\n".join(dict.fromkeys(faults[:20])) + f"\nin\n{python_loops(program)}")
     return program
 
 
 class _Checker:
-    def __init__(self, fn: Fn, known: dict[str, Fn]):
-        self.fn, self.known = fn, known
+    """`sizes`: the symbols that stand for lengths of arguments."""
+
+    def __init__(self, fn: Fn, known: dict[str, Fn], sizes: tuple[str, ...] = ()):
+        self.fn, self.known, self.sizes = fn, known, sizes
         self.faults: list[str] = []
         self.body = _in_loops(fn.body)
         self.scratch = {key_of(buf) for buf in fn.bufs if buf.name in fn.scratch}
@@ -98,7 +102,7 @@ class _Checker:
         self.around: list[Stmt] = []
         self.variables = {s.binds for s in walk(self.body) if s.binds is not None and not isinstance(s, For)}
         self.named: dict[str, Buf] = {}
-        self.reachable = True  # not behind a check that always fails, nor in a branch never taken
+        self.reachable = True  # for sure, as far as is known here: no check before it always fails
 
     @cached_property
     def lifetimes(self) -> Lifetimes:
@@ -131,18 +135,20 @@ class _Checker:
             self.bound.add(stmt.counter)
             self.around.append(stmt)
             touches = [_Touch(stmt.counter, (), True), *self.block(stmt.before), *self.read(stmt)]
+            reachable, self.reachable = self.reachable, False
             touches += self.block(stmt.body)
+            self.reachable = reachable
             self.around.pop()
             return [t._replace(always=False) for t in touches]
         touches = self.read(stmt)
         if isinstance(stmt, If):
             self.around.append(stmt)
             before, reachable = (set(self.stored), set(self.bound)), self.reachable
-            self.reachable = reachable and not never(stmt.condition)
+            self.reachable = reachable and always(stmt.condition)
             touches += [t._replace(always=False) for t in self.block(stmt.then)]
             after = self.stored, self.bound
             self.stored, self.bound = before
-            self.reachable = reachable and not always(stmt.condition)
+            self.reachable = reachable and never(stmt.condition)
             touches += [t._replace(always=False) for t in self.block(stmt.orelse)]
             self.reachable = reachable
             self.stored, self.bound = self.stored | after[0], self.bound | after[1]
@@ -157,11 +163,13 @@ class _Checker:
             self.fault(f"the index {loop.index} of a loop is bound elsewhere, too", loop)
         if loop.extent == 0:
             return touches
-        before = self.facts.ranges.get(loop.index)
+        before, reachable = self.facts.ranges.get(loop.index), self.reachable
+        self.reachable = reachable and self.has_iterations(loop.extent)
         self.facts.learn(loop.index, 0, loop.extent - 1)
         self.indices.append(loop.index)
         self.around.append(loop)
         inside = self.block(loop.body)
+        self.reachable = reachable
         self.around.pop()
         self.indices.pop()
         if before is not None:
@@ -172,6 +180,12 @@ class _Checker:
             self.independent(loop, inside)
         own = {loop.index}
         return touches + [t for t in inside if t.key not in own]
+
+    def has_iterations(self, extent: DimLike) -> bool:
+        """Whether a loop has some for sure, or at sizes that a caller may well give: a length that is computed from
+        values may turn out to be 0 at each call, as in `range(max(0, k - 3))` where k is at most 3."""
+        given = all(atom.kind == "sym" and atom.name in self.sizes for m, _ in terms_of(extent) for atom, _ in m)
+        return given or self.facts.less_equal(1, extent)
 
     # --- what a statement reads and writes ----------------------------------------------------------
 

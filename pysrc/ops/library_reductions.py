@@ -203,7 +203,9 @@ def mean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False,
     x = to_dtype(x, working)
     axes = axes_of(axis, x.type.ndim)
     total = sum_(x, axes, where=where)
-    y = div(total, broadcast_to(_count(x, axes, where, working), total.type.dims))
+    if working == np.complex64:  # NumPy divides by an int64: in double precision
+        total = to_dtype(total, np.complex128)
+    y = div(total, broadcast_to(_count(x, axes, where, total.type.dtype), total.type.dims))
     return kept(to_dtype(y, result), x, axes, keepdims)
 
 

@@ -8,6 +8,7 @@ reads.
 from __future__ import annotations
 
 import importlib.util
+import linecache
 import pickle
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import metaphrase as mp
 from metaphrase.astpasses.emit.numpy_source import Signature, compile_numpy, numpy_source
 from metaphrase.astpasses.optimize import optimize
 from metaphrase.astpasses.transforms.reverse import vjp
@@ -266,3 +268,18 @@ def test_scalars_put_together_keep_a_narrow_dtype():
     function = trace("pair", body, [("x", Array(f32))])
     got = compile_numpy(numpy_source(function))(np.float32(0.1))
     assert got.dtype == np.float32 and np.array_equal(got, np.array([0.1, 0.5], np.float32))
+
+
+@pytest.mark.parametrize("place", ["[0]", "[:2]", "[[0, 2]]"])
+def test_a_number_is_narrowed_before_it_is_added(place):
+    """The text makes `a` a float64, which it returns: added as such to float32, it would round otherwise."""
+    scope: dict = {}
+    text = f"def program(p, a):\n    p{place} += a\n    return p, a\n"
+    linecache.cache["<narrowed>"] = (len(text), None, text.splitlines(True), "<narrowed>")
+    exec(compile(text, "<narrowed>", "exec"), scope)
+    p = np.array([0.26193985, 0.1, 1 / 3], np.float32)
+    for a in (0.4575504043192402, 0.1, 1e-9):
+        want, saved = p.copy(), {}
+        exec(mp.source(scope["program"], p, a), saved)
+        scope["program"](want, a)
+        np.testing.assert_array_equal(saved["program"](p.copy(), a)[0], want, strict=True)

@@ -27,11 +27,12 @@ import numpy as np
 from together import Together, translate
 
 import metaphrase as mp
+from metaphrase import tree_util
 from metaphrase.astpasses.frontend.rewrite.convert import converted
 from metaphrase.astpasses.frontend.rewrite.normal import normal
 from metaphrase.astpasses.frontend.rewrite.plain import stager
 from metaphrase.astpasses.frontend.staging.stage import stage
-from metaphrase.astpasses.frontend.staging.staged import Staged
+from metaphrase.astpasses.frontend.staging.staged import Staged, in_order
 from metaphrase.astpasses.frontend.values.sources import room_of
 from metaphrase.astpasses.schedule import target
 from metaphrase.core.check import check as check_core
@@ -202,7 +203,7 @@ class Examination:
             raise Disagreement("evaluated core", f"the program does not read back:\n{staged.function}")
 
         def run(args: tuple) -> Outcome | None:
-            if not self.served(args):
+            if not self.served(args) or not self.lies_well(args):
                 return None
             while True:
                 try:
@@ -236,6 +237,12 @@ class Examination:
         """Whether the program staged for the first arguments serves these: types, sizes, fixed values."""
         alike = [kind(a) for a in args] == [kind(a) for a in self.sets[0]]
         return alike and all(args[k] == value for k, value in self.staged.static)
+
+    def lies_well(self, args: tuple) -> bool:
+        """Whether arguments lie in memory as the program needs it; calls refuse others."""
+        leaves, staged = tree_util.tree_leaves((args, {})), self.staged
+        written = [leaves[w.target] for w in staged.writes if w.kind == "argument" and w.contiguous]
+        return all(a.flags.c_contiguous for a in written) and all(in_order(leaves[k]) for k in staged.ordered)
 
 
 @contextlib.contextmanager

@@ -116,8 +116,12 @@ class Precision:
         return self.choose.weighted(table)(depth)
 
     def store(self, depth: int) -> list[str]:
-        sign = self.choose.item(("=", "=", "+=", "*="))
-        return [f"{self.choose.item(('p', 'q'))}[{self.place()}] {sign} {self.scalar(2)}"]
+        """A store of a number. A loop that adds to one element is a sum, whose order is not defined."""
+        sign, name, place = self.choose.item(("=", "=", "+=", "*=")), self.choose.item(("p", "q")), self.place()
+        value = self.scalar(2)
+        if self.indices and (sign != "=" or f"{name}[" in value):
+            place = self.indices[-1]
+        return [f"{name}[{place}] {sign} {value}"]
 
     def fill(self, depth: int) -> list[str]:
         return [f"{self.choose.item(('p', 'q'))}[:] {self.choose.item(('=', '+=', '*='))} {self.vector(2)}"]

@@ -36,7 +36,7 @@ from metaphrase.astpasses.schedule.rewrite import rename_statement
 from metaphrase.astpasses.schedule.stage import PASSES
 from metaphrase.astpasses.schedule.target import CPU
 from metaphrase.core.build import trace
-from metaphrase.core.dims import Sym
+from metaphrase.core.dims import Sym, dim_max, dim_min
 from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import Array, f32, f64, i64, type_of
 from metaphrase.ops.dot import dot_general
@@ -382,3 +382,30 @@ def test_a_branch_that_is_never_taken_may_reach_anywhere(side, taken):
     assert check(branch(taken))
     with pytest.raises(CheckError, match="3 is no index of an axis of 3 of x"):
         check(branch(not taken))
+
+
+@pytest.mark.parametrize(
+    "length, runs",
+    [
+        (Sym("n"), True),
+        (Sym("n") - 3, True),
+        (Sym("k"), False),
+        (dim_max(Sym("k") - 3, 0), False),
+        ((dim_max(dim_min(Sym("m"), Sym("n")) - Sym("m"), 0) + 1) // 2, False),
+    ],
+)
+def test_a_loop_that_may_never_have_an_iteration_may_reach_anywhere(length, runs):
+    """`x[3:k] = 1.0` of three elements: nothing is stored, whatever k. What a caller may give is another matter."""
+    out, count = Buf("out", f64, (3,), "out", 0), Buf("count", i64, (), "arg", 0)
+    body = (
+        Bind("k", Load(count)),
+        For("i", 3, (Store(out, (Sym("i"),), constant(0.0, f64)),)),
+        For("j", length, (Store(out, (Sym("j") + 3,), constant(1.0, f64)),)),
+    )
+    program = loops("running")
+    program = replace(program, entry=replace(program.entry, bufs=(count, out), sizes=("n", "m"), body=body))
+    if not runs:
+        assert check(program)
+    else:
+        with pytest.raises(CheckError, match="j [+] 3 is no index of an axis of 3 of out"):
+            check(program)
