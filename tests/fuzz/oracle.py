@@ -227,7 +227,7 @@ class Examination:
 
         def run(args: tuple) -> Outcome | None:
             if self.served(args):
-                return outcome(saved, args)
+                return outcome(saved, args) if self.lies_well(args) else None
             with mp.config(native=False):
                 return outcome(unjitted, args)
 
