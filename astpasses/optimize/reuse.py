@@ -41,8 +41,9 @@ def _read_before_writes(lets: list[Let], lasting: set[Var]) -> None:
         moved: list[int] = []
         if isinstance(array, Var) and array not in lasting and readers[array] > 1:
             moved = _readers(lets, position, readers[array] - 1)
-        rest = [x for q, x in enumerate(lets[position:], position) if q not in moved]
-        lets[position:] = [*(lets[q] for q in moved), *rest]
+        if moved:
+            rest = [x for q, x in enumerate(lets[position:], position) if q not in moved]
+            lets[position:] = [*(lets[q] for q in moved), *rest]
         behind = position + len(moved) + 1
         readers.subtract(atom for let in lets[position:behind] for atom in set(let.args))
         position = behind
