@@ -8,7 +8,7 @@ In: a `Program`. Out: nothing; `CheckError` says every fault. What can't be show
 * What is stored has the dtype of where it goes.
 * A temporary is stored before it is read.
 * Iterations of a loop of kind "par" are independent, and those of kind "red" but for what they combine: no two meet in
-  a place that one of them writes, unless each may have a storage of its own (lifetimes.py).
+  a place that one of them writes, unless each may have a storage of its own (lifetimes.py), or all write one number.
 
     For("i", n, (Store(y, (i,), Load(y, (i - 1,))),), "par")    iterations of the parallel loop over i meet in y
 """
@@ -33,6 +33,7 @@ from .nest import (
     CallFn,
     Check,
     Combine,
+    Const,
     E,
     Effect,
     Fn,
@@ -70,6 +71,7 @@ class _Touch(NamedTuple):
     monoid: str | None = None
     unknown: bool = False  # any part of it, as far as is known here
     always: bool = True  # not in a branch, nor in a loop of which nothing is known
+    constant: bytes | None = None  # what is stored, where that is a number
 
 
 def check(program: Program) -> Program:
@@ -251,7 +253,8 @@ class _Checker:
             self.fault(f"a {stmt.value.dtype} is stored into {stmt.buf}", stmt)
         self.place(stmt.buf, stmt.index, stmt)
         self.keep(stmt.buf)
-        return [_Touch(key_of(stmt.buf), stmt.index, True, stmt.monoid)]
+        constant = stmt.value.value.tobytes() if isinstance(stmt.value, Const) and not stmt.monoid else None
+        return [_Touch(key_of(stmt.buf), stmt.index, True, stmt.monoid, constant=constant)]
 
     def arguments(self, call: CallFn) -> None:
         fn = self.known.get(call.fn)
@@ -361,7 +364,7 @@ class _Checker:
         """Whether a place that one iteration writes is surely touched by another."""
         if loop.kind == "red" and a.monoid is not None and a.monoid == b.monoid:
             return False
-        if a.unknown or b.unknown:
+        if a.unknown or b.unknown or a.constant is not None and a.constant == b.constant:
             return False
         found = distance(a.place, b.place, loop.index, loop.extent, inner, data)
         if found is None or not found.sure or found.at == 0:

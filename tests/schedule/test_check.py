@@ -409,3 +409,19 @@ def test_a_loop_that_may_never_have_an_iteration_may_reach_anywhere(length, runs
     else:
         with pytest.raises(CheckError, match="j [+] 3 is no index of an axis of 3 of out"):
             check(program)
+
+
+@pytest.mark.parametrize("values, sound", [((0.0, 0.0), True), ((0.0, 1.0), False)])
+def test_iterations_may_all_store_one_number(values, sound):
+    """As the cotangent of what a loop overwrites: it is 0 after each iteration."""
+    total, bar, out = local("total", f64), local("bar", f64), Buf("out", f64, (), "out", 0)
+    rows = (*(Store(bar, (), constant(v, f64)) for v in values), Store(total, (), constant(2.0, f64), "sum"))
+    start = (Store(total, (), constant(0.0, f64)), Store(bar, (), constant(3.0, f64)))
+    body = (*start, For("i", 5, rows, "red"), Store(out, (), Load(bar)))
+    program = loops("running")
+    program = replace(program, entry=replace(program.entry, bufs=(out,), sizes=(), body=body))
+    if sound:
+        assert check(program)
+    else:
+        with pytest.raises(CheckError, match="iterations of the red loop over i meet in bar"):
+            check(program)
