@@ -12,11 +12,13 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.dims import product
-from metaphrase.core.ir import Atom, Let, Literal
+from metaphrase.core.ir import Atom, Function, Let, Literal
 from metaphrase.core.loops import Parts
 from metaphrase.core.primitive import Primitive
+from metaphrase.ops.arrays import undefined
 from metaphrase.ops.indexing import slice as slice_
 from metaphrase.ops.indexing import slice_update
+from metaphrase.ops.regions import cond
 from metaphrase.ops.shape import broadcast, permute, reshape
 from metaphrase.ops.unit_matrix import eye
 
@@ -260,12 +262,24 @@ def check_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -
 
 @rule("cond")
 def cond_rule(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
-    """A branch that is known to be taken stands in place; results that are the same in all branches leave."""
+    """A branch that is known to be taken stands in place; what no branch binds is bound by none of them."""
     index, *operands = args
     branches = attributes["branches"]
     if isinstance(index, Literal) and 0 <= int(index.value) < len(branches):
         return rewriter.inline(branches[int(index.value)], operands)
-    return None
+    unbound = [{out for let in b.lets if let.primitive is undefined for out in let.outs} for b in branches]
+    bound = [any(r not in u for r, u in zip(rs, unbound)) for rs in zip(*(b.results for b in branches))]
+    if all(bound):
+        return None
+    kept = tuple(
+        Function(b.name, b.params, b.lets, tuple(r for r, is_bound in zip(b.results, bound) if is_bound))
+        for b in branches
+    )
+    rest = iter(rewriter.make(cond, *args, branches=kept))
+    return tuple(
+        next(rest) if is_bound else rewriter.make(undefined, dtype=t.dtype, shape=t.dims)
+        for t, is_bound in zip(types, bound)
+    )
 
 
 @rule("loop")

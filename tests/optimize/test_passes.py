@@ -270,6 +270,23 @@ def test_optimize_is_linear_enough_and_stable():
     assert optimize(once, before_transform=False) is once
 
 
+def test_what_no_branch_binds_is_unbound_after_them():
+    """The result of a function that has not returned yet: nobody reads it, but all branches hand it on."""
+
+    def branch(value):
+        return trace("branch", lambda x: (sin(x), undefined(dtype=f64, shape=()), value(x)), [("x", F)])
+
+    inner = branch(lambda x: undefined(dtype=f64, shape=()))
+    outer = trace("outer", lambda x: tuple(cond(lt(x, literal(2.0)), x, branches=(inner, branch(neg)))), [("x", F)])
+    function = trace("f", lambda x: tuple(cond(lt(x, literal(1.0)), x, branches=(outer, branch(exp)))), [("x", F)])
+    simple = simplify(function)
+    check(simple)
+    assert sorted(names(simple)) == ["cond", "lt", "undefined"]
+    let = next(let for let in simple.lets if let.primitive is cond)
+    assert [len(b.results) for b in let.attributes["branches"]] == [2, 2]
+    assert evaluate(simple, np.float64(1.5))[0] == evaluate(function, np.float64(1.5))[0]
+
+
 @pytest.mark.parametrize("dim, left", [
     (n // 2 + 1, ["dim_value", "dim_value", "broadcast"]),
     ((n - 5) // 2, ["dim_value", "as_dim", "broadcast"]),
