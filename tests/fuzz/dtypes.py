@@ -35,12 +35,12 @@ BINARY = {
 UNARY = {
     ANY: """
         {0}.astype(np.{3}); np.sum({0}); np.cumsum({0}); {0}[::-1]; np.zeros_like({0}); np.any({0});
-        np.abs({0}); np.prod({0}); {0}.T; np.square({0}); {0}.real; np.roll({0}, 1);
+        np.abs(small({0}, {0})); np.prod({0}); {0}.T; np.square({0}); {0}.real; np.roll({0}, 1);
         np.dot(small({0}, {0}), small({0}, {0}));
         np.full_like({0}, 2); np.array([{0}[0], {0}[2], 1]); np.concatenate([{0}, {0}[:0]]);
         np.count_nonzero({0}); np.outer({0}, {0})[1]; np.diff({0})[[0, 1, 0]]; np.mean({0})""",
     REAL: """
-        np.max({0}); np.min({0}); np.argmax({0}); np.sort({0}); np.sign({0}.astype(np.float32));
+        np.max({0}); np.min({0}); np.abs({0}); np.argmax({0}); np.sort({0}); np.sign({0}.astype(np.float32));
         np.argsort({0}); np.sqrt({0}.astype(np.float32)); np.clip({0}, 1, 5); np.median(np.abs({0}));
         np.ptp({0}); np.unique({0})[0];
         np.cumprod({0}); np.sum({0}, dtype=np.float64); np.trunc({0}.astype(np.float64)); np.floor({0});
