@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .cython_function import FunctionWriter
 
 # Calls that a signal may end in the middle: they take no lock, and no memory but the arena's.
-LEFT_ANYWHERE = frozenset({"sort", "argsort", "fft"})
+LEFT_ANYWHERE = frozenset({"sort", "argsort", "nonzero", "fft"})
 
 
 def library_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
@@ -88,6 +88,13 @@ static int b1_argsort(mp_ctx* c, const b1* x, i64 n, i64 step, i64* order, i64 s
 }
 """  # two values need no comparisons: first the places of the one, then those of the other
 
+_NONZERO = """\
+static int b1_nonzero(const b1* x, i64 n, i64 step, i64* places, i64 count, i64 stride) {
+    for (i64 i = 0, p = 0; p < count && i < n; i++) { places[p*stride] = i; p += x[i*step] != 0; }
+    return 0;
+}
+"""  # no jump hangs on what the mask is
+
 
 def _ordered(writer: FunctionWriter, stmt: LibraryCall, text: str, element: str, before: str) -> str:
     """The text of a sorting routine: `before(a, b)` compares two of the elements that it moves."""
@@ -127,7 +134,16 @@ def _argsort(writer: FunctionWriter, stmt: LibraryCall) -> str:
     return f"{name}_argsort(c, {source}, {writer.address(line)}, {dim(line.strides[0])})"
 
 
-_ROUTINES = {"dot_general": product_call, "fft": fourier_call, "sort": _sort, "argsort": _argsort}
+def _nonzero(writer: FunctionWriter, stmt: LibraryCall) -> str:
+    (mask,), (line,) = stmt.reads, stmt.writes
+    dim = writer.printer.dim
+    head = "int b1_nonzero(const b1* x, i64 n, i64 step, i64* places, i64 count, i64 stride)"
+    writer.routines["b1_nonzero"] = (_NONZERO, head)
+    source = f"{writer.address(mask)}, {dim(mask.extents[0])}, {dim(mask.strides[0])}"
+    return f"b1_nonzero({source}, {writer.address(line)}, {dim(line.extents[0])}, {dim(line.strides[0])})"
+
+
+_ROUTINES = {"dot_general": product_call, "fft": fourier_call, "sort": _sort, "argsort": _argsort, "nonzero": _nonzero}
 
 
 def combination(writer: FunctionWriter, stmt: Combine) -> str:

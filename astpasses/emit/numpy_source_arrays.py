@@ -24,6 +24,7 @@ from .numpy_source_expressions import (
     infix,
     literal,
     operations_of,
+    prefix,
     reads_of,
     strong,
     suffix,
@@ -213,6 +214,9 @@ def gathered(x: Expr, indices: list[Expr], axes: tuple, dims: tuple) -> tuple[Ex
     from .numpy_source_expressions import loosened
 
     used = loosened(indices, dims, np.dtype("int64")) if len(indices) > 1 else indices
+    if len(used) == 1 and used[0].parts is not None and used[0].parts[0] == "nonzero":
+        mask = used[0].parts[1]
+        used = [mask] if mask.type.dims[0] == x.type.dims[axes[0]] else used
     by_axis = dict(zip(axes, used))
     if not dims or axes == tuple(range(len(axes))):
         texts = [by_axis[k].text if k in by_axis else ":" for k in range(max(axes) + 1)]
@@ -324,6 +328,16 @@ def _sort(emitter: Emitter, let: Let) -> Expr:
     if let.primitive.name == "argsort":
         more.append('kind="stable"')
     return call(f"np.{let.primitive.name}", [x], let.out.type, ", ".join(more))
+
+
+@spelled("nonzero")
+def _nonzero(emitter: Emitter, let: Let) -> Expr:
+    x, axis, type_ = emitter.expr(let.args[0]), let.attributes["axis"], let.out.type
+    if type_.ndim == 1:
+        return replace(call("np.flatnonzero", [x], type_), parts=("nonzero", x))
+    more = [] if axis == type_.ndim - 1 else [f"axis={axis}"]
+    order = call("np.argsort", [prefix("~", x, x.type)], type_, ", ".join([*more, 'kind="stable"']))
+    return suffix(order, f"[{', '.join([':'] * axis + [':' + emitter.dim(type_.dims[axis])])}]", type_)
 
 
 @spelled("searchsorted")

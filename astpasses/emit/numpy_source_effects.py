@@ -231,9 +231,10 @@ def _as_dim(emitter: Emitter, let: Let) -> None:
         target = emitter.names.fresh(wanted)
         emitter.block.names.add(target)
         emitter.line(f"{target} = {value.text}", let)
-        emitter.sizes_named.add(target)
         value = replace(value, text=target, level=14, reads=frozenset([target]), operations=0)
         emitter.block.holder[target] = out
+    if value.is_name:
+        emitter.sizes_named.add(value.text)
     emitter.sizes[symbol] = value.text
     if isinstance(let.args[0], Var):
         emitter.block.dims[let.args[0]] = Sym(symbol)

@@ -87,7 +87,7 @@ class Expr:
     storages: tuple[Storage, ...] = ()
     kept: Expr | None = None  # of a reduction: the same with keepdims=True
     narrow: Expr | None = None  # of a reshape that only adds or drops dims of size 1: what it reshapes
-    parts: Any = None  # ("infix", a, operator, b) or ("slice", base, starts, shape, step)
+    parts: Any = None  # what it is made of: ("infix", a, operator, b), ("nonzero", mask) and others
     cheap: bool = False  # may be written several times: its work has a name already
     maybe_python: bool = False  # a scalar argument, which the caller may give as a Python number
 

@@ -85,6 +85,7 @@ NOUNS = {
     "sort": "ordered",
     "argsort": "order",
     "searchsorted": "place",
+    "nonzero": "places",
     "call": "result",
 }
 DERIVED = re.compile(r"_(bar|dot)(_\d+)?$")

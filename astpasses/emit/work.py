@@ -196,6 +196,8 @@ def _library(call: LibraryCall) -> DimLike:
     elements = product(call.reads[0].extents)
     if call.operation == "dot_general":
         return elements * call.reads[1].extents[-1]
+    if call.operation == "nonzero":
+        return elements
     if call.operation in ("sort", "argsort", "fft"):
         return elements * SORTED
     widths = [view.extents[-1] for view in call.reads if view.extents]

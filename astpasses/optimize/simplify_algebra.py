@@ -226,7 +226,7 @@ COMPARISONS = {
 
 
 def _comparison(holds: Any) -> Any:
-    """Sizes whose difference is a number, and an integer beside itself."""
+    """Sizes whose difference is a number, an integer beside itself, or beside the size that it has become."""
 
     def compare(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
         a, b = args
@@ -235,6 +235,8 @@ def _comparison(holds: Any) -> Any:
         difference: Any = 0 if a is b else None
         if difference is None and (dims := dims_of(args)) is not None:
             difference = dims[0] - dims[1]
+        elif difference is None and rewriter.places.same(a, b):
+            difference = 0
         return Literal(np.bool_(holds(difference))) if isinstance(difference, int) else None
 
     return compare

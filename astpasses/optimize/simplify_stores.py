@@ -15,6 +15,7 @@ from __future__ import annotations
 from typing import Any
 
 from metaphrase.core.ir import Atom, Let, Literal
+from metaphrase.core.primitive import Primitive
 from metaphrase.ops.arithmetic import add, neg
 from metaphrase.ops.indexing import gather, scatter, scatter_add, slice_add, slice_update
 from metaphrase.ops.indexing import slice as slice_
@@ -76,6 +77,19 @@ def _same_place(one: Let, at: Any, places: Any, attributes: Any) -> bool:
 def _single(places: Any, attributes: Any) -> bool:
     """Whether no place is named twice."""
     return "step" in attributes or bool(attributes.get("unique", False)) or not places[0].type.dims
+
+
+def _places_of_a_mask(primitive: Primitive) -> None:
+    @rule(primitive.name)
+    def places_of_a_mask(rewriter: Rewriter, args: tuple, attributes: Any, types: tuple) -> Any:
+        """The places where a mask is true are named once each."""
+        if len(args) != 3 or attributes.get("unique") or rewriter.maker(args[2], "nonzero") is None:
+            return None
+        return rewriter.make(primitive, *args, **{**attributes, "unique": True}) if args[2].type.ndim == 1 else None
+
+
+_places_of_a_mask(scatter)
+_places_of_a_mask(scatter_add)
 
 
 @rule("scatter")

@@ -289,7 +289,10 @@ def _on_lines(block: Block, let: Let, offer: Offer) -> None:
         line = _part_of(place, others, index)
         return (line if source is None else _part(source, others, index),), (line,)
 
-    _calls(block, let, offer, [x.dims[d] for d in others], views, {**attributes, "axis": 0})
+    known = {
+        name: value for name, value in attributes.items() if not isinstance(value, Dim)
+    }  # lines have their lengths
+    _calls(block, let, offer, [x.dims[d] for d in others], views, {**known, "axis": 0})
     block.values[let.out] = stored(place)
 
 

@@ -116,7 +116,7 @@ CPU = Target(
         _PRODUCT,
         *map(_of_lapack, ("solve", "triangular_solve", "slogdet", "cholesky", "qr", "eigh", "svd", "eig")),
         Offer("sort", LINES, in_place=True),  # this and the next are ours
-        *(Offer(operation, LINES) for operation in ("argsort", "fft")),
+        *(Offer(operation, LINES) for operation in ("argsort", "nonzero", "fft")),
     ),
 )
 

@@ -94,6 +94,13 @@ class Places:
             return False
         return None
 
+    def same(self, a: Atom, b: Atom) -> bool:
+        """Whether one of two numbers is a size, and the other is the number that became it."""
+        if a.type.dtype != i64 or (a.type.value is None) == (b.type.value is None):
+            return False
+        size, number = (self.of(x) for x in ((b, a) if a.type.value is None else (a, b)))
+        return isinstance(size, Dim) and size.is_sym and self.facts.ranges.get(size.name) == (number, number)
+
     def _may_wrap(self, dim: DimLike) -> bool:
         if isinstance(dim, int):
             return abs(dim) > LARGEST

@@ -176,13 +176,8 @@ def combine_at(function: np.ufunc) -> Any:
 
 def _places(mask: Atom) -> Atom:
     """Positions of True in a flat mask; their number becomes a size."""
-    size = mask.type.dims[0]
     count = as_dim(sum_(mask, dtype=i64), size=fresh_symbol("count")).type.value
-    rank = sub(cumsum(convert(mask, dtype=i64), axis=0, reverse=False), like(convert(mask, dtype=i64), 1))
-    end = broadcast_to(scalar_dim(count, i64), (size,))
-    target = select(mask, rank, end)  # one place behind the end takes what is not wanted
-    whole = broadcast_to(literal(0, i64), (count + 1,))
-    return part(scatter(whole, iota(length=size, dtype=i64), target, axes=(0,)), 0, 0, count)
+    return sorting.nonzero(mask, axis=0, length=count)
 
 
 def flatnonzero(a: Operand) -> Atom:

@@ -255,6 +255,13 @@ SAMPLES |= {
     name: each([MATRIX], ALONG) + each([WHOLE], ALONG) + each([WITH_NAN[0]], ALONG, smooth=False)
     for name in ("sort", "argsort")
 }
+_MASK = np.array([[False, True, True, False], [True, False, False, True]])
+SAMPLES["nonzero"] = [
+    Sample((_MASK,), {"axis": 1, "length": 2}, lanes=((~_MASK,), (_MASK[:, ::-1],))),
+    Sample((_MASK,), {"axis": 0, "length": 1}, lanes=((~_MASK,), (_MASK[::-1],))),
+    Sample((_MASK[0],), {"axis": 0, "length": 2}),
+    Sample((np.zeros(3, bool),), {"axis": 0, "length": 0}),
+]
 _SORTED = np.array([-1.0, 0.5, 0.5, 2.0, np.nan])
 SAMPLES["searchsorted"] = [
     Sample(

@@ -1,8 +1,9 @@
-"""Order: `sort`, `argsort`, `searchsorted`.
+"""Order: `sort`, `argsort`, `searchsorted`, and `nonzero`, which keeps the order of what it picks.
 
-In: real arrays. Out: sorted values, positions. NaN stands last, as in NumPy; `argsort` is stable.
+In: real arrays, masks. Out: sorted values, positions. NaN stands last, as in NumPy; `argsort` is stable.
 
     s: f64[n] = sort(x, axis=0)
+    p: i64[count] = nonzero(mask, axis=0, length=count)
     k: i64[m] = searchsorted(s, v, right=False)
 """
 
@@ -69,6 +70,29 @@ argsort: Primitive = Primitive(
     dims=ALONG,
     native=Lib("argsort"),
     doc="The positions that sort x along `axis`; equal elements keep their order.",
+)
+
+
+def _nonzero_type(x: Array, *, axis: int, length: DimLike) -> Array:
+    require(0 <= axis < x.ndim, lambda: f"nonzero: axis {axis} does not fit {x}")
+    require(x.dtype == bool, lambda: f"nonzero: needs a mask, got {x}")
+    return x.plain.with_dims((*x.dims[:axis], length, *x.dims[axis + 1 :])).with_dtype(i64)
+
+
+def _nonzero_numpy(x: Any, *, axis: int, length: int | None = None) -> Any:
+    count = int(np.count_nonzero(x)) if length is None else length
+    return np.argsort(~x, axis=axis, kind="stable").take(np.arange(count), axis)
+
+
+nonzero: Primitive = Primitive(
+    "nonzero",
+    type=_nonzero_type,
+    numpy=_nonzero_numpy,
+    jvp=(Zero,),
+    transpose=NotLinear,
+    dims=ALONG,
+    native=Lib("nonzero"),
+    doc="Where a mask is True along `axis`, in order; `length` is how often it is, in each line.",
 )
 
 
@@ -143,4 +167,4 @@ searchsorted = Primitive(
     doc="Where in the sorted array a to insert each v: before equal elements, after them if `right`.",
 )
 
-__all__ = ["sort", "argsort", "searchsorted", "along_axis"]
+__all__ = ["sort", "argsort", "nonzero", "searchsorted", "along_axis"]

@@ -123,7 +123,7 @@ class Arrays(Scalars):
             f"({a})[({index}) % {dim}]",
             f"np.take({a}, ({index}) % {dim})",
             f"np.append({a}, 1.0)[1:]",
-            f"({a})[np.argsort({self.array_leaf(('f', (dim,)), scope)})]",
+            f"({a})[np.argsort({self.array_leaf(('f', (dim,)), scope)}, kind='stable')]",
             f"np.repeat({a}, 2)[::2]",
             f"np.tile({a}, 2)[{dim}:]",
             f"np.diff({a}, prepend=0.0)",
@@ -212,7 +212,7 @@ class Arrays(Scalars):
             f"np.where({self.array(('b', dims), scope, depth - 1)}, {a}, {self.int_leaf(scope)})",
             f"np.clip({a}, 0, 2)",
             f"np.cumsum({a}, axis=0)",
-            f"np.argsort({self.array(('f', dims), scope, depth - 1)}, axis=0)",
+            f"np.argsort({self.array(('f', dims), scope, depth - 1)}, axis=0, kind='stable')",
             f"np.maximum({a}, {self.int_leaf(scope)})",
             f"(({a} & 7) << 1)",
         ]

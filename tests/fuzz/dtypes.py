@@ -41,7 +41,7 @@ UNARY = {
         np.count_nonzero({0}); np.outer({0}, {0})[1]; np.diff({0})[[0, 1, 0]]; np.mean({0})""",
     REAL: """
         np.max({0}); np.min({0}); np.abs({0}); np.argmax({0}); np.sort({0}); np.sign({0}.astype(np.float32));
-        np.argsort({0}); np.sqrt({0}.astype(np.float32)); np.clip({0}, 1, 5); np.median(np.abs({0}));
+        np.argsort({0}, kind="stable"); np.sqrt({0}.astype(np.float32)); np.clip({0}, 1, 5); np.median(np.abs({0}));
         np.ptp({0}); np.unique({0})[0];
         np.cumprod({0}); np.sum({0}, dtype=np.float64); np.trunc({0}.astype(np.float64)); np.floor({0});
         np.round({0}.astype(np.float64)); int({0}[1]); float({0}[0]); bool({0}[2]); np.isfinite({0});

@@ -11,18 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.core.build import literal
 from metaphrase.core.dims import product
-from metaphrase.ops.arithmetic import max_, sub
-from metaphrase.ops.compare import eq, not_, select
+from metaphrase.ops.compare import eq, select
 from metaphrase.ops.effects import check
-from metaphrase.ops.indexing import gather
-from metaphrase.ops.indexing import slice as core_slice
+from metaphrase.ops.indexing import scatter
 from metaphrase.ops.reduce import reduce_sum
-from metaphrase.ops.scan import cumsum
 from metaphrase.ops.shape import broadcast, convert, reshape
-from metaphrase.ops.sorting import argsort
-from metaphrase.ops.structure import pad
+from metaphrase.ops.sorting import nonzero as core_nonzero
 
 from ..staging.session import Session
 from ..values.staged_values import Box, Number, StagedArray
@@ -48,8 +43,7 @@ def positions(here: Session, array: StagedArray, mask: StagedArray, axis: int) -
     count = here.as_dim(Number(here, total, int))
     if not isinstance(count, int) and count.is_sym:
         here.facts.learn(count.name, 0, product(dims))
-    order = here.emit(argsort, here.emit(not_, atom), axis=0)
-    flat = here.emit(core_slice, order, literal(0), shape=(count,), step=(1,))
+    flat = here.emit(core_nonzero, atom, axis=0, length=count)
     out, rest = [], StagedArray(Box(here, flat))
     for k in range(len(dims)):
         below = here.size(product(dims[k + 1 :]))
@@ -127,34 +121,13 @@ def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any)
     atom = held(here, value, array.dtype)
     rest = dims[mask.ndim :]
     if atom.type.ndim > len(rest):
-        ranks = ranks_of(here, mask)
-        ranks = here.emit(
-            sub,
-            here.emit(cumsum, ranks, axis=0, reverse=False),
-            here.emit(broadcast, literal(1), shape=ranks.type.dims, axes=()),
-        )
-        ranks = here.emit(max_, ranks, here.emit(broadcast, literal(0), shape=ranks.type.dims, axes=()))
         if atom.type.dims[0] == 1:
             from .arithmetic import spread
 
             new = spread(here, here.emit(reshape, atom, shape=atom.type.dims[1:]), dims)
         else:
-            count = here.emit(reduce_sum, ranks_of(here, mask), axes=(0,))
-            given = atom.type.dims[0]
-            here.emit(
-                check,
-                here.emit(eq, count, here.dim_atom(given)),
-                here.dim_atom(given),
-                count,
-                exception="ValueError",
-                message=_UNEQUAL,
-            )
-            if not here.facts.less(0, given):  # of no values none is taken, but the first is looked at
-                none = (0,) * atom.type.ndim
-                more = (1, *none[1:])
-                atom = here.emit(pad, atom, literal(0, atom.type.dtype), low=none, high=more, interior=none)
-            new = here.emit(gather, atom, ranks, axes=(0,))
-            new = here.emit(reshape, new, shape=dims) if new.type.dims != dims else new
+            write_view(array, _placed(here, array, mask, atom))
+            return
     else:
         from .arithmetic import spread
 
@@ -162,10 +135,20 @@ def store_mask(here: Session, array: StagedArray, mask: StagedArray, value: Any)
     write_view(array, here.emit(select, test, new, array.read()))
 
 
-def ranks_of(here: Session, mask: StagedArray) -> Any:
-    """A mask as a row of 0 and 1."""
-    row = here.emit(convert, mask.read(), dtype=_i64)
-    return row if mask.ndim == 1 else here.emit(reshape, row, shape=(product(mask.type.dims),))
+def _placed(here: Session, array: StagedArray, mask: StagedArray, atom: Any) -> Any:
+    """The array with a row of `atom` at each true element."""
+    dims, size, given = array.type.dims, product(mask.type.dims), atom.type.dims[0]
+    row, whole = mask.read(), array.read()
+    if mask.ndim != 1:
+        row = here.emit(reshape, row, shape=(size,))
+        whole = here.emit(reshape, whole, shape=(size, *dims[mask.ndim :]))
+    count = here.emit(reduce_sum, here.emit(convert, row, dtype=_i64), axes=(0,))
+    number = here.dim_atom(given)
+    equal = here.emit(eq, count, number)
+    here.emit(check, equal, number, count, exception="ValueError", message=_UNEQUAL)
+    places = here.emit(core_nonzero, row, axis=0, length=given)
+    new = here.emit(scatter, whole, atom, places, axes=(0,), unique=True)
+    return new if new.type.dims == dims else here.emit(reshape, new, shape=dims)
 
 
 def _over(here: Session, mask: Any, dims: tuple, rank: int) -> Any:
