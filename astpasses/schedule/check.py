@@ -281,7 +281,7 @@ class _Checker:
 
     def held(self, buf: Buf, stmt: Stmt) -> None:
         if buf.space not in ("const", "arg") and key_of(buf) not in self.stored and 0 not in buf.dims:
-            if not self.may_be_later(key_of(buf)):
+            if not buf.unbound and not self.may_be_later(key_of(buf)):
                 self.fault(f"{buf.name} is read before anything is stored in it", stmt)
 
     def may_be_later(self, key: Key) -> bool:

@@ -136,7 +136,7 @@ class Lifetimes:
         """Whether each iteration of a loop may have a storage or variable of its own, if none wants what another one
         leaves: a variable that it stores first and nobody reads behind the loop, an array that is used there only."""
         begin, end = self.spans[loop]
-        if self.first(key, begin, end) is not True:
+        if self.first(key, begin, end) is not True and not (isinstance(key, Buf) and key.unbound):
             return False
         if isinstance(key, str):
             return not self.wanted_behind(key, loop)

@@ -344,6 +344,7 @@ def put(block: Block, let: Let) -> None:
         place = x.place
     else:
         place = block.place_for(let.out)
+        place.buf.unbound = x.undefined
         if not x.undefined:
             block.copy(place, x)
     if native.kind == "slice":

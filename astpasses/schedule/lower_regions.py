@@ -160,6 +160,9 @@ def _branch(
 
 def finish(inner: Block, values: list[Value], targets: Sequence[Buf | str | Place]) -> None:
     """All targets take their values at once: what a later copy still reads is saved first."""
+    for value, target in zip(values, targets):
+        if isinstance(target, Place) and value.undefined:
+            target.buf.unbound = True
     arrays = [
         (v, t)
         for v, t in zip(values, targets)
@@ -318,6 +321,9 @@ def _state_target(
         place, second = block.place_for(out), None
     if not value.undefined:
         block.copy(place, value)
+    for one in (place, second) if value.undefined else ():
+        if one is not None:
+            one.buf.unbound = True
     return Carried(place, second)
 
 
@@ -391,7 +397,9 @@ def _is_simple(e: E) -> bool:
 def _store_row(inner: Block, value: Value, place: Place) -> None:
     if not value.dims:
         inner.emit(Store(place.buf, place.prefix, value.scalar))
-    elif not value.undefined:
+    elif value.undefined:
+        place.buf.unbound = True
+    else:
         inner.copy(place, value)
 
 

@@ -216,6 +216,7 @@ class _Outliner:
             if space == "arg" and dims:  # how many rows there are says nothing about where they lie
                 dims = (0, *dims[1:])
             bufs[buf] = Buf(name, buf.dtype, dims, space)
+            bufs[buf].unbound = buf.unbound
 
         for k, buf in enumerate(arrays):
             rename(buf, f"{'y' if buf in found.written else 'x'}{k}", "arg")

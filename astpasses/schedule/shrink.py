@@ -35,6 +35,7 @@ def shrink(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         keep = tuple(d for d in range(len(buf.dims)) if not _droppable([p[d] for p in places], loops))
         if len(keep) < len(buf.dims):
             smaller[buf] = Buf(buf.name, buf.dtype, tuple(buf.dims[d] for d in keep)), keep
+            smaller[buf][0].unbound = buf.unbound
     if not smaller:
         return body
 

@@ -47,7 +47,7 @@ class Buf:
     (memory taken when its size is known); "stack" (grows along dim 0 while it is written).
     """
 
-    __slots__ = ("name", "dtype", "dims", "space", "position", "data", "dynamic", "carried")
+    __slots__ = ("name", "dtype", "dims", "space", "position", "data", "dynamic", "carried", "unbound")
 
     def __init__(
         self,
@@ -62,6 +62,7 @@ class Buf:
         self.name, self.dtype, self.dims, self.space = name, np.dtype(dtype), tuple(dims), space
         self.position, self.data, self.dynamic = position, data, dynamic
         self.carried = False  # holds its value from one iteration of a loop to the next
+        self.unbound = False  # may be read where no path has given it a value: what is read there nobody wants
 
     @property
     def is_scalar(self) -> bool:

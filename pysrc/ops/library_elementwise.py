@@ -30,6 +30,7 @@ from .promotion import (
     Operand,
     Weak,
     broadcast_arrays,
+    cast,
     inexact_dtype,
     is_weak,
     lift,
@@ -188,7 +189,8 @@ def where(condition: Operand, *choices: Operand) -> Any:
     if all(map(is_weak, choices)):
         python = np.result_type(*(weak_type(c)(0) for c in choices))
         choices = tuple(to_dtype(c, python) for c in choices)
-    a, b = promote(*choices)
+    dtype = result_type(*choices)
+    a, b = (cast(c, dtype) for c in choices)
     return select(*broadcast_arrays(to_bool(condition), a, b))
 
 

@@ -20,7 +20,7 @@ from .arrays import iota
 from .compare import lt, select
 from .families import like
 from .library_shapes import concatenate
-from .promotion import Operand, dim_of, lift, scalar_dim, to_dtype
+from .promotion import Operand, cast, dim_of, lift, scalar_dim, to_dtype
 from .promotion import broadcast_to as broadcast_atom
 from .structure import pad as pad_primitive
 
@@ -33,7 +33,7 @@ def pad(x: Operand, pad_width: Any, mode: str = "constant", constant_values: Any
             return _pad_sides(x, widths, constant_values)
         return pad_primitive(
             x,
-            to_dtype(constant_values, x.type.dtype),
+            cast(constant_values, x.type.dtype),
             low=tuple(a for a, _ in widths),
             high=tuple(b for _, b in widths),
             interior=(0,) * x.type.ndim,
@@ -67,7 +67,7 @@ def _pad_sides(x: Atom, widths: list, values: Any) -> Atom:
     pairs = [(row[0], row[-1]) for row in (rows if len(rows) == x.type.ndim else rows * x.type.ndim)]
     for axis, ((low, high), sides) in enumerate(zip(widths, pairs)):
         shapes = [tuple(w if k == axis else d for k, d in enumerate(x.type.dims)) for w in (low, high)]
-        first, last = (broadcast_atom(to_dtype(v, x.type.dtype), s) for v, s in zip(sides, shapes))
+        first, last = (broadcast_atom(cast(v, x.type.dtype), s) for v, s in zip(sides, shapes))
         x = concatenate([first, x, last], axis)
     return x
 

@@ -122,6 +122,13 @@ def to_dtype(x: Operand, dtype: Any) -> Atom:
     return convert(x, dtype=dtype)
 
 
+def cast(x: Operand, dtype: Any) -> Atom:
+    """x as an atom of `dtype`, Python's integers cast as arrays are: -1 is 65535 as a uint16."""
+    if isinstance(x, Weak):
+        return to_dtype(x.atom, dtype)
+    return literal(np.asarray(x).astype(dtype)[()], dtype) if is_weak(x) else to_dtype(x, dtype)
+
+
 def dtype_of(value: Operand) -> Any:
     """The dtype of a strong operand; the Python type of a weak one, as `ufunc.resolve_dtypes` takes it."""
     if is_weak(value):
@@ -399,6 +406,7 @@ __all__ = [
     "surely_differ",
     "promote",
     "result_type",
+    "cast",
     "to_dtype",
     "broadcast_dims",
     "broadcast_arrays",
