@@ -41,7 +41,7 @@ from metaphrase.core.dims import Dim, DimLike, Monomial, product
 from metaphrase.core.scalars import MONOIDS, facts
 from metaphrase.core.types import i64
 
-from .cython_library import LEFT_ANYWHERE, combination, library_call
+from .cython_library import combination, library_call
 from .cython_simd import marks, stays_rolled
 from .spell import CALL, Printer, c_name
 from .work import Work, charge
@@ -455,8 +455,8 @@ class FunctionWriter:
         return view.buf.name if offset == "0" else f"{view.buf.name} + {offset}"
 
     def stmt_LibraryCall(self, depth: int, stmt: LibraryCall) -> None:
-        call = library_call(self, stmt)
-        if stmt.operation in LEFT_ANYWHERE:
+        call, offer = library_call(self, stmt), self.program.target.offer(stmt.operation)
+        if offer is not None and offer.left_anywhere:
             self.passed_on(depth, call)
         else:
             self.use("mp_begin", "mp_end", "MP_INTERRUPTED")

@@ -21,9 +21,6 @@ from .cython_lapack import lapack_call, product_call
 if TYPE_CHECKING:
     from .cython_function import FunctionWriter
 
-# Calls that a signal may end in the middle: they take no lock, and no memory but the arena's.
-LEFT_ANYWHERE = frozenset({"sort", "argsort", "nonzero", "fft"})
-
 
 def library_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
     """The text of one call."""
@@ -174,4 +171,4 @@ static inline {name} {routine}({name}* lanes) {{
     return f"{total.name} = {writer.printer.call(function, total.name, call)[0]}"
 
 
-__all__ = ["LEFT_ANYWHERE", "combination", "library_call"]
+__all__ = ["combination", "library_call"]

@@ -45,7 +45,6 @@ SHORT = 100_000  # less work than this is not charged where it is done once
 ROUND = 100_000  # and this where it is done in each round of a loop
 UNKNOWN = 256  # rounds of a loop of which nothing is known
 FAR = 32  # what an element counts for that may lie anywhere in memory
-SORTED = 64  # what an element counts for that is sorted or transformed
 
 
 class Work:
@@ -53,6 +52,7 @@ class Work:
 
     def __init__(self, program: Program):
         self.fns: Mapping[str, Fn] = {fn.name: fn for fn in program.fns}
+        self.an_element = {offer.operation: offer.an_element for offer in program.target.offers}
         self.known: dict[int, DimLike] = {}
         self.early = _early(program)
 
@@ -89,7 +89,7 @@ class Work:
         if isinstance(stmt, While):
             return 0  # each round is charged for itself
         if isinstance(stmt, LibraryCall):
-            return _library(stmt)
+            return _library(stmt, self.an_element.get(stmt.operation, 0))
         if isinstance(stmt, CallFn):
             fn = self.fns[stmt.fn]
             return substitute(self._inside(fn.body), dict(zip(fn.sizes, stmt.sizes)))
@@ -191,15 +191,13 @@ def _is_far(index: tuple) -> bool:
     return any(isinstance(entry, E) for entry in index)
 
 
-def _library(call: LibraryCall) -> DimLike:
+def _library(call: LibraryCall, an_element: int) -> DimLike:
     """The work of a library routine: so much for each element, or each product of elements."""
     elements = product(call.reads[0].extents)
     if call.operation == "dot_general":
         return elements * call.reads[1].extents[-1]
-    if call.operation == "nonzero":
-        return elements
-    if call.operation in ("sort", "argsort", "fft"):
-        return elements * SORTED
+    if an_element:
+        return elements * an_element
     widths = [view.extents[-1] for view in call.reads if view.extents]
     total: DimLike = 0
     for width in widths:

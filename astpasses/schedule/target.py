@@ -23,6 +23,8 @@ class Offer:
     `dtypes`: of which operands; None: whatever the primitive takes.
     `pays_from`: multiplications up to which a nest beats it.
     `failures`: the exception and the message of each site at which a call fails, in their order.
+    `an_element`: the work that an element of the first operand is; 0: a product with the last row of each operand.
+    `left_anywhere`: a signal may end a call in the middle. It takes no lock, and no memory but the arena's.
     """
 
     operation: str
@@ -31,6 +33,8 @@ class Offer:
     dtypes: frozenset[str] | None = None
     pays_from: int = 0
     failures: tuple[tuple[str, str], ...] = ()
+    an_element: int = 0
+    left_anywhere: bool = False
 
 
 @dataclass(frozen=True)
@@ -115,8 +119,9 @@ CPU = Target(
     offers=(
         _PRODUCT,
         *map(_of_lapack, ("solve", "triangular_solve", "slogdet", "cholesky", "qr", "eigh", "svd", "eig")),
-        Offer("sort", LINES, in_place=True),  # this and the next are ours
-        *(Offer(operation, LINES) for operation in ("argsort", "nonzero", "fft")),
+        Offer("sort", LINES, in_place=True, an_element=64, left_anywhere=True),  # these are ours
+        *(Offer(operation, LINES, an_element=64, left_anywhere=True) for operation in ("argsort", "fft")),
+        Offer("nonzero", LINES, an_element=1, left_anywhere=True),
     ),
 )
 
