@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.build import at_least, current, literal
+from ..core.build import at_least, current, known_facts, literal
 from ..core.dims import Dim, DimLike, fresh_symbol
 from ..core.facts import Facts
 from ..core.foreign import Foreign
@@ -163,14 +163,15 @@ def surely_differ(a: DimLike, b: DimLike) -> bool:
     return isinstance(difference, int) and difference != 0
 
 
-def sized(x: Atom, axis: int, size: DimLike, message: str = "") -> Atom:
-    """x, whose dim `axis` is `size`: by proof, else by a check at run time. Callers refuse what differs."""
+def sized(x: Atom, axis: int, size: DimLike, message: str = "", shown: DimLike | None = None) -> Atom:
+    """x, whose dim `axis` is `size`: by proof, else by a check at run time, whose message may show another size.
+    Callers refuse what differs."""
     have = x.type.dims[axis]
     if have == size:
         return x
     if not Facts().equal(have, size):
-        a, b = scalar_dim(have, i64), scalar_dim(size, i64)
-        check(eq(a, b), a, b, exception="ValueError", message=message or "sizes {} and {} differ")
+        a, b, other = (scalar_dim(d, i64) for d in (have, size, size if shown is None else shown))
+        check(eq(a, b), a, other, exception="ValueError", message=message or "sizes {} and {} differ")
     rank = x.type.ndim
     return slice_region(
         x,
@@ -185,7 +186,10 @@ def broadcast_to(x: Atom, dims: Sequence[DimLike]) -> Atom:
     offset = len(dims) - x.type.ndim
     for k, have in enumerate(x.type.dims):
         if have != 1 and have != dims[offset + k]:
-            x = sized(x, k, dims[offset + k], "operands could not be broadcast together: sizes {} and {}")
+            size = dims[offset + k]
+            one = known_facts().less(have, size)  # what surely has fewer elements has one
+            message = "operands could not be broadcast together: sizes {} and {}"
+            x = sized(x, k, 1 if one else size, message, size)
     return broadcast_exactly(x, dims)
 
 

@@ -271,3 +271,29 @@ def test_a_size_that_turns_out_to_divide_by_0_is_no_fault_of_the_compiler(in_a_l
                 jitted(np.ones(length), table, 1)
         else:
             assert jitted(np.ones(length), table, 1) == columns(np.ones(length), table, 1)
+
+
+def first_of_the_rest(m, x):
+    rest = (np.array([0.5, -1.0, 2.0]) * x)[m % 3 :][:1]
+    return np.sum(np.tanh(rest * np.ones(3))), np.where(rest > 0, rest, np.arange(3.0)), np.add(rest, np.ones((2, 3)))
+
+
+def at_most_one(m, x):
+    none = np.ones(3)[3 - m % 2 :]
+    return none + np.arange(4.0) * x
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_what_surely_has_fewer_elements_has_one(native):
+    with mp.config(native=native):
+        for m in (3, -1, 1):
+            for got, want in zip(mp.jit(first_of_the_rest)(m, 1.3), first_of_the_rest(m, 1.3), strict=True):
+                np.testing.assert_allclose(got, want, rtol=1e-15)
+        slope = mp.jit(mp.grad(lambda m, x: first_of_the_rest(m, x)[0], 1))(4, 1.3)
+        ends = [first_of_the_rest(4, 1.3 + s * 1e-6)[0] for s in (1, -1)]
+        assert slope == pytest.approx((ends[0] - ends[1]) / 2e-6, rel=1e-8)
+        np.testing.assert_array_equal(mp.jit(at_most_one)(3, 2.0), at_most_one(3, 2.0))
+        with pytest.raises(ValueError, match="could not be broadcast together"):
+            at_most_one(2, 2.0)
+        with pytest.raises(ValueError, match="could not be broadcast together: sizes 0 and 4"):
+            mp.jit(at_most_one)(2, 2.0)

@@ -269,6 +269,8 @@ def refusals(wanted: list[Outcome]) -> Iterator[None]:
     except Disagreement:
         raise
     except Exception as error:
+        if isinstance(error, ValueError) and outcomes.UNSTRETCHED.search(str(error)):  # a derivative's
+            raise Explained from error
         if wanted[0].error and wanted[0].error in {c.__name__ for c in type(error).__mro__}:
             raise Explained from error
         if not isinstance(error, SourceError):

@@ -125,14 +125,15 @@ def broadcast_dims(shapes: Sequence[tuple]) -> tuple:
 
 
 def spread(here: Session, atom: Atom, dims: tuple) -> Atom:
-    """Broadcast an atom to `dims` by NumPy's rule."""
+    """Broadcast an atom to `dims` by NumPy's rule. What surely has fewer elements has one."""
     have = atom.type.dims
     if have == dims:
         return atom
     offset = len(dims) - len(have)
     for k, d in enumerate(have):
-        if d != 1 and d != dims[offset + k]:
-            atom = equal_size(here, atom, k, dims[offset + k])
+        if d != 1 and d != (size := dims[offset + k]):
+            atom = equal_size(here, atom, k, 1 if here.facts.less(d, size) else size, (d, size))
+    have = atom.type.dims
     keep = [k for k, d in enumerate(have) if d != 1 or dims[offset + k] == 1]
     if len(keep) != len(have):
         atom = here.emit(reshape, atom, shape=tuple(atom.type.dims[k] for k in keep))
@@ -141,12 +142,12 @@ def spread(here: Session, atom: Atom, dims: tuple) -> Atom:
     return here.emit(broadcast, atom, shape=dims, axes=tuple(offset + k for k in keep))
 
 
-def equal_size(here: Session, atom: Atom, axis: int, dim: DimLike) -> Atom:
-    """Say that a size is `dim`: by proof, else by a check when the program runs."""
+def equal_size(here: Session, atom: Atom, axis: int, dim: DimLike, shown: Sequence[DimLike] | None = None) -> Atom:
+    """Say that a size is `dim`: by proof, else by a check when the program runs. `shown`: the sizes in its message."""
     from metaphrase.ops.indexing import slice as core_slice
 
     message = "operands could not be broadcast together: sizes {} and {}"
-    require_equal(here, atom.type.dims[axis], dim, message)
+    require_equal(here, atom.type.dims[axis], dim, message, values=shown)
     dims = tuple(dim if k == axis else d for k, d in enumerate(atom.type.dims))
     zeros = [literal(0)] * len(dims)
     return here.emit(core_slice, atom, *zeros, shape=dims, step=(1,) * len(dims))
