@@ -92,6 +92,37 @@ static int b1_nonzero(const b1* x, i64 n, i64 step, i64* places, i64 count, i64 
 }
 """  # no jump hangs on what the mask is
 
+_SEARCH = """\
+static inline i64 T_SIDE(T a, T v) { return -(i64)(ORDER); }
+static inline __attribute__((always_inline)) void T_places_SIDE(
+    const T* a, i64 n, i64 step, const T* v, i64 m, i64 apart, i64* places, i64 stride) {
+    i64 k = 0;
+    for (; n && k + 16 <= m; k += 16) {
+        i64 low[16] = {0};
+        T x[16];
+        for (i64 j = 0; j < 16; j++) x[j] = v[(k + j)*apart];
+        for (i64 left = n, half; left > 1; left -= half) {
+            half = left/2;
+            for (i64 j = 0; j < 16; j++) low[j] += half & T_SIDE(a[(low[j] + half - 1)*step], x[j]);
+        }
+        for (i64 j = 0; j < 16; j++) places[(k + j)*stride] = low[j] - T_SIDE(a[low[j]*step], x[j]);
+    }
+    for (; k < m; k++) {
+        i64 low = 0;
+        for (i64 left = n, half; left > 1; left -= half) {
+            half = left/2;
+            low += half & T_SIDE(a[(low + half - 1)*step], v[k*apart]);
+        }
+        places[k*stride] = n ? low - T_SIDE(a[low*step], v[k*apart]) : 0;
+    }
+}
+static int T_search_SIDE(const T* a, i64 n, i64 step, const T* v, i64 m, i64 apart, i64* places, i64 stride) {
+    if (step == 1) T_places_SIDE(a, n, 1, v, m, apart, places, stride);
+    else T_places_SIDE(a, n, step, v, m, apart, places, stride);
+    return 0;
+}
+"""  # sixteen searches side by side, in vectors; no jump hangs on what is compared
+
 
 def _ordered(writer: FunctionWriter, stmt: LibraryCall, text: str, element: str, before: str) -> str:
     """The text of a sorting routine: `before(a, b)` compares two of the elements that it moves."""
@@ -140,7 +171,33 @@ def _nonzero(writer: FunctionWriter, stmt: LibraryCall) -> str:
     return f"b1_nonzero({source}, {writer.address(line)}, {dim(line.extents[0])}, {dim(line.strides[0])})"
 
 
-_ROUTINES = {"dot_general": product_call, "fft": fourier_call, "sort": _sort, "argsort": _argsort, "nonzero": _nonzero}
+def _search(writer: FunctionWriter, stmt: LibraryCall) -> str:
+    (line, asked), (places,) = stmt.reads, stmt.writes
+    dtype, dim, right = line.buf.dtype, writer.printer.dim, dict(stmt.attributes)["right"]
+    name, side = writer.type(dtype), "upto" if right else "below"
+    a, v, operator = "a", "v", "<=" if right else "<"
+    if name == "bf16":
+        writer.printer.helpers.add("bf16_to_f32")
+        a, v = "bf16_to_f32(a)", "bf16_to_f32(v)"
+    order = f"{a} {operator} {v}"
+    if dtype.kind not in "biu":  # NaN stands behind all numbers
+        order = f"({order}) | ({v} != {v})" if right else f"({order}) | (({v} != {v}) & ({a} == {a}))"
+    text = re.sub(r"\bT\b", name, _SEARCH.replace("SIDE", side).replace("T_", name + "_").replace("ORDER", order))
+    routine = f"{name}_search_{side}"
+    head = f"const {name}* a, i64 n, i64 step, const {name}* v, i64 m, i64 apart, i64* places, i64 stride"
+    writer.routines[routine] = (text, f"int {routine}({head})")
+    views = (f"{writer.address(v)}, {dim(v.extents[0])}, {dim(v.strides[0])}" for v in (line, asked))
+    return f"{routine}({', '.join(views)}, {writer.address(places)}, {dim(places.strides[0])})"
+
+
+_ROUTINES = {
+    "dot_general": product_call,
+    "fft": fourier_call,
+    "sort": _sort,
+    "argsort": _argsort,
+    "nonzero": _nonzero,
+    "searchsorted": _search,
+}
 
 
 def combination(writer: FunctionWriter, stmt: Combine) -> str:

@@ -197,7 +197,7 @@ def _library(call: LibraryCall, an_element: int) -> DimLike:
     if call.operation == "dot_general":
         return elements * call.reads[1].extents[-1]
     if an_element:
-        return elements * an_element
+        return (elements + product(call.writes[0].extents)) * an_element
     widths = [view.extents[-1] for view in call.reads if view.extents]
     total: DimLike = 0
     for width in widths:

@@ -21,7 +21,7 @@ from metaphrase.core.native import Lib
 from .lower import Block, rule
 from .lower_arrays import _accumulator, _finish, identity
 from .nest import Axis, For, LibraryCall, Load, Stmt, Store, Sym, View
-from .target import LINES, ROWS, Offer
+from .target import EACH, LINES, ROWS, Offer
 from .values import Indices, Place, Value, stored
 
 
@@ -34,7 +34,7 @@ def library(block: Block, let: Let) -> None:
     elif offer is None:
         raise AssertionError(f"{let.primitive.name}: no library of the target {target.name} has {name!r}")
     else:
-        (_on_lines if offer.layout == LINES else _on_matrices)(block, let, offer)
+        {LINES: _on_lines, EACH: _on_each}.get(offer.layout, _on_matrices)(block, let, offer)
 
 
 def _calls(
@@ -289,11 +289,29 @@ def _on_lines(block: Block, let: Let, offer: Offer) -> None:
         line = _part_of(place, others, index)
         return (line if source is None else _part(source, others, index),), (line,)
 
-    known = {
-        name: value for name, value in attributes.items() if not isinstance(value, Dim)
-    }  # lines have their lengths
+    known = {name: value for name, value in attributes.items() if name != "length"}  # a line has its own
     _calls(block, let, offer, [x.dims[d] for d in others], views, {**known, "axis": 0})
     block.values[let.out] = stored(place)
+
+
+def _on_each(block: Block, let: Let, offer: Offer) -> None:
+    """A call on the first operand and each line of the second. A number, and its result, are a line of one."""
+    line, each = block.args(let)
+    known = operand(block, line)
+    if not each.dims:
+        e = each.scalar
+        each = Value(each.dtype, (1,), lambda index: e)
+    asked, lead = operand(block, each), range(len(each.dims) - 1)
+    place = block.place_for(let.out) if let.out.type.dims else block.temp(let.out.name, let.out.type.dtype, (1,))
+
+    def views(index: Indices) -> tuple[tuple[View, ...], tuple[View, ...]]:
+        return (known, _part(asked, lead, index)), (_part_of(place, lead, index),)
+
+    _calls(block, let, offer, each.dims[:-1], views, block.attributes(let))
+    if let.out.type.dims:
+        block.values[let.out] = stored(place)
+    else:
+        block.define(let.out, lambda index: Load(place.buf, (0,)))
 
 
 def _on_matrices(block: Block, let: Let, offer: Offer) -> None:

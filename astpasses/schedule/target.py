@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-LINES, ROWS, CLOSE = "lines", "rows", "close"
+LINES, ROWS, CLOSE, EACH = "lines", "rows", "close", "each"
 
 
 @dataclass(frozen=True)
@@ -18,12 +18,13 @@ class Offer:
     """A primitive that a library of the target computes.
 
     `layout` of its operands in memory: LINES (one dim, any stride), ROWS (a matrix whose rows stand one behind the
-    other), CLOSE (a matrix whose rows or columns are without gaps, the rest at any distance).
+    other), CLOSE (a matrix whose rows or columns are without gaps, the rest at any distance), EACH (a line, and another
+    of whose elements each is worked on by itself; both at any stride).
     `in_place`: it works on what lies where its result goes.
     `dtypes`: of which operands; None: whatever the primitive takes.
     `pays_from`: multiplications up to which a nest beats it.
     `failures`: the exception and the message of each site at which a call fails, in their order.
-    `an_element`: the work that an element of the first operand is; 0: a product with the last row of each operand.
+    `an_element`: the work that an element of the first operand is, or of the result; 0: what products of matrices are.
     `left_anywhere`: a signal may end a call in the middle. It takes no lock, and no memory but the arena's.
     """
 
@@ -119,10 +120,11 @@ CPU = Target(
     offers=(
         _PRODUCT,
         *map(_of_lapack, ("solve", "triangular_solve", "slogdet", "cholesky", "qr", "eigh", "svd", "eig")),
-        Offer("sort", LINES, in_place=True, an_element=64, left_anywhere=True),  # these are ours
-        *(Offer(operation, LINES, an_element=64, left_anywhere=True) for operation in ("argsort", "fft")),
+        Offer("sort", LINES, in_place=True, an_element=32, left_anywhere=True),  # these are ours
+        *(Offer(operation, LINES, an_element=32, left_anywhere=True) for operation in ("argsort", "fft")),
         Offer("nonzero", LINES, an_element=1, left_anywhere=True),
+        Offer("searchsorted", EACH, an_element=16, left_anywhere=True),
     ),
 )
 
-__all__ = ["CLOSE", "CPU", "LINES", "ROWS", "Offer", "Target"]
+__all__ = ["CLOSE", "CPU", "EACH", "LINES", "ROWS", "Offer", "Target"]

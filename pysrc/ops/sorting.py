@@ -13,19 +13,16 @@ from typing import Any
 
 import numpy as np
 
-from ..core.build import Builder
 from ..core.dims import DimLike
-from ..core.ir import Roles
-from ..core.native import Composite, Lib
+from ..core.native import Lib
 from ..core.primitive import Joint, NotLinear, Primitive, Zero
 from ..core.relation import ALONG, Dims
 from ..core.types import Array, i64
-from .arithmetic import add, floor_div
-from .arrays import iota, zeros
-from .compare import and_, le, lt, ne, not_, or_, select
-from .families import broadcast_to, like, require
-from .indexing import gather, start
-from .reduce import reduce_any, reduce_sum
+from .arrays import iota
+from .compare import and_, le, lt, ne, not_, or_
+from .families import require
+from .indexing import gather
+from .reduce import reduce_sum
 from .shape import broadcast, convert
 
 
@@ -119,42 +116,6 @@ def _search_batch(size: DimLike, args: Any, batched: Any, *, right: bool) -> tup
     return reduce_sum(convert(_before(rows, wanted, right), dtype=i64), axes=(last,)), True
 
 
-def _bisect(a: Any, v: Any, *, right: bool) -> Any:
-    """Bisection of all places at once, in core: the loop runs while any interval is open."""
-    from ..core.dims import fresh_symbol
-    from .regions import loop
-
-    places = Array(i64, v.type.dims)
-    state = (Array(i64), a.type.plain, v.type.plain, places, places)
-    names = ("i", "a", "v", "low", "high")
-    with Builder("open") as builder:
-        _, _, _, low, high = (builder.parameter(n, t) for n, t in zip(names, state))
-        whole = tuple(range(places.ndim))
-        condition = builder.function([reduce_any(lt(low, high), axes=whole) if whole else lt(low, high)])
-    with Builder("halve") as builder:
-        _, a_, v_, low, high = (builder.parameter(n, t) for n, t in zip(names, state))
-        half = floor_div(add(low, high), like(low, 2))
-        is_open = lt(low, high)
-        middle = select(is_open, half, like(half, 0))
-        above = and_(_before(gather(a_, middle, axes=(0,)), v_, right), is_open)
-        body = builder.function(
-            [select(above, add(half, like(half, 1)), low), select(above, high, select(is_open, half, high))]
-        )
-    end = broadcast_to(start(a.type.dims[0]), places.dims)
-    _, low, _ = loop(
-        a,
-        v,
-        zeros(places),
-        end,
-        body=body,
-        cond=condition,
-        length=None,
-        roles=Roles(2, 2, 0, 0),
-        size=fresh_symbol("T"),
-    )
-    return low
-
-
 searchsorted = Primitive(
     "searchsorted",
     type=_search_type,
@@ -163,7 +124,7 @@ searchsorted = Primitive(
     transpose=NotLinear,
     dims=Dims(lambda a, v, **_: (((None,), range(v.ndim)), (range(v.ndim),)), alone=True),
     batch=_search_batch,
-    native=Composite(_bisect),
+    native=Lib("searchsorted"),
     doc="Where in the sorted array a to insert each v: before equal elements, after them if `right`.",
 )
 

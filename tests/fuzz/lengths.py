@@ -36,7 +36,7 @@ QUOTIENTS = ("(<a> // (<a> % <divisor>))", "(<a> % (<a> % <divisor>))", "(<a> //
 INSIDE = ("<whole1> % {0}", "<whole2> % {0}", "-1 - <whole1> % {0}")
 PLACES = (*INSIDE, *INSIDE, "max(-{0}, min(<whole2>, {0} - 1))", "{0} % <divisor>", "-1", "<whole1>")
 VALUES = (
-    "<array>[<cut>].sum()", "M[<cut>].sum()", "<whole2> * 1.0", "float(<whole2>)", "len(<array>[<cut>])",
+    "<array>[<cut>].sum()", "M[<cut>].sum()", "<whole2> * 1.0", "float(<whole2>)", "float(len(<array>[<cut>]))",
     "np.zeros(<small>).size * 1.0", "np.ones(<whole2>).sum()", "np.arange(<whole1>, <whole1>).sum() * 1.0",
     "np.arange(<small>)[<cut>].sum() * 1.0", "M.reshape(-1, len(M)).sum()", "M.reshape(<small>, -1)[0, 0]",
     "M.reshape(n, -1)[-1].sum()", "M.reshape(len(M), -1)[<cut>].sum()", "np.roll(<array>, <whole2>)[-1]",
