@@ -325,7 +325,7 @@ abs_ = elementwise(
         CHEAP,
         Text("i", "x < 0 ? (T)-x : x"),
         Text("u", "x"),
-        Text("c", "hypot$(re(x), im(x))", result="R"),
+        Text("c", "R_hypot(re(x), im(x))", result="R"),
         builtin="fabs",
         of_bools="identity",
     ),
