@@ -151,11 +151,13 @@ class Lengths:
 
     def store(self, depth: int) -> list[str]:
         place = self.filled(("<element>", "<element>", "<array>[<cut>]", "<row>"))
-        return [f"{place} {self.choose.item(('=', '+='))} {self.value()}"]
+        """What loops store stays small: sums of it are exact."""
+        sign, value = self.choose.item(("=", "+=")), self.value()
+        return [f"{place} {sign} {f'({value}) % 64.0' if depth else value}"]
 
     def total(self, depth: int) -> list[str]:
         if depth or self.choose.chance(2):
-            return [f"{self.choose.item(self.floats)} += {self.value()}"]
+            return [f"{self.choose.item(self.floats)} += {f'({self.value()}) % 64.0' if depth else self.value()}"]
         self.number += 1
         lines = [f"t{self.number} = {self.value()}"]
         self.floats.append(f"t{self.number}")
