@@ -1,5 +1,5 @@
-"""Calls of the CPU's library as Cython expressions: sorting is C of ours, the rest in cython_lapack.py and
-cython_fourier.py.
+"""Calls of the CPU's library as Cython expressions: C of ours in cython_order.py and cython_fourier.py, BLAS and LAPACK
+in cython_lapack.py.
 
 In: a `LibraryCall` and the function it stands in. Out: the call; the C of the routine goes into the writer's
 `routines`. A call gives 0, or what the program returns where it can't go on. Memory for its work is the arena's.
@@ -9,7 +9,6 @@ In: a `LibraryCall` and the function it stands in. Out: the call; the C of the r
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING
 
 from metaphrase.astpasses.schedule.nest import Combine, LibraryCall
@@ -17,6 +16,7 @@ from metaphrase.core.scalars import MONOIDS
 
 from .cython_fourier import fourier_call
 from .cython_lapack import lapack_call, product_call
+from .cython_order import ORDER
 
 if TYPE_CHECKING:
     from .cython_function import FunctionWriter
@@ -27,177 +27,7 @@ def library_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
     return _ROUTINES.get(stmt.operation, lapack_call)(writer, stmt)
 
 
-# Lines of up to 16 by insertion, then merged: `from` and `to` change places.
-_MERGED = """\
-    for (i64 low = 0; low < n; low += 16) {
-        i64 high = low + 16 < n ? low + 16 : n;
-        for (i64 i = low + 1; i < high; i++) {
-            E v = from[i];
-            i64 j = i;
-            while (j > low && BEFORE(v, from[j - 1])) { from[j] = from[j - 1]; j--; }
-            from[j] = v;
-        }
-    }
-    for (i64 width = 16; width < n; width *= 2) {
-        for (i64 low = 0; low < n; low += 2*width) {
-            i64 mid = low + width < n ? low + width : n, high = low + 2*width < n ? low + 2*width : n;
-            i64 i = low, j = mid;
-            for (i64 k = low; k < high; k++)
-                to[k] = i < mid && (j >= high || !BEFORE(from[j], from[i])) ? from[i++] : from[j++];
-        }
-        E* other = from; from = to; to = other;
-    }
-"""
-_SORT = """\
-static inline int T_before(T a, T b) { return ORDER; }
-static int T_sort(mp_ctx* c, T* x, i64 n, i64 stride) {
-    char* mark = c->cursor;
-    int apart = stride != 1, merges = n > 16;
-    T few[16], *from = x, *to = few, *space = few;
-    if (merges && !(space = (T*)mp_scratch(c, mp_times(n, (1 + apart)*sizeof(T))))) return MP_NO_MEMORY;
-    if (merges) to = apart ? space + n : space;
-    if (apart) { from = space; for (i64 i = 0; i < n; i++) space[i] = x[i*stride]; }
-MERGED    if (from != x) for (i64 i = 0; i < n; i++) x[i*stride] = from[i];
-    if (merges) c->release(c, mark);
-    return 0;
-}
-"""
-_ARGSORT = """\
-static inline int T_ahead(T a, T b) { return ORDER; }
-static int T_argsort(mp_ctx* c, const T* x, i64 n, i64 step, i64* order, i64 stride) {
-    char* mark = c->cursor;
-    int merges = n > 16;
-    i64 few[16], *from = few, *to;
-    if (merges && !(from = (i64*)mp_scratch(c, mp_times(n, 2*sizeof(i64))))) return MP_NO_MEMORY;
-    to = merges ? from + n : few;
-    for (i64 i = 0; i < n; i++) from[i] = i;
-MERGED    for (i64 i = 0; i < n; i++) order[i*stride] = from[i];
-    if (merges) c->release(c, mark);
-    return 0;
-}
-"""
-_ARGSORT_BOOL = """\
-static int b1_argsort(mp_ctx* c, const b1* x, i64 n, i64 step, i64* order, i64 stride) {
-    i64 p = 0;
-    for (i64 i = 0; i < n; i++) { order[p*stride] = i; p += !x[i*step]; }
-    for (i64 i = 0; p < n; i++) { order[p*stride] = i; p += x[i*step] != 0; }
-    return 0;
-}
-"""  # two values need no comparisons: first the places of the one, then those of the other
-
-_NONZERO = """\
-static int b1_nonzero(const b1* x, i64 n, i64 step, i64* places, i64 count, i64 stride) {
-    for (i64 i = 0, p = 0; p < count && i < n; i++) { places[p*stride] = i; p += x[i*step] != 0; }
-    return 0;
-}
-"""  # no jump hangs on what the mask is
-
-_SEARCH = """\
-static inline i64 T_SIDE(T a, T v) { return -(i64)(ORDER); }
-static inline __attribute__((always_inline)) void T_places_SIDE(
-    const T* a, i64 n, i64 step, const T* v, i64 m, i64 apart, i64* places, i64 stride) {
-    i64 k = 0;
-    for (; n && k + 16 <= m; k += 16) {
-        i64 low[16] = {0};
-        T x[16];
-        for (i64 j = 0; j < 16; j++) x[j] = v[(k + j)*apart];
-        for (i64 left = n, half; left > 1; left -= half) {
-            half = left/2;
-            for (i64 j = 0; j < 16; j++) low[j] += half & T_SIDE(a[(low[j] + half - 1)*step], x[j]);
-        }
-        for (i64 j = 0; j < 16; j++) places[(k + j)*stride] = low[j] - T_SIDE(a[low[j]*step], x[j]);
-    }
-    for (; k < m; k++) {
-        i64 low = 0;
-        for (i64 left = n, half; left > 1; left -= half) {
-            half = left/2;
-            low += half & T_SIDE(a[(low + half - 1)*step], v[k*apart]);
-        }
-        places[k*stride] = n ? low - T_SIDE(a[low*step], v[k*apart]) : 0;
-    }
-}
-static int T_search_SIDE(const T* a, i64 n, i64 step, const T* v, i64 m, i64 apart, i64* places, i64 stride) {
-    if (step == 1) T_places_SIDE(a, n, 1, v, m, apart, places, stride);
-    else T_places_SIDE(a, n, step, v, m, apart, places, stride);
-    return 0;
-}
-"""  # sixteen searches side by side, in vectors; no jump hangs on what is compared
-
-
-def _ordered(writer: FunctionWriter, stmt: LibraryCall, text: str, element: str, before: str) -> str:
-    """The text of a sorting routine: `before(a, b)` compares two of the elements that it moves."""
-    dtype = stmt.reads[0].buf.dtype
-    name = writer.type(dtype)
-    order = "a < b"
-    if name == "bf16":
-        writer.printer.helpers.add("bf16_to_f32")
-        order = "bf16_to_f32(a) < bf16_to_f32(b)"
-    elif dtype.kind == "f":
-        order = "(a < b) | ((b != b) & (a == a))"
-    merged = (
-        re.sub(r"BEFORE\((.*?), (from\[.*?\])\)", before, _MERGED)
-        .replace("E ", f"{element} ")
-        .replace("E*", f"{element}*")
-    )
-    return re.sub(r"\bT\b", name, text.replace("MERGED", merged).replace("T_", name + "_").replace("ORDER", order))
-
-
-def _sort(writer: FunctionWriter, stmt: LibraryCall) -> str:
-    (line,) = stmt.writes
-    name, dim = writer.type(line.buf.dtype), writer.printer.dim
-    text = _ordered(writer, stmt, _SORT, "T", r"T_before(\1, \2)")
-    writer.routines[f"{name}_sort"] = (text, f"int {name}_sort(mp_ctx* c, {name}* x, i64 n, i64 stride)")
-    return f"{name}_sort(c, {writer.address(line)}, {dim(line.extents[0])}, {dim(line.strides[0])})"
-
-
-def _argsort(writer: FunctionWriter, stmt: LibraryCall) -> str:
-    (keys,), (line,) = stmt.reads, stmt.writes
-    name, dim = writer.type(keys.buf.dtype), writer.printer.dim
-    text = _ARGSORT_BOOL
-    if name != "b1":
-        text = _ordered(writer, stmt, _ARGSORT, "i64", r"T_ahead(x[(\1)*step], x[\2*step])")
-    head = f"int {name}_argsort(mp_ctx* c, const {name}* x, i64 n, i64 step, i64* order, i64 stride)"
-    writer.routines[f"{name}_argsort"] = (text, head)
-    source = f"{writer.address(keys)}, {dim(keys.extents[0])}, {dim(keys.strides[0])}"
-    return f"{name}_argsort(c, {source}, {writer.address(line)}, {dim(line.strides[0])})"
-
-
-def _nonzero(writer: FunctionWriter, stmt: LibraryCall) -> str:
-    (mask,), (line,) = stmt.reads, stmt.writes
-    dim = writer.printer.dim
-    head = "int b1_nonzero(const b1* x, i64 n, i64 step, i64* places, i64 count, i64 stride)"
-    writer.routines["b1_nonzero"] = (_NONZERO, head)
-    source = f"{writer.address(mask)}, {dim(mask.extents[0])}, {dim(mask.strides[0])}"
-    return f"b1_nonzero({source}, {writer.address(line)}, {dim(line.extents[0])}, {dim(line.strides[0])})"
-
-
-def _search(writer: FunctionWriter, stmt: LibraryCall) -> str:
-    (line, asked), (places,) = stmt.reads, stmt.writes
-    dtype, dim, right = line.buf.dtype, writer.printer.dim, dict(stmt.attributes)["right"]
-    name, side = writer.type(dtype), "upto" if right else "below"
-    a, v, operator = "a", "v", "<=" if right else "<"
-    if name == "bf16":
-        writer.printer.helpers.add("bf16_to_f32")
-        a, v = "bf16_to_f32(a)", "bf16_to_f32(v)"
-    order = f"{a} {operator} {v}"
-    if dtype.kind not in "biu":  # NaN stands behind all numbers
-        order = f"({order}) | ({v} != {v})" if right else f"({order}) | (({v} != {v}) & ({a} == {a}))"
-    text = re.sub(r"\bT\b", name, _SEARCH.replace("SIDE", side).replace("T_", name + "_").replace("ORDER", order))
-    routine = f"{name}_search_{side}"
-    head = f"const {name}* a, i64 n, i64 step, const {name}* v, i64 m, i64 apart, i64* places, i64 stride"
-    writer.routines[routine] = (text, f"int {routine}({head})")
-    views = (f"{writer.address(v)}, {dim(v.extents[0])}, {dim(v.strides[0])}" for v in (line, asked))
-    return f"{routine}({', '.join(views)}, {writer.address(places)}, {dim(places.strides[0])})"
-
-
-_ROUTINES = {
-    "dot_general": product_call,
-    "fft": fourier_call,
-    "sort": _sort,
-    "argsort": _argsort,
-    "nonzero": _nonzero,
-    "searchsorted": _search,
-}
+_ROUTINES = {"dot_general": product_call, "fft": fourier_call, **ORDER}
 
 
 def combination(writer: FunctionWriter, stmt: Combine) -> str:

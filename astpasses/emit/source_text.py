@@ -53,8 +53,30 @@ def without_unread(lines: list[str], names: set[str]) -> list[str]:
         word, gives = re.compile(rf"\b{name}\b"), re.compile(rf" *{name} = .*")
         readers = [row for row in lines if word.search(gives.sub("", row, count=1))]
         if not readers:
-            lines = [row for row in lines if not gives.fullmatch(row)]
+            lines = _without(lines, {k for k, row in enumerate(lines) if gives.fullmatch(row) and _is_whole(row)})
     return lines
+
+
+def _is_whole(row: str) -> bool:
+    """Whether a statement ends where its first line does."""
+    return all(row.count(a) == row.count(b) for a, b in ("()", "[]", "{}"))
+
+
+def _without(lines: list[str], gone: set[int]) -> list[str]:
+    """The other lines; `pass` where a block has none."""
+    kept: list[str] = []
+    for k, row in enumerate(lines):
+        if k not in gone:
+            kept.append(row)
+            continue
+        following = next((other for j, other in enumerate(lines[k:], k) if j not in gone), "")
+        if kept and kept[-1].endswith(":") and _indent(following) < _indent(row):
+            kept += rows_at([" " * _indent(row) + "pass"], getattr(row, "span", None))
+    return kept
+
+
+def _indent(row: str) -> int:
+    return len(row) - len(row.lstrip())
 
 
 def returned_at_once(lines: list[str]) -> list[str]:
