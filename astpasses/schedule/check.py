@@ -163,7 +163,7 @@ class _Checker:
         touches = self.read(loop)
         if loop.index in self.indices or loop.index in self.variables or loop.index in self.fn.sizes:
             self.fault(f"the index {loop.index} of a loop is bound elsewhere, too", loop)
-        if loop.extent == 0:
+        if self.facts.equal(loop.extent, 0):
             return touches
         before, reachable = self.facts.ranges.get(loop.index), self.reachable
         self.reachable = reachable and self.has_iterations(loop.extent)

@@ -16,11 +16,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from metaphrase.core.dims import symbols
+from metaphrase.core.dims import Dim, symbols
 from metaphrase.core.facts import Facts
 
 from .dependence import Item, conflict, may_share, pinned, renamed, summarize, summary
-from .nest import Axis, Buf, For, If, Stmt, Store
+from .nest import Axis, Buf, For, If, Nest, Stmt, Store
 
 
 @dataclass(eq=False)
@@ -41,11 +41,18 @@ def fuse_block(block: tuple[Stmt, ...], facts: Facts, streams: int) -> tuple[Stm
         s.with_blocks(tuple(fuse_block(b, facts, streams) for b in s.blocks)) if s.blocks and not _is_nest(s) else s
         for s in block
     )
-    return _fuse([summarize(s) for s in inside], facts, streams)
+    return _fuse([summarize(s) for s in inside if not _never_runs(s, facts)], facts, streams)
 
 
 def _is_nest(stmt: Stmt) -> bool:
     return type(stmt).__name__ == "Nest"
+
+
+def _never_runs(stmt: Stmt, facts: Facts) -> bool:
+    """Whether a nest surely has no iteration: what it would touch is no reason to keep others apart, or together."""
+    axes = stmt.axes if isinstance(stmt, Nest) else ()
+    sizes = [a.extent for a in axes if a.kind == "par" and isinstance(a.extent, Dim) and not a.extent.is_sym]
+    return any(facts.equal(size, 0) or facts.less_equal(size, 0) for size in sizes)
 
 
 def _fuse(items: list[Item], facts: Facts, streams: int) -> tuple[Stmt, ...]:

@@ -7,7 +7,9 @@ import numpy as np
 from differential import run_program
 
 from metaphrase.astpasses.schedule import python_loops
+from metaphrase.astpasses.schedule.fuse import fuse_block
 from metaphrase.astpasses.schedule.nest import (
+    Axis,
     Bind,
     Buf,
     Fn,
@@ -16,6 +18,7 @@ from metaphrase.astpasses.schedule.nest import (
     If,
     Index,
     Load,
+    Nest,
     Op,
     Program,
     SetDims,
@@ -27,7 +30,8 @@ from metaphrase.astpasses.schedule.nest import (
 )
 from metaphrase.astpasses.schedule.place import place
 from metaphrase.astpasses.schedule.target import CPU
-from metaphrase.core.dims import Sym
+from metaphrase.core.dims import Sym, dim_max, mod
+from metaphrase.core.facts import Facts
 from metaphrase.core.types import f64, i64
 
 i, j, n, m = (Sym(s) for s in "ijnm")
@@ -154,3 +158,14 @@ def test_expressions_print_with_the_grouping_they_have():
     assert printer.text(a / (b * c)) == "a/(b*c)"
     assert printer.text(-(a + b)) == "-(a + b)"
     assert printer.text(Op("select", (a < b, a, b), f64)) == "a if a < b else b"
+
+
+def test_a_nest_that_never_runs_is_none():
+    """`x[1 : n % 2] = 5.0`: it touches x[1], and so would keep loops apart, or have them take its length for theirs."""
+    x, total = Buf("x", f64, (n,), "arg", 0), local("total", f64)
+    store = (Store(x, (i + 1,), constant(5.0, f64)),)
+    for length, stays in ((dim_max(0, mod(n, 2) - 1), False), (mod(n, 2), True), (n - 1, True)):
+        assert bool(fuse_block((Nest((Axis("i", length, "par"),), store),), Facts(), 16)) is stays
+    adds, first = (Store(total, (), Load(x, (i,)), "sum"),), (Store(total, (), constant(0.0, f64)),)
+    kept = fuse_block((Nest((Axis("i", dim_max(0, mod(n, 2) - 1), "red"),), adds, first),), Facts(), 16)
+    assert kept[0] == first[0]  # the sum of nothing
