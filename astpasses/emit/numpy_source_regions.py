@@ -139,6 +139,8 @@ def _carry_variables(emitter: Emitter, loop: Loop) -> None:
             )
             mine = False
         if mine and dead:
+            if owned:  # what waits may read it by another name
+                emitter.flush_storage(expr.storages, spare=[atom])
             emitter.flush(frozenset([expr.text]), spare=[atom])
             loop.targets.append(expr.text)
             block.holder[expr.text] = out

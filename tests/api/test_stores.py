@@ -41,3 +41,25 @@ def test_jitted(function, args):
     jitted = mp.jit(function)
     assert same(outcome(jitted, args), expected)
     assert same(outcome(jitted, args), expected)
+
+
+def rolled(x, y, n):
+    x = x.copy()
+    g = np.stack([x, y, x - y])
+    if 1.0 < x[0]:
+        x[0] = 1.0
+    else:
+        x = np.roll(g[2], 1)
+        for _ in range(n):
+            g[0][0] = 1.0
+        g[2] -= g[0]
+    return x, g
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_what_reads_a_row_is_done_before_a_loop_stores_into_the_table(native):
+    """The loop stores in place; what waited to be written read the table by the name of its row."""
+    x, y = np.array([0.0, 3.0, 4.0, 1.0]), np.array([1.0, 1.0, 2.0, 3.0])
+    with mp.config(native=native):
+        for one, other in zip(mp.jit(rolled)(x, y, 2), rolled(x, y, 2), strict=True):
+            np.testing.assert_array_equal(one, other)
