@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import metaphrase as mp
+from metaphrase.source import SourceError
 
 
 def under_a_test(x):
@@ -152,3 +153,20 @@ def test_broadcast_checks_sizes_of_the_run(name, native):
         if name in ("to", "rows", "arrays", "of known"):
             with pytest.raises(ValueError, match="could not be broadcast"):
                 jitted(x, 0.5)
+
+
+def appends_on_one_path(x, n):
+    items, found = [x[0], 2.0, x[1]], [x[2]]
+    for _ in items[:]:
+        if x[1] < 1.0:
+            items[0] = 1.0
+        else:
+            items = items[:]
+            for _ in range(n):
+                found.append(1.0)
+    return items, found
+
+
+def test_an_inner_loop_that_appends_on_one_path_is_refused():
+    with pytest.raises(SourceError, match="each time as often as only the run knows"):
+        mp.jit(appends_on_one_path)(np.zeros(5), 2)

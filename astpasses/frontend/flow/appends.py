@@ -60,8 +60,10 @@ def appended(here: Session, owner: Any, before: Any, span: Any) -> list[Slot]:
         if isinstance(item, Maybe):
             item, flag = item.value, here.atom(item.flag, np.dtype(bool))
         many = isinstance(item, Rows)
+        why = "a loop inside appends to the list, each time as often as only the run knows"
+        if many and not isinstance(item.arrays[0], StagedArray):  # the paths append unequally often
+            raise TrialOver(why, span, "make an array before the loop and store into it")
         if many and (len(owner) > len(before) + 1 or not here.settled_outside(item.arrays[0].type.dims[0])):
-            why = "a loop inside appends to the list, each time as often as only the run knows"
             raise NeedStack(owner, None, why, span)
         leaves, tree = tree_util.tree_flatten(item)
         if not leaves or not all(is_number(v) or isinstance(v, StagedArray) for v in leaves):
