@@ -227,6 +227,8 @@ class Statements(Arrays):
         if form == 6 and len(dims) == 1:
             index = self.array(("i", (first,)), scope, 1)
             if self.choose.chance(2) and base != "b":
+                if base == "f" and self.exact:  # several numbers at one place are a sum, which has no order
+                    index = f"np.arange({first}) + {self.small(scope, 3)}"
                 return [f"np.add.at({name}, ({index}) % {first}, {scalar})"]
             return [f"{name}[({index}) % {first}] {word} {scalar}"]
         if form == 7:
