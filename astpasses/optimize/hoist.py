@@ -12,9 +12,10 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
+from metaphrase.core.dims import Dim, divides
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
-from metaphrase.core.native import Gather, Move
+from metaphrase.core.native import Composite, Gather, Lib, Move, Reduce
 from metaphrase.core.scalars import FREE
 
 from .rebuild import map_regions, replaced
@@ -77,17 +78,32 @@ def _without_invariants(step: Step, consts: tuple[Atom, ...], moved: list[Let]) 
 
 
 def _invariant(step: Step) -> dict[Var, Let]:
-    """What may be computed outside of the loop: of constants alone, by operations that can't fail."""
+    """What may be computed outside of the loop: of constants alone, by operations that can't fail, or not unless a
+    check before them fails: that may never be asked."""
+    guarded = False
     bound = {symbol for let in step.lets for symbol in let.own_symbols()}
     outside: set[Atom] = set(step.params.consts)
     found: dict[Var, Let] = {}
     for let in step.lets:
+        guarded |= "failing" in let.effects
         if let.primitive.region or let.effects or let.own_symbols() or let.uses_symbols() & bound:
+            continue
+        if guarded and _needs_a_check(let):
             continue
         if all(isinstance(a, Literal) or a in outside for a in let.args):
             found.update((v, let) for v in let.outs)
             outside.update(let.outs)
     return found
+
+
+def _needs_a_check(let: Let) -> bool:
+    """Whether an operation may do harm where the check before it has failed: read outside of an array, divide by 0, or
+    raise NumPy's exception."""
+    native = let.primitive.native
+    dims = [d for v in (*let.args, *let.outs) for d in (*v.type.dims, v.type.value)]
+    if isinstance(native, (Gather, Lib, Composite)) or any(map(divides, dims)):
+        return True
+    return isinstance(native, (Move, Reduce)) and any(isinstance(d, Dim) for d in dims)
 
 
 def _worth_moving(step: Step, invariant: dict[Var, Let]) -> set[int]:

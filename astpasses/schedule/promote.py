@@ -5,19 +5,48 @@ In: a folded tree. Out: the same, with elements that a loop combines into in var
     for j: y[i] += x[i, j]      ->      total = y[i]
                                         for j: total += x[i, j]
                                         y[i] = total
+
+A place that may lie outside of its array is touched only if the loop touches it: `if n > 0: total = y[k]`.
 """
 
 from __future__ import annotations
 
+import functools
 from dataclasses import replace
+
+from metaphrase.core.facts import Facts
+from metaphrase.core.types import i64
 
 from .lower_arrays import identity
 from .names import Names
-from .nest import Buf, E, For, Load, Map, Stmt, Store, bound_inside, index_symbols, loaded, loads, local, touched, walk
+from .nest import (
+    Buf,
+    Check,
+    E,
+    For,
+    If,
+    Index,
+    Load,
+    Map,
+    Stmt,
+    Store,
+    bound_inside,
+    constant,
+    index_symbols,
+    loaded,
+    loads,
+    local,
+    operation,
+    touched,
+    value_symbols,
+    walk,
+)
 from .rewrite import map_expression, map_statement
 
 
-def promote(block: tuple[Stmt, ...], names: Names, around: frozenset[str] = frozenset()) -> tuple[Stmt, ...]:
+def promote(
+    block: tuple[Stmt, ...], names: Names, facts: Facts, around: frozenset[str] = frozenset()
+) -> tuple[Stmt, ...]:
     """An element that a loop combines into, and that does not move with the loop, is kept in a variable meanwhile.
     Where it does not move with a reduction around it either (`around`: their indices), the variable is a part of the
     result, which is combined: iterations of that reduction stay independent."""
@@ -25,9 +54,12 @@ def promote(block: tuple[Stmt, ...], names: Names, around: frozenset[str] = froz
     for stmt in block:
         if stmt.blocks:
             inside = around | {stmt.index} if isinstance(stmt, For) and stmt.kind == "red" else around
-            stmt = stmt.with_blocks(tuple(promote(b, names, inside) for b in stmt.blocks))
+            known = facts.index(stmt.index, stmt.extent) if isinstance(stmt, For) else facts
+            stmt = stmt.with_blocks(tuple(promote(b, names, known, inside) for b in stmt.blocks))
+        elif stmt.binds and stmt.binds not in facts.ranges:
+            facts = facts.bounded(stmt.binds, None, None)
         if isinstance(stmt, For):
-            before, stmt, after = _promote_loop(stmt, names, around)
+            before, stmt, after = _promote_loop(stmt, names, around, facts)
             for first in before:
                 _load_or_take(rows, first)
             rows.append(stmt)
@@ -37,10 +69,10 @@ def promote(block: tuple[Stmt, ...], names: Names, around: frozenset[str] = froz
     return tuple(rows)
 
 
-def _load_or_take(rows: list[Stmt], first: Store) -> None:
+def _load_or_take(rows: list[Stmt], first: Stmt) -> None:
     """`total = y[i]` right behind `y[i] = value` is `total = value`."""
-    load = first.value
-    if not isinstance(load, Load):
+    load = first.value if isinstance(first, Store) else None
+    if not isinstance(first, Store) or not isinstance(load, Load):
         rows.append(first)
         return
     for k in range(len(rows) - 1, -1, -1):
@@ -53,7 +85,7 @@ def _load_or_take(rows: list[Stmt], first: Store) -> None:
     rows.append(first)
 
 
-def _promote_loop(loop: For, names: Names, around: frozenset[str]) -> tuple[list[Store], For, list[Stmt]]:
+def _promote_loop(loop: For, names: Names, around: frozenset[str], facts: Facts) -> tuple[list[Stmt], For, list[Stmt]]:
     places: dict[Buf, set[Map]] = {}
     stored: dict[Buf, set[str | None]] = {}
     read: set[Buf] = set()
@@ -68,7 +100,7 @@ def _promote_loop(loop: For, names: Names, around: frozenset[str]) -> tuple[list
             stored.setdefault(stmt.buf, set()).add(stmt.monoid)
         else:
             fixed |= set(touched(stmt))
-    before: list[Store] = []
+    before: list[Stmt] = []
     after: list[Stmt] = []
     for buf in places:  # in the order of the text, so that names are the same each time
         monoids = stored.get(buf, set())
@@ -77,16 +109,53 @@ def _promote_loop(loop: For, names: Names, around: frozenset[str]) -> tuple[list
         (index,) = places[buf]
         if index_symbols(index) & changing or any(isinstance(i, E) for i in index):
             continue
+        touched_if = () if _lies_inside(buf, index, facts) else _when_touched((loop,), buf, changing)
+        if touched_if is None:
+            continue
         kept = local(names.fresh("total"), buf.dtype)
         (monoid,) = monoids if len(monoids) == 1 and buf not in read else (None,)
         if monoid is not None and around - index_symbols(index):
             before.append(Store(kept, (), identity(monoid, buf.dtype)))
-            after.append(Store(buf, index, Load(kept), monoid))
+            after.append(_only_if(touched_if, Store(buf, index, Load(kept), monoid)))
         else:
-            before.append(Store(kept, (), Load(buf, index)))
-            after.append(Store(buf, index, Load(kept)))
+            nothing = Store(kept, (), constant(0, buf.dtype))
+            before.append(_only_if(touched_if, Store(kept, (), Load(buf, index)), nothing))
+            after.append(_only_if(touched_if, Store(buf, index, Load(kept))))
         loop = _with_variable(loop, buf, kept)
     return before, loop, after
+
+
+def _lies_inside(buf: Buf, index: Map, facts: Facts) -> bool:
+    """Whether a place surely is one of the array's."""
+    return all(
+        not isinstance(entry, E) and facts.nonnegative(entry) and facts.less(entry, extent)
+        for entry, extent in zip(index, buf.dims, strict=True)
+    )
+
+
+def _when_touched(block: tuple[Stmt, ...], buf: Buf, changing: frozenset[str]) -> tuple[E, ...] | None:
+    """Conditions under which statements surely touch an array; None where that can't be said before they run, or where
+    a check stands before, which may be that of the place."""
+    for stmt in block:
+        if any(isinstance(inner, Check) for inner in walk((stmt,))):
+            return None
+        if not any(buf in touched(inner) for inner in walk((stmt,))):
+            continue
+        if not stmt.blocks:
+            return ()
+        if not isinstance(stmt, (For, If)):
+            return None
+        asked = Index(stmt.extent) > constant(0, i64) if isinstance(stmt, For) else stmt.condition
+        inside = _when_touched(stmt.blocks[0], buf, changing)
+        return None if inside is None or loads(asked) or changing & {*value_symbols(asked)} else (asked, *inside)
+    return None
+
+
+def _only_if(conditions: tuple[E, ...], stmt: Stmt, otherwise: Stmt | None = None) -> Stmt:
+    if not conditions:
+        return stmt
+    asked = functools.reduce(lambda a, b: operation("and_", a, b), conditions)
+    return If(asked, (stmt,), (otherwise,) if otherwise else ())
 
 
 def _with_variable(loop: For, buf: Buf, kept: Buf) -> For:

@@ -309,6 +309,22 @@ def symbols(dim: DimLike) -> frozenset[str]:
     return dim._symbols
 
 
+def divides(dim: DimLike | None) -> bool:
+    """Whether `dim` is divided by a size that the run decides, which may be 0.
+
+    >>> n = Sym("n")
+    >>> divides(n // 2), divides(4 // n + 1)
+    (False, True)
+    """
+    if not isinstance(dim, Dim):
+        return False
+    atoms = [atom for monomial, _ in dim.terms for atom, _ in monomial if atom.kind != "sym"]
+    return any(
+        atom.kind in ("floordiv", "mod") and isinstance(atom.operands[1], Dim) or any(map(divides, atom.operands))
+        for atom in atoms
+    )
+
+
 def symbols_of(dims: Iterable[DimLike]) -> frozenset[str]:
     """The names of the symbols in several dims."""
     return frozenset().union(*map(symbols, dims))

@@ -297,3 +297,23 @@ def test_what_surely_has_fewer_elements_has_one(native):
             at_most_one(2, 2.0)
         with pytest.raises(ValueError, match="could not be broadcast together: sizes 0 and 4"):
             mp.jit(at_most_one)(2, 2.0)
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_a_division_by_a_size_stays_behind_the_check_of_the_size(native):
+    """Out of the loop it would divide by 0 before `reshape` can refuse that."""
+
+    def stored(x, table, rounds):
+        for k in range(rounds):
+            x[k] = table.reshape(-(len(x) * 2 % -5), -1)[0, 0]
+        return x
+
+    table = np.arange(1.0, 9.0).reshape(4, 2)
+    with mp.config(native=native):
+        jitted = mp.jit(stored)
+        for length in (4, 7, 5, 12):
+            if length == 5:
+                with pytest.raises(ValueError, match=r"cannot reshape array of size 8 into shape \(0,newaxis\)"):
+                    jitted(np.zeros(length), table, 2)
+            else:
+                assert jitted(np.zeros(length), table, 2).tolist() == stored(np.zeros(length), table, 2).tolist()

@@ -1,0 +1,131 @@
+"""Indices far outside of an array: an IndexError where Python raises one, and nothing where no iteration asks.
+
+In: loops that read or store at an index that they are given, 10**12 and its like among them, with and without
+iterations. Out: Python's results and errors, of values, gradients and batches. A place outside that is touched all the
+same ends the process.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+import metaphrase as mp
+
+FAR = 10**12
+
+
+def same_element(x, k, n):
+    total = 0.0
+    for i in range(n):
+        total += np.sin(x[k]) * i
+    return total
+
+
+def moving_element(x, k, n):
+    total = 0.0
+    for i in range(n):
+        for j in range(n):
+            total += np.sin(x[k + i]) * j
+    return total
+
+
+def asked_by_a_while(x, k, n):
+    total, i = 0.0, 0
+    while i < n:
+        total += np.exp(x[k]) * i
+        i += 1
+    return total
+
+
+def two_elements(x, k, n):
+    y = np.zeros(n)
+    for i in range(n):
+        y[i] = np.exp(x[k]) + x[k + 1]
+    return y.sum()
+
+
+def on_a_branch(x, k, n):
+    y = np.zeros(n)
+    for i in range(n):
+        if n > 100:
+            y[i] = np.exp(x[k])
+    return y.sum()
+
+
+def of_a_part(x, k, n):
+    total = 0.0
+    for i in range(n):
+        total += np.sum(x[k : k + 3][[1, 2]]) * i
+    return total
+
+
+def a_row(x, k, n):
+    table, total = x.reshape(2, -1), 0.0
+    for i in range(n):
+        total += np.sum(np.cos(table[k])) * i
+    return total
+
+
+def added_to(x, k, n):
+    y = x * 2.0
+    for i in range(n):
+        y[k] += x[i] * 3.0
+    return y.sum()
+
+
+def added_in_two_loops(x, k, n):
+    y = x * 2.0
+    for i in range(n):
+        for j in range(n - 1):
+            y[k] += x[i] * x[j]
+    return y.sum()
+
+
+def added_after_a_test(x, k, n):
+    y = x * 2.0
+    for i in range(n):
+        if x[i] > 0.5:
+            y[k] += x[i]
+    return y.sum()
+
+
+FUNCTIONS = (
+    *(same_element, moving_element, asked_by_a_while, two_elements, on_a_branch, of_a_part, a_row),
+    *(added_to, added_in_two_loops, added_after_a_test),
+)
+CALLS = [(k, n) for k in (1, FAR, -FAR) for n in (0, 1, 2, 3)]
+
+
+def slope(function, x, k, n):
+    """The gradient by central differences."""
+    steps = np.eye(len(x)) * 1e-6
+    return np.array([(function(x + s, k, n) - function(x - s, k, n)) / 2e-6 for s in steps])
+
+
+def outcome(function, *args):
+    try:
+        return np.asarray(function(*args), float)
+    except IndexError:
+        return IndexError
+
+
+@pytest.mark.parametrize("native", [True, False])
+@pytest.mark.parametrize("function", FUNCTIONS)
+def test_nothing_outside_is_touched(function, native):
+    with mp.config(native=native):
+        value = mp.jit(lambda x, k, n: function(x, k, n))
+        gradient = mp.jit(mp.grad(lambda x, k, n: function(x, k, n)))
+        lanes = mp.jit(mp.vmap(lambda x, k, n: function(x, k, n), (0, None, None)))
+        for length in (6, 8):
+            x = np.linspace(0.25, 0.75, length)
+            for k, n in CALLS:
+                wants = outcome(function, x, k, n), outcome(slope, function, x, k, n)
+                gots = outcome(value, x, k, n), outcome(gradient, x, k, n)
+                for got, want in zip(gots, wants, strict=True):
+                    if want is IndexError:
+                        assert got is IndexError, (k, n)
+                    else:
+                        np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-8, err_msg=f"{k}, {n}")
+                rows = outcome(lanes, np.stack([x, x]), k, n)
+                assert rows is IndexError if wants[0] is IndexError else np.allclose(rows, wants[0], rtol=1e-12)
