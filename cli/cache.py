@@ -29,11 +29,13 @@ def run(options: argparse.Namespace) -> int:
         print(f"removed {removed} compiled program{'' if removed == 1 else 's'} from {directory}")
         return 0
     entries = disk.Cache(directory).entries() if directory.exists() else []
+    plans = [len(list(path.iterdir())) for _, _, path in entries if path.name.startswith(disk.TEXTS)]
     total = sum(size for _, size, _ in entries)
     rows = [
         ["directory", str(directory)],
         ["enabled", "yes" if disk.enabled() else "no (METAPHRASE_CACHE=0)"],
-        ["programs", str(len(entries))],
+        ["programs", str(len(entries) - len(plans))],
+        ["plans of calls", str(sum(plans))],
         ["size", f"{total / (1 << 20):.1f} MiB of {disk.size_limit() / (1 << 20):.0f} MiB"],
     ]
     if entries:

@@ -75,6 +75,9 @@ SETTINGS = {
         Setting("check", True, _boolean, "thread", "check the program after every stage"),
         Setting("print_stages", "", str, "thread", "stages to print as they run, separated by commas, or `all`"),
         Setting("cache", True, _boolean, "process", "keep compiled programs on disk"),
+        Setting(
+            "plans", True, _boolean, "process", "keep what calls do on disk, too: a later process translates nothing"
+        ),
         Setting("cache_dir", "", str, "process", "where; empty means the user's cache directory"),
         Setting("cache_size", 512, int, "process", "MiB of compiled programs kept at most"),
         Setting(

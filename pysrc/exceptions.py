@@ -16,14 +16,30 @@ import builtins
 import importlib
 import string
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from .source import Span
 
 # ("value", a constant), ("number", its type), ("text", a template), ("tuple" or "list", the parts)
 Part = tuple[str, Any]
 Holds = tuple[tuple[Part, ...], tuple[tuple[str, Part], ...]]
 MOST = 16  # numbers that an exception may show or hold; a complex one counts twice
+
+
+@dataclass(frozen=True)
+class Site:
+    """What a failing site raises, or an ordered site does. `kind`: "check", "print" or "warn"."""
+
+    kind: str
+    exception: str
+    message: str
+    span: Span | None
+    dtypes: tuple[np.dtype, ...] = ()  # of the values shown, or of an effect's operands
+    ranks: tuple[int, ...] = ()
+    holds: tuple = ()  # of what an exception that holds more than a message is made
 
 
 class ListFull(Exception):
@@ -142,6 +158,7 @@ __all__ = [
     "ListFull",
     "MOST",
     "Part",
+    "Site",
     "builtin_base",
     "exception_class",
     "exception_name",

@@ -32,7 +32,7 @@ from pathlib import Path
 log = logging.getLogger("metaphrase")
 
 DEFAULT_LIMIT = 512 << 20
-LIBRARY, RECORD = "library.so", "record.json"
+LIBRARY, RECORD, TEXTS = "library.so", "record.json", "texts-"
 TALLY, RECOUNT = ".tally", 256  # bytes and stores since they were counted; how many at most
 
 
@@ -95,6 +95,10 @@ def write_own(path: Path, text: str) -> None:
     except BaseException:
         os.unlink(pending)
         raise
+
+
+def _heading(body: bytes) -> str:
+    return f"# sha256 {hashlib.sha256(body).hexdigest()}"
 
 
 def _digest(path: Path) -> str:
@@ -186,6 +190,46 @@ class Cache:
             return None
         return entry / LIBRARY if whole else None
 
+    # Several texts under one key: an entry that holds no library.
+
+    def texts(self, key: str) -> Iterator[tuple[Path, str]]:
+        """(path, text) of each, the last used first; one that is not whole and ours is removed."""
+        shelf = self.directory / (TEXTS + key)
+        try:
+            files = [(entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(shelf)]
+        except OSError:
+            return
+        for _, place in sorted(files, reverse=True):
+            path = Path(place)
+            try:
+                head, _, body = read_own(path).partition(b"\n")
+                if head.decode() != _heading(body):
+                    raise ValueError("its digest differs")
+                text = body.decode()
+            except (OSError, ValueError) as error:
+                log.warning("cache entry %s is left out: %s", path, error)
+                with contextlib.suppress(OSError):
+                    path.unlink()
+                continue
+            yield path, text
+
+    def used(self, path: Path) -> None:
+        """Note that a text is of use."""
+        with contextlib.suppress(OSError):
+            os.utime(path)
+            os.utime(path.parent)
+
+    def keep_text(self, key: str, text: str, most: int) -> None:
+        """Add a text to those under a key; of more than `most` the one that was not used for longest goes."""
+        shelf, body = self.directory / (TEXTS + key), text.encode()
+        shelf.mkdir(mode=0o700, exist_ok=True)
+        write_own(shelf / f"{hashlib.sha256(body).hexdigest()[:16]}.py", f"{_heading(body)}\n{text}")
+        with self._locked():
+            files = sorted(shelf.glob("*.py"), key=lambda path: path.stat().st_mtime_ns)
+            for path in files[: max(len(files) - most, 0)]:
+                path.unlink(missing_ok=True)
+            self._account(shelf)
+
     def entries(self) -> list[tuple[float, int, Path]]:
         """(time of last use, bytes, path) of each entry, oldest first."""
         found = []
@@ -197,7 +241,7 @@ class Cache:
         return sorted(found)
 
     def clear(self) -> int:
-        """Remove every entry and every kept failure; the number of entries removed."""
+        """Remove every entry and every kept failure; the number of libraries removed."""
         with self._locked():
             found = self.entries()
             for _, _, path in found:
@@ -205,7 +249,7 @@ class Cache:
             shutil.rmtree(self.directory / "failed", ignore_errors=True)
             self._sweep()
             (self.directory / TALLY).unlink(missing_ok=True)
-        return len(found)
+        return sum(not path.name.startswith(TEXTS) for _, _, path in found)
 
     def keep_failure(self, key: str, texts: dict[str, str]) -> Path:
         """Keep the files of a failed build where a person can read them; the path of the first."""

@@ -51,7 +51,7 @@ from .compiler import (
 from .load import load
 from .miscompilations import remedies
 
-__all__ = ["BuildError", "CompilerMissing", "Library", "build", "warm"]
+__all__ = ["BuildError", "CompilerMissing", "Library", "build", "find", "open_cache", "warm"]
 log = logging.getLogger("metaphrase")
 
 
@@ -215,7 +215,7 @@ def build(
     whole: bool = False,
 ) -> Library:
     """Compile and load `text`, or find it compiled. `name` is for messages; `whole`: a full extension."""
-    toolchain, cache = find_compiler(), _cache()
+    toolchain, cache = find_compiler(), open_cache()
     options = flags(contract, fastmath, extra_flags)
     options += remedies(toolchain, text, cache.directory if cache is not None else None)
     key = _key(text, toolchain, options, whole)
@@ -271,7 +271,7 @@ def cython_version() -> str:
     return f"{stated and stated[0]}:{status.st_size}:{status.st_mtime_ns}"
 
 
-def _cache() -> disk.Cache | None:
+def open_cache() -> disk.Cache | None:
     if not disk.enabled():
         return None
     try:
@@ -290,6 +290,26 @@ def _warn_once(message: str) -> None:
         log.warning("%s; compiled programs are not kept", message)
 
 
+def find(key: str, name: str) -> Library | None:
+    """The library that was kept under a key, loaded."""
+    library, cache = _loaded.get(key), open_cache()
+    if library is None and cache is not None and (kept := cache.find(key)) is not None:
+        start = time.perf_counter()
+        try:
+            text = disk.read_own(kept.with_name("kernel.pyx")).decode()
+            library = _loaded[key] = _loaded_from(kept, name, text, start)
+        except (OSError, AttributeError, ValueError) as error:
+            if kept.exists():
+                cache.discard(key, f"it does not load: {error}")
+    return library
+
+
+def _loaded_from(kept: Path, name: str, text: str, start: float) -> Library:
+    handle, address = _load(kept)
+    form = "extension" if kept.with_name("extension").exists() else "kernel"
+    return Library(name, address, kept, text, True, form, {"load": time.perf_counter() - start}, handle)
+
+
 def _find_or_build(
     key: str,
     text: str,
@@ -302,10 +322,7 @@ def _find_or_build(
     start = time.perf_counter()
     if cache is not None and (kept := cache.find(key)) is not None:
         try:
-            handle, address = _load(kept)
-            form = "extension" if (kept.parent / "extension").exists() else "kernel"
-            seconds = {"load": time.perf_counter() - start}
-            return Library(name, address, kept, text, True, form, seconds, handle)
+            return _loaded_from(kept, name, text, start)
         except (OSError, AttributeError) as error:
             if kept.exists():  # another process has not removed it meanwhile
                 cache.discard(key, f"it does not load: {error}")

@@ -34,6 +34,7 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.option.times:
         config.pluginmanager.register(Times(config.option.times), "times")
     os.environ.setdefault("METAPHRASE_TESTS_DAY", str(date.today().toordinal()))
+    os.environ["METAPHRASE_PLANS"] = "0"  # tests look at what translating does; tests/plans/ sets it
     if "METAPHRASE_CACHE_DIR" in os.environ or hasattr(config, "workerinput"):
         return
     if os.environ.get("METAPHRASE_TESTS") == "cold":

@@ -28,7 +28,7 @@ ROOMS = {
 
 # What each group of modules may import of ours; a module belongs to the longest prefix that fits it.
 TREES = {path.stem for path in (ROOT / "pysrc").glob("*tree*.py")}  # one thing in several files
-BASE = {"source", "exceptions", "config", "typing", "interpreter", "_version"} | TREES
+BASE = {"source", "exceptions", "effects", "config", "typing", "interpreter", "_version"} | TREES
 PASSES = ("frontend", "transforms", "optimize", "schedule", "emit")
 BELOW_PIPELINE = BASE | {"core", "ops", "runtime", "astpasses"}
 MAY_IMPORT: dict[str, set[str]] = {

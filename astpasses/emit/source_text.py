@@ -17,8 +17,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
+from metaphrase.effects import warn_user
 from metaphrase.exceptions import exception_class
-from metaphrase.ops.effects import warn_user
 from metaphrase.source import Span
 
 

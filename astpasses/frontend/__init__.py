@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from .staging.staged import Output, Shared, Staged, Write, found_at, in_order
     from .staging.under_way import current_session, numbers_change, sizes_at_least
     from .values.chosen import Chosen, Viewed, chosen_text, viewed_text
-    from .values.definitions import written_bases
+    from .values.definitions import ClassState, written_bases
     from .values.listed import Listed, has_lists, list_text
     from .values.optional import Copied, OneValue, Optional, TextValue, has_text, is_chosen, may_be_none, may_be_number
     from .values.recipes import Made, has_ranges
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
         ItemSource,
         NumberSource,
         ObjectSource,
+        Room,
         Source,
         is_number,
         room_of,
@@ -52,12 +53,12 @@ NAMES = {
     "staging.staged": "Output Shared Staged Write found_at in_order",
     "staging.under_way": "current_session numbers_change sizes_at_least",
     "values.chosen": "Chosen Viewed chosen_text viewed_text",
-    "values.definitions": "written_bases",
+    "values.definitions": "ClassState written_bases",
     "values.listed": "Listed has_lists list_text",
     "values.optional": "Copied OneValue Optional TextValue has_text is_chosen may_be_none may_be_number",
     "values.recipes": "Made has_ranges",
-    "values.sources": "AttributeSource CellSource GlobalSource ItemSource NumberSource ObjectSource Source is_number "
-    "room_of same_object structure",
+    "values.sources": "AttributeSource CellSource GlobalSource ItemSource NumberSource ObjectSource Room Source "
+    "is_number room_of same_object structure",
     "values.staged_values": "Number StagedArray",
 }
 _MODULES = {name: module for module, names in NAMES.items() for name in names.split()}

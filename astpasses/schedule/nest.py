@@ -20,7 +20,7 @@ from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.facts import Facts
 from metaphrase.core.native import Const, E, Op, constant, operation
 from metaphrase.core.scalars import facts
-from metaphrase.source import Span
+from metaphrase.exceptions import Site as Site
 
 from .names import Names
 from .statements import (
@@ -58,19 +58,6 @@ from .storage import (
     value_symbols,
 )
 from .target import CPU, Target
-
-
-@dataclass(frozen=True)
-class Site:
-    """What a failing site raises, or an ordered site does. Stays in Python."""
-
-    kind: str
-    exception: str
-    message: str
-    span: Span | None
-    dtypes: tuple[np.dtype, ...] = ()  # of the values shown, or of an effect's operands
-    ranks: tuple[int, ...] = ()
-    holds: tuple = ()  # of what an exception that holds more than a message is made
 
 
 @dataclass(eq=False)

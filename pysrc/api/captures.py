@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..astpasses.frontend import (
     ItemSource,
     NumberSource,
     ObjectSource,
+    Room,
     Source,
     is_number,
     room_of,
@@ -40,19 +42,18 @@ def read_capture(capture: Any) -> Any:
     return capture.read() if isinstance(capture, Source) else capture
 
 
-def make_room(program: Program, full: ListFull) -> None:
+def rooms_of(program: Program) -> list[Room]:
+    """How much room the lists of a program have: where there are any, its runs may have to be begun again."""
+    return [room for capture in program.captures if (room := room_of(capture)) is not None]
+
+
+def make_room(rooms: Sequence[Room], full: ListFull) -> None:
     """More room for the list that a run of the program had too little for."""
-    rooms = [room for capture in program.captures if (room := room_of(capture)) is not None]
     if not rooms:
         raise RuntimeError("a list is full, and nothing says how much room it has") from full
     for room in rooms:
         if room.name == str(full):
             room.grow()
-
-
-def has_room(program: Program) -> bool:
-    """Whether runs of the program may have to be begun again, for more room in a list."""
-    return any(room_of(capture) is not None for capture in program.captures)
 
 
 def captures_fit(program: Program) -> bool:
@@ -128,13 +129,15 @@ def entry_source(source: Any) -> Any:
             steps.append(("attribute", source.name))
         source = source.parent
     if isinstance(source, GlobalSource):
-        root: Any = abi.Item(source.globals, source.name) if source.name in source.globals else abi.Getter(source.read)
+        root: Any = (
+            abi.Item(source.globals, source.name) if source.name in source.globals else abi.Getter(Value(source))
+        )
     elif isinstance(source, CellSource):
         root = abi.Cell(source.cell)
     elif isinstance(source, ObjectSource):
         root = abi.Held(source.value)
     elif isinstance(source, Source):
-        root = abi.Getter(source.read)
+        root = abi.Getter(Value(source))
     else:
         root = abi.Held(source)
     return abi.Path(root, tuple(reversed(steps))) if steps else root
@@ -167,9 +170,9 @@ def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[ab
         elif guard.kind == "object":
             out.append(abi.Guard(entry_source(guard.source), guard.expected, "is"))
         elif guard.kind == "same":
-            out.append(abi.Guard(abi.Getter(_same_reader(guard)), guard.expected[1], "equal"))
+            out.append(abi.Guard(abi.Getter(SameObject(guard.source, guard.expected[0])), guard.expected[1], "equal"))
         elif guard.kind == "presence":
-            out.append(abi.Guard(abi.Getter(guard.source.is_there), guard.expected, "equal"))
+            out.append(abi.Guard(abi.Getter(Presence(guard.source)), guard.expected, "equal"))
         elif guard.kind == "method":
             method = sys.intern(guard.source.name), guard.expected
             out.append(abi.Guard(entry_source(guard.source.parent), method, "method"))
@@ -181,37 +184,64 @@ def entry_guards(guards: Sequence[Any]) -> tuple[tuple[abi.Guard, ...], tuple[ab
         elif guard.kind == "class":
             out.append(abi.Guard(abi.Held(guard.source.value), guard.expected.holds, "class"))
         elif guard.kind == "items":
-            out.append(abi.Guard(abi.Getter(_items_reader(guard.source)), guard.expected, "equal"))
+            out.append(abi.Guard(abi.Getter(Items(guard.source)), guard.expected, "equal"))
         elif guard.kind == "contents":
-            out.append(abi.Guard(abi.Getter(_contents_reader(guard.source)), guard.expected, "equal"))
+            out.append(abi.Guard(abi.Getter(Contents(guard.source)), guard.expected, "equal"))
         elif guard.kind == "structure":
-            out.append(abi.Guard(abi.Getter(_structure_reader(guard.source)), guard.expected, "equal"))
+            out.append(abi.Guard(abi.Getter(Structure(guard.source)), guard.expected, "equal"))
         else:
             out.append(abi.Guard(entry_source(guard.source), guard.expected, "equal"))
     out += [abi.Guard(abi.Held(around), expected, "names") for around, expected in names.values()]
     return tuple(out), ()
 
 
-def _contents_reader(source: Any) -> Any:
-    return lambda: frozenset(source.read())
+# What a guard compares where that is more than the value at a source; `abi.Getter` calls them.
 
 
-def _same_reader(guard: Any) -> Any:
-    return lambda: same_object(guard.source, guard.expected[0])
+@dataclass(frozen=True, eq=False)
+class Value:
+    source: Source
+
+    def __call__(self) -> Any:
+        return self.source.read()
 
 
-def _items_reader(source: Any) -> Any:
-    return lambda: tuple(source.read())
+@dataclass(frozen=True, eq=False)
+class Contents(Value):
+    def __call__(self) -> Any:
+        return frozenset(self.source.read())
 
 
-def _structure_reader(source: Any) -> Any:
-    return lambda: structure(source.read())
+@dataclass(frozen=True, eq=False)
+class Items(Value):
+    def __call__(self) -> Any:
+        return tuple(self.source.read())
+
+
+@dataclass(frozen=True, eq=False)
+class Structure(Value):
+    def __call__(self) -> Any:
+        return structure(self.source.read())
+
+
+@dataclass(frozen=True, eq=False)
+class Presence(Value):
+    def __call__(self) -> Any:
+        return self.source.is_there()
+
+
+@dataclass(frozen=True, eq=False)
+class SameObject(Value):
+    other: Source
+
+    def __call__(self) -> Any:
+        return same_object(self.source, self.other)
 
 
 __all__ = [
     "read_capture",
+    "rooms_of",
     "make_room",
-    "has_room",
     "captures_fit",
     "captured_values",
     "changed_numbers",

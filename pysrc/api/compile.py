@@ -10,8 +10,7 @@ Example:
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -20,7 +19,6 @@ import numpy as np
 from ..astpasses.frontend import Source
 from ..core.dims import symbols
 from ..core.types import type_symbols
-from ..exceptions import ListFull
 from ..pipeline import finished, native
 from ..runtime import dispatch
 from ..runtime import entry as abi
@@ -29,8 +27,8 @@ from ..source import SourceError
 from ..tree_util import PyTreeDef
 from . import memory as memory
 from .arguments import Call, Spec, take_apart
-from .captures import capture_roots, entry_guards, entry_source, has_room, make_room
-from .entry import callbacks_of, leaf_of, output_of, result_of, site_table, static_leaf, tree_of, work_of
+from .captures import capture_roots, entry_guards, entry_source, rooms_of
+from .entry import callbacks_of, leaf_of, output_of, raiser, result_of, site_table, static_leaf, tree_of, work_of
 from .execute import finish
 from .program import Captured, Fixed, Program, Same, Slot, caller_span
 from .staging import slot_of
@@ -78,7 +76,7 @@ class Compiled:
             address=self.library.address,
             symbols=self.symbols,
             results=results,
-            raise_site=self._raise_site(table) if has_room(self.program) else table.raise_site,
+            raise_site=raiser(table, rooms_of(self.program)),
             callbacks=callbacks_of(self.sites),
             uses_blas=self.uses_blas,
             name=self.name,
@@ -86,19 +84,6 @@ class Compiled:
             work=work_of(self.function, known),
             keep=(self.library, table, self.program),
         )
-
-    def _raise_site(self, table: Any) -> Callable[..., None]:
-        """Raises what a site stands for; where a list is full it has more room in the run that follows."""
-        program = self.program
-
-        def raise_site(site: int, iteration: int, values: tuple) -> None:
-            try:
-                table.raise_site(site, iteration, values)
-            except ListFull as full:
-                make_room(program, full)
-                raise
-
-        return raise_site
 
     def entry_for_leaves(self) -> abi.Entry:
         """Serves the dynamic leaves of a call as positional arguments, and gives all results."""
@@ -204,7 +189,7 @@ def compile_program(
     """Native code for a Program. `least`: the least sizes that it was staged for, 2 where absent."""
     function = finished(program.function)
     # A run that is begun again reads what it was given.
-    written = {} if has_room(program) else program.new_values
+    written = {} if rooms_of(program) else program.new_values
     library, emitted = native(function, name, written)
     symbols: list[str] = []
     for param in function.params:
@@ -241,16 +226,21 @@ def _symbols_of(dim: Any) -> frozenset[str]:
     return frozenset() if isinstance(dim, int) else symbols(dim)
 
 
-def flat_runner(compiled: Compiled) -> Callable[[Call], Any]:
+class FlatRunner:
     """Runs a call by its leaves; serves what `entry_for_call` can't."""
-    dispatcher = dispatch.Dispatcher(None, tuple(f"p{k}" for k in range(len(compiled.flat_leaves))))
-    entry = dispatcher.add(compiled.entry_for_leaves())
 
-    def run(call: Call) -> Any:
-        memory.check(compiled.program, call)
-        return compiled.finish(call, dispatcher.run(entry, compiled.owned_leaves(call)))
+    def __init__(self, compiled: Compiled):
+        self.compiled = compiled
+        self.dispatcher = dispatch.Dispatcher(None, tuple(f"p{k}" for k in range(len(compiled.flat_leaves))))
+        self.entry = self.dispatcher.add(compiled.entry_for_leaves())
 
-    return run
+    def serves(self, call: Call) -> bool:
+        """Whether the leaves have the types and sizes that the program was made for."""
+        return self.dispatcher.matches(self.entry, tuple(call.dynamic_leaves()))
+
+    def __call__(self, call: Call) -> Any:
+        memory.check(self.compiled.program, call)
+        return self.compiled.finish(call, self.dispatcher.run(self.entry, self.compiled.owned_leaves(call)))
 
 
 class Lowered(Generic[R]):
@@ -280,7 +270,7 @@ class CompiledFunction(Generic[R]):
 
     def __init__(self, lowered: Lowered[R], compiled: Compiled):
         self.lowered, self.compiled = lowered, compiled
-        self._run = flat_runner(compiled)
+        self._run = FlatRunner(compiled)
 
     @property
     def library(self) -> Library:
@@ -309,8 +299,7 @@ class CompiledFunction(Generic[R]):
             s.key() for s in self.lowered.call.specs if not s.dynamic
         ]
         if same and call.structure == self.lowered.call.structure and memory.fits(self.lowered.program, call):
-            memory.check(self.lowered.program, call)
-            with contextlib.suppress(LookupError):
+            if self._run.serves(call):
                 return self._run(call)
         want = ", ".join(s.text() for s in self.lowered.call.specs)
         have = ", ".join(s.text() for s in call.specs)
@@ -322,4 +311,4 @@ class CompiledFunction(Generic[R]):
         )
 
 
-__all__ = ["Compiled", "compile_program", "flat_runner", "Lowered", "CompiledFunction"]
+__all__ = ["Compiled", "compile_program", "FlatRunner", "Lowered", "CompiledFunction"]

@@ -16,12 +16,13 @@ from typing import Any
 from ..core.dims import Dim, DimLike, product, symbols
 from ..core.ir import Function
 from ..core.types import Array
-from ..exceptions import exception_class
-from ..ops.effects import printed, warn_user
+from ..effects import printed, warn_user
+from ..exceptions import ListFull, exception_class
 from ..runtime import entry as abi
 from ..runtime.errors import Site, SiteTable
 from ..tree_util import PyTreeDef
 from .arguments import Form, Spec
+from .captures import make_room
 from .statics import comparison, is_changeable, static_key
 
 LONG = 1_000_000  # nanoseconds: of programs with loops, whose work the sizes do not tell
@@ -63,7 +64,7 @@ def tree_of(structure: PyTreeDef, leaves: Iterator[Any]) -> Any:
         return abi.Dictionary(keys, tuple(children[k] for k in order), ordered=True)
     if issubclass(cls, tuple):
         return abi.Record(cls, children)
-    return abi.Node(cls, _flattener(structure.kind.flatten), structure.kind.unflatten, metadata, children)
+    return abi.Node(cls, flattener(structure.kind.flatten), structure.kind.unflatten, metadata, children)
 
 
 def output_of(structure: PyTreeDef, leaves: Iterator[Any]) -> Any:
@@ -87,7 +88,7 @@ def _constants(tree: Any) -> Any:
     return tree
 
 
-def _flattener(flatten: Callable[[Any], tuple]) -> Callable[[Any], tuple]:
+def flattener(flatten: Callable[[Any], tuple]) -> Callable[[Any], tuple]:
     def flattened(value: Any) -> tuple:
         children, metadata = flatten(value)
         return tuple(children), metadata
@@ -110,6 +111,21 @@ def site_table(sites: Sequence[Any]) -> SiteTable:
             for s in sites
         )
     )
+
+
+def raiser(table: SiteTable, rooms: Sequence[Any] = ()) -> Callable[..., None]:
+    """Raises what a site stands for; where a list is full it has more room in the run that follows."""
+    if not rooms:
+        return table.raise_site
+
+    def raise_site(site: int, iteration: int, values: tuple) -> None:
+        try:
+            table.raise_site(site, iteration, values)
+        except ListFull as full:
+            make_room(rooms, full)
+            raise
+
+    return raise_site
 
 
 def callbacks_of(sites: Sequence[Any]) -> tuple:
@@ -155,4 +171,15 @@ def work_of(function: Function, known: frozenset[str]) -> DimLike:
     return total
 
 
-__all__ = ["leaf_of", "tree_of", "output_of", "result_of", "site_table", "callbacks_of", "work_of"]
+__all__ = [
+    "leaf_of",
+    "static_leaf",
+    "tree_of",
+    "flattener",
+    "output_of",
+    "result_of",
+    "site_table",
+    "raiser",
+    "callbacks_of",
+    "work_of",
+]

@@ -28,7 +28,16 @@ from ..runtime.errors import placed
 from ..source import SourceError
 from . import memory as memory
 from .arguments import Call, Dims, Form, Spec, generalise
-from .captures import broken_guard, captured_values, captures_fit, changed_numbers, guards_hold, make_room, read_capture
+from .captures import (
+    broken_guard,
+    captured_values,
+    captures_fit,
+    changed_numbers,
+    guards_hold,
+    make_room,
+    read_capture,
+    rooms_of,
+)
 from .program import Fixed, Program, Same, Slot, leaf_labels
 from .statics import static_key
 
@@ -41,13 +50,24 @@ class Specialisation:
     the least size that each symbol stands for."""
 
     dims: tuple[Dims, ...]
-    program: Program
+    made: Program | Callable[[], Program]  # a function, for one found on disk: it is staged when someone asks
     run: Callable[[Call], Any]
     extra: dict[str, Any] = field(default_factory=dict)
     least: dict[str, int] = field(default_factory=dict)
     entry: dispatch.CompiledEntry | None = None  # by which the dispatcher runs it, past the Memo
     forget: Callable[[], None] = lambda: None  # called when the Memo has forgotten it
     used: int = 0
+
+    @property
+    def program(self) -> Program:
+        if not isinstance(self.made, Program):
+            self.made = self.made()
+        return self.made
+
+    @property
+    def guards(self) -> Sequence[Any]:
+        """What the program relies on, where that is known in this process."""
+        return self.made.guards if isinstance(self.made, Program) else ()
 
     def last_used(self) -> int:
         """When it last served a call, as a number that grows."""
@@ -117,9 +137,13 @@ class Memo:
     `config.max_programs` the least recently used is forgotten."""
 
     def __init__(
-        self, name: str, make: Callable[[Call, list[Spec], dict[str, int]], Specialisation], names: Sequence[str] = ()
+        self,
+        name: str,
+        make: Callable[[Call, list[Spec], dict[str, int]], Specialisation],
+        names: Sequence[str] = (),
+        recall: Callable[[Call], Specialisation | None] = lambda call: None,
     ):
-        self.name, self.make, self.names = name, make, names
+        self.name, self.make, self.names, self.recall = name, make, names, recall
         self.table: dict[tuple, list[Specialisation]] = {}
         self.sized: dict[tuple, str] = {}  # keys of calls whose program depends on the sizes, and why
         self.known: dict[Hashable, Specialisation] = {}  # what served a call like this one before
@@ -140,7 +164,12 @@ class Memo:
             if row is not None:
                 return row
             self.misses += 1
-            row = self._specialise(call)
+            row = self.recall(call)
+            if row is None:
+                row = self._specialise(call)
+            else:
+                row.used = dispatch.next_moment()
+                self.table.setdefault(call.key, []).insert(0, row)
             self._forget_the_oldest()
             return row
 
@@ -202,7 +231,7 @@ class Memo:
             if tried or any(not isinstance(d, int) for ds in call.dims for d in ds):
                 dims = call.dims
         reason = self.reason(call, rows)
-        changed = set().union(*(changed_numbers(row.program.guards) for row in rows)) - self.changing
+        changed = set().union(*(changed_numbers(row.guards) for row in rows)) - self.changing
         self.changing |= changed
         with recording(self.name) as record, numbers_change(self.changing - self.constant):
             made = self._made(call, dims, rows)
@@ -256,6 +285,8 @@ class Memo:
                             changed.append(f"{label} changed from {before.text()} to {spec.text()}")
                         position += 1
                 return "translated again: " + "; ".join(changed or ["other sizes are equal than before"])
+            if not isinstance(last.made, Program):
+                return "translated again: something that the program on disk relies on has changed"
             if not memory.fits(last.program, call):
                 return "translated again: which arguments share memory has changed"
             for leaf, value, spec, label in zip(last.program.leaves, call.leaves, call.specs, labels):
@@ -336,7 +367,7 @@ def call_numpy(
     except ListFull as full:
         if captures is not None:
             raise
-        make_room(program, full)
+        make_room(rooms_of(program), full)
         return call_numpy(program, compiled, call)
     except Exception as error:
         raise at_user_line(error, compiled) from error.__cause__

@@ -34,6 +34,7 @@ from ..tree_util import PyTreeDef
 from .arguments import Call, Spec, take_apart, takes_any_keywords
 from .execute import Specialisation, numpy_specialisation
 from .identity import reduced
+from .plans import disk as plans
 from .program import Fixed, Program, name_of, under_way
 from .tracebacks import user_frames
 from .transforms import Transformed, call_inside, parameter_names, program_of
@@ -41,6 +42,7 @@ from .types import given_arguments
 
 if TYPE_CHECKING:
     from .compile import Lowered
+    from .plans.reading import Plan
 
 log = logging.getLogger("metaphrase")
 _warned_of_no_compiler = False
@@ -76,7 +78,7 @@ class Jit(Transformed):
     def __init__(self, fun: Callable[..., Any], static_argnums: Sequence[int], static_argnames: Sequence[str]):
         super().__init__(fun)
         self.__name__ = name_of(fun)
-        self._memo.name = self.__name__
+        self._memo.name, self._memo.recall = self.__name__, lambda call: plans.recall(self, call)
         self.static_as_given = static_argnums, static_argnames
         self.signature = _signature(fun)
         self.static = _static(self.signature, static_argnums, static_argnames, self.span)
@@ -179,10 +181,32 @@ class Jit(Transformed):
         text = ", ".join(
             s.text() if not isinstance(leaf, Fixed) else repr(leaf.value) for s, leaf in zip(specs, program.leaves)
         )
-        signature = Signature(f"({text})", current_record())
+        if made.entry is not None:
+            plans.keep(self, call, made.extra["compiled"], made.entry.entry, dims, least, f"({text})")
+        self._sign(made, f"({text})")
+        return made
+
+    def recalled(self, call: Call, plan: Plan, entry: Any, library: Any) -> Specialisation:
+        """A program that was found on disk. What it was made from is made again when someone asks for it."""
+
+        def run(call: Call) -> Any:
+            bound = self.bind(call.args, call.kwargs)
+            if self.dispatcher.matches(entry, bound):
+                return self.dispatcher.run(entry, bound)
+            return self._native(made.program, call, specs, plan.dims, plan.least).run(call)
+
+        specs = call.with_dims(plan.dims)
+        made = Specialisation(
+            plan.dims, lambda: self._program_for(call, specs)[0], run, {"library": library}, plan.least, entry
+        )
+        self.dispatcher.add(entry)
+        self._sign(made, plan.title)
+        return made
+
+    def _sign(self, made: Specialisation, text: str) -> None:
+        signature = Signature(text, current_record())
         self.signatures.append(signature)
         made.forget = lambda: self._forget(made, signature)
-        return made
 
     def _forget(self, made: Specialisation, signature: Signature) -> None:
         if made.entry is not None:
@@ -193,13 +217,13 @@ class Jit(Transformed):
     def _native(
         self, program: Program, call: Call, specs: Sequence[Spec], dims: tuple, least: dict[str, int]
     ) -> Specialisation:
-        from .compile import compile_program, flat_runner
+        from .compile import FlatRunner, compile_program
 
         compiled = compile_program(program, specs, self.__name__, least)
         outer = compiled.entry_for_call(self, call.structure, specs)
         entry = None if outer is None else self.dispatcher.add(outer)
         extra = {"library": compiled.library, "compiled": compiled}
-        return Specialisation(dims, program, flat_runner(compiled), extra, least, entry)
+        return Specialisation(dims, program, FlatRunner(compiled), extra, least, entry)
 
     # ---- what a jitted function offers ---------------------------------------------------------------------
 

@@ -6,7 +6,6 @@ In: a bool array and the values its message shows. Out: nothing; effects keep pr
 from __future__ import annotations
 
 import sys
-import warnings
 from typing import Any
 
 import numpy as np
@@ -15,8 +14,8 @@ from ..core.native import EffectCall
 from ..core.primitive import NotLinear, Primitive, Unsupported
 from ..core.relation import Dims
 from ..core.types import Array
-from ..exceptions import Holds, exception_class, made_exception, raised
-from ..source import Span
+from ..effects import printed, warn_user
+from ..exceptions import Holds, exception_class, raised
 from .families import require
 
 
@@ -52,13 +51,6 @@ check = Primitive(
 )
 
 
-def printed(value: Any) -> Any:
-    """A value as `print` shows it: float64, int64, bool and complex128 scalars are Python's."""
-    value = value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
-    plain = isinstance(value, np.generic) and value.dtype.name in ("float64", "int64", "bool", "complex128")
-    return value.item() if plain else value
-
-
 def _print_numpy(*values: Any, template: str, end: str = "\n", stream: str = "stdout", flush: bool = False) -> tuple:
     print(template.format(*map(printed, values)), end=end, file=getattr(sys, stream), flush=flush)
     return ()
@@ -76,27 +68,6 @@ print_ = Primitive(
     multiple=True,
     doc="Print `template`, formatted with the values, at run time.",
 )
-
-
-_OURS = ("metaphrase.", "metaphrase_numpy_source")
-# Of programs whose place is in no module: what has been said there, as `__warningregistry__` of a module.
-_said: dict[str, dict] = {}
-
-
-def warn_user(category: type[BaseException], text: str, span: Span | None, above: int) -> None:
-    """Warn at a place of the user's, or that many calls `above` the translated function; Python's own filters
-    decide what is shown."""
-    message: Any = made_exception(category, text)
-    if span is None or above:
-        level, frame = 1 + max(above, 1), sys._getframe(1)
-        while frame.f_back is not None and frame.f_globals.get("__name__", "").startswith(_OURS):
-            level, frame = level + 1, frame.f_back
-        warnings.warn(message, stacklevel=level)
-        return
-    module = next((m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == span.file), None)
-    there: Any = _said if module is None else vars(module)
-    said = there.setdefault(span.file if module is None else "__warningregistry__", {})
-    warnings.warn_explicit(message, None, span.file, span.line, getattr(module, "__name__", None), said)
 
 
 def _warn_numpy(*values: Any, template: str, category: str, above: int = 0) -> tuple:

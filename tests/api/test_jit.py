@@ -182,6 +182,15 @@ def test_what_a_jitted_function_offers():
     assert f.cache_info().currsize == 0 and f.signatures == []
 
 
+def test_what_a_compiled_function_raises_is_its_own_error():
+    compiled = mp.jit(lambda x, k: x[k] * 2).lower(np.ones(3), 1).compile()
+    assert compiled(np.ones(3), 2) == 2.0
+    with pytest.raises(IndexError, match="index 7 is out of bounds"):
+        compiled(np.ones(3), 7)
+    with pytest.raises(SourceError, match="was compiled for"):
+        compiled(np.ones(4), 1)
+
+
 def test_lower_and_compile():
     f = mp.jit(lambda x: {"y": x * 2})
     lowered = f.lower(mp.ShapeDtypeStruct((3,), np.float64))

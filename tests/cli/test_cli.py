@@ -102,7 +102,7 @@ def test_cache_shows_and_clears(capsys, file, monkeypatch, tmp_path):
     monkeypatch.setenv("METAPHRASE_CACHE_DIR", str(tmp_path / "cache"))
     assert run(capsys, "cache", "clear")[1].startswith("removed 0 compiled programs")
     status, out, _ = run(capsys, "cache")
-    assert status == 0 and "programs   0" in out
+    assert status == 0 and "programs        0" in out and "plans of calls  0" in out
 
 
 def test_doctor(capsys):

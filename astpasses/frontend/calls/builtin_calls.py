@@ -33,7 +33,7 @@ from ..values.staged_values import Number, Staged, StagedArray
 from .call import answers, call_value, handles, has_staged
 from .gathered_calls import in_order, is_one_column
 from .gathered_calls import total as gathered_total
-from .outside import unsteady
+from .outside import refuse_unsteady, unsteady
 from .sorting import ordered
 from .text import Text
 from .written_lists import reduced
@@ -420,4 +420,5 @@ def callable_(value: Any) -> bool:
 def id_(value: Any) -> int:
     if isinstance(value, Staged):
         raise unsteady(session(), "the address of an array", "compare with `is`")
+    refuse_unsteady(session(), "builtins", "id", value)
     return id(value)

@@ -25,7 +25,7 @@ from metaphrase.source import UnsupportedError
 from ..flow.generators import SHOWS
 from ..staging.session import Session
 from ..values.objects import is_one_of
-from ..values.sources import SEQUENCES
+from ..values.sources import SEQUENCES, THIS_PROCESS, Guard, ObjectSource
 from ..values.staged_values import Staged
 
 # Modules of the standard library whose functions depend on nothing but what they are given.
@@ -54,6 +54,8 @@ _UNSTEADY["_datetime"], _UNSTEADY["ntpath"] = _UNSTEADY["datetime"], _UNSTEADY["
 # In others, what does not.
 _ALLOWED = {"os": "fspath cpu_count", "sys": "intern exit getsizeof", "io": "StringIO BytesIO"}
 _ALLOWED["posix"], _ALLOWED["_io"] = _ALLOWED["os"], _ALLOWED["io"]
+# Modules and functions whose answer another process may not get: no program that asked is kept for one.
+_OF_THE_PROCESS = frozenset("logging platform locale inspect weakref id hash dir geterr get_printoptions".split())
 _IMMUTABLE = (
     *(bool, int, float, complex, str, bytes, tuple, frozenset, range, slice, type, type(None)),
     *(type(Ellipsis), np.generic, np.dtype, types.FunctionType, types.BuiltinFunctionType, types.MethodType),
@@ -93,6 +95,8 @@ def refuse_unsteady(here: Session, module: str, name: str, owner: Any) -> None:
         before = "call it before, and pass what it gives as an argument"
         remedy = {"time": _TIMED, "random": _DRAWN, "_random": _DRAWN}.get(top, before)
         raise unsteady(here, shown, {"sleep": "call it outside", "seed": _SEED}.get(name, remedy))
+    if top not in (_STEADY | {"scipy", "metaphrase"}) - _OF_THE_PROCESS or name in _OF_THE_PROCESS:
+        here.guards["process"] = Guard(ObjectSource(THIS_PROCESS), "object", THIS_PROCESS)
 
 
 _TIMED = "read the clock around the call, not in it, or pass the time as an argument"

@@ -122,6 +122,13 @@ class AttributeSource(Source):
         return f"{self.parent}.{self.name}"
 
 
+class ThisProcess:
+    """What a program relies on that was told something that only this process knows."""
+
+
+THIS_PROCESS = ThisProcess()
+
+
 class Room:
     """How many items a list may have that a loop changes and reads: a hidden argument of the program, which
     grows when a run needs more. `size` is replaced, never changed: a run under way keeps what it read."""

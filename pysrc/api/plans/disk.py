@@ -1,0 +1,171 @@
+"""The plans of earlier processes: looked up before anything is translated, kept when something was.
+
+In: a jitted function and a call that none of its programs serves. Out: a `Specialisation` made of a plan on disk, if
+there is one that holds; None otherwise. Example:
+
+    row = recall(jit, call)                      # reads, checks guards, loads a library: no pass is imported
+    keep(jit, call, compiled, entry, ...)        # for the next process; what can't be told to it is not kept
+
+A plan is found by a key of all that is known before it is read: the function's code and default values, the
+transformations around it, the types of the call, the settings, the versions of Python, NumPy, SciPy and ourselves,
+the compiler and the machine. What else the program relies on stands in the plan, and is compared when it is read.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import logging
+import os
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from ... import astpasses, runtime
+from ..._version import VERSION
+from ...config import config
+from ...runtime import cython_build, dispatch
+from ...runtime.cache import Cache, CacheUnusable, key_of
+from ...runtime.compiler import CompilerMissing, find_compiler, flags, machine_identity
+from ..arguments import Call, Form, Spec
+from ..execute import Specialisation
+from ..statics import distinctions
+from .fingerprints import NotPortable, callable_fingerprint, fingerprint, structure_fingerprint
+from .reading import Stale, read_plan
+from .writing import plan_text
+
+if TYPE_CHECKING:
+    from ...runtime.entry import Entry
+    from ..compile import Compiled
+    from ..jit import Jit
+
+log = logging.getLogger("metaphrase")
+MOST = 16  # plans under one key: of sizes that differ, and of values that programs were translated for
+
+
+def _cache() -> Cache | None:
+    """Where plans are, unless the user has switched them off or wants to see the stages."""
+    return cython_build.open_cache() if config.plans and not config.print_stages else None
+
+
+def _key(jit: Jit, call: Call) -> str:
+    """Of what is known of a call before a plan is read. Raises NotPortable, CompilerMissing."""
+    return key_of(
+        "plan",
+        *makers(),
+        find_compiler().identity,
+        machine_identity(),
+        repr((flags(config.contract, config.fastmath), config.snapshot())),
+        callable_fingerprint(jit.dispatcher),
+        structure_fingerprint(call.structure),
+        repr([_spec(spec) for spec in call.specs]),
+        repr(distinctions(call.structure)),
+    )
+
+
+def _spec(spec: Spec) -> tuple:
+    if spec.form is Form.STATIC:
+        return "static", fingerprint(spec.value)
+    return spec.form.value, str(spec.dtype), len(spec.dims), spec.python and spec.python.__name__
+
+
+@functools.cache
+def makers() -> tuple[str, ...]:
+    """What makes a plan: Python, NumPy, SciPy, and every file of ours by its size and time of change."""
+    scipy = importlib.util.find_spec("scipy")
+    return (
+        sys.version,
+        str(sys.flags.optimize),
+        np.__version__,
+        "" if scipy is None or scipy.origin is None else _stamp(os.stat(scipy.origin)),
+        VERSION,
+        "\n".join(_our_files()),
+    )
+
+
+def _stamp(status: os.stat_result) -> str:
+    return f"{status.st_size}:{status.st_mtime_ns}"
+
+
+def _our_files() -> Iterator[str]:
+    package = Path(__file__).parent.parent.parent
+    folders = [str(package)] + [str(Path(room.__path__[0])) for room in (astpasses, runtime)]
+    seen = set()
+    while folders:
+        folder = folders.pop()
+        if folder in seen:
+            continue
+        seen.add(folder)
+        with os.scandir(folder) as entries:
+            for entry in sorted(entries, key=lambda entry: entry.name):
+                if entry.name.endswith((".py", ".so", ".h")):
+                    yield f"{entry.name} {_stamp(entry.stat())}"
+                elif "." not in entry.name and entry.name != "__pycache__" and entry.is_dir():
+                    folders.append(entry.path)
+
+
+def recall(jit: Jit, call: Call) -> Specialisation | None:
+    """The program of a plan on disk that serves a call."""
+    cache = _cache()
+    if cache is None:
+        return None
+    start = time.perf_counter()
+    try:
+        key = _key(jit, call)
+    except (NotPortable, CompilerMissing) as why:
+        log.debug("%s: no plan can be found on disk: %s", jit.__name__, why)
+        return None
+    for path, text in cache.texts(key):
+        row = _recalled(jit, call, text)
+        if row is not None:
+            cache.used(path)
+            log.info("%s: found on disk (%.1f ms)", jit.__name__, 1e3 * (time.perf_counter() - start))
+            return row
+    return None
+
+
+def _recalled(jit: Jit, call: Call, text: str) -> Specialisation | None:
+    try:
+        plan = read_plan(text, jit.fun, call.leaves)
+        library = cython_build.find(plan.library, jit.__name__)
+        if library is None:
+            raise Stale("its library is gone")
+        entry = dispatch.CompiledEntry(plan.entry(library))
+    except (Stale, NotPortable) as why:
+        log.debug("%s: a plan on disk does not hold: %s", jit.__name__, why)
+        return None
+    if not jit.dispatcher.matches(entry, jit.bind(call.args, call.kwargs)):
+        return None
+    return jit.recalled(call, plan, entry, library)
+
+
+def keep(jit: Jit, call: Call, compiled: Compiled, entry: Entry, dims: Sequence, least: dict, title: str) -> None:
+    """Keep the plan of a program that was made for a call."""
+    cache = _cache()
+    library = compiled.library
+    if cache is None or library.path.parent.parent != cache.directory:
+        return
+    try:
+        text = plan_text(
+            entry,
+            jit.fun,
+            compiled.leaf_entries,
+            call.leaves,
+            compiled.sites,
+            title=title,
+            dims=dims,
+            least=least,
+            library=library.path.parent.name,
+        )
+        cache.keep_text(_key(jit, call), text, MOST)
+    except (NotPortable, CompilerMissing) as why:
+        log.debug("%s: its plan is not kept on disk, which would have to name %s", jit.__name__, why)
+    except (CacheUnusable, OSError) as why:
+        log.debug("%s: its plan is not kept on disk: %s", jit.__name__, why)
+
+
+__all__ = ["keep", "recall"]

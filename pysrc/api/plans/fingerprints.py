@@ -1,0 +1,259 @@
+"""What an object is, as far as a program depends on it, in words that mean the same in every process.
+
+In: a value that a guard watches, a function that was run through, a class whose methods were called. Out: its
+fingerprint, equal in two processes only if a program made for one serves the other. Example:
+
+    fingerprint(np)               'module numpy'
+    fingerprint(2.5)              '2.5'
+    fingerprint(helper)           'function models.helper 5f0c1e...'     # its code; default values stand apart
+    fingerprint(Model)            'class models.Model 9a41b7...'         # its methods, properties, descriptors
+    fingerprint(Model())          'a class models.Model 9a41b7...'       # what is read of it has guards of its own
+
+Raises `NotPortable` for what can't be told so: a generator of random numbers, a compiled regular expression.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+import functools
+import hashlib
+import inspect
+import sys
+import types
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from ...astpasses.frontend import written_bases
+from ...core.array_classes import is_plain
+from ...runtime.dispatch import Dispatcher
+from ...tree_util import PyTreeDef
+from ..statics import is_frozen
+from ..transforms import Transformed
+
+LARGEST = 1 << 20  # bytes of an array that is compared by its elements
+
+_PLAIN = (bool, int, float, complex, str, bytes, type(None), type(Ellipsis), type(NotImplemented), slice, range)
+_BUILTIN = (
+    types.BuiltinFunctionType,
+    types.MethodDescriptorType,
+    types.WrapperDescriptorType,
+    types.MethodWrapperType,
+    types.ClassMethodDescriptorType,
+)
+_SLOTS = (types.MemberDescriptorType, types.GetSetDescriptorType)
+
+
+class NotPortable(Exception):
+    """Something that a plan would have to name, and that has no name in another process."""
+
+
+def fingerprint(value: Any) -> str:
+    """See the head of this file."""
+    kind = type(value)
+    if kind in _PLAIN or isinstance(value, np.dtype):
+        return repr(value)
+    if isinstance(value, np.generic):
+        return f"{value.dtype.str} {value.tobytes().hex()}"
+    if isinstance(value, enum.Enum):
+        return f"{class_name(kind)}.{value.name} = {fingerprint(value.value)}"
+    if kind in (tuple, list):
+        return f"{kind.__name__}({', '.join(map(fingerprint, value))})"
+    if kind in (set, frozenset):
+        return f"{kind.__name__}({', '.join(sorted(map(fingerprint, value)))})"
+    if kind is dict:
+        items = (f"{fingerprint(key)}: {fingerprint(item)}" for key, item in value.items())
+        return f"dict({', '.join(items)})"
+    if kind is types.ModuleType:
+        return f"module {value.__name__}"
+    if isinstance(value, type):
+        return f"class {class_name(value)} {class_digest(value)}"
+    if kind is types.FunctionType:
+        return f"function {value.__module__}.{value.__qualname__} {code_digest(value.__code__)}"
+    if kind in _BUILTIN:
+        return f"builtin {builtin_name(value)}"
+    if isinstance(value, np.ufunc):
+        return f"ufunc {value.__name__} {':'.join(value.types)}"
+    if isinstance(value, np.ndarray):
+        return _array(value)
+    if isinstance(value, (Dispatcher, Transformed, functools.partial, types.MethodType)):
+        return callable_fingerprint(value)
+    if is_frozen(kind):
+        fields = ", ".join(fingerprint(getattr(value, field.name)) for field in dataclasses.fields(kind))
+        return f"{fingerprint(kind)}({fields})"
+    if kind.__module__ in ("dataclasses", "_collections") and not written_bases(kind):  # of what makes classes
+        return class_name(kind)
+    if kind is types.SimpleNamespace or _is_written(kind):
+        return f"a {fingerprint(kind)}"
+    name = getattr(value, "__name__", None)  # what a library wrote in C, or wrapped: np.linalg.norm
+    if isinstance(name, str) and callable(value) and getattr(_module(value), name, None) is value:
+        return f"{value.__module__}.{name}"
+    raise NotPortable(f"a {class_name(kind)}")
+
+
+def callable_fingerprint(function: Any) -> str:
+    """Of a function that is transformed: its code and default values, and the transformations around it."""
+    if isinstance(function, Dispatcher):
+        jitted = getattr(function, "jitted", None)
+        if jitted is None:
+            raise NotPortable("a dispatcher")
+        return f"jit({callable_fingerprint(jitted.fun)}, {jitted.static!r})"
+    if isinstance(function, Transformed):
+        try:
+            inner, *options = function._again()
+        except TypeError as error:
+            raise NotPortable(str(error)) from None
+        return f"{type(function).__name__}({callable_fingerprint(inner)}, {', '.join(map(fingerprint, options))})"
+    if type(function) is functools.partial:
+        parts = map(fingerprint, (function.args, function.keywords))
+        return f"partial({callable_fingerprint(function.func)}, {', '.join(parts)})"
+    if isinstance(function, types.MethodType):
+        return f"{callable_fingerprint(function.__func__)} of {fingerprint(function.__self__)}"
+    if type(function) is types.FunctionType:
+        return f"{fingerprint(function)} {function_state(function)}"
+    return fingerprint(function)
+
+
+def function_state(function: types.FunctionType) -> str:
+    """What a function runs: its code and default values."""
+    state = function.__defaults__, function.__kwdefaults__
+    return f"{code_digest(function.__code__)} {fingerprint(state)}"
+
+
+def structure_fingerprint(structure: PyTreeDef) -> str:
+    """Of the structure of a pytree: classes, keys, metadata."""
+    if structure.kind is None:
+        return "*"
+    children = ", ".join(map(structure_fingerprint, structure.children()))
+    cls, metadata = structure.kind.type, structure.metadata
+    if cls in (tuple, list, type(None)):
+        return f"{cls.__name__}({children})"
+    order = getattr(metadata, "order", None)
+    return f"{fingerprint(cls)}[{fingerprint(tuple(metadata) if order else metadata)}, {order}]({children})"
+
+
+# ---- code and classes ------------------------------------------------------------------------------------------
+
+
+def code_digest(code: types.CodeType) -> str:
+    """Of what a function's code does and where its lines stand, whatever the file is called."""
+    return hashlib.sha256(repr(_code_parts(code)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+
+
+def _code_parts(code: types.CodeType) -> tuple:
+    return (
+        code.co_name,
+        code.co_argcount,
+        code.co_posonlyargcount,
+        code.co_kwonlyargcount,
+        code.co_flags,
+        code.co_code,
+        code.co_names,
+        code.co_varnames,
+        code.co_freevars,
+        code.co_cellvars,
+        code.co_firstlineno,
+        code.co_linetable,
+        tuple(map(_constant, code.co_consts)),
+    )
+
+
+def _constant(value: Any) -> Any:
+    if isinstance(value, types.CodeType):
+        return _code_parts(value)
+    if isinstance(value, (tuple, frozenset)):  # a set has another order in each process
+        parts = [repr(_constant(part)) for part in value]
+        return type(value).__name__, sorted(parts) if isinstance(value, frozenset) else parts
+    return type(value).__name__, repr(value)
+
+
+def class_name(kind: type) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def class_digest(kind: type) -> str:
+    """Of what users wrote in a class and its bases, data apart: what is read of that has guards of its own."""
+    rows = [class_name(base) + ": " + ", ".join(sorted(_members(base))) for base in written_bases(kind)]
+    return hashlib.sha256("\n".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:32] if rows else ""
+
+
+def _members(base: type) -> Iterator[str]:
+    for name, member in base.__dict__.items():
+        text = _member(member)
+        if text:
+            yield f"{name} = {text}"
+
+
+def _member(member: Any) -> str:
+    kind = type(member)
+    if kind in (staticmethod, classmethod):
+        return f"{kind.__name__} {_member(member.__func__)}"
+    if kind is property:
+        return f"property({', '.join(map(_member, (member.fget, member.fset, member.fdel)))})"
+    if kind is functools.cached_property:
+        return f"cached_property {_member(member.func)}"
+    if kind is types.FunctionType:
+        return function_state(member)
+    if kind in _SLOTS or kind.__module__ in ("_abc", "typing", "types"):
+        return kind.__name__
+    if isinstance(member, type):
+        return f"class {class_name(member)}"
+    if isinstance(member, (Dispatcher, Transformed, functools.partial)):
+        return callable_fingerprint(member)
+    if isinstance(member, (list, dict, set, np.ndarray)) or kind in _PLAIN or kind is tuple:
+        return ""
+    if isinstance(member, (np.generic, enum.Enum)):
+        return ""
+    return fingerprint(member)
+
+
+def _is_written(kind: type) -> bool:
+    """Whether users wrote all of a class: nothing of its instances is out of Python's sight."""
+    return type(kind) is type and len(written_bases(kind)) == len(kind.__mro__) - 1
+
+
+def builtin_name(value: Any) -> str:
+    """`math.sin`, `builtins.len`, `str.upper`."""
+    owner = getattr(value, "__objclass__", None) or getattr(value, "__self__", None)
+    if owner is None or isinstance(owner, types.ModuleType):
+        return f"{value.__module__}.{value.__qualname__}"
+    if isinstance(owner, type):
+        return f"{class_name(owner)}.{value.__name__}"
+    raise NotPortable(f"a method of a {class_name(type(owner))}")
+
+
+def _module(value: Any) -> Any:
+    return sys.modules.get(getattr(value, "__module__", None) or "")
+
+
+def _array(value: np.ndarray) -> str:
+    if value.dtype.hasobject or value.nbytes > LARGEST or not is_plain(type(value)):  # type: ignore[arg-type]
+        raise NotPortable("an array that is compared by its elements")
+    digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:32]
+    return f"array {value.dtype.str} {value.shape} {digest}"
+
+
+def own_functions(function: Any) -> list[types.FunctionType]:
+    """The functions that a user handed to transformations, outermost first."""
+    function = getattr(function, "jitted", function)
+    if isinstance(function, Transformed):
+        return own_functions(function.fun)
+    if isinstance(function, functools.partial):
+        return own_functions(function.func)
+    function = inspect.unwrap(function)
+    function = getattr(function, "__func__", function)
+    return [function] if isinstance(function, types.FunctionType) else []
+
+
+__all__ = [
+    "NotPortable",
+    "callable_fingerprint",
+    "class_name",
+    "code_digest",
+    "fingerprint",
+    "function_state",
+    "own_functions",
+    "structure_fingerprint",
+]
