@@ -193,7 +193,7 @@ class Scalars(ABC):
                 f"({a}, {b})[1]",
                 f"max([{a}, {b}])",
                 f"sum([u * 0.5 for u in ({a}, {b})])",
-                f"sorted([{a}, {b}])[0]" if self.exact else a,
+                f"(sorted([{a}, {b}])[0] if {a} == {a} and {b} == {b} else {a})" if self.exact else a,  # NaN goes last
             ]
         )
 
