@@ -50,6 +50,32 @@ class ListFull(Exception):
 _EXCEPTIONS: dict[str, type[BaseException]] = {"LinAlgError": np.linalg.LinAlgError}
 
 
+FIRST_ROOM = 64  # items of a list that there is room for at first
+
+
+class Room:
+    """How many items a list may have that a loop changes and reads: a hidden argument of the program, which
+    grows when a run needs more. `size` is replaced, never changed: a run under way keeps what it read."""
+
+    def __init__(self, name: str, size: int = FIRST_ROOM):
+        self.name, self.size = name, np.array(size)
+
+    def grow(self) -> None:
+        now = int(self.size)
+        if now >= 2**40:
+            raise MemoryError(f"a list has more than {now} items")
+        self.size = np.array(4 * now)
+
+
+def make_room(rooms: Sequence[Room], full: ListFull) -> None:
+    """More room for the list that a run of the program had too little for."""
+    if not rooms:
+        raise RuntimeError("a list is full, and nothing says how much room it has") from full
+    for room in rooms:
+        if room.name == str(full):
+            room.grow()
+
+
 def exception_name(kind: type[BaseException]) -> str:
     """What a program calls an exception class: a builtin's name, or `module:class` for any other.
 
@@ -157,7 +183,9 @@ __all__ = [
     "Holds",
     "ListFull",
     "MOST",
+    "FIRST_ROOM",
     "Part",
+    "Room",
     "Site",
     "builtin_base",
     "exception_class",
@@ -166,6 +194,7 @@ __all__ = [
     "fields",
     "filled",
     "made_exception",
+    "make_room",
     "raised",
     "raised_with",
 ]

@@ -18,7 +18,6 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.api.entry import callbacks_of, site_table
 from metaphrase.astpasses.emit.cython_function import FunctionWriter
 from metaphrase.astpasses.emit.cython_prelude import prelude
 from metaphrase.astpasses.emit.cython_text import DIRECTIVES
@@ -30,6 +29,7 @@ from metaphrase.core.evaluate import bind_argument
 from metaphrase.core.ir import Function
 from metaphrase.core.types import type_symbols
 from metaphrase.runtime import cython_build, dispatch
+from metaphrase.runtime.plans import callbacks_of, site_table
 
 
 @dataclass(frozen=True)

@@ -35,7 +35,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     **{name: BASE for name in BASE},
     "core": BASE | {"core"},
     "ops": BASE | {"core", "ops"},
-    "runtime": {"source", "exceptions", "_version", "core.types", "runtime"},
+    "runtime": {"source", "exceptions", "effects", "_version", "core.types", "core.dims", "runtime"},
     "astpasses": BASE | {"core", "ops"},
     **{f"astpasses.{room}": BASE | {"core", "ops", f"astpasses.{room}"} for room in PASSES},
     # Python to Python: what a stager is, it does not know.

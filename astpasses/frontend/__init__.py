@@ -33,7 +33,6 @@ if TYPE_CHECKING:
         ItemSource,
         NumberSource,
         ObjectSource,
-        Room,
         Source,
         is_number,
         room_of,
@@ -57,7 +56,7 @@ NAMES = {
     "values.listed": "Listed has_lists list_text",
     "values.optional": "Copied OneValue Optional TextValue has_text is_chosen may_be_none may_be_number",
     "values.recipes": "Made has_ranges",
-    "values.sources": "AttributeSource CellSource GlobalSource ItemSource NumberSource ObjectSource Room Source "
+    "values.sources": "AttributeSource CellSource GlobalSource ItemSource NumberSource ObjectSource Source "
     "is_number room_of same_object structure",
     "values.staged_values": "Number StagedArray",
 }

@@ -23,7 +23,6 @@ from ..astpasses.frontend import (
     ItemSource,
     NumberSource,
     ObjectSource,
-    Room,
     Source,
     is_number,
     room_of,
@@ -31,7 +30,7 @@ from ..astpasses.frontend import (
     structure,
 )
 from ..core.ir import Function
-from ..exceptions import ListFull
+from ..exceptions import Room
 from ..runtime import entry as abi
 from .program import Program
 from .statics import static_key
@@ -45,15 +44,6 @@ def read_capture(capture: Any) -> Any:
 def rooms_of(program: Program) -> list[Room]:
     """How much room the lists of a program have: where there are any, its runs may have to be begun again."""
     return [room for capture in program.captures if (room := room_of(capture)) is not None]
-
-
-def make_room(rooms: Sequence[Room], full: ListFull) -> None:
-    """More room for the list that a run of the program had too little for."""
-    if not rooms:
-        raise RuntimeError("a list is full, and nothing says how much room it has") from full
-    for room in rooms:
-        if room.name == str(full):
-            room.grow()
 
 
 def captures_fit(program: Program) -> bool:
@@ -241,7 +231,6 @@ class SameObject(Value):
 __all__ = [
     "read_capture",
     "rooms_of",
-    "make_room",
     "captures_fit",
     "captured_values",
     "changed_numbers",

@@ -23,12 +23,13 @@ from ..pipeline import finished, native
 from ..runtime import dispatch
 from ..runtime import entry as abi
 from ..runtime.cython_build import Library
+from ..runtime.plans import callbacks_of, raiser, site_table
 from ..source import SourceError
 from ..tree_util import PyTreeDef
 from . import memory as memory
 from .arguments import Call, Spec, take_apart
 from .captures import capture_roots, entry_guards, entry_source, rooms_of
-from .entry import callbacks_of, leaf_of, output_of, raiser, result_of, site_table, static_leaf, tree_of, work_of
+from .entry import leaf_of, output_of, result_of, static_leaf, tree_of, work_of
 from .execute import finish
 from .program import Captured, Fixed, Program, Same, Slot, caller_span
 from .staging import slot_of

@@ -9,20 +9,15 @@ In: structures and specs of the arguments, a finished Function, its library. Out
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from ..core.dims import Dim, DimLike, product, symbols
 from ..core.ir import Function
 from ..core.types import Array
-from ..effects import printed, warn_user
-from ..exceptions import ListFull, exception_class
 from ..runtime import entry as abi
-from ..runtime.errors import Site, SiteTable
 from ..tree_util import PyTreeDef
 from .arguments import Form, Spec
-from .captures import make_room
 from .statics import comparison, is_changeable, static_key
 
 LONG = 1_000_000  # nanoseconds: of programs with loops, whose work the sizes do not tell
@@ -103,62 +98,6 @@ def result_of(type_: Array, known: frozenset[str], form: str) -> abi.Fresh | abi
     return abi.RunTime(type_.dtype, type_.ndim)
 
 
-def site_table(sites: Sequence[Any]) -> SiteTable:
-    """What the failing sites of a scheduled program raise."""
-    return SiteTable(
-        tuple(
-            Site(s.exception or "RuntimeError", s.message, (s.span,) if s.span else (), s.dtypes, s.holds)
-            for s in sites
-        )
-    )
-
-
-def raiser(table: SiteTable, rooms: Sequence[Any] = ()) -> Callable[..., None]:
-    """Raises what a site stands for; where a list is full it has more room in the run that follows."""
-    if not rooms:
-        return table.raise_site
-
-    def raise_site(site: int, iteration: int, values: tuple) -> None:
-        try:
-            table.raise_site(site, iteration, values)
-        except ListFull as full:
-            make_room(rooms, full)
-            raise
-
-    return raise_site
-
-
-def callbacks_of(sites: Sequence[Any]) -> tuple:
-    """A callback for every ordered site, None for the others; empty when there is no ordered site."""
-    table = tuple(_callback(site) if site.kind != "check" else None for site in sites)
-    return table if any(table) else ()
-
-
-def _callback(site: Any) -> abi.CallbackSite:
-    ranks = getattr(site, "ranks", (0,) * len(site.dtypes))
-    does = _warner(site) if site.kind == "warn" else _printer(site)
-    return abi.CallbackSite(does, tuple(zip(site.dtypes, ranks)))
-
-
-def _printer(site: Any) -> Callable[..., None]:
-    stream, *flush = site.exception.split()
-
-    def show(*values: Any) -> None:
-        text = site.message.format(*map(printed, values))
-        print(text, end="", file=getattr(sys, stream), flush=bool(flush))
-
-    return show
-
-
-def _warner(site: Any) -> Callable[..., None]:
-    (above,), category = site.holds, exception_class(site.exception)
-
-    def warn(*values: Any) -> None:
-        warn_user(category, site.message.format(*map(printed, values)), site.span, above)
-
-    return warn
-
-
 def work_of(function: Function, known: frozenset[str]) -> DimLike:
     """A guess at the nanoseconds of a call, from the `known` sizes: what decides whether the GIL is
     released."""
@@ -171,15 +110,4 @@ def work_of(function: Function, known: frozenset[str]) -> DimLike:
     return total
 
 
-__all__ = [
-    "leaf_of",
-    "static_leaf",
-    "tree_of",
-    "flattener",
-    "output_of",
-    "result_of",
-    "site_table",
-    "raiser",
-    "callbacks_of",
-    "work_of",
-]
+__all__ = ["leaf_of", "static_leaf", "tree_of", "flattener", "output_of", "result_of", "work_of"]

@@ -21,23 +21,14 @@ import numpy as np
 from ..astpasses.frontend import numbers_change, sizes_at_least
 from ..config import config
 from ..core.dims import Dim, DimLike, substitute
-from ..exceptions import ListFull
+from ..exceptions import ListFull, make_room
 from ..pipeline import finished, numpy_text, recording
 from ..runtime import dispatch
 from ..runtime.errors import placed
 from ..source import SourceError
 from . import memory as memory
 from .arguments import Call, Dims, Form, Spec, generalise
-from .captures import (
-    broken_guard,
-    captured_values,
-    captures_fit,
-    changed_numbers,
-    guards_hold,
-    make_room,
-    read_capture,
-    rooms_of,
-)
+from .captures import broken_guard, captured_values, captures_fit, changed_numbers, guards_hold, read_capture, rooms_of
 from .program import Fixed, Program, Same, Slot, leaf_labels
 from .statics import static_key
 

@@ -12,16 +12,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-import ml_dtypes
 import numpy as np
 
 from .dims import NO_SYMBOLS, Dim, DimLike, substitute, symbols, symbols_of
+
+try:
+    from ml_dtypes import bfloat16
+except ImportError:  # beside a compiled module, which needs NumPy alone
+    bfloat16 = None  # type: ignore[assignment]
 
 SHORT = {
     "f64": np.dtype("float64"),
     "f32": np.dtype("float32"),
     "f16": np.dtype("float16"),
-    "bf16": np.dtype(ml_dtypes.bfloat16),
+    **({} if bfloat16 is None else {"bf16": np.dtype(bfloat16)}),
     "i64": np.dtype("int64"),
     "i32": np.dtype("int32"),
     "i16": np.dtype("int16"),
@@ -142,7 +146,7 @@ def substitute_type(type_: Array, values: Mapping[str, DimLike]) -> Array:
 
 def is_float(dtype: np.dtype) -> bool:
     """True for real floating types, bfloat16 included."""
-    return np.dtype(dtype).kind == "f" or np.dtype(dtype) == SHORT["bf16"]
+    return np.dtype(dtype).kind == "f" or np.dtype(dtype) == SHORT.get("bf16")
 
 
 def is_inexact(dtype: np.dtype) -> bool:

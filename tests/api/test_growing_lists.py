@@ -13,8 +13,8 @@ import pytest
 
 import metaphrase as mp
 from metaphrase.astpasses.frontend.staging.stage import stage
-from metaphrase.astpasses.frontend.values.sources import FIRST_ROOM, room_of
-from metaphrase.exceptions import ListFull
+from metaphrase.astpasses.frontend.values.sources import room_of
+from metaphrase.exceptions import FIRST_ROOM, ListFull
 from metaphrase.source import SourceError
 
 LONG = 40 * FIRST_ROOM

@@ -22,10 +22,10 @@ from stages import CASES, staged
 
 import metaphrase as mp
 from metaphrase import tree_util
-from metaphrase.api.entry import callbacks_of, site_table
 from metaphrase.astpasses.schedule import python_loops
 from metaphrase.core.ir import Function, Let
 from metaphrase.core.native import Gather, Iota, Move, Put
+from metaphrase.runtime.plans import callbacks_of, site_table
 
 
 @dataclass

@@ -25,13 +25,14 @@ from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Atom, ConstantArray, Literal, Var
 from metaphrase.core.primitive import REGISTRY, Primitive
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
+from metaphrase.exceptions import FIRST_ROOM, Room
 from metaphrase.ops.arrays import as_dim, constant, dim_value
 from metaphrase.ops.shape import convert
 from metaphrase.ops.weak_integers import check_range, is_narrow
 from metaphrase.source import DTypeError, ShapeError, SourceError, Span, UnsupportedError
 
 from ..rewrite.convert import in_users_files
-from ..values.sources import FIRST_ROOM, Room
+from ..values.sources import AttributeSource, ObjectSource
 from ..values.staged_values import Box, Number, StagedArray
 from .decisions import Decisions
 from .journal import Journal, KeptLocation, Location
@@ -417,7 +418,7 @@ class Session:
             room = Room("room" if not self.rooms else f"room_{len(self.rooms) + 1}")
             while room.size < 2 * least:
                 room.grow()
-            source, outermost = room.source(), self.regions[0]
+            source, outermost = AttributeSource(ObjectSource(room, room.name), "size"), self.regions[0]
             param = Var(room.name, Array(np.dtype("int64")))
             self.captures[("captured", source.key())] = (source, param)
             name = fresh_symbol(room.name)

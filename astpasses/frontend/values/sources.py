@@ -17,11 +17,11 @@ import numpy as np
 
 from metaphrase.core.array_classes import is_plain
 from metaphrase.core.types import NAMES
+from metaphrase.exceptions import Room
 
 from .definitions import bound_function
 
 SEQUENCES = (collections.deque, array.array, bytearray)  # that are no pytrees, and can be changed
-FIRST_ROOM = 64  # items of a list that there is room for at first
 
 
 class Source:
@@ -127,23 +127,6 @@ class ThisProcess:
 
 
 THIS_PROCESS = ThisProcess()
-
-
-class Room:
-    """How many items a list may have that a loop changes and reads: a hidden argument of the program, which
-    grows when a run needs more. `size` is replaced, never changed: a run under way keeps what it read."""
-
-    def __init__(self, name: str):
-        self.name, self.size = name, np.array(FIRST_ROOM)
-
-    def grow(self) -> None:
-        now = int(self.size)
-        if now >= 2**40:
-            raise MemoryError(f"a list has more than {now} items")
-        self.size = np.array(4 * now)
-
-    def source(self) -> Source:
-        return AttributeSource(ObjectSource(self, self.name), "size")
 
 
 def room_of(source: Any) -> Room | None:

@@ -134,7 +134,7 @@ def _recalled(jit: Jit, call: Call, text: str) -> Specialisation | None:
         library = cython_build.find(plan.library, jit.__name__)
         if library is None:
             raise Stale("its library is gone")
-        entry = dispatch.CompiledEntry(plan.entry(library))
+        entry = dispatch.CompiledEntry(plan.entry(library.address, library))
     except (Stale, NotPortable) as why:
         log.debug("%s: a plan on disk does not hold: %s", jit.__name__, why)
         return None

@@ -37,11 +37,10 @@ from ...astpasses.frontend import (
     ItemSource,
     NumberSource,
     ObjectSource,
-    Room,
     Source,
 )
 from ...core.types import NAMES
-from ...exceptions import Site
+from ...exceptions import Room, Site
 from ...runtime import entry as abi
 from ...source import Span
 from ..captures import SameObject, Value
@@ -183,7 +182,7 @@ class _Writer:
         if id(value) in self.values:
             return f"Given({self.values[id(value)]})"
         if isinstance(value, Room):
-            return f"Room({value.name!r})"
+            return f"Room({value.name!r}, {int(value.size)})"
         if isinstance(value, types.ModuleType) and sys.modules.get(value.__name__) is value:
             return f"Module({value.__name__!r})"
         named = _name_of(value)
