@@ -1,4 +1,4 @@
-"""The command `metaphrase`: show, check, explain, build, cache, doctor.
+"""The command `metaphrase`: show, check, explain, build, compile, cache, doctor.
 
 In: command-line arguments. Out: an exit status: 0, 1 when the user's program has an error, 2 when the command
 line has. Example: `metaphrase show orbit.py:period --args "f64, f64" --grad --stage numpy`.
@@ -16,10 +16,11 @@ from ..api.types import ArgumentsError
 from ..source import SourceError
 from . import build as build_command
 from . import cache, check, doctor, explain, show
+from . import compile as compile_command
 from .console import error
 from .target import TargetError
 
-COMMANDS = (show, check, explain, build_command, cache, doctor)
+COMMANDS = (show, check, explain, build_command, compile_command, cache, doctor)
 
 
 def parser() -> argparse.ArgumentParser:

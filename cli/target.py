@@ -14,6 +14,7 @@ import importlib
 import importlib.util
 import inspect
 import sys
+import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -57,11 +58,8 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def load(target: str) -> Callable[..., Any]:
-    """The function that FILE.py:name or module:name means; name may have dots."""
-    place, _, name = target.rpartition(":")
-    if not place or not name:
-        raise TargetError(f"{target!r} is not of the form FILE.py:FUNCTION")
+def load_module(place: str) -> types.ModuleType:
+    """The module that FILE.py or a dotted name means."""
     if place.endswith(".py"):
         path = Path(place)
         if not path.is_file():
@@ -76,11 +74,19 @@ def load(target: str) -> Callable[..., Any]:
             spec.loader.exec_module(module)
         finally:
             sys.path.pop(0)
-    else:
-        try:
-            module = importlib.import_module(place)
-        except ImportError as problem:
-            raise TargetError(f"the module {place} can't be imported: {problem}") from problem
+        return module
+    try:
+        return importlib.import_module(place)
+    except ImportError as problem:
+        raise TargetError(f"the module {place} can't be imported: {problem}") from problem
+
+
+def load(target: str) -> Callable[..., Any]:
+    """The function that FILE.py:name or module:name means; name may have dots."""
+    place, _, name = target.rpartition(":")
+    if not place or not name:
+        raise TargetError(f"{target!r} is not of the form FILE.py:FUNCTION")
+    module = load_module(place)
     value: Any = module
     for part in name.split("."):
         if not hasattr(value, part):

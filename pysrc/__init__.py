@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray as Array
 
 from ._version import VERSION
+from .api.export import export
 from .api.public import (
     ShapeDtypeStruct,
     config,
@@ -38,17 +39,18 @@ from .api.public import (
 from .runtime import forks as forks  # before anything is imported late: a fork waits for imports
 
 if TYPE_CHECKING:
-    from . import lax, nn, numpy, random, tree, tree_util, typing
+    from . import aot, lax, nn, numpy, random, tree, tree_util, typing
 
 __version__ = VERSION
 # Imported when they are first named: `import metaphrase` does not pay for them.
-_LIBRARIES = ("lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
+_LIBRARIES = ("aot", "lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
 __all__ = [
     "Array",
     "ShapeDtypeStruct",
     "config",
     "disable_jit",
     "eval_shape",
+    "export",
     "grad",
     "hessian",
     "jacfwd",
@@ -61,6 +63,7 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    "aot",
     "lax",
     "nn",
     "numpy",

@@ -59,11 +59,7 @@ def plan_text(
 ) -> str:
     """`leaves`: what the leaves of the call are matched by; `values`: what they were in the call that the program
     was made for. `head`: more of the plan, literals and dims."""
-    writer = _Writer(entry, function, leaves, values)
-    rows = [(name, writer.dims(value) if name == "dims" else writer.literal(value)) for name, value in head.items()]
-    rows += writer.rows()
-    rows.append(("sites", _rows(map(writer.site, sites))))
-    return "Plan(\n" + "".join(f"    {name}={text},\n" for name, text in rows) + ")\n"
+    return Writer(entry, function, leaves, values).text(sites, **head)
 
 
 def _tuple(texts: Iterable[str]) -> str:
@@ -82,7 +78,7 @@ def _dtype(dtype: Any) -> str:
     return repr(NAMES.get(dtype, dtype.str))
 
 
-class _Writer:
+class Writer:
     def __init__(self, entry: abi.Entry, function: Any, leaves: Sequence[abi.Leaf], values: Sequence[Any]):
         self.entry = entry
         self.own = own_functions(function)
@@ -100,6 +96,13 @@ class _Writer:
                 self.seen.setdefault(id(guard.expected), guard.source)
             elif guard.mode == "function" and isinstance(guard.source, abi.Held):
                 self.functions.append(guard.source.value)
+
+    def text(self, sites: Sequence[Site], **head: Any) -> str:
+        """The whole plan."""
+        rows = [(name, self.dims(value) if name == "dims" else self.literal(value)) for name, value in head.items()]
+        rows += self.rows()
+        rows.append(("sites", _rows(map(self.site, sites))))
+        return "Plan(\n" + "".join(f"    {name}={text},\n" for name, text in rows) + ")\n"
 
     def rows(self) -> list[tuple[str, str]]:
         """What is not the default of an entry, in an order in which each tree stands before it is named."""
@@ -374,4 +377,4 @@ def _name_of(value: Any) -> str | None:
     return None
 
 
-__all__ = ["plan_text"]
+__all__ = ["Writer", "plan_text"]

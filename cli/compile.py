@@ -1,0 +1,43 @@
+"""`metaphrase compile`: a module's exported functions as a package that needs NumPy alone.
+
+In: modules whose functions are marked by `mp.export`. Out: a package of each in a folder, and a wheel if
+asked. Example: `metaphrase compile orbits.py --out build --wheel`.
+"""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from ..aot import compile_module
+from .target import load_module
+
+
+def add(commands: argparse._SubParsersAction) -> None:
+    parser = commands.add_parser(
+        "compile", help="make packages of native functions", description=(__doc__ or "").partition("\n")[0]
+    )
+    parser.add_argument("modules", nargs="+", metavar="FILE.py", help="modules; package.module works as well")
+    parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the packages go")
+    parser.add_argument("--name", help="the package's name; the module's if absent")
+    parser.add_argument(
+        "--cpu", metavar="LEVELS", help="levels of the processor, such as x86-64-v3,x86-64 (the default)"
+    )
+    parser.add_argument("--wheel", action="store_true", help="make a wheel of each, too")
+    parser.add_argument("--version", default="0.1", help="the wheel's version")
+    parser.set_defaults(run=run)
+
+
+def run(options: argparse.Namespace) -> int:
+    if options.name and len(options.modules) > 1:
+        raise ValueError("--name is the name of one package, and there are several modules")
+    for place in options.modules:
+        levels = options.cpu.split(",") if options.cpu else None
+        name = options.name or Path(place.removesuffix(".py")).name.rpartition(".")[2]
+        package = compile_module(load_module(place), options.out, name, levels)
+        for public, signatures in package.functions.items():
+            print(f"{package.name}.{public}: {' and '.join(signatures)}")
+        print(f"package: {package.folder}")
+        if options.wheel:
+            print(f"wheel:   {package.wheel(options.version)}")
+    return 0

@@ -1,0 +1,65 @@
+"""Which functions of a module are compiled ahead of time, and for which types.
+
+In: a function, and text of types. Out: the jitted function, which remembers them. Where metaphrase is installed the
+module runs as ever; `metaphrase compile` makes a package of what it exports. Example:
+
+    @mp.export("f64[n, 3], f64")
+    def energy(positions, charge): ...
+
+    forces = mp.export("f64[n, 3], f64")(mp.grad(energy))
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from ..source import SourceError
+from .jit import jitted_of
+from .program import caller_span
+from .public import jit
+from .types import parse_arguments
+
+
+def export(*signatures: str) -> Callable[[Any], Any]:
+    """Mark a function for `metaphrase compile`, for one or several lists of arguments.
+
+    A signature is text as in `mp.source`: `f64[n, 3]` for an array (`n` is any size, 0 and 1 included), `f64` for a
+    number, containers of both, Python literals for what is static. Raises ValueError where it does not read, and
+    SourceError where the function takes another number of arguments.
+    """
+    span = caller_span()
+    arguments = [parse_arguments(text) for text in signatures]
+    if not signatures:
+        raise SourceError(
+            "export says no types", span, code="export", remedy='say what the arguments are: @mp.export("f64[n], f64")'
+        )
+
+    def marked(fun: Any) -> Any:
+        made = fun if jitted_of(fun) is not None else jit(fun)
+        jitted = jitted_of(made)
+        assert jitted is not None
+        for text, values in zip(signatures, arguments):
+            _refuse_other_counts(jitted.signature, text, values, jitted.__name__, span)
+        made.exports = (*getattr(made, "exports", ()), *signatures)
+        return made
+
+    return marked
+
+
+def _refuse_other_counts(signature: inspect.Signature | None, text: str, values: tuple, name: str, span: Any) -> None:
+    if signature is None:
+        return
+    try:
+        signature.bind(*values)
+    except TypeError as error:
+        raise SourceError(
+            f"{name} can't be exported for ({text}): {error}",
+            span,
+            code="export",
+            remedy=f"its parameters are {signature}",
+        ) from None
+
+
+__all__ = ["export"]

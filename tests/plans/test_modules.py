@@ -1,0 +1,239 @@
+"""Modules compiled into packages: built here, used by a Python that has NumPy and nothing else.
+
+In: a module of functions with gradients and a batch (a `while`, dicts, lists that grow, stores, an exception). Out: the
+numbers that the module itself gives, from a wheel that is unpacked beside NumPy.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import metaphrase as mp
+from metaphrase.aot import compile_module, exported
+from metaphrase.cli.main import main
+from metaphrase.runtime import module as compiled
+from metaphrase.source import SourceError
+
+ORBITS = '''"""Orbits, and what else a project has."""
+
+import numpy as np
+
+import metaphrase as mp
+
+WEIGHTS = np.array([1.0, 2.0, 4.0])
+RATE = 0.5
+
+
+@mp.export("f64, f64")
+def period(e, M):
+    """Kepler's equation: the eccentric anomaly."""
+    E = M
+    while abs(E - e * np.sin(E) - M) > 1e-12:
+        E -= (E - e * np.sin(E) - M) / (1 - e * np.cos(E))
+    return E
+
+
+slope = mp.export("f64, f64")(mp.grad(period))
+slopes = mp.export("f64[n], f64")(mp.vmap(mp.grad(period), (0, None)))
+
+
+@mp.export("f64[n, 3], f64[3]", "f32[n, 3], f32[3]")
+def weigh(points, w, power=2):
+    return {"sum": points @ w * RATE, "all": [points**power, (WEIGHTS * w).sum()]}
+
+
+@mp.export("{'w': f64[n], 'b': f64}, f64[n]")
+def loss(params, x):
+    if params["b"] < -1.0:
+        raise ValueError(f"b is {params['b']}")
+    r = params["w"] * x + params["b"]
+    return np.sum(r * r)
+
+
+gradient = mp.export("{'w': f64[n], 'b': f64}, f64[n]")(mp.value_and_grad(loss))
+
+
+@mp.export("f64[n]")
+def running(x):
+    for i in range(1, len(x)):
+        x[i] += x[i - 1]
+
+
+@mp.export("f64")
+def collatz(x):
+    steps = []
+    while x > 1.0:
+        steps.append(x)
+        x = x / 2.0 if x % 2.0 == 0.0 else 3.0 * x + 1.0
+    return np.array(steps)
+
+
+@mp.export("f64[n], 'mean'", "f64[n], 'sum'")
+def reduced(x, how):
+    return x.mean() if how == "mean" else x.sum()
+'''
+
+USE = """
+import numpy as np
+import {module} as m
+
+x = np.arange(4.0)
+got = [m.period(0.3, 1.0), m.period(0.3, 1), m.slope(np.float64(0.3), 1.0)]
+got += [m.slopes(np.linspace(0.1, 0.5, n), 1.0).tolist() for n in (0, 1, 3)]
+for dtype in ("f8", "f4"):
+    for power in (2, 3):
+        out = m.weigh(np.arange(6, dtype=dtype).reshape(2, 3), np.arange(3, dtype=dtype), power=power)
+        got += [list(out), out["sum"].tolist(), out["all"][0].tolist(), float(out["all"][1]), str(out["sum"].dtype)]
+value, slope = m.gradient({{"b": 1.0, "w": x + 1}}, x)
+got += [float(m.loss({{"w": x, "b": 2.0}}, x)), float(value), slope["w"].tolist(), float(slope["b"])]
+got += [m.running(x), x.tolist(), m.collatz(27.0).tolist(), m.reduced(x, "mean"), m.reduced(x, how="sum")]
+for call in (lambda: m.loss({{"w": x, "b": -2.0}}, x), lambda: m.period(0.3), lambda: m.period(0.3, 1.0, 2.0)):
+    try:
+        got.append(call())
+    except Exception as error:
+        got.append([type(error).__name__, str(error)])
+"""
+
+
+def given(text: str, module: str, path: str) -> list:
+    """What the program gives in a Python of its own, which finds nothing but what is in `path`."""
+    script = f"import sys; sys.path[:0] = [{path!r}]\n" + text.format(module=module)
+    script += "\nimport json; print(json.dumps([got, sorted(sys.modules)], default=float))"
+    done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The module's folder, with a wheel of it in out/dist and that unpacked in site, beside NumPy."""
+    place = tmp_path_factory.mktemp("project")
+    (place / "orbits.py").write_text(ORBITS)
+    assert main(["compile", str(place / "orbits.py"), "--out", str(place / "out"), "--wheel", "--version", "1.2"]) == 0
+    (wheel,) = (place / "out" / "dist").glob("orbits-1.2-*.whl")
+    assert f"cp{sys.version_info[0]}{sys.version_info[1]}" in wheel.name and "any" not in wheel.name
+    zipfile.ZipFile(wheel).extractall(place / "site")
+    numpy = Path(np.__file__).parent
+    for name in ("numpy", "numpy.libs"):
+        if (numpy.parent / name).exists():
+            (place / "site" / name).symlink_to(numpy.parent / name)
+    return place
+
+
+def module_of(path: Path):
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def test_the_wheel_gives_the_same_numbers_with_numpy_alone(project):
+    got, modules = given(USE, "orbits", str(project / "site"))
+    names = {"m": module_of(project / "orbits.py"), "np": np}
+    exec("\n".join(line for line in USE.splitlines() if "import" not in line).format(), names)
+    want = json.loads(json.dumps(names["got"], default=float))
+    assert len(got) == len(want) > 30
+    for one, other in zip(got, want, strict=True):
+        if one != other:
+            np.testing.assert_allclose(np.array(one, float), np.array(other, float), rtol=1e-13)
+    assert not {m for m in modules if m.split(".")[0] in ("metaphrase", "scipy", "Cython", "gast", "ml_dtypes")}
+
+
+def test_the_wheel_says_what_it_needs(project):
+    names = zipfile.ZipFile(next((project / "out" / "dist").glob("*.whl"))).namelist()
+    metadata = next((project / "site").glob("orbits-1.2.dist-info")) / "METADATA"
+    assert "Requires-Dist: numpy>=2.0" in metadata.read_text() and "scipy" not in metadata.read_text()
+    wanted = ("__init__.pyi", "py.typed", "constants.npz", "kernels/period.0.pyx", "plans/period.0.py")
+    assert {f"orbits/{name}" for name in wanted} <= {*names}
+    assert "cdef int entry(" in (project / "site" / "orbits" / "kernels" / "period.0.pyx").read_text()
+
+
+def test_a_package_lives_beside_metaphrase(project, monkeypatch):
+    monkeypatch.syspath_prepend(str(project / "site"))
+    import orbits
+
+    E = orbits.period(0.3, 1.0)
+    assert E == mp.jit(lambda M: M)(E) and abs(E - 0.3 * np.sin(E) - 1.0) < 1e-12
+    assert orbits.period.__doc__ == "Kepler's equation: the eccentric anomaly." and "Orbits" in orbits.__doc__
+    assert sys.modules["metaphrase.runtime.dispatch"] is not sys.modules["orbits._metaphrase.runtime.dispatch"]
+    with pytest.raises(TypeError, match=r"slopes was compiled for \(f64\[n\], f64\), .* with \(f32\[2\], float\)"):
+        orbits.slopes(np.ones(2, np.float32), 1.0)
+    with pytest.raises(TypeError, match=r"period was compiled for \(f64, f64\), and is called with \('a', int\)"):
+        orbits.period("a", 1)
+    with pytest.raises(TypeError, match=r"for \(f64\[n\], 'mean'\) and \(f64\[n\], 'sum'\)"):
+        orbits.reduced(np.ones(2), "max")
+    with pytest.raises(TypeError, match="is called with"):
+        orbits.period(1j, 0.5)
+
+
+@pytest.mark.parametrize("level", compiled.levels_here())
+def test_each_level_of_the_processor(project, level):
+    module = compiled.Module(project / "site" / "orbits")
+    module.levels = [level]
+    period = module.function("period", ("e", "M"))
+    E = period(0.3, 1.0)
+    assert abs(E - 0.3 * np.sin(E) - 1.0) < 1e-12
+    module.levels = ["no-such-level"]
+    with pytest.raises(ImportError, match="was not compiled for this processor"):
+        module.function("slope", ("e", "M"))(0.3, 1.0)
+
+
+def test_types_for_editors(project):
+    text = (project / "site" / "orbits" / "__init__.pyi").read_text()
+    compile(text, "orbits.pyi", "exec")
+    assert "def slopes(e: NDArray[np.float64], M: float | np.float64) -> NDArray[np.float64]: ..." in text
+    assert text.count("@overload") == 4 and "def running(x: NDArray[np.float64]) -> None: ..." in text
+
+
+def test_exports_are_checked_where_they_are_written():
+    with pytest.raises(ValueError, match="f6 is not a dtype"):
+        mp.export("f6[n]")
+    with pytest.raises(SourceError, match=r"<lambda> can't be exported for \(f64, f64\)|function can't be exported"):
+        mp.export("f64, f64")(lambda x: x)
+    with pytest.raises(SourceError, match="export says no types"):
+        mp.export()
+    twice = mp.export("f32")(mp.export("f64")(lambda x: 2 * x))
+    assert twice.exports == ("f64", "f32") and twice(1.5) == 3.0
+
+
+REFUSED = {
+    "a class of one's own": (
+        "class P(tuple): pass\nimport typing\nclass Q(typing.NamedTuple):\n    a: float\n"
+        "@mp.export('f64')\ndef f(x): return Q(x)",
+        "f can't be compiled into a package: a package would have to name",
+    ),
+    "a store into a list": (
+        "@mp.export('[f64, f64]')\ndef f(x):\n    x[0] = 1.0",
+        "it stores into a list, a dict or an object",
+    ),
+    "nothing": ("def f(x): return x", "exports no function"),
+    "a default value": (
+        "@mp.export('f64')\ndef f(x, y=np.ones(2)): return x * y",
+        "the default value of y is no literal",
+    ),
+}
+
+
+@pytest.mark.parametrize("what", REFUSED)
+def test_what_a_package_can_not_hold_is_refused(tmp_path, what):
+    text, message = REFUSED[what]
+    (tmp_path / "refused.py").write_text(f"import numpy as np\nimport metaphrase as mp\n\n{text}\n")
+    with pytest.raises(SourceError, match=message):
+        compile_module(module_of(tmp_path / "refused.py"), tmp_path / "out")
+
+
+def test_levels_that_do_not_exist_are_refused(tmp_path, capsys):
+    (tmp_path / "one.py").write_text("import metaphrase as mp\n\n\n@mp.export('f64')\ndef f(x):\n    return x\n")
+    with pytest.raises(ValueError, match="no level of the processor is called 'z80'"):
+        main(["compile", str(tmp_path / "one.py"), "--out", str(tmp_path / "out"), "--cpu", "z80"])
+    assert main(["compile", str(tmp_path / "none.py"), "--out", str(tmp_path / "out")]) == 2
+    assert "there is no file" in capsys.readouterr().err
+    assert [*exported(module_of(tmp_path / "one.py"))] == ["f"]
