@@ -40,6 +40,7 @@ from .runtime import forks as forks  # before anything is imported late: a fork 
 
 if TYPE_CHECKING:
     from . import aot, lax, nn, numpy, random, tree, tree_util, typing
+    from .api.saved import load
 
 __version__ = VERSION
 # Imported when they are first named: `import metaphrase` does not pay for them.
@@ -58,6 +59,8 @@ __all__ = [
     "jit",
     "jvp",
     "linearize",
+    "load",
+    "load",
     "source",
     "stages",
     "value_and_grad",
@@ -77,10 +80,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LIBRARIES:
         return importlib.import_module(f"{__name__}.{name}")
+    if name == "load":
+        return importlib.import_module(f"{__name__}.api.saved").load
     from ._jax_names import missing
 
     raise missing(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LIBRARIES})
+    return sorted({*globals(), *_LIBRARIES, "load"})

@@ -13,14 +13,13 @@ What a function reads of its module (arrays, numbers, other functions) is as it 
 
 from __future__ import annotations
 
-import ast
 import platform
 import shutil
 import subprocess
 import sys
 import types
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -32,8 +31,7 @@ from .api.arguments import Call, take_apart
 from .api.compile import Compiled, compile_program
 from .api.jit import Jit, jitted_of
 from .api.plans.fingerprints import NotPortable
-from .api.plans.reading import read_source
-from .api.plans.writing import Writer
+from .api.plans.modules import ModuleWriter, refused, written_defaults
 from .api.stubs import stub
 from .api.types import parse_arguments
 from .astpasses.frontend import sizes_at_least
@@ -128,7 +126,7 @@ def compile_module(
             remedy='mark one: @mp.export("f64[n], f64"), above def',
         )
     for public, function in functions.items():
-        _defaults(public, function)
+        written_defaults(public, function)
     folder = out / name
     if folder.exists():
         shutil.rmtree(folder)
@@ -173,13 +171,13 @@ def _compile(
         entry = compiled.entry_for_call(jitted, call.structure, call.specs)
         title = f"({text})"
         if entry is None:
-            raise _refused(public, jitted, "it stores into a list, a dict or an object that it is given")
+            raise refused(public, jitted.span, "it stores into a list, a dict or an object that it is given")
         stem = f"{public}.{k}"
         try:
-            writer = _ModuleWriter(entry, constants)
+            writer = ModuleWriter(entry, constants)
             plan = writer.text(compiled.sites, title=title, dims=call.dims, library=stem)
         except NotPortable as why:
-            raise _refused(public, jitted, f"a package would have to name {why}") from None
+            raise refused(public, jitted.span, f"a package would have to name {why}") from None
         (folder / "plans" / f"{stem}.py").write_text(plan)
         (folder / "kernels" / f"{stem}.pyx").write_text(compiled.library.text)
         for level in levels:
@@ -219,32 +217,6 @@ def _program(jitted: Jit, call: Call, public: str) -> Compiled:
     raise AssertionError("the last try raises")
 
 
-def _refused(public: str, jitted: Jit, why: str) -> SourceError:
-    return SourceError(
-        f"{public} can't be compiled into a package: {why}",
-        jitted.span,
-        code="export",
-        remedy="take and give arrays, numbers, and tuples, lists and dicts of them",
-    )
-
-
-class _ModuleWriter(Writer):
-    """A plan whose captured values are constants, and that relies on nothing."""
-
-    def __init__(self, entry: abi.Entry, constants: list[np.ndarray]):
-        super().__init__(replace(entry, guards=()), lambda: None, (), ())
-        self.constants = constants
-
-    def source(self, source: Any) -> str:
-        if isinstance(source, abi.Position) or isinstance(getattr(source, "source", None), abi.Held):
-            return super().source(source)
-        value = read_source(source)
-        if not isinstance(value, np.ndarray):
-            return f"Held({self.literal(value)})"
-        self.constants.append(value)
-        return f"Held(Array({len(self.constants) - 1}))"
-
-
 # ---- the package's own text --------------------------------------------------------------------------------------
 
 
@@ -262,22 +234,8 @@ def _quoted(text: str) -> str:
     return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
 
 
-def _defaults(name: str, function: Any) -> dict[str, Any]:
-    """The default values of a function, as far as they can be written down."""
-    given = zip(function.parameters or (), function.defaults or ())
-    defaults = {parameter: value for parameter, value in given if value is not dispatch.REQUIRED}
-    for parameter, value in defaults.items():
-        try:
-            written = ast.literal_eval(repr(value)) == value
-        except (ValueError, SyntaxError):
-            written = False
-        if written is not True:
-            raise _refused(name, function.jitted, f"the default value of {parameter} is no literal")
-    return defaults
-
-
 def _function_text(name: str, function: Any) -> str:
-    parameters, defaults = function.parameters, _defaults(name, function)
+    parameters, defaults = function.parameters, written_defaults(name, function)
     parts = [repr(name), repr(parameters)]
     if defaults:
         parts.append(f"defaults={defaults!r}")

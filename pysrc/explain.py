@@ -120,7 +120,7 @@ def _nests(program: nest.Program) -> list[str]:
     for fn in (*program.fns, program.entry):
         visit(fn.body, 0)
     temporaries = [repr(buf) for fn in (*program.fns, program.entry) for buf in fn.temps if buf.dims]
-    rows = [f"loops: {kinds['For']} for, {kinds['While']} while, {depth} deep; {kinds['Call']} library calls"]
+    rows = [f"loops: {kinds['For']} for, {kinds['While']} while, {depth} deep; {kinds['LibraryCall']} library calls"]
     rows += _section("temporary arrays", temporaries)
     rows += _section("array copies inside loops", copies_in_loops(program))
     return rows

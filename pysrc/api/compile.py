@@ -10,16 +10,18 @@ Example:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 import numpy as np
 
 from ..astpasses.frontend import Source
-from ..core.dims import symbols
-from ..core.types import type_symbols
-from ..pipeline import finished, native
+from ..core.dims import DimLike, product, symbols
+from ..core.types import Array, type_symbols
+from ..pipeline import finished, loops, native
 from ..runtime import dispatch
 from ..runtime import entry as abi
 from ..runtime.cython_build import Library
@@ -32,10 +34,12 @@ from .captures import capture_roots, entry_guards, entry_source, rooms_of
 from .entry import leaf_of, output_of, result_of, static_leaf, tree_of, work_of
 from .execute import finish
 from .program import Captured, Fixed, Program, Same, Slot, caller_span
-from .staging import slot_of
+from .saved import save
+from .staging import out_structs, slot_of
 from .tracebacks import user_frames
 
 if TYPE_CHECKING:
+    from ..astpasses.schedule.costs import Costs
     from .jit import Jit
 
 R = TypeVar("R", covariant=True)
@@ -244,6 +248,24 @@ class FlatRunner:
         return self.compiled.finish(call, self.dispatcher.run(self.entry, self.compiled.owned_leaves(call)))
 
 
+@dataclass(frozen=True)
+class MemoryStats:
+    """What a compiled function needs of memory, in bytes, by JAX's names; `alias` is what is overwritten."""
+
+    argument_size_in_bytes: DimLike
+    output_size_in_bytes: DimLike
+    alias_size_in_bytes: DimLike
+    temp_size_in_bytes: DimLike
+    generated_code_size_in_bytes: int
+
+
+def _bytes(types: Iterable[Array]) -> DimLike:
+    total: DimLike = 0
+    for type_ in types:
+        total = total + product(type_.dims) * type_.dtype.itemsize
+    return total
+
+
 class Lowered(Generic[R]):
     """A function translated for certain types; `compile()` makes native code."""
 
@@ -258,9 +280,19 @@ class Lowered(Generic[R]):
     @property
     def out_info(self) -> Any:
         """The output, with ShapeDtypeStructs for arrays."""
-        from .staging import out_structs
-
         return out_structs(self.program)
+
+    def cost_analysis(self) -> dict[str, DimLike]:
+        """What the program costs: "flops", "transcendentals" (values of sin, exp and their like) and "bytes accessed",
+        numbers or expressions of the sizes. It counts what the loops do after fusion; rounds that only the run knows
+        count once."""
+        counted = self._costs()
+        return {"flops": counted.flops, "transcendentals": counted.transcendentals, "bytes accessed": counted.accessed}
+
+    def _costs(self) -> Costs:
+        from ..astpasses.schedule.costs import costs
+
+        return costs(loops(finished(self.program.function), self.program.new_values))
 
     def compile(self) -> CompiledFunction[R]:
         return CompiledFunction(self, compile_program(self.program, self.call.specs, self.jit.__name__))
@@ -279,6 +311,30 @@ class CompiledFunction(Generic[R]):
 
     def as_text(self) -> str:
         return self.library.text
+
+    def cost_analysis(self) -> dict[str, DimLike]:
+        """As of what it was compiled from."""
+        return self.lowered.cost_analysis()
+
+    def save(self, path: str | os.PathLike) -> None:
+        """Keep it in a file, from which `metaphrase.load` makes a function again, without translating anything. What it
+        reads of its module is kept as it is now. Raises SourceError for what a file can't hold: objects of the user's
+        classes in arguments or results."""
+        lowered = self.lowered
+        entry = self.compiled.entry_for_call(lowered.jit, lowered.call.structure, lowered.call.specs)
+        save(Path(path), lowered.jit, entry, self.compiled.sites, lowered.call, self.library.path)
+
+    def memory_analysis(self) -> MemoryStats:
+        """Bytes of arguments, results, temporaries and code: numbers, or expressions of the sizes."""
+        function = self.compiled.function
+        written = {self.compiled.program.new_values.get(k) for k in self.compiled.in_place} - {None}
+        return MemoryStats(
+            argument_size_in_bytes=_bytes(p.type for p in function.params),
+            output_size_in_bytes=_bytes(r.type for r in function.results),
+            alias_size_in_bytes=_bytes(function.params[k].type for k in written if k is not None),
+            temp_size_in_bytes=self.lowered._costs().temporaries,
+            generated_code_size_in_bytes=self.library.path.stat().st_size,
+        )
 
     def _with_static(self, args: tuple, kwargs: dict) -> tuple[tuple, dict]:
         """The arguments of a call, with the static ones where the call leaves them out, as JAX's calls do."""

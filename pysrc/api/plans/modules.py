@@ -1,0 +1,64 @@
+"""Plans that rely on nothing: of packages and of files, where what a function reads of its module is a constant.
+
+In: an entry. Out: its text, and the arrays that it holds. Example:
+
+    constants = []
+    text = ModuleWriter(entry, constants).text(sites, title="(f64[n])", dims=((n,),), library="f.0")
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ...runtime import dispatch
+from ...runtime import entry as abi
+from ...source import SourceError
+from .reading import read_source
+from .writing import Writer
+
+
+class ModuleWriter(Writer):
+    """A plan whose captured values are constants, and that relies on nothing."""
+
+    def __init__(self, entry: abi.Entry, constants: list[np.ndarray]):
+        super().__init__(replace(entry, guards=()), lambda: None, (), ())
+        self.constants = constants
+
+    def source(self, source: Any) -> str:
+        if isinstance(source, abi.Position) or isinstance(getattr(source, "source", None), abi.Held):
+            return super().source(source)
+        value = read_source(source)
+        if not isinstance(value, np.ndarray):
+            return f"Held({self.literal(value)})"
+        self.constants.append(value)
+        return f"Held(Array({len(self.constants) - 1}))"
+
+
+def written_defaults(name: str, function: Any) -> dict[str, Any]:
+    """The default values of a function, as far as they can be written down."""
+    given = zip(function.parameters or (), function.defaults or ())
+    defaults = {parameter: value for parameter, value in given if value is not dispatch.REQUIRED}
+    for parameter, value in defaults.items():
+        try:
+            written = ast.literal_eval(repr(value)) == value
+        except (ValueError, SyntaxError):
+            written = False
+        if written is not True:
+            raise refused(name, function.jitted.span, f"the default value of {parameter} is no literal")
+    return defaults
+
+
+def refused(public: str, span: Any, why: str) -> SourceError:
+    return SourceError(
+        f"{public} can't be compiled into a package: {why}",
+        span,
+        code="export",
+        remedy="take and give arrays, numbers, and tuples, lists and dicts of them",
+    )
+
+
+__all__ = ["ModuleWriter", "refused", "written_defaults"]
