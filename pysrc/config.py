@@ -31,6 +31,12 @@ def _boolean(text: str) -> bool:
     raise ValueError(f"{text!r} is neither true nor false; say 1 or 0")
 
 
+def _tier(text: str) -> str:
+    if text not in ("wait", "background"):
+        raise ValueError(f"{text!r} is no tier; say wait or background")
+    return text
+
+
 @dataclass(frozen=True)
 class Setting:
     """`scope`: "thread" (a `with` holds for this thread) or "process" (read by the runtime from the
@@ -62,6 +68,13 @@ SETTINGS = {
     for setting in (
         Setting("disable_jit", False, _boolean, "process", "run jitted functions as plain Python"),
         Setting("native", True, _boolean, "thread", "compile to native code; False runs the NumPy stage"),
+        Setting(
+            "tier",
+            "wait",
+            _tier,
+            "thread",
+            "`wait` for native code, or compile it in the `background` while the generated NumPy source runs",
+        ),
         Setting("fuse", True, _boolean, "thread", "merge loop nests; False gives one nest an operation"),
         Setting("fastmath", False, _boolean, "thread", "let the C compiler reorder and assume no NaN or Inf"),
         Setting("contract", True, _boolean, "thread", "let the C compiler contract a * b + c to one rounding"),

@@ -48,6 +48,7 @@ class Specialisation:
     entry: dispatch.CompiledEntry | None = None  # by which the dispatcher runs it, past the Memo
     forget: Callable[[], None] = lambda: None  # called when the Memo has forgotten it
     used: int = 0
+    forgotten: bool = False
 
     @property
     def program(self) -> Program:

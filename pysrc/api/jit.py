@@ -32,6 +32,7 @@ from ..runtime.cython_build import warm
 from ..source import SourceError, Span
 from ..tree_util import PyTreeDef
 from .arguments import Call, Spec, take_apart, takes_any_keywords
+from .background import Background
 from .execute import Specialisation, numpy_specialisation
 from .identity import reduced
 from .plans import disk as plans
@@ -83,6 +84,7 @@ class Jit(Transformed):
         self.signature = _signature(fun)
         self.static = _static(self.signature, static_argnums, static_argnames, self.span)
         self.signatures: list[Signature] = []
+        self.building: list[Background] = []
         self.dispatcher = self._dispatcher()
 
     # ---- the dispatcher -----------------------------------------------------------------------------------
@@ -100,7 +102,7 @@ class Jit(Transformed):
         made.jitted, made.stage = self, self.__metaphrase_stage__
         made.reduce = lambda: reduced(made, remade, fun, self.static)
         made.lower, made.source, made.signatures = self.lower, self.source, self.signatures
-        made.cache_info, made.clear_cache = self.cache_info, self.clear_cache
+        made.cache_info, made.clear_cache, made.wait = self.cache_info, self.clear_cache, self.wait
         made.renew = self.renew
         if (written := _written(fun)) is not None:
             made.watch(written)
@@ -168,7 +170,16 @@ class Jit(Transformed):
                 warm()
         program, specs = self._program_for(call, specs)
         dims = tuple(s.dims for s in specs if s.dynamic)
+        text = ", ".join(
+            s.text() if not isinstance(leaf, Fixed) else repr(leaf.value) for s, leaf in zip(specs, program.leaves)
+        )
         made: Specialisation | None = None
+        if config.native and config.tier == "background":
+            made = numpy_specialisation(program, dims, least)
+            self._sign(made, f"({text})")
+            self.building = [one for one in self.building if not one.wait(0)]
+            self.building.append(Background(self.__name__, lambda: self._take_over(made, call, specs, text)))
+            return made
         if config.native:
             try:
                 made = self._native(program, call, specs, dims, least)
@@ -178,13 +189,26 @@ class Jit(Transformed):
                     log.warning("%s; the generated NumPy source runs instead", problem)
         if made is None:
             made = numpy_specialisation(program, dims, least)
-        text = ", ".join(
-            s.text() if not isinstance(leaf, Fixed) else repr(leaf.value) for s, leaf in zip(specs, program.leaves)
-        )
-        if made.entry is not None:
-            plans.keep(self, call, made.extra["compiled"], made.entry.entry, dims, least, f"({text})")
+        self._keep(made, call, text)
         self._sign(made, f"({text})")
         return made
+
+    def _keep(self, made: Specialisation, call: Call, text: str) -> None:
+        if made.entry is not None:
+            plans.keep(self, call, made.extra["compiled"], made.entry.entry, made.dims, made.least, f"({text})")
+
+    def _take_over(self, made: Specialisation, call: Call, specs: Sequence[Spec], text: str) -> None:
+        """Native code for a program whose NumPy source has run so far."""
+        native = self._native(made.program, call, specs, made.dims, made.least)
+        made.run, made.extra, made.entry = native.run, native.extra, native.entry
+        if made.forgotten:
+            made.forget()
+        else:
+            self._keep(made, call, text)
+
+    def wait(self, seconds: float | None = None) -> bool:
+        """Wait until what is compiled in the background is there, or for so long; whether it is."""
+        return all([one.wait(seconds) for one in self.building])
 
     def recalled(self, call: Call, plan: Plan, entry: Any, library: Any) -> Specialisation:
         """A program that was found on disk. What it was made from is made again when someone asks for it."""
@@ -193,7 +217,8 @@ class Jit(Transformed):
             bound = self.bind(call.args, call.kwargs)
             if self.dispatcher.matches(entry, bound):
                 return self.dispatcher.run(entry, bound)
-            return self._native(made.program, call, specs, plan.dims, plan.least).run(call)
+            made.run = self._native(made.program, call, specs, plan.dims, plan.least).run
+            return made.run(call)
 
         specs = call.with_dims(plan.dims)
         made = Specialisation(
@@ -209,6 +234,7 @@ class Jit(Transformed):
         made.forget = lambda: self._forget(made, signature)
 
     def _forget(self, made: Specialisation, signature: Signature) -> None:
+        made.forgotten = True
         if made.entry is not None:
             self.dispatcher.remove(made.entry)
         if signature in self.signatures:
