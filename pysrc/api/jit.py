@@ -175,11 +175,11 @@ class Jit(Transformed):
         )
         made: Specialisation | None = None
         if config.native and config.tier == "background":
-            made = numpy_specialisation(program, dims, least)
-            self._sign(made, f"({text})")
+            first = numpy_specialisation(program, dims, least)
+            self._sign(first, f"({text})")
             self.building = [one for one in self.building if not one.wait(0)]
-            self.building.append(Background(self.__name__, lambda: self._take_over(made, call, specs, text)))
-            return made
+            self.building.append(Background(self.__name__, lambda: self._take_over(first, call, specs, text)))
+            return first
         if config.native:
             try:
                 made = self._native(program, call, specs, dims, least)
