@@ -72,7 +72,7 @@ class _Words(dict):
     """Names that are no words are sizes."""
 
     def __missing__(self, name: str) -> DimLike:
-        if name[:1].isupper():
+        if not name[:1].islower():
             raise KeyError(name)
         return Sym(name)
 

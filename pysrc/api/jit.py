@@ -221,8 +221,9 @@ class Jit(Transformed):
             return made.run(call)
 
         specs = call.with_dims(plan.dims)
+        structure = call.structure  # and not the call: its arrays would live as long as the program
         made = Specialisation(
-            plan.dims, lambda: self._program_for(call, specs)[0], run, {"library": library}, plan.least, entry
+            plan.dims, lambda: self._program(structure, specs), run, {"library": library}, plan.least, entry
         )
         self.dispatcher.add(entry)
         self._sign(made, plan.title)

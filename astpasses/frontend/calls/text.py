@@ -19,6 +19,7 @@ import numpy as np
 from metaphrase.source import UnsupportedError
 
 from ..flow.gathering import TABLE, Rows, expanded, is_gathered, is_short, refuse_read, snapshot
+from ..staging.captured import known, make_attributes_known
 from ..staging.demand import need_concrete
 from ..staging.session import session
 from ..values.staged_values import Maybe, Number, Poison, Staged, StagedArray
@@ -128,6 +129,7 @@ def shown(value: Any, conversion: str = "", spec: str = "") -> Any:
         from ..staging.settling import settled
 
         value = settled(value)
+    value = _looked_into(value)
     if isinstance(value, Text):
         return value if not spec and conversion != "r" else format_plain(value.concrete(), conversion, spec)
     if isinstance(value, Staged):
@@ -141,6 +143,14 @@ def shown(value: Any, conversion: str = "", spec: str = "") -> Any:
     if not spec:
         return made
     return format_plain(made.concrete() if isinstance(made, Text) else made, "", spec)
+
+
+def _looked_into(value: Any) -> Any:
+    """What is shown as a whole is relied on as a whole."""
+    here = session()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        make_attributes_known(here, value)
+    return known(here, value)
 
 
 def format_plain(value: Any, conversion: str, spec: str) -> str:
@@ -239,6 +249,8 @@ def formatted(template: str, args: tuple, keywords: dict | None = None) -> Any:
             continue
         if field == "" or field[0] in ".[":
             field, counter = f"{counter}{field}", counter + 1
+        for arg in args if "." in field else ():
+            make_attributes_known(session(), arg)
         value, _ = formatter.get_field(field, args, keywords or {})
         if spec and "{" in spec:
             inner = sum(part[1] == "" for part in formatter.parse(spec))
@@ -251,6 +263,7 @@ def formatted(template: str, args: tuple, keywords: dict | None = None) -> Any:
 
 def percent(template: str, args: Any) -> Any:
     """`template % args`."""
+    args = _looked_into(args)
     values = args if isinstance(args, tuple) else (args,)
     if not any(_holds_staged(v) for v in (args.values() if isinstance(args, dict) else values)):
         return template % args

@@ -26,7 +26,7 @@ from ..flow.stack_calls import METHODS
 from ..flow.stacks import is_stack
 from ..rewrite.convert import may_swallow
 from ..rewrite.plain import OPERATORS
-from ..staging.captured import guard_class, known
+from ..staging.captured import guard_class, known, make_attributes_known
 from ..staging.session import Session, session
 from ..staging.signals import BranchRaised, StagerSignal
 from ..values.staged_values import Number, Staged, StagedArray
@@ -132,6 +132,9 @@ def operate(symbol: str, left: Any, right: Any) -> Any:
             if is_gathered(one) and not other:
                 return operate(symbol, length(here, one), 0)
     left, right = (snapshot(here, v) if is_gathered(v) else known(here, v) for v in (left, right))
+    for value in (left, right):
+        if dataclasses.is_dataclass(value):
+            make_attributes_known(here, value)
     forward, backward = _DUNDERS[symbol]
     mine, theirs = written(left, forward), written(right, backward)
     if mine is None and theirs is None:

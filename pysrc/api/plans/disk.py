@@ -21,7 +21,7 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,13 +29,14 @@ from ... import astpasses, runtime
 from ..._version import VERSION
 from ...config import config
 from ...runtime import cython_build, dispatch
-from ...runtime.cache import Cache, CacheUnusable, key_of
-from ...runtime.compiler import CompilerMissing, find_compiler, flags, machine_identity
+from ...runtime.cache import Cache, key_of
+from ...runtime.compiler import find_compiler, flags, machine_identity
 from ..arguments import Call, Form, Spec
 from ..execute import Specialisation
 from ..statics import distinctions
-from .fingerprints import NotPortable, callable_fingerprint, fingerprint, structure_fingerprint
+from .fingerprints import NotPortable, callable_fingerprint, fingerprint, is_value, own_functions, structure_fingerprint
 from .reading import Stale, read_plan
+from .sources import modules_of
 from .writing import plan_text
 
 if TYPE_CHECKING:
@@ -53,13 +54,13 @@ def _cache() -> Cache | None:
 
 
 def _key(jit: Jit, call: Call) -> str:
-    """Of what is known of a call before a plan is read. Raises NotPortable, CompilerMissing."""
+    """Of what is known of a call before a plan is read."""
     return key_of(
         "plan",
         *makers(),
         find_compiler().identity,
         machine_identity(),
-        repr((flags(config.contract, config.fastmath), config.snapshot())),
+        repr((flags(config.contract, config.fastmath), config.snapshot(), np.geterr())),
         callable_fingerprint(jit.dispatcher),
         structure_fingerprint(call.structure),
         repr([_spec(spec) for spec in call.specs]),
@@ -69,6 +70,8 @@ def _key(jit: Jit, call: Call) -> str:
 
 def _spec(spec: Spec) -> tuple:
     if spec.form is Form.STATIC:
+        if not is_value(spec.value):  # which other places hold the object nobody says
+            raise NotPortable("an object that is given")
         return "static", fingerprint(spec.value)
     return spec.form.value, str(spec.dtype), len(spec.dims), spec.python and spec.python.__name__
 
@@ -116,7 +119,7 @@ def recall(jit: Jit, call: Call) -> Specialisation | None:
     start = time.perf_counter()
     try:
         key = _key(jit, call)
-    except (NotPortable, CompilerMissing) as why:
+    except Exception as why:  # whatever the user's objects raise, the program is translated
         log.debug("%s: no plan can be found on disk: %s", jit.__name__, why)
         return None
     for path, text in cache.texts(key):
@@ -143,6 +146,14 @@ def _recalled(jit: Jit, call: Call, text: str) -> Specialisation | None:
     return jit.recalled(call, plan, entry, library)
 
 
+def _users(jit: Jit, entry: Entry) -> Iterator[Any]:
+    """The functions and classes that a program ran through."""
+    yield from own_functions(jit.fun)
+    for guard in entry.guards:
+        if guard.mode in ("function", "class"):
+            yield guard.source.value  # type: ignore[union-attr]
+
+
 def keep(jit: Jit, call: Call, compiled: Compiled, entry: Entry, dims: Sequence, least: dict, title: str) -> None:
     """Keep the plan of a program that was made for a call."""
     cache = _cache()
@@ -150,21 +161,25 @@ def keep(jit: Jit, call: Call, compiled: Compiled, entry: Entry, dims: Sequence,
     if cache is None or library.path.parent.parent != cache.directory:
         return
     try:
+        if entry.same:
+            raise NotPortable("which arguments are one array")
+        statics = [spec.form is Form.STATIC for spec in compiled.specs]
         text = plan_text(
             entry,
             jit.fun,
-            compiled.leaf_entries,
+            [leaf if static else None for leaf, static in zip(compiled.leaf_entries, statics)],
             call.leaves,
             compiled.sites,
+            sources=modules_of(_users(jit, entry)),
             title=title,
             dims=dims,
             least=least,
             library=library.path.parent.name,
         )
         cache.keep_text(_key(jit, call), text, MOST)
-    except (NotPortable, CompilerMissing) as why:
+    except NotPortable as why:
         log.debug("%s: its plan is not kept on disk, which would have to name %s", jit.__name__, why)
-    except (CacheUnusable, OSError) as why:
+    except Exception as why:  # whatever the user's objects raise, the program runs
         log.debug("%s: its plan is not kept on disk: %s", jit.__name__, why)
 
 

@@ -15,6 +15,7 @@ Raises `NotPortable` for what can't be told so: a generator of random numbers, a
 from __future__ import annotations
 
 import dataclasses
+import dis
 import enum
 import functools
 import hashlib
@@ -50,8 +51,8 @@ class NotPortable(Exception):
     """Something that a plan would have to name, and that has no name in another process."""
 
 
-def fingerprint(value: Any) -> str:
-    """See the head of this file."""
+def fingerprint(value: Any, around: tuple[int, ...] = ()) -> str:
+    """See the head of this file. `around`: the objects that the value is in."""
     kind = type(value)
     if kind in _PLAIN or isinstance(value, np.dtype):
         return repr(value)
@@ -59,23 +60,29 @@ def fingerprint(value: Any) -> str:
         return f"{value.dtype.str} {value.tobytes().hex()}"
     if isinstance(value, enum.Enum):
         return f"{class_name(kind)}.{value.name} = {fingerprint(value.value)}"
+    if id(value) in around:
+        return f"... {len(around) - around.index(id(value))}"
+    inner = (*around, id(value))
     if kind in (tuple, list):
-        return f"{kind.__name__}({', '.join(map(fingerprint, value))})"
+        return f"{kind.__name__}({', '.join(fingerprint(item, inner) for item in value)})"
     if kind in (set, frozenset):
-        return f"{kind.__name__}({', '.join(sorted(map(fingerprint, value)))})"
+        if not all(isinstance(item, (int, float)) for item in value):
+            raise NotPortable("a set, whose order is another one in each process")
+        return f"{kind.__name__}({', '.join(map(fingerprint, value))})"
     if kind is dict:
-        items = (f"{fingerprint(key)}: {fingerprint(item)}" for key, item in value.items())
+        items = (f"{fingerprint(key, inner)}: {fingerprint(item, inner)}" for key, item in value.items())
         return f"dict({', '.join(items)})"
     if kind is types.ModuleType:
         return f"module {value.__name__}"
     if isinstance(value, type):
         return f"class {class_name(value)} {class_digest(value)}"
     if kind is types.FunctionType:
-        return f"function {value.__module__}.{value.__qualname__} {code_digest(value.__code__)}"
+        held = "".join(f", {_held(cell, inner)}" for cell in value.__closure__ or ())
+        return f"function {value.__module__}.{value.__qualname__} {function_state(value)}{held}"
     if kind in _BUILTIN:
         return f"builtin {builtin_name(value)}"
     if isinstance(value, np.ufunc):
-        return f"ufunc {value.__name__} {':'.join(value.types)}"
+        return _ufunc(value)
     if isinstance(value, np.ndarray):
         return _array(value)
     if isinstance(value, (Dispatcher, Transformed, functools.partial, types.MethodType)):
@@ -86,11 +93,72 @@ def fingerprint(value: Any) -> str:
     if kind.__module__ in ("dataclasses", "_collections") and not written_bases(kind):  # of what makes classes
         return class_name(kind)
     if kind is types.SimpleNamespace or _is_written(kind):
-        return f"a {fingerprint(kind)}"
-    name = getattr(value, "__name__", None)  # what a library wrote in C, or wrapped: np.linalg.norm
-    if isinstance(name, str) and callable(value) and getattr(_module(value), name, None) is value:
-        return f"{value.__module__}.{name}"
+        return f"a {fingerprint(kind)}({_contents(value, inner)})"
+    if kind.__module__.split(".")[0] == "numpy" and callable(value):  # what NumPy wrote in C, or wrapped
+        name = getattr(value, "__name__", "")
+        if getattr(_module(value), name, None) is value:
+            return f"{value.__module__}.{name}"
     raise NotPortable(f"a {class_name(kind)}")
+
+
+def is_value(value: Any) -> bool:
+    """Whether a value is what it holds, whichever object it is: numbers, text, tuples of them, members of enums, frozen
+    dataclasses; functions, classes and modules stand for themselves."""
+    kind = type(value)
+    if kind in (tuple, list):
+        return all(map(is_value, value))
+    if kind is dict:
+        return all(is_value(key) and is_value(item) for key, item in value.items())
+    if is_frozen(kind):
+        return all(is_value(getattr(value, field.name)) for field in dataclasses.fields(kind))
+    named = (type, types.FunctionType, types.ModuleType, np.ufunc, Dispatcher, Transformed)
+    return kind in _PLAIN or kind in _BUILTIN or isinstance(value, (*named, np.generic, np.dtype, enum.Enum))
+
+
+def outline(value: Any, depth: int = 8) -> str:
+    """What a container holds beside numbers and arrays, which are read by what has guards of its own."""
+    kind = type(value)
+    if kind in (str, bytes, bool, type(None)):
+        return repr(value)
+    if depth and kind in (tuple, list):
+        return f"{kind.__name__}({', '.join(outline(item, depth - 1) for item in value)})"
+    if depth and kind is dict:
+        return f"dict({', '.join(f'{outline(k, depth - 1)}: {outline(v, depth - 1)}' for k, v in value.items())})"
+    return class_name(kind)
+
+
+def _contents(value: Any, around: tuple[int, ...]) -> str:
+    """What an object holds: arrays by their types, for they are read at each call."""
+    names = [*getattr(value, "__dict__", ())]
+    for base in type(value).__mro__:
+        slots = base.__dict__.get("__slots__", ())
+        names += [slots] if isinstance(slots, str) else [name for name in slots if name != "__dict__"]
+    missing = object()
+    held = ((name, inspect.getattr_static(value, name, missing)) for name in names)
+    held = ((name, object.__getattribute__(value, name) if type(v) in _SLOTS else v) for name, v in held)
+    return ", ".join(f"{name}={_part(part, around)}" for name, part in held)
+
+
+def _part(value: Any, around: tuple[int, ...]) -> str:
+    if isinstance(value, np.ndarray):
+        return f"array {value.dtype} {value.shape}"
+    return fingerprint(value, around)
+
+
+def _held(cell: types.CellType, around: tuple[int, ...]) -> str:
+    """What a variable of an outer function holds."""
+    try:
+        value = cell.cell_contents
+    except ValueError:
+        return "nothing yet"
+    return _part(value, around)
+
+
+def _ufunc(value: np.ufunc) -> str:
+    for library in ("numpy", "scipy.special"):
+        if getattr(sys.modules.get(library), value.__name__, None) is value:
+            return f"{library}.{value.__name__}"
+    raise NotPortable(f"the ufunc {value.__name__}")
 
 
 def callable_fingerprint(function: Any) -> str:
@@ -139,6 +207,8 @@ def structure_fingerprint(structure: PyTreeDef) -> str:
 
 def code_digest(code: types.CodeType) -> str:
     """Of what a function's code does and where its lines stand, whatever the file is called."""
+    if _goes_through_sets(code):
+        raise NotPortable(f"{code.co_name}, which makes a set: its order is another one in each process")
     return hashlib.sha256(repr(_code_parts(code)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
@@ -160,6 +230,23 @@ def _code_parts(code: types.CodeType) -> tuple:
     )
 
 
+def _goes_through_sets(code: types.CodeType) -> bool:
+    """Whether code has sets that it does more with than to look whether something is in them."""
+    if {"set", "frozenset"} & {*code.co_names}:
+        return True
+    if frozenset in map(type, code.co_consts) or not _SET_OPCODES.isdisjoint(code.co_code[::2]):
+        steps = [*dis.get_instructions(code)]
+        for step, after in zip(steps, steps[1:]):
+            if step.opname in ("BUILD_SET", "SET_ADD"):
+                return True
+            if step.opname == "LOAD_CONST" and type(step.argval) is frozenset and after.opname != "CONTAINS_OP":
+                return True
+    return any(_goes_through_sets(inner) for inner in code.co_consts if isinstance(inner, types.CodeType))
+
+
+_SET_OPCODES = {dis.opmap["BUILD_SET"], dis.opmap["SET_ADD"]}
+
+
 def _constant(value: Any) -> Any:
     if isinstance(value, types.CodeType):
         return _code_parts(value)
@@ -175,8 +262,13 @@ def class_name(kind: type) -> str:
 
 def class_digest(kind: type) -> str:
     """Of what users wrote in a class and its bases, data apart: what is read of that has guards of its own."""
-    rows = [class_name(base) + ": " + ", ".join(sorted(_members(base))) for base in written_bases(kind)]
-    return hashlib.sha256("\n".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:32] if rows else ""
+    if not written_bases(kind):
+        return ""
+    rows = [class_name(type(kind)), *map(class_name, kind.__mro__)]
+    rows += [class_name(base) + ": " + ", ".join(sorted(_members(base))) for base in written_bases(kind)]
+    if issubclass(kind, enum.Enum):
+        rows += [f"{name} = {fingerprint(member.value)}" for name, member in kind.__members__.items()]
+    return hashlib.sha256("\n".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _members(base: type) -> Iterator[str]:
@@ -254,6 +346,8 @@ __all__ = [
     "code_digest",
     "fingerprint",
     "function_state",
+    "is_value",
+    "outline",
     "own_functions",
     "structure_fingerprint",
 ]

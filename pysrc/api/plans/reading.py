@@ -23,7 +23,8 @@ from ...runtime.plans import Plan, Reader, Stale
 from ...source import is_library
 from ..captures import Contents, Items, Presence, SameObject, Structure, Value
 from ..entry import flattener, static_leaf
-from .fingerprints import NotPortable, fingerprint, function_state, own_functions
+from .fingerprints import NotPortable, fingerprint, function_state, outline, own_functions
+from .sources import still_so
 
 
 def read_plan(text: str, function: Any, values: Sequence[Any]) -> Plan:
@@ -43,11 +44,12 @@ class _Reader(Reader):
         super().__init__()
         self.own = own_functions(function)
         self.values = values
+        self.objects: list[int] = []  # that guards watch, in their order
 
     def words(self) -> dict[str, Any]:
         readers = (Contents, Items, Presence, SameObject, Structure, Value, GlobalSource, CellSource, ObjectSource)
         methods: tuple[Callable[..., Any], ...] = (self.Own, self.Here, self.Given, self.Module, self.Named, self.At)
-        methods += (self.Globals, self.Cell, self.Keys, self.Member, self.Names, self.Guard)
+        methods += (self.Sources, self.FileOf, self.Globals, self.Cell, self.Keys, self.Member, self.Names, self.Guard)
         words = {kind.__name__: kind for kind in (*readers, ItemSource, AttributeSource)}
         return super().words() | words | {method.__name__: method for method in methods}
 
@@ -62,11 +64,24 @@ class _Reader(Reader):
 
     # ---- where objects are ---------------------------------------------------------------------------------------
 
+    def Plan(self, *args: Any, sources: dict | None = None, objects: tuple = (), **keywords: Any) -> Plan:
+        if objects != tuple(map(self.objects.index, self.objects)):
+            raise Stale("which places hold one object is not as it was")
+        return super().Plan(*args, **keywords)
+
+    def Sources(self, digests: dict[str, str]) -> dict[str, str]:
+        if not still_so(digests):
+            raise Stale("the text of a module is not what it was")
+        return digests
+
     def Own(self) -> types.FunctionType:
         return self.own[0]
 
     def Here(self) -> str:
         return self.own[0].__code__.co_filename
+
+    def FileOf(self, module: str) -> str:
+        return str(self.Module(module).__file__)
 
     def Given(self, k: int) -> Any:
         return self.values[k]
@@ -110,12 +125,15 @@ class _Reader(Reader):
         now = {sys.intern(n): names[n] if n in names else getattr(builtins, n) for n in expected}
         for name, value in now.items():
             _same(name, expected[name], fingerprint(value))
+            self.objects.append(id(value))
         return abi.Guard(abi.Held(names), now, "names")
 
     def Guard(self, source: Any, expected: Any, mode: str) -> abi.Guard:
         now = read_source(source)
         if mode == "function":
             _same(now.__qualname__, expected, function_state(now))
+            if now.__globals__ is not vars(sys.modules[now.__module__]):
+                raise Stale(f"the names of {now.__qualname__} are no module's")
             keywords = now.__kwdefaults__
             return abi.Guard(source, (now.__code__, now.__defaults__, keywords and dict(keywords)), mode)
         if mode == "class":
@@ -127,7 +145,12 @@ class _Reader(Reader):
             method = getattr(method, "__func__", method)
             _same(name, wanted, fingerprint(method))
             return abi.Guard(source, (sys.intern(name), method), mode)
+        if isinstance(source, abi.Getter) and isinstance(source.function, Structure):
+            expected, outlined = expected
+            _same("a container", outlined, outline(source.function.source.read()))
         _same("a value", expected, fingerprint(now))
+        if mode == "is":
+            self.objects.append(id(now))
         return abi.Guard(source, now, mode)
 
 

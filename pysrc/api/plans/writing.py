@@ -43,8 +43,9 @@ from ...core.types import NAMES
 from ...exceptions import Room, Site
 from ...runtime import entry as abi
 from ...source import Span
-from ..captures import SameObject, Value
-from .fingerprints import NotPortable, class_name, fingerprint, function_state, own_functions
+from ..captures import SameObject, Structure, Value
+from .fingerprints import NotPortable, class_name, fingerprint, function_state, outline, own_functions
+from .sources import module_of_file
 
 _SIMPLE = (bool, int, str, bytes, type(None), type(Ellipsis))
 
@@ -52,13 +53,13 @@ _SIMPLE = (bool, int, str, bytes, type(None), type(Ellipsis))
 def plan_text(
     entry: abi.Entry,
     function: Any,
-    leaves: Sequence[abi.Leaf],
+    leaves: Sequence[abi.Leaf | None],
     values: Sequence[Any],
     sites: Sequence[Site],
     **head: Any,
 ) -> str:
-    """`leaves`: what the leaves of the call are matched by; `values`: what they were in the call that the program
-    was made for. `head`: more of the plan, literals and dims."""
+    """`leaves`: what the static leaves of the call are matched by, None for the others; `values`: what the leaves were
+    in the call that the program was made for. `head`: more of the plan, literals and dims."""
     return Writer(entry, function, leaves, values).text(sites, **head)
 
 
@@ -79,12 +80,13 @@ def _dtype(dtype: Any) -> str:
 
 
 class Writer:
-    def __init__(self, entry: abi.Entry, function: Any, leaves: Sequence[abi.Leaf], values: Sequence[Any]):
+    def __init__(self, entry: abi.Entry, function: Any, leaves: Sequence[abi.Leaf | None], values: Sequence[Any]):
         self.entry = entry
         self.own = own_functions(function)
         self.numbers: dict[int, int] = {}  # of trees
-        self.given = {id(leaf): k for k, leaf in enumerate(leaves) if isinstance(leaf, abi.StaticLeaf)}
-        self.values = {id(value): k for k, value in enumerate(values) if id(leaves[k]) in self.given}
+        self.given = {id(leaf): k for k, leaf in enumerate(leaves) if leaf is not None}
+        self.values = {id(value): k for k, value in enumerate(values) if leaves[k] is not None}
+        self.objects: list[int] = []  # that guards watch, in their order
         self.seen: dict[int, abi.Source] = {}  # objects that guards watch: where they stand
         self.functions = list(self.own)
         self.under_way: set[int] = set()
@@ -99,7 +101,8 @@ class Writer:
 
     def text(self, sites: Sequence[Site], **head: Any) -> str:
         """The whole plan."""
-        rows = [(name, self.dims(value) if name == "dims" else self.literal(value)) for name, value in head.items()]
+        texts = {"dims": self.dims, "sources": lambda digests: f"Sources({digests!r})"}
+        rows = [(name, texts.get(name, self.literal)(value)) for name, value in head.items()]
         rows += self.rows()
         rows.append(("sites", _rows(map(self.site, sites))))
         return "Plan(\n" + "".join(f"    {name}={text},\n" for name, text in rows) + ")\n"
@@ -119,6 +122,7 @@ class Writer:
             ("output", self.output(entry.output)),
             ("stores", _tuple(map(self.store, entry.stores))),
             ("guards", _rows(map(self.guard, entry.guards))),
+            ("objects", repr(tuple(map(self.objects.index, self.objects)))),
             ("comparisons", _tuple(f"Compare({c.operator!r}, {c.left}, {c.right})" for c in entry.comparisons)),
             ("work", str(entry.work)),
             ("uses_blas", repr(entry.uses_blas)),
@@ -164,11 +168,11 @@ class Writer:
         raise NotPortable(f"a value that is read by {type(source).__name__}")
 
     def globals(self, mapping: dict) -> str:
+        if any(function.__globals__ is mapping for function in self.own):
+            return "Globals()"
         name = mapping.get("__name__")
         if getattr(sys.modules.get(name or ""), "__dict__", None) is mapping:
             return f"Globals({name!r})"
-        if any(function.__globals__ is mapping for function in self.own):
-            return "Globals()"
         raise NotPortable(f"names of {name}, which is no module")
 
     def cell(self, cell: types.CellType) -> str:
@@ -312,11 +316,14 @@ class Writer:
         expected: Any
         if guard.mode == "names":
             expected = {name: fingerprint(value) for name, value in guard.expected.items()}
+            self.objects += map(id, guard.expected.values())
             return f"Names({self.globals(guard.source.value)}, {expected!r})"  # type: ignore[union-attr]
         if guard.mode == "function":
             function = guard.source.value  # type: ignore[union-attr]
             if function.__code__ is not guard.expected[0]:
                 raise NotPortable("a function that has changed")
+            if function.__globals__ is not getattr(sys.modules.get(function.__module__), "__dict__", None):
+                raise NotPortable(f"{function.__qualname__}, whose names are no module's")
             expected = function_state(function)
         elif guard.mode == "class":
             expected = fingerprint(guard.source.value)  # type: ignore[union-attr]
@@ -324,6 +331,10 @@ class Writer:
             expected = guard.expected[0], fingerprint(guard.expected[1])
         else:
             expected = fingerprint(guard.expected)
+            if isinstance(guard.source, abi.Getter) and isinstance(guard.source.function, Structure):
+                expected = expected, outline(guard.source.function.source.read())
+            if guard.mode == "is":
+                self.objects.append(id(guard.expected))
         return f"Guard({self.source(guard.source)}, {expected!r}, {guard.mode!r})"
 
     def site(self, site: Site) -> str:
@@ -335,9 +346,14 @@ class Writer:
         """A place in the user's files; the file of the function itself may have another name next time."""
         if span is None:
             return "None"
-        here = any(span.file == function.__code__.co_filename for function in self.own)
         parts = (span.line, span.column, span.end_line, span.end_column, span.role, span.function)
-        return f"Span({'Here()' if here else repr(span.file)}, {', '.join(map(repr, parts))})"
+        return f"Span({self.file(span.file)}, {', '.join(map(repr, parts))})"
+
+    def file(self, path: str) -> str:
+        if any(path == function.__code__.co_filename for function in self.own):
+            return "Here()"
+        module = module_of_file(path)
+        return repr(path) if module is None else f"FileOf({module!r})"
 
 
 def _content(cell: types.CellType) -> Any:

@@ -1,0 +1,105 @@
+"""The source files that a program comes from: a plan is for these, to the letter.
+
+In: functions and classes that a program ran through. Out: {module: digest of its file}, of their modules and of all
+that these import, as far as users wrote them. What guards compare tells most changes; that a member of an enum has
+another value, a class another registration, a base another attribute is told by the text alone. Example:
+
+    digests = modules_of([step, Body])       # {"main": "5f0c...", "physics": "9a41..."}
+    still_so(digests)                        # in another process, later
+
+Raises `NotPortable` where a program has no file, or its file has changed since the process began.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import hashlib
+import importlib.util
+import os
+import sys
+import time
+import types
+from collections.abc import Iterable, Iterator
+
+from ...source import is_library
+from .fingerprints import NotPortable
+
+_BEGUN = time.time_ns()
+_INSTALLED = (f"{os.sep}site-packages{os.sep}", f"{os.sep}dist-packages{os.sep}")
+MOST = 500  # modules
+
+
+def modules_of(values: Iterable[types.FunctionType | type]) -> dict[str, str]:
+    """See the head of this file."""
+    digests: dict[str, str] = {}
+    todo = sorted({value.__module__ for value in values if not is_library(value.__module__)})
+    while todo:
+        name = todo.pop()
+        if name in digests:
+            continue
+        path = _file(name)
+        if path is None:
+            raise NotPortable(f"the module {name}, which has no file")
+        digests[name] = _digest(path, _stamp(path))
+        if os.stat(path).st_mtime_ns > _BEGUN:
+            raise NotPortable(f"the file of {name}, which has changed since the process began")
+        if len(digests) > MOST:
+            raise NotPortable(f"more than {MOST} modules")
+        if not any(part in path for part in _INSTALLED):
+            todo += [one for one in _imported(name, path, _stamp(path)) if _file(one) and not is_library(one)]
+    return digests
+
+
+def still_so(digests: dict[str, str]) -> bool:
+    """Whether these modules are here, with the same text."""
+    for name, digest in digests.items():
+        path = _file(name)
+        if path is None or _digest(path, _stamp(path)) != digest:
+            return False
+    return True
+
+
+def module_of_file(path: str) -> str | None:
+    """The name of the module that a file is."""
+    return next((name for name, module in [*sys.modules.items()] if getattr(module, "__file__", None) == path), None)
+
+
+def _file(name: str) -> str | None:
+    path = getattr(sys.modules.get(name), "__file__", None)
+    return path if isinstance(path, str) and path.endswith(".py") and os.path.isfile(path) else None
+
+
+def _stamp(path: str) -> tuple[int, int]:
+    status = os.stat(path)
+    return status.st_mtime_ns, status.st_size
+
+
+@functools.lru_cache(maxsize=1024)
+def _digest(path: str, stamp: tuple[int, int]) -> str:
+    with open(path, "rb") as file:
+        return hashlib.sha256(file.read()).hexdigest()[:32]
+
+
+@functools.lru_cache(maxsize=1024)
+def _imported(name: str, path: str, stamp: tuple[int, int]) -> tuple[str, ...]:
+    """The modules that a file imports anywhere, by their full names, and their packages."""
+    package = name if path.endswith("__init__.py") else name.rpartition(".")[0]
+    with open(path, "rb") as file:
+        tree = ast.parse(file.read())
+    full = [one for node in ast.walk(tree) for one in _names(node, package)]
+    return tuple({".".join(one.split(".")[: k + 1]) for one in full for k in range(one.count(".") + 1)})
+
+
+def _names(node: ast.AST, package: str) -> Iterator[str]:
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    elif isinstance(node, ast.ImportFrom):
+        base = node.module or ""
+        if node.level:
+            base = importlib.util.resolve_name("." * node.level + base, package) if package else base
+        yield base
+        yield from (f"{base}.{alias.name}" for alias in node.names)
+
+
+__all__ = ["module_of_file", "modules_of", "still_so"]
