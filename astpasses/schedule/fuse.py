@@ -50,9 +50,9 @@ def _is_nest(stmt: Stmt) -> bool:
 
 def _never_runs(stmt: Stmt, facts: Facts) -> bool:
     """Whether a nest surely has no iteration: what it would touch is no reason to keep others apart, or together."""
-    axes = stmt.axes if isinstance(stmt, Nest) else ()
-    sizes = [a.extent for a in axes if a.kind == "par" and isinstance(a.extent, Dim) and not a.extent.is_sym]
-    return any(facts.equal(size, 0) or facts.less_equal(size, 0) for size in sizes)
+    sizes = [axis.extent for axis in stmt.axes if axis.kind == "par"] if isinstance(stmt, Nest) else []
+    told = [size for size in sizes if not isinstance(size, Dim) or not size.is_sym]
+    return any(facts.equal(size, 0) or facts.less_equal(size, 0) for size in told)
 
 
 def _fuse(items: list[Item], facts: Facts, streams: int) -> tuple[Stmt, ...]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from programs import PROGRAMS
 
+import metaphrase as mp
 import metaphrase.ops  # noqa: F401
 from metaphrase.astpasses.schedule import schedule
 from metaphrase.astpasses.schedule.check import CheckError, check
@@ -32,6 +33,7 @@ from metaphrase.astpasses.schedule.nest import (
     local,
     walk,
 )
+from metaphrase.astpasses.schedule.python_loops import python_loops
 from metaphrase.astpasses.schedule.rewrite import rename_statement
 from metaphrase.astpasses.schedule.stage import PASSES
 from metaphrase.astpasses.schedule.target import CPU
@@ -41,6 +43,7 @@ from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import Array, f32, f64, i64, type_of
 from metaphrase.ops.dot import dot_general
 from metaphrase.ops.samples import SAMPLES
+from metaphrase.pipeline import finished
 
 Rewrite = Callable[[Stmt], "Stmt | tuple[Stmt, ...] | None"]
 
@@ -425,3 +428,16 @@ def test_iterations_may_all_store_one_number(values, sound):
     else:
         with pytest.raises(CheckError, match="iterations of the red loop over i meet in bar"):
             check(program)
+
+
+def test_loops_over_no_rows_are_no_functions():
+    """Three rows that have no place: nothing reads there, and the checker is not asked to show that."""
+
+    def turned(A):
+        for _ in range(3):
+            A = np.clip(np.flip(-A, 0), -40.0, 40.0)
+        return A
+
+    program = mp.jit(turned).lower("f64[0, 3]").program
+    scheduled = schedule(finished(program.function), replace(CPU, whole=-1, call=0), checked=True)
+    assert "for" not in python_loops(scheduled)
