@@ -10,7 +10,9 @@ import argparse
 from pathlib import Path
 
 from ..aot import compile_module
-from .target import load_module
+from ..api.types import ArgumentsError
+from ..source import SourceError
+from .target import TargetError, load_module
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -30,14 +32,20 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 def run(options: argparse.Namespace) -> int:
     if options.name and len(options.modules) > 1:
-        raise ValueError("--name is the name of one package, and there are several modules")
+        raise TargetError("--name is the name of one package, and there are several modules")
+    levels = options.cpu.split(",") if options.cpu else None
     for place in options.modules:
-        levels = options.cpu.split(",") if options.cpu else None
         name = options.name or Path(place.removesuffix(".py")).name.rpartition(".")[2]
-        package = compile_module(load_module(place), options.out, name, levels)
+        try:
+            package = compile_module(load_module(place), options.out, name, levels)
+            wheel = package.wheel(options.version) if options.wheel else None
+        except (ArgumentsError, SourceError):
+            raise
+        except (OSError, ValueError, RuntimeError) as problem:
+            raise TargetError(str(problem)) from problem
         for public, signatures in package.functions.items():
             print(f"{package.name}.{public}: {' and '.join(signatures)}")
         print(f"package: {package.folder}")
-        if options.wheel:
-            print(f"wheel:   {package.wheel(options.version)}")
+        if wheel is not None:
+            print(f"wheel:   {wheel}")
     return 0

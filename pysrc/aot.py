@@ -17,6 +17,7 @@ import platform
 import shutil
 import subprocess
 import sys
+import tempfile
 import types
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -54,22 +55,24 @@ class Package:
 
     def wheel(self, version: str) -> Path:
         """A wheel of the package, for this Python and platform, in `dist` beside it. Raises RuntimeError."""
-        project = self.folder.parent.resolve()
-        dist = project / "dist"
+        dist = self.folder.parent.resolve() / "dist"
         dist.mkdir(exist_ok=True)
-        (project / "setup.py").write_text(_SETUP)
         needs = ["numpy>=2.0", *(["scipy>=1.13"] if self.needs_scipy else [])]
-        (project / "pyproject.toml").write_text(_PROJECT.format(name=self.name, version=version, needs=needs))
-        options = ["--no-deps", "--no-build-isolation", "--quiet", "--disable-pip-version-check"]
-        command = [sys.executable, "-m", "pip", "wheel", str(project), *options, "--wheel-dir", str(dist)]
-        done = subprocess.run(command, capture_output=True, text=True)
-        if done.returncode:
-            raise RuntimeError(f"pip could not make a wheel of {project}:\n{done.stdout}{done.stderr}")
-        shutil.rmtree(project / "build", ignore_errors=True)
-        shutil.rmtree(project / f"{self.name}.egg-info", ignore_errors=True)
-        return max(dist.glob(f"{self.name.replace('-', '_')}-*.whl"), key=lambda path: path.stat().st_mtime_ns)
+        with tempfile.TemporaryDirectory(prefix="metaphrase-wheel-") as place:
+            project = Path(place)
+            shutil.copytree(self.folder, project / self.name)
+            (project / "setup.py").write_text(_SETUP)
+            (project / "pyproject.toml").write_text(_PROJECT.format(name=self.name, version=version, needs=needs))
+            options = ["--no-deps", "--no-build-isolation", "--quiet", "--disable-pip-version-check"]
+            command = [sys.executable, "-m", "pip", "wheel", place, *options, "--wheel-dir", str(project / "dist")]
+            done = subprocess.run(command, capture_output=True, text=True)
+            if done.returncode:
+                raise RuntimeError(f"pip could not make a wheel of {self.name}:\n{done.stdout}{done.stderr}")
+            (wheel,) = (project / "dist").glob("*.whl")
+            return Path(shutil.copy(wheel, dist))
 
 
+_OURS = "_metaphrase"  # in a package: what runs its calls
 _SETUP = '''"""The package holds native code: its wheel is for this Python and platform."""
 
 from setuptools import Distribution, setup
@@ -129,6 +132,8 @@ def compile_module(
         written_defaults(public, function)
     folder = out / name
     if folder.exists():
+        if any(folder.iterdir()) and not (folder / _OURS).is_dir():
+            raise FileExistsError(f"{folder} is there, and is no package that was compiled: --out names another folder")
         shutil.rmtree(folder)
     for inner in ("plans", "kernels"):
         (folder / inner).mkdir(parents=True)
@@ -138,7 +143,7 @@ def compile_module(
     }
     if constants:
         np.savez(folder / "constants.npz", **{str(k): array for k, array in enumerate(constants)})  # type: ignore[arg-type]
-    _copy_runtime(folder / "_metaphrase")
+    _copy_runtime(folder / _OURS)
     (folder / "__init__.py").write_text(_init_text(module, functions))
     (folder / "__init__.pyi").write_text(
         stub({public: (functions[public].jitted, [entry for _, entry in rows]) for public, rows in made.items()})

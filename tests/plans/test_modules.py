@@ -230,10 +230,22 @@ def test_what_a_package_can_not_hold_is_refused(tmp_path, what):
         compile_module(module_of(tmp_path / "refused.py"), tmp_path / "out")
 
 
+def test_a_folder_that_is_not_ours_stays(tmp_path):
+    (tmp_path / "one.py").write_text("import metaphrase as mp\n\n\n@mp.export('f64')\ndef f(x):\n    return x\n")
+    module = module_of(tmp_path / "one.py")
+    (tmp_path / "one").mkdir()
+    (tmp_path / "one" / "precious.txt").write_text("kept")
+    with pytest.raises(FileExistsError, match="is there, and is no package that was compiled"):
+        compile_module(module, tmp_path)
+    assert (tmp_path / "one" / "precious.txt").read_text() == "kept"
+    for _ in range(2):  # one of ours is replaced
+        assert compile_module(module, tmp_path / "out").functions == {"f": ["(f64)"]}
+
+
 def test_levels_that_do_not_exist_are_refused(tmp_path, capsys):
     (tmp_path / "one.py").write_text("import metaphrase as mp\n\n\n@mp.export('f64')\ndef f(x):\n    return x\n")
-    with pytest.raises(ValueError, match="no level of the processor is called 'z80'"):
-        main(["compile", str(tmp_path / "one.py"), "--out", str(tmp_path / "out"), "--cpu", "z80"])
+    assert main(["compile", str(tmp_path / "one.py"), "--out", str(tmp_path / "out"), "--cpu", "z80"]) == 2
+    assert "no level of the processor is called 'z80'" in capsys.readouterr().err
     assert main(["compile", str(tmp_path / "none.py"), "--out", str(tmp_path / "out")]) == 2
     assert "there is no file" in capsys.readouterr().err
     assert [*exported(module_of(tmp_path / "one.py"))] == ["f"]
