@@ -20,6 +20,7 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -134,16 +135,16 @@ def recall(jit: Jit, call: Call) -> Specialisation | None:
 def _recalled(jit: Jit, call: Call, text: str) -> Specialisation | None:
     try:
         plan = read_plan(text, jit.fun, call.leaves)
+        outline = replace(plan.entry(address=1), uses_blas=False)  # never run: does the call match it?
+        if not jit.dispatcher.matches(dispatch.CompiledEntry(outline), jit.bind(call.args, call.kwargs)):
+            raise Stale("it is for other sizes or numbers")
         library = cython_build.find(plan.library, jit.__name__)
         if library is None:
             raise Stale("its library is gone")
-        entry = dispatch.CompiledEntry(plan.entry(library.address, library))
-    except (Stale, NotPortable) as why:
+    except Exception as why:  # whatever the user's objects raise, the program is translated
         log.debug("%s: a plan on disk does not hold: %s", jit.__name__, why)
         return None
-    if not jit.dispatcher.matches(entry, jit.bind(call.args, call.kwargs)):
-        return None
-    return jit.recalled(call, plan, entry, library)
+    return jit.recalled(call, plan, dispatch.CompiledEntry(plan.entry(library.address, library)), library)
 
 
 def _users(jit: Jit, entry: Entry) -> Iterator[Any]:
