@@ -70,11 +70,15 @@ def load_module(place: str) -> types.ModuleType:
         module = importlib.util.module_from_spec(spec)
         sys.modules[module_name] = module
         sys.path.insert(0, str(path.resolve().parent))
+        arguments, sys.argv = sys.argv, [place]  # ours are not the module's
         try:
             spec.loader.exec_module(module)
         finally:
             sys.path.pop(0)
+            sys.argv = arguments
         return module
+    if not all(part.isidentifier() for part in place.split(".")):
+        raise TargetError(f"{place!r} is neither FILE.py nor the name of a module")
     try:
         return importlib.import_module(place)
     except ImportError as problem:

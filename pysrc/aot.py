@@ -130,11 +130,23 @@ def compile_module(
         )
     for public, function in functions.items():
         written_defaults(public, function)
-    folder = out / name
-    if folder.exists():
-        if any(folder.iterdir()) and not (folder / _OURS).is_dir():
-            raise FileExistsError(f"{folder} is there, and is no package that was compiled: --out names another folder")
-        shutil.rmtree(folder)
+    if not name.isidentifier() or name in ("numpy", "scipy", *sys.stdlib_module_names):
+        raise ValueError(f"a package can't be called {name!r}: take a name that is an identifier, and no library's")
+    place = out / name
+    if place.exists() and any(place.iterdir()) and not (place / _OURS).is_dir():
+        raise FileExistsError(f"{place} is there, and is no package that was compiled; write to another folder (--out)")
+    with tempfile.TemporaryDirectory(prefix="metaphrase-package-") as pending:
+        package = _written(module, functions, Path(pending) / name, place, levels)
+        if place.exists():
+            shutil.rmtree(place)
+        shutil.copytree(Path(pending) / name, place)
+    return package
+
+
+def _written(
+    module: types.ModuleType, functions: dict[str, Any], folder: Path, place: Path, levels: Sequence[str] | None
+) -> Package:
+    """The package, written to `folder`; it is moved to its `place` when all of it is there."""
     for inner in ("plans", "kernels"):
         (folder / inner).mkdir(parents=True)
     constants: list[np.ndarray] = []
@@ -150,7 +162,7 @@ def compile_module(
     )
     (folder / "py.typed").touch()
     titles = {public: [title for title, _ in rows] for public, rows in made.items()}
-    return Package(name, folder, titles, any(entry.uses_blas for rows in made.values() for _, entry in rows))
+    return Package(folder.name, place, titles, any(entry.uses_blas for rows in made.values() for _, entry in rows))
 
 
 def _levels(levels: Sequence[str] | None) -> list[str]:
@@ -229,7 +241,7 @@ def _init_text(module: types.ModuleType, functions: dict[str, Any]) -> str:
     made_by = f"Compiled by metaphrase {VERSION} from {Path(module.__file__ or module.__name__).name}."
     doc = "\n\n".join(filter(None, ((module.__doc__ or "").strip(), made_by)))
     rows = [f'"""{_quoted(doc)}"""', "", "from ._metaphrase.runtime.module import Module as _Module", ""]
-    rows.append("_module = _Module(__path__[0])")
+    rows.append("_module = _Module(__name__, __path__[0])")
     rows += [_function_text(name, function) for name, function in functions.items()]
     rows += ["", f"__all__ = {sorted(functions)!r}", ""]
     return "\n".join(rows)

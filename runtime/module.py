@@ -3,7 +3,7 @@
 In: a package that `metaphrase compile` wrote: plans (plans.py), kernels for several levels of the processor, constants.
 Out: its functions. They take what they were exported for, and refuse anything else by a TypeError. Example:
 
-    module = Module(__path__[0])
+    module = Module(__name__, __path__[0])
     period = module.function("period", ("e", "M"), doc="The period of an orbit.")
 
 This file, what it imports, and the extension `dispatch` are copied into each such package.
@@ -46,8 +46,8 @@ def levels_here() -> list[str]:
 class Module:
     """The functions of one package."""
 
-    def __init__(self, folder: str | Path):
-        self.folder = Path(folder)
+    def __init__(self, name: str, folder: str | Path):
+        self.name, self.folder = name, Path(folder)
         self.levels = levels_here()
         self.lock = threading.Lock()
         self._constants: dict[int, np.ndarray] | None = None
@@ -61,15 +61,27 @@ class Module:
         doc: str | None = None,
     ) -> dispatch.Dispatcher:
         """The function of a name. `parameters`: None for one with `*args` or `**kwargs`."""
-        made = _Function(self, name, parameters, defaults or {}, keyword_only).dispatcher
+        function = _Function(self, name, parameters, defaults or {}, keyword_only)
+        made = function.dispatcher
         made.__name__ = made.__qualname__ = name
-        made.__doc__, made.__module__ = doc, self.folder.name
+        made.__doc__, made.__module__ = doc, self.name
+        made.reduce = lambda: name  # pickled by its name, as functions are
+        made.stage = function.refuse_staging
+        if parameters is not None:
+            made.__signature__ = function.signature
         return made
 
     def plans(self, name: str) -> list[Plan]:
         """What the calls of a function do."""
         paths = sorted((self.folder / "plans").glob(f"{name}.*.py"), key=lambda path: int(path.suffixes[0][1:]))
-        return [_ModuleReader(self).read(path.read_text()) for path in paths]
+        return [plan for path in paths for plan in self._read(path.read_text())]
+
+    def _read(self, text: str) -> list[Plan]:
+        """A plan, and the same of calls with Python's numbers in the place of NumPy's: the code takes both."""
+        plans = [_ModuleReader(self, False).read(text)]
+        if "ScalarLeaf(" in text and "Argument(" not in text:
+            plans.append(_ModuleReader(self, True).read(text))
+        return plans
 
     def library(self, name: str) -> ctypes.CDLL:
         """The native code of a plan, for this processor."""
@@ -88,12 +100,19 @@ class Module:
 
 
 class _ModuleReader(Reader):
-    def __init__(self, module: Module):
+    def __init__(self, module: Module, pythons: bool):
         super().__init__()
-        self.module = module
+        self.module, self.pythons = module, pythons
 
     def words(self) -> dict[str, Any]:
         return super().words() | {"Array": self.module.constant}
+
+    def trees(self) -> dict[str, Callable[..., Any]]:
+        return super().trees() | {"ScalarLeaf": self._scalar}
+
+    def _scalar(self, name: str) -> abi.Leaf:
+        kind = {"f64": float, "i64": int, "bool": bool, "c128": complex}.get(name) if self.pythons else None
+        return abi.ScalarLeaf(self.Dtype(name)) if kind is None else abi.NumberLeaf(kind)
 
 
 class _Function:
@@ -152,10 +171,14 @@ class _Function:
             for call in (bound, _converted(entry.entry, bound)):
                 if call is not None and self.dispatcher.matches(entry, call):
                     return self.dispatcher.run(entry, call)
+        titles = dict.fromkeys(plan.title for plan in self.plans)
         raise TypeError(
-            f"{self.name} was compiled for {' and '.join(plan.title for plan in self.plans)}, "
-            f"and is called with ({', '.join(map(described, bound))})"
+            f"{self.name} was compiled for {' and '.join(titles)}, and is called with "
+            f"({', '.join(map(described, bound))})"
         )
+
+    def refuse_staging(self, args: tuple, kwargs: dict) -> Any:
+        raise TypeError(f"{self.name} of {self.module.name} is compiled: it has no source to translate")
 
 
 def _converted(entry: abi.Entry, bound: tuple) -> tuple | None:
@@ -190,7 +213,13 @@ def _number(leaf: abi.ScalarLeaf | abi.NumberLeaf, value: Any) -> Any:
         if np.can_cast(value.dtype, dtype, "safe"):
             return make(value.item() if make in (int, float, bool, complex) else value)
     elif isinstance(value, (bool, int, float, complex)) and np.result_type(value, dtype) == dtype:
-        return make(value)
+        try:
+            with np.errstate(over="raise"):
+                made = make(value)
+        except (OverflowError, FloatingPointError):
+            made = None
+        if made is not None and (not isinstance(value, int) or int(made.real) == value):
+            return made
     raise TypeError(f"{value!r} is no {dtype}")
 
 
@@ -202,7 +231,11 @@ def described(value: Any) -> str:
     """
     if isinstance(value, (np.ndarray, np.generic)):
         dims = ", ".join(map(str, value.shape))
-        return f"{NAMES.get(value.dtype, value.dtype)}{f'[{dims}]' if dims else ''}"
+        text = f"{NAMES.get(value.dtype, value.dtype)}{f'[{dims}]' if dims else ''}"
+        if isinstance(value, np.generic):
+            return text
+        kind = "" if type(value) is np.ndarray else f"{type(value).__name__} "
+        return kind + text + ("" if value.flags.writeable else " read-only")
     if type(value) is dict:
         return f"{{{', '.join(f'{key!r}: {described(item)}' for key, item in value.items())}}}"
     if type(value) in (tuple, list):

@@ -30,6 +30,13 @@ def export(*signatures: str) -> Callable[[Any], Any]:
     SourceError where the function takes another number of arguments.
     """
     span = caller_span()
+    if not all(isinstance(text, str) for text in signatures):
+        raise SourceError(
+            "export takes text of types, before it takes a function",
+            span,
+            code="export",
+            remedy='say what the arguments are: @mp.export("f64[n], f64")',
+        )
     arguments = [parse_arguments(text) for text in signatures]
     if not signatures:
         raise SourceError(

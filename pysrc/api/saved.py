@@ -83,10 +83,13 @@ def load(path: str | os.PathLike) -> Any:
             file.extractall(folder)
     except (zipfile.BadZipFile, KeyError, ValueError) as error:
         raise _foreign(path, f"is no saved function: {error}") from None
-    module = Module(folder)
+    module = Module(Path(path).name, folder)
     module.levels = [_LEVEL]
     defaults = eval(head["defaults"], {"__builtins__": {}})
-    return module.function(head["name"], head["parameters"], defaults, head["keyword_only"], head["doc"])
+    function: Any = module.function(head["name"], head["parameters"], defaults, head["keyword_only"], head["doc"])
+    again = os.path.abspath(path)
+    function.reduce = lambda: (load, (again,))
+    return function
 
 
 def _foreign(path: Any, why: str) -> SourceError:

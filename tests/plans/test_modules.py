@@ -7,7 +7,9 @@ numbers that the module itself gives, from a wheel that is unpacked beside NumPy
 from __future__ import annotations
 
 import importlib.util
+import inspect
 import json
+import pickle
 import subprocess
 import sys
 import zipfile
@@ -174,9 +176,28 @@ def test_a_package_lives_beside_metaphrase(project, monkeypatch):
         orbits.period(1j, 0.5)
 
 
+def test_functions_are_functions_to_python(project, monkeypatch):
+    monkeypatch.syspath_prepend(str(project / "site"))
+    import orbits
+
+    assert pickle.loads(pickle.dumps(orbits.period)) is orbits.period
+    assert str(inspect.signature(orbits.weigh)) == "(points, w, power=2)"
+    with pytest.raises(TypeError, match="period of orbits is compiled: it has no source"):
+        mp.jit(lambda e: orbits.period(e, 1.0))(0.5)
+    hits = orbits.slope.hits
+    assert orbits.slope(0.3, 1.0) == orbits.slope(np.float64(0.3), np.float64(1.0)) == orbits.slope(0.3, 1)
+    assert orbits.slope(0.3, 1.0) and orbits.slope.hits >= hits + 2  # Python's floats are no detour
+    with pytest.raises(TypeError, match="is called with"):
+        orbits.period(2**53 + 1, 0.5)
+    frozen = np.ones(3)
+    frozen.flags.writeable = False
+    with pytest.raises((TypeError, ValueError), match="read-only"):
+        orbits.running(frozen)
+
+
 @pytest.mark.parametrize("level", compiled.levels_here())
 def test_each_level_of_the_processor(project, level):
-    module = compiled.Module(project / "site" / "orbits")
+    module = compiled.Module("orbits", project / "site" / "orbits")
     module.levels = [level]
     period = module.function("period", ("e", "M"))
     E = period(0.3, 1.0)
@@ -200,6 +221,8 @@ def test_exports_are_checked_where_they_are_written():
         mp.export("f64, f64")(lambda x: x)
     with pytest.raises(SourceError, match="export says no types"):
         mp.export()
+    with pytest.raises(SourceError, match="export takes text of types, before it takes a function"):
+        mp.export(lambda x: x)
     twice = mp.export("f32")(mp.export("f64")(lambda x: 2 * x))
     assert twice.exports == ("f64", "f32") and twice(1.5) == 3.0
 
@@ -240,6 +263,14 @@ def test_a_folder_that_is_not_ours_stays(tmp_path):
     assert (tmp_path / "one" / "precious.txt").read_text() == "kept"
     for _ in range(2):  # one of ours is replaced
         assert compile_module(module, tmp_path / "out").functions == {"f": ["(f64)"]}
+    (tmp_path / "one.py").write_text(
+        "import metaphrase as mp\n\n\n@mp.export('f64')\ndef f(x):\n    return open('x')\n"
+    )
+    with pytest.raises(SourceError):
+        compile_module(module_of(tmp_path / "one.py"), tmp_path / "out")
+    assert (tmp_path / "out" / "one" / "__init__.py").exists()  # what was there stays
+    with pytest.raises(ValueError, match="a package can't be called 'numpy'"):
+        compile_module(module, tmp_path / "out", "numpy")
 
 
 def test_levels_that_do_not_exist_are_refused(tmp_path, capsys):

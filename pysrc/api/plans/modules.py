@@ -18,6 +18,7 @@ import numpy as np
 from ...runtime import dispatch
 from ...runtime import entry as abi
 from ...source import SourceError
+from .fingerprints import NotPortable
 from .reading import read_source
 from .writing import Writer
 
@@ -28,6 +29,11 @@ class ModuleWriter(Writer):
     def __init__(self, entry: abi.Entry, constants: list[np.ndarray]):
         super().__init__(replace(entry, guards=()), lambda: None, (), ())
         self.constants = constants
+
+    def container(self, tree: Any, child: Any) -> str:
+        if isinstance(tree, (abi.Record, abi.Node)):
+            raise NotPortable(f"the class {tree.type.__name__}")
+        return super().container(tree, child)
 
     def file(self, path: str) -> str:
         return repr(Path(path).name)  # where it stood when this was made is nobody's concern
