@@ -145,13 +145,15 @@ class _Checker:
         touches = self.read(stmt)
         if isinstance(stmt, If):
             self.around.append(stmt)
+            then = () if never(stmt.condition) else stmt.then  # what no run comes to may be anything
+            orelse = () if always(stmt.condition) else stmt.orelse
             before, reachable = (set(self.stored), set(self.bound)), self.reachable
             self.reachable = reachable and always(stmt.condition)
-            touches += [t._replace(always=False) for t in self.block(stmt.then)]
+            touches += [t._replace(always=False) for t in self.block(then)]
             after = self.stored, self.bound
             self.stored, self.bound = before
             self.reachable = reachable and never(stmt.condition)
-            touches += [t._replace(always=False) for t in self.block(stmt.orelse)]
+            touches += [t._replace(always=False) for t in self.block(orelse)]
             self.reachable = reachable
             self.stored, self.bound = self.stored | after[0], self.bound | after[1]
             self.around.pop()
