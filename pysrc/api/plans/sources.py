@@ -12,11 +12,12 @@ Raises `NotPortable` where a program has no file, or its file has changed since 
 
 from __future__ import annotations
 
-import ast
+import contextlib
 import functools
 import hashlib
 import importlib.util
 import os
+import re
 import sys
 import time
 import types
@@ -85,21 +86,28 @@ def _digest(path: str, stamp: tuple[int, int]) -> str:
 def _imported(name: str, path: str, stamp: tuple[int, int]) -> tuple[str, ...]:
     """The modules that a file imports anywhere, by their full names, and their packages."""
     package = name if path.endswith("__init__.py") else name.rpartition(".")[0]
-    with open(path, "rb") as file:
-        tree = ast.parse(file.read())
-    full = [one for node in ast.walk(tree) for one in _names(node, package)]
+    with open(path, encoding="utf-8", errors="replace") as file:
+        text = file.read().replace("\\\n", " ")
+    full = [one for found in _IMPORT.finditer(text) for one in _names(found, package)]
     return tuple({".".join(one.split(".")[: k + 1]) for one in full for k in range(one.count(".") + 1)})
 
 
-def _names(node: ast.AST, package: str) -> Iterator[str]:
-    if isinstance(node, ast.Import):
-        yield from (alias.name for alias in node.names)
-    elif isinstance(node, ast.ImportFrom):
-        base = node.module or ""
-        if node.level:
-            base = importlib.util.resolve_name("." * node.level + base, package) if package else base
-        yield base
-        yield from (f"{base}.{alias.name}" for alias in node.names)
+# What looks like one and is none does no harm. It is looked for as text: large projects would wait for a parser.
+_IMPORT = re.compile(
+    r"(?:^|[:;])[ \t]*(?:import[ \t]+([^\n#;]+)|from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]+))", re.MULTILINE
+)
+
+
+def _names(found: re.Match[str], package: str) -> Iterator[str]:
+    modules, base, parts = found.groups()
+    for part in (modules or parts).strip("() \t\n").split(","):
+        name = re.sub(r"#[^\n]*", "", part).split(" as ")[0].strip()
+        if base is None:
+            yield name
+            continue
+        with contextlib.suppress(ImportError):  # a relative import that leaves its package
+            home = importlib.util.resolve_name(base, package) if base.startswith(".") else base
+            yield from (home, f"{home}.{name}")
 
 
 __all__ = ["module_of_file", "modules_of", "still_so"]
