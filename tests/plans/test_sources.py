@@ -28,14 +28,6 @@ def test_imports_are_found_however_they_are_written(tmp_path):
     path.write_text(TEXT)
     found = set(sources._imported("pkg.sub.m", str(path), (0, 0)))
     plain = {"os", "sys", "a", "a.b", "x", "x.y", "late", "later", "w", "w.v", "inner", "inner.mod"}
-    relative = {
-        "pkg",
-        "pkg.sub",
-        "pkg.sub.sib",
-        "pkg.sub.rel",
-        "pkg.sub.rel.one",
-        "pkg.sub.rel.two",
-        "pkg.up",
-        "pkg.up.z",
-    }
+    relative = {f"pkg.sub.{name}" for name in ("sib", "rel", "rel.one", "rel.two")}
+    relative |= {"pkg", "pkg.sub", "pkg.up", "pkg.up.z"}
     assert found - {"pkg.sub.rel."} == plain | relative
