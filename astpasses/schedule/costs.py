@@ -1,8 +1,8 @@
 """What a scheduled program costs: floating-point operations, function values, bytes, as expressions of its sizes.
 
-In: a Program. Out: `Costs`. Example, of `np.sum(np.sin(x) * x)` for `f64[n]`:
+In: a Program. Out: `Costs`. Example, of `np.sin(x) * x` for `f64[n]`:
 
-    costs(program)      # Costs(flops=2*n, transcendentals=n, accessed=16*n + 8, temporaries=0)
+    costs(program)      # Costs(flops=n, transcendentals=n, accessed=16*n, temporaries=0)
 
 It counts what is in the loops after fusion, whatever a C compiler makes of it: one operation for each `+ - * /`,
 comparison or root of floats, two for each multiplication of a matrix product; `sin`, `exp` and their like are function
