@@ -126,7 +126,7 @@ class Idioms(Statements):
                 [f"{i} = {v}[{v} > {bound}]", f"if len({i}):", f"    {x} = {i}[0]"],
                 [
                     f"{i} = {v}[{v} > {bound}]",
-                    f"{x} = np.max({i}, initial=0.0)",
+                    f"{x} = np.max({i}, initial=0.5)",
                     f"for {i}e in {i}:",
                     f"    {x} = bounded({x} - {i}e)",
                 ]
@@ -136,7 +136,7 @@ class Idioms(Statements):
                 [
                     f"{i} = int(np.count_nonzero({v} > {bound}))",
                     f"{v}[:{i}] = {x}",
-                    f"{x} = np.max({v}[{i}:], initial=0.0)",
+                    f"{x} = np.max({v}[{i}:], initial=0.5)",
                 ],
                 [
                     f"{i} = np.zeros({self.int(scope, 1)} % 4)",
