@@ -140,11 +140,11 @@ class Scalars(ABC):
             f"np.min({array})",
         ]
         if not self.exact:
-            forms += [f"np.sum({array})", f"({array}).sum()", f"np.mean({array})", f"({array}).mean()"]
+            forms += [f"np.sum({array})", f"sum(({array}).ravel())", f"({array}).sum()", f"np.mean({array})", f"({array}).mean()"]
             if len(dims) == 1:
                 forms += [f"({array}) @ ({self.array(('f', dims), scope, depth - 1)})", f"np.dot({array}, {array})"]
         elif len(dims) == 1:
-            forms += [f"sum({array})", f"max({array})", f"np.cumsum({array})[-1]", f"np.sort({array})[0]"]
+            forms += [f"max({array})", f"np.cumsum({array})[-1]", f"np.sort({array})[0]"]
         return self.choose.item(forms)
 
     def float_from_integer(self, scope: Scope, depth: int) -> str:
