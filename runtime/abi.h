@@ -18,7 +18,7 @@
 #ifndef METAPHRASE_ABI_H
 #define METAPHRASE_ABI_H
 
-#define MP_ABI 2
+#define MP_ABI 3
 
 #define MP_INTERRUPTED (-1) /* poll found a signal whose handler raised; the exception is set */
 #define MP_NO_MEMORY (-2)   /* alloc, scratch or grow returned NULL */
@@ -28,6 +28,9 @@ typedef __INT64_TYPE__ int64_t;
 typedef __INT32_TYPE__ int32_t;
 
 typedef struct mp_ctx mp_ctx;
+/* Part k of a loop whose parts may run side by side, each with a context of its own. */
+typedef int (*mp_part)(mp_ctx *c, void **buffers, const int64_t *sizes, int64_t k);
+
 struct mp_ctx {
     int64_t abi;
     int64_t fuel;    /* work left until the next poll; see mp_poll */
@@ -36,7 +39,7 @@ struct mp_ctx {
     char *cursor;    /* free arena memory is [cursor, limit) */
     char *limit;
     void **blas;     /* table indexed by MP_dgemm and its like; filled before an entry that needs it is made */
-    int64_t threads; /* METAPHRASE_NUM_THREADS */
+    int64_t threads; /* METAPHRASE_NUM_THREADS; 1 in a part of a loop */
 
     /* Refills fuel, looks for signals, and makes a signal that comes from now on end the call wherever it is. Nonzero:
        return MP_INTERRUPTED at once. */
@@ -58,6 +61,8 @@ struct mp_ctx {
        its data and its dims (int64_t[rank]; unused for rank 0); then one pointer to the data of each result.
        Nonzero: return MP_RAISED at once. */
     int (*callback)(mp_ctx *c, int64_t site, void **args);
+    /* Runs parts 0 to parts - 1 on several threads. Gives 0, or what the first part gave that failed. Call mp_share. */
+    int (*share)(mp_ctx *c, mp_part part, void **buffers, const int64_t *sizes, int64_t parts);
 
     int64_t error_site;      /* written by mp_fail */
     int64_t error_iteration;
@@ -148,6 +153,17 @@ static __attribute__((noinline, cold)) MP_UNUSED int mp_fail(mp_ctx *c, int64_t 
     c->error_values[2] = value2;
     c->error_values[3] = value3;
     return (int)site + 1;
+}
+
+/* Parts 0 to parts - 1, one after the other where that is as well. */
+static inline __attribute__((always_inline)) MP_UNUSED int mp_share(mp_ctx *c, mp_part part, void **buffers,
+                                                                    const int64_t *sizes, int64_t parts) {
+    if (parts > 1 && c->threads > 1) return c->share(c, part, buffers, sizes, parts);
+    for (int64_t k = 0; k < parts; k++) {
+        int status = part(c, buffers, sizes, k);
+        if (__builtin_expect(status != 0, 0)) return status;
+    }
+    return 0;
 }
 
 /* The order of the BLAS and LAPACK table. runtime/abi.py reads this list: it is written only here. */

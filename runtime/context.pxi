@@ -85,6 +85,7 @@ cdef struct Call:
     int64_t last_poll
     bint released                            # the GIL is released during the call
     void* thread_state                       # of the thread that called with the GIL, which a poll released
+    void* region                             # of a thread that takes part in one: share.pxi's
 
 
 cdef Chunk* new_chunk(Arena* arena, int64_t nbytes) noexcept nogil:
@@ -396,7 +397,7 @@ cdef int run_callback(object site, void** args) except -1:
 
 
 cdef inline void context_open(Call* call, void** buffers, int64_t parameters, int64_t results, Dynamic* dynamics,
-                              PyObject* callbacks) noexcept:
+                              PyObject* callbacks) noexcept nogil:
     cdef mp_ctx* c = &call.context
     c.abi = MP_ABI
     c.fuel = FIRST_FUEL
@@ -412,6 +413,7 @@ cdef inline void context_open(Call* call, void** buffers, int64_t parameters, in
     c.mark = context_mark
     c.release = context_release
     c.callback = context_callback
+    c.share = context_share
     c.error_site = c.error_iteration = 0
     call.buffers = buffers
     call.dynamics = dynamics
@@ -424,6 +426,7 @@ cdef inline void context_open(Call* call, void** buffers, int64_t parameters, in
     call.last_poll = 0
     call.released = False
     call.thread_state = NULL
+    call.region = NULL
 
 
 cdef inline void context_close(Call* call) noexcept nogil:

@@ -43,6 +43,8 @@ cdef extern from "stdlib.h" nogil:
     int posix_memalign(void** memory, size_t alignment, size_t size)
 
 cdef extern from "abi.h" nogil:
+    ctypedef struct mp_ctx
+    ctypedef int (*mp_part)(mp_ctx* c, void** buffers, const int64_t* sizes, int64_t k) noexcept nogil
     ctypedef struct mp_ctx:
         int64_t abi, fuel, busy, pending, threads
         char* cursor
@@ -56,6 +58,7 @@ cdef extern from "abi.h" nogil:
         char* (*mark)(mp_ctx*) noexcept nogil
         void (*release)(mp_ctx*, char*) noexcept nogil
         int (*callback)(mp_ctx*, int64_t, void**) noexcept nogil
+        int (*share)(mp_ctx*, mp_part, void**, const int64_t*, int64_t) noexcept nogil
         int64_t error_site, error_iteration
         int64_t error_values[16]
     int64_t mp_times(int64_t a, int64_t b)
@@ -209,6 +212,7 @@ ABI_VERSION = MP_ABI
 
 include "context.pxi"
 include "signals.pxi"
+include "share.pxi"
 include "plan.pxi"
 include "match.pxi"
 include "overlap.pxi"

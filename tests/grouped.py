@@ -115,12 +115,14 @@ def pieces(program: Program) -> Pieces:
     bodies = []
     for fn in (*program.fns, program.entry):
         writer = FunctionWriter(program, fn, is_entry=fn is program.entry)
-        bodies.append(writer.write())
+        text = writer.write()
+        bodies += [*writer.parts, text]
         helpers |= writer.printer.helpers
         abi |= writer.abi
         simd |= writer.simd
         routines.update(writer.routines)
-    names = ("entry", *(fn.name for fn in program.fns), *(b.name for b in program.constants))
+    fns = re.findall(r"^cdef \w+ (\w+)\(", "\n".join(bodies), re.MULTILINE)
+    names = (*fns, *(b.name for b in program.constants))
     constants = tuple((b.name, b.data) for b in program.constants)
     return Pieces(tuple(bodies), constants, names, helpers, abi, simd, routines)
 

@@ -37,14 +37,16 @@ from metaphrase.astpasses.schedule.nest import (
     never,
     walk,
 )
+from metaphrase.astpasses.schedule.work import Work
 from metaphrase.core.dims import Dim, DimLike, Monomial, product
 from metaphrase.core.scalars import MONOIDS, facts
 from metaphrase.core.types import i64
 
 from .cython_library import combination, library_call
+from .cython_share import share
 from .cython_simd import marks, stays_rolled
+from .polls import charge
 from .spell import CALL, Printer, c_name
-from .work import Work, charge
 
 MOST_BYTES = 2**60  # what runtime/abi.h's mp_times stops at
 
@@ -79,6 +81,7 @@ class FunctionWriter:
         self.loops: list[str] = []
         self.simd: set[str] = set()  # combinations of loops that are taken apart
         self.work = Work(program)
+        self.parts: list[str] = []  # functions before this one, for the threads that share its loops
 
     # --- pieces of text ---------------------------------------------------------------------------
 
@@ -298,6 +301,9 @@ class FunctionWriter:
         self.line(depth, f"{stmt.name} = {self.expression(stmt.value)}")
 
     def stmt_For(self, depth: int, stmt: For) -> None:
+        if stmt.part is not None:
+            share(self, depth, stmt)
+            return
         self.variable("i64", stmt.index)
         rolled = bool(self.loops) and stays_rolled(stmt)
         if rolled:

@@ -17,7 +17,7 @@ from metaphrase.astpasses.schedule.nest import Program, Site
 
 from .cython_function import FunctionWriter
 from .cython_prelude import prelude
-from .work import asked_first
+from .polls import asked_first
 
 DIRECTIVES = "# cython: language_level=3, boundscheck=False, wraparound=False, cdivision=True, initializedcheck=False\n"
 
@@ -43,7 +43,8 @@ def emit(program: Program) -> EmittedText:
     pieces = [(fn, FunctionWriter.write) for fn in program.fns]
     for fn, write in (*pieces, (program.entry, asked_first), (program.entry, FunctionWriter.write)):
         writer = FunctionWriter(program, fn, is_entry=fn is program.entry)
-        bodies.append(write(writer))
+        text = write(writer)
+        bodies += [*writer.parts, text]
         helpers |= writer.printer.helpers
         abi |= writer.abi
         simd |= writer.simd

@@ -368,7 +368,11 @@ class _Checker:
             return False
         if a.unknown or b.unknown or a.constant is not None and a.constant == b.constant:
             return False
-        found = distance(a.place, b.place, loop.index, loop.extent, inner, data)
+        extent = loop.extent
+        if isinstance(extent, Dim) and extent.is_sym:  # of a part of a loop it is known how long it may be
+            _, longest = self.facts.ranges.get(extent.name, (None, None))
+            extent = longest if isinstance(longest, int) else extent
+        found = distance(a.place, b.place, loop.index, extent, inner, data)
         if found is None or not found.sure or found.at == 0:
             return False
         return not a.place or a.always and b.always

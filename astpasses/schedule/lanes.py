@@ -46,7 +46,7 @@ def in_lanes(block: tuple[Stmt, ...], names: Names, facts: Facts, target: Target
 
 def _combined(loop: For, facts: Facts, target: Target) -> dict[Buf, str]:
     """The variables that a leaf loop combines into, if that is all that its iterations share."""
-    if facts.less(loop.extent, target.sums_from):
+    if loop.kind != "red" or facts.less(loop.extent, target.sums_from):
         return {}
     sums: dict[Buf, str] = {}
     made: set[Buf] = set()

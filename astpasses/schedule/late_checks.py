@@ -46,7 +46,7 @@ from .nest import (
     subexpressions,
     walk,
 )
-from .rewrite import map_expression, map_statement
+from .rewrite import with_storages
 from .target import Target
 
 BOOL = np.dtype(bool)
@@ -199,10 +199,7 @@ def _with_scalars_of_its_own(loop: For, names: Names) -> For:
         if isinstance(s, Store) and not s.buf.dims
     }
 
-    def expression(e: E) -> E:
-        return map_expression(e, lambda x: Load(own[x.buf]) if isinstance(x, Load) and x.buf in own else None)
-
-    made = map_statement(loop, expression, lambda buf, index: (own.get(buf, buf), index))
+    made = with_storages(loop, own)
     assert isinstance(made, For)
     return made
 

@@ -15,25 +15,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from metaphrase.core.dims import Dim, DimLike, Sym, substitute, symbols
+from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.types import i64
 
-from .names import Names
+from .canonical import canonical, text_of
 from .nest import (
     Bind,
     Buf,
     CallFn,
     Check,
     Combine,
-    E,
     Effect,
     Fn,
     For,
     Grow,
     If,
     LibraryCall,
-    Load,
-    Map,
     Program,
     SetDims,
     Stmt,
@@ -42,14 +39,13 @@ from .nest import (
     While,
     expression_symbols,
     loaded,
-    local,
     operations,
     other_symbols,
     touched,
     walk,
 )
 from .place import near
-from .rewrite import map_expression, map_statement, rename_statement
+from .rewrite import map_statement
 from .target import Target
 
 
@@ -73,9 +69,12 @@ def outline(program: Program) -> Program:
 
 def _with_calls(fn: Fn, target: Target, nests: dict[str, Fn]) -> Fn:
     """`nests`: the functions made so far, by what they are."""
-    if sum(1 for s in walk(fn.body) if _is_leaf(s, target)) <= target.whole:
-        return fn
-    return replace(fn, body=_Outliner(fn.body, target, nests).block(fn.body))
+    return replace(fn, body=_Outliner(fn.body, target, nests).block(fn.body)) if is_large(fn, target) else fn
+
+
+def is_large(fn: Fn, target: Target) -> bool:
+    """Whether a function has more loops than one that a C compiler is given whole."""
+    return sum(1 for s in walk(fn.body) if _is_leaf(s, target)) > target.whole
 
 
 def _is_leaf(stmt: Stmt, target: Target) -> bool:
@@ -200,57 +199,10 @@ class _Outliner:
         result: Buf | None,
     ) -> Fn:
         """The Fn of a nest under canonical names; the same one for equal nests."""
-        values = {s: Sym(f"n{k}") for k, s in enumerate(sizes)}
-        indices: dict[str, str] = {}
-        for stmt in walk((nest,)):
-            if isinstance(stmt, For):
-                indices.setdefault(stmt.index, f"_i{len(indices)}")
-            elif isinstance(stmt, Bind):  # both sides of an `if` bind one name
-                indices.setdefault(stmt.name, f"p{len(indices)}")
-        assert len(set(indices.values())) == len(indices), "two names of a nest became one"
-        values.update({old: Sym(new) for old, new in indices.items()})
-        bufs: dict[Buf, Buf] = {}
-
-        def rename(buf: Buf, name: str, space: str) -> None:
-            dims = tuple(substitute(d, values) for d in buf.dims)
-            if space == "arg" and dims:  # how many rows there are says nothing about where they lie
-                dims = (0, *dims[1:])
-            bufs[buf] = Buf(name, buf.dtype, dims, space)
-            bufs[buf].unbound = buf.unbound
-
-        for k, buf in enumerate(arrays):
-            rename(buf, f"{'y' if buf in found.written else 'x'}{k}", "arg")
-        for k, buf in enumerate(own):
-            rename(buf, f"row{k}", "temp")
-        for k, buf in enumerate(scalars):
-            rename(buf, f"a{k}", "temp")
-        for k, buf in enumerate(b for b in found.scalars if b not in bufs):
-            bufs[buf] = local(f"t{k}", buf.dtype)
-
-        def place(buf: Buf, index: Map) -> tuple[Buf, Map]:
-            return bufs.get(buf, buf), index
-
-        def expression(e: E) -> E:
-            return map_expression(
-                e, lambda x: Load(bufs[x.buf], x.index) if isinstance(x, Load) and x.buf in bufs else None
-            )
-
-        body = _headed(map_statement(rename_statement(nest, values), expression, place), indices)
-        params = tuple(bufs[b] for b in (*arrays, *scalars))
-        names = Names(self.target.words)
-        for buf in params:
-            names.fresh(buf.name)
-        fn = Fn(
-            "",
-            params,
-            tuple(f"n{k}" for k in range(len(sizes))),
-            (body,),
-            (),
-            False,
-            bufs[result] if result is not None else None,
-            names,
-        )
-        key, scratch = _key(fn), frozenset(bufs[b].name for b in private if b not in own)
+        rest = [b for b in found.scalars if b not in scalars]
+        fn, bufs = canonical((nest,), arrays, own, scalars, rest, sizes, found.written, self.target.words)
+        fn.result = bufs[result] if result is not None else None
+        key, scratch = text_of(fn), frozenset(bufs[b].name for b in private if b not in own)
         if key not in self.fns:
             self.fns[key] = replace(fn, name=f"nest_{len(self.fns)}", scratch=scratch)
         else:  # of equal nests one may leave what another one does not
@@ -283,26 +235,6 @@ def _first_extent(inside: list[Stmt], name: str) -> int:
     """Where a size is first said as an extent: an order that does not depend on names."""
     loops = [s.extent for s in inside if isinstance(s, For)]
     return next((k for k, e in enumerate(loops) if name in symbols(e)), len(loops))
-
-
-def _headed(stmt: Stmt, names: dict[str, str]) -> Stmt:
-    """Loops and bindings under their new names."""
-    blocks = tuple(tuple(_headed(s, names) for s in b) for b in stmt.blocks)
-    if isinstance(stmt, For):
-        return replace(stmt, index=names[stmt.index], body=blocks[0], span=None)
-    if isinstance(stmt, Bind):
-        return replace(stmt, name=names[stmt.name], span=None)
-    return replace(stmt.with_blocks(blocks) if blocks else stmt, span=None)  # type: ignore[type-var]
-
-
-def _key(fn: Fn) -> str:
-    from .python_loops import function_text
-
-    types = [f"{b.name}:{b.dtype}:{b.dims}" for b in fn.bufs]
-    places = [f"{s.buf.name}:{s.buf.dtype}:{s.buf.dims}" for s in walk(fn.body) if isinstance(s, Store)]
-    kinds = [s.kind for s in walk(fn.body) if isinstance(s, For)]
-    tables = sorted({load.buf.name for s in walk(fn.body) for load in loaded(s) if load.buf.space == "const"})
-    return "\n".join([function_text(fn), *types, *places, *kinds, *tables, str(fn.result and fn.result.name)])
 
 
 def _contents(nest: For | If, inside: list[Stmt]) -> _Contents:
@@ -377,4 +309,4 @@ def _dims_symbols(buf: Buf) -> frozenset[str]:
     return frozenset().union(frozenset(), *(symbols(d) for d in buf.dims[1:]))
 
 
-__all__ = ["outline"]
+__all__ = ["is_large", "outline"]

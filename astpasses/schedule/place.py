@@ -25,11 +25,12 @@ def temporaries(body: tuple[Stmt, ...]) -> tuple[Buf, ...]:
     return tuple(dict.fromkeys(buf for buf in used if buf.is_temporary))
 
 
-def make_room(body: tuple[Stmt, ...], known: frozenset[str]) -> tuple[Stmt, ...]:
-    """Temporaries whose sizes are not `known` on entry are made where their sizes are."""
+def make_room(fn: Fn) -> tuple[Stmt, ...]:
+    """Temporaries whose sizes are not known on entry are made where they are."""
+    body = fn.body
     for buf in temporaries(body):
-        unknown = frozenset().union(*map(symbols, buf.dims)) - known
-        if unknown and buf.space == "temp":
+        unknown = frozenset().union(*map(symbols, buf.dims)) - frozenset(fn.sizes)
+        if unknown and buf.space == "temp" and buf not in fn.bufs:
             buf.dynamic, buf.space = True, "room"
             body = _grow_in(body, buf, unknown)
     return body
@@ -87,15 +88,17 @@ def divided(buf: Buf, loop: For) -> bool:
     """Whether each iteration has a part of an array to itself."""
     if not buf.dims:
         return False
-    accesses = [a for s in walk(loop.body) for a in _accesses(s) if a.buf is buf]
-    inner, first = bound_inside(loop) - {loop.index}, accesses[0].index
-    places = {a.index for a in accesses}
-    known = not any(a.whole for a in accesses)
-    return known and all(in_step(place, first, loop.index, loop.extent, inner) for place in places)
+    accesses = {a for s in walk(loop.body) for a in accesses_of(s) if a.buf is buf}
+    if any(a.whole for a in accesses):
+        return False
+    inner = bound_inside(loop) - {loop.index}
+    written = {a.index for a in accesses if a.write}
+    return all(in_step(a.index, place, loop.index, loop.extent, inner) for a in accesses for place in written)
 
 
-def _accesses(stmt: Stmt) -> list[Access]:
+def accesses_of(stmt: Stmt) -> list[Access]:
+    """The places that a statement itself reads or writes."""
     return [*(Access(load.buf, load.index, False) for load in loaded(stmt)), *stmt.accesses]
 
 
-__all__ = ["divided", "make_room", "near", "place", "temporaries"]
+__all__ = ["accesses_of", "divided", "make_room", "near", "place", "temporaries"]

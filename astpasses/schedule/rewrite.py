@@ -73,3 +73,20 @@ def rename_statement(stmt: Stmt, values: Mapping[str, DimLike]) -> Stmt:
         lambda buf, index: (buf, rename_index(index, values)),
         lambda d: substitute(d, values),
     )
+
+
+def with_storages(stmt: Stmt, storages: Mapping[Buf, Buf]) -> Stmt:
+    """Put storages in the place of others throughout a statement."""
+    if not storages:
+        return stmt
+
+    def expression(e: E) -> E:
+        return map_expression(e, other)
+
+    def place(buf: Buf, index: Map) -> tuple[Buf, Map]:
+        return storages.get(buf, buf), tuple(expression(i) if isinstance(i, E) else i for i in index)
+
+    def other(x: E) -> E | None:
+        return Load(*place(x.buf, x.index)) if isinstance(x, Load) and x.buf in storages else None
+
+    return map_statement(stmt, expression, place)

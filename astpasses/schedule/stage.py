@@ -36,6 +36,7 @@ from .outline import outline
 from .place import make_room, place
 from .promote import promote
 from .rename import name_indices, names_in_use
+from .share import share
 from .shrink import shrink
 from .target import Target
 from .twins import merge_twins
@@ -109,13 +110,20 @@ PASSES: tuple[Pass, ...] = (
         "before outline: it looks at what stands around a loop",
         fused=True,
     ),
+    Pass(
+        "share",
+        share,
+        "on loops that nothing joins or moves any more; before outline, which cuts what is left, and lanes, which "
+        "cuts the sums of a part",
+        fused=True,
+    ),
     Pass("outline", outline, "before lanes, whose text would differ in nests that are equal"),
     Pass(
         "lanes",
         _each(lambda fn, target: in_lanes(fn.body, fn.names, fn.facts, target)),
         "on every function, and after all that looks for a loop that is a plain reduction",
     ),
-    Pass("room", _each(lambda fn, target: make_room(fn.body, frozenset(fn.sizes))), "when all temporaries are there"),
+    Pass("room", _each(lambda fn, target: make_room(fn)), "when all temporaries are there"),
     Pass("names", _each(lambda fn, target: name_indices(fn.body, names_in_use(fn))), "when no loop is made any more"),
     Pass(
         "vectors",

@@ -159,7 +159,9 @@ class Nest(Stmt):
 class For(Stmt):
     """`for index in range(extent)`. `kind` as in Axis. `private`: temporaries of which each iteration of a parallel
     loop may have one of its own, and, where iterations run side by side, must; None before they are placed.
-    `partials`: variables of which each lane of a vector may have a part, and the monoid that combines them."""
+    `partials`: variables of which each lane of a vector may have a part, and the monoid that combines them.
+    `part`: in a loop whose iterations threads share (share.py), each of which is a call of one function, how many
+    iterations of the loop as it was such a call runs."""
 
     index: str
     extent: DimLike
@@ -168,6 +170,7 @@ class For(Stmt):
     span: Span | None = None
     private: tuple[Buf, ...] | None = None
     partials: tuple[tuple[Buf, str], ...] = ()
+    part: DimLike | None = None
     guarded = True
 
     @property
@@ -183,10 +186,11 @@ class For(Stmt):
 
     @property
     def extents(self) -> tuple[DimLike, ...]:
-        return (self.extent,)
+        return (self.extent,) if self.part is None else (self.extent, self.part)
 
     def changed(self, change: Change) -> For:
-        return replace(self, extent=change.dim(self.extent))
+        part = None if self.part is None else change.dim(self.part)
+        return replace(self, extent=change.dim(self.extent), part=part)
 
 
 @dataclass(eq=False)

@@ -58,6 +58,11 @@ class Target:
     late_checks_from: int  # nor is a check worth moving out of one
     reads_of_a_copy: int  # as often, on the average, is an element of a copy read that pays
 
+    unknown: int  # what the rounds of a loop are taken for of which nothing is known
+    far: int  # the work that an element is taken for that may lie anywhere in memory
+    a_part: int  # work that is worth handing to another thread (work.py); 0: there is one thread
+    few: int  # of an outer loop of fewer iterations, those of a loop inside it are shared among threads
+
     # functions
     whole: int  # a program of up to as many innermost loops stays one function
     call: int  # less work than a call is worth
@@ -113,6 +118,10 @@ CPU = Target(
     vector_from=8,
     late_checks_from=16,
     reads_of_a_copy=4,
+    unknown=256,
+    far=32,
+    few=4,
+    a_part=1 << 18,  # 10 to 50 microseconds
     whole=12,  # gcc's time grows faster than a function's length
     call=200,
     repeated=12,

@@ -140,7 +140,13 @@ class Scalars(ABC):
             f"np.min({array})",
         ]
         if not self.exact:
-            forms += [f"np.sum({array})", f"sum(({array}).ravel())", f"({array}).sum()", f"np.mean({array})", f"({array}).mean()"]
+            forms += [
+                f"np.sum({array})",
+                f"sum(({array}).ravel())",
+                f"({array}).sum()",
+                f"np.mean({array})",
+                f"({array}).mean()",
+            ]
             if len(dims) == 1:
                 forms += [f"({array}) @ ({self.array(('f', dims), scope, depth - 1)})", f"np.dot({array}, {array})"]
         elif len(dims) == 1:

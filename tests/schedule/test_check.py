@@ -48,9 +48,12 @@ from metaphrase.pipeline import finished
 Rewrite = Callable[[Stmt], "Stmt | tuple[Stmt, ...] | None"]
 
 
+ALONE = replace(CPU, a_part=0)  # no loop is a function of its own that threads share
+
+
 def loops(name: str) -> Program:
     """A program as it is before lanes: reductions are plain loops."""
-    program = lower(expand(PROGRAMS[name][0]), CPU)
+    program = lower(expand(PROGRAMS[name][0]), ALONE)
     for one in PASSES[: [one.name for one in PASSES].index("lanes")]:
         program = one.run(program) if one.fused in (None, True) else program
     return program
@@ -276,7 +279,7 @@ def test_a_call_of_a_function_that_takes_something_else():
 
 
 def test_what_a_loop_says_is_private_is():
-    sound = check(schedule(PROGRAMS["layernorm"][0]))
+    sound = check(schedule(PROGRAMS["layernorm"][0], ALONE))
     rows = next(s for s in sound.entry.body if isinstance(s, For))
     assert {buf.name for buf in rows.private} >= {"t_1", "t_2", "t_3", "t_4"}
     shared = on(For, lambda s: replace(s, private=()) if s is rows else None)
@@ -290,7 +293,7 @@ def test_what_a_loop_says_is_private_is():
 
 
 def test_what_a_loop_says_is_a_partial_result_is():
-    sound = check(schedule(PROGRAMS["softmax"][0]))
+    sound = check(schedule(PROGRAMS["softmax"][0], ALONE))
     marked = [s for s in walk(sound.entry.body) if isinstance(s, For) and s.partials]
     assert {monoid for s in marked for _, monoid in s.partials} == {"max", "sum"}
     other = on(For, lambda s: replace(s, partials=tuple((b, "prod") for b, _ in s.partials)) if s.partials else None)

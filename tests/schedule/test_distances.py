@@ -100,7 +100,7 @@ def test_loops_are_fused_in_step_only():
 def test_sums_side_by_side_read_what_their_own_iteration_has_stored(place, side_by_side):
     s, y = local("s", f64), Buf("y", f64, (2048,), "out")
     body = (store(y, i, value=Load(Buf("x", f64, (2048,), "arg"), (i,))), Store(s, (), Load(y, (place,)), "sum"))
-    rows = in_lanes((For("i", 2048, body, "seq"),), Names(), Facts(), CPU)
+    rows = in_lanes((For("i", 2048, body, "red"),), Names(), Facts(), CPU)
     assert (len([s for s in walk(rows) if isinstance(s, For)]) > 1) == side_by_side
     assert in_step((i,), (place,), "i", 2048) == side_by_side
     assert not symbols(place) - {"i"}

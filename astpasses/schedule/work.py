@@ -1,4 +1,5 @@
-"""How much work a block is, before it runs: what a program is charged when it asks for signals.
+"""How much work a block is, before it runs: what a program is charged when it asks for signals, and whether a loop is
+worth sharing among threads.
 
 In: a block, and where it stands in a function. Out: dims, in units of about a nanosecond. Example:
 
@@ -8,16 +9,17 @@ In: a block, and where it stands in a function. Out: dims, in units of about a n
     for i in range(k): ...
 
 It is a guess, too large rather than too small: the runtime measures what the units are worth. Loops whose
-rounds are known only inside another loop count as of `UNKNOWN` rounds there, and are charged again where they
+rounds are known only inside another loop count as of `target.unknown` rounds there, and are charged again where they
 begin.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
 
-from metaphrase.astpasses.schedule.nest import (
+from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols
+
+from .nest import (
     Bind,
     CallFn,
     E,
@@ -35,24 +37,15 @@ from metaphrase.astpasses.schedule.nest import (
     operations,
     walk,
 )
-from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols
-
-if TYPE_CHECKING:
-    from .cython_function import FunctionWriter
-
-MOST = 2**60  # what a constant amount of work stops at
-SHORT = 100_000  # less work than this is not charged where it is done once
-ROUND = 100_000  # and this where it is done in each round of a loop
-UNKNOWN = 256  # rounds of a loop of which nothing is known
-FAR = 32  # what an element counts for that may lie anywhere in memory
 
 
 class Work:
-    """The work of the blocks of one program."""
+    """The work of the blocks of one program. `whiles`: whether their rounds count, too, or each asks for itself."""
 
-    def __init__(self, program: Program):
+    def __init__(self, program: Program, whiles: bool = False):
         self.fns: Mapping[str, Fn] = {fn.name: fn for fn in program.fns}
         self.an_element = {offer.operation: offer.an_element for offer in program.target.offers}
+        self.target, self.rounds = program.target, program.target.unknown if whiles else 0
         self.known: dict[int, DimLike] = {}
         self.early = _early(program)
 
@@ -65,7 +58,7 @@ class Work:
         return {k: total for k, total in self._charges(block).items() if k >= 0}
 
     def _charges(self, block: tuple[Stmt, ...]) -> dict[int, DimLike]:
-        binders = [(k, _bound(stmt)) for k, stmt in enumerate(block) if stmt not in self.early]
+        binders = [(k, binds(stmt)) for k, stmt in enumerate(block) if stmt not in self.early]
         charges: dict[int, DimLike] = {-1: 0}
         for k, stmt in enumerate(block):
             for monomial, coefficient in _terms(self._of(stmt)):
@@ -82,12 +75,11 @@ class Work:
 
     def _work(self, stmt: Stmt) -> DimLike:
         if isinstance(stmt, For):
-            inside = _at_most(self._inside(stmt.body), {stmt.index: stmt.extent})
-            return stmt.extent * (inside + 1)
+            return stmt.extent * self.iteration(stmt)
         if isinstance(stmt, If):
             return 1 + operations(stmt) + self._inside(stmt.then) + self._inside(stmt.orelse)
         if isinstance(stmt, While):
-            return 0  # each round is charged for itself
+            return self.rounds * (1 + operations(stmt) + self._inside(stmt.before) + self._inside(stmt.body))
         if isinstance(stmt, LibraryCall):
             return _library(stmt, self.an_element.get(stmt.operation, 0))
         if isinstance(stmt, CallFn):
@@ -98,47 +90,24 @@ class Work:
             gathered += any(True for _ in loads(stmt.value))
         elif isinstance(stmt, Store):
             gathered += _is_far(stmt.index)
-        return 1 + operations(stmt) + FAR * gathered
+        return 1 + operations(stmt) + self.target.far * gathered
+
+    def iteration(self, loop: For) -> DimLike:
+        """The work of one iteration, of the longest where they differ."""
+        inside = self._inside(loop.body)
+        if loop.part is not None:
+            (call,) = loop.body
+            assert isinstance(call, CallFn)
+            fn = self.fns[call.fn]
+            inside = substitute(self._inside(fn.body), {**dict(zip(fn.sizes, call.sizes)), fn.sizes[-1]: loop.part})
+        return _at_most(inside, {loop.index: loop.extent}) + 1
 
     def _inside(self, block: tuple[Stmt, ...]) -> DimLike:
         """Of a block that is run many times: what is known in it only is taken for so much."""
         total: DimLike = 0
         for stmt in block:
             total = total + self._of(stmt)
-        return _at_most(total, {name: UNKNOWN for stmt in block for name in _bound(stmt)})
-
-
-def charge(writer: FunctionWriter, depth: int, work: DimLike) -> None:
-    """Write the question for signals that stands before so much work."""
-    if isinstance(work, int):
-        if work > (ROUND if writer.loops else SHORT):
-            writer.poll(depth, str(min(work, MOST)))
-    elif not writer.loops:
-        writer.poll(depth, writer.amount(work))
-    elif writer.is_entry or writer.fn.fails:
-        variable = writer.variable("i64", "mp_work")
-        writer.line(depth, f"{variable} = {writer.amount(work)}")
-        writer.line(depth, f"if {variable} > {ROUND}:")  # a test costs less than to count what is done
-        writer.poll(depth + 1, variable)
-
-
-def asked_first(writer: FunctionWriter) -> str:
-    """The function that asks before the entry is called, or nothing for a program that is short: a question
-    inside would change how the C compiler makes the loops behind it."""
-    work = writer.work.before(writer.fn.body)
-    if isinstance(work, int) and work <= SHORT:
-        return ""
-    needed, made = set(symbols(work)), []
-    for stmt in reversed(writer.work.early):
-        if needed & _bound(stmt):
-            made.append(stmt)
-            needed |= _read(stmt)
-    if made:
-        writer.block(1, tuple(reversed(made)))
-    writer.use("mp_poll")
-    amount = str(min(work, MOST)) if isinstance(work, int) else writer.amount(work)
-    writer.line(1, f"return mp_poll(c, {amount})")
-    return writer.text(fails=True).replace("int entry(", "int work(", 1)
+        return _at_most(total, {name: self.target.unknown for stmt in block for name in binds(stmt)})
 
 
 def _early(program: Program) -> list[Stmt]:
@@ -149,14 +118,14 @@ def _early(program: Program) -> list[Stmt]:
     for stmt in program.entry.body:
         if not isinstance(stmt, Bind) and not (isinstance(stmt, Store) and stores.count(stmt.buf) == 1):
             continue
-        names = _bound(stmt)
-        if len(names) == 1 and _read(stmt) <= known:
+        names = binds(stmt)
+        if len(names) == 1 and reads(stmt) <= known:
             known |= names
             early.append(stmt)
     return early
 
 
-def _read(stmt: Stmt) -> set[str]:
+def reads(stmt: Stmt) -> set[str]:
     """The names of the symbols and storages that a statement's expressions read."""
     return {load.buf.name for load in loaded(stmt)}.union(*map(expression_symbols, stmt.expressions))
 
@@ -177,7 +146,7 @@ def _at_most(dim: DimLike, values: Mapping[str, DimLike]) -> DimLike:
     return total
 
 
-def _bound(stmt: Stmt) -> set[str]:
+def binds(stmt: Stmt) -> set[str]:
     """The symbols that a statement gives a value to."""
     names: set[str] = set()
     for inner in walk((stmt,)):
@@ -205,4 +174,4 @@ def _library(call: LibraryCall, an_element: int) -> DimLike:
     return total
 
 
-__all__ = ["Work", "asked_first", "charge"]
+__all__ = ["Work", "binds", "reads"]

@@ -1,0 +1,295 @@
+"""Loops whose iterations several threads share: parts of them become calls of a function.
+
+In: a program whose loops are fused. Out: the same; the outermost parallel loops that are worth it are cut into parts,
+and what a part does is a function, whose temporaries are its own. Sizes alone say where a part begins and ends, and
+partial results are combined in the order of the parts: a result does not depend on how many threads there are.
+
+    for i in range(n):                        for i in range(-(-n // 4096)):                  # part=4096
+        t = sin(x[i])                  ->         part_0(x, y, 4096*i, min(4096, n - 4096*i))
+        y[i] = t*t
+
+                                              def part_0(x, y, first, count):
+                                                  for i in range(count):
+                                                      t = sin(x[first + i])
+                                                      y[first + i] = t*t
+
+A reduction (`s += x[i]`) has one sum for each part, which the loop behind adds up.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from metaphrase.core.dims import Dim, DimLike, Sym, dim_max, dim_min, floordiv, symbols, symbols_of, terms_of
+from metaphrase.core.facts import Facts
+from metaphrase.core.scalars import MONOIDS
+from metaphrase.core.types import i64
+from metaphrase.source import Span
+
+from .canonical import canonical, text_of
+from .lifetimes import Lifetimes, key_of
+from .lower_arrays import identity
+from .nest import (
+    Bind,
+    Buf,
+    CallFn,
+    Check,
+    Effect,
+    Fn,
+    For,
+    Grow,
+    Index,
+    LibraryCall,
+    Load,
+    Program,
+    SetDims,
+    Stmt,
+    Store,
+    Swap,
+    bound_inside,
+    expression_symbols,
+    index_symbols,
+    loaded,
+    local,
+    touched,
+    walk,
+)
+from .outline import is_large
+from .place import accesses_of, divided
+from .rewrite import rename_statement, with_storages
+from .target import Target
+from .work import Work
+
+
+def share(program: Program) -> Program:
+    """Cut every outermost parallel loop that is worth it."""
+    if not program.target.a_part:
+        return program
+    work, parts = Work(program, whiles=True), _Parts(program)
+    entry, *fns = (_Sharing(fn, program.target, work, parts).done() for fn in (program.entry, *program.fns))
+    return _failing(replace(program, entry=entry, fns=(*parts.fns, *fns)))
+
+
+class _Parts:
+    """The functions that are made, under names that nothing else in the program has."""
+
+    def __init__(self, program: Program):
+        self.fns: list[Fn] = []
+        self.equal: dict[str, Fn] = {}
+        self.used = {name for fn in (program.entry, *program.fns) for name in fn.names.used}
+        self.used |= {fn.name for fn in program.fns}
+
+    def keep(self, fn: Fn, longest: DimLike, text: str = "") -> Fn:
+        """The function under a name; under a text that another one had, the other one."""
+        if text and text in self.equal:
+            fn = self.equal[text]
+            _, before = fn.facts.ranges[fn.sizes[-1]]
+            fn.facts.learn(fn.sizes[-1], 1, dim_max(before, longest))
+            return fn
+        fn.facts.learn(fn.sizes[-1], 1, longest)
+        number = len(self.fns)
+        while f"part_{number}" in self.used:
+            number += 1
+        fn = replace(fn, name=f"part_{number}", fails=True)
+        self.used.add(fn.name)
+        self.fns.append(fn)
+        self.equal[text] = fn
+        return fn
+
+
+@dataclass
+class _Roles:
+    """What the storages that a loop writes are, but those that each iteration has a part of; `sums` by how they are
+    combined."""
+
+    private: set[Buf] = field(default_factory=set)
+    sums: dict[Buf, str] = field(default_factory=dict)
+
+
+class _Sharing:
+    """The loops of one function."""
+
+    def __init__(self, fn: Fn, target: Target, work: Work, parts: _Parts):
+        self.fn, self.target, self.work, self.parts = fn, target, work, parts
+        self.lifetimes = Lifetimes(fn.body)
+        self.is_large = is_large(fn, target)
+
+    def done(self) -> Fn:
+        body = self.block(self.fn.body)
+        return self.fn if body == self.fn.body else replace(self.fn, body=body)
+
+    def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        rows: list[Stmt] = []
+        for stmt in block:
+            if isinstance(stmt, For) and stmt.kind != "seq":
+                rows += self.loop(stmt)
+            else:
+                rows.append(self.inside(stmt))
+        return tuple(rows)
+
+    def inside(self, stmt: Stmt) -> Stmt:
+        blocks = tuple(map(self.block, stmt.blocks))
+        return stmt if blocks == stmt.blocks else stmt.with_blocks(blocks)
+
+    def loop(self, loop: For) -> list[Stmt]:
+        few = isinstance(loop.extent, int) and loop.extent < self.target.few
+        if few or (roles := self.roles(loop)) is None:
+            return [self.inside(loop)]
+        work = _positive(self.work.iteration(loop))
+        part: DimLike = dim_max(1, floordiv(self.target.a_part, work))
+        rows: list[Stmt] = []
+        if isinstance(part, int):
+            parts = floordiv(loop.extent + part - 1, part)
+            if isinstance(parts, int) and parts < 2:
+                return [loop]
+        elif symbols(part) & bound_inside(loop):
+            return [self.inside(loop)]
+        else:
+            name = self.fn.names.fresh("length")
+            rows.append(Bind(name, Index(part), loop.span))
+            part = Sym(name)
+            parts = floordiv(loop.extent + part - 1, part)
+        return [*rows, *self.cut(loop, roles, part, parts)]
+
+    # --- what may be shared -------------------------------------------------------------------------
+
+    def roles(self, loop: For) -> _Roles | None:
+        """Those of all storages that a loop writes; None where one stands in the way."""
+        inside = list(walk(loop.body))
+        if not all(map(self.runs_anywhere, inside)):
+            return None
+        symbols_bound = bound_inside(loop) - {s.index for s in inside if isinstance(s, For)} - {loop.index}
+        if not all(self.lifetimes.private(name, loop) for name in symbols_bound):
+            return None
+        roles = _Roles()
+        written = dict.fromkeys(a.buf for s in inside for a in accesses_of(s) if a.write)
+        for buf in written:
+            if buf.is_temporary and self.lifetimes.private(key_of(buf), loop):
+                roles.private.add(buf)
+            elif any(isinstance(s, Grow) and buf in s.bufs for s in inside):
+                return None
+            elif monoid := self.combined(buf, loop, inside):
+                roles.sums[buf] = monoid
+            elif not buf.dims or not divided(buf, loop):
+                return None
+        # What the caller sees of a run that fails is what came before the failure.
+        fails = any(isinstance(s, Check) or isinstance(s, LibraryCall) and s.site >= 0 for s in inside)
+        return None if fails and any(buf.space == "arg" for buf in written) else roles
+
+    def runs_anywhere(self, stmt: Stmt) -> bool:
+        if isinstance(stmt, LibraryCall):
+            offer = self.target.offer(stmt.operation)
+            return offer is not None and offer.left_anywhere
+        return not isinstance(stmt, (Effect, Swap, SetDims, CallFn))
+
+    def combined(self, buf: Buf, loop: For, inside: list[Stmt]) -> str | None:
+        """By what iterations combine into a variable, if that is all they do with it."""
+        if buf.dims or loop.kind != "red" or any(load.buf is buf for s in inside for load in loaded(s)):
+            return None
+        monoids = {s.monoid if isinstance(s, Store) else None for s in inside if buf in touched(s)}
+        monoid = monoids.pop() if len(monoids) == 1 else None
+        return monoid if monoid is not None and MONOIDS[monoid].regroups else None
+
+    # --- what is made ---------------------------------------------------------------------------------
+
+    def cut(self, loop: For, roles: _Roles, part: DimLike, parts: DimLike) -> list[Stmt]:
+        fresh = self.fn.names.fresh
+        number, first, count = fresh("number"), fresh("first"), fresh("count")
+        arrays = {buf: Buf(fresh(f"{buf.name}_parts"), buf.dtype, (parts,)) for buf in roles.sums}
+        own = {buf: local(fresh(buf.name), buf.dtype) for buf in roles.sums}
+        body: list[Stmt] = [Store(own[buf], (), identity(monoid, buf.dtype)) for buf, monoid in roles.sums.items()]
+        body.append(_part_of(loop, own, first, count, fresh("i")))
+        body += [Store(arrays[buf], (Sym(number),), Load(own[buf])) for buf in roles.sums]
+        longest = dim_min(part, loop.extent)
+        call = self.call(tuple(body), roles.private | set(own.values()), (first, count), longest, loop.span)
+        start = part * Sym(number)
+        call = replace(call, sizes=(*call.sizes[:-2], start, dim_min(part, loop.extent - start)))
+        rows: list[Stmt] = [For(number, parts, (call,), "par", loop.span, part=part)]
+        for buf, monoid in roles.sums.items():
+            again = fresh("i")
+            total = Store(buf, (), Load(arrays[buf], (Sym(again),)), monoid, loop.span)
+            rows.append(For(again, parts, (total,), "seq", loop.span))
+        return rows
+
+    def call(
+        self, body: tuple[Stmt, ...], own: set[Buf], last: tuple[str, str], longest: DimLike, span: Span | None
+    ) -> CallFn:
+        """A call of a function that does `body`, with all that this takes from around it. `own`: the storages that
+        nobody else needs. `last`: the names of its last two sizes, of which the second is at most `longest`."""
+        inside = list(walk(body))
+        bufs = dict.fromkeys(b for s in inside for b in (*(load.buf for load in loaded(s)), *touched(s)))
+        taken = [b for b in bufs if b not in own and b.space != "const"]
+        read = frozenset().union(*map(_symbols_read, inside), *(_symbols_of_dims(b, b in own) for b in bufs))
+        integers = {b.name for b in own if _is_integer(b)}
+        names = read.union(b.name for b in taken if _is_integer(b)).difference(integers, last, *map(bound_inside, body))
+        arrays, scalars = [b for b in taken if b.dims], [b for b in taken if not b.dims and not _is_integer(b)]
+        sizes = (*sorted(names), *last)
+        written = {b for s in inside for b in touched(s) if isinstance(s, Store)}
+        if self.is_large and not integers & read and not any(isinstance(s, Grow) for s in inside):
+            rows, variables = [b for b in bufs if b in own and b.dims], [b for b in bufs if b in own and not b.dims]
+            fn, _ = canonical(body, arrays, rows, scalars, variables, sizes, written, self.target.words)
+            fn = self.parts.keep(fn, longest, text_of(fn))
+        else:
+            given = {b: Buf(b.name, b.dtype, (0, *b.dims[1:]), "arg") for b in arrays}
+            given |= {b: Buf(b.name, b.dtype, ()) for b in scalars}
+            for buf, parameter in given.items():
+                parameter.unbound = buf.unbound
+            body = tuple(with_storages(s, given) for s in body)
+            facts = Facts(self.fn.facts.ranges)
+            fn = self.parts.keep(Fn("", tuple(given.values()), sizes, body, names=self.fn.names, facts=facts), longest)
+        writes = frozenset(b for b in arrays if b in written)
+        return CallFn(fn.name, (*arrays, *scalars), tuple(map(Sym, sizes)), True, writes, None, span)
+
+
+def _part_of(loop: For, own: dict[Buf, Buf], first: str, count: str, index: str) -> Stmt:
+    """Iterations `first` to `first + count - 1`, which combine into variables of their own."""
+
+    inner = For(index, Sym(count), loop.body, loop.kind, loop.span)
+    return with_storages(rename_statement(inner, {loop.index: Sym(first) + Sym(index)}), own)
+
+
+def _positive(work: DimLike) -> DimLike:
+    """A size that is at least 1 and not less: what is subtracted from it is left out."""
+    if isinstance(work, int):
+        return max(work, 1)
+    terms = (Dim(((monomial, factor),)) if monomial else factor for monomial, factor in terms_of(work) if factor > 0)
+    return sum(terms, start=1)
+
+
+def _is_integer(buf: Buf) -> bool:
+    """Whether it is a variable that is an integer symbol, too."""
+    return not buf.dims and buf.dtype == i64
+
+
+def _symbols_read(stmt: Stmt) -> frozenset[str]:
+    places = (index_symbols(access.index) for access in stmt.accesses)
+    return symbols_of(stmt.extents).union(*places, *map(expression_symbols, stmt.expressions))
+
+
+def _symbols_of_dims(buf: Buf, own: bool) -> frozenset[str]:
+    """The sizes that say where the elements of a storage lie, and of one's own how many there are."""
+    return frozenset().union(*map(symbols, buf.dims if own else buf.dims[1:]))
+
+
+def _failing(program: Program) -> Program:
+    """The program with functions that say that they may fail where one that they call does."""
+    fns = {fn.name: fn for fn in program.fns}
+    failing = {name for name, fn in fns.items() if fn.fails}
+
+    def calls(fn: Fn) -> bool:
+        return any(isinstance(s, CallFn) and s.fn in failing for s in walk(fn.body))
+
+    while more := {name for name, fn in fns.items() if name not in failing and calls(fn)}:
+        failing |= more
+
+    def marked(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        rows = (s.with_blocks(tuple(map(marked, s.blocks))) if s.blocks else s for s in block)
+        return tuple(replace(s, fails=True) if isinstance(s, CallFn) and s.fn in failing else s for s in rows)
+
+    entry, *others = (
+        replace(fn, body=marked(fn.body), fails=fn.fails or fn.name in failing) for fn in (program.entry, *fns.values())
+    )
+    return replace(program, entry=entry, fns=tuple(others))
+
+
+__all__ = ["share"]

@@ -1,0 +1,143 @@
+# Parts of a loop on several threads: what the context's `share` does.
+#
+# In: a part of a program, what it reads and writes, and how many parts there are. Out: all parts done, or what the first
+# of them returned that failed, whichever thread came to it when. Example, of a loop over n in parts of 1000:
+#
+#     status = mp_share(c, sweep, buffers, sizes, (n + 999) // 1000)
+#
+# The caller's thread works in the caller's context; each other one has a context of its own, with an arena, and runs no
+# Python. Where a signal's handler raises on the caller's thread, it leaves its part at once; the others stop at their next
+# poll, and are waited for, since they write to the caller's arrays.
+
+cdef extern from "pool.h" nogil:
+    const int MP_SLOTS
+    ctypedef struct mp_job:
+        void (*part)(mp_job* job, int64_t k, int slot) noexcept nogil
+        void (*leave)(mp_job* job, int slot) noexcept nogil
+        int slots
+    bint mp_pool_take(int threads)
+    void mp_pool_begin(mp_job* job, int64_t parts)
+    void mp_pool_work(mp_job* job, int slot)
+    void mp_pool_end(mp_job* job)
+    void mp_pool_lock()
+    void mp_pool_unlock()
+
+cdef extern from *:
+    """
+    #define mp_load(place) __atomic_load_n((place), __ATOMIC_RELAXED)
+    #define mp_store(place, value) __atomic_store_n((place), (value), __ATOMIC_RELAXED)
+    /* The caller's parts, which a signal may end in the middle: then MP_INTERRUPTED. `busy` is above 0 before and after. */
+    static __attribute__((noinline)) int mp_work_or_leave(mp_ctx *c, mp_job *job) {
+        if (!mp_running || mp_running->context != c || !pthread_equal(pthread_self(), mp_main_thread)) {
+            mp_pool_work(job, 0);
+            return 0;
+        }
+        mp_run run;
+        volatile int status = 0;
+        run.context = c;
+        run.outer = mp_running;
+        if (!mp_mark_place(run.place)) {
+            mp_running = &run;
+            c->busy--;
+            mp_pool_work(job, 0);
+        } else status = MP_INTERRUPTED;
+        c->busy++;
+        mp_running = run.outer;
+        return status;
+    }
+    """
+    int64_t mp_load(int64_t* place) nogil
+    void mp_store(int64_t* place, int64_t value) nogil
+    int mp_work_or_leave(mp_ctx* c, mp_job* job) noexcept nogil
+
+cdef Call* contexts = <Call*>calloc(MP_SLOTS, sizeof(Call))    # of the threads that take part in the one job there is
+
+cdef struct Region:
+    mp_job job                                   # first: the pointer to it is the pointer to the region
+    mp_ctx* context                              # the caller's
+    mp_part part
+    void** buffers
+    const int64_t* sizes
+    int64_t failed                               # the first part that failed, so far
+    int status
+    int64_t stopped                              # a signal's handler raised
+    int64_t site, iteration
+    int64_t values[16]
+
+
+cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* sizes, int64_t parts) noexcept nogil:
+    cdef Region region
+    cdef int64_t k, threads = c.threads
+    cdef int slot, status = 0
+    c.busy += 1
+    if not mp_pool_take(<int>c.threads):         # another region runs, this one around it or not
+        leave(c)
+        for k in range(parts):
+            status = part(c, buffers, sizes, k)
+            if status != 0:
+                break
+        return status
+    for slot in range(MP_SLOTS):
+        contexts[slot].region = NULL
+    region.job.part, region.job.leave, region.job.slots = run_part, leave_region, <int>c.threads
+    region.context, region.part, region.buffers, region.sizes = c, part, buffers, sizes
+    region.failed, region.status, region.stopped = parts, 0, 0
+    c.threads = 1
+    mp_pool_begin(&region.job, parts)
+    if mp_work_or_leave(c, &region.job) != 0:
+        mp_store(&region.stopped, 1)
+    mp_pool_end(&region.job)
+    c.threads = threads
+    if region.stopped:
+        status = MP_INTERRUPTED
+    elif region.status != 0:
+        status = region.status
+        c.error_site, c.error_iteration, c.error_values = region.site, region.iteration, region.values
+    leave(c)
+    return status
+
+
+cdef void run_part(mp_job* job, int64_t k, int slot) noexcept nogil:
+    cdef Region* region = <Region*>job
+    cdef mp_ctx* c = region.context
+    cdef int status
+    if k > mp_load(&region.failed) or mp_load(&region.stopped) != 0:
+        return
+    if slot != 0:
+        c = &contexts[slot].context
+        if contexts[slot].region == NULL:
+            open_in_region(&contexts[slot], region)
+    status = region.part(c, region.buffers, region.sizes, k)
+    if status != 0:
+        note_failure(region, c, k, status)
+
+
+cdef void note_failure(Region* region, mp_ctx* c, int64_t k, int status) noexcept nogil:
+    c.busy += 1                                  # what holds a lock must not be left
+    mp_pool_lock()
+    if k < region.failed:
+        mp_store(&region.failed, k)
+        region.status = status
+        region.site, region.iteration, region.values = c.error_site, c.error_iteration, c.error_values
+    mp_pool_unlock()
+    c.busy -= 1
+
+
+cdef void open_in_region(Call* call, Region* region) noexcept nogil:
+    """A context for the parts that one thread takes: it makes no results and calls nothing in Python."""
+    context_open(call, region.buffers, 0, 0, NULL, NULL)
+    call.context.threads = 1
+    call.context.poll = poll_in_region
+    call.region = region
+
+
+cdef int poll_in_region(mp_ctx* c) noexcept nogil:
+    c.fuel = FIRST_FUEL
+    return MP_INTERRUPTED if mp_load(&(<Region*>(<Call*>c).region).stopped) != 0 else 0
+
+
+cdef void leave_region(mp_job* job, int slot) noexcept nogil:
+    cdef Call* call = &contexts[slot]
+    if call.region != NULL:
+        context_close(call)
+        call.region = NULL

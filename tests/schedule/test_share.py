@@ -1,0 +1,152 @@
+"""Loops that threads share: the same numbers however many threads there are, wherever the parts begin.
+
+Parts are made so small here that every parallel loop of the programs has several.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from differential import close
+from grouped import build
+from programs import PROGRAMS
+from test_lockstep import branching, escape, lanes_of
+from test_parallel import check_backwards
+
+from metaphrase.astpasses.schedule import python_loops, schedule
+from metaphrase.astpasses.schedule.nest import CallFn, Check, For, walk
+from metaphrase.astpasses.schedule.target import CPU
+from metaphrase.core.build import trace
+from metaphrase.core.dims import Sym
+from metaphrase.core.evaluate import evaluate
+from metaphrase.core.primitive import REGISTRY
+from metaphrase.core.types import Array, f32, f64, type_of
+from metaphrase.ops.arithmetic import add, mul
+from metaphrase.ops.elementary import sin
+from metaphrase.ops.linear_algebra import cholesky
+from metaphrase.ops.reduce import reduce_max, reduce_sum
+from metaphrase.ops.samples import SAMPLES
+from metaphrase.ops.sorting import sort
+from metaphrase.runtime import threads
+
+SMALL = replace(CPU, a_part=20, few=2)
+LARGE = replace(SMALL, whole=0)  # what is cut is under names that say nothing
+n, m = Sym("n"), Sym("m")
+random = np.random.default_rng(7)
+
+
+@pytest.fixture(autouse=True)
+def as_many_threads_as_before():
+    before = threads.count()
+    yield
+    threads.use(before)
+
+
+def shared(program) -> list[For]:
+    return [
+        s for fn in (program.entry, *program.fns) for s in walk(fn.body) if isinstance(s, For) and s.part is not None
+    ]
+
+
+def check(cases, target=SMALL, ulps: int = 64) -> None:
+    """As Python loops and natively, to the bit the same with 1, 2 and 3 threads."""
+    programs = {k: schedule(function, target, checked=True) for k, (function, _) in enumerate(cases)}
+    compiled = build({k: function for k, (function, _) in enumerate(cases)}, programs, contract=True)
+    for k, (function, arrays) in enumerate(cases):
+        want = evaluate(function, *arrays)
+        runs = [python_loops.run(programs[k], *arrays)]
+        for count in (1, 2, 3):
+            threads.use(count)
+            runs.append(compiled[k].run(arrays))
+        for got in runs:
+            assert all(close(g, w, ulps) for g, w in zip(got, want, strict=True)), python_loops.text(programs[k])
+        for got in runs[2:]:
+            assert [np.asarray(g).tobytes() for g in got] == [np.asarray(w).tobytes() for w in runs[1]]
+
+
+@pytest.mark.parametrize("target", [SMALL, LARGE], ids=["whole", "in pieces"])
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_programs(name, target):
+    function, cases = PROGRAMS[name]
+    cases = cases if isinstance(cases, list) else [cases[0]]
+    check([(function, arrays) for arrays in cases], target, ulps=256)
+    check_backwards(function, *cases[0], target=target, ulps=256)
+
+
+def test_most_programs_have_loops_that_are_shared():
+    counts = {name: len(shared(schedule(PROGRAMS[name][0], SMALL))) for name in PROGRAMS}
+    assert sum(count > 0 for count in counts.values()) > 0.6 * len(counts), counts
+
+
+def test_primitives():
+    cases = []
+    for name in sorted(n for n in REGISTRY if REGISTRY[n].effect is None):
+        for sample in SAMPLES[name]:
+            params = [(f"x{k}", type_of(np.asarray(a))) for k, a in enumerate(sample.args)]
+            rule = REGISTRY[name]
+            function = trace(f"use_{name}", lambda *a, s=sample, rule=rule: rule(*a, **s.attributes) or (), params)
+            cases.append((function, sample.args))
+    assert len(cases) > 300
+    for first in range(0, len(cases), 60):
+        check(cases[first : first + 60], ulps=2**12)
+
+
+@pytest.mark.parametrize("function", [escape(), branching()], ids=["escape", "branching"])
+def test_lanes_in_lockstep(function):
+    batched = lanes_of(function, [True] * len(function.params))
+    arrays = tuple(random.uniform(-2, 1, 331) for _ in batched.params)
+    check([(batched, arrays)], ulps=2**30)
+    assert shared(schedule(batched, SMALL))
+
+
+def test_lines_are_sorted_by_several_threads():
+    function = trace("lines", lambda x: sort(x, axis=1), [("x", Array(f64, (n, 40)))])
+    check([(function, (random.normal(size=(70, 40)),))])
+
+
+def test_a_library_that_has_threads_of_its_own_is_called_by_one():
+    function = trace("factor", lambda a: cholesky(a), [("a", Array(f64, (n, 4, 4)))])
+    assert not shared(schedule(function, SMALL))
+
+
+def norms(x):
+    return sin(mul(x, x)), reduce_sum(mul(x, x), axes=(0,)), reduce_max(x, axes=(0,))
+
+
+def test_partial_results_are_combined_in_the_order_of_the_parts():
+    function = trace("norms", norms, [("x", Array(f64, (n,)))])
+    program = schedule(function, replace(CPU, a_part=4096))
+    (loop,) = shared(program)
+    (call,) = loop.body
+    assert isinstance(call, CallFn) and {b.name for b in program.fns[0].bufs} >= {"x", "out"}
+    totals = [s for s in program.entry.body if isinstance(s, For) and s.kind == "seq"]
+    assert len(totals) == 2 and all(s.extent == loop.extent for s in totals)
+    arrays = [(random.normal(size=size),) for size in (0, 1, 2, 100, 5000, 70_001) if size]
+    for case in arrays:
+        check([(function, case)], replace(CPU, a_part=4096))
+
+
+def test_a_short_loop_is_left_alone():
+    function = trace("norms", norms, [("x", Array(f64, (500,)))])
+    assert not shared(schedule(function)) and not schedule(function).fns
+    assert shared(schedule(trace("norms", norms, [("x", Array(f64, (500_000,)))])))
+
+
+def test_an_outer_loop_of_few_iterations_leaves_its_threads_to_the_inner_one():
+    function = trace("rows", lambda x: add(sin(x), x), [("x", Array(f32, (3, 100_000)))])
+    (loop,) = shared(schedule(function))
+    assert isinstance(loop.extent, int) and loop.extent > 3
+
+
+def test_what_the_caller_sees_of_a_run_that_fails_is_stored_by_one_thread():
+    """Iterations behind the one that fails have stored nothing into an argument."""
+    for name in PROGRAMS:
+        program = schedule(PROGRAMS[name][0], SMALL)
+        arguments = {b for b in program.params}
+        fns = {fn.name: fn for fn in program.fns}
+        for loop in shared(program):
+            call = loop.body[0]
+            if any(isinstance(s, Check) for s in walk(fns[call.fn].body)):
+                assert not arguments & call.writes, name
