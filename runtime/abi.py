@@ -38,6 +38,8 @@ cdef extern from "abi.h" nogil:
         void (*release)(mp_ctx* c, char* mark) noexcept nogil
         int (*callback)(mp_ctx* c, int64_t site, void** args) noexcept nogil
     int mp_poll(mp_ctx* c, int64_t work)
+    ctypedef int (*mp_part)(mp_ctx* c, void** buffers, const int64_t* sizes, int64_t k) noexcept nogil
+    int mp_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* sizes, int64_t parts)
     void mp_begin(mp_ctx* c)
     int mp_end(mp_ctx* c)
     void* mp_scratch(mp_ctx* c, int64_t nbytes)

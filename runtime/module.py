@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 
 from ..core.types import NAMES
-from . import dispatch
+from . import dispatch, threads  # noqa: F401 - threads says how many there are
 from . import entry as abi
 from .plans import Plan, Reader
 

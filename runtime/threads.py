@@ -1,13 +1,13 @@
 """How many threads a compiled program may use.
 
-In: METAPHRASE_NUM_THREADS, else the CPUs this process may run on. Out: the number in every call's context.
-Example:
+In: METAPHRASE_NUM_THREADS, else OMP_NUM_THREADS, else the CPUs this process may run on. Out: the number in every
+call's context. Example:
 
     threads.use(4)                # from now on
     threads.count()               # 4
 
-No thread is started here or at import: kernels that split their work ask the context, and their chunks follow
-from sizes alone, so that a result does not depend on this number.
+No thread is started here or at import, but by the first loop that is shared (pool.h). Its parts follow from sizes
+alone, so that a result does not depend on this number.
 """
 
 from __future__ import annotations
@@ -26,8 +26,12 @@ def available() -> int:
 
 
 def requested() -> int:
-    """METAPHRASE_NUM_THREADS, or all available CPUs where that is unset or 0. ValueError when it is none."""
-    text = os.environ.get("METAPHRASE_NUM_THREADS", "") or "0"
+    """METAPHRASE_NUM_THREADS, else OMP_NUM_THREADS (of a list its first number), else all available CPUs, which 0 asks
+    for, too. ValueError when the first of these is no number; what OMP_NUM_THREADS means is OpenMP's affair."""
+    text = os.environ.get("METAPHRASE_NUM_THREADS", "")
+    if not text:
+        text = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0].strip()
+        text = text if text.isdecimal() else "0"
     if not text.isdecimal():
         raise ValueError(f"METAPHRASE_NUM_THREADS is {text!r}; it must be an integer (0: all processors)")
     return int(text) or available()

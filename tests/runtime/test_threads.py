@@ -169,7 +169,11 @@ def test_the_number_of_threads(program, monkeypatch):
     monkeypatch.setenv("METAPHRASE_NUM_THREADS", "0")
     assert threads.requested() == threads.available()
     monkeypatch.delenv("METAPHRASE_NUM_THREADS")
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
     assert threads.requested() == threads.available() >= 1
+    for text, count in (("3", 3), ("4, 2", 4), ("0", threads.available()), ("many", threads.available())):
+        monkeypatch.setenv("OMP_NUM_THREADS", text)
+        assert threads.requested() == count
 
 
 def test_importing_the_runtime_starts_no_thread_and_no_process():
