@@ -288,7 +288,10 @@ def _runtime_files() -> Iterator[tuple[Path, str]]:
     names = {
         "": ("source.py", "exceptions.py", "effects.py"),
         "core": ("__init__.py", "dims.py", "types.py"),
-        "runtime": ("__init__.py", "abi.py", "abi.h", "abi_blas.h", "entry.py", "errors.py", "plans.py", "module.py", "threads.py"),
+        "runtime": (
+            *("__init__.py", "abi.py", "abi.h", "abi_blas.h", "entry.py", "errors.py", "plans.py", "module.py"),
+            "threads.py",
+        ),
     }
     for room, files in names.items():
         folder = Path(str(rooms[room])).parent

@@ -301,7 +301,7 @@ class FunctionWriter:
         self.line(depth, f"{stmt.name} = {self.expression(stmt.value)}")
 
     def stmt_For(self, depth: int, stmt: For) -> None:
-        if stmt.part is not None:
+        if stmt.parts is not None:
             share(self, depth, stmt)
             return
         self.variable("i64", stmt.index)

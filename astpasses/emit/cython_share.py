@@ -4,20 +4,26 @@ In: a `For` whose iterations are parts (schedule/share.py). Out: the lines in it
 
     cdef int share_0_of_entry(mp_ctx* c, void** buffers, const i64* sizes, i64 i) noexcept nogil:
         cdef i64 n = sizes[0]
-        return part_0(c, <f64_p>buffers[0], <f64_p>buffers[1], 4096*i, min(4096, n - 4096*i))
+        part_0(<f64_p>buffers[0], <f64_p>buffers[1], 4096*i, min(4096, n - 4096*i))
+        return 0
     ...
-        mp_buffers[0] = <void*>x
-        mp_buffers[1] = <void*>y
-        mp_sizes[0] = n
-        mp_status = mp_share(c, share_0_of_entry, mp_buffers, mp_sizes, (n + 4095)//4096)
+        if 0 < n <= 4096:
+            part_0(x, y, 0, n)
+        else:
+            mp_buffers[0] = <void*>x
+            mp_buffers[1] = <void*>y
+            mp_sizes[0] = n
+            mp_status = mp_share(c, share_0_of_entry, mp_buffers, mp_sizes, (n + 4095)//4096)
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from metaphrase.astpasses.schedule.nest import Buf, CallFn, For, walk
-from metaphrase.core.dims import symbols_of
+from metaphrase.astpasses.schedule.expressions import COMPARE
+from metaphrase.astpasses.schedule.nest import Buf, CallFn, For
+from metaphrase.core.dims import substitute, symbols_of
 
 from .spell import CALL
 
@@ -28,24 +34,39 @@ if TYPE_CHECKING:
 def share(writer: FunctionWriter, depth: int, loop: For) -> None:
     """Write the lines in the place of the loop; the function that they name goes into `writer.parts`."""
     (call,) = loop.body
-    assert isinstance(call, CallFn)
+    assert isinstance(call, CallFn) and loop.parts is not None
     names = sorted(symbols_of(call.sizes) - {loop.index})
-    shared = [s for s in walk(writer.fn.body) if isinstance(s, For) and s.part is not None]
-    buffers = max(len(s.body[0].bufs) for s in shared)  # type: ignore[attr-defined]
-    sizes = max(len(symbols_of(s.body[0].extents) - {s.index}) for s in shared)
-    writer.use("mp_share")
-    if buffers:
-        writer.variable("void*", f"mp_buffers[{buffers}]")
-    if sizes:
-        writer.variable("i64", f"mp_sizes[{sizes}]")
+    if not isinstance(loop.extent, int):  # one part needs no packing
+        whole, length = (
+            writer.printer.dim(loop.parts.whole, COMPARE + 1),
+            writer.printer.dim(loop.parts.length, COMPARE + 1),
+        )
+        writer.line(depth, f"if 0 < {whole} <= {length}:")
+        only = {loop.index: 0}
+        first = replace(call, sizes=(*(substitute(d, only) for d in call.sizes[:-1]), loop.parts.whole))
+        writer.stmt_CallFn(depth + 1, first)
+        writer.line(depth, "else:")
+        depth += 1
     for k, buf in enumerate(call.bufs):
         writer.line(depth, f"mp_buffers[{k}] = <void*>{_address(writer, depth, buf)}")
     for k, name in enumerate(names):
         writer.line(depth, f"mp_sizes[{k}] = {name}")
-    packed = f"{'mp_buffers' if buffers else 'NULL'}, {'mp_sizes' if sizes else 'NULL'}"
+    writer.use("mp_share")
+    packed = [_room(writer, "void*", "mp_buffers", len(call.bufs)), _room(writer, "i64", "mp_sizes", len(names))]
     function = f"share_{len(writer.parts)}_of_{'entry' if writer.is_entry else writer.fn.name}"
-    writer.passed_on(depth, f"mp_share(c, {function}, {packed}, {writer.printer.dim(loop.extent)})")
+    writer.passed_on(depth, f"mp_share(c, {function}, {', '.join(packed)}, {writer.printer.dim(loop.extent)})")
     writer.parts.append(_unpacking(writer, loop, call, function, names))
+
+
+def _room(writer: FunctionWriter, kind: str, name: str, count: int) -> str:
+    """An array that all shared loops of the function use, as large as the largest needs it."""
+    if not count:
+        return "NULL"
+    declared = writer.variables.setdefault(kind, {})
+    before = next((text for text in declared if text.startswith(f"{name}[")), f"{name}[0]")
+    declared.pop(before, None)
+    declared[f"{name}[{max(count, int(before[len(name) + 1 : -1]))}]"] = None
+    return name
 
 
 def _address(writer: FunctionWriter, depth: int, buf: Buf) -> str:
@@ -65,7 +86,8 @@ def _unpacking(writer: FunctionWriter, loop: For, call: CallFn, function: str, n
         pointer = f"<{writer.type(buf.dtype)}_p>buffers[{k}]"
         given.append(pointer if buf.dims else f"({pointer})[0]")
     given += [writer.printer.dim(size, CALL) for size in call.sizes]
-    rows.append(f"    return {call.fn}({', '.join(['c', *given])})")
+    text = f"{call.fn}({', '.join(['c'] * call.fails + given)})"
+    rows += [f"    return {text}"] if call.fails else [f"    {text}", "    return 0"]
     return "\n".join(rows) + "\n"
 
 

@@ -13,14 +13,29 @@ partial results are combined in the order of the parts: a result does not depend
                                                       t = sin(x[first + i])
                                                       y[first + i] = t*t
 
-A reduction (`s += x[i]`) has one sum for each part, which the loop behind adds up.
+A reduction (`s += x[i]`, `y[j] += x[i, j]`) has one result for each part, which the loop behind combines.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 
-from metaphrase.core.dims import Dim, DimLike, Sym, dim_max, dim_min, floordiv, symbols, symbols_of, terms_of
+import numpy as np
+
+from metaphrase.core.dims import (
+    Dim,
+    DimLike,
+    Monomial,
+    Sym,
+    dim_max,
+    dim_min,
+    floordiv,
+    product,
+    symbols,
+    symbols_of,
+    terms_of,
+)
 from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64
@@ -38,14 +53,19 @@ from .nest import (
     Fn,
     For,
     Grow,
+    If,
     Index,
     LibraryCall,
     Load,
+    Map,
+    Op,
+    Parts,
     Program,
     SetDims,
     Stmt,
     Store,
     Swap,
+    While,
     bound_inside,
     expression_symbols,
     index_symbols,
@@ -56,7 +76,7 @@ from .nest import (
 )
 from .outline import is_large
 from .place import accesses_of, divided
-from .rewrite import rename_statement, with_storages
+from .rewrite import map_statement, rename_statement, with_storages
 from .target import Target
 from .work import Work
 
@@ -65,12 +85,12 @@ def share(program: Program) -> Program:
     """Cut every outermost parallel loop that is worth it."""
     if not program.target.a_part:
         return program
-    work, parts = Work(program, whiles=True), _Parts(program)
-    entry, *fns = (_Sharing(fn, program.target, work, parts).done() for fn in (program.entry, *program.fns))
-    return _failing(replace(program, entry=entry, fns=(*parts.fns, *fns)))
+    work, made = Work(program, whiles=True), _Functions(program)
+    entry, *fns = (_Sharing(fn, program.target, work, made).done() for fn in (program.entry, *program.fns))
+    return _failing(replace(program, entry=entry, fns=(*made.fns, *fns)))
 
 
-class _Parts:
+class _Functions:
     """The functions that are made, under names that nothing else in the program has."""
 
     def __init__(self, program: Program):
@@ -90,7 +110,7 @@ class _Parts:
         number = len(self.fns)
         while f"part_{number}" in self.used:
             number += 1
-        fn = replace(fn, name=f"part_{number}", fails=True)
+        fn = replace(fn, name=f"part_{number}")
         self.used.add(fn.name)
         self.fns.append(fn)
         self.equal[text] = fn
@@ -109,10 +129,11 @@ class _Roles:
 class _Sharing:
     """The loops of one function."""
 
-    def __init__(self, fn: Fn, target: Target, work: Work, parts: _Parts):
-        self.fn, self.target, self.work, self.parts = fn, target, work, parts
+    def __init__(self, fn: Fn, target: Target, work: Work, made: _Functions):
+        self.fn, self.target, self.work, self.made = fn, target, work, made
         self.lifetimes = Lifetimes(fn.body)
         self.is_large = is_large(fn, target)
+        self.amounts = [terms_of(work.of(loop)) for loop in _outermost(fn.body)]
 
     def done(self) -> Fn:
         body = self.block(self.fn.body)
@@ -135,21 +156,40 @@ class _Sharing:
         few = isinstance(loop.extent, int) and loop.extent < self.target.few
         if few or (roles := self.roles(loop)) is None:
             return [self.inside(loop)]
-        work = _positive(self.work.iteration(loop))
-        part: DimLike = dim_max(1, floordiv(self.target.a_part, work))
-        rows: list[Stmt] = []
-        if isinstance(part, int):
-            parts = floordiv(loop.extent + part - 1, part)
-            if isinstance(parts, int) and parts < 2:
-                return [loop]
-        elif symbols(part) & bound_inside(loop):
+        length = self.length(loop, roles)
+        parts = floordiv(loop.extent + length - 1, length)
+        if isinstance(parts, int) and parts < 2 or self.is_minor(loop):
+            return [loop]
+        if symbols(length) & bound_inside(loop):
             return [self.inside(loop)]
-        else:
+        rows: list[Stmt] = []
+        if not isinstance(length, int):
             name = self.fn.names.fresh("length")
-            rows.append(Bind(name, Index(part), loop.span))
-            part = Sym(name)
-            parts = floordiv(loop.extent + part - 1, part)
-        return [*rows, *self.cut(loop, roles, part, parts)]
+            rows.append(Bind(name, Index(length), loop.span))
+            length = Sym(name)
+            parts = floordiv(loop.extent + length - 1, length)
+        shared = self.cut(loop, roles, length, parts)
+        if isinstance(parts, int) or not any(buf.dims for buf in roles.sums):
+            return [*rows, *shared]
+        several = Op("gt", (Index(parts), Index(1)), np.dtype(bool))  # one part needs no sums of its own
+        return [*rows, If(several, tuple(shared), (loop,), loop.span)]
+
+    def length(self, loop: For, roles: _Roles) -> DimLike:
+        """How many iterations a part has: enough to be worth a thread, and its sums, which are to be added up."""
+        work = _positive(self.work.iteration(loop))
+        length = floordiv(self.target.a_part, work)
+        sums = [product(buf.dims) for buf in roles.sums if buf.dims]
+        if not sums:
+            return dim_max(1, length)
+        worth = floordiv(self.target.apart * sum(sums), work) + 1
+        return dim_max(dim_max(length, worth), floordiv(loop.extent, self.target.lanes) + 1)
+
+    def is_minor(self, loop: For) -> bool:
+        """Whether another loop of the function does as much for each element of an array, whatever sizes there are."""
+        own = terms_of(self.work.of(loop))
+        return any(
+            all(any(_goes_into(a, b, self.fn.sizes) for b, _ in other) for a, _ in own) for other in self.amounts
+        )
 
     # --- what may be shared -------------------------------------------------------------------------
 
@@ -183,8 +223,8 @@ class _Sharing:
         return not isinstance(stmt, (Effect, Swap, SetDims, CallFn))
 
     def combined(self, buf: Buf, loop: For, inside: list[Stmt]) -> str | None:
-        """By what iterations combine into a variable, if that is all they do with it."""
-        if buf.dims or loop.kind != "red" or any(load.buf is buf for s in inside for load in loaded(s)):
+        """By what iterations combine into a storage, if that is all they do with it."""
+        if loop.kind != "red" or any(load.buf is buf for s in inside for load in loaded(s)):
             return None
         monoids = {s.monoid if isinstance(s, Store) else None for s in inside if buf in touched(s)}
         monoid = monoids.pop() if len(monoids) == 1 else None
@@ -192,24 +232,46 @@ class _Sharing:
 
     # --- what is made ---------------------------------------------------------------------------------
 
-    def cut(self, loop: For, roles: _Roles, part: DimLike, parts: DimLike) -> list[Stmt]:
+    def cut(self, loop: For, roles: _Roles, length: DimLike, parts: DimLike) -> list[Stmt]:
         fresh = self.fn.names.fresh
         number, first, count = fresh("number"), fresh("first"), fresh("count")
-        arrays = {buf: Buf(fresh(f"{buf.name}_parts"), buf.dtype, (parts,)) for buf in roles.sums}
-        own = {buf: local(fresh(buf.name), buf.dtype) for buf in roles.sums}
-        body: list[Stmt] = [Store(own[buf], (), identity(monoid, buf.dtype)) for buf, monoid in roles.sums.items()]
-        body.append(_part_of(loop, own, first, count, fresh("i")))
-        body += [Store(arrays[buf], (Sym(number),), Load(own[buf])) for buf in roles.sums]
-        longest = dim_min(part, loop.extent)
-        call = self.call(tuple(body), roles.private | set(own.values()), (first, count), longest, loop.span)
-        start = part * Sym(number)
-        call = replace(call, sizes=(*call.sizes[:-2], start, dim_min(part, loop.extent - start)))
-        rows: list[Stmt] = [For(number, parts, (call,), "par", loop.span, part=part)]
+        held = {buf: Buf(fresh(f"{buf.name}_parts"), buf.dtype, (parts, *buf.dims)) for buf in roles.sums}
+        own = {buf: local(fresh(buf.name), buf.dtype) for buf in roles.sums if not buf.dims}
+
+        def place(buf: Buf, index: Map) -> tuple[Buf, Map]:
+            return (held[buf], (Sym(number), *index)) if buf in held else (buf, index)
+
+        body: list[Stmt] = []
         for buf, monoid in roles.sums.items():
-            again = fresh("i")
-            total = Store(buf, (), Load(arrays[buf], (Sym(again),)), monoid, loop.span)
-            rows.append(For(again, parts, (total,), "seq", loop.span))
+            start = identity(monoid, buf.dtype)
+            if buf in own:
+                body.append(Store(own[buf], (), start))
+            else:
+                body.append(self.over(buf.dims, lambda *at, b=buf, e=start: Store(held[b], (Sym(number), *at), e)))
+        inner = with_storages(For(fresh("i"), Sym(count), loop.body, loop.kind, loop.span), own)
+        moved = rename_statement(inner, {loop.index: Sym(first) + Sym(inner.index)})
+        body.append(map_statement(moved, lambda e: e, place))
+        body += [Store(held[buf], (Sym(number),), Load(variable)) for buf, variable in own.items()]
+        longest = dim_min(length, loop.extent)
+        call = self.call(tuple(body), roles.private | set(own.values()), (first, count), longest, loop.span)
+        start = length * Sym(number)
+        call = replace(call, sizes=(*call.sizes[:-2], start, dim_min(length, loop.extent - start)))
+        rows: list[Stmt] = [For(number, parts, (call,), "par", loop.span, parts=Parts(loop.extent, length))]
+        for buf, monoid in roles.sums.items():
+            k = fresh("i")
+            total = self.over(
+                buf.dims, lambda *at, b=buf, m=monoid, k=k: Store(b, at, Load(held[b], (Sym(k), *at)), m, loop.span)
+            )
+            rows.append(For(k, parts, (total,), "seq", loop.span))
         return rows
+
+    def over(self, dims: tuple[DimLike, ...], rule: Callable[..., Stmt]) -> Stmt:
+        """A statement for every place of an array."""
+        indices = [self.fn.names.fresh("i") for _ in dims]
+        stmt = rule(*map(Sym, indices))
+        for index, extent in zip(reversed(indices), reversed(dims)):
+            stmt = For(index, extent, (stmt,), "par")
+        return stmt
 
     def call(
         self, body: tuple[Stmt, ...], own: set[Buf], last: tuple[str, str], longest: DimLike, span: Span | None
@@ -225,27 +287,45 @@ class _Sharing:
         arrays, scalars = [b for b in taken if b.dims], [b for b in taken if not b.dims and not _is_integer(b)]
         sizes = (*sorted(names), *last)
         written = {b for s in inside for b in touched(s) if isinstance(s, Store)}
-        if self.is_large and not integers & read and not any(isinstance(s, Grow) for s in inside):
+        grows = any(isinstance(s, Grow) for s in inside)
+        # A context has to do with failures, memory, and signals in loops of which nobody knows how long they are.
+        fails = grows or any(b.dims for b in own) or any(isinstance(s, (Check, While, LibraryCall)) for s in inside)
+        if self.is_large and not integers & read and not grows:
             rows, variables = [b for b in bufs if b in own and b.dims], [b for b in bufs if b in own and not b.dims]
             fn, _ = canonical(body, arrays, rows, scalars, variables, sizes, written, self.target.words)
-            fn = self.parts.keep(fn, longest, text_of(fn))
+            fn = self.made.keep(replace(fn, fails=fails), longest, text_of(fn))
         else:
             given = {b: Buf(b.name, b.dtype, (0, *b.dims[1:]), "arg") for b in arrays}
             given |= {b: Buf(b.name, b.dtype, ()) for b in scalars}
+            params = tuple(given.values())
+            if not grows:  # the loop as it was may stay beside this
+                given |= {b: Buf(b.name, b.dtype, b.dims, b.space, dynamic=b.dynamic) for b in bufs if b in own}
             for buf, parameter in given.items():
                 parameter.unbound = buf.unbound
             body = tuple(with_storages(s, given) for s in body)
             facts = Facts(self.fn.facts.ranges)
-            fn = self.parts.keep(Fn("", tuple(given.values()), sizes, body, names=self.fn.names, facts=facts), longest)
+            fn = self.made.keep(Fn("", params, sizes, body, (), fails, None, self.fn.names, facts), longest)
         writes = frozenset(b for b in arrays if b in written)
-        return CallFn(fn.name, (*arrays, *scalars), tuple(map(Sym, sizes)), True, writes, None, span)
+        return CallFn(fn.name, (*arrays, *scalars), tuple(map(Sym, sizes)), fails, writes, None, span)
 
 
-def _part_of(loop: For, own: dict[Buf, Buf], first: str, count: str, index: str) -> Stmt:
-    """Iterations `first` to `first + count - 1`, which combine into variables of their own."""
+def _outermost(block: tuple[Stmt, ...]) -> Iterator[For]:
+    """The parallel loops that are inside no other one."""
+    for stmt in block:
+        if isinstance(stmt, For) and stmt.kind != "seq":
+            yield stmt
+        else:
+            for inner in stmt.blocks:
+                yield from _outermost(inner)
 
-    inner = For(index, Sym(count), loop.body, loop.kind, loop.span)
-    return with_storages(rename_statement(inner, {loop.index: Sym(first) + Sym(index)}), own)
+
+def _goes_into(a: Monomial, b: Monomial, sizes: Collection[str]) -> bool:
+    """Whether a product of sizes is another one and some of the function's sizes."""
+    rest = dict(b)
+    for atom, power in a:
+        rest[atom] = rest.get(atom, 0) - power
+    left = [atom for atom, power in rest.items() if power]
+    return bool(left) and all(rest[atom] > 0 and atom.kind == "sym" and atom.name in sizes for atom in left)
 
 
 def _positive(work: DimLike) -> DimLike:
@@ -277,7 +357,8 @@ def _failing(program: Program) -> Program:
     failing = {name for name, fn in fns.items() if fn.fails}
 
     def calls(fn: Fn) -> bool:
-        return any(isinstance(s, CallFn) and s.fn in failing for s in walk(fn.body))
+        inside = list(walk(fn.body))
+        return any(isinstance(s, CallFn) and s.fn in failing or isinstance(s, For) and s.parts for s in inside)
 
     while more := {name for name, fn in fns.items() if name not in failing and calls(fn)}:
         failing |= more

@@ -155,13 +155,20 @@ class Nest(Stmt):
         return replace(self, axes=tuple(replace(a, extent=change.dim(a.extent)) for a in self.axes))
 
 
+@dataclass(frozen=True)
+class Parts:
+    """A loop of `whole` iterations is cut into parts of `length`, the last of which may be shorter."""
+
+    whole: DimLike
+    length: DimLike
+
+
 @dataclass(eq=False)
 class For(Stmt):
     """`for index in range(extent)`. `kind` as in Axis. `private`: temporaries of which each iteration of a parallel
     loop may have one of its own, and, where iterations run side by side, must; None before they are placed.
     `partials`: variables of which each lane of a vector may have a part, and the monoid that combines them.
-    `part`: in a loop whose iterations threads share (share.py), each of which is a call of one function, how many
-    iterations of the loop as it was such a call runs."""
+    `parts`: of a loop whose iterations threads share (share.py), each of which is a call of one function."""
 
     index: str
     extent: DimLike
@@ -170,7 +177,7 @@ class For(Stmt):
     span: Span | None = None
     private: tuple[Buf, ...] | None = None
     partials: tuple[tuple[Buf, str], ...] = ()
-    part: DimLike | None = None
+    parts: Parts | None = None
     guarded = True
 
     @property
@@ -186,11 +193,11 @@ class For(Stmt):
 
     @property
     def extents(self) -> tuple[DimLike, ...]:
-        return (self.extent,) if self.part is None else (self.extent, self.part)
+        return (self.extent,) if self.parts is None else (self.extent, self.parts.whole, self.parts.length)
 
     def changed(self, change: Change) -> For:
-        part = None if self.part is None else change.dim(self.part)
-        return replace(self, extent=change.dim(self.extent), part=part)
+        parts = None if self.parts is None else Parts(*map(change.dim, (self.parts.whole, self.parts.length)))
+        return replace(self, extent=change.dim(self.extent), parts=parts)
 
 
 @dataclass(eq=False)
@@ -440,6 +447,7 @@ __all__ = [
     "If",
     "LibraryCall",
     "Nest",
+    "Parts",
     "SetDims",
     "Stmt",
     "Store",

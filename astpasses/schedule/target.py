@@ -61,6 +61,7 @@ class Target:
     unknown: int  # what the rounds of a loop are taken for of which nothing is known
     far: int  # the work that an element is taken for that may lie anywhere in memory
     a_part: int  # work that is worth handing to another thread (work.py); 0: there is one thread
+    apart: int  # times the work of adding up arrays of sums is what parts do that have some of their own
     few: int  # of an outer loop of fewer iterations, those of a loop inside it are shared among threads
 
     # functions
@@ -120,6 +121,7 @@ CPU = Target(
     reads_of_a_copy=4,
     unknown=256,
     far=32,
+    apart=16,
     few=4,
     a_part=1 << 18,  # 10 to 50 microseconds
     whole=12,  # gcc's time grows faster than a function's length

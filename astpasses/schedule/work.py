@@ -61,19 +61,26 @@ class Work:
         binders = [(k, binds(stmt)) for k, stmt in enumerate(block) if stmt not in self.early]
         charges: dict[int, DimLike] = {-1: 0}
         for k, stmt in enumerate(block):
-            for monomial, coefficient in _terms(self._of(stmt)):
+            for monomial, coefficient in _terms(self.of(stmt)):
                 term = Dim(((monomial, coefficient),)) if monomial else coefficient
                 names = symbols(term)
                 place = max((at for at, bound in binders if at < k and bound & names), default=-1)
                 charges[place] = charges.get(place, 0) + term
         return charges
 
-    def _of(self, stmt: Stmt) -> DimLike:
+    def of(self, stmt: Stmt) -> DimLike:
+        """The work of one statement."""
         if id(stmt) not in self.known:
             self.known[id(stmt)] = self._work(stmt)
         return self.known[id(stmt)]
 
     def _work(self, stmt: Stmt) -> DimLike:
+        if isinstance(stmt, For) and stmt.parts is not None:  # as much as one part that is the whole
+            (call,) = stmt.body
+            assert isinstance(call, CallFn)
+            fn = self.fns[call.fn]
+            values = {**dict(zip(fn.sizes, call.sizes)), fn.sizes[-1]: stmt.parts.whole}
+            return _at_most(substitute(self._inside(fn.body), values), {stmt.index: 0})
         if isinstance(stmt, For):
             return stmt.extent * self.iteration(stmt)
         if isinstance(stmt, If):
@@ -94,19 +101,13 @@ class Work:
 
     def iteration(self, loop: For) -> DimLike:
         """The work of one iteration, of the longest where they differ."""
-        inside = self._inside(loop.body)
-        if loop.part is not None:
-            (call,) = loop.body
-            assert isinstance(call, CallFn)
-            fn = self.fns[call.fn]
-            inside = substitute(self._inside(fn.body), {**dict(zip(fn.sizes, call.sizes)), fn.sizes[-1]: loop.part})
-        return _at_most(inside, {loop.index: loop.extent}) + 1
+        return _at_most(self._inside(loop.body), {loop.index: loop.extent}) + 1
 
     def _inside(self, block: tuple[Stmt, ...]) -> DimLike:
         """Of a block that is run many times: what is known in it only is taken for so much."""
         total: DimLike = 0
         for stmt in block:
-            total = total + self._of(stmt)
+            total = total + self.of(stmt)
         return _at_most(total, {name: self.target.unknown for stmt in block for name in binds(stmt)})
 
 

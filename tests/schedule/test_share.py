@@ -46,14 +46,14 @@ def as_many_threads_as_before():
 
 def shared(program) -> list[For]:
     return [
-        s for fn in (program.entry, *program.fns) for s in walk(fn.body) if isinstance(s, For) and s.part is not None
+        s for fn in (program.entry, *program.fns) for s in walk(fn.body) if isinstance(s, For) and s.parts is not None
     ]
 
 
 def check(cases, target=SMALL, ulps: int = 64) -> None:
     """As Python loops and natively, to the bit the same with 1, 2 and 3 threads."""
     programs = {k: schedule(function, target, checked=True) for k, (function, _) in enumerate(cases)}
-    compiled = build({k: function for k, (function, _) in enumerate(cases)}, programs, contract=True)
+    compiled = build({k: function for k, (function, _) in enumerate(cases)}, programs, contract=True, level="-O1")
     for k, (function, arrays) in enumerate(cases):
         want = evaluate(function, *arrays)
         runs = [python_loops.run(programs[k], *arrays)]
