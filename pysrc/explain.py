@@ -104,8 +104,9 @@ def _operations(function: Function) -> list[str]:
 
 
 def _nests(program: nest.Program) -> list[str]:
-    """Loops and their depth, temporaries, and array copies inside loops."""
+    """Loops and their depth, which of them threads share, temporaries, and array copies inside loops."""
     kinds: Counter[str] = Counter()
+    shared: list[str] = []
     depth = 0
 
     def visit(statements: Any, inside: int) -> None:
@@ -114,6 +115,9 @@ def _nests(program: nest.Program) -> list[str]:
         for stmt in statements:
             kinds[type(stmt).__name__] += 1
             loop = isinstance(stmt, (nest.For, nest.While))
+            if isinstance(stmt, nest.For) and stmt.parts is not None:
+                place = f"{stmt.span}: " if stmt.span else ""
+                shared.append(f"{place}{stmt.parts.whole} iterations in parts of {stmt.parts.length}")
             for part in stmt.blocks:
                 visit(part, inside + loop)
 
@@ -121,6 +125,7 @@ def _nests(program: nest.Program) -> list[str]:
         visit(fn.body, 0)
     temporaries = [repr(buf) for fn in (*program.fns, program.entry) for buf in fn.temps if buf.dims]
     rows = [f"loops: {kinds['For']} for, {kinds['While']} while, {depth} deep; {kinds['LibraryCall']} library calls"]
+    rows += _section("loops that threads share", shared)
     rows += _section("temporary arrays", temporaries)
     rows += _section("array copies inside loops", copies_in_loops(program))
     return rows

@@ -31,7 +31,7 @@ from .runtime.cython_build import Library, build
 if TYPE_CHECKING:
     from .astpasses.emit.cython_text import EmittedText
     from .astpasses.emit.numpy_source import Signature
-    from .astpasses.schedule.nest import Program
+    from .astpasses.schedule.nest import Program, Target
 
 log = logging.getLogger("metaphrase")
 
@@ -194,12 +194,12 @@ def numpy_text(
     return run("numpy", numpy_source, function, name=name, signature=signature, file=file, doc=doc)
 
 
-def loops(function: Function, writes: Mapping[int, int] | None = None) -> Program:
+def loops(function: Function, writes: Mapping[int, int] | None = None, target: Target | None = None) -> Program:
     """The loops stage of a finished program. `writes`: {result: the parameter whose new value it is}."""
     from .astpasses.schedule.stage import schedule
 
     options = {"fuse": config.fuse, "bounds": config.bounds, "checked": config.check}
-    return run("loops", schedule, function, writes=writes, **options)
+    return run("loops", schedule, function, target, writes=writes, **options)
 
 
 def cython(program: Program) -> EmittedText:

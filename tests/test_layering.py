@@ -42,7 +42,14 @@ MAY_IMPORT: dict[str, set[str]] = {
     "astpasses.frontend.rewrite": {"source", "astpasses.frontend.rewrite"},
     # The loop-nest tree is the language between the two, as core is before it: data that imports no pass.
     "astpasses.emit": BASE
-    | {"core", "ops", "astpasses.emit", "astpasses.schedule.nest", "astpasses.schedule.expressions"},
+    | {
+        "core",
+        "ops",
+        "astpasses.emit",
+        "astpasses.schedule.nest",
+        "astpasses.schedule.expressions",
+        "astpasses.schedule.work",
+    },
     "pipeline": BELOW_PIPELINE | {"pipeline"},
     "staging": BELOW_PIPELINE | {"pipeline", "staging"},
     "api": BELOW_PIPELINE | {"pipeline", "staging", "api"},
@@ -160,7 +167,7 @@ def test_the_rule_itself(module, imported, wrong):
 
 
 # How many imports of ours stand inside functions, by room. They only fall: whoever takes one away lowers the number.
-INSIDE_FUNCTIONS = {"cli": 11, "emit": 3, "frontend": 239, "optimize": 1, "pysrc": 82, "schedule": 3}
+INSIDE_FUNCTIONS = {"cli": 11, "emit": 3, "frontend": 239, "optimize": 1, "pysrc": 82, "schedule": 2}
 
 
 def inside_functions(path: Path) -> int:

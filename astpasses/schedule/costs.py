@@ -1,6 +1,6 @@
 """What a scheduled program costs: floating-point operations, function values, bytes, as expressions of its sizes.
 
-In: a Program. Out: `Costs`. Example, of `np.sin(x) * x` for `f64[n]`:
+In: a Program for one thread (`ONE_THREAD`: loops are whole). Out: `Costs`. Example, of `np.sin(x) * x` for `f64[n]`:
 
     costs(program)      # Costs(flops=n, transcendentals=n, accessed=16*n, temporaries=0)
 
@@ -19,6 +19,7 @@ from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols
 from metaphrase.core.scalars import CALLED, CHEAP, facts
 
 from .nest import Buf, CallFn, E, Fn, For, LibraryCall, Op, Program, Stmt, Store, View, loads, subexpressions
+from .target import ONE_THREAD
 
 
 @dataclass(frozen=True)
@@ -142,4 +143,4 @@ def _summed(dim: DimLike, index: str, extent: DimLike) -> DimLike:
     return total
 
 
-__all__ = ["Costs", "costs"]
+__all__ = ["ONE_THREAD", "Costs", "costs"]

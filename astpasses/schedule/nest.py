@@ -196,6 +196,7 @@ __all__ = [
     "Store",
     "Swap",
     "Sym",
+    "Target",
     "View",
     "While",
     "always",

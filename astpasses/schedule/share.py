@@ -104,7 +104,7 @@ class _Functions:
         if text and text in self.equal:
             fn = self.equal[text]
             _, before = fn.facts.ranges[fn.sizes[-1]]
-            fn.facts.learn(fn.sizes[-1], 1, dim_max(before, longest))
+            fn.facts.learn(fn.sizes[-1], 1, None if before is None else dim_max(before, longest))
             return fn
         fn.facts.learn(fn.sizes[-1], 1, longest)
         number = len(self.fns)
@@ -243,13 +243,14 @@ class _Sharing:
 
         body: list[Stmt] = []
         for buf, monoid in roles.sums.items():
-            start = identity(monoid, buf.dtype)
+            nothing = identity(monoid, buf.dtype)
             if buf in own:
-                body.append(Store(own[buf], (), start))
+                body.append(Store(own[buf], (), nothing))
             else:
-                body.append(self.over(buf.dims, lambda *at, b=buf, e=start: Store(held[b], (Sym(number), *at), e)))
-        inner = with_storages(For(fresh("i"), Sym(count), loop.body, loop.kind, loop.span), own)
-        moved = rename_statement(inner, {loop.index: Sym(first) + Sym(inner.index)})
+                body.append(self.over(buf.dims, lambda *at, b=buf, e=nothing: Store(held[b], (Sym(number), *at), e)))
+        index = fresh("i")
+        inner = with_storages(For(index, Sym(count), loop.body, loop.kind, loop.span), own)
+        moved = rename_statement(inner, {loop.index: Sym(first) + Sym(index)})
         body.append(map_statement(moved, lambda e: e, place))
         body += [Store(held[buf], (Sym(number),), Load(variable)) for buf, variable in own.items()]
         longest = dim_min(length, loop.extent)

@@ -8,7 +8,7 @@ compiler, gcc's habits among the thresholds. The loops stage as Python is schedu
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 LINES, ROWS, CLOSE, EACH = "lines", "rows", "close", "each"
 
@@ -138,4 +138,6 @@ CPU = Target(
     ),
 )
 
-__all__ = ["CLOSE", "CPU", "EACH", "LINES", "ROWS", "Offer", "Target"]
+ONE_THREAD = replace(CPU, a_part=0)
+
+__all__ = ["CLOSE", "CPU", "EACH", "LINES", "ONE_THREAD", "ROWS", "Offer", "Target"]

@@ -290,9 +290,9 @@ class Lowered(Generic[R]):
         return {"flops": counted.flops, "transcendentals": counted.transcendentals, "bytes accessed": counted.accessed}
 
     def _costs(self) -> Costs:
-        from ..astpasses.schedule.costs import costs
+        from ..astpasses.schedule.costs import ONE_THREAD, costs
 
-        return costs(loops(finished(self.program.function), self.program.new_values))
+        return costs(loops(finished(self.program.function), self.program.new_values, ONE_THREAD))
 
     def compile(self) -> CompiledFunction[R]:
         return CompiledFunction(self, compile_program(self.program, self.call.specs, self.jit.__name__))

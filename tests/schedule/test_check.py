@@ -36,7 +36,7 @@ from metaphrase.astpasses.schedule.nest import (
 from metaphrase.astpasses.schedule.python_loops import python_loops
 from metaphrase.astpasses.schedule.rewrite import rename_statement
 from metaphrase.astpasses.schedule.stage import PASSES
-from metaphrase.astpasses.schedule.target import CPU
+from metaphrase.astpasses.schedule.target import CPU, ONE_THREAD
 from metaphrase.core.build import trace
 from metaphrase.core.dims import Sym, dim_max, dim_min
 from metaphrase.core.primitive import REGISTRY
@@ -48,12 +48,9 @@ from metaphrase.pipeline import finished
 Rewrite = Callable[[Stmt], "Stmt | tuple[Stmt, ...] | None"]
 
 
-ALONE = replace(CPU, a_part=0)  # no loop is a function of its own that threads share
-
-
 def loops(name: str) -> Program:
     """A program as it is before lanes: reductions are plain loops."""
-    program = lower(expand(PROGRAMS[name][0]), ALONE)
+    program = lower(expand(PROGRAMS[name][0]), ONE_THREAD)
     for one in PASSES[: [one.name for one in PASSES].index("lanes")]:
         program = one.run(program) if one.fused in (None, True) else program
     return program
@@ -279,7 +276,7 @@ def test_a_call_of_a_function_that_takes_something_else():
 
 
 def test_what_a_loop_says_is_private_is():
-    sound = check(schedule(PROGRAMS["layernorm"][0], ALONE))
+    sound = check(schedule(PROGRAMS["layernorm"][0], ONE_THREAD))
     rows = next(s for s in sound.entry.body if isinstance(s, For))
     assert {buf.name for buf in rows.private} >= {"t_1", "t_2", "t_3", "t_4"}
     shared = on(For, lambda s: replace(s, private=()) if s is rows else None)
@@ -293,7 +290,7 @@ def test_what_a_loop_says_is_private_is():
 
 
 def test_what_a_loop_says_is_a_partial_result_is():
-    sound = check(schedule(PROGRAMS["softmax"][0], ALONE))
+    sound = check(schedule(PROGRAMS["softmax"][0], ONE_THREAD))
     marked = [s for s in walk(sound.entry.body) if isinstance(s, For) and s.partials]
     assert {monoid for s in marked for _, monoid in s.partials} == {"max", "sum"}
     other = on(For, lambda s: replace(s, partials=tuple((b, "prod") for b, _ in s.partials)) if s.partials else None)

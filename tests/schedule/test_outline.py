@@ -15,8 +15,7 @@ from metaphrase.core.types import Array, f64
 from metaphrase.ops.reduce import reduce_sum
 from metaphrase.ops.shape import broadcast, reshape
 
-ALONE = replace(target.CPU, a_part=0)  # one thread: what is shared is a function, too
-ALWAYS = replace(ALONE, whole=0)  # no program is too small
+ALWAYS = replace(target.ONE_THREAD, whole=0)  # no program is too small
 
 
 @pytest.mark.parametrize("name", ["layernorm", "column_sums", "leapfrog", "lu", "running", "moves"])
@@ -34,14 +33,14 @@ def many_updates(*xs):
 
 def test_equal_nests_are_one_function():
     function = trace("many_updates", many_updates, [(f"x{k}", V) for k in range(20)])
-    assert len(schedule(function, ALONE).fns) == 1
+    assert len(schedule(function, target.ONE_THREAD).fns) == 1
     shared = {fn.name: [b.dtype for b in fn.bufs] for fn in schedule(function).fns}
     assert sorted(shared) == ["nest_0", "part_0"]  # partial sums are added up in one, all else is done in the other
     check(function, *(np.random.default_rng(k).normal(size=70) for k in range(20)))
 
 
 def test_small_programs_stay_whole():
-    assert schedule(PROGRAMS["softmax"][0], ALONE).fns == ()
+    assert schedule(PROGRAMS["softmax"][0], target.ONE_THREAD).fns == ()
 
 
 def every_extent(x, y):
