@@ -155,15 +155,10 @@ static __attribute__((noinline, cold)) MP_UNUSED int mp_fail(mp_ctx *c, int64_t 
     return (int)site + 1;
 }
 
-/* Parts 0 to parts - 1, one after the other where that is as well. */
-static inline __attribute__((always_inline)) MP_UNUSED int mp_share(mp_ctx *c, mp_part part, void **buffers,
-                                                                    const int64_t *sizes, int64_t parts) {
-    if (parts > 1 && c->threads > 1) return c->share(c, part, buffers, sizes, parts);
-    for (int64_t k = 0; k < parts; k++) {
-        int status = part(c, buffers, sizes, k);
-        if (__builtin_expect(status != 0, 0)) return status;
-    }
-    return 0;
+/* Parts 0 to parts - 1. Each is a call through the pointer, with one thread as well: a C compiler that sees two of them may
+   compute them together, by other functions of vectors, and results would depend on the number of threads. */
+static inline MP_UNUSED int mp_share(mp_ctx *c, mp_part part, void **buffers, const int64_t *sizes, int64_t parts) {
+    return c->share(c, part, buffers, sizes, parts);
 }
 
 /* The order of the BLAS and LAPACK table. runtime/abi.py reads this list: it is written only here. */

@@ -70,7 +70,7 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
     cdef int64_t k, threads = c.threads
     cdef int slot, status = 0
     c.busy += 1
-    if not mp_pool_take(<int>c.threads):         # another region runs, this one around it or not
+    if parts < 2 or threads < 2 or not mp_pool_take(<int>threads):    # or another region runs, perhaps around this one
         leave(c)
         for k in range(parts):
             status = part(c, buffers, sizes, k)
@@ -79,7 +79,7 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
         return status
     for slot in range(MP_SLOTS):
         contexts[slot].region = NULL
-    region.job.part, region.job.leave, region.job.slots = run_part, leave_region, <int>c.threads
+    region.job.part, region.job.leave, region.job.slots = run_part, leave_region, <int>threads
     region.context, region.part, region.buffers, region.sizes = c, part, buffers, sizes
     region.failed, region.status, region.stopped = parts, 0, 0
     c.threads = 1

@@ -297,6 +297,7 @@ __all__ = [
     "Distance",
     "Item",
     "conflict",
+    "disjoint",
     "distance",
     "in_step",
     "may_share",

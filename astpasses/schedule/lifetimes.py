@@ -14,6 +14,7 @@ no iteration reads what another one, or nobody, has stored.
 from __future__ import annotations
 
 from bisect import bisect_left
+from collections.abc import Iterator
 
 from .nest import (
     Buf,
@@ -38,6 +39,47 @@ Key = Buf | str  # an array, or the name of a variable: an integer symbol and th
 
 def key_of(buf: Buf) -> Key:
     return buf if buf.dims else buf.name
+
+
+def read_before_given(block: tuple[Stmt, ...], given: frozenset[str] = frozenset()) -> tuple[set[str], frozenset[str]]:
+    """The variables that a block may read before it gives them a value, and those that have one behind it on each path.
+
+    An integer symbol and the scalar Buf of its name are one variable.
+    """
+    read: set[str] = set()
+
+    def inside(block: tuple[Stmt, ...], given: frozenset[str]) -> frozenset[str]:
+        more, behind = read_before_given(block, given)
+        read.update(more)
+        return behind
+
+    for stmt in block:
+        used = set(_variables_read(stmt))
+        if isinstance(stmt, While):
+            given |= {stmt.counter}
+            given = inside(stmt.before, given)  # runs once at least
+            read |= used - given
+            inside(stmt.body, given)
+            continue
+        read |= used - given
+        if isinstance(stmt, For):  # it may have no iteration
+            inside(stmt.body, given | {stmt.index})
+        elif stmt.blocks:
+            given = frozenset.intersection(*(inside(side, given) for side in stmt.blocks))
+        if stmt.binds is not None and not isinstance(stmt, For):
+            given |= {stmt.binds}
+        given |= {access.buf.name for access in stmt.accesses if access.write and not access.buf.dims}
+    return read, given
+
+
+def _variables_read(stmt: Stmt) -> Iterator[str]:
+    for e in stmt.expressions:
+        yield from value_symbols(e)
+        yield from place_symbols(e)
+    yield from other_symbols(stmt)
+    yield from (load.buf.name for load in loaded(stmt) if not load.buf.dims)
+    if not (isinstance(stmt, Store) and stmt.monoid is None):
+        yield from (access.buf.name for access in stmt.accesses if not access.buf.dims)
 
 
 class Lifetimes:
@@ -143,4 +185,4 @@ class Lifetimes:
         return 2 * begin <= self.events[key][0] and self.events[key][-1] < 2 * end
 
 
-__all__ = ["Key", "Lifetimes", "key_of"]
+__all__ = ["Key", "Lifetimes", "key_of", "read_before_given"]

@@ -19,6 +19,7 @@ from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.types import i64
 
 from .canonical import canonical, text_of
+from .lifetimes import read_before_given
 from .nest import (
     Bind,
     Buf,
@@ -156,7 +157,8 @@ class _Outliner:
         ]
         if len(escaping) > 1 or any(self.readers.get(n, 0) > local_reads.get(n, 0) for n in found.bound):
             return None
-        if _read_first((nest,), found.bound, frozenset())[0]:  # a counter goes on from what it was
+        read_before, given = read_before_given((nest,))
+        if read_before & found.bound:  # a counter goes on from what it was
             return None
         private = [b for b in found.arrays if b.space == "temp" and self.readers.get(b, 0) == local_reads.get(b, 0)]
         own = near(private, self.target.stack_bytes)
@@ -164,7 +166,9 @@ class _Outliner:
         if not arrays:
             return None
         scalars = [
-            b for b in found.scalars if b not in found.written or b in escaping and not _assigned_first((nest,), b)
+            b
+            for b in found.scalars
+            if b not in found.written or b in escaping and (b.name in read_before or b.name not in given)
         ]
         if any(b.dtype == i64 and b.name in found.read for b in found.scalars):
             return None
@@ -254,38 +258,6 @@ def _contents(nest: For | If, inside: list[Stmt]) -> _Contents:
         elif isinstance(stmt, Bind):
             found.bound.add(stmt.name)
     return found
-
-
-def _read_first(
-    block: tuple[Stmt, ...], names: set[str], bound: frozenset[str]
-) -> tuple[frozenset[str], frozenset[str]]:
-    """Which of `names` a block may look at before it binds them, and what is bound on every path after it."""
-    first: frozenset[str] = frozenset()
-    for stmt in block:
-        first |= (names & set(_names_read(stmt))) - bound
-        if isinstance(stmt, Bind):
-            bound |= {stmt.name}
-        elif isinstance(stmt, For):  # it may have no iteration
-            first |= _read_first(stmt.body, names, bound | {stmt.index})[0]
-        elif stmt.blocks:
-            sides = [_read_first(side, names, bound) for side in stmt.blocks]
-            first = first.union(*(found for found, _ in sides))
-            bound = frozenset.intersection(*(after for _, after in sides))
-    return first, bound
-
-
-def _assigned_first(block: tuple[Stmt, ...], buf: Buf) -> bool:
-    """Whether a block gives a scalar a value on every path, before it looks at it."""
-    for stmt in block:
-        if buf in _names_read(stmt):
-            return False
-        if isinstance(stmt, Store) and stmt.buf is buf:
-            return True
-        if isinstance(stmt, If) and all(_assigned_first(side, buf) for side in stmt.blocks):
-            return True
-        if any(buf in _names_read(inner) for inner in walk((stmt,))):
-            return False
-    return False
 
 
 def _names_read(stmt: Stmt) -> list:

@@ -12,10 +12,11 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from metaphrase.core.dims import product, symbols
+from metaphrase.core.facts import Facts
 
-from .dependence import in_step
+from .dependence import disjoint, in_step
 from .lifetimes import Lifetimes, key_of
-from .nest import Access, Buf, Fn, For, Grow, Stmt, Swap, bound_inside, loaded, touched, used_inside, walk
+from .nest import Access, Buf, Fn, For, Grow, Map, Stmt, Swap, bound_inside, loaded, touched, used_inside, walk
 from .target import Target
 
 
@@ -84,16 +85,21 @@ def place(fn: Fn, target: Target) -> Fn:
     return replace(fn, temps=temps, body=tuple(map(with_private, fn.body)))
 
 
-def divided(buf: Buf, loop: For) -> bool:
-    """Whether each iteration has a part of an array to itself."""
+def divided(buf: Buf, loop: For, facts: Facts | None = None) -> bool:
+    """Whether each iteration has a part of an array to itself. `facts`: of what the places say."""
     if not buf.dims:
         return False
     accesses = {a for s in walk(loop.body) for a in accesses_of(s) if a.buf is buf}
     if any(a.whole for a in accesses):
         return False
     inner = bound_inside(loop) - {loop.index}
+    own = inner | {loop.index}
+
+    def apart(a: Map, b: Map) -> bool:
+        return in_step(a, b, loop.index, loop.extent, inner) or facts is not None and disjoint(a, b, facts, own)
+
     written = {a.index for a in accesses if a.write}
-    return all(in_step(a.index, place, loop.index, loop.extent, inner) for a in accesses for place in written)
+    return all(apart(a.index, place) for a in accesses for place in written)
 
 
 def accesses_of(stmt: Stmt) -> list[Access]:

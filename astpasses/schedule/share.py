@@ -1,8 +1,9 @@
 """Loops whose iterations several threads share: parts of them become calls of a function.
 
-In: a program whose loops are fused. Out: the same; the outermost parallel loops that are worth it are cut into parts,
-and what a part does is a function, whose temporaries are its own. Sizes alone say where a part begins and ends, and
-partial results are combined in the order of the parts: a result does not depend on how many threads there are.
+In: a program whose loops are fused. Out: the same; the outermost loops that are worth it and whose iterations do not
+depend on one another are cut into parts, and what a part does is a function, whose temporaries are its own. Sizes alone
+say where a part begins and ends, and partial results are combined in the order of the parts: a result does not depend
+on how many threads there are.
 
     for i in range(n):                        for i in range(-(-n // 4096)):                  # part=4096
         t = sin(x[i])                  ->         part_0(x, y, 4096*i, min(4096, n - 4096*i))
@@ -18,7 +19,7 @@ A reduction (`s += x[i]`, `y[j] += x[i, j]`) has one result for each part, which
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -42,7 +43,7 @@ from metaphrase.core.types import i64
 from metaphrase.source import Span
 
 from .canonical import canonical, text_of
-from .lifetimes import Lifetimes, key_of
+from .lifetimes import Lifetimes, key_of, read_before_given
 from .lower_arrays import identity
 from .nest import (
     Bind,
@@ -79,6 +80,8 @@ from .place import accesses_of, divided
 from .rewrite import map_statement, rename_statement, with_storages
 from .target import Target
 from .work import Work
+
+Term = tuple[Monomial, int]
 
 
 def share(program: Program) -> Program:
@@ -132,6 +135,7 @@ class _Sharing:
     def __init__(self, fn: Fn, target: Target, work: Work, made: _Functions):
         self.fn, self.target, self.work, self.made = fn, target, work, made
         self.lifetimes = Lifetimes(fn.body)
+        self.facts = Facts(fn.facts.ranges)
         self.is_large = is_large(fn, target)
         self.amounts = [terms_of(work.of(loop)) for loop in _outermost(fn.body)]
 
@@ -142,13 +146,12 @@ class _Sharing:
     def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []
         for stmt in block:
-            if isinstance(stmt, For) and stmt.kind != "seq":
-                rows += self.loop(stmt)
-            else:
-                rows.append(self.inside(stmt))
+            rows += self.loop(stmt) if isinstance(stmt, For) else [self.inside(stmt)]
         return tuple(rows)
 
     def inside(self, stmt: Stmt) -> Stmt:
+        if isinstance(stmt, For):
+            self.facts.learn(stmt.index, 0, stmt.extent - 1)
         blocks = tuple(map(self.block, stmt.blocks))
         return stmt if blocks == stmt.blocks else stmt.with_blocks(blocks)
 
@@ -158,7 +161,8 @@ class _Sharing:
             return [self.inside(loop)]
         length = self.length(loop, roles)
         parts = floordiv(loop.extent + length - 1, length)
-        if isinstance(parts, int) and parts < 2 or self.is_minor(loop):
+        most = self.facts.upper(parts, self.fn.sizes)
+        if isinstance(most, int) and most < 2 or self.is_minor(loop):
             return [loop]
         if symbols(length) & bound_inside(loop):
             return [self.inside(loop)]
@@ -185,11 +189,19 @@ class _Sharing:
         return dim_max(dim_max(length, worth), floordiv(loop.extent, self.target.lanes) + 1)
 
     def is_minor(self, loop: For) -> bool:
-        """Whether another loop of the function does as much for each element of an array, whatever sizes there are."""
+        """Whether another loop of the function does far more, whatever sizes there are."""
         own = terms_of(self.work.of(loop))
-        return any(
-            all(any(_goes_into(a, b, self.fn.sizes) for b, _ in other) for a, _ in own) for other in self.amounts
-        )
+        return any(all(any(self.is_far_less(a, b) for b in other) for a in own) for other in self.amounts)
+
+    def is_far_less(self, a: Term, b: Term) -> bool:
+        """Whether an amount of work is a small part of another one, or has a size of the function less as a factor."""
+        rest = dict(b[0])
+        for atom, power in a[0]:
+            rest[atom] = rest.get(atom, 0) - power
+        left = [atom for atom, power in rest.items() if power]
+        if not left:
+            return b[1] >= self.target.apart * a[1]
+        return all(rest[atom] > 0 and atom.kind == "sym" and atom.name in self.fn.sizes for atom in left)
 
     # --- what may be shared -------------------------------------------------------------------------
 
@@ -198,19 +210,22 @@ class _Sharing:
         inside = list(walk(loop.body))
         if not all(map(self.runs_anywhere, inside)):
             return None
-        symbols_bound = bound_inside(loop) - {s.index for s in inside if isinstance(s, For)} - {loop.index}
-        if not all(self.lifetimes.private(name, loop) for name in symbols_bound):
+        ordered = loop.kind == "seq"  # a loop of the user's: its iterations are shown to be independent, or it stays
+        before, _ = read_before_given(loop.body, frozenset([loop.index])) if ordered else (set(), None)
+        variables = bound_inside(loop) - {s.index for s in inside if isinstance(s, For)} - {loop.index}
+        if variables & before or not all(self.lifetimes.private(name, loop) for name in variables):
             return None
         roles = _Roles()
         written = dict.fromkeys(a.buf for s in inside for a in accesses_of(s) if a.write)
         for buf in written:
-            if buf.is_temporary and self.lifetimes.private(key_of(buf), loop):
+            carried = ordered and (buf.carried or buf.unbound or buf.name in before)
+            if buf.is_temporary and not carried and self.lifetimes.private(key_of(buf), loop):
                 roles.private.add(buf)
             elif any(isinstance(s, Grow) and buf in s.bufs for s in inside):
                 return None
             elif monoid := self.combined(buf, loop, inside):
                 roles.sums[buf] = monoid
-            elif not buf.dims or not divided(buf, loop):
+            elif not buf.dims or not divided(buf, loop, self.facts):
                 return None
         # What the caller sees of a run that fails is what came before the failure.
         fails = any(isinstance(s, Check) or isinstance(s, LibraryCall) and s.site >= 0 for s in inside)
@@ -311,22 +326,13 @@ class _Sharing:
 
 
 def _outermost(block: tuple[Stmt, ...]) -> Iterator[For]:
-    """The parallel loops that are inside no other one."""
+    """The loops that are inside no other one."""
     for stmt in block:
-        if isinstance(stmt, For) and stmt.kind != "seq":
+        if isinstance(stmt, For):
             yield stmt
         else:
             for inner in stmt.blocks:
                 yield from _outermost(inner)
-
-
-def _goes_into(a: Monomial, b: Monomial, sizes: Collection[str]) -> bool:
-    """Whether a product of sizes is another one and some of the function's sizes."""
-    rest = dict(b)
-    for atom, power in a:
-        rest[atom] = rest.get(atom, 0) - power
-    left = [atom for atom, power in rest.items() if power]
-    return bool(left) and all(rest[atom] > 0 and atom.kind == "sym" and atom.name in sizes for atom in left)
 
 
 def _positive(work: DimLike) -> DimLike:

@@ -61,7 +61,7 @@ class Target:
     unknown: int  # what the rounds of a loop are taken for of which nothing is known
     far: int  # the work that an element is taken for that may lie anywhere in memory
     a_part: int  # work that is worth handing to another thread (work.py); 0: there is one thread
-    apart: int  # times the work of adding up arrays of sums is what parts do that have some of their own
+    apart: int  # so many times as much work is far more
     few: int  # of an outer loop of fewer iterations, those of a loop inside it are shared among threads
 
     # functions
