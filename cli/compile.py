@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from ..aot import compile_module
+from ..aot import FORMS, compile_module
 from ..api.types import ArgumentsError
 from ..source import SourceError
 from .target import TargetError, load_module
@@ -25,6 +25,9 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--cpu", metavar="LEVELS", help="levels of the processor, such as x86-64-v3,x86-64 (the default)"
     )
+    parser.add_argument(
+        "--to", choices=FORMS, default="native", help="native code (the default), or NumPy source that people can read"
+    )
     parser.add_argument("--wheel", action="store_true", help="make a wheel of each, too")
     parser.add_argument("--version", default="0.1", help="the wheel's version")
     parser.set_defaults(run=run)
@@ -37,7 +40,7 @@ def run(options: argparse.Namespace) -> int:
     for place in options.modules:
         name = options.name or Path(place.removesuffix(".py")).name.rpartition(".")[2]
         try:
-            package = compile_module(load_module(place), options.out, name, levels)
+            package = compile_module(load_module(place), options.out, name, levels, options.to)
             wheel = package.wheel(options.version) if options.wheel else None
         except (ArgumentsError, SourceError):
             raise
