@@ -12,7 +12,8 @@ from pathlib import Path
 from ..aot import FORMS, compile_module
 from ..api.types import ArgumentsError
 from ..source import SourceError
-from .target import TargetError, load_module
+from .loading import TargetError, load_module
+from .progress import Progress
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -30,6 +31,7 @@ def add(commands: argparse._SubParsersAction) -> None:
     )
     parser.add_argument("--wheel", action="store_true", help="make a wheel of each, too")
     parser.add_argument("--version", default="0.1", help="the wheel's version")
+    parser.add_argument("--quiet", action="store_true", help="print errors alone")
     parser.set_defaults(run=run)
 
 
@@ -39,13 +41,17 @@ def run(options: argparse.Namespace) -> int:
     levels = options.cpu.split(",") if options.cpu else None
     for place in options.modules:
         name = options.name or Path(place.removesuffix(".py")).name.rpartition(".")[2]
+        module = load_module(place)
         try:
-            package = compile_module(load_module(place), options.out, name, levels, options.to)
+            with Progress(options.quiet) as progress:
+                package = compile_module(module, options.out, name, levels, options.to, progress)
             wheel = package.wheel(options.version) if options.wheel else None
         except (ArgumentsError, SourceError):
             raise
         except (OSError, ValueError, RuntimeError) as problem:
             raise TargetError(str(problem)) from problem
+        if options.quiet:
+            continue
         for public, signatures in package.functions.items():
             print(f"{package.name}.{public}: {' and '.join(signatures)}")
         print(f"package: {package.folder}")

@@ -18,7 +18,7 @@ from . import build as build_command
 from . import cache, check, doctor, explain, show
 from . import compile as compile_command
 from .console import error
-from .target import TargetError
+from .loading import BrokenModule, TargetError, imports_apart
 
 COMMANDS = (show, check, explain, build_command, compile_command, cache, doctor)
 
@@ -38,12 +38,16 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
-        return options.run(options)
+        with imports_apart():
+            return options.run(options)
     except (SourceError, ArgumentsError, TargetError) as problem:
         if isinstance(problem, SourceError) and problem.span and _command(problem.span.file):
             problem.span = None
         error(str(problem))
         return 2 if isinstance(problem, (ArgumentsError, TargetError)) else 1
+    except BrokenModule as problem:
+        error(str(problem))
+        return 1
     except BrokenPipeError:
         sys.stderr.close()
         return 0
