@@ -15,7 +15,6 @@ What a function reads of its module (arrays, numbers, other functions) is as it 
 from __future__ import annotations
 
 import sys
-import tempfile
 import types
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -28,7 +27,7 @@ from ..runtime import dispatch
 from ..source import SourceError
 from . import native, numpy_source
 from .exported import Made, Progress
-from .places import put
+from .places import making
 from .wheels import wheel
 
 FORMS = ("native", "numpy")
@@ -95,15 +94,13 @@ def compile_module(
     place = out / name
     if place.exists() and any(place.iterdir()) and not (place / OURS).is_dir() and not _is_numpy(place):
         raise FileExistsError(f"{place} is there, and is no package that was compiled; write to another folder (--out)")
-    with tempfile.TemporaryDirectory(prefix="metaphrase-package-") as pending:
-        folder = Path(pending) / name
-        folder.mkdir()
+    chosen = native.levels_of(levels)
+    with making(place) as folder:
         if to == "numpy":
             made = numpy_source.write(module, functions, folder, progress)
         else:
-            made = native.write(module, functions, folder, native.levels_of(levels), progress)
+            made = native.write(module, functions, folder, chosen, progress)
         _write_types(folder, functions, made)
-        put(folder, place)
     titles = {public: made.titles(public) for public in functions}
     return Package(name, place, titles, made.needs_scipy, to == "numpy")
 

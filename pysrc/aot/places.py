@@ -1,9 +1,13 @@
-"""A folder put in its place: what is there is the whole of it, or what was there before, or nothing.
+"""A folder that is made beside its place: what is there is the whole of it, or what was there before, or nothing.
 
-In: a folder that is done, and where it belongs. Out: it is there. Example: `put(pending / "orbits", out / "orbits")`.
+In: where a folder belongs. Out: a folder to fill, which is renamed when it is full. Example:
 
-It is copied beside its place and then renamed, which no kill comes between. What a killed process has left there the
-next one removes: a copy is locked by the process that makes it.
+    with making(out / "orbits") as folder:
+        (folder / "__init__.py").write_text(text)
+    # out/orbits/__init__.py is there
+
+No kill comes between a rename. What a killed process has left beside the place the next one removes: a folder in the
+making is locked by the process that makes it.
 """
 
 from __future__ import annotations
@@ -19,16 +23,33 @@ from collections.abc import Iterator
 from pathlib import Path
 
 
-def put(folder: Path, place: Path) -> None:
-    """Raises OSError where there is no room, or no right to write; the place is then as it was."""
+class Unwritable(OSError):
+    """A place that can't be written."""
+
+
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
+
+
+@contextlib.contextmanager
+def making(place: Path) -> Iterator[Path]:
+    """Raises Unwritable where there is no room, or no right to write; the place is then as it was."""
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         _sweep(place)
-        with _beside(place) as beside:
-            shutil.copytree(folder, beside / "new")
-            _exchange(beside / "new", place, beside)
+        made, descriptor = _beside(place)
     except OSError as problem:
-        raise OSError(f"{place} can't be written: {_reason(problem)}") from problem
+        raise Unwritable(f"{place} can't be written: {reason(problem)}") from problem
+    try:
+        (made / "new").mkdir()
+        yield made / "new"
+        _exchange(made / "new", place, made)
+    except OSError as problem:
+        if problem.errno not in _FULL:
+            raise
+        raise Unwritable(f"{place} can't be written: {reason(problem)}") from problem
+    finally:
+        shutil.rmtree(made, ignore_errors=True)
+        os.close(descriptor)
 
 
 def _exchange(new: Path, place: Path, beside: Path) -> None:
@@ -43,11 +64,10 @@ def _exchange(new: Path, place: Path, beside: Path) -> None:
             os.rename(place, beside / f"old-{k}")
 
 
-def _reason(problem: OSError) -> str:
-    """In words: `shutil` says of each file what is wrong."""
-    first = problem.args[0] if problem.args else ""
-    if isinstance(problem, shutil.Error) and isinstance(first, list) and first:
-        return str(first[0][-1]).partition("] ")[2].partition(": ")[0] or str(first[0][-1])
+def reason(problem: OSError) -> str:
+    """What is wrong, in words. `shutil` says it of each file."""
+    if isinstance(problem, shutil.Error) and isinstance(problem.args[0], list):
+        return str(problem.args[0][0][-1]).partition(": ")[0]
     return problem.strerror or str(problem)
 
 
@@ -55,20 +75,16 @@ def _prefix(place: Path) -> str:
     return f".{place.name}.pending-"
 
 
-@contextlib.contextmanager
-def _beside(place: Path) -> Iterator[Path]:
-    """A folder beside a place for what is in the making, locked, and removed at the end."""
+def _beside(place: Path) -> tuple[Path, int]:
+    """A folder beside a place, and the descriptor that locks it."""
     while True:
         made = Path(tempfile.mkdtemp(prefix=_prefix(place), dir=place.parent))
+        made.chmod(0o755)
         descriptor = os.open(made, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX)
-            if made.exists():  # no sweep came between the two
-                yield made
-                return
-        finally:
-            shutil.rmtree(made, ignore_errors=True)
-            os.close(descriptor)
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        if made.exists():  # no sweep came between the two
+            return made, descriptor
+        os.close(descriptor)
 
 
 def _sweep(place: Path) -> None:
@@ -83,4 +99,4 @@ def _sweep(place: Path) -> None:
                 os.close(descriptor)
 
 
-__all__ = ["put"]
+__all__ = ["Unwritable", "making", "reason"]

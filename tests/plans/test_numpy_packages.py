@@ -10,6 +10,7 @@ import inspect
 import pickle
 import sys
 import zipfile
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -34,19 +35,34 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-def imported(place: Path, name: str, monkeypatch: pytest.MonkeyPatch):
-    """A package, imported anew."""
-    for known in [known for known in sys.modules if known.partition(".")[0] == name]:
-        monkeypatch.delitem(sys.modules, known)
-    monkeypatch.syspath_prepend(str(place))
-    return importlib.import_module(name)
+@pytest.fixture
+def imported() -> Iterator[Callable]:
+    """imported(folder, name): a package, which is forgotten at the end."""
+    names: list[str] = []
+
+    def get(place: Path, name: str):
+        names.append(name)
+        sys.path.insert(0, str(place))
+        try:
+            return importlib.import_module(name)
+        finally:
+            sys.path.pop(0)
+
+    yield get
+    for known in [known for known in sys.modules if known.partition(".")[0] in names]:
+        del sys.modules[known]
 
 
-def package_of(text: str, place: Path, monkeypatch: pytest.MonkeyPatch):
-    """The package of a module's text."""
-    (place / "made.py").write_text(f"import numpy as np\nimport metaphrase as mp\n\n\n{text}\n")
-    compile_module(module_of(place / "made.py"), place / "out", to="numpy")
-    return imported(place / "out", "made", monkeypatch)
+@pytest.fixture
+def package_of(tmp_path: Path, imported: Callable) -> Callable:
+    """package_of(text): the package of a module's text."""
+
+    def get(text: str):
+        (tmp_path / "made.py").write_text(f"import numpy as np\nimport metaphrase as mp\n\n\n{text}\n")
+        compile_module(module_of(tmp_path / "made.py"), tmp_path / "out", to="numpy")
+        return imported(tmp_path / "out", "made")
+
+    return get
 
 
 def test_the_wheel_gives_the_same_numbers_with_numpy_alone(project):
@@ -58,8 +74,8 @@ def test_the_wheel_gives_the_same_numbers_with_numpy_alone(project):
     assert not {m for m in modules if m.split(".")[0] in ("metaphrase", "scipy", "Cython", "gast", "ml_dtypes")}
 
 
-def test_results_are_of_the_types_that_metaphrase_gives(project, monkeypatch):
-    orbits, own = imported(project / "site", "orbits", monkeypatch), module_of(project / "orbits.py")
+def test_results_are_of_the_types_that_metaphrase_gives(project, imported):
+    orbits, own = imported(project / "site", "orbits"), module_of(project / "orbits.py")
     x = np.arange(4.0)
     calls = [
         lambda m: m.period(0.3, 1.0),
@@ -92,8 +108,8 @@ def test_the_files_are_what_source_prints(project):
     assert "def weigh(points, w, power=2):\n    return _weigh(points, w, power)\n" in head
 
 
-def test_functions_are_plain_ones(project, monkeypatch):
-    orbits = imported(project / "site", "orbits", monkeypatch)
+def test_functions_are_plain_ones(project, imported):
+    orbits = imported(project / "site", "orbits")
     assert inspect.isfunction(orbits.weigh) and str(inspect.signature(orbits.weigh)) == "(points, w, power=2)"
     assert pickle.loads(pickle.dumps(orbits.period)) is orbits.period
     assert orbits.slope.__doc__ == "grad of period: Kepler's equation: the eccentric anomaly."
@@ -128,17 +144,15 @@ WRONG = {
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_other_types_are_refused_by_the_argument(project, monkeypatch, what):
+def test_other_types_are_refused_by_the_argument(project, imported, what):
     call, message = WRONG[what]
     with pytest.raises(TypeError, match=message):
-        call(imported(project / "site", "orbits", monkeypatch))
+        call(imported(project / "site", "orbits"))
 
 
-def test_arguments_that_are_written(tmp_path, monkeypatch):
+def test_arguments_that_are_written(package_of):
     made = package_of(
-        "@mp.export('f64[n], f64[n]')\ndef shifted(x, y):\n    x[1:] = y[:-1]\n    y *= 2.0\n    return x, y[1:]",
-        tmp_path,
-        monkeypatch,
+        "@mp.export('f64[n], f64[n]')\ndef shifted(x, y):\n    x[1:] = y[:-1]\n    y *= 2.0\n    return x, y[1:]"
     )
     x, y = np.arange(4.0), np.arange(4.0) + 10
     first, rest = made.shifted(x, y)
@@ -152,14 +166,12 @@ def test_arguments_that_are_written(tmp_path, monkeypatch):
         made.shifted(frozen, np.ones(3))
 
 
-def test_any_kind_of_parameters(tmp_path, monkeypatch):
+def test_any_kind_of_parameters(package_of):
     made = package_of(
         "@mp.export('f64[n], f64')\ndef total(*args, **more):\n    return args[0].sum() * args[1]\n\n\n"
         "@mp.export('f64[n]')\ndef mean(x, *, zero=0.0, axis=0):\n    return x.sum(axis=axis) / len(x) + zero\n\n\n"
         "@mp.export('f64[2*n], f64[n]')\ndef source(np, _source):\n    return np[::2] + _source\n\n\n"
-        "@mp.export('f64')\ndef _source(x):\n    return (x,), [None, 'text', 1]",
-        tmp_path,
-        monkeypatch,
+        "@mp.export('f64')\ndef _source(x):\n    return (x,), [None, 'text', 1]"
     )
     x = np.arange(4.0)
     assert made.total(x, 2) == 12.0 and made.mean(x) == 1.5 and made.mean(x, zero=1.0) == 2.5
@@ -173,8 +185,8 @@ def test_any_kind_of_parameters(tmp_path, monkeypatch):
         made.total(x)
 
 
-def test_no_warnings_of_floating_point(tmp_path, monkeypatch, recwarn):
-    made = package_of("@mp.export('f64')\ndef inverse(x):\n    return 1 / x", tmp_path, monkeypatch)
+def test_no_warnings_of_floating_point(package_of, recwarn):
+    made = package_of("@mp.export('f64')\ndef inverse(x):\n    return 1 / x")
     assert made.inverse(0.0) == np.inf and len(recwarn) == 0
 
 
@@ -189,7 +201,7 @@ def test_what_a_package_can_not_hold_is_refused_here_too(tmp_path):
         compile_module(_small(tmp_path), tmp_path / "out", to="fortran")
     with pytest.raises(ValueError, match="NumPy source is for every processor"):
         compile_module(_small(tmp_path), tmp_path / "out", levels=["x86-64"], to="numpy")
-    assert not (tmp_path / "out").exists()
+    assert not [*(tmp_path / "out").iterdir()]
 
 
 def _small(place: Path):
