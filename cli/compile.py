@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
 from ..aot import FORMS, compile_module
 from ..api.types import ArgumentsError
 from ..source import SourceError
+from .console import answer
 from .loading import TargetError, load_module
 from .progress import Progress
 
@@ -39,6 +41,7 @@ def run(options: argparse.Namespace) -> int:
     if options.name and len(options.modules) > 1:
         raise TargetError("--name is the name of one package, and there are several modules")
     levels = options.cpu.split(",") if options.cpu else None
+    made: list[dict[str, Any]] = []
     for place in options.modules:
         name = options.name or Path(place.removesuffix(".py")).name.rpartition(".")[2]
         module = load_module(place)
@@ -50,11 +53,18 @@ def run(options: argparse.Namespace) -> int:
             raise
         except (OSError, ValueError, RuntimeError) as problem:
             raise TargetError(str(problem)) from problem
-        if options.quiet:
-            continue
-        for public, signatures in package.functions.items():
-            print(f"{package.name}.{public}: {' and '.join(signatures)}")
-        print(f"package: {package.folder}")
-        if wheel is not None:
-            print(f"wheel:   {wheel}")
+        row = {"name": package.name, "folder": str(package.folder), "functions": package.functions}
+        made.append({**row, "needs_scipy": package.needs_scipy, "wheel": None if wheel is None else str(wheel)})
+        if not options.quiet and not options.json:
+            _show(made[-1])
+    if options.json:
+        answer(options, {"packages": made}, lambda: None)
     return 0
+
+
+def _show(package: dict[str, Any]) -> None:
+    for public, signatures in package["functions"].items():
+        print(f"{package['name']}.{public}: {' and '.join(signatures)}")
+    print(f"package: {package['folder']}")
+    if package["wheel"]:
+        print(f"wheel:   {package['wheel']}")

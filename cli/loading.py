@@ -29,7 +29,11 @@ class TargetError(ValueError):
 
 
 class BrokenModule(Exception):
-    """A module that can't be imported, since it fails."""
+    """A module that can't be imported, since it fails; at `span`, if that is known."""
+
+    def __init__(self, message: str, span: Span | None):
+        super().__init__(f"{span}: {message}\n{excerpt(span)}".rstrip() if span else message)
+        self.message, self.span = message, span
 
 
 @contextlib.contextmanager
@@ -115,9 +119,7 @@ def _broken(place: str, problem: BaseException) -> BrokenModule:
     said = traceback.format_exception_only(problem)[-1].strip()
     if isinstance(problem, SystemExit):
         said = "it ends the process (SystemExit)"
-    span = _span(problem)
-    text = f"{place} can't be imported: {said}"
-    return BrokenModule(f"{span}: {text}\n{excerpt(span)}".rstrip() if span else text)
+    return BrokenModule(f"{place} can't be imported: {said}", _span(problem))
 
 
 def _span(problem: BaseException) -> Span | None:

@@ -25,11 +25,14 @@ class _Transformation(argparse.Action):
         options.transformations = [*(options.transformations or []), (option.lstrip("-"), values)]
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """The options that name a function and its arguments."""
-    parser.add_argument(
-        "target", metavar="FILE.py:FUNCTION", help="the function; package.module:function works as well"
-    )
+def add_target(parser: argparse.ArgumentParser, several: bool = False) -> None:
+    """The options that name a function and its arguments; or `several`, or what files and folders export."""
+    which = "the function; package.module:function works as well"
+    if several:
+        which += "; FILE.py, or a folder, for all that it exports"
+        parser.add_argument("targets", nargs="+", metavar="FILE.py:FUNCTION", help=which)
+    else:
+        parser.add_argument("target", metavar="FILE.py:FUNCTION", help=which)
     parser.add_argument(
         "--args",
         default="",

@@ -14,7 +14,6 @@ are, and run through metaphrase. Example:
 
 from __future__ import annotations
 
-import ast
 import os
 import subprocess
 import sys
@@ -27,6 +26,7 @@ from setuptools import Extension
 from setuptools.errors import ExecError, OptionError
 
 from .aot import FORMS
+from .aot.exported import calls_export
 from .runtime.module import LEVELS
 
 
@@ -112,18 +112,12 @@ def _modules(library: Path, name: str) -> list[str]:
     place = library.joinpath(*name.split("."))
     if place.with_suffix(".py").is_file():
         return [name]
-    found = [path for path in sorted(place.rglob("*.py")) if path.name != "__init__.py" and _exports(path)]
+    found = [path for path in sorted(place.rglob("*.py")) if path.name != "__init__.py" and calls_export(path)]
     if found:
         return [".".join(path.relative_to(library).with_suffix("").parts) for path in found]
     if (place / "__init__.py").is_file():
         raise OptionError(f'the modules of {name} export no function; mark one: @mp.export("f64[n], f64"), above def')
     raise OptionError(f"metaphrase is to compile {name}, and setuptools finds no such module (packages, py_modules)")
-
-
-def _exports(path: Path) -> bool:
-    """Whether a module calls `mp.export` or `export`."""
-    calls = (node.func for node in ast.walk(ast.parse(path.read_bytes())) if isinstance(node, ast.Call))
-    return any(getattr(called, "attr", getattr(called, "id", None)) == "export" for called in calls)
 
 
 def _root(command: Any, module: str) -> Path:

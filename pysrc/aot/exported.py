@@ -10,6 +10,7 @@ became. Example:
 
 from __future__ import annotations
 
+import ast
 import types
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -93,6 +94,17 @@ def signatures(public: str, function: Any) -> Iterator[Signature]:
         yield Signature(public, number, f"({text})", jitted, take_apart(args, kwargs, jitted.static, jitted.in_order))
 
 
+def calls_export(path: Path) -> bool:
+    """Whether a file calls `mp.export` or `export`, as far as its text tells."""
+    text = path.read_bytes()
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError):
+        return b"metaphrase" in text  # importing it says what is wrong
+    calls = (node.func for node in ast.walk(tree) if isinstance(node, ast.Call))
+    return any(getattr(called, "attr", getattr(called, "id", None)) == "export" for called in calls)
+
+
 def head(module: types.ModuleType, made: str) -> str:
     """The docstring of a package, which says what it was made from. `made`: "Compiled", say."""
     by = f"{made} by metaphrase {VERSION} from {Path(module.__file__ or module.__name__).name}."
@@ -122,4 +134,4 @@ def names_text(names: Iterable[str]) -> str:
     return line if len(line) <= 120 else "\n".join(["__all__ = [", *(f"    {part}," for part in parts), "]"])
 
 
-__all__ = ["Made", "Progress", "Signature", "head", "literal", "names_text", "quoted", "signatures"]
+__all__ = ["Made", "Progress", "Signature", "calls_export", "head", "literal", "names_text", "quoted", "signatures"]

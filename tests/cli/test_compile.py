@@ -119,16 +119,6 @@ def test_elsewhere_there_are_log_lines_at_level_info(tmp_path, monkeypatch, caps
     assert not logging.getLogger("metaphrase.compile").handlers
 
 
-def test_a_long_build_says_where_it_is(tmp_path):
-    functions = [f"@mp.export('f64[n]')\ndef f{k}(x):\n    return (x * {k}).sum()\n" for k in range(20)]
-    (tmp_path / "many.py").write_text(HEAD + "\n\n".join(functions))
-    command = [sys.executable, "-P", "-m", "metaphrase", "compile", "many.py", "--out", "out"]
-    environment = {**os.environ, "METAPHRASE_CACHE_DIR": str(tmp_path / "cache")}
-    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=240, env=environment)
-    assert done.returncode == 0 and "metaphrase: [40/40] f19(f64[n]) for x86-64\n" in done.stderr
-    assert "[1/60] f0" not in done.stderr and "[40/40]" not in done.stdout
-
-
 def test_a_first_call_that_is_long_is_logged(monkeypatch, caplog):
     caplog.set_level(logging.INFO, "metaphrase")
     mp.jit(lambda x: x + 1.5)(2.0)
