@@ -27,6 +27,7 @@ from ..runtime import dispatch
 from ..source import SourceError
 from . import native, numpy_source
 from .exported import Made, Progress
+from .own_exceptions import exceptions, exceptions_text
 from .places import making
 from .wheels import wheel
 
@@ -100,7 +101,7 @@ def compile_module(
             made = numpy_source.write(module, functions, folder, progress)
         else:
             made = native.write(module, functions, folder, chosen, progress)
-        _write_types(folder, functions, made)
+        _write_types(folder, module, functions, made)
     titles = {public: made.titles(public) for public in functions}
     return Package(name, place, titles, made.needs_scipy, to == "numpy")
 
@@ -109,9 +110,10 @@ def _is_numpy(place: Path) -> bool:
     return (place / f"{OURS}.py").is_file()
 
 
-def _write_types(folder: Path, functions: dict[str, Any], made: Made) -> None:
+def _write_types(folder: Path, module: types.ModuleType, functions: dict[str, Any], made: Made) -> None:
     rows = {public: (function.jitted, made.entries(public)) for public, function in functions.items()}
-    (folder / "__init__.pyi").write_text(stub(rows))
+    own = "\n".join(exceptions_text(exceptions(module)))
+    (folder / "__init__.pyi").write_text(stub(rows) + own)
     (folder / "py.typed").touch()
 
 

@@ -27,6 +27,7 @@ from ..runtime import cython_build, dispatch
 from ..runtime import entry as abi
 from ..runtime.module import LEVELS
 from .exported import Made, Progress, Signature, head, literal, names_text, signatures
+from .own_exceptions import exceptions, exceptions_text
 
 
 def write(
@@ -95,10 +96,11 @@ def _flags(level: str) -> tuple[str, ...]:
 
 
 def _init_text(module: types.ModuleType, functions: dict[str, Any]) -> str:
-    rows = [head(module, "Compiled"), "", "from ._metaphrase.runtime.module import Module as _Module", ""]
-    rows.append("_module = _Module(__name__, __path__[0])")
+    own = exceptions(module)
+    rows = [head(module, "Compiled"), "", "from ._metaphrase.runtime.module import Module as _Module"]
+    rows += [*exceptions_text(own), "", "_module = _Module(__name__, __path__[0])"]
     rows += [_function_text(name, function) for name, function in functions.items()]
-    rows += ["", names_text(functions), ""]
+    rows += ["", names_text([*own, *functions]), ""]
     return "\n".join(rows)
 
 

@@ -20,6 +20,8 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..api.arguments import Spec
 from ..api.compile import Compiled, size_names
 from ..api.plans.modules import written_defaults
@@ -32,7 +34,10 @@ from ..runtime import entry as abi
 from ..runtime.cython_build import Library
 from ..runtime.module import signature_text
 from .exported import Made, Progress, Signature, head, literal, names_text, quoted, signatures
+from .own_exceptions import exceptions, exceptions_text
 
+LONG = 2000  # characters of an array that nobody reads
+_ARRAY = re.compile(r"^(\w+) = (np\.array\(.*\))$", re.MULTILINE)
 _SCIPY = re.compile(r"^\s*(import|from) scipy\b", re.MULTILINE)
 
 
@@ -51,7 +56,7 @@ def write(module: types.ModuleType, functions: dict[str, Any], folder: Path, pro
         taken[signature.public].setdefault(types_taken, texts.place(signature.public, text))
     (folder / "source").mkdir()
     for name, text in texts.files.items():
-        (folder / "source" / f"{name}.py").write_text(text)
+        (folder / "source" / f"{name}.py").write_text(_with_arrays_beside(text, folder / "source" / f"{name}.npz"))
     (folder / "source" / "__init__.py").write_text(_source_text(texts.files))
     shutil.copyfile(accepted.__file__, folder / "_metaphrase.py")
     (folder / "__init__.py").write_text(_init_text(module, functions, taken))
@@ -91,6 +96,22 @@ def _source(signature: Signature, function: Any) -> tuple[abi.Entry, str]:
     return entry, compiled.library.text
 
 
+def _with_arrays_beside(text: str, file: Path) -> str:
+    """The text, its long arrays in a file of the same name."""
+    arrays: dict[str, np.ndarray] = {}
+
+    def beside(row: re.Match) -> str:
+        if len(row[0]) < LONG:
+            return row[0]
+        arrays[row[1]] = eval(row[2], {"__builtins__": {}, "np": np})
+        return f'{row[1]} = np.load(__file__.removesuffix(".py") + ".npz")["{row[1]}"]'
+
+    text = _ARRAY.sub(beside, text)
+    if arrays:
+        np.savez(file, **arrays)  # type: ignore[arg-type]
+    return text
+
+
 def _conditions(entry: abi.Entry) -> str:
     """What the sizes must be, as a further part of the text of types."""
     parts = [f"{name} >= {least}" for name, least in (entry.minimum or {}).items() if least]
@@ -110,7 +131,10 @@ def _source_text(files: dict[str, str]) -> str:
 
 
 def _init_text(module: types.ModuleType, functions: dict[str, Any], taken: dict[str, dict[str, str]]) -> str:
-    rows = [head(module, "NumPy source, written"), "", "from . import source as _source"]
+    own = exceptions(module)
+    rows = [head(module, "NumPy source, written"), *exceptions_text(own), ""]
+    rows += ["# Below the exceptions, which the source looks for here."] if own else []
+    rows.append("from . import source as _source")
     rows.append("from ._metaphrase import Signatures as _Signatures")
     hidden = {"_source", "_Signatures", *functions}
     for public, function in functions.items():
@@ -119,7 +143,7 @@ def _init_text(module: types.ModuleType, functions: dict[str, Any], taken: dict[
             name += "_"
         hidden.add(name)
         rows += ["", *_table(name, public, function, taken[public]), "", "", *_function(name, public, function), ""]
-    rows += ["", names_text(functions), ""]
+    rows += ["", names_text([*own, *functions]), ""]
     return "\n".join(rows)
 
 

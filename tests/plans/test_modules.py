@@ -172,3 +172,59 @@ def test_levels_that_do_not_exist_are_refused(tmp_path, capsys):
     assert main(["compile", str(tmp_path / "none.py"), "--out", str(tmp_path / "out")]) == 2
     assert "there is no file" in capsys.readouterr().err
     assert [*exported(module_of(tmp_path / "one.py"))] == ["f"]
+
+
+RAISES = """
+class Failure(Exception):
+    pass
+
+
+class Negative(Failure, ValueError):
+    \"\"\"Below zero.\"\"\"
+
+
+class Told(Exception):
+    def __init__(self, what):
+        super().__init__(what)
+
+
+BOOK = np.arange(3000.0)
+
+
+@mp.export("f64")
+def root(x):
+    if x < 0.0:
+        raise Negative(f"x is {x}")
+    if x > 3000.0:
+        raise Told("large")
+    return np.sqrt(BOOK[3]) * x
+"""
+CAUGHT = """
+import {module} as m
+got = [m.root(2.0), m.__all__, m.Negative.__doc__]
+for x, kind in ((-1.0, m.Negative), (-2.0, m.Failure), (4000.0, m.Told)):
+    try:
+        m.root(x)
+    except kind as error:
+        got.append([type(error).__qualname__, str(error)])
+"""
+
+
+@pytest.mark.parametrize("to", ["native", "numpy"])
+def test_exceptions_of_the_module_are_in_its_package(tmp_path, to):
+    (tmp_path / f"roots_{to}.py").write_text("import numpy as np\nimport metaphrase as mp\n" + RAISES)
+    command = ["compile", str(tmp_path / f"roots_{to}.py"), "--to", to, "--out", str(tmp_path / "out"), "--wheel"]
+    assert main(command) == 0
+    (wheel,) = (tmp_path / "out" / "dist").glob("*.whl")
+    site = installed(wheel, tmp_path / "site")
+    value, names, doc, *caught = given(CAUGHT, f"roots_{to}", str(site))[0]
+    assert value == 2 * 3.0**0.5 and names == ["Failure", "Negative", "Told", "root"] and doc == "Below zero."
+    assert caught[:2] == [["Negative", "x is -1.0"], ["Negative", "x is -2.0"]] and caught[2] == ["Told", "large"]
+    stub = (site / f"roots_{to}" / "__init__.pyi").read_text()
+    compile(stub, "roots.pyi", "exec")
+    assert "class Negative(Failure, ValueError):" in stub
+    if to == "numpy":
+        assert (
+            'BOOK = np.load(__file__.removesuffix(".py") + ".npz")["BOOK"]'
+            in (site / f"roots_{to}" / "source" / "root.py").read_text()
+        )
