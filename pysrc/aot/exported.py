@@ -120,8 +120,8 @@ def quoted(text: str) -> str:
 def literal(text: str) -> str:
     """A string as Python text, in double quotes where that reads as well.
 
-    >>> literal("f64[n]"), literal("{'w': f64}")
-    ('"f64[n]"', '"{\'w\': f64}"')
+    >>> print(literal("f64[n]"), literal("{'w': f64}"), literal('say "x"'))
+    "f64[n]" "{'w': f64}" 'say "x"'
     """
     written = repr(text)
     return f'"{written[1:-1]}"' if written[0] == "'" and '"' not in text and "\\'" not in written else written
