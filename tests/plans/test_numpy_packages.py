@@ -230,3 +230,16 @@ def test_texts_of_types():
     assert number(np.float32(1.5), np.dtype("f8"), np.float64) == 1.5
     with pytest.raises(Mismatch):
         number(1.5, np.dtype("i8"), np.int64)
+
+
+def test_source_that_calls_scipy_needs_it(tmp_path):
+    (tmp_path / "errors.py").write_text(
+        "from scipy.special import erf\n\nimport metaphrase as mp\n\n\n"
+        "@mp.export('f64[n]')\ndef f(x):\n    return erf(x)\n"
+    )
+    package = compile_module(module_of(tmp_path / "errors.py"), tmp_path / "out", to="numpy")
+    assert package.needs_scipy and "from scipy.special import erf" in (package.folder / "source" / "f.py").read_text()
+    names = zipfile.ZipFile(package.wheel("0.3"))
+    metadata = names.read("errors-0.3.dist-info/METADATA").decode()
+    assert "Requires-Dist: scipy>=1.13" in metadata and "Requires-Dist: numpy>=2.0" in metadata
+    assert "Requires-Python: >=3.11" in metadata
