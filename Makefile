@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
-PACKAGE_FILES := pyproject.toml setup.py $(wildcard runtime/*.pyx runtime/*.pxi runtime/*.h)
+PACKAGE_FILES := pyproject.toml setup.py metaphrase_setuptools.py $(wildcard runtime/*.pyx runtime/*.pxi runtime/*.h)
 
 .PHONY: demo test fuzz sanitize bench lint clean
 

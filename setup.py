@@ -1,8 +1,8 @@
 """Map the four rooms of the repository onto one package, and build its one extension module.
 
-In: the folders pysrc, astpasses, runtime, cli. Out: the package `metaphrase` with its subpackages
-`astpasses`, `runtime` and `cli`, and the extension `metaphrase.runtime.dispatch`. Example: `python -m pip
-install -e .`. Everything that is not this mapping stands in pyproject.toml.
+In: the folders pysrc, astpasses, runtime, cli. Out: the package `metaphrase` with its subpackages `astpasses`,
+`runtime` and `cli`, the extension `metaphrase.runtime.dispatch`, and the module that setuptools asks when it builds
+other projects. Example: `python -m pip install -e .`. Everything that is not this mapping stands in pyproject.toml.
 """
 
 from pathlib import Path
@@ -39,6 +39,7 @@ dispatch = Extension(
 
 setup(
     packages=packages(),
+    py_modules=["metaphrase_setuptools"],
     package_dir=dict(ROOMS),
     package_data={"metaphrase": ["py.typed"], "metaphrase.runtime": ["*.h", "*.pyx", "*.pxi", "*.pyi"]},
     ext_modules=cythonize([dispatch], language_level=3),

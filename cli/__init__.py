@@ -1,1 +1,1 @@
-"""The command line: show, build, check, explain, cache, doctor."""
+"""The command line: show, build, check, explain, cache, doctor, completion."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 
+from .console import answer
 from .target import add_target, target_of
 
 
@@ -23,5 +24,7 @@ def run(options: argparse.Namespace) -> int:
     function, arguments = target_of(options)
     compiled = api.jit(function).lower(*arguments).compile()
     library = compiled.library
-    print(f"{library.name}: {'found in the cache' if library.cached else 'compiled'}, {library.path}")
+    found = "found in the cache" if library.cached else "compiled"
+    data = {"target": options.target, "name": library.name, "cached": library.cached, "path": str(library.path)}
+    answer(options, data, lambda: print(f"{library.name}: {found}, {library.path}"))
     return 0

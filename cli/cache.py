@@ -9,7 +9,7 @@ import argparse
 import time
 
 from ..runtime import cache as disk
-from .console import table
+from .console import answer, table
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -26,7 +26,8 @@ def run(options: argparse.Namespace) -> int:
     directory = disk.cache_directory()
     if options.action == "clear":
         removed = disk.Cache(directory).clear() if directory.exists() else 0
-        print(f"removed {removed} compiled program{'' if removed == 1 else 's'} from {directory}")
+        said = f"removed {removed} compiled program{'' if removed == 1 else 's'} from {directory}"
+        answer(options, {"directory": str(directory), "removed": removed}, lambda: print(said))
         return 0
     entries = disk.Cache(directory).entries() if directory.exists() else []
     plans = [len(list(path.iterdir())) for _, _, path in entries if path.name.startswith(disk.TEXTS)]
@@ -40,5 +41,14 @@ def run(options: argparse.Namespace) -> int:
     ]
     if entries:
         rows.append(["last used", time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(entries[-1][0]))])
-    table(rows)
+    data = {
+        "directory": str(directory),
+        "enabled": disk.enabled(),
+        "programs": len(entries) - len(plans),
+        "plans": sum(plans),
+        "bytes": total,
+        "limit": disk.size_limit(),
+        "last_used": entries[-1][0] if entries else None,
+    }
+    answer(options, data, lambda: table(rows))
     return 0

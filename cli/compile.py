@@ -8,11 +8,14 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
+from typing import Any
 
-from ..aot import compile_module
+from ..aot import FORMS, compile_module
 from ..api.types import ArgumentsError
 from ..source import SourceError
-from .target import TargetError, load_module
+from .console import answer
+from .loading import TargetError, load_module
+from .progress import Progress
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -25,8 +28,12 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--cpu", metavar="LEVELS", help="levels of the processor, such as x86-64-v3,x86-64 (the default)"
     )
+    parser.add_argument(
+        "--to", choices=FORMS, default="native", help="native code (the default), or NumPy source that people can read"
+    )
     parser.add_argument("--wheel", action="store_true", help="make a wheel of each, too")
     parser.add_argument("--version", default="0.1", help="the wheel's version")
+    parser.add_argument("--quiet", action="store_true", help="print errors alone")
     parser.set_defaults(run=run)
 
 
@@ -34,18 +41,30 @@ def run(options: argparse.Namespace) -> int:
     if options.name and len(options.modules) > 1:
         raise TargetError("--name is the name of one package, and there are several modules")
     levels = options.cpu.split(",") if options.cpu else None
+    made: list[dict[str, Any]] = []
     for place in options.modules:
         name = options.name or Path(place.removesuffix(".py")).name.rpartition(".")[2]
+        module = load_module(place)
         try:
-            package = compile_module(load_module(place), options.out, name, levels)
+            with Progress(options.quiet) as progress:
+                package = compile_module(module, options.out, name, levels, options.to, progress)
             wheel = package.wheel(options.version) if options.wheel else None
         except (ArgumentsError, SourceError):
             raise
         except (OSError, ValueError, RuntimeError) as problem:
             raise TargetError(str(problem)) from problem
-        for public, signatures in package.functions.items():
-            print(f"{package.name}.{public}: {' and '.join(signatures)}")
-        print(f"package: {package.folder}")
-        if wheel is not None:
-            print(f"wheel:   {wheel}")
+        row = {"name": package.name, "folder": str(package.folder), "functions": package.functions}
+        made.append({**row, "needs_scipy": package.needs_scipy, "wheel": None if wheel is None else str(wheel)})
+        if not options.quiet and not options.json:
+            _show(made[-1])
+    if options.json:
+        answer(options, {"packages": made}, lambda: None)
     return 0
+
+
+def _show(package: dict[str, Any]) -> None:
+    for public, signatures in package["functions"].items():
+        print(f"{package['name']}.{public}: {' and '.join(signatures)}")
+    print(f"package: {package['folder']}")
+    if package["wheel"]:
+        print(f"wheel:   {package['wheel']}")

@@ -12,8 +12,8 @@ import subprocess
 import sys
 from collections.abc import Callable
 
-from .console import table
-from .support import markdown
+from .console import answer, table
+from .support import ROWS, markdown
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -101,7 +101,7 @@ LOOKED_AT: tuple[tuple[str, Callable[[], str]], ...] = (
 
 def run(options: argparse.Namespace) -> int:
     if options.support:
-        print(markdown(), end="")
+        answer(options, [row._asdict() for row in ROWS], lambda: print(markdown(), end=""))
         return 0
     rows, failed = [], False
     for name, look in LOOKED_AT:
@@ -110,5 +110,6 @@ def run(options: argparse.Namespace) -> int:
         except Exception as problem:  # whatever is wrong is what the user wants to read
             failed = True
             rows.append(["FAILED", name, f"{type(problem).__name__}: {problem}"])
-    table(rows)
+    checks = [{"name": name, "ok": state == "ok", "said": said} for state, name, said in rows]
+    answer(options, {"ok": not failed, "checks": checks}, lambda: table(rows))
     return 1 if failed else 0

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import argparse
 
+from ..explain import facts, report
+from .console import answer
 from .target import add_target, target_of
 
 
@@ -20,8 +22,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    from ..explain import explain
-
     function, arguments = target_of(options)
-    print(explain(function, *arguments))
+    told = facts(function, *arguments)
+    answer(options, {"target": options.target, **told}, lambda: print(report(told)))
     return 0

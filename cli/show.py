@@ -9,7 +9,7 @@ from __future__ import annotations
 import argparse
 
 from ..pipeline import STAGES
-from .console import code
+from .console import answer, code
 from .target import add_target, target_of
 
 
@@ -28,5 +28,6 @@ def run(options: argparse.Namespace) -> int:
     from ..api import public as api
 
     function, arguments = target_of(options)
-    code(api.source(function, *arguments, stage=options.stage))
+    text = api.source(function, *arguments, stage=options.stage)
+    answer(options, {"target": options.target, "stage": options.stage, "text": text}, lambda: code(text))
     return 0

@@ -10,20 +10,12 @@ from __future__ import annotations
 
 import argparse
 import ast
-import importlib
-import importlib.util
 import inspect
-import sys
-import types
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from ..api.types import parse_arguments
-
-
-class TargetError(ValueError):
-    """The function that the command line names can't be had."""
+from .loading import TargetError, load_module
 
 
 class _Transformation(argparse.Action):
@@ -33,11 +25,14 @@ class _Transformation(argparse.Action):
         options.transformations = [*(options.transformations or []), (option.lstrip("-"), values)]
 
 
-def add_target(parser: argparse.ArgumentParser) -> None:
-    """The options that name a function and its arguments."""
-    parser.add_argument(
-        "target", metavar="FILE.py:FUNCTION", help="the function; package.module:function works as well"
-    )
+def add_target(parser: argparse.ArgumentParser, several: bool = False) -> None:
+    """The options that name a function and its arguments; or `several`, or what files and folders export."""
+    which = "the function; package.module:function works as well"
+    if several:
+        which += "; FILE.py, or a folder, for all that it exports"
+        parser.add_argument("targets", nargs="+", metavar="FILE.py:FUNCTION", help=which)
+    else:
+        parser.add_argument("target", metavar="FILE.py:FUNCTION", help=which)
     parser.add_argument(
         "--args",
         default="",
@@ -56,33 +51,6 @@ def add_target(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--vmap", action=_Transformation, metavar="AXES", help="batch over these axes, such as 0 or 0,None"
     )
-
-
-def load_module(place: str) -> types.ModuleType:
-    """The module that FILE.py or a dotted name means."""
-    if place.endswith(".py"):
-        path = Path(place)
-        if not path.is_file():
-            raise TargetError(f"there is no file {place}")
-        module_name = f"__metaphrase_target_{path.stem}"
-        spec = importlib.util.spec_from_file_location(module_name, path)
-        assert spec is not None and spec.loader is not None
-        module = importlib.util.module_from_spec(spec)
-        sys.modules[module_name] = module
-        sys.path.insert(0, str(path.resolve().parent))
-        arguments, sys.argv = sys.argv, [place]  # ours are not the module's
-        try:
-            spec.loader.exec_module(module)
-        finally:
-            sys.path.pop(0)
-            sys.argv = arguments
-        return module
-    if not all(part.isidentifier() for part in place.split(".")):
-        raise TargetError(f"{place!r} is neither FILE.py nor the name of a module")
-    try:
-        return importlib.import_module(place)
-    except ImportError as problem:
-        raise TargetError(f"the module {place} can't be imported: {problem}") from problem
 
 
 def load(target: str) -> Callable[..., Any]:

@@ -40,11 +40,12 @@ from .runtime import forks as forks  # before anything is imported late: a fork 
 
 if TYPE_CHECKING:
     from . import aot, lax, nn, numpy, random, tree, tree_util, typing
+    from . import build as build
     from .api.saved import load
 
 __version__ = VERSION
 # Imported when they are first named: `import metaphrase` does not pay for them.
-_LIBRARIES = ("aot", "lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
+_LIBRARIES = ("aot", "build", "lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
 __all__ = [
     "Array",
     "ShapeDtypeStruct",

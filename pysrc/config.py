@@ -100,7 +100,13 @@ SETTINGS = {
             "process",
             "programs of one function kept in memory; the least recently used goes first; 0 means all",
         ),
-        Setting("num_threads", 0, int, "process", "threads that share the loops of a call; 0 means OMP_NUM_THREADS, or one a core"),
+        Setting(
+            "num_threads",
+            0,
+            int,
+            "process",
+            "threads that share the loops of a call; 0 means OMP_NUM_THREADS, or one a core",
+        ),
         Setting("cc", "", str, "process", "the C compiler; empty means gcc, cc or clang"),
     )
 }

@@ -25,6 +25,28 @@ from .tree_util import keystr, tree_flatten_with_path
 
 def explain(fun: Any, *args: Any, **kwargs: Any) -> str:
     """The report."""
+    return report(facts(fun, *args, **kwargs))
+
+
+def report(told: dict[str, Any]) -> str:
+    """Facts as text."""
+    loops_made = told["loops"]
+    rows = [told["name"]]
+    for title in ("arguments", "output", "stores into", "captured", "relied on"):
+        rows += _section(title, told[title])
+    rows.append("operations: " + ", ".join(f"{count} {name}" for name, count in told["operations"].items()))
+    rows.append(
+        f"loops: {loops_made['for']} for, {loops_made['while']} while, {loops_made['deep']} deep; "
+        f"{loops_made['library calls']} library calls"
+    )
+    for title in ("loops that threads share", "temporary arrays", "array copies inside loops"):
+        rows += _section(title, told[title])
+    rows.append("time: " + ", ".join(f"{name} {spent:.1f} ms" for name, spent in told["milliseconds"].items()))
+    return "\n".join(rows)
+
+
+def facts(fun: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
+    """What the report says, by title: texts, lists of texts, numbers."""
     jitted = getattr(fun, "jitted", None)
     args, kwargs = given_arguments(args, kwargs)
     call = take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
@@ -33,17 +55,18 @@ def explain(fun: Any, *args: Any, **kwargs: Any) -> str:
         function = finished(program.function)
         scheduled = loops(function, program.new_values)
         cython(scheduled)
-    rows = [f"{program.name}"]
-    rows += _arguments(program, parameter_names(fun))
-    rows += _outputs(program)
-    rows += _stores(program, parameter_names(fun))
-    rows += _section("captured", [f"{c}: {p.type}" for c, p in zip(program.captures, program.function.params)])
-    rows += _section("relied on", [str(guard) for guard in program.guards])
-    counts = Counter(_operations(function))
-    rows.append("operations: " + ", ".join(f"{count} {name}" for name, count in counts.most_common()))
-    rows += _nests(scheduled)
-    rows.append("time: " + record.report())
-    return "\n".join(rows)
+    names = parameter_names(fun)
+    return {
+        "name": program.name,
+        "arguments": _arguments(program, names),
+        "output": _outputs(program),
+        "stores into": _stores(program, names),
+        "captured": [f"{c}: {p.type}" for c, p in zip(program.captures, program.function.params)],
+        "relied on": [str(guard) for guard in program.guards],
+        "operations": dict(Counter(_operations(function)).most_common()),
+        **_nests(scheduled),
+        "milliseconds": {name: 1e3 * seconds for name, seconds in record.sums().items()},
+    }
 
 
 def _section(title: str, lines: list[str]) -> list[str]:
@@ -57,7 +80,7 @@ def _arguments(program: Program, names: list[str]) -> list[str]:
             lines.append(f"{label}: {leaf.value!r}, fixed")
         else:
             lines.append(f"{label}: {program.function.params[leaf].type}")
-    return _section("arguments", lines)
+    return lines
 
 
 def _outputs(program: Program) -> list[str]:
@@ -73,7 +96,7 @@ def _outputs(program: Program) -> list[str]:
         else:
             text = "an argument itself"
         lines.append(f"{keystr(path)}: {text}" if path else text)
-    return _section("output", lines)
+    return lines
 
 
 def _stores(program: Program, names: list[str]) -> list[str]:
@@ -90,7 +113,7 @@ def _stores(program: Program, names: list[str]) -> list[str]:
             lines.append(f"{write.target}{step}")
         else:
             lines.append("a container or object that is given")
-    return _section("stores into", list(dict.fromkeys(lines)))
+    return list(dict.fromkeys(lines))
 
 
 def _operations(function: Function) -> list[str]:
@@ -103,7 +126,7 @@ def _operations(function: Function) -> list[str]:
     return names
 
 
-def _nests(program: nest.Program) -> list[str]:
+def _nests(program: nest.Program) -> dict[str, Any]:
     """Loops and their depth, which of them threads share, temporaries, and array copies inside loops."""
     kinds: Counter[str] = Counter()
     shared: list[str] = []
@@ -124,11 +147,12 @@ def _nests(program: nest.Program) -> list[str]:
     for fn in (*program.fns, program.entry):
         visit(fn.body, 0)
     temporaries = [repr(buf) for fn in (*program.fns, program.entry) for buf in fn.temps if buf.dims]
-    rows = [f"loops: {kinds['For']} for, {kinds['While']} while, {depth} deep; {kinds['LibraryCall']} library calls"]
-    rows += _section("loops that threads share", shared)
-    rows += _section("temporary arrays", temporaries)
-    rows += _section("array copies inside loops", copies_in_loops(program))
-    return rows
+    return {
+        "loops": {"for": kinds["For"], "while": kinds["While"], "deep": depth, "library calls": kinds["LibraryCall"]},
+        "loops that threads share": shared,
+        "temporary arrays": temporaries,
+        "array copies inside loops": copies_in_loops(program),
+    }
 
 
-__all__ = ["explain"]
+__all__ = ["explain", "facts", "report"]

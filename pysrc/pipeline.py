@@ -122,12 +122,16 @@ class Record:
     def total(self) -> float:
         return sum(seconds for _, seconds in self.seconds)
 
-    def report(self) -> str:
-        """The time of each stage in milliseconds, stages that ran several times added up."""
+    def sums(self) -> dict[str, float]:
+        """The seconds of each stage, those of stages that ran several times added up."""
         sums: dict[str, float] = {}
         for name, seconds in self.seconds:
             sums[name] = sums.get(name, 0.0) + seconds
-        return ", ".join(f"{name} {1e3 * seconds:.1f} ms" for name, seconds in sums.items())
+        return sums
+
+    def report(self) -> str:
+        """The time of each stage in milliseconds."""
+        return ", ".join(f"{name} {1e3 * seconds:.1f} ms" for name, seconds in self.sums().items())
 
 
 _local = threading.local()

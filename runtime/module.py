@@ -11,11 +11,12 @@ This file, what it imports, and the extension `dispatch` are copied into each su
 
 from __future__ import annotations
 
+import ast
 import ctypes
 import inspect
 import platform
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ import numpy as np
 from ..core.types import NAMES
 from . import dispatch, threads  # noqa: F401 - threads says how many there are
 from . import entry as abi
+from .accepted import Accepted, number, refusal
 from .plans import Plan, Reader
 
 SYMBOL = "metaphrase_entry"
@@ -171,11 +173,16 @@ class _Function:
             for call in (bound, _converted(entry.entry, bound)):
                 if call is not None and self.dispatcher.matches(entry, call):
                     return self.dispatcher.run(entry, call)
-        titles = dict.fromkeys(plan.title for plan in self.plans)
-        raise TypeError(
-            f"{self.name} was compiled for {' and '.join(titles)}, and is called with "
-            f"({', '.join(map(described, bound))})"
-        )
+        raise TypeError(refusal(self.name, "compiled", self._names(), [*map(self._accepted, self.plans)], bound))
+
+    def _names(self) -> Sequence[str]:
+        return ("args", "kwargs") if self.parameters is None else self.parameters
+
+    def _accepted(self, plan: Plan) -> Accepted:
+        """The types that a plan is for; messages show what was exported."""
+        accepted = Accepted(signature_text(plan.entry(0), len(self._names())))
+        accepted.text = plan.title[1:-1]
+        return accepted
 
     def refuse_staging(self, args: tuple, kwargs: dict) -> Any:
         raise TypeError(f"{self.name} of {self.module.name} is compiled: it has no source to translate")
@@ -196,7 +203,8 @@ def _converted(entry: abi.Entry, bound: tuple) -> tuple | None:
 def _fitted(tree: Any, value: Any) -> Any:
     """A part of the call with its numbers in the types that a tree takes."""
     if isinstance(tree, (abi.ScalarLeaf, abi.NumberLeaf)):
-        return _number(tree, value)
+        dtype = tree.dtype if isinstance(tree, abi.ScalarLeaf) else np.dtype(tree.kind)
+        return number(value, dtype, dtype.type if isinstance(tree, abi.ScalarLeaf) else tree.kind)
     items: Any = value
     if isinstance(tree, abi.Sequence) and type(value) is tree.kind and len(items) == len(tree.children):
         return tree.kind(_fitted(child, item) for child, item in zip(tree.children, items))
@@ -205,43 +213,46 @@ def _fitted(tree: Any, value: Any) -> Any:
     return value
 
 
-def _number(leaf: abi.ScalarLeaf | abi.NumberLeaf, value: Any) -> Any:
-    """A number of the type that a leaf takes. TypeError where it would be another number."""
-    make: Callable[[Any], Any] = leaf.dtype.type if isinstance(leaf, abi.ScalarLeaf) else leaf.kind
-    dtype = leaf.dtype if isinstance(leaf, abi.ScalarLeaf) else np.dtype(leaf.kind)
-    if isinstance(value, np.generic) or isinstance(value, np.ndarray) and value.ndim == 0:
-        if np.can_cast(value.dtype, dtype, "safe"):
-            return make(value.item() if make in (int, float, bool, complex) else value)
-    elif isinstance(value, (bool, int, float, complex)) and np.result_type(value, dtype) == dtype:
-        try:
-            with np.errstate(over="raise"):
-                made = make(value)
-        except (OverflowError, FloatingPointError):
-            made = None
-        if made is not None and (not isinstance(value, int) or int(made.real) == value):
-            return made
-    raise TypeError(f"{value!r} is no {dtype}")
+def types_text(tree: Any, written: Collection[Any] = ()) -> str:
+    """A tree as text of types (accepted.py). `written`: the leaves that are stored into.
 
-
-def described(value: Any) -> str:
-    """What a value is, as signatures say it.
-
-    >>> described({"w": np.ones((2, 3))}), described(1.5)
-    ("{'w': f64[2, 3]}", 'float')
+    >>> types_text(abi.Sequence(tuple, (abi.NumberLeaf(int), abi.ArrayLeaf(np.dtype("f8"), ("n", 3)))))
+    '(int, f64[n, 3])'
     """
-    if isinstance(value, (np.ndarray, np.generic)):
-        dims = ", ".join(map(str, value.shape))
-        text = f"{NAMES.get(value.dtype, value.dtype)}{f'[{dims}]' if dims else ''}"
-        if isinstance(value, np.generic):
-            return text
-        kind = "" if type(value) is np.ndarray else f"{type(value).__name__} "
-        return kind + text + ("" if value.flags.writeable else " read-only")
-    if type(value) is dict:
-        return f"{{{', '.join(f'{key!r}: {described(item)}' for key, item in value.items())}}}"
-    if type(value) in (tuple, list):
-        inner = ", ".join(map(described, value))
-        return f"[{inner}]" if type(value) is list else f"({inner},)" if len(value) == 1 else f"({inner})"
-    return repr(value) if isinstance(value, (str, bool, type(None))) else type(value).__name__
+    if isinstance(tree, abi.ArrayLeaf):
+        name = NAMES[np.dtype(tree.dtype)]
+        text = f"{name}[{', '.join(map(str, tree.dims))}]" if tree.dims else name
+        return f"Out({text})" if any(tree is leaf for leaf in written) else text
+    if isinstance(tree, abi.ScalarLeaf):
+        return NAMES[np.dtype(tree.dtype)]
+    if isinstance(tree, abi.NumberLeaf):
+        return tree.kind.__name__
+    if isinstance(tree, abi.SizeLeaf):
+        return f"Size({tree.dim})"
+    if isinstance(tree, abi.StaticLeaf):
+        return _literal(tree.value)
+    inner = [types_text(child, written) for child in getattr(tree, "children", ())]
+    if isinstance(tree, abi.Dictionary):
+        return f"{{{', '.join(f'{key!r}: {text}' for key, text in zip(tree.keys, inner))}}}"
+    if not isinstance(tree, abi.Sequence):
+        return "Any"
+    if tree.kind is list:
+        return f"[{', '.join(inner)}]"
+    return f"({inner[0]},)" if len(inner) == 1 else f"({', '.join(inner)})"
 
 
-__all__ = ["LEVELS", "Module", "described", "levels_here"]
+def _literal(value: Any) -> str:
+    try:
+        return repr(value) if ast.literal_eval(repr(value)) == value else "Any"
+    except (ValueError, SyntaxError):
+        return "Any"
+
+
+def signature_text(entry: abi.Entry, count: int) -> str:
+    """What the `count` arguments of an entry's calls are, as text of types."""
+    trees = {root.source.index: root.tree for root in entry.roots if isinstance(root.source, abi.Position)}
+    written = [write.leaf for write in entry.writes]
+    return ", ".join(types_text(trees[k], written) if k in trees else "Any" for k in range(count))
+
+
+__all__ = ["LEVELS", "Module", "levels_here", "signature_text", "types_text"]

@@ -188,6 +188,17 @@ class Compiled:
         return finish(self.program, call, results)
 
 
+def size_names(function: Any) -> list[str]:
+    """The sizes of a program's parameters, in the order in which a call tells them."""
+    names: list[str] = []
+    for param in function.params:
+        for dim in param.type.dims:
+            names += [s for s in sorted(_symbols_of(dim)) if s not in names]
+        if param.type.value is not None:
+            names += [s for s in sorted(type_symbols(param.type)) if s not in names]
+    return names
+
+
 def compile_program(
     program: Program, specs: Sequence[Spec], name: str, least: dict[str, int] | None = None
 ) -> Compiled:
@@ -196,13 +207,7 @@ def compile_program(
     # A run that is begun again reads what it was given.
     written = {} if rooms_of(program) else program.new_values
     library, emitted = native(function, name, written)
-    symbols: list[str] = []
-    for param in function.params:
-        for dim in param.type.dims:
-            symbols += [s for s in sorted(_symbols_of(dim)) if s not in symbols]
-        if param.type.value is not None:
-            symbols += [s for s in sorted(type_symbols(param.type)) if s not in symbols]
-    symbols = list(getattr(emitted, "sizes", None) or symbols)
+    symbols = list(getattr(emitted, "sizes", None) or size_names(function))
     return Compiled(
         program,
         function,

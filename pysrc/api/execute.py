@@ -11,6 +11,7 @@ from __future__ import annotations
 import logging
 import os
 import threading
+import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -120,6 +121,7 @@ def _after_fork() -> None:
 os.register_at_fork(after_in_child=_after_fork)
 
 
+LONG = 2.0  # seconds of a first call, of which the user is told
 MANY = 32  # programs of one function, at which the user is told
 TRIED_FIRST = 4  # programs of one key that every call tries
 
@@ -223,6 +225,7 @@ class Memo:
             if tried or any(not isinstance(d, int) for ds in call.dims for d in ds):
                 dims = call.dims
         reason = self.reason(call, rows)
+        begun = time.perf_counter()
         changed = set().union(*(changed_numbers(row.guards) for row in rows)) - self.changing
         self.changing |= changed
         with recording(self.name) as record, numbers_change(self.changing - self.constant):
@@ -233,6 +236,9 @@ class Memo:
         if changed - self.constant:
             reason += "; it is read at each call from now on"
         log.info("%s: %s (%s)", self.name, reason, record.report())
+        seconds = time.perf_counter() - begun
+        if seconds > LONG:
+            log.info("%s took %.1f s to be ready; metaphrase build and compile do that ahead", self.name, seconds)
         if sum(map(len, self.table.values())) == MANY:
             log.warning(
                 "%s has %d programs by now, each translated and compiled; the last was %s. A number whose "

@@ -65,7 +65,7 @@ def _refuse_other_counts(signature: inspect.Signature | None, text: str, values:
             f"{name} can't be exported for ({text}): {error}",
             span,
             code="export",
-            remedy=f"its parameters are {signature}",
+            remedy=f"name one type for each parameter of {signature}",
         ) from None
 
 

@@ -253,7 +253,8 @@ class _Module:
             return f"[{', '.join(parts)}]"
         if cls in (dict, collections.defaultdict):
             keys = metadata if cls is dict else metadata[1]
-            return "{" + ", ".join(f"{key!r}: {part}" for key, part in zip(keys, parts)) + "}"
+            held = dict(zip(keys, parts))
+            return "{" + ", ".join(f"{key!r}: {held[key]}" for key in getattr(keys, "order", keys)) + "}"
         if cls is collections.OrderedDict:
             self.need("from collections import OrderedDict")
             return f"OrderedDict([{', '.join(f'({key!r}, {part})' for key, part in zip(metadata, parts))}])"

@@ -133,8 +133,12 @@ def numpy_module(fun: Any, program: Program) -> str:
     )
 
 
-def _documentation(user: Any, name: str) -> str:
+def documentation(fun: Any) -> str:
     """The user's docstring; that of a transformed function begins with what it is of."""
+    return _documentation(user_function(fun), getattr(fun, "__name__", ""))
+
+
+def _documentation(user: Any, name: str) -> str:
     text, own = inspect.getdoc(user) or "", getattr(user, "__name__", "")
     if not text or not isinstance(user, types.FunctionType | types.MethodType):
         return ""
@@ -299,4 +303,4 @@ def _literal_text(value: Any) -> str:
     return repr(value)
 
 
-__all__ = ["source_text", "user_function", "module_text", "numpy_module", "PyTreeDef"]
+__all__ = ["source_text", "user_function", "module_text", "numpy_module", "documentation", "PyTreeDef"]

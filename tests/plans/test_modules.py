@@ -6,112 +6,21 @@ numbers that the module itself gives, from a wheel that is unpacked beside NumPy
 
 from __future__ import annotations
 
-import importlib.util
 import inspect
-import json
 import pickle
-import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
+from plans.project import ORBITS, USE, assert_alike, given, installed, module_of, wanted
 
 import metaphrase as mp
 from metaphrase.aot import compile_module, exported
 from metaphrase.cli.main import main
 from metaphrase.runtime import module as compiled
 from metaphrase.source import SourceError
-
-ORBITS = '''"""Orbits, and what else a project has."""
-
-import numpy as np
-
-import metaphrase as mp
-
-WEIGHTS = np.array([1.0, 2.0, 4.0])
-RATE = 0.5
-
-
-@mp.export("f64, f64")
-def period(e, M):
-    """Kepler's equation: the eccentric anomaly."""
-    E = M
-    while abs(E - e * np.sin(E) - M) > 1e-12:
-        E -= (E - e * np.sin(E) - M) / (1 - e * np.cos(E))
-    return E
-
-
-slope = mp.export("f64, f64")(mp.grad(period))
-slopes = mp.export("f64[n], f64")(mp.vmap(mp.grad(period), (0, None)))
-
-
-@mp.export("f64[n, 3], f64[3]", "f32[n, 3], f32[3]")
-def weigh(points, w, power=2):
-    return {"sum": points @ w * RATE, "all": [points**power, (WEIGHTS * w).sum()]}
-
-
-@mp.export("{'w': f64[n], 'b': f64}, f64[n]")
-def loss(params, x):
-    if params["b"] < -1.0:
-        raise ValueError(f"b is {params['b']}")
-    r = params["w"] * x + params["b"]
-    return np.sum(r * r)
-
-
-gradient = mp.export("{'w': f64[n], 'b': f64}, f64[n]")(mp.value_and_grad(loss))
-
-
-@mp.export("f64[n]")
-def running(x):
-    for i in range(1, len(x)):
-        x[i] += x[i - 1]
-
-
-@mp.export("f64")
-def collatz(x):
-    steps = []
-    while x > 1.0:
-        steps.append(x)
-        x = x / 2.0 if x % 2.0 == 0.0 else 3.0 * x + 1.0
-    return np.array(steps)
-
-
-@mp.export("f64[n], 'mean'", "f64[n], 'sum'")
-def reduced(x, how):
-    return x.mean() if how == "mean" else x.sum()
-'''
-
-USE = """
-import numpy as np
-import {module} as m
-
-x = np.arange(4.0)
-got = [m.period(0.3, 1.0), m.period(0.3, 1), m.slope(np.float64(0.3), 1.0)]
-got += [m.slopes(np.linspace(0.1, 0.5, n), 1.0).tolist() for n in (0, 1, 3)]
-for dtype in ("f8", "f4"):
-    for power in (2, 3):
-        out = m.weigh(np.arange(6, dtype=dtype).reshape(2, 3), np.arange(3, dtype=dtype), power=power)
-        got += [list(out), out["sum"].tolist(), out["all"][0].tolist(), float(out["all"][1]), str(out["sum"].dtype)]
-value, slope = m.gradient({{"b": 1.0, "w": x + 1}}, x)
-got += [float(m.loss({{"w": x, "b": 2.0}}, x)), float(value), slope["w"].tolist(), float(slope["b"])]
-got += [m.running(x), x.tolist(), m.collatz(27.0).tolist(), m.reduced(x, "mean"), m.reduced(x, how="sum")]
-for call in (lambda: m.loss({{"w": x, "b": -2.0}}, x), lambda: m.period(0.3), lambda: m.period(0.3, 1.0, 2.0)):
-    try:
-        got.append(call())
-    except Exception as error:
-        got.append([type(error).__name__, str(error)])
-"""
-
-
-def given(text: str, module: str, path: str) -> list:
-    """What the program gives in a Python of its own, which finds nothing but what is in `path`."""
-    script = f"import sys; sys.path[:0] = [{path!r}]\n" + text.format(module=module)
-    script += "\nimport json; print(json.dumps([got, sorted(sys.modules)], default=float))"
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, timeout=120)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout.splitlines()[-1])
 
 
 @pytest.fixture(scope="module")
@@ -122,30 +31,13 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     assert main(["compile", str(place / "orbits.py"), "--out", str(place / "out"), "--wheel", "--version", "1.2"]) == 0
     (wheel,) = (place / "out" / "dist").glob("orbits-1.2-*.whl")
     assert f"cp{sys.version_info[0]}{sys.version_info[1]}" in wheel.name and "any" not in wheel.name
-    zipfile.ZipFile(wheel).extractall(place / "site")
-    numpy = Path(np.__file__).parent
-    for name in ("numpy", "numpy.libs"):
-        if (numpy.parent / name).exists():
-            (place / "site" / name).symlink_to(numpy.parent / name)
+    installed(wheel, place / "site")
     return place
-
-
-def module_of(path: Path):
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
 
 
 def test_the_wheel_gives_the_same_numbers_with_numpy_alone(project):
     got, modules = given(USE, "orbits", str(project / "site"))
-    names = {"m": module_of(project / "orbits.py"), "np": np}
-    exec("\n".join(line for line in USE.splitlines() if "import" not in line).format(), names)
-    want = json.loads(json.dumps(names["got"], default=float))
-    assert len(got) == len(want) > 30
-    for one, other in zip(got, want, strict=True):
-        if one != other:
-            np.testing.assert_allclose(np.array(one, float), np.array(other, float), rtol=1e-13)
+    assert_alike(got, wanted(module_of(project / "orbits.py")))
     assert not {m for m in modules if m.split(".")[0] in ("metaphrase", "scipy", "Cython", "gast", "ml_dtypes")}
 
 
@@ -280,3 +172,59 @@ def test_levels_that_do_not_exist_are_refused(tmp_path, capsys):
     assert main(["compile", str(tmp_path / "none.py"), "--out", str(tmp_path / "out")]) == 2
     assert "there is no file" in capsys.readouterr().err
     assert [*exported(module_of(tmp_path / "one.py"))] == ["f"]
+
+
+RAISES = """
+class Failure(Exception):
+    pass
+
+
+class Negative(Failure, ValueError):
+    \"\"\"Below zero.\"\"\"
+
+
+class Told(Exception):
+    def __init__(self, what):
+        super().__init__(what)
+
+
+BOOK = np.arange(3000.0)
+
+
+@mp.export("f64")
+def root(x):
+    if x < 0.0:
+        raise Negative(f"x is {x}")
+    if x > 3000.0:
+        raise Told("large")
+    return np.sqrt(BOOK[3]) * x
+"""
+CAUGHT = """
+import {module} as m
+got = [m.root(2.0), m.__all__, m.Negative.__doc__]
+for x, kind in ((-1.0, m.Negative), (-2.0, m.Failure), (4000.0, m.Told)):
+    try:
+        m.root(x)
+    except kind as error:
+        got.append([type(error).__qualname__, str(error)])
+"""
+
+
+@pytest.mark.parametrize("to", ["native", "numpy"])
+def test_exceptions_of_the_module_are_in_its_package(tmp_path, to):
+    (tmp_path / f"roots_{to}.py").write_text("import numpy as np\nimport metaphrase as mp\n" + RAISES)
+    command = ["compile", str(tmp_path / f"roots_{to}.py"), "--to", to, "--out", str(tmp_path / "out"), "--wheel"]
+    assert main(command) == 0
+    (wheel,) = (tmp_path / "out" / "dist").glob("*.whl")
+    site = installed(wheel, tmp_path / "site")
+    value, names, doc, *caught = given(CAUGHT, f"roots_{to}", str(site))[0]
+    assert value == 2 * 3.0**0.5 and names == ["Failure", "Negative", "Told", "root"] and doc == "Below zero."
+    assert caught[:2] == [["Negative", "x is -1.0"], ["Negative", "x is -2.0"]] and caught[2] == ["Told", "large"]
+    stub = (site / f"roots_{to}" / "__init__.pyi").read_text()
+    compile(stub, "roots.pyi", "exec")
+    assert "class Negative(Failure, ValueError):" in stub
+    if to == "numpy":
+        assert (
+            'BOOK = np.load(__file__.removesuffix(".py") + ".npz")["BOOK"]'
+            in (site / f"roots_{to}" / "source" / "root.py").read_text()
+        )

@@ -22,6 +22,7 @@ from pathlib import Path
 
 import corpus
 
+from .packages import packages
 from .processes import COMPILE, FORKS, HEAD, PATIENCE, Ended, ended, run, settings, start
 
 BOUND = 0.1  # seconds from Ctrl-C to KeyboardInterrupt
@@ -60,6 +61,13 @@ def kills(count: int, folder: Path) -> Tally:
     left = [path.name for path in (folder / "temporary").iterdir()]
     if len(left) > 1:  # the folder that its successor has not swept yet
         tally.bad.append(f"left behind: {left}")
+    return tally
+
+
+def builds(count: int, folder: Path) -> Tally:
+    """Builds of packages that are killed: what is there is whole."""
+    tally = Tally()
+    tally.kinds, tally.bad = packages(count, folder)
     return tally
 
 
@@ -140,12 +148,12 @@ def loops(count: int, folder: Path) -> Tally:
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    for name, default in (("kills", 100), ("forks", 200), ("crowd", 8), ("disks", 1), ("loops", 400)):
+    for name, default in (("kills", 100), ("builds", 20), ("forks", 200), ("crowd", 8), ("disks", 1), ("loops", 400)):
         parser.add_argument(f"--{name}", type=int, default=default)
     parser.add_argument("--folder", type=Path, default=Path("build/stress"))
     options = parser.parse_args()
     bad = []
-    for work in (disks, crowd, kills, forks, loops):
+    for work in (disks, crowd, kills, builds, forks, loops):
         what = work.__name__
         if count := getattr(options, what):
             folder = (options.folder / what).resolve()

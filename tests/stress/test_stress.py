@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from .campaign import crowd, forks, kills, loops
+from .campaign import builds, crowd, forks, kills, loops
 from .processes import COMPILE, run
 
 
-@pytest.mark.parametrize(("work", "count"), [(kills, 4), (forks, 5), (crowd, 3), (loops, 4)])
+@pytest.mark.parametrize(("work", "count"), [(kills, 4), (builds, 3), (forks, 5), (crowd, 3), (loops, 4)])
 def test_none_hangs_and_each_answers(tmp_path, work, count):
     tally = work(count, tmp_path)
     assert tally.bad == [] and sum(tally.kinds.values()) >= count

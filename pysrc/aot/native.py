@@ -1,0 +1,156 @@
+"""Packages of native code: kernels for two levels of the processor, plans of the calls, and what runs them.
+
+In: a module and its exported functions. Out: files in a folder: `kernels/*.so` and their Cython text, `plans/*.py`,
+`constants.npz`, `_metaphrase`, `__init__.py`. Example:
+
+    made = write(module, exported(module), folder, levels_of(None), progress)
+    made.titles("period")                                   # ["(f64, f64)"]
+"""
+
+from __future__ import annotations
+
+import platform
+import shutil
+import types
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import core, runtime
+from ..api.compile import compile_program
+from ..api.plans.modules import written_defaults
+from ..api.text import documentation
+from ..config import config
+from ..runtime import cython_build, dispatch
+from ..runtime import entry as abi
+from ..runtime.module import LEVELS
+from .exported import Made, Progress, Signature, head, literal, names_text, signatures
+from .own_exceptions import exceptions, exceptions_text
+
+
+def write(
+    module: types.ModuleType, functions: dict[str, Any], folder: Path, levels: Sequence[str], progress: Progress
+) -> Made:
+    """The package, without its types for editors."""
+    for inner in ("plans", "kernels"):
+        (folder / inner).mkdir()
+    constants: list[np.ndarray] = []
+    made = Made()
+    rows = [signature for public, function in functions.items() for signature in signatures(public, function)]
+    for number, signature in enumerate(rows):
+
+        def told(level: str, k: int, done: int = number, signature: Signature = signature) -> None:
+            what = f"{signature.public}{signature.title} for {level}"
+            progress(what, done * len(levels) + k, len(rows) * len(levels))
+
+        entry = _compile(signature, folder, constants, levels, told)
+        made.rows.setdefault(signature.public, []).append((signature.title, entry))
+        made.needs_scipy |= entry.uses_blas
+    if constants:
+        np.savez(folder / "constants.npz", **{str(k): array for k, array in enumerate(constants)})  # type: ignore[arg-type]
+    _copy_runtime(folder / "_metaphrase")
+    (folder / "__init__.py").write_text(_init_text(module, functions))
+    return made
+
+
+def levels_of(levels: Sequence[str] | None) -> list[str]:
+    """The best first, as a package looks for them."""
+    if platform.machine() not in ("x86_64", "AMD64"):
+        return [platform.machine()]
+    unknown = [level for level in levels or () if level not in LEVELS]
+    if unknown:
+        raise ValueError(f"no level of the processor is called {unknown[0]!r}; there are {', '.join(LEVELS)}")
+    return [level for level in LEVELS if levels is None or level in levels]
+
+
+def _compile(
+    signature: Signature, folder: Path, constants: list[np.ndarray], levels: Sequence[str], told: Any
+) -> abi.Entry:
+    """The entry of a signature, whose plan and kernels are written."""
+    told(levels[0], 0)
+    compiled = signature.program(compile_program)
+    entry, plan = signature.plan(compiled, constants)
+    stem = f"{signature.public}.{signature.number}"
+    (folder / "plans" / f"{stem}.py").write_text(plan)
+    (folder / "kernels" / f"{stem}.pyx").write_text(compiled.library.text)
+    for k, level in enumerate(levels):
+        told(level, k)
+        library = cython_build.build(
+            compiled.library.text,
+            name=signature.public,
+            contract=config.contract,
+            fastmath=config.fastmath,
+            extra_flags=_flags(level),
+        )
+        shutil.copyfile(library.path, folder / "kernels" / f"{stem}.{level}.so")
+    return entry
+
+
+def _flags(level: str) -> tuple[str, ...]:
+    return (f"-march={level}", "-mtune=generic") if level in LEVELS else ("-march=armv8-a",)
+
+
+# ---- the package's own text --------------------------------------------------------------------------------------
+
+
+def _init_text(module: types.ModuleType, functions: dict[str, Any]) -> str:
+    own = exceptions(module)
+    rows = [head(module, "Compiled"), "", "from ._metaphrase.runtime.module import Module as _Module"]
+    rows += [*exceptions_text(own), "", "_module = _Module(__name__, __path__[0])"]
+    rows += [_function_text(name, function) for name, function in functions.items()]
+    rows += ["", names_text([*own, *functions]), ""]
+    return "\n".join(rows)
+
+
+def _function_text(name: str, function: Any) -> str:
+    defaults = written_defaults(name, function)
+    parameters = function.parameters and tuple(function.parameters)
+    parts = [literal(name), repr(parameters).replace("'", '"')]
+    if defaults:
+        parts.append(f"defaults={defaults!r}")
+    if function.keyword_only:
+        parts.append(f"keyword_only={function.keyword_only}")
+    if doc := documentation(function):
+        parts.append(f"doc={literal(doc)}")
+    return f"{name} = _module.function({', '.join(parts)})"
+
+
+def _copy_runtime(folder: Path) -> None:
+    for path, place in _runtime_files():
+        (folder / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(path, folder / place)
+    (folder / "__init__.py").write_text(_RUNTIME)
+
+
+_RUNTIME = '''"""What runs the calls of this package, copied from metaphrase."""
+
+import sys
+
+from .runtime import dispatch
+
+# The extension enters itself under the name that it was compiled for as well, which may be wanted for metaphrase's own.
+if sys.modules.get("metaphrase.runtime.dispatch") is dispatch:
+    del sys.modules["metaphrase.runtime.dispatch"]
+'''
+
+
+def _runtime_files() -> Iterator[tuple[Path, str]]:
+    """(file, its place in the package)."""
+    rooms = {"": Path(__file__).parent, "core": core.__file__, "runtime": runtime.__file__}
+    names = {
+        "": ("source.py", "exceptions.py", "effects.py"),
+        "core": ("__init__.py", "dims.py", "types.py"),
+        "runtime": tuple(
+            "__init__.py abi.py abi.h abi_blas.h accepted.py entry.py errors.py plans.py module.py threads.py".split()
+        ),
+    }
+    for room, files in names.items():
+        folder = Path(str(rooms[room])).parent
+        yield from ((folder / name, f"{room}/{name}" if room else name) for name in files)
+    extension = Path(dispatch.__file__)
+    yield extension, f"runtime/{extension.name}"
+
+
+__all__ = ["levels_of", "write"]

@@ -1,0 +1,158 @@
+"""What programs read of the command: JSON, exit statuses, several targets at once, completions of shells."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from metaphrase.cli.main import main
+from metaphrase.pipeline import STAGES
+
+GOOD = """import numpy as np
+
+import metaphrase as mp
+
+
+@mp.export("f64[n]", "f32[n]")
+def total(x):
+    return np.sin(x).sum()
+
+
+def plain(x):
+    return x + 1
+"""
+BAD = GOOD + "\n\n@mp.export('f64[3]')\ndef wrong(x):\n    return x @ x[:2]\n"
+
+
+def told(capsys, *arguments: str) -> tuple[int, dict]:
+    """(status, what is printed as JSON)."""
+    status = main([*arguments, "--json"])
+    return status, json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """A file that exports, one that exports something wrong, one that fails, and some that export nothing."""
+    (tmp_path / "inner").mkdir()
+    (tmp_path / ".hidden").mkdir()
+    for name, text in {
+        "good.py": GOOD,
+        "inner/bad.py": BAD,
+        "inner/broken.py": "import metaphrase as mp\n\nmp.export('f64')(1 / 0)\n",
+        "unread.py": "import metaphrase\n\ndef f(:\n",
+        "plain.py": "raise SystemExit('nobody imports this')\n",
+        ".hidden/bad.py": BAD,
+    }.items():
+        (tmp_path / name).write_text(text)
+    return tmp_path
+
+
+def test_show_explain_build(capsys, folder):
+    target = f"{folder / 'good.py'}:plain"
+    status, found = told(capsys, "show", target, "--args", "f64[n]")
+    assert status == 0 and found["stage"] == "numpy" and "return x + 1" in found["text"]
+    status, found = told(capsys, "explain", target, "--args", "f64[n]")
+    assert status == 0 and found["name"] == "plain" and found["arguments"] == ["x: f64[n]"]
+    assert found["loops"]["for"] == 1 and found["operations"]["add"] == 1 and found["milliseconds"]["core"] > 0
+    status, found = told(capsys, "build", target, "--args", "f64[n]")
+    assert status == 0 and Path(found["path"]).is_file() and isinstance(found["cached"], bool)
+
+
+def test_cache_doctor_compile(capsys, folder, monkeypatch):
+    status, found = told(capsys, "compile", str(folder / "good.py"), "--to", "numpy", "--out", str(folder / "out"))
+    assert status == 0 and found["packages"][0]["functions"] == {"total": ["(f64[n])", "(f32[n])"]}
+    assert Path(found["packages"][0]["folder"], "__init__.py").is_file() and found["packages"][0]["wheel"] is None
+    status, found = told(capsys, "doctor")
+    assert status == 0 and found["ok"] and {"cache", "native code"} <= {check["name"] for check in found["checks"]}
+    assert {"node", "status"} <= told(capsys, "doctor", "--support")[1][0].keys()
+    monkeypatch.setenv("METAPHRASE_CACHE_DIR", str(folder / "cache"))
+    assert told(capsys, "cache", "clear")[1]["removed"] == 0
+    assert told(capsys, "cache")[1]["programs"] == 0
+
+
+def test_check_of_functions_files_and_folders(capsys, folder):
+    good = str(folder / "good.py")
+    status, found = told(capsys, "check", f"{good}:plain", f"{good}:total", "--args", "f64[n]")
+    assert status == 0 and [row["target"] for row in found["functions"]] == [f"{good}:plain", f"{good}:total"]
+    assert [stage["stage"] for stage in found["functions"][0]["stages"]] == [stage.name for stage in STAGES]
+    assert main(["check", good]) == 0
+    assert capsys.readouterr().out.splitlines() == [f"ok  {good}:total(f64[n])", f"ok  {good}:total(f32[n])"]
+    status, found = told(capsys, "check", str(folder))
+    rows = {Path(row["target"]).name: row for row in found["functions"]}
+    assert status == 1 and not found["ok"]
+    assert {name: row["ok"] for name, row in rows.items()} == {
+        "good.py:total(f64[n])": True,
+        "good.py:total(f32[n])": True,
+        "bad.py:total(f64[n])": True,
+        "bad.py:total(f32[n])": True,
+        "bad.py:wrong(f64[3])": False,
+        "broken.py": False,
+        "unread.py": False,
+    }
+    wrong = rows["bad.py:wrong(f64[3])"]
+    assert wrong["error"]["line"] == 17 and wrong["error"]["file"].endswith("bad.py") and wrong["error"]["remedy"]
+    assert rows["broken.py"]["error"]["line"] == 3 and "SyntaxError" in rows["unread.py"]["error"]["message"]
+
+
+def test_check_says_all_errors_and_then_which(capsys, folder):
+    assert main(["check", str(folder)]) == 1
+    said = capsys.readouterr()
+    assert "bad.py:17:" in said.err and "broken.py:3:" in said.err and "Traceback" not in said.err
+    assert f"FAILED  {folder / 'inner' / 'bad.py'}:wrong(f64[3])" in said.out
+    (folder / "empty").mkdir()
+    for arguments, message in (
+        ([str(folder / "empty")], "exports no function"),
+        ([str(folder), "--args", "f64"], "is all that it exports; --args"),
+        ([str(folder / "good.py"), "none.py:f"], "there is no file none.py"),
+    ):
+        assert main(["check", *arguments]) == 2 and message in capsys.readouterr().err
+
+
+def test_errors_are_json_too(capsys, folder):
+    status, found = told(capsys, "show", "nowhere.py:f")
+    assert status == 2 and found == {"error": {"message": "there is no file nowhere.py"}}
+    status, found = told(capsys, "show", f"{folder / 'inner' / 'bad.py'}:wrong", "--args", "f64[3]")
+    assert status == 1 and found["error"]["line"] == 17 and found["error"]["code"]
+    status, found = told(capsys, "compile", str(folder / "inner" / "broken.py"), "--out", str(folder / "out"))
+    assert status == 1 and found["error"]["line"] == 3 and "ZeroDivisionError" in found["error"]["message"]
+
+
+def completed(text: str, words: str) -> set[str]:
+    """What bash completes after these words."""
+    parts = words.split(" ")
+    ask = f"COMP_WORDS=({' '.join(repr(part) for part in parts)}); COMP_CWORD={len(parts) - 1}; _metaphrase"
+    script = f'{text}\n{ask}\nprintf "%s\\n" "${{COMPREPLY[@]}}"'
+    done = subprocess.run(["bash", "-c", script], capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0 and not done.stderr
+    return {*done.stdout.split()}
+
+
+@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not there")
+def test_bash_completes(capsys, tmp_path, monkeypatch):
+    assert main(["completion", "bash"]) == 0
+    text = capsys.readouterr().out
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "orbits.py").touch()
+    assert completed(text, "metaphrase co") == {"compile", "completion"}
+    assert {"--wheel", "--json", "--to"} <= completed(text, "metaphrase compile --")
+    assert completed(text, "metaphrase compile --to n") == {"native", "numpy"}
+    assert completed(text, "metaphrase show x.py:f --stage co") == {"control", "core"}
+    assert completed(text, "metaphrase cache c") == {"clear"} and completed(text, "metaphrase compile --out o") == {
+        "orbits.py"
+    }
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shell_reads_its_text(capsys, shell):
+    assert main(["completion", shell]) == 0
+    text = capsys.readouterr().out
+    assert all(word in text for word in ("compile", "doctor", "native numpy", "clear"))
+    if shutil.which(shell):
+        done = subprocess.run([shell, "-n"], input=text, capture_output=True, text=True, timeout=60)
+        assert done.returncode == 0, done.stderr
+    with pytest.raises(SystemExit):
+        main(["completion", "tcsh"])
