@@ -136,11 +136,14 @@ def _nests(program: nest.Program) -> dict[str, Any]:
         nonlocal depth
         depth = max(depth, inside)
         for stmt in statements:
-            kinds[type(stmt).__name__] += 1
-            loop = isinstance(stmt, (nest.For, nest.While))
-            if isinstance(stmt, nest.For) and stmt.parts is not None:
+            if (
+                isinstance(stmt, nest.For) and stmt.parts is not None
+            ):  # the loop itself is in the function that it calls
                 place = f"{stmt.span}: " if stmt.span else ""
                 shared.append(f"{place}{stmt.parts.whole} iterations in parts of {stmt.parts.length}")
+                continue
+            kinds[type(stmt).__name__] += 1
+            loop = isinstance(stmt, (nest.For, nest.While))
             for part in stmt.blocks:
                 visit(part, inside + loop)
 

@@ -50,6 +50,7 @@ cdef extern from *:
     void mp_store(int64_t* place, int64_t value) nogil
     int mp_work_or_leave(mp_ctx* c, mp_job* job) noexcept nogil
 
+cdef int64_t FUEL_IN_REGION = 1_000_000      # up to a millisecond until a thread looks whether it shall stop
 cdef Call* contexts = <Call*>calloc(MP_SLOTS, sizeof(Call))    # of the threads that take part in the one job there is
 
 cdef struct Region:
@@ -128,11 +129,12 @@ cdef void open_in_region(Call* call, Region* region) noexcept nogil:
     context_open(call, region.buffers, 0, 0, NULL, NULL)
     call.context.threads = 1
     call.context.poll = poll_in_region
+    call.context.fuel = FUEL_IN_REGION
     call.region = region
 
 
 cdef int poll_in_region(mp_ctx* c) noexcept nogil:
-    c.fuel = FIRST_FUEL
+    c.fuel = FUEL_IN_REGION
     return MP_INTERRUPTED if mp_load(&(<Region*>(<Call*>c).region).stopped) != 0 else 0
 
 

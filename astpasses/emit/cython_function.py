@@ -45,7 +45,7 @@ from metaphrase.core.types import i64
 from .cython_library import combination, library_call
 from .cython_share import share
 from .cython_simd import marks, stays_rolled
-from .polls import charge
+from .polls import ask_each_round, charge
 from .spell import CALL, Printer, c_name
 
 MOST_BYTES = 2**60  # what runtime/abi.h's mp_times stops at
@@ -315,11 +315,7 @@ class FunctionWriter:
                 self.printer.helpers.add(operation)
             self.line(depth, f"mp_simd_{operation}({accumulator.name})")
         self.line(depth, f"for {stmt.index} in range({self.printer.dim(stmt.extent)}):")
-        if stmt.kind == "seq" and any(
-            isinstance(s, (For, While, LibraryCall, Combine, CallFn)) for s in walk(stmt.body)
-        ):
-            # The work is charged before; but a nest without a call gcc jams and peels, which costs more.
-            self.poll(depth + 1, "1")
+        ask_each_round(self, depth + 1, stmt)
         self.loops.append(stmt.index)
         self.block(depth + 1, stmt.body)
         self.loops.pop()

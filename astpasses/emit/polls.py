@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from metaphrase.astpasses.schedule.nest import CallFn, Combine, For, LibraryCall, While, walk
 from metaphrase.astpasses.schedule.work import binds, reads
 from metaphrase.core.dims import DimLike, symbols
 
@@ -35,6 +36,21 @@ def charge(writer: FunctionWriter, depth: int, work: DimLike) -> None:
         writer.poll(depth + 1, variable)
 
 
+def ask_each_round(writer: FunctionWriter, depth: int, loop: For) -> None:
+    """Write the question in a round of a loop around others. Its work is charged before, but where a thread of a pool,
+    which no signal reaches, is to ask in time. A nest without a call gcc jams and peels, which is worth more."""
+    if loop.kind != "seq" or not any(
+        isinstance(s, (For, While, LibraryCall, Combine, CallFn)) for s in walk(loop.body)
+    ):
+        return
+    amount = "1"
+    if writer.fn.is_part:
+        work = writer.work.iteration(loop)
+        known = symbols(work) <= set(writer.fn.sizes)
+        amount = writer.amount(work) if known else str(writer.program.target.unknown)
+    writer.poll(depth, amount)
+
+
 def asked_first(writer: FunctionWriter) -> str:
     """The function that asks before the entry is called, or nothing for a program that is short: a question
     inside would change how the C compiler makes the loops behind it."""
@@ -54,4 +70,4 @@ def asked_first(writer: FunctionWriter) -> str:
     return writer.text(fails=True).replace("int entry(", "int work(", 1)
 
 
-__all__ = ["asked_first", "charge"]
+__all__ = ["ask_each_round", "asked_first", "charge"]

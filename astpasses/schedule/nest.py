@@ -64,7 +64,8 @@ from .target import CPU, Target
 @dataclass(eq=False)
 class Fn:
     """A function: `bufs` and `sizes` are its parameters, `temps` its own storage; `scratch` names the parameters that
-    are room for what is its own as well: nothing is in them before or wanted of them behind."""
+    are room for what is its own as well: nothing is in them before or wanted of them behind. `is_part`: a thread of a
+    pool may run it, which no signal can end."""
 
     name: str
     bufs: tuple[Buf, ...]
@@ -76,6 +77,7 @@ class Fn:
     names: Names = field(default_factory=Names)  # gives passes fresh ones
     facts: Facts = field(default_factory=Facts)
     scratch: frozenset[str] = frozenset()
+    is_part: bool = False
 
 
 @dataclass(eq=False)

@@ -33,6 +33,7 @@ from metaphrase.core.dims import (
     dim_min,
     floordiv,
     product,
+    substitute,
     symbols,
     symbols_of,
     terms_of,
@@ -113,7 +114,7 @@ class _Functions:
         number = len(self.fns)
         while f"part_{number}" in self.used:
             number += 1
-        fn = replace(fn, name=f"part_{number}")
+        fn = replace(fn, name=f"part_{number}", is_part=True)
         self.used.add(fn.name)
         self.fns.append(fn)
         self.equal[text] = fn
@@ -264,12 +265,15 @@ class _Sharing:
             else:
                 body.append(self.over(buf.dims, lambda *at, b=buf, e=nothing: Store(held[b], (Sym(number), *at), e)))
         index = fresh("i")
-        inner = with_storages(For(index, Sym(count), loop.body, loop.kind, loop.span), own)
-        moved = rename_statement(inner, {loop.index: Sym(first) + Sym(index)})
-        body.append(map_statement(moved, lambda e: e, place))
+        here = {loop.index: Sym(first) + Sym(index)}
+        private = {buf: _copy(buf, tuple(substitute(d, here) for d in buf.dims)) for buf in roles.private}
+        # Where an array of sums makes parts long, threads ask between iterations whether they shall stop.
+        kind = "seq" if len(own) < len(held) else loop.kind
+        inner = with_storages(For(index, Sym(count), loop.body, kind, loop.span), {**own, **private})
+        body.append(map_statement(rename_statement(inner, here), lambda e: e, place))
         body += [Store(held[buf], (Sym(number),), Load(variable)) for buf, variable in own.items()]
         longest = dim_min(length, loop.extent)
-        call = self.call(tuple(body), roles.private | set(own.values()), (first, count), longest, loop.span)
+        call = self.call(tuple(body), {*own.values(), *private.values()}, (first, count), longest, loop.span)
         start = length * Sym(number)
         call = replace(call, sizes=(*call.sizes[:-2], start, dim_min(length, loop.extent - start)))
         rows: list[Stmt] = [For(number, parts, (call,), "par", loop.span, parts=Parts(loop.extent, length))]
@@ -303,24 +307,23 @@ class _Sharing:
         arrays, scalars = [b for b in taken if b.dims], [b for b in taken if not b.dims and not _is_integer(b)]
         sizes = (*sorted(names), *last)
         written = {b for s in inside for b in touched(s) if isinstance(s, Store)}
-        grows = any(isinstance(s, Grow) for s in inside)
-        # A context has to do with failures, memory, and signals in loops of which nobody knows how long they are.
-        fails = grows or any(b.dims for b in own) or any(isinstance(s, (Check, While, LibraryCall)) for s in inside)
-        if self.is_large and not integers & read and not grows:
+        # A context has to do with failures, memory, and signals, for which loops around loops ask.
+        fails = any(b.dims for b in own) or any(isinstance(s, (Check, While, LibraryCall)) for s in inside)
+        fails = fails or any(isinstance(s, For) and s.kind == "seq" and _has_loops(s) for s in inside)
+        if self.is_large and not integers & read:
             rows, variables = [b for b in bufs if b in own and b.dims], [b for b in bufs if b in own and not b.dims]
             fn, _ = canonical(body, arrays, rows, scalars, variables, sizes, written, self.target.words)
             fn = self.made.keep(replace(fn, fails=fails), longest, text_of(fn))
         else:
             given = {b: Buf(b.name, b.dtype, (0, *b.dims[1:]), "arg") for b in arrays}
             given |= {b: Buf(b.name, b.dtype, ()) for b in scalars}
-            params = tuple(given.values())
-            if not grows:  # the loop as it was may stay beside this
-                given |= {b: Buf(b.name, b.dtype, b.dims, b.space, dynamic=b.dynamic) for b in bufs if b in own}
             for buf, parameter in given.items():
                 parameter.unbound = buf.unbound
             body = tuple(with_storages(s, given) for s in body)
             facts = Facts(self.fn.facts.ranges)
-            fn = self.made.keep(Fn("", params, sizes, body, (), fails, None, self.fn.names, facts), longest)
+            fn = self.made.keep(
+                Fn("", tuple(given.values()), sizes, body, (), fails, None, self.fn.names, facts), longest
+            )
         writes = frozenset(b for b in arrays if b in written)
         return CallFn(fn.name, (*arrays, *scalars), tuple(map(Sym, sizes)), fails, writes, None, span)
 
@@ -333,6 +336,17 @@ def _outermost(block: tuple[Stmt, ...]) -> Iterator[For]:
         else:
             for inner in stmt.blocks:
                 yield from _outermost(inner)
+
+
+def _has_loops(loop: For) -> bool:
+    return any(isinstance(s, For) for s in walk(loop.body))
+
+
+def _copy(buf: Buf, dims: tuple[DimLike, ...]) -> Buf:
+    """A storage of its own for a part: the loop as it was may stay beside it, and have the other one."""
+    made = Buf(buf.name, buf.dtype, dims, buf.space, dynamic=buf.dynamic)
+    made.carried, made.unbound = buf.carried, buf.unbound
+    return made
 
 
 def _positive(work: DimLike) -> DimLike:

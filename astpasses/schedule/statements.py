@@ -389,7 +389,7 @@ class Grow(Stmt):
         return (self.length,)
 
     def changed(self, change: Change) -> Grow:
-        return replace(self, length=change.dim(self.length))
+        return replace(self, bufs=tuple(change.place(b, ())[0] for b in self.bufs), length=change.dim(self.length))
 
 
 @dataclass(eq=False)
