@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray as Array
 
 from ._version import VERSION
+from .api.custom import custom_gradient, custom_jvp, custom_vjp
 from .api.export import export
 from .api.public import (
     ShapeDtypeStruct,
@@ -49,6 +50,9 @@ __all__ = [
     "Array",
     "ShapeDtypeStruct",
     "config",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
     "disable_jit",
     "eval_shape",
     "export",

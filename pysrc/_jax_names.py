@@ -28,7 +28,7 @@ _SCIPY = "scipy.special and scipy.linalg are translated where docs/numpy-support
 
 _SAID: dict[str, dict[str, str]] = {
     "metaphrase": {
-        **dict.fromkeys(("custom_jvp", "custom_vjp", "custom_gradient", "custom_batching"), _RULES),
+        **dict.fromkeys(("custom_batching", "custom_derivatives"), _RULES),
         **dict.fromkeys(("checkpoint", "remat", "checkpoint_policies", "ad_checkpoint"), _REMATERIALISED),
         **dict.fromkeys(
             (

@@ -123,11 +123,17 @@ class Let:
             elif isinstance(value, tuple):
                 yield from (v for v in value if isinstance(v, Function))
 
+    def _run(self) -> Iterator[Function]:
+        """The regions that run where this Let stands: of a function with derivative rules, not these."""
+        if self.primitive.name.startswith("custom_"):
+            return iter([self.attributes["function"]] if "function" in self.attributes else [])
+        return self.regions()
+
     @property
     def effects(self) -> frozenset[str]:
         """The effects of the primitive and of all that happens in regions."""
         if self._effects is None:
-            inside = (inner.effects for region in self.regions() for inner in region.lets)
+            inside = (inner.effects for region in self._run() for inner in region.lets)
             own = NO_SYMBOLS if self.primitive.effect is None else frozenset([self.primitive.effect])
             object.__setattr__(self, "_effects", own.union(*inside))
         return self._effects  # type: ignore[return-value]
