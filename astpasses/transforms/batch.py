@@ -119,7 +119,7 @@ class _Batcher:
             return marks[0]
         if let.primitive.name == "loop":
             return bool(let.own_symbols()) and self._parts_iterations(let, marks)
-        return bool(let.own_symbols())
+        return bool(let.own_symbols() or let.handed_symbols())
 
     def _body(self, let: Let, marks: list[bool]) -> tuple[Function, Parts[bool], Parts[bool]]:
         if let not in self.bodies:

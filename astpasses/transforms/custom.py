@@ -148,17 +148,11 @@ def _batch_jvp(batch: Batch, size: DimLike, let: Let, args: tuple, marks: list[b
 def _batch_vjp(batch: Batch, size: DimLike, let: Let, args: tuple, marks: list[bool]) -> tuple:
     function, forward, backward, consts = (let.attributes[k] for k in ("function", "forward", "backward", "consts"))
     has, count = _tangents_of(let.outs), len(let.outs)
-    out = [False] * count
-    kept = len(forward.results) - count
-    while True:
-        plain, found = batch(function, size, marks, out)
-        ahead, more = batch(forward, size, marks, [*out, *[False] * kept])
-        new = [a or b for a, b in zip(found, more)]
-        if new == out:
-            break
-        out = new
+    out = [True] * count  # each lane has a cotangent of its own, of what is one for all lanes, too
+    plain, _ = batch(function, size, marks, out)
+    ahead, found = batch(forward, size, marks, [*out, *(False for _ in forward.results[count:])])
     targets = select_marked(marks[consts:], _tangents_of(let.args[consts:]))
-    back = _batched_backward(batch, size, backward, [*more[count:], *select_marked(out, has)], targets)
+    back = _batched_backward(batch, size, backward, [*found[count:], *select_marked(out, has)], targets)
     made = custom_vjp(*args, function=_as(function, plain), forward=_as(forward, ahead), backward=back, consts=consts)
     return made, out
 

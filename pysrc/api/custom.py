@@ -25,6 +25,7 @@ from ..interpreter import signature_of
 from ..source import DTypeError, SourceError, Span, UnsupportedError
 from ..tree_util import PyTreeDef, tree_map
 from .arguments import Spec, take_apart
+from .identity import reduced
 from .orders import derivatives_to_come
 from .program import Program, caller_span, name_of, under_way
 from .transforms import Transformed, call_inside, program_of
@@ -80,13 +81,10 @@ class Custom(Transformed, Generic[P, R]):
         return give_back(self._ruled(call.structure, call.specs))
 
     def _again(self) -> tuple:
-        return self.fun, self.nondiff_argnums, (), *self.rules
+        return self.fun, self.nondiff_argnums, *self.rules
 
-    @classmethod
-    def remade(cls, fun: Any, numbers: tuple[int, ...], names: tuple[str, ...], *rules: Any) -> Any:
-        made = cls(fun, numbers, names)
-        made.rules = rules
-        return made
+    def __reduce__(self) -> str | tuple:
+        return reduced(self, remade, type(self), *self._again())
 
 
 class CustomJvp(Custom[P, R]):
@@ -198,6 +196,13 @@ def _called(function: Any, args: tuple, kwargs: dict) -> Any:
     return function(*args, **kwargs)
 
 
+def remade(kind: type[Custom], fun: Any, numbers: tuple[int, ...], *rules: Rule) -> Custom:
+    """The function with its rules, from what `_again` gives."""
+    made = kind(fun, numbers, ())
+    made.rules = rules
+    return made
+
+
 def _refuse_symbolic_zeros(wanted: bool, what: str) -> None:
     if wanted:
         raise UnsupportedError(
@@ -211,13 +216,13 @@ def _refuse_symbolic_zeros(wanted: bool, what: str) -> None:
 def _positions(
     fun: Any, numbers: int | Sequence[int], names: str | Sequence[str], what: str, span: Span | None
 ) -> tuple[int, ...]:
-    """The positions of the arguments that are not differentiated, in the order in which rules get them."""
+    """The positions of the arguments that are not differentiated, in their order."""
     numbers = (numbers,) if isinstance(numbers, int) else tuple(numbers)
     names = (names,) if isinstance(names, str) else tuple(names)
     try:
         parameters = list(signature_of(fun).parameters.values())
     except (TypeError, ValueError):
-        return numbers
+        return tuple(sorted({*numbers}))
     known = [p.name for p in parameters]
     count = len(parameters)
     any_number = any(p.kind is p.VAR_POSITIONAL for p in parameters)
@@ -229,7 +234,7 @@ def _positions(
             remedy="name parameters of the function, by position or by name",
         )
     found = [n if n >= 0 or any_number else n % count for n in numbers]
-    return tuple(sorted({*found, *map(known.index, names)})) if names else tuple(found)
+    return tuple(sorted({*found, *map(known.index, names)}))
 
 
 __all__ = ["Custom", "CustomJvp", "CustomVjp", "custom_gradient", "custom_jvp", "custom_vjp"]

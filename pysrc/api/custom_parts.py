@@ -7,6 +7,7 @@ call, by name, as its arguments x and y, and a default value.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -14,10 +15,11 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..core.build import Builder, literal
+from ..core.dims import symbols
 from ..core.ir import Atom
 from ..core.types import Array, has_tangent
 from ..interpreter import signature_of
-from ..source import ShapeError, SourceError
+from ..source import DTypeError, SourceError
 from ..tree_util import PyTreeDef, tree_flatten, tree_structure, treedef_tuple
 from .arguments import Form, Spec, spec_of
 from .captures import read_capture
@@ -25,7 +27,7 @@ from .derivatives import refuse_optional, refuse_writes
 from .linear import treedef_text
 from .orders import taking_derivatives
 from .program import Captured, Fixed, Program, Same, Slot, definition_span, name_of
-from .transforms import program_of
+from .transforms import call_inside, program_of
 
 if TYPE_CHECKING:
     from .custom import Custom
@@ -70,8 +72,9 @@ def taken_by(custom: Custom, structure: PyTreeDef, specs: Sequence[Spec]) -> Tak
         signature = None
     if signature is not None:
         bound = signature.bind(*args, **kwargs)
+        given = {*bound.kwargs}
         bound.apply_defaults()
-        args, kwargs = bound.args, bound.kwargs
+        args, kwargs = bound.args, {name: value for name, value in bound.kwargs.items() if name in given}
     if kwargs:
         raise SourceError(
             f"{custom.__name__} takes {', '.join(kwargs)} by name alone, and rules take arguments by position",
@@ -152,13 +155,18 @@ class Part:
         """The structures and slots of the two things that a rule returns."""
         data, children = self.program.out.node_data(), self.program.out.children()
         if data is None or data[0] not in (tuple, list) or len(children) != 2:
-            self.refuse(f"{what} {self.name} must return {wanted}, and returns {treedef_text(self.program.out)}")
+            self.refuse(f"{what} {self.name} must return {wanted}, and returns {text_of(self.program.out)}")
         first, second = children
         return (first, self.program.slots[: first.num_leaves]), (second, self.program.slots[first.num_leaves :])
 
-    def refuse(self, message: str, remedy: str = "", kind: Callable[..., SourceError] = ShapeError) -> NoReturn:
+    def refuse(self, message: str, remedy: str = "", kind: Callable[..., SourceError] = DTypeError) -> NoReturn:
         place = definition_span(self.fun)
         raise kind(message, place, code="custom-rule", remedy=remedy or f"correct what {self.name} returns")
+
+
+def text_of(structure: PyTreeDef) -> str:
+    """A structure in a message: what is one leaf has none."""
+    return "one value" if structure.is_leaf() else treedef_text(structure)
 
 
 def _constant(fixed: Fixed) -> Any:
@@ -167,11 +175,46 @@ def _constant(fixed: Fixed) -> Any:
 
 def staged_part(fun: Any, structures: Sequence[PyTreeDef], specs: Sequence[Spec], count: int, what: str) -> Part:
     """`count`: how many derivatives will be taken of it."""
+    sized = any(isinstance(s.value, SizeOf) for s in specs)
     with taking_derivatives(count):
-        program = program_of(fun, treedef_tuple([treedef_tuple(structures), _NO_KEYWORDS]), specs)
+        program = program_of(
+            with_sizes(fun) if sized else fun, treedef_tuple([treedef_tuple(structures), _NO_KEYWORDS]), specs
+        )
     refuse_writes(program, what)
     refuse_optional(program, program.out)
     return Part(fun, program, tuple(specs))
+
+
+@dataclass(frozen=True)
+class SizeOf:
+    """Stands for a size that a rule is given: the length of the array of that number among the rule's last argument,
+    which has no other use. So the rule knows which size it is."""
+
+    number: int
+
+
+def with_sizes(rule: Any) -> Any:
+    """The rule, given the sizes that `SizeOf` stands for."""
+
+    def sized(*args: Any) -> Any:
+        *args, arrays = args  # type: ignore[assignment]
+        leaves, tree = tree_flatten(args)
+        found = [arrays[leaf.number].shape[0] if isinstance(leaf, SizeOf) else leaf for leaf in leaves]
+        return call_inside(rule, tuple(tree.unflatten(found)), {})
+
+    return functools.update_wrapper(sized, rule, assigned=("__name__", "__qualname__", "__doc__"), updated=())
+
+
+def sizes_told(part: Part, slots: Sequence[Any], specs: Sequence[Spec]) -> tuple[list[Spec], list[Array]]:
+    """The specs of the results in these `slots`, where what is a size says so; and the arrays of these lengths."""
+    known = {s for spec in (*part.specs, *specs) for d in spec.dims for s in symbols(d)}
+    found, arrays = list(specs), list[Array]()
+    for k, slot in enumerate(slots):
+        value = part.program.function.results[slot.index].type.value if isinstance(slot, Slot) else None
+        if value is not None and symbols(value) <= known:
+            found[k] = Spec(Form.STATIC, value=SizeOf(len(arrays)))
+            arrays.append(Array(np.dtype(bool), (value,)))
+    return found, arrays
 
 
 def spec_of_result(part: Part, slot: Any) -> Spec:
@@ -194,4 +237,4 @@ def dual(spec: Spec) -> Spec:
     return Spec(Form.ARRAY if spec.dims or spec.form is Form.ARRAY else Form.SCALAR, np.dtype(bool), spec.dims)
 
 
-__all__ = ["Part", "Taken", "dual", "spec_of_result", "staged_part", "taken_by"]
+__all__ = ["Part", "Taken", "dual", "sizes_told", "text_of", "spec_of_result", "staged_part", "taken_by"]

@@ -23,11 +23,10 @@ from ..interpreter import signature_of
 from ..ops.arrays import zeros
 from ..ops.custom_rules import custom_jvp, custom_vjp
 from ..ops.shape import convert
-from ..source import DTypeError
-from ..tree_util import PyTreeDef, keystr, tree_flatten_with_path, treedef_tuple
-from .arguments import Spec
-from .custom_parts import Part, Taken, dual, spec_of_result, staged_part, taken_by
-from .linear import treedef_text
+from ..source import DTypeError, ShapeError
+from ..tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_structure, treedef_tuple
+from .arguments import Form, Spec
+from .custom_parts import Part, Taken, dual, sizes_told, spec_of_result, staged_part, taken_by, text_of
 from .orders import derivatives_to_come
 from .program import Fixed, Program, Slot, definition_span, user_span
 
@@ -145,8 +144,10 @@ class _Call:
     def check_structure(self, part: Part, out: PyTreeDef, what: str) -> None:
         want = self.function.program.out
         if out != want:
-            name, of = self.custom.__name__, treedef_text
-            part.refuse(f"the {what} of {part.name} is {of(out)}, and {name} returns {of(want)}")
+            name = self.custom.__name__
+            part.refuse(
+                f"the {what} that the rule {part.name} returns is {text_of(out)}, and {name} returns {text_of(want)}"
+            )
 
     def fitted(self, part: Part, value: Any, slot: Any, type_: Array, what: Callable[[], str]) -> Any:
         """A result of a rule that has the type that it must have."""
@@ -154,7 +155,8 @@ class _Call:
         weak = have is not None and not have.dims and part.form(slot) == "python"
         if have is None or have.dims != type_.dims or have.dtype != type_.dtype and not weak:
             shown = repr(slot.value) if have is None else str(have)
-            part.refuse(f"{what()} that {part.name} returns is {shown} and must be {type_}", kind=DTypeError)
+            kind = ShapeError if have is not None and have.dims != type_.dims else DTypeError
+            part.refuse(f"{what()} that the rule {part.name} returns is {shown} and must be {type_}", kind=kind)
         return value if have.dtype == type_.dtype else _converted(value, type_)
 
     def outputs_fitted(self, part: Part, values: Sequence[Any], slots: Sequence[Any], tangents: bool) -> list[Any]:
@@ -235,11 +237,15 @@ def _with_vjp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef
     own = function.program.slots
     kept_specs = [spec_of_result(forward, s) for s in kept_slots]
     bar_specs = [dual(spec_of_result(function, s)) for s in own]
+    kept_specs, lengths = sizes_told(forward, kept_slots, kept_specs)
     trees = [*(taken.structures[p] for p in taken.nondiff), kept, function.program.out]
     back_specs = [*(taken.specs[k] for k in nondiff), *kept_specs, *bar_specs]
+    if lengths:
+        trees.append(tree_structure([0] * len(lengths)))
+        back_specs += [Spec(Form.ARRAY, t.dtype, t.dims) for t in lengths]
     backward = staged_part(bwd, trees, back_specs, count, custom.kind)
     every = range(len(taken.specs))
-    places = [every, every, [*nondiff, *[-1] * (len(kept_specs) + len(bar_specs))]]
+    places = [every, every, [*nondiff, *[-1] * (len(back_specs) - len(nondiff))]]
     site = _Call(custom, taken, [function, forward, backward], places)
     site.check_structure(forward, out, "out")
 
@@ -271,6 +277,7 @@ def _with_vjp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef
             *(leaves[k] for k in nondiff),
             *(next(residuals) if s.dynamic else Fixed(s.value) for s in kept_specs),
             *_spread(bars, site),
+            *map(zeros, lengths),
         ]
         values = backward.run(builder, captures, given)
         back_of = builder.function(_cotangents(site, backward, values))
@@ -300,8 +307,8 @@ def _cotangents(site: _Call, backward: Part, values: Sequence[Any]) -> list[Any]
     if data is None or data[0] not in (tuple, list) or len(children) != len(trees):
         names = ", ".join(_names(site, taken.primal))
         backward.refuse(
-            f"the backward rule {backward.name} must return a tuple with the cotangent of each of {names}, and returns "
-            f"{treedef_text(program.out)}"
+            f"the backward rule {backward.name} must return a tuple with one cotangent for each of the arguments "
+            f"({names}), and returns {text_of(program.out)}"
         )
     places: list[int | None] = []  # for each leaf of the arguments the leaf of what the rule gives, None for zero
     start = 0
@@ -309,8 +316,8 @@ def _cotangents(site: _Call, backward: Part, values: Sequence[Any]) -> list[Any]
         found = _matched(tree, child, start)
         if found is None:
             backward.refuse(
-                f"the cotangent of {name} that {backward.name} returns is {treedef_text(child)}, and {name} is "
-                f"{treedef_text(tree)}",
+                f"the cotangent of {name} that the rule {backward.name} returns is {text_of(child)}, and {name} is "
+                f"{text_of(tree)}",
                 "return a cotangent for each part of the argument, or None for zeros",
             )
         places += found

@@ -25,7 +25,7 @@ def has_rules(function: Function) -> bool:
 
 
 def _has_rule(let: Let) -> bool:
-    return let.primitive.name.startswith("custom_") or any(map(has_rules, let.regions()))
+    return let.primitive.transient or any(map(has_rules, let.regions()))
 
 
 def as_call(let: Let) -> Let:

@@ -125,7 +125,7 @@ class Let:
 
     def _run(self) -> Iterator[Function]:
         """The regions that run where this Let stands: of a function with derivative rules, not these."""
-        if self.primitive.name.startswith("custom_"):
+        if self.primitive.transient:
             return iter([self.attributes["function"]] if "function" in self.attributes else [])
         return self.regions()
 
@@ -146,6 +146,15 @@ class Let:
             return NO_SYMBOLS
         return frozenset([size] if isinstance(size, str) else []).union(more or ())
 
+    def handed_symbols(self) -> frozenset[str]:
+        """The size symbols that only regions know: those of residuals whose sizes a forward rule binds, which the
+        backward rule takes."""
+        forward, backward = self.attributes.get("forward"), self.attributes.get("backward")
+        if forward is None or backward is None:
+            return NO_SYMBOLS
+        taken = NO_SYMBOLS.union(*(type_symbols(t) for t in backward.param_types))
+        return taken - function_symbols(forward)
+
     def binder(self, symbol: str) -> Var:
         """The result that binds a size symbol of this Let."""
         return next(v for v in self.outs if v.type.value == Sym(symbol))
@@ -155,7 +164,8 @@ class Let:
         if self._uses is None:
             mentioned = [attribute_symbols(value) for value in self.attributes.values()]
             mentioned += (type_symbols(out.type) for out in self.outs)
-            object.__setattr__(self, "_uses", frozenset().union(*mentioned) - self.own_symbols())
+            own = self.own_symbols() | self.handed_symbols()
+            object.__setattr__(self, "_uses", frozenset().union(*mentioned) - own)
         return self._uses  # type: ignore[return-value]
 
 

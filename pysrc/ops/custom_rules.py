@@ -17,10 +17,12 @@ from typing import Any
 
 import numpy as np
 
+from ..core.build import match_dims
+from ..core.dims import DimLike
 from ..core.ir import Function
 from ..core.native import Region
 from ..core.primitive import ByTransform, Primitive
-from ..core.types import Array, has_tangent
+from ..core.types import Array, has_tangent, substitute_type
 from .families import require
 
 
@@ -58,6 +60,7 @@ custom_jvp = Primitive(
     native=Region("call"),
     multiple=True,
     region=True,
+    transient=True,
     doc="function(*operands); rule(*operands, *tangents) -> (*results, *their tangents) is its derivative.",
 )
 
@@ -68,7 +71,14 @@ def _vjp_type(*types: Array, function: Function, forward: Function, backward: Fu
     results = function.result_types
     residuals = forward.result_types[len(results) :]
     _gives("custom_vjp", forward, (*results, *residuals))
-    _takes("custom_vjp", backward, (*residuals, *_with_tangent(results)))
+    sizes: dict[str, DimLike] = {}  # those that the forward rule binds have names of their own in the backward rule
+    for param, residual in zip(backward.param_types, residuals):
+        match_dims(param, residual, sizes)
+    taken = tuple(substitute_type(t, sizes).plain for t in backward.param_types)
+    require(
+        taken == (*(t.plain for t in residuals), *_with_tangent(results)),
+        lambda: f"custom_vjp: {backward.name} takes {taken}, gets {residuals} and cotangents of {results}",
+    )
     _gives("custom_vjp", backward, _with_tangent(types[consts:]))
     return tuple(t.plain for t in results)
 
@@ -83,6 +93,7 @@ custom_vjp = Primitive(
     native=Region("call"),
     multiple=True,
     region=True,
+    transient=True,
     doc="function(*operands); forward(*operands) -> (*results, *residuals), backward(*residuals, *cotangents of "
     "results) -> cotangents of operands is its derivative.",
 )
@@ -128,6 +139,7 @@ custom_transpose = Primitive(
     native=Region("transpose"),
     multiple=True,
     region=True,
+    transient=True,
     doc="The linear map of the tangents whose transpose is backward(*residuals, ...); no program that runs has it.",
 )
 
