@@ -71,7 +71,10 @@ def taken_by(custom: Custom, structure: PyTreeDef, specs: Sequence[Spec]) -> Tak
     except (TypeError, ValueError):
         signature = None
     if signature is not None:
-        bound = signature.bind(*args, **kwargs)
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError as error:
+            raise TypeError(f"{custom.__name__}() {error}; its parameters are {signature}") from None
         given = {*bound.kwargs}
         bound.apply_defaults()
         args, kwargs = bound.args, {name: value for name, value in bound.kwargs.items() if name in given}
