@@ -10,6 +10,7 @@ rules give is compared with what the function gives; an error names the rule's p
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ import numpy as np
 
 from ..astpasses.frontend import AttributeSource, Guard, ObjectSource
 from ..core.build import Builder, literal
-from ..core.ir import Atom, Function
+from ..core.ir import Atom, Function, Var
 from ..core.types import Array, has_tangent
 from ..interpreter import signature_of
 from ..ops.arrays import zeros
@@ -29,6 +30,7 @@ from .arguments import Form, Spec
 from .custom_parts import Part, Taken, dual, sizes_told, spec_of_result, staged_part, taken_by, text_of
 from .orders import derivatives_to_come
 from .program import Fixed, Program, Slot, definition_span, user_span
+from .transforms import program_of
 
 if TYPE_CHECKING:
     from .custom import Custom
@@ -88,6 +90,7 @@ class _Call:
         place = self.function.program.leaves[leaf]
         return "x" if isinstance(place, Fixed) else self.function.program.function.params[place].name
 
+    @functools.cached_property
     def plain(self) -> Function:
         """The function itself."""
         return self.traced(
@@ -120,7 +123,10 @@ class _Call:
                 atoms[k] = builder.parameter(self.label(k), self.types[k])
             for k in (*self.consts, *self.args):
                 variables.append(atoms[k] if k in atoms else literal(self.taken.specs[k].value))
-            made = builder.function(bind(variables))
+            outs = bind(variables)
+            for out, result in zip(outs, self.plain.results):
+                out.name = _base(result)
+            made = builder.function(outs)
         numbers = iter(range(len(self.results)))
         slots = [s if self.function.type(s) is None else Slot(next(numbers)) for s in self.outputs]
         guards = [guard for part in self.parts for guard in part.program.guards]
@@ -149,26 +155,26 @@ class _Call:
                 f"the {what} that the rule {part.name} returns is {text_of(out)}, and {name} returns {text_of(want)}"
             )
 
-    def fitted(self, part: Part, value: Any, slot: Any, type_: Array, what: Callable[[], str]) -> Any:
+    def fitted(self, part: Part, value: Any, slot: Any, type_: Array, what: str) -> Any:
         """A result of a rule that has the type that it must have."""
         have = part.type(slot)
         weak = have is not None and not have.dims and part.form(slot) == "python"
         if have is None or have.dims != type_.dims or have.dtype != type_.dtype and not weak:
             shown = repr(slot.value) if have is None else str(have)
             kind = ShapeError if have is not None and have.dims != type_.dims else DTypeError
-            part.refuse(f"{what()} that the rule {part.name} returns is {shown} and must be {type_}", kind=kind)
+            part.refuse(f"{what} that the rule {part.name} returns is {shown} and must be {type_}", kind=kind)
         return value if have.dtype == type_.dtype else _converted(value, type_)
 
     def outputs_fitted(self, part: Part, values: Sequence[Any], slots: Sequence[Any], tangents: bool) -> list[Any]:
         """What a rule gives for the leaves of the output; of `tangents` those of floats."""
         found = []
+        labels = _labels(self.function.program.out, "the result")
         for k, (value, slot, own) in enumerate(zip(values, slots, self.outputs)):
             type_ = self.function.type(own)
             if type_ is None or tangents and not has_tangent(type_):
                 continue
-            what = f"the {'tangent' if tangents else 'primal'} of {{}}"
-            label = _labels(self.function.program.out, "the result")[k]
-            found.append(self.fitted(part, value, slot, type_, lambda what=what, label=label: what.format(label)))  # type: ignore[misc]
+            what = f"the {'tangent' if tangents else 'primal'} of {labels[k]}"
+            found.append(self.fitted(part, value, slot, type_, what))
         return found
 
 
@@ -190,7 +196,7 @@ def custom_program(custom: Custom, structure: PyTreeDef, specs: Sequence[Spec]) 
     taken = taken_by(custom, structure, specs)
     function = staged_part(custom.fun, taken.structures, taken.specs, 0, custom.kind)
     if function.program.raises:
-        return function.program
+        return program_of(custom.fun, structure, specs)
     make = _with_jvp if custom.kind == "custom_jvp" else _with_vjp
     return make(custom, taken, function, structure, derivatives_to_come() - 1)
 
@@ -217,9 +223,8 @@ def _with_jvp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef
         ]
 
     ruled = site.traced(rule, [(f"{site.label(k)}_dot", site.types[k].plain) for k in site.wrt], make)
-    plain = site.plain()
     return site.program(
-        structure, lambda operands: custom_jvp(*operands, function=plain, rule=ruled, consts=site.first)
+        structure, lambda operands: custom_jvp(*operands, function=site.plain, rule=ruled, consts=site.first)
     )
 
 
@@ -260,18 +265,19 @@ def _with_vjp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef
         return [*ahead(builder, captures, leaves, _), *builder.params[start : len(site.captured)]]
 
     ahead_of = site.traced(forward, (), with_captures)
-    count = len(site.results)
-    saved = [r.type.plain for r in ahead_of.results[count : count + sum(s.dynamic for s in kept_specs)]]
+    first = len(site.results)
+    saved = [r.type.plain for r in ahead_of.results[first : first + sum(s.dynamic for s in kept_specs)]]
+    names = map(_base, ahead_of.results[first:])
     with Builder(backward.name) as builder:
-        residuals = iter([builder.parameter(f"residual_{k}", t) for k, t in enumerate(saved)])
+        residuals = iter([builder.parameter(n, t) for t, n in zip(saved, names)])
         leaves = site.all_leaves(
             {k: builder.parameter(site.label(k), site.types[k]) for k in site.consts} | _rest(site)
         )
         held = backward.program.function.params[: len(backward.program.captures)]
         captures = [builder.parameter(p.name, p.type) for p in held]
         bars = [
-            builder.parameter(f"result_{k}_bar", t) if has_tangent(t) else zeros(t.with_dtype(np.dtype(bool)))
-            for k, t in enumerate(site.result_types)
+            builder.parameter(f"{_base(r)}_bar", t) if has_tangent(t) else zeros(t.with_dtype(np.dtype(bool)))
+            for r, t in zip(site.plain.results, site.result_types)
         ]
         given = [
             *(leaves[k] for k in nondiff),
@@ -281,11 +287,16 @@ def _with_vjp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef
         ]
         values = backward.run(builder, captures, given)
         back_of = builder.function(_cotangents(site, backward, values))
-    plain = site.plain()
     return site.program(
         structure,
-        lambda operands: custom_vjp(*operands, function=plain, forward=ahead_of, backward=back_of, consts=site.first),
+        lambda operands: custom_vjp(
+            *operands, function=site.plain, forward=ahead_of, backward=back_of, consts=site.first
+        ),
     )
+
+
+def _base(result: Atom) -> str:
+    return result.name if isinstance(result, Var) else "result"
 
 
 def _rest(site: _Call) -> dict[int, Any]:
@@ -332,7 +343,7 @@ def _cotangents(site: _Call, backward: Part, values: Sequence[Any]) -> list[Any]
             results.append(zeros(type_))
         else:
             what = f"the cotangent of {label}"
-            results.append(site.fitted(backward, values[place], program.slots[place], type_, lambda what=what: what))  # type: ignore[misc]
+            results.append(site.fitted(backward, values[place], program.slots[place], type_, what))
     return results
 
 
