@@ -1,8 +1,8 @@
 """metaphrase: the NumPy program a person wrote, translated into its derivative, its batch and native code.
 
 In: Python functions over NumPy arrays. Out: the transformations `jit grad value_and_grad jvp vjp linearize
-vmap jacfwd jacrev hessian eval_shape`, the readers `source stages`, the settings `config disable_jit`, and
-the libraries `lax nn numpy random tree tree_util`.
+vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, the readers
+`source stages`, the settings `config disable_jit`, and the libraries `lax nn numpy random tree tree_util`.
 
 >>> import metaphrase as mp
 >>> mp.grad(lambda x: x * x)(3.0)
