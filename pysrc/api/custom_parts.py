@@ -103,7 +103,7 @@ def taken_by(custom: Custom, structure: PyTreeDef, specs: Sequence[Spec]) -> Tak
 
 @dataclass(frozen=True)
 class Part:
-    """The function or a rule, staged. `outputs`: for each leaf of its output what it is, and whether it is weak."""
+    """The function or a rule, staged for leaves of these specs."""
 
     fun: Any
     program: Program

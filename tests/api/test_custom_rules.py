@@ -266,6 +266,28 @@ def test_prints_come_as_the_rule_prints(capsys):
     assert capsys.readouterr().out == "value of 1.5\n"
 
 
+def test_rules_that_call_each_other_end():
+    """Each derivative needs the rules one level deeper, and no more."""
+    sine, cosine = mp.custom_jvp(lambda x: np.sin(x)), mp.custom_jvp(lambda x: np.cos(x))
+    sine.defjvp(lambda p, t: (sine(*p), cosine(*p) * t[0]))
+    cosine.defjvp(lambda p, t: (cosine(*p), -sine(*p) * t[0]))
+    found = [sine]
+    for _ in range(4):
+        found.append(mp.grad(found[-1]))
+    close([f(0.3) for f in found], [np.sin(0.3), np.cos(0.3), -np.sin(0.3), -np.cos(0.3), np.sin(0.3)], 1e-12)
+
+
+def test_a_function_that_always_raises():
+    failing = mp.custom_jvp(raises)
+    failing.defjvp(lambda p, t: (p[0], t[0]))
+    with pytest.raises(ValueError, match="never"):
+        mp.grad(lambda x: failing(x=x) * 2.0)(1.0)
+
+
+def raises(x):
+    raise ValueError("never")
+
+
 def test_it_is_a_function_to_python():
     assert pickle.loads(pickle.dumps(log1pexp)) is log1pexp and copy.deepcopy(log1pexp) is log1pexp
     assert log1pexp.__name__ == "log1pexp" and list(inspect.signature(hypot).parameters) == ["x", "y"]

@@ -149,7 +149,7 @@ def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) 
             raise
         return call_value(inner, args, keywords)
     if found is None or (found.writes or found.ordered) and inner is not None:
-        # A jitted function that changes what it is given is as good as written here: every alias is seen. None says so.
+        # Where a jitted function changes what it is given every alias is seen then; without rules there is nothing else.
         return call_value(inner, args, keywords)
     if known is not None and _serves_all(here, found):
         known.program = found
