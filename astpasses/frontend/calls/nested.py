@@ -149,7 +149,7 @@ def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) 
             raise
         return call_value(inner, args, keywords)
     if found is None or (found.writes or found.ordered) and inner is not None:
-        # Where a jitted function changes what it is given every alias is seen then; without rules there is nothing else.
+        # As good as written here: every alias of what a jitted function changes is seen. None: nothing else is wanted.
         return call_value(inner, args, keywords)
     if known is not None and _serves_all(here, found):
         known.program = found
