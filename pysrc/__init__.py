@@ -1,8 +1,8 @@
 """metaphrase: the NumPy program a person wrote, translated into its derivative, its batch and native code.
 
 In: Python functions over NumPy arrays. Out: the transformations `jit grad value_and_grad jvp vjp linearize
-vmap jacfwd jacrev hessian eval_shape`, the readers `source stages`, the settings `config disable_jit`, and
-the libraries `lax nn numpy random tree tree_util`.
+vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, the readers
+`source stages`, the settings `config disable_jit`, and the libraries `lax nn numpy random tree tree_util`.
 
 >>> import metaphrase as mp
 >>> mp.grad(lambda x: x * x)(3.0)
@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray as Array
 
 from ._version import VERSION
+from .api.custom import custom_gradient, custom_jvp, custom_vjp
 from .api.export import export
 from .api.public import (
     ShapeDtypeStruct,
@@ -50,6 +51,9 @@ __all__ = [
     "Array",
     "ShapeDtypeStruct",
     "config",
+    "custom_gradient",
+    "custom_jvp",
+    "custom_vjp",
     "disable_jit",
     "eval_shape",
     "export",

@@ -12,10 +12,8 @@ from __future__ import annotations
 import dis
 import sys
 
-_RULES = (
-    "derivative rules of one's own are not there yet; g(x) + stop_gradient(f(x) - g(x)) has the value of f "
-    "and the derivative of g"
-)
+_BATCHED = "rules for batches of one's own are not there yet; vmap batches what the function does"
+_RULES = "give the function that solves it a rule by custom_vjp, as the implicit function theorem says"
 _ONE_DEVICE = "there is one device, this computer's processor, and nothing to choose; leave it out"
 _READY = "arrays are NumPy's, and results are there when the call returns; leave it out"
 _MAPPED = "there are no collectives; return the lanes from vmap and reduce along their axis"
@@ -28,7 +26,8 @@ _SCIPY = "scipy.special and scipy.linalg are translated where docs/numpy-support
 
 _SAID: dict[str, dict[str, str]] = {
     "metaphrase": {
-        **dict.fromkeys(("custom_jvp", "custom_vjp", "custom_gradient", "custom_batching"), _RULES),
+        "custom_batching": _BATCHED,
+        "custom_derivatives": "custom_jvp, custom_vjp and custom_gradient are in metaphrase itself",
         **dict.fromkeys(("checkpoint", "remat", "checkpoint_policies", "ad_checkpoint"), _REMATERIALISED),
         **dict.fromkeys(
             (

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
         AttributeSource,
         CellSource,
         GlobalSource,
+        Guard,
         ItemSource,
         NumberSource,
         ObjectSource,
@@ -56,7 +57,7 @@ NAMES = {
     "values.listed": "Listed has_lists list_text",
     "values.optional": "Copied OneValue Optional TextValue has_text is_chosen may_be_none may_be_number",
     "values.recipes": "Made has_ranges",
-    "values.sources": "AttributeSource CellSource GlobalSource ItemSource NumberSource ObjectSource Source "
+    "values.sources": "AttributeSource CellSource GlobalSource Guard ItemSource NumberSource ObjectSource Source "
     "is_number room_of same_object structure",
     "values.staged_values": "Number StagedArray",
 }

@@ -34,7 +34,7 @@ def dead_stores(function: Function) -> Function:
 
 def _may_be_dead(let: Let) -> bool:
     own = let.primitive.stores and let.span is not None and let.span.role == "adjoint"
-    inside = () if let.primitive.name == "call" else let.regions()
+    inside = let.regions() if let.primitive.name in ("loop", "cond") else ()
     return own or any(_may_be_dead(x) for region in inside for x in region.lets)
 
 

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 
 from metaphrase.core.calls import worth_calling, written_out
 from metaphrase.core.check import check
+from metaphrase.core.custom import has_rules, without_rules
 from metaphrase.core.ir import Function
 
 from . import branches, cse, dead, dead_stores, hoist, open_gradients, reuse, rows, simplify, sizes, undo, zero_sums
@@ -76,7 +77,10 @@ PASSES: tuple[Pass, ...] = (
 def optimize(function: Function, *, before_transform: bool) -> Function:
     """Run the passes in order until none changes anything. `before_transform` leaves out those that are not
     safe before differentiation. The passes do not look through calls: what is not worth a call is written
-    out first, and a function that is called is a program of its own."""
+    out first, and a function that is called is a program of its own. A function with derivative rules of its own is
+    a call when all derivatives are taken."""
+    if not before_transform and has_rules(function):
+        function = without_rules(dead.dead(function))
     return _clean(written_out(function, worth_calling(function)), before_transform)
 
 

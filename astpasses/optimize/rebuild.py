@@ -37,8 +37,9 @@ def operands_of(let: Let, key: str, region: Function) -> tuple[Operand, ...]:
 
 def map_regions(let: Let, change: Callable[[Function, tuple[Operand, ...]], Function]) -> Let:
     """The Let with `change(region, operands of its parameters)` for each region. What a `call` calls is no
-    part of the program around it: the pass `callees` has cleaned it."""
-    if not let.primitive.region or let.primitive.name == "call":
+    part of the program around it: the pass `callees` has cleaned it. Nor are a function with rules of its own, and
+    these: they are calls as soon as one of them is needed."""
+    if let.primitive.name not in ("loop", "cond"):
         return let
     new: dict[str, Any] = {}
     for key, value in let.attributes.items():

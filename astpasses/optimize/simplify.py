@@ -93,7 +93,7 @@ class Rewriter:
     def let(self, let: Let) -> None:
         args = tuple(self.atom(a) for a in let.args)
         attributes = let.attributes
-        if let.primitive.region and let.primitive.name != "call":
+        if let.primitive.name in ("loop", "cond"):
             attributes = self.regions(let, args)
         self.names, self.span = [v.name for v in let.outs], let.span
         found = self.rules(let.primitive, args, attributes, tuple(v.type for v in let.outs))

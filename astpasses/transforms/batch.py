@@ -15,8 +15,9 @@ go into one parallel loop over lanes, the lane loop: each lane has its own branc
 
 from __future__ import annotations
 
+import functools
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -34,6 +35,7 @@ from metaphrase.ops.regions import loop as loop_primitive
 from metaphrase.ops.shape import lanes_first, permute
 from metaphrase.source import ShapeError, UnsupportedError
 
+from . import custom
 from .common import variables
 from .lanes import convex_group, lets_of
 from .marks import known_results, loop_marks, with_settled_state
@@ -117,7 +119,7 @@ class _Batcher:
             return marks[0]
         if let.primitive.name == "loop":
             return bool(let.own_symbols()) and self._parts_iterations(let, marks)
-        return bool(let.own_symbols())
+        return bool(let.own_symbols() or let.handed_symbols())
 
     def _body(self, let: Let, marks: list[bool]) -> tuple[Function, Parts[bool], Parts[bool]]:
         if let not in self.bodies:
@@ -143,8 +145,7 @@ class _Batcher:
         if let.primitive.name == "loop":
             outs, out_marks = _loop(self.size, let, args, marks, *self._body(let, marks))
         elif dims is ByTransform:
-            rule = _call if let.primitive.name == "call" else _cond
-            outs, out_marks = rule(self.size, let, args, marks)
+            outs, out_marks = _REGIONS[let.primitive.name](self.size, let, args, marks)
         elif isinstance(dims, Unsupported):
             raise UnsupportedError(f"{let.primitive.name} can't be batched: {dims.why}", let.span)
         else:
@@ -275,3 +276,10 @@ def _call(size: DimLike, let: Let, args: tuple, marks: list[bool]) -> tuple:
     function: Function = let.attributes["function"]
     inner, out = derived(function, ("batch", size, *marks), lambda: batch(function, size, marks))
     return call_primitive(*args, function=inner), out
+
+
+_REGIONS: dict[str, Callable[..., tuple]] = {
+    "cond": _cond,
+    "call": _call,
+    **{name: functools.partial(rule, batch) for name, rule in custom.BATCH.items()},
+}

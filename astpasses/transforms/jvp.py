@@ -27,6 +27,7 @@ from metaphrase.ops.arrays import zeros
 from metaphrase.ops.regions import call, cond
 from metaphrase.source import UnsupportedError
 
+from . import custom
 from .common import reaches, select_marked, spread, substitute_args
 from .marks import with_settled_state
 
@@ -186,4 +187,4 @@ def _named(function: Function, name: str) -> Function:
     return Function(name, function.params, function.lets, function.results)
 
 
-_REGIONS = {"loop": _loop, "cond": _cond, "call": _call}
+_REGIONS = {"loop": _loop, "cond": _cond, "call": _call, **custom.JVP}

@@ -23,6 +23,7 @@ from typing import Any
 
 from metaphrase.core.build import Builder, fresh_copy, literal
 from metaphrase.core.calls import derived, written_out
+from metaphrase.core.custom import RULED, as_call
 from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.loops import Loop, Parts
@@ -117,6 +118,8 @@ class _Splitter:
             self._cond(let)
         elif let.primitive.name == "call":
             self._call(let)
+        elif let.primitive.name in RULED:  # of a tangent
+            self._call(as_call(let))
         else:
             self._linear(let)
 

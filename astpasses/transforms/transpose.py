@@ -19,6 +19,7 @@ from typing import Any
 
 from metaphrase.core.build import Builder
 from metaphrase.core.calls import derived, written_out
+from metaphrase.core.custom import RULED, as_call
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts
 from metaphrase.core.primitive import REGISTRY, Accumulate, ByTransform, Linear, NotLinear, Unsupported
@@ -28,6 +29,7 @@ from metaphrase.ops.regions import call as call_primitive
 from metaphrase.ops.regions import cond as cond_primitive
 from metaphrase.source import UnsupportedError
 
+from . import custom
 from .common import influences, reaches, select_marked, spread, variables
 
 
@@ -257,6 +259,25 @@ def _call(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]
         accumulate(bars, arg, result)
 
 
-_REGIONS = {"loop": _loop, "cond": _cond, "call": _call}
+def _custom_transpose(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]) -> None:
+    """The tangents of a function with a backward rule: that rule."""
+    taken = marks[len(marks) - sum(let.attributes["wanted"]) :]
+    for arg, mark, bar in zip(let.args[len(marks) - len(taken) :], taken, custom.transposed(let, out_bars)):
+        if mark:
+            accumulate(bars, arg, bar)  # type: ignore[arg-type]
+
+
+def _custom(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]) -> None:
+    """A function with rules of its own, of a tangent: it must be linear."""
+    _call(as_call(let), marks, out_bars, bars)
+
+
+_REGIONS = {
+    "loop": _loop,
+    "cond": _cond,
+    "call": _call,
+    "custom_transpose": _custom_transpose,
+    **dict.fromkeys(RULED, _custom),
+}
 
 __all__ = ["transpose", "backward", "accumulate", "reaches", "Literal"]

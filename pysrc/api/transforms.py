@@ -23,6 +23,7 @@ from . import memory as memory
 from .arguments import Call, Form, Spec, take_apart, takes_any_keywords
 from .execute import Memo, Specialisation, call_numpy, numpy_specialisation
 from .identity import reduced
+from .orders import derivatives_to_come, taking_derivatives
 from .program import Fixed, Program, Slot, caller_span, leaf_labels, name_of, under_way, user_span
 from .tracebacks import user_frames
 
@@ -40,6 +41,14 @@ def program_of(fun: Callable[..., Any], structure: PyTreeDef, specs: Sequence[Sp
     return stage(fun, structure, specs)
 
 
+def differentiable_program(
+    fun: Callable[..., Any], structure: PyTreeDef, specs: Sequence[Spec], times: int = 1
+) -> Program:
+    """`program_of`, to be differentiated so many times more than what is under way is anyway."""
+    with taking_derivatives(derivatives_to_come() + times):
+        return program_of(fun, structure, specs)
+
+
 def parameter_names(fun: Callable[..., Any]) -> list[str]:
     """Names of the positional parameters, for messages."""
     try:
@@ -47,6 +56,13 @@ def parameter_names(fun: Callable[..., Any]) -> list[str]:
     except (TypeError, ValueError):
         return []
     return [p.name for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
+
+
+def _derivatives() -> Any:
+    """What takes derivatives of programs, imported when the first is taken."""
+    from . import derivatives
+
+    return derivatives
 
 
 def call_inside(function: Any, args: tuple, kwargs: dict) -> Any:
@@ -160,10 +176,8 @@ class Grad(Transformed):
         return self.fun, self.argnums, self.has_aux, self.holomorphic, self.value
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
-        from .derivatives import gradient_program
-
-        program = program_of(self.fun, structure, specs)
-        made = gradient_program(
+        program = differentiable_program(self.fun, structure, specs)
+        made = _derivatives().gradient_program(
             program,
             self.argnums,
             self._place(),
@@ -190,10 +204,8 @@ class Jacobian(Transformed):
         return self.fun, self.argnums, self.has_aux, self.holomorphic, self.kind
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
-        from .derivatives import jacobian_program
-
-        program = program_of(self.fun, structure, specs)
-        made = jacobian_program(
+        program = differentiable_program(self.fun, structure, specs)
+        made = _derivatives().jacobian_program(
             program,
             self.argnums,
             self._place(),
@@ -242,9 +254,7 @@ class Jvp(Transformed):
         self.__dict__.pop("__wrapped__", None)  # or its signature would be that of `fun`
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
-        from .derivatives import forward_program, output_atoms, private_copies, split_aux
-
-        span = self._place()
+        made_of, span = _derivatives(), self._place()
         primals, tangents = structure.children()[0].children()
         if primals != tangents:
             raise ShapeError(
@@ -255,11 +265,11 @@ class Jvp(Transformed):
             )
         count = primals.num_leaves
         no_kwargs = structure.children()[1]
-        program = program_of(self.fun, treedef_tuple([primals, no_kwargs]), specs[:count])
-        program = output_atoms(private_copies(program, "jvp"))
-        out, aux = split_aux(program, self.has_aux, "jvp", span)
+        program = differentiable_program(self.fun, treedef_tuple([primals, no_kwargs]), specs[:count])
+        program = made_of.output_atoms(made_of.private_copies(program, "jvp"))
+        out, aux = made_of.split_aux(program, self.has_aux, "jvp", span)
         wrt = self._checked(program, specs[:count], specs[count:], treedef_tuple([primals, no_kwargs]), span)
-        made, tangent_leaves = forward_program(program, wrt, specs[count:])
+        made, tangent_leaves = made_of.forward_program(program, wrt, specs[count:])
         has = [k for k, r in enumerate(program.function.results) if has_tangent(r.type)]
         results = len(program.function.results)
         dots = []
@@ -297,12 +307,10 @@ class Jvp(Transformed):
         span: Span | None,
     ) -> list[int]:
         """The parameters that have tangents; each tangent has the shape and dtype of its primal."""
-        from .derivatives import refuse_pinned
-
         wrt = []
         labels = leaf_labels(structure, parameter_names(self.fun))
         for leaf, primal, tangent, label in zip(program.leaves, primals, tangents, labels, strict=True):
-            refuse_pinned(leaf, "jvp", label, span)
+            _derivatives().refuse_pinned(leaf, "jvp", label, span)
             if isinstance(leaf, Fixed) or not has_tangent(program.function.params[leaf].type):
                 continue
             same_dtype = tangent.dtype == primal.dtype or tangent.form is Form.NUMBER and tangent.python in (int, float)
@@ -328,7 +336,8 @@ class Linear(Transformed):
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .linear import linear_program
 
-        program = program_of(self.fun, structure, specs)
+        # what it gives may be differentiated, too
+        program = differentiable_program(self.fun, structure, specs, times=2)
         made = linear_program(program, self._place(), what=self.kind, has_aux=self.has_aux)
         return made.with_function(made.function, name=self.__name__)
 

@@ -59,7 +59,14 @@ def _may_stay(function: Function) -> bool:
         return False
     if any(isinstance(let.primitive.native, Put) and let.args[0] in function.params for let in function.lets):
         return False
-    return not all(isinstance(let.primitive.native, (Point, Move, Iota)) for let in function.lets)
+    return not all(map(_is_elementwise, function.lets))
+
+
+def _is_elementwise(let: Let) -> bool:
+    """Also of a call that is written out: a function that only calls such a one is no more than that."""
+    if let.primitive.name == "call":
+        return not may_stay(let.attributes["function"])
+    return isinstance(let.primitive.native, (Point, Move, Iota))
 
 
 def written_out(function: Function, stays: Callable[[Function], bool] = may_stay) -> Function:

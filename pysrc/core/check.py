@@ -56,7 +56,7 @@ def _check(function: Function, symbols: set[str], faults: list[str], path: str, 
             known.add(out)
         for region in let.regions():  # of functions that are called the first call tells
             if region not in called:
-                _check(region, symbols, faults, f"{path}.{region.name}", called)
+                _check(region, symbols | let.handed_symbols(), faults, f"{path}.{region.name}", called)
             if let.primitive.name == "call":
                 called.add(region)
     for result in function.results:

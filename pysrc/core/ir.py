@@ -123,11 +123,17 @@ class Let:
             elif isinstance(value, tuple):
                 yield from (v for v in value if isinstance(v, Function))
 
+    def _run(self) -> Iterator[Function]:
+        """The regions that run where this Let stands: of a function with derivative rules, not these."""
+        if self.primitive.transient:
+            return iter([self.attributes["function"]] if "function" in self.attributes else [])
+        return self.regions()
+
     @property
     def effects(self) -> frozenset[str]:
         """The effects of the primitive and of all that happens in regions."""
         if self._effects is None:
-            inside = (inner.effects for region in self.regions() for inner in region.lets)
+            inside = (inner.effects for region in self._run() for inner in region.lets)
             own = NO_SYMBOLS if self.primitive.effect is None else frozenset([self.primitive.effect])
             object.__setattr__(self, "_effects", own.union(*inside))
         return self._effects  # type: ignore[return-value]
@@ -140,6 +146,15 @@ class Let:
             return NO_SYMBOLS
         return frozenset([size] if isinstance(size, str) else []).union(more or ())
 
+    def handed_symbols(self) -> frozenset[str]:
+        """The size symbols that only regions know: those of residuals whose sizes a forward rule binds, which the
+        backward rule takes."""
+        forward, backward = self.attributes.get("forward"), self.attributes.get("backward")
+        if forward is None or backward is None:
+            return NO_SYMBOLS
+        taken = NO_SYMBOLS.union(*(type_symbols(t) for t in backward.param_types))
+        return taken - function_symbols(forward)
+
     def binder(self, symbol: str) -> Var:
         """The result that binds a size symbol of this Let."""
         return next(v for v in self.outs if v.type.value == Sym(symbol))
@@ -149,7 +164,8 @@ class Let:
         if self._uses is None:
             mentioned = [attribute_symbols(value) for value in self.attributes.values()]
             mentioned += (type_symbols(out.type) for out in self.outs)
-            object.__setattr__(self, "_uses", frozenset().union(*mentioned) - self.own_symbols())
+            own = self.own_symbols() | self.handed_symbols()
+            object.__setattr__(self, "_uses", frozenset().union(*mentioned) - own)
         return self._uses  # type: ignore[return-value]
 
 

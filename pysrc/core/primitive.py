@@ -95,6 +95,7 @@ class Primitive:
         effect: str | None = None,
         multiple: bool = False,
         region: bool = False,
+        transient: bool = False,
         cost: int | None = None,
         doc: str = "",
     ):
@@ -109,6 +110,7 @@ class Primitive:
         self.name, self.spellings, self.effect, self.multiple, self.region = (name, spellings, effect, multiple, region)
         self.type, self.numpy, self.jvp, self.transpose = type, numpy, jvp, transpose
         self.dims, self.batch, self.native, self.__doc__ = dims, batch, native, doc
+        self.transient = transient  # gone when all derivatives are taken: what runs has none
         scalar = self.scalar
         self.cost = cost if cost is not None else scalar.cost if scalar is not None else CALLED
         REGISTRY[name] = self

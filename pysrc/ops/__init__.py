@@ -6,6 +6,7 @@ from . import (  # noqa: F401
     compare,
     complex_numbers,
     counters,
+    custom_rules,
     dot,
     effects,
     elementary,

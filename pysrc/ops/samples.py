@@ -367,6 +367,26 @@ def _branches() -> tuple:
     return tuple(trace(n, f, [("x", SCALAR), ("y", SCALAR)]) for n, f in (("product", mul), ("total", add)))
 
 
+def _half(x: Any, y: Any) -> Any:
+    return mul(x, mul(y, literal(0.5, f64)))
+
+
+def _ruled(kind: str) -> dict[str, Any]:
+    """x y / 2, whose rules say what is true."""
+    operands = [("x", SCALAR), ("y", SCALAR)]
+
+    def dual(x: Any, y: Any, x_dot: Any, y_dot: Any) -> tuple:
+        return _half(x, y), add(_half(x_dot, y), _half(x, y_dot))
+
+    back = trace("back", lambda x, y, z_bar: (_half(z_bar, y), _half(x, z_bar)), [*operands, ("z_bar", SCALAR)])
+    if kind == "transpose":
+        return {"backward": back, "wanted": (True, False), "of": "half"}
+    function = {"function": trace("half", _half, operands), "consts": 0}
+    if kind == "vjp":
+        return {**function, "forward": trace("ahead", lambda x, y: (_half(x, y), x, y), operands), "backward": back}
+    return {**function, "rule": trace("dual", dual, [*operands, ("x_dot", SCALAR), ("y_dot", SCALAR)])}
+
+
 _X, _Y = np.float64(1.5), np.float64(0.75)
 SAMPLES |= {
     "loop": [
@@ -390,6 +410,9 @@ SAMPLES |= {
         for p, q in ((np.True_, np.False_), (np.False_, np.True_), (np.int64(1), np.int64(0)))
     ],
     "call": [Sample((_X, _Y), {"function": _branches()[0]})],
+    "custom_jvp": [Sample((_X, _Y), _ruled("jvp"))],
+    "custom_vjp": [Sample((_X, _Y), _ruled("vjp"), smooth=False)],
+    "custom_transpose": [Sample((_X, _Y, _X), _ruled("transpose"), smooth=False)],
     "check": [
         Sample(
             (np.array([True, True]), np.array([1.0, 2.0])),

@@ -177,7 +177,8 @@ def test_a_row_that_is_masked_whole_has_no_softmax():
 @pytest.mark.parametrize(
     ("module", "name", "said"),
     [
-        (mp, "custom_jvp", "stop_gradient"),
+        (mp, "custom_batching", "vmap batches"),
+        (lax, "custom_root", "custom_vjp"),
         (mp, "pmap", "vmap"),
         (mp, "debug", "print works"),
         (mp, "block_until_ready", "leave it out"),
@@ -198,7 +199,7 @@ def test_names_that_are_not_here_say_what_to_write(module, name, said):
     ("module", "name", "said"),
     [
         ("metaphrase", "pmap", "vmap"),
-        ("metaphrase", "custom_jvp", "stop_gradient"),
+        ("metaphrase", "custom_derivatives", "custom_vjp"),
         ("metaphrase.lax", "psum", "return the lanes"),
         ("metaphrase.random", "binomial", "bernoulli"),
     ],

@@ -181,3 +181,24 @@ def apply(function: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
 apply(mp.jit(shifted))
 apply(mp.jit(area))  # an error
 annotated: mp.Array = mp.jit(shifted)(x)
+
+
+# derivative rules: the parameters and result of the function
+@mp.custom_jvp
+def soft(x: float, scale: float = 1.0) -> float:
+    return x * scale
+
+
+@soft.defjvp
+def soft_jvp(primals: tuple[float, float], tangents: tuple[float, float]) -> tuple[float, float]:
+    return soft(*primals), tangents[0]
+
+
+soft.defjvps(lambda t, ans, x, scale: t, None)
+assert_type(soft(2.0, scale=3.0), float)
+assert_type(mp.grad(soft)(2.0), float)
+soft("two")  # an error
+clipped = mp.custom_vjp(shifted, nondiff_argnums=(1,))
+clipped.defvjp(lambda x, by: (x, None), lambda by, res, bar: (bar,))
+assert_type(clipped(x), np.ndarray)
+clipped.defjvp(soft_jvp)  # an error

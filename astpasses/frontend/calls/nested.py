@@ -1,7 +1,7 @@
 """Functions that are staged on their own and then called: transformations (`grad(f)(x)`, `vmap(f)(xs)`), jitted
 functions, and plain ones that are called again and again.
 
-In: an object whose type has `__metaphrase_stage__(args, kwargs) -> Staged`, or a function, and the staged
+In: an object whose type has `__metaphrase_stage__(args, kwargs) -> Staged | None`, or a function, and the staged
 arguments. Out: its result. The function is staged in a session of its own; what it takes from the outer staging
 comes back as captures. For calls with arguments of the same types and structure this is done once, if what it
 gives depends on nothing else:
@@ -148,8 +148,8 @@ def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) 
         if inner is None or not (back or asks):
             raise
         return call_value(inner, args, keywords)
-    if (found.writes or found.ordered) and inner is not None:
-        # A jitted function that changes what it is given is as good as written here: every alias is seen.
+    if found is None or (found.writes or found.ordered) and inner is not None:
+        # As good as written here: every alias of what a jitted function changes is seen. None: nothing else is wanted.
         return call_value(inner, args, keywords)
     if known is not None and _serves_all(here, found):
         known.program = found
@@ -158,11 +158,9 @@ def call_transformed(here: Session, function: Any, args: tuple, keywords: dict) 
 
 def _bound(here: Session, found: Program, leaves: list) -> Any:
     """A call of a program: the user's result."""
-    for k in found.ordered:
-        if not isinstance(leaves[k], StagedArray):
-            continue
-        assume_order(here, leaves[k].box)
-        if is_contiguous(leaves[k])[0] != "view":
+    for leaf in (leaves[k] for k in found.ordered if isinstance(leaves[k], StagedArray)):
+        assume_order(here, leaf.box)
+        if is_contiguous(leaf)[0] != "view":
             raise UnsupportedError(
                 "a transformed function stores through a reshape of what it makes of an array that may not "
                 "lie in memory row after row: NumPy's reshape may give a copy",

@@ -86,7 +86,7 @@ def fingerprint(value: Any, around: tuple[int, ...] = ()) -> str:
     if isinstance(value, np.ndarray):
         return _array(value)
     if isinstance(value, (Dispatcher, Transformed, functools.partial, types.MethodType)):
-        return callable_fingerprint(value)
+        return callable_fingerprint(value, inner)
     if is_frozen(kind):
         fields = ", ".join(fingerprint(getattr(value, field.name)) for field in dataclasses.fields(kind))
         return f"{fingerprint(kind)}({fields})"
@@ -161,27 +161,29 @@ def _ufunc(value: np.ufunc) -> str:
     raise NotPortable(f"the ufunc {value.__name__}")
 
 
-def callable_fingerprint(function: Any) -> str:
-    """Of a function that is transformed: its code and default values, and the transformations around it."""
+def callable_fingerprint(function: Any, around: tuple[int, ...] = ()) -> str:
+    """Of a function that is transformed: its code and default values, the transformations around it, and its own
+    derivative rules, which may hold the function itself: `around` are the objects that it is in."""
     if isinstance(function, Dispatcher):
         jitted = getattr(function, "jitted", None)
         if jitted is None:
             raise NotPortable("a dispatcher")
-        return f"jit({callable_fingerprint(jitted.fun)}, {jitted.static!r})"
+        return f"jit({callable_fingerprint(jitted.fun, around)}, {jitted.static!r})"
     if isinstance(function, Transformed):
         try:
             inner, *options = function._again()
         except TypeError as error:
             raise NotPortable(str(error)) from None
-        return f"{type(function).__name__}({callable_fingerprint(inner)}, {', '.join(map(fingerprint, options))})"
+        told = [fingerprint(option, (*around, id(function))) for option in options]
+        return f"{type(function).__name__}({callable_fingerprint(inner, around)}, {', '.join(told)})"
     if type(function) is functools.partial:
-        parts = map(fingerprint, (function.args, function.keywords))
-        return f"partial({callable_fingerprint(function.func)}, {', '.join(parts)})"
+        parts = (fingerprint(part, around) for part in (function.args, function.keywords))
+        return f"partial({callable_fingerprint(function.func, around)}, {', '.join(parts)})"
     if isinstance(function, types.MethodType):
-        return f"{callable_fingerprint(function.__func__)} of {fingerprint(function.__self__)}"
+        return f"{callable_fingerprint(function.__func__, around)} of {fingerprint(function.__self__, around)}"
     if type(function) is types.FunctionType:
-        return f"{fingerprint(function)} {function_state(function)}"
-    return fingerprint(function)
+        return f"{fingerprint(function, around)} {function_state(function)}"
+    return fingerprint(function, around)
 
 
 def function_state(function: types.FunctionType) -> str:

@@ -1,0 +1,72 @@
+"""Functions with derivative rules of the user's own, where no derivative is taken any more: calls.
+
+In: a Function. Out: the same with a `call` in the place of each `custom_jvp` and `custom_vjp`, at every depth, so that
+the rules are gone and nothing is in the way of fusion. Raises where the tangents of a function are left that has a
+backward rule alone.
+
+    y = custom_jvp(x, function=f, rule=f_jvp, consts=0)      ->      y = call(x, function=f)
+"""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from ..source import Span, UnsupportedError
+from .calls import derived
+from .ir import Function, Let
+from .primitive import REGISTRY
+
+RULED = ("custom_jvp", "custom_vjp")
+
+
+def has_rules(function: Function) -> bool:
+    """Whether a function with a rule of its own is called anywhere in `function`."""
+    return derived(function, "has rules", lambda: any(map(_has_rule, function.lets)))
+
+
+def _has_rule(let: Let) -> bool:
+    return let.primitive.transient or any(map(has_rules, let.regions()))
+
+
+def as_call(let: Let) -> Let:
+    """The call of the function alone, without its rules."""
+    return Let(let.outs, REGISTRY["call"], let.args, {"function": let.attributes["function"]}, let.span)
+
+
+def without_rules(function: Function) -> Function:
+    """See the head of this file."""
+    return derived(function, "without rules", lambda: _without_rules(function)) if has_rules(function) else function
+
+
+def _without_rules(function: Function) -> Function:
+    lets = []
+    for let in function.lets:
+        if let.primitive.name == "custom_transpose":
+            refuse_forward(let.attributes["of"], let.span)
+        if let.primitive.name in RULED:
+            let = as_call(let)
+        attributes = {key: _attribute(value) for key, value in let.attributes.items()}
+        lets.append(Let(let.outs, let.primitive, let.args, attributes, let.span))
+    return Function(function.name, function.params, tuple(lets), function.results)
+
+
+def _attribute(value: Any) -> Any:
+    if isinstance(value, Function):
+        return without_rules(value)
+    if isinstance(value, tuple):
+        return tuple(map(_attribute, value))
+    return value
+
+
+def refuse_forward(name: str, span: Span | None) -> NoReturn:
+    """The derivative of `name`, which has a backward rule alone, is wanted in forward mode."""
+    raise UnsupportedError(
+        f"can't apply forward-mode differentiation (jvp, jacfwd, linearize) to {name}, which is a custom_vjp function: "
+        "it has a backward rule alone",
+        span,
+        code="custom-forward",
+        remedy="use grad, vjp or jacrev, or give the function a custom_jvp rule, which serves both modes",
+    )
+
+
+__all__ = ["RULED", "as_call", "has_rules", "refuse_forward", "without_rules"]
