@@ -8,15 +8,21 @@ from kernels.test_kernels import KERNELS, assert_same_outcome
 import metaphrase as mp
 from metaphrase.api.arguments import take_apart
 from metaphrase.api.transforms import program_of
-from metaphrase.astpasses.schedule import python_loops, schedule
+from metaphrase.astpasses.schedule import python_loops, schedule, target
 from metaphrase.pipeline import finished
 
 # All that these need besides their arguments is a row of scratch.
 NO_COPY = ("cholesky", "fdtd_2d", "heat_3d", "jacobi_1d", "jacobi_2d", "lu", "seidel_2d", "symm")
 
 
+@pytest.fixture
+def whole_loops(monkeypatch):
+    """Loops stand in the entry, and not in functions that threads share."""
+    monkeypatch.setattr(target, "CPU", target.ONE_THREAD)
+
+
 @pytest.mark.parametrize("name", NO_COPY)
-def test_a_kernel_works_in_its_arguments(name):
+def test_a_kernel_works_in_its_arguments(whole_loops, name):
     kernel = KERNELS[name]
     arguments = kernel.arguments(kernel.large)
     text = mp.source(kernel.function, *arguments, stage="cython")
@@ -25,7 +31,7 @@ def test_a_kernel_works_in_its_arguments(name):
     assert "mp_scratch" not in entry
 
 
-def test_what_is_only_read_by_columns_is_transposed_once():
+def test_what_is_only_read_by_columns_is_transposed_once(whole_loops):
     kernel = KERNELS["syrk"]
     arguments = kernel.arguments(kernel.large)
     text = mp.source(kernel.function, *arguments, stage="cython")
