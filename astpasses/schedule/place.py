@@ -92,7 +92,8 @@ def divided(buf: Buf, loop: For, facts: Facts | None = None) -> bool:
     accesses = {a for s in walk(loop.body) for a in accesses_of(s) if a.buf is buf}
     if any(a.whole for a in accesses):
         return False
-    inner = bound_inside(loop) - {loop.index}
+    stored = {a.buf.name for s in walk(loop.body) for a in s.accesses if a.write and not a.buf.dims}
+    inner = (bound_inside(loop) | stored) - {loop.index}
     own = inner | {loop.index}
 
     def apart(a: Map, b: Map) -> bool:

@@ -138,7 +138,7 @@ class _Sharing:
         self.lifetimes = Lifetimes(fn.body)
         self.facts = Facts(fn.facts.ranges)
         self.is_large = is_large(fn, target)
-        self.amounts = [terms_of(work.of(loop)) for loop in _outermost(fn.body)]
+        self.amounts = self.amounts_in(fn.body)
 
     def done(self) -> Fn:
         body = self.block(self.fn.body)
@@ -151,10 +151,17 @@ class _Sharing:
         return tuple(rows)
 
     def inside(self, stmt: Stmt) -> Stmt:
+        around = self.amounts
         if isinstance(stmt, For):
             self.facts.learn(stmt.index, 0, stmt.extent - 1)
+            self.amounts = self.amounts_in(stmt.body)
         blocks = tuple(map(self.block, stmt.blocks))
+        self.amounts = around
         return stmt if blocks == stmt.blocks else stmt.with_blocks(blocks)
+
+    def amounts_in(self, block: tuple[Stmt, ...]) -> list[tuple[Term, ...]]:
+        """The work of the outermost loops of a block."""
+        return [terms_of(self.work.of(loop)) for loop in _outermost(block)]
 
     def loop(self, loop: For) -> list[Stmt]:
         few = isinstance(loop.extent, int) and loop.extent < self.target.few
@@ -190,7 +197,7 @@ class _Sharing:
         return dim_max(dim_max(length, worth), floordiv(loop.extent, self.target.lanes) + 1)
 
     def is_minor(self, loop: For) -> bool:
-        """Whether another loop of the function does far more, whatever sizes there are."""
+        """Whether another loop beside it does far more, whatever sizes there are."""
         own = terms_of(self.work.of(loop))
         return any(all(any(self.is_far_less(a, b) for b in other) for a in own) for other in self.amounts)
 

@@ -104,6 +104,19 @@ def in_place(x, s):
     return x
 
 
+def powers(a, v):
+    """The inner products are shared, though the loop around them has as many steps as there are rows."""
+    w = np.zeros(len(v))
+    for _ in range(len(v)):
+        for i in range(len(v)):
+            s = 0.0
+            for j in range(len(v)):
+                s += a[i, j] * v[j]
+            w[i] = np.tanh(s)
+        v = w.copy()
+    return v
+
+
 def branches(x):
     y = np.zeros(len(x))
     for i in range(len(x)):
@@ -127,6 +140,7 @@ SHARED = [
     (every_other, (rng.random(30),)),
     (in_place, (rng.random(33), 2.5)),
     (branches, (rng.normal(size=31),)),
+    (powers, (rng.normal(size=(12, 12)), rng.normal(size=12))),
 ]
 
 
@@ -181,6 +195,24 @@ def gathered(x, where):
     return y
 
 
+def moved_by_data(x, where):
+    y = np.zeros(2 * len(x))
+    for i in range(len(x)):
+        k = where[i] % 7
+        y[i + k] = y[i + k] * 0.5 + x[i]
+    return y
+
+
+def moved_by_a_count(x):
+    y = np.zeros(2 * len(x))
+    k = 0
+    for i in range(len(x)):
+        if x[i] > 0.5:
+            k -= 1
+        y[2 * i + k] = x[i]
+    return y
+
+
 def last_one(x):
     k = -1
     for i in range(len(x)):
@@ -229,6 +261,8 @@ ORDERED = [
     (to_the_front, (rng.random(41),)),
     (one_place, (rng.random(41),)),
     (gathered, (rng.random(41), rng.integers(0, 41, 41))),
+    (moved_by_data, (rng.random(41), rng.integers(0, 41, 41))),
+    (moved_by_a_count, (rng.random(41),)),
     (last_one, (rng.random(41),)),
     (last_row, (rng.random((17, 3)),)),
     (kept_row, (rng.random((17, 3)),)),
