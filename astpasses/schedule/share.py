@@ -247,7 +247,8 @@ class _Sharing:
 
     def combined(self, buf: Buf, loop: For, inside: list[Stmt]) -> str | None:
         """By what iterations combine into a storage, if that is all they do with it."""
-        if loop.kind != "red" or any(load.buf is buf for s in inside for load in loaded(s)):
+        grows = buf.space == "stack"  # its dims are those that it has in the end
+        if grows or loop.kind != "red" or any(load.buf is buf for s in inside for load in loaded(s)):
             return None
         monoids = {s.monoid if isinstance(s, Store) else None for s in inside if buf in touched(s)}
         monoid = monoids.pop() if len(monoids) == 1 else None
