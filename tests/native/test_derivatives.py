@@ -7,6 +7,7 @@ are computed from (1 - tanh(x)**2 near 0 makes one unit a hundred).
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import os
 
@@ -18,11 +19,12 @@ from grouped import build
 from saved import foreign, run_alone
 from stages import CASES, CHUNKS, SAMPLE, chunks, names
 from together import jitted
-from ways import Outcome, assert_same, caught, distance, failures, is_exact, run_loops
+from ways import SMALL_PARTS, Outcome, assert_same, caught, distance, failures, is_exact, run_loops, several_threads
 
 import metaphrase as mp
 from metaphrase.astpasses.emit.numpy_source import compile_numpy, numpy_source
 from metaphrase.astpasses.schedule import schedule
+from metaphrase.astpasses.schedule.target import CPU
 from metaphrase.core import evaluate as evaluation
 from metaphrase.core.build import Builder
 from metaphrase.core.check import check
@@ -68,24 +70,32 @@ def bound(function: Function) -> int:
 
 
 DAY = int(os.environ["METAPHRASE_TESTS_DAY"])
-# Unfused every sixth, another one each day, as every fourth in tests/native/test_values.py.
-FUSED = [*((chunk, True) for chunk in CHUNKS), *((chunk, False) for chunk in list(CHUNKS)[DAY % 6 :: 6])]
+# Unfused every sixth, and shared among threads, others each day, as every fourth in tests/native/test_values.py.
+WAYS = [
+    *((chunk, "fused") for chunk in CHUNKS),
+    *((chunk, "unfused") for chunk in list(CHUNKS)[DAY % 6 :: 6]),
+    *((chunk, "shared") for chunk in list(CHUNKS)[(DAY + 3) % 6 :: 6]),
+]
 
 
-@pytest.mark.parametrize("chunk, fuse", FUSED)
-def test_native_derivatives(chunk, fuse):
+@pytest.mark.parametrize("chunk, way", WAYS)
+def test_native_derivatives(chunk, way):
     found = {(name, mode): pair for name in CHUNKS[chunk] for mode, pair in programs(derive(name)).items()}
     functions = {key: function for key, (function, _) in found.items()}
-    fused = {(name, mode): p for name in CHUNKS[chunk] for mode, p in derived_loops(name).items()}
-    unfused = {} if fuse else {key: schedule(f, fuse=False) for key, f in functions.items()}
-    compiled = build(functions, fused if fuse else unfused, level="-O1")
+    if way == "fused":
+        made = {(name, mode): p for name in CHUNKS[chunk] for mode, p in derived_loops(name).items()}
+    else:
+        target = SMALL_PARTS if way == "shared" else CPU
+        made = {key: schedule(f, target, fuse=way != "unfused") for key, f in functions.items()}
+    compiled = build(functions, made, level="-O1")
 
     def test(key):
         function, args = found[key]
         got = caught(listed(lambda *a: compiled[key].run(a), function), args)
         assert_same(evaluated(function, args), got, bound(function), "native")
 
-    assert not (wrong := failures(found, test)), wrong
+    with several_threads() if way == "shared" else contextlib.nullcontext():
+        assert not (wrong := failures(found, test)), wrong
 
 
 @names

@@ -4,11 +4,13 @@ Results, exceptions with their words, what is printed and what is written to the
 contraction the results are the same bits wherever IEEE arithmetic fixes them; elsewhere within `BOUND`.
 
 All cases are compiled in groups at -O1. Every eighth goes the whole way through `jit`, which compiles at
--O3, and of the groups every fourth is unfused and every fourth contracted at -O3 as well; the day says which.
+-O3, and of the groups every fourth is unfused, every fourth contracted at -O3 and every fourth shared among threads as
+well, in parts so small that most loops have several; the day says which.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 from dataclasses import replace
@@ -17,7 +19,18 @@ import numpy as np
 import pytest
 from grouped import build, module
 from stages import CASES, CHUNKS, SAMPLE, core, loops, names, staged
-from ways import assert_same, distance, evaluated, failures, is_exact, native, python, run_loops
+from ways import (
+    SMALL_PARTS,
+    assert_same,
+    distance,
+    evaluated,
+    failures,
+    is_exact,
+    native,
+    python,
+    run_loops,
+    several_threads,
+)
 
 from metaphrase.astpasses.schedule import schedule
 from metaphrase.astpasses.schedule.target import CPU
@@ -29,6 +42,7 @@ WAYS = [
     *((chunk, "fused") for chunk in CHUNKS),
     *((chunk, "unfused") for chunk in list(CHUNKS)[(DAY + 2) % 4 :: 4]),
     *((chunk, "contracted") for chunk in list(CHUNKS)[DAY % 4 :: 4]),
+    *((chunk, "shared") for chunk in list(CHUNKS)[(DAY + 1) % 4 :: 4]),
 ]
 
 
@@ -45,15 +59,19 @@ def test_jitted_code(name):
 @pytest.mark.parametrize("chunk, way", WAYS)
 def test_native_code(chunk, way):
     functions = {name: core(name) for name in CHUNKS[chunk]}
-    unfused, contract = way == "unfused", way == "contracted"
-    programs = {name: schedule(f, fuse=False) if unfused else loops(name) for name, f in functions.items()}
+    contract = way == "contracted"
+    programs = {name: loops(name) for name in functions}
+    if way in ("unfused", "shared"):
+        target = SMALL_PARTS if way == "shared" else CPU
+        programs = {name: schedule(f, target, fuse=way != "unfused") for name, f in functions.items()}
     compiled = build(functions, programs, contract=contract, level="-O3" if contract else "-O1")
 
     def test(name):
         want, got = python(*CASES[name]), evaluated(name, compiled[name].run)
         assert_same(want, got, CONTRACTED if contract else bound(name), "native")
 
-    assert not (wrong := failures(CHUNKS[chunk], test)), wrong
+    with several_threads() if way == "shared" else contextlib.nullcontext():
+        assert not (wrong := failures(CHUNKS[chunk], test)), wrong
 
 
 @pytest.mark.parametrize("chunk", list(CHUNKS)[::6])

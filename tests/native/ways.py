@@ -12,8 +12,8 @@ from __future__ import annotations
 import contextlib
 import io
 import struct
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -23,9 +23,23 @@ from stages import CASES, staged
 import metaphrase as mp
 from metaphrase import tree_util
 from metaphrase.astpasses.schedule import python_loops
+from metaphrase.astpasses.schedule.target import CPU
 from metaphrase.core.ir import Function, Let
 from metaphrase.core.native import Gather, Iota, Move, Put
+from metaphrase.runtime import threads
 from metaphrase.runtime.plans import callbacks_of, site_table
+
+SMALL_PARTS = replace(CPU, a_part=20, few=2)  # loops over a few numbers have several parts
+
+
+@contextlib.contextmanager
+def several_threads() -> Iterator[None]:
+    """Three threads, whatever the machine has."""
+    before = threads.use(3)
+    try:
+        yield
+    finally:
+        threads.use(before)
 
 
 @dataclass
