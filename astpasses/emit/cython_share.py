@@ -36,7 +36,7 @@ def share(writer: FunctionWriter, depth: int, loop: For) -> None:
     (call,) = loop.body
     assert isinstance(call, CallFn) and loop.parts is not None
     names = sorted(symbols_of(call.sizes) - {loop.index})
-    if not isinstance(loop.extent, int):  # one part needs no packing
+    if not loop.parts.several:  # one part needs no packing
         whole, length = (
             writer.printer.dim(loop.parts.whole, COMPARE + 1),
             writer.printer.dim(loop.parts.length, COMPARE + 1),

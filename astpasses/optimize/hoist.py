@@ -13,6 +13,7 @@ from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 from metaphrase.core.dims import Dim, divides
+from metaphrase.core.facts import Facts
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
 from metaphrase.core.native import Composite, Gather, Lib, Move, Reduce
@@ -21,6 +22,7 @@ from metaphrase.core.scalars import FREE
 from .rebuild import map_regions, replaced
 
 pre_ad_safe = True
+NO_FACTS = Facts()
 
 
 def hoist(function: Function) -> Function:
@@ -88,12 +90,18 @@ def _invariant(step: Step) -> dict[Var, Let]:
         guarded |= "failing" in let.effects
         if let.primitive.region or let.effects or let.own_symbols() or let.uses_symbols() & bound:
             continue
-        if guarded and _needs_a_check(let):
+        if guarded and _needs_a_check(let) or _may_have_no_size(let):
             continue
         if all(isinstance(a, Literal) or a in outside for a in let.args):
             found.update((v, let) for v in let.outs)
             outside.update(let.outs)
     return found
+
+
+def _may_have_no_size(let: Let) -> bool:
+    """Whether an array is made of numbers, of a size that may be negative where the loop has no iterations."""
+    made = not any(a.type.dims for a in let.args)
+    return made and not all(NO_FACTS.nonnegative(d) for v in let.outs for d in v.type.dims)
 
 
 def _needs_a_check(let: Let) -> bool:

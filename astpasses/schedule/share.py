@@ -284,7 +284,9 @@ class _Sharing:
         call = self.call(tuple(body), {*own.values(), *private.values()}, (first, count), longest, loop.span)
         start = length * Sym(number)
         call = replace(call, sizes=(*call.sizes[:-2], start, dim_min(length, loop.extent - start)))
-        rows: list[Stmt] = [For(number, parts, (call,), "par", loop.span, parts=Parts(loop.extent, length))]
+        several = any(buf.dims for buf in roles.sums)
+        cut = Parts(loop.extent, length, several or isinstance(parts, int))
+        rows: list[Stmt] = [For(number, parts, (call,), "par", loop.span, parts=cut)]
         for buf, monoid in roles.sums.items():
             k = fresh("i")
             total = self.over(

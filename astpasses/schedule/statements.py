@@ -157,10 +157,12 @@ class Nest(Stmt):
 
 @dataclass(frozen=True)
 class Parts:
-    """A loop of `whole` iterations is cut into parts of `length`, the last of which may be shorter."""
+    """A loop of `whole` iterations is cut into parts of `length`, the last of which may be shorter. `several`: it is
+    known that there is more than one."""
 
     whole: DimLike
     length: DimLike
+    several: bool = False
 
 
 @dataclass(eq=False)
@@ -196,7 +198,9 @@ class For(Stmt):
         return (self.extent,) if self.parts is None else (self.extent, self.parts.whole, self.parts.length)
 
     def changed(self, change: Change) -> For:
-        parts = None if self.parts is None else Parts(*map(change.dim, (self.parts.whole, self.parts.length)))
+        parts = self.parts
+        if parts is not None:
+            parts = replace(parts, whole=change.dim(parts.whole), length=change.dim(parts.length))
         return replace(self, extent=change.dim(self.extent), parts=parts)
 
 

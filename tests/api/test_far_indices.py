@@ -129,3 +129,22 @@ def test_nothing_outside_is_touched(function, native):
                         np.testing.assert_allclose(got, want, rtol=1e-6, atol=1e-8, err_msg=f"{k}, {n}")
                 rows = outcome(lanes, np.stack([x, x]), k, n)
                 assert rows is IndexError if wants[0] is IndexError else np.allclose(rows, wants[0], rtol=1e-12)
+
+
+def array_of_no_size(x, k, n):
+    total, i = 0.0, 0
+    size = k - 5
+    while i < min(size, n):
+        total += np.sum(np.ones(size) * x[0]) % 64.0
+        i += 1
+    return total
+
+
+@pytest.mark.parametrize("native", [True, False])
+def test_an_array_of_a_negative_size_is_made_by_no_iteration(native):
+    with mp.config(native=native):
+        compiled = mp.jit(array_of_no_size)
+        for k in (1, 5, 7):
+            for n in (0, 3):
+                x = np.array([0.5, 2.0])
+                assert compiled(x, k, n) == array_of_no_size(x, k, n)

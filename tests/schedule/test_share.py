@@ -111,6 +111,14 @@ def test_a_library_that_has_threads_of_its_own_is_called_by_one():
     assert not shared(schedule(function, SMALL))
 
 
+def test_places_that_are_further_apart_than_a_part_is_long():
+    """In a function of a part it is not said how long the loop was."""
+    rule = REGISTRY["concatenate"]
+    function = trace("both", lambda a, b: rule(sin(a), sin(b), axis=0), [(k, Array(f64, (3, 4))) for k in "ab"])
+    for target in (SMALL, LARGE, replace(SMALL, whole=-1, call=0)):
+        check([(function, (random.normal(size=(3, 4)), random.normal(size=(3, 4))))], target)
+
+
 def norms(x):
     return sin(mul(x, x)), reduce_sum(mul(x, x), axes=(0,)), reduce_max(x, axes=(0,))
 
