@@ -3,7 +3,7 @@
    In: a job, which says what to do with part k, and how many parts there are. Out: every part done once. Example:
 
        mp_job job = {.part = square, .slots = 2};
-       if (mp_pool_take(2)) { mp_pool_begin(&job, parts); mp_pool_work(&job, 0); mp_pool_end(&job); }
+       if (mp_pool_take(2)) { mp_pool_begin(&job, parts); mp_pool_work(&job, 0); mp_pool_end(); }
 
    No thread is started before the first job. The caller works, too, and never waits for a thread that has not begun, so
    that a busy machine costs nothing. Each thread has its own stretch of parts, the same one in every job of as many parts,
@@ -19,6 +19,7 @@
 #include <signal.h>
 #include <stdatomic.h>
 #include <stdint.h>
+#include <time.h>
 
 enum {
     MP_SLOTS = 64,
@@ -132,9 +133,11 @@ static int mp_pool_take(int threads) {
 
 static void mp_pool_begin(mp_job *job, int64_t parts) {
     if (job->slots > mp_pool.threads + 1) job->slots = mp_pool.threads + 1;
-    for (int s = 0; s < job->slots; s++) {
-        atomic_init(&job->stretches[s].next, (int64_t)((__int128)parts * s / job->slots));
-        job->stretches[s].end = (int64_t)((__int128)parts * (s + 1) / job->slots);
+    int64_t begin = 0;
+    for (int s = 0; s < job->slots; s++) { /* the caller, which is there, has one more where they don't go up evenly */
+        atomic_init(&job->stretches[s].next, begin);
+        begin += parts / job->slots + (s < parts % job->slots);
+        job->stretches[s].end = begin;
     }
     atomic_store(&mp_pool.job, job);
     atomic_fetch_add(&mp_pool.jobs, 1);
@@ -148,14 +151,19 @@ static void mp_pool_begin(mp_job *job, int64_t parts) {
     }
 }
 
-/* Wait for the threads that have begun; no other one begins. */
-static void mp_pool_end(mp_job *job) {
-    (void)job;
+/* Wait for the threads that have begun; no other one begins. It may be left, and called again. */
+static void mp_pool_wait(void) {
+    struct timespec a_while = {0, 50000};
     atomic_store(&mp_pool.job, NULL);
     for (int n = 0; atomic_load(&mp_pool.inside); n++) {
         if (n < MP_SPINS) mp_pause();
-        else sched_yield();
+        else if (n < 2 * MP_SPINS) sched_yield();
+        else nanosleep(&a_while, NULL);
     }
+}
+
+static void mp_pool_end(void) {
+    mp_pool_wait();
     atomic_store(&mp_pool.taken, 0);
 }
 

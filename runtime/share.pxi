@@ -18,7 +18,7 @@ cdef extern from "pool.h" nogil:
     bint mp_pool_take(int threads)
     void mp_pool_begin(mp_job* job, int64_t parts)
     void mp_pool_work(mp_job* job, int slot)
-    void mp_pool_end(mp_job* job)
+    void mp_pool_end()
     void mp_pool_lock()
     void mp_pool_unlock()
 
@@ -26,7 +26,8 @@ cdef extern from *:
     """
     #define mp_load(place) __atomic_load_n((place), __ATOMIC_RELAXED)
     #define mp_store(place, value) __atomic_store_n((place), (value), __ATOMIC_RELAXED)
-    /* The caller's parts, which a signal may end in the middle: then MP_INTERRUPTED. `busy` is above 0 before and after. */
+    /* The caller's parts, and its waiting for those of others, which a signal may end in the middle: then MP_INTERRUPTED,
+       and the others still run. `busy` is above 0 before and after. */
     static __attribute__((noinline)) int mp_work_or_leave(mp_ctx *c, mp_job *job) {
         if (!mp_running || mp_running->context != c || !pthread_equal(pthread_self(), mp_main_thread)) {
             mp_pool_work(job, 0);
@@ -40,6 +41,7 @@ cdef extern from *:
             mp_running = &run;
             c->busy--;
             mp_pool_work(job, 0);
+            mp_pool_wait();
         } else status = MP_INTERRUPTED;
         c->busy++;
         mp_running = run.outer;
@@ -87,7 +89,7 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
     mp_pool_begin(&region.job, parts)
     if mp_work_or_leave(c, &region.job) != 0:
         mp_store(&region.stopped, 1)
-    mp_pool_end(&region.job)
+    mp_pool_end()
     c.threads = threads
     if region.stopped:
         status = MP_INTERRUPTED

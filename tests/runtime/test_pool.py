@@ -14,7 +14,7 @@ import pytest
 
 from metaphrase.runtime import dispatch, threads
 
-# Part k: fills scratch of its own, waits for signals as long as asked, fails where the argument is negative.
+# Part k: fills scratch of its own, so many rounds (one, if it is one of the first), fails where the argument is negative.
 HEAD = """
 cdef int one(mp_ctx* c, void** buffers, const int64_t* sizes, int64_t k) noexcept nogil:
     cdef double* x = <double*>buffers[0]
@@ -25,7 +25,7 @@ cdef int one(mp_ctx* c, void** buffers, const int64_t* sizes, int64_t k) noexcep
     cdef double* piece = <double*>mp_scratch(c, n * 8)
     if piece == NULL:
         return MP_NO_MEMORY
-    for round in range(sizes[2]):
+    for round in range(sizes[2] if k >= sizes[3] else 1):
         if mp_poll(c, n):
             return MP_INTERRUPTED
         for i in range(n):
@@ -53,12 +53,12 @@ NESTED = "return mp_share(c, nested, buffers, sizes, sizes[0] // 3)"
 
 @pytest.fixture
 def run(program):
-    """run(x, n=100, rounds=1, body=ALL): 2*x by parts; how often each part was done is looked at"""
+    """run(x, n=100, rounds=1, short=0, body=ALL): 2*x by parts; how often each part was done is looked at"""
 
-    def call(x, n=100, rounds=1, body=ALL):
+    def call(x, n=100, rounds=1, short=0, body=ALL):
         library = program(FILL + body, HEAD)
         y, counts = dispatch.run_entry(
-            library.address, [x], [("f8", x.shape), ("i8", x.shape)], (len(x), n, rounds), raise_site=raise_site
+            library.address, [x], [("f8", x.shape), ("i8", x.shape)], (len(x), n, rounds, short), raise_site=raise_site
         )
         np.testing.assert_array_equal(counts, np.ones(len(x), int))
         return y
@@ -180,6 +180,18 @@ def test_a_handler_that_raises_ends_all_parts(run, alarm, count, parts):
         np.testing.assert_array_equal(run(np.ones(100)), 2 * np.ones(100))
 
 
+def test_a_handler_that_raises_ends_the_parts_of_others_that_the_caller_waits_for(run, alarm):
+    threads.use(2)
+    run(np.ones(100))
+    for k in range(5):
+        alarm(0.05 + 0.01 * k, True)
+        begin = time.perf_counter()
+        with pytest.raises(Stop):
+            run(np.ones(2), n=1000, rounds=20_000_000, short=1)
+        assert time.perf_counter() - begin < 1.0
+        np.testing.assert_array_equal(run(np.ones(100)), 2 * np.ones(100))
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_handler_that_does_not_raise_changes_nothing(run, alarm, count):
     threads.use(count)
@@ -199,7 +211,7 @@ library = cython_build.build(open({text!r}).read(), name="f")
 threads.use(3)
 def run(rounds):
     x = np.arange(1.0, 41.0)
-    y, counts = dispatch.run_entry(library.address, [x], [("f8", x.shape), ("i8", x.shape)], (40, 1000, rounds))
+    y, counts = dispatch.run_entry(library.address, [x], [("f8", x.shape), ("i8", x.shape)], (40, 1000, rounds, 0))
     return bool((y == 2 * x).all() and (counts == 1).all())
 assert run(1)
 busy = threading.Thread(target=lambda: [run(2000) for _ in range(5)])     # in the midst of shared loops
@@ -236,7 +248,7 @@ threads.use(4)
 before = count()
 x = np.ones(40)
 def run(parts):
-    dispatch.run_entry(library.address, [x], [("f8", x.shape), ("i8", x.shape)], (parts, 10, 1))
+    dispatch.run_entry(library.address, [x], [("f8", x.shape), ("i8", x.shape)], (parts, 10, 1, 0))
 run(1)
 assert count() == before
 run(40)
