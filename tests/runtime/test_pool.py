@@ -14,7 +14,7 @@ import pytest
 
 from metaphrase.runtime import dispatch, threads
 
-# Part k: fills scratch of its own, so many rounds (one, if it is one of the first), fails where the argument is negative.
+# Part k: fills scratch of its own in so many rounds (one, if it is one of the first), fails where x is negative.
 HEAD = """
 cdef int one(mp_ctx* c, void** buffers, const int64_t* sizes, int64_t k) noexcept nogil:
     cdef double* x = <double*>buffers[0]
