@@ -86,6 +86,7 @@ cdef struct Call:
     bint released                            # the GIL is released during the call
     void* thread_state                       # of the thread that called with the GIL, which a poll released
     void* region                             # of a thread that takes part in one: share.pxi's
+    int64_t part                             # of it, which runs now
 
 
 cdef Chunk* new_chunk(Arena* arena, int64_t nbytes) noexcept nogil:

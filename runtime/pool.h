@@ -46,11 +46,13 @@ static struct {
     _Atomic int asleep;
     int64_t alone;       /* parts that were done while all slept */
     int threads;
+    int forks;           /* so many times this process is a child of the one that began */
     int hooked;
     pthread_mutex_t lock;
     pthread_cond_t begun;
 } mp_pool = {.lock = PTHREAD_MUTEX_INITIALIZER, .begun = PTHREAD_COND_INITIALIZER};
 
+static inline int mp_pool_forks(void) { return mp_pool.forks; }
 static inline void mp_pool_lock(void) { pthread_mutex_lock(&mp_pool.lock); }
 static inline void mp_pool_unlock(void) { pthread_mutex_unlock(&mp_pool.lock); }
 
@@ -102,6 +104,7 @@ static void mp_pool_in_child(void) {
     mp_pool.lock = lock;
     mp_pool.begun = begun;
     mp_pool.threads = 0;
+    mp_pool.forks++;
     mp_pool.job = NULL;
     mp_pool.inside = mp_pool.taken = mp_pool.asleep = 0;
 }

@@ -7,7 +7,8 @@
 #
 # The caller's thread works in the caller's context; each other one has a context of its own, with an arena, and runs no
 # Python. Where a signal's handler raises on the caller's thread, it leaves its part at once; the others stop at their next
-# poll, and are waited for, since they write to the caller's arrays.
+# poll, and are waited for, since they write to the caller's arrays. So do parts behind one that fails. A child that a
+# handler forks off in the midst has no other thread, and what those had begun is lost: an error.
 
 cdef extern from "pool.h" nogil:
     const int MP_SLOTS
@@ -19,6 +20,7 @@ cdef extern from "pool.h" nogil:
     void mp_pool_begin(mp_job* job, int64_t parts)
     void mp_pool_work(mp_job* job, int slot)
     void mp_pool_end()
+    int mp_pool_forks()
     void mp_pool_lock()
     void mp_pool_unlock()
 
@@ -39,9 +41,12 @@ cdef extern from *:
         run.outer = mp_running;
         if (!mp_mark_place(run.place)) {
             mp_running = &run;
+            if (c->pending && c->busy == 1 && mp_run_handlers(c)) status = MP_INTERRUPTED;
             c->busy--;
-            mp_pool_work(job, 0);
-            mp_pool_wait();
+            if (!status) {
+                mp_pool_work(job, 0);
+                mp_pool_wait();
+            }
         } else status = MP_INTERRUPTED;
         c->busy++;
         mp_running = run.outer;
@@ -64,6 +69,7 @@ cdef struct Region:
     int64_t failed                               # the first part that failed, so far
     int status
     int64_t stopped                              # a signal's handler raised
+    int (*poll)(mp_ctx*) noexcept nogil          # the caller's
     int64_t site, iteration
     int64_t values[16]
 
@@ -71,7 +77,7 @@ cdef struct Region:
 cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* sizes, int64_t parts) noexcept nogil:
     cdef Region region
     cdef int64_t k, threads = c.threads
-    cdef int slot, status = 0
+    cdef int slot, forks, status = 0
     c.busy += 1
     if parts < 2 or threads < 2 or not mp_pool_take(<int>threads):    # or another region runs, perhaps around this one
         leave(c)
@@ -85,13 +91,16 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
     region.job.part, region.job.leave, region.job.slots = run_part, leave_region, <int>threads
     region.context, region.part, region.buffers, region.sizes = c, part, buffers, sizes
     region.failed, region.status, region.stopped = parts, 0, 0
-    c.threads = 1
+    forks = mp_pool_forks()
+    region.poll, c.poll, (<Call*>c).region, c.threads = c.poll, poll_in_region, &region, 1
     mp_pool_begin(&region.job, parts)
     if mp_work_or_leave(c, &region.job) != 0:
         mp_store(&region.stopped, 1)
     mp_pool_end()
-    c.threads = threads
-    if region.stopped:
+    c.poll, (<Call*>c).region, c.threads = region.poll, NULL, threads
+    if forks != mp_pool_forks():
+        status = tell_of_fork(<Call*>c)
+    elif region.stopped:
         status = MP_INTERRUPTED
     elif region.status != 0:
         status = region.status
@@ -110,6 +119,7 @@ cdef void run_part(mp_job* job, int64_t k, int slot) noexcept nogil:
         c = &contexts[slot].context
         if contexts[slot].region == NULL:
             open_in_region(&contexts[slot], region)
+    (<Call*>c).part = k
     status = region.part(c, region.buffers, region.sizes, k)
     if status != 0:
         note_failure(region, c, k, status)
@@ -136,8 +146,21 @@ cdef void open_in_region(Call* call, Region* region) noexcept nogil:
 
 
 cdef int poll_in_region(mp_ctx* c) noexcept nogil:
+    cdef Region* region = <Region*>(<Call*>c).region
+    if mp_load(&region.stopped) != 0 or mp_load(&region.failed) < (<Call*>c).part:
+        return MP_INTERRUPTED
+    if c == region.context:
+        return region.poll(c)
     c.fuel = FUEL_IN_REGION
-    return MP_INTERRUPTED if mp_load(&(<Region*>(<Call*>c).region).stopped) != 0 else 0
+    return 0
+
+
+cdef int tell_of_fork(Call* call) noexcept with gil:
+    keep_error(call, RuntimeError(
+        "a signal handler forked the process while threads shared a loop: the child lacks what the others had begun; "
+        "fork elsewhere, or set METAPHRASE_NUM_THREADS=1"
+    ))
+    return MP_INTERRUPTED
 
 
 cdef void leave_region(mp_job* job, int slot) noexcept nogil:

@@ -166,13 +166,19 @@ def _never_meet(a: Access, b: Access, facts: Facts, own: frozenset[str]) -> bool
 
 def apart(x: DimLike, y: DimLike, facts: Facts, own: frozenset[str]) -> bool:
     """Whether two index entries are never equal, whatever the loops of each (y's are `own`) do. False: not shown."""
-    values: dict[str, DimLike] = {}
-    for name in symbols(y) & own:
-        low, high = facts.ranges.get(name, (None, None))
+    names = set(symbols(y) & own)
+    while more := {s for name in names for s in symbols_of(_range(facts, name)) & own} - names:
+        names |= more  # a loop inside another may run as far as the index of that says
+    values: dict[str, DimLike] = {name: Sym(name + "'") for name in names}
+    for name in names:
+        low, high = (None if d is None else substitute(d, values) for d in facts.ranges.get(name, (None, None)))
         facts.learn(name + "'", low, high)
-        values[name] = Sym(name + "'")
     between = substitute(y, values) - x
     return facts.less(0, between) or facts.less(between, 0)
+
+
+def _range(facts: Facts, name: str) -> list[DimLike]:
+    return [d for d in facts.ranges.get(name, ()) if d is not None]
 
 
 def disjoint(a: Map, b: Map, facts: Facts, own: frozenset[str]) -> bool:

@@ -2,8 +2,8 @@
 
 In: a program whose loops are fused. Out: the same; the outermost loops that are worth it and whose iterations do not
 depend on one another are cut into parts, and what a part does is a function, whose temporaries are its own. Sizes alone
-say where a part begins and ends, and partial results are combined in the order of the parts: a result does not depend
-on how many threads there are.
+say where a part of a program's loop begins and ends, and partial results are combined in the order of the parts: a
+result does not depend on how many threads there are.
 
     for i in range(n):                        for i in range(-(-n // 4096)):                  # part=4096
         t = sin(x[i])                  ->         part_0(x, y, 4096*i, min(4096, n - 4096*i))
@@ -292,7 +292,7 @@ class _Sharing:
             total = self.over(
                 buf.dims, lambda *at, b=buf, m=monoid, k=k: Store(b, at, Load(held[b], (Sym(k), *at)), m, loop.span)
             )
-            rows.append(For(k, parts, (total,), "seq", loop.span))
+            rows.append(For(k, parts, (total,), "red" if buf.dims else "seq", loop.span))
         return rows
 
     def over(self, dims: tuple[DimLike, ...], rule: Callable[..., Stmt]) -> Stmt:

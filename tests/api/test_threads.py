@@ -213,6 +213,15 @@ def moved_by_a_count(x):
     return y
 
 
+def below_the_diagonal(a):
+    """What an iteration reads right of the diagonal of its row another one may have stored left of that of its own."""
+    b = a.copy()
+    n = len(b)
+    for i in range(n - 1, -1, -1):
+        b[i, :i] += b[(2 * i) % n, i]
+    return b
+
+
 def last_one(x):
     k = -1
     for i in range(len(x)):
@@ -263,6 +272,7 @@ ORDERED = [
     (gathered, (rng.random(41), rng.integers(0, 41, 41))),
     (moved_by_data, (rng.random(41), rng.integers(0, 41, 41))),
     (moved_by_a_count, (rng.random(41),)),
+    (below_the_diagonal, (rng.random((13, 13)),)),
     (last_one, (rng.random(41),)),
     (last_row, (rng.random((17, 3)),)),
     (kept_row, (rng.random((17, 3)),)),

@@ -192,6 +192,40 @@ def test_a_handler_that_raises_ends_the_parts_of_others_that_the_caller_waits_fo
         np.testing.assert_array_equal(run(np.ones(100)), 2 * np.ones(100))
 
 
+@pytest.mark.parametrize("first", [0, 1])
+def test_parts_behind_one_that_fails_end(run, first):
+    """Whichever of the two threads has the part that fails, and whichever the one that takes for ever."""
+    threads.use(2)
+    for _ in range(5):
+        x = np.ones(4)
+        x[first] = -1
+        begin = time.perf_counter()
+        with pytest.raises(Failed) as caught:
+            run(x, n=1000, rounds=20_000_000, short=first + 1)
+        assert caught.value.args[:2] == (7, first) and time.perf_counter() - begin < 1.0
+
+
+def test_a_child_that_a_handler_forks_in_the_midst_is_told(run):
+    threads.use(2)
+    run(np.ones(100))
+    children = []
+    before = signal.signal(signal.SIGALRM, lambda number, frame: children.append(os.fork()))
+    try:
+        signal.setitimer(signal.ITIMER_REAL, 0.02)
+        try:
+            run(np.ones(2), n=1000, rounds=200_000)
+            outcome = 0
+        except RuntimeError as error:
+            outcome = 1 if "forked" in str(error) else 2
+        if children == [0]:
+            os._exit(outcome)
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+    assert outcome == 0 and len(children) == 1
+    assert os.waitstatus_to_exitcode(os.waitpid(children[0], 0)[1]) == 1
+
+
 @pytest.mark.parametrize("count", [1, 3])
 def test_a_handler_that_does_not_raise_changes_nothing(run, alarm, count):
     threads.use(count)

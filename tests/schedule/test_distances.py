@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from metaphrase.astpasses.schedule.dependence import Distance, distance, in_step
+from metaphrase.astpasses.schedule.dependence import Distance, disjoint, distance, in_step
 from metaphrase.astpasses.schedule.fuse import fuse_block
 from metaphrase.astpasses.schedule.lanes import in_lanes
 from metaphrase.astpasses.schedule.names import Names
@@ -104,3 +104,12 @@ def test_sums_side_by_side_read_what_their_own_iteration_has_stored(place, side_
     assert (len([s for s in walk(rows) if isinstance(s, For)]) > 1) == side_by_side
     assert in_step((i,), (place,), "i", 2048) == side_by_side
     assert not symbols(place) - {"i"}
+
+
+def test_what_an_inner_loop_runs_to_is_its_own_iterations_index():
+    """`for i: for j in range(i): a[i, j] = a[n - 1, i]`: one iteration's j is not below the i of another."""
+    facts = Facts({"i": (0, n - 1), "j": (0, Sym("i") - 1)})
+    i, j = Sym("i"), Sym("j")
+    assert not disjoint((n - 1, i), (i, j), facts, frozenset("ij"))
+    assert not disjoint((i, j), (n - 1, i), facts, frozenset("ij"))
+    assert disjoint((i + j + 1,), (-j - 1,), facts, frozenset("j"))
