@@ -27,7 +27,7 @@ class Unwritable(OSError):
     """A place that can't be written."""
 
 
-_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES, errno.EPERM, errno.EIO, errno.EFBIG)
 
 
 @contextlib.contextmanager

@@ -131,7 +131,6 @@ def completed(text: str, words: str) -> set[str]:
     return {*done.stdout.split()}
 
 
-@pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not there")
 def test_bash_completes(capsys, tmp_path, monkeypatch):
     assert main(["completion", "bash"]) == 0
     text = capsys.readouterr().out
