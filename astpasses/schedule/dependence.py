@@ -263,6 +263,20 @@ def in_step(
     return found is None or found.at == 0
 
 
+def in_blocks(a: Map, b: Map, loop: str, facts: Facts) -> bool:
+    """Whether each iteration of `loop` has a block of places to itself: `32*i + j` and `32*i + k` for j, k < 32.
+    `facts` know how far the loops inside run."""
+    for x, y in zip(a, b):
+        if isinstance(x, E) or isinstance(y, E):
+            continue
+        moves = slope(x, loop)
+        if moves and moves == slope(y, loop):
+            starts = (entry - moves * Sym(loop) for entry in (x, y))
+            if all(facts.less_equal(0, start) and facts.less(start, abs(moves)) for start in starts):
+                return True
+    return False
+
+
 def may_share(p: Item, n: Item, loop: str, facts: Facts) -> bool:
     """Whether p and n (both with their axis already called `loop`) may run iteration by iteration, p
     first."""
@@ -305,6 +319,7 @@ __all__ = [
     "conflict",
     "disjoint",
     "distance",
+    "in_blocks",
     "in_step",
     "may_share",
     "pinned",

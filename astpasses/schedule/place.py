@@ -14,7 +14,7 @@ from dataclasses import replace
 from metaphrase.core.dims import product, symbols
 from metaphrase.core.facts import Facts
 
-from .dependence import disjoint, in_step
+from .dependence import disjoint, in_blocks, in_step
 from .lifetimes import Lifetimes, key_of
 from .nest import Access, Buf, Fn, For, Grow, Map, Stmt, Swap, bound_inside, loaded, touched, used_inside, walk
 from .target import Target
@@ -97,7 +97,9 @@ def divided(buf: Buf, loop: For, facts: Facts | None = None) -> bool:
     own = inner | {loop.index}
 
     def apart(a: Map, b: Map) -> bool:
-        return in_step(a, b, loop.index, loop.extent, inner) or facts is not None and disjoint(a, b, facts, own)
+        if in_step(a, b, loop.index, loop.extent, inner):
+            return True
+        return facts is not None and (in_blocks(a, b, loop.index, facts) or disjoint(a, b, facts, own))
 
     written = {a.index for a in accesses if a.write}
     return all(apart(a.index, place) for a in accesses for place in written)

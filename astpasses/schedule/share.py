@@ -223,6 +223,9 @@ class _Sharing:
         variables = bound_inside(loop) - {s.index for s in inside if isinstance(s, For)} - {loop.index}
         if variables & before or not all(self.lifetimes.private(name, loop) for name in variables):
             return None
+        for inner in inside:
+            if isinstance(inner, For):
+                self.facts.learn(inner.index, 0, inner.extent - 1)
         roles = _Roles()
         written = dict.fromkeys(a.buf for s in inside for a in accesses_of(s) if a.write)
         for buf in written:

@@ -7,7 +7,7 @@ import random
 
 import pytest
 
-from metaphrase.astpasses.schedule.dependence import Distance, disjoint, distance, in_step
+from metaphrase.astpasses.schedule.dependence import Distance, disjoint, distance, in_blocks, in_step
 from metaphrase.astpasses.schedule.fuse import fuse_block
 from metaphrase.astpasses.schedule.lanes import in_lanes
 from metaphrase.astpasses.schedule.names import Names
@@ -104,6 +104,17 @@ def test_sums_side_by_side_read_what_their_own_iteration_has_stored(place, side_
     assert (len([s for s in walk(rows) if isinstance(s, For)]) > 1) == side_by_side
     assert in_step((i,), (place,), "i", 2048) == side_by_side
     assert not symbols(place) - {"i"}
+
+
+def test_blocks_that_iterations_have_to_themselves():
+    facts = Facts({"j": (0, 31), "k": (0, 31), "l": (0, 32)})
+    k, l = Sym("k"), Sym("l")
+    assert in_blocks((32 * i + j,), (32 * i + k,), "i", facts)
+    assert in_blocks((n, 31 - 32 * i - j + 31), (n, 62 - 32 * i - k), "i", facts) is False
+    assert in_blocks((5 - 32 * i + j - 5,), (k - 32 * i,), "i", facts)
+    assert not in_blocks((32 * i + j,), (32 * i + l,), "i", facts)
+    assert not in_blocks((32 * i + j,), (31 * i + k,), "i", facts)
+    assert not in_blocks((32 * i + j - 1,), (32 * i + k,), "i", facts)
 
 
 def test_what_an_inner_loop_runs_to_is_its_own_iterations_index():

@@ -10,7 +10,7 @@ from programs import PROGRAMS, F, I, one
 from metaphrase.astpasses.optimize import optimize
 from metaphrase.astpasses.schedule import schedule
 from metaphrase.astpasses.schedule.nest import For, Store, walk
-from metaphrase.astpasses.schedule.target import CPU
+from metaphrase.astpasses.schedule.target import CPU, ONE_THREAD
 from metaphrase.astpasses.transforms.batch import batch
 from metaphrase.astpasses.transforms.reverse import vjp
 from metaphrase.core.build import literal, trace
@@ -33,7 +33,7 @@ def lanes_of(function: Function, marks: list[bool]) -> Function:
 
 
 def in_lanes(function: Function) -> bool:
-    body = schedule(function).entry.body
+    body = schedule(function, ONE_THREAD).entry.body
     return any(isinstance(s, Store) and s.buf.dims == (LANES,) for s in walk(body))
 
 
@@ -132,4 +132,4 @@ def test_a_gathered_index_does_not_fit():
 
     function = lanes_of(trace("counting", whole, [("k", I), ("x", F)]), [True, True])
     check(function, np.arange(70), random.normal(size=70))
-    assert any(isinstance(s, For) for s in walk(schedule(function).entry.body)) and gather is not None
+    assert any(isinstance(s, For) for s in walk(schedule(function, ONE_THREAD).entry.body)) and gather is not None

@@ -17,7 +17,7 @@ from test_lockstep import branching, escape, lanes_of
 import metaphrase.ops  # noqa: F401
 from metaphrase.astpasses.schedule import python_loops, schedule
 from metaphrase.astpasses.schedule.nest import For, walk
-from metaphrase.astpasses.schedule.target import CPU
+from metaphrase.astpasses.schedule.target import CPU, ONE_THREAD
 from metaphrase.core.build import trace
 from metaphrase.core.evaluate import evaluate
 from metaphrase.core.ir import Function
@@ -79,7 +79,7 @@ def test_primitives(name):
 @pytest.mark.parametrize("function", [escape(), branching()], ids=["escape", "branching"])
 def test_lanes_in_lockstep_are_blocks_that_do_not_depend_on_each_other(function):
     batched = lanes_of(function, [True] * len(function.params))
-    program = schedule(batched)
+    program = schedule(batched, ONE_THREAD)
     blocks = [s for s in program.entry.body if isinstance(s, For)]
     assert {s.kind for s in blocks} == {"par"} and len(blocks[0].private) > 3
     check_backwards(batched, *(random.uniform(-2, 1, 71) for _ in batched.params), ulps=2**30)

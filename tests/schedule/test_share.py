@@ -16,7 +16,7 @@ from test_lockstep import branching, escape, lanes_of
 from test_parallel import check_backwards
 
 from metaphrase.astpasses.schedule import python_loops, schedule
-from metaphrase.astpasses.schedule.nest import CallFn, Check, For, walk
+from metaphrase.astpasses.schedule.nest import CallFn, Check, For, While, walk
 from metaphrase.astpasses.schedule.target import CPU
 from metaphrase.core.build import trace
 from metaphrase.core.dims import Sym
@@ -98,7 +98,8 @@ def test_lanes_in_lockstep(function):
     batched = lanes_of(function, [True] * len(function.params))
     arrays = tuple(random.uniform(-2, 1, 331) for _ in batched.params)
     check([(batched, arrays)], ulps=2**30)
-    assert shared(schedule(batched, SMALL))
+    many = [s for s in shared(schedule(batched, SMALL)) if s.parts.several or s.parts.whole != s.parts.length]
+    assert any(isinstance(s, While) for fn in schedule(batched, SMALL).fns for s in walk(fn.body)) and many
 
 
 def test_lines_are_sorted_by_several_threads():
