@@ -86,8 +86,8 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
             if status != 0:
                 break
         return status
-    for slot in range(MP_SLOTS):
-        contexts[slot].region = NULL
+    for slot in range(<int>(threads if threads < MP_SLOTS else MP_SLOTS)):
+        contexts[slot].region = NULL             # a forked child has those of its parent's region
     region.job.part, region.job.leave, region.job.slots = run_part, leave_region, <int>threads
     region.context, region.part, region.buffers, region.sizes = c, part, buffers, sizes
     region.failed, region.status, region.stopped = parts, 0, 0

@@ -50,17 +50,18 @@ def _jvp_type(*types: Array, function: Function, rule: Function, consts: int) ->
     return tuple(t.plain for t in results)
 
 
+# What the three have in common: the transformations know them, and no finished program has one.
+_OF_TRANSFORMS: dict[str, Any] = {
+    **dict.fromkeys(("jvp", "transpose", "dims"), ByTransform),
+    **dict.fromkeys(("multiple", "region", "transient"), True),
+}
+
 custom_jvp = Primitive(
     "custom_jvp",
     type=_jvp_type,
     numpy=lambda run, *args, function, rule, consts: tuple(run(function, *args)),
-    jvp=ByTransform,
-    transpose=ByTransform,
-    dims=ByTransform,
+    **_OF_TRANSFORMS,
     native=Region("call"),
-    multiple=True,
-    region=True,
-    transient=True,
     doc="function(*operands); rule(*operands, *tangents) -> (*results, *their tangents) is its derivative.",
 )
 
@@ -87,13 +88,8 @@ custom_vjp = Primitive(
     "custom_vjp",
     type=_vjp_type,
     numpy=lambda run, *args, function, forward, backward, consts: tuple(run(function, *args)),
-    jvp=ByTransform,
-    transpose=ByTransform,
-    dims=ByTransform,
+    **_OF_TRANSFORMS,
     native=Region("call"),
-    multiple=True,
-    region=True,
-    transient=True,
     doc="function(*operands); forward(*operands) -> (*results, *residuals), backward(*residuals, *cotangents of "
     "results) -> cotangents of operands is its derivative.",
 )
@@ -133,13 +129,8 @@ custom_transpose = Primitive(
     "custom_transpose",
     type=_transpose_type,
     numpy=_transpose_numpy,
-    jvp=ByTransform,
-    transpose=ByTransform,
-    dims=ByTransform,
+    **_OF_TRANSFORMS,
     native=Region("transpose"),
-    multiple=True,
-    region=True,
-    transient=True,
     doc="The linear map of the tangents whose transpose is backward(*residuals, ...); no program that runs has it.",
 )
 
