@@ -29,6 +29,7 @@ from .interpreter import deep_calls
 from .runtime.cython_build import Library, build
 
 if TYPE_CHECKING:
+    from .astpasses.emit.cuda_text import EmittedCuda
     from .astpasses.emit.cython_text import EmittedText
     from .astpasses.emit.numpy_source import Signature
     from .astpasses.schedule.nest import Program, Target
@@ -61,6 +62,10 @@ def _loops_text(output: Any) -> str:
     from .astpasses.schedule.python_loops import python_loops
 
     return python_loops(output)
+
+
+def _emitted_text(output: Any) -> str:
+    return output.text
 
 
 def _compiles(text: str) -> None:
@@ -107,6 +112,13 @@ STAGES: tuple[Stage, ...] = (
         _loops_text,
     ),
     Stage("cython", "the text that is compiled", "last: it spells the loop nests and decides nothing"),
+    Stage(
+        "cuda",
+        "kernels in CUDA C, and Python that launches them",
+        "last on a GPU: it spells loop nests that were scheduled for one",
+        None,
+        _emitted_text,
+    ),
 )
 BY_NAME = {stage.name: stage for stage in STAGES}
 
@@ -211,6 +223,14 @@ def cython(program: Program) -> EmittedText:
     from .astpasses.emit.cython_text import emit
 
     return run("cython", emit, program)
+
+
+def cuda(function: Function, writes: Mapping[int, int] | None = None) -> EmittedCuda:
+    """The cuda stage of a finished program, by way of loops for a GPU."""
+    from .astpasses.emit.cuda_text import emit_cuda
+    from .astpasses.schedule.target import CUDA
+
+    return run("cuda", emit_cuda, loops(function, writes, CUDA))
 
 
 def native(function: Function, name: str, writes: Mapping[int, int] | None = None) -> tuple[Library, EmittedText]:

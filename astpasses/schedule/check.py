@@ -98,7 +98,7 @@ class _Checker:
         # The names of indices are used again from loop to loop: what says something by them says it of one loop.
         steady = {name for name, found in bounds if not any(symbols(b) & indices for b in found)}
         self.facts = Facts({name: bound for name, bound in ranges if name in steady})
-        self.stored: set[Key] = {key_of(buf) for buf in fn.bufs if buf.space != "out"}
+        self.stored: set[Key] = {key_of(buf) for buf in fn.bufs if buf.space != "out" or fn.kernel}
         self.bound: set[str] = {*fn.sizes, *(b.name for b in fn.bufs if not b.dims and b.dtype == i64)}
         self.indices: list[str] = []
         self.around: list[Stmt] = []

@@ -1,8 +1,8 @@
 """Fusion: nests that can run iteration by iteration share loops, recursively, from the outermost loop
 inwards.
 
-In: a block whose nests are perfect. Out: the same program as a tree of For loops. Where `streams` is 0, every nest
-has its own loops and nothing else changes.
+In: a block whose nests are perfect. Out: the same program as a tree of For loops. Where `Limits.streams` is 0, every
+nest has its own loops and nothing else changes.
 
     for i: y[i] = sin(x[i])      ->      for i:
     for i: s += y[i]                         y[i] = sin(x[i])
@@ -34,14 +34,27 @@ class Group:
     place: int = 0  # among the groups of its block
 
 
-def fuse_block(block: tuple[Stmt, ...], facts: Facts, streams: int) -> tuple[Stmt, ...]:
-    """Fuse a block and every block inside it. `streams`: the arrays that one loop may touch; where it is 0, nests share
-    no loops."""
+@dataclass(frozen=True)
+class Limits:
+    """`streams`: the arrays that one loop may touch; where it is 0, nests share no loops. `sums_inside`: the loop that
+    an array is combined along is never outside of those over its elements: each may be a thread's own."""
+
+    streams: int
+    sums_inside: bool = False
+
+    def outer(self, item: Item) -> list[Axis]:
+        """The axes of a nest that may be its outermost loop."""
+        free = [axis for axis in item.axes if axis.kind == "par"] if self.sums_inside else []
+        return free or list(item.axes)
+
+
+def fuse_block(block: tuple[Stmt, ...], facts: Facts, limits: Limits) -> tuple[Stmt, ...]:
+    """Fuse a block and every block inside it."""
     inside = tuple(
-        s.with_blocks(tuple(fuse_block(b, facts, streams) for b in s.blocks)) if s.blocks and not _is_nest(s) else s
+        s.with_blocks(tuple(fuse_block(b, facts, limits) for b in s.blocks)) if s.blocks and not _is_nest(s) else s
         for s in block
     )
-    return _fuse([summarize(s) for s in inside if not _never_runs(s, facts)], facts, streams)
+    return _fuse([summarize(s) for s in inside if not _never_runs(s, facts)], facts, limits)
 
 
 def _is_nest(stmt: Stmt) -> bool:
@@ -55,15 +68,15 @@ def _never_runs(stmt: Stmt, facts: Facts) -> bool:
     return any(facts.equal(size, 0) or facts.less_equal(size, 0) for size in told)
 
 
-def _fuse(items: list[Item], facts: Facts, streams: int) -> tuple[Stmt, ...]:
+def _fuse(items: list[Item], facts: Facts, limits: Limits) -> tuple[Stmt, ...]:
     groups = _Groups()
     for item in items:
         if not item.axes:
             groups.append(Group([item]))
             continue
-        best = _best_group(groups, item, facts, streams) if streams else None
+        best = _best_group(groups, item, facts, limits) if limits.streams else None
         if best is None:
-            axis = item.axes[0]
+            axis = limits.outer(item)[0]
             before, item = _begun(item, axis)
             for made in before:
                 groups.append(made)
@@ -73,7 +86,7 @@ def _fuse(items: list[Item], facts: Facts, streams: int) -> tuple[Stmt, ...]:
             before, joined = _begun(joined, axis)
             groups.insert(before, group)
             groups.join(group, joined, axis.kind)
-    return tuple(s for g in groups.rows for s in _written(g, facts, streams))
+    return tuple(s for g in groups.rows for s in _written(g, facts, limits))
 
 
 class _Groups:
@@ -165,7 +178,7 @@ def _begun(item: Item, axis: Axis) -> tuple[list[Group], Item]:
     return [group], summary(item.axes, item.body, (), True)
 
 
-def _written(group: Group, facts: Facts, streams: int) -> tuple[Stmt, ...]:
+def _written(group: Group, facts: Facts, limits: Limits) -> tuple[Stmt, ...]:
     if group.loop is None:
         return group.members[0].body
     inner = []
@@ -173,20 +186,20 @@ def _written(group: Group, facts: Facts, streams: int) -> tuple[Stmt, ...]:
         rest = tuple(a for a in item.axes if a.name != group.loop)
         inner.append(replace(item, axes=rest))
     kind = "seq" if "seq" in group.kinds else "red" if "red" in group.kinds else "par"
-    body = _fuse(inner, facts, streams)
+    body = _fuse(inner, facts, limits)
     return (For(group.loop, group.extent, body, kind, group.members[0].body[0].span),)  # type: ignore[arg-type]
 
 
-def _best_group(groups: _Groups, item: Item, facts: Facts, streams: int) -> tuple[Group, Item, Axis] | None:
+def _best_group(groups: _Groups, item: Item, facts: Facts, limits: Limits) -> tuple[Group, Item, Axis] | None:
     """The group and axis with the most to gain from sharing, if there is any gain."""
     best: tuple[int, Group, Item, Axis] | None = None
     for group in groups.sharing(item, groups.first_for(item, facts)):
         assert group.loop is not None
-        for axis in item.axes:
+        for axis in limits.outer(item):
             if not facts.equal(axis.extent, group.extent):  # type: ignore[arg-type]
                 continue
             joined = renamed(item, axis.name, group.loop)
-            gain = _gain(group, joined, axis.kind, streams)
+            gain = _gain(group, joined, axis.kind, limits)
             if gain > 0 and (best is None or gain > best[0]):
                 if all(may_share(member, joined, group.loop, facts) for member in group.members) and _may_begin(
                     group, joined, axis, facts
@@ -203,7 +216,7 @@ def _may_begin(group: Group, item: Item, axis: Axis, facts: Facts) -> bool:
     return not any(conflict(member, before, facts) for member in group.members)
 
 
-def _gain(group: Group, item: Item, kind: str, streams: int) -> int:
+def _gain(group: Group, item: Item, kind: str, limits: Limits) -> int:
     """Arrays that both touch, those that one makes for the other counted double; 0 where sharing would
     hurt."""
     loop = group.loop
@@ -223,7 +236,7 @@ def _gain(group: Group, item: Item, kind: str, streams: int) -> int:
                 flows = any(a.write for a in theirs)
                 made = made or flows
                 gain += 2 if flows else 1
-    if len([b for b in arrays if b.dims]) > streams:
+    if len([b for b in arrays if b.dims]) > limits.streams:
         return 0
     if (
         not made

@@ -33,6 +33,8 @@ from .target import Target
 
 def in_lanes(block: tuple[Stmt, ...], names: Names, facts: Facts, target: Target) -> tuple[Stmt, ...]:
     """Rewrite every leaf loop that combines floats, unless it is known to be short."""
+    if target.lanes < 2:
+        return block
     rows: list[Stmt] = []
     for stmt in block:
         if stmt.blocks:

@@ -61,6 +61,16 @@ from .storage import (
 from .target import CPU, Target
 
 
+@dataclass(frozen=True)
+class Kernel:
+    """How a GPU runs a function. `count`: the iterations of its loops over the grid; None: one block does it all.
+    `together`: the threads of a block do one iteration together, or each an iteration. `threads`: of a block."""
+
+    count: DimLike | None
+    together: bool
+    threads: int
+
+
 @dataclass(eq=False)
 class Fn:
     """A function: `bufs` and `sizes` are its parameters, `temps` its own storage; `scratch` names the parameters that
@@ -78,6 +88,7 @@ class Fn:
     facts: Facts = field(default_factory=Facts)
     scratch: frozenset[str] = frozenset()
     is_part: bool = False
+    kernel: Kernel | None = None
 
 
 @dataclass(eq=False)
@@ -185,6 +196,7 @@ __all__ = [
     "Grow",
     "If",
     "Index",
+    "Kernel",
     "LibraryCall",
     "Load",
     "Map",

@@ -90,3 +90,18 @@ def with_storages(stmt: Stmt, storages: Mapping[Buf, Buf]) -> Stmt:
         return Load(*place(x.buf, x.index)) if isinstance(x, Load) and x.buf in storages else None
 
     return map_statement(stmt, expression, place)
+
+
+def with_parts(stmt: Stmt, wholes: Mapping[Buf, tuple[Buf, Map]]) -> Stmt:
+    """Put parts of larger storages, each where a place in them says, in the place of whole ones."""
+    if not wholes:
+        return stmt
+
+    def place(buf: Buf, index: Map) -> tuple[Buf, Map]:
+        whole, first = wholes.get(buf, (buf, ()))
+        return whole, (*first, *(expression(i) if isinstance(i, E) else i for i in index))
+
+    def expression(e: E) -> E:
+        return map_expression(e, lambda x: Load(*place(x.buf, x.index)) if isinstance(x, Load) else None)
+
+    return map_statement(stmt, expression, place)

@@ -20,7 +20,7 @@ A reduction (`s += x[i]`, `y[j] += x[i, j]`) has one result for each part, which
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -39,22 +39,19 @@ from metaphrase.core.dims import (
     terms_of,
 )
 from metaphrase.core.facts import Facts
-from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64
 from metaphrase.source import Span
 
 from .canonical import canonical, text_of
-from .lifetimes import Lifetimes, key_of, read_before_given
+from .independence import Independence, Roles
 from .lower_arrays import identity
 from .nest import (
     Bind,
     Buf,
     CallFn,
     Check,
-    Effect,
     Fn,
     For,
-    Grow,
     If,
     Index,
     LibraryCall,
@@ -63,10 +60,8 @@ from .nest import (
     Op,
     Parts,
     Program,
-    SetDims,
     Stmt,
     Store,
-    Swap,
     While,
     bound_inside,
     expression_symbols,
@@ -77,7 +72,6 @@ from .nest import (
     walk,
 )
 from .outline import is_large
-from .place import accesses_of, divided
 from .rewrite import map_statement, rename_statement, with_storages
 from .target import Target
 from .work import Work
@@ -121,22 +115,13 @@ class _Functions:
         return fn
 
 
-@dataclass
-class _Roles:
-    """What the storages that a loop writes are, but those that each iteration has a part of; `sums` by how they are
-    combined."""
-
-    private: set[Buf] = field(default_factory=set)
-    sums: dict[Buf, str] = field(default_factory=dict)
-
-
 class _Sharing:
     """The loops of one function."""
 
     def __init__(self, fn: Fn, target: Target, work: Work, made: _Functions):
         self.fn, self.target, self.work, self.made = fn, target, work, made
-        self.lifetimes = Lifetimes(fn.body)
         self.facts = Facts(fn.facts.ranges)
+        self.independent = Independence(fn, target, self.facts)
         self.is_large = is_large(fn, target)
         self.amounts = self.amounts_in(fn.body)
 
@@ -165,7 +150,7 @@ class _Sharing:
 
     def loop(self, loop: For) -> list[Stmt]:
         few = isinstance(loop.extent, int) and loop.extent < self.target.few
-        if few or (roles := self.roles(loop)) is None:
+        if few or (roles := self.independent.roles(loop)) is None:
             return [self.inside(loop)]
         length = self.length(loop, roles)
         parts = floordiv(loop.extent + length - 1, length)
@@ -186,7 +171,7 @@ class _Sharing:
         several = Op("gt", (Index(parts), Index(1)), np.dtype(bool))  # one part needs no sums of its own
         return [*rows, If(several, tuple(shared), (loop,), loop.span)]
 
-    def length(self, loop: For, roles: _Roles) -> DimLike:
+    def length(self, loop: For, roles: Roles) -> DimLike:
         """How many iterations a part has: enough to be worth a thread, and its sums, which are to be added up."""
         work = _positive(self.work.iteration(loop))
         length = floordiv(self.target.a_part, work)
@@ -211,55 +196,9 @@ class _Sharing:
             return b[1] >= self.target.apart * a[1]
         return all(rest[atom] > 0 and atom.kind == "sym" and atom.name in self.fn.sizes for atom in left)
 
-    # --- what may be shared -------------------------------------------------------------------------
-
-    def roles(self, loop: For) -> _Roles | None:
-        """Those of all storages that a loop writes; None where one stands in the way."""
-        inside = list(walk(loop.body))
-        if not all(map(self.runs_anywhere, inside)):
-            return None
-        ordered = loop.kind == "seq"  # a loop of the user's: its iterations are shown to be independent, or it stays
-        before, _ = read_before_given(loop.body, frozenset([loop.index])) if ordered else (set(), None)
-        variables = bound_inside(loop) - {s.index for s in inside if isinstance(s, For)} - {loop.index}
-        if variables & before or not all(self.lifetimes.private(name, loop) for name in variables):
-            return None
-        for inner in inside:
-            if isinstance(inner, For):
-                self.facts.learn(inner.index, 0, inner.extent - 1)
-        roles = _Roles()
-        written = dict.fromkeys(a.buf for s in inside for a in accesses_of(s) if a.write)
-        for buf in written:
-            carried = ordered and (buf.carried or buf.unbound or buf.name in before)
-            if buf.is_temporary and not carried and self.lifetimes.private(key_of(buf), loop):
-                roles.private.add(buf)
-            elif any(isinstance(s, Grow) and buf in s.bufs for s in inside):
-                return None
-            elif monoid := self.combined(buf, loop, inside):
-                roles.sums[buf] = monoid
-            elif not buf.dims or not divided(buf, loop, self.facts):
-                return None
-        # What the caller sees of a run that fails is what came before the failure.
-        fails = any(isinstance(s, Check) or isinstance(s, LibraryCall) and s.site >= 0 for s in inside)
-        return None if fails and any(buf.space == "arg" for buf in written) else roles
-
-    def runs_anywhere(self, stmt: Stmt) -> bool:
-        if isinstance(stmt, LibraryCall):
-            offer = self.target.offer(stmt.operation)
-            return offer is not None and offer.left_anywhere
-        return not isinstance(stmt, (Effect, Swap, SetDims, CallFn))
-
-    def combined(self, buf: Buf, loop: For, inside: list[Stmt]) -> str | None:
-        """By what iterations combine into a storage, if that is all they do with it."""
-        grows = buf.space == "stack"  # its dims are those that it has in the end
-        if grows or loop.kind != "red" or any(load.buf is buf for s in inside for load in loaded(s)):
-            return None
-        monoids = {s.monoid if isinstance(s, Store) else None for s in inside if buf in touched(s)}
-        monoid = monoids.pop() if len(monoids) == 1 else None
-        return monoid if monoid is not None and MONOIDS[monoid].regroups else None
-
     # --- what is made ---------------------------------------------------------------------------------
 
-    def cut(self, loop: For, roles: _Roles, length: DimLike, parts: DimLike) -> list[Stmt]:
+    def cut(self, loop: For, roles: Roles, length: DimLike, parts: DimLike) -> list[Stmt]:
         fresh = self.fn.names.fresh
         number, first, count = fresh("number"), fresh("first"), fresh("count")
         held = {buf: Buf(fresh(f"{buf.name}_parts"), buf.dtype, (parts, *buf.dims)) for buf in roles.sums}

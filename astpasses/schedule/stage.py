@@ -26,7 +26,8 @@ from .check import CheckError, check
 from .columns import columns_as_rows
 from .expand import expand
 from .fold import fold
-from .fuse import fuse_block
+from .fuse import Limits, fuse_block
+from .kernels import kernels
 from .lanes import in_lanes
 from .late_checks import late_checks
 from .lockstep import lockstep
@@ -66,11 +67,16 @@ def _each(rule: Callable[[Fn, Target], tuple[Stmt, ...]]) -> Callable[[Program],
 PASSES: tuple[Pass, ...] = (
     Pass(
         "fuse",
-        _each(lambda fn, target: fuse_block(fn.body, fn.facts, target.streams)),
+        _each(lambda fn, target: fuse_block(fn.body, fn.facts, Limits(target.streams, target.threads > 0))),
         "first: every other pass works on loops, and finds more to do in loops that are shared",
         fused=True,
     ),
-    Pass("separate", _each(lambda fn, target: fuse_block(fn.body, fn.facts, 0)), "in place of fuse", fused=False),
+    Pass(
+        "separate",
+        _each(lambda fn, target: fuse_block(fn.body, fn.facts, Limits(0, target.threads > 0))),
+        "in place of fuse",
+        fused=False,
+    ),
     Pass(
         "shrink",
         _each(lambda fn, target: shrink(fn.body)),
@@ -124,6 +130,7 @@ PASSES: tuple[Pass, ...] = (
         "on every function, and after all that looks for a loop that is a plain reduction",
     ),
     Pass("room", _each(lambda fn, target: make_room(fn)), "when all temporaries are there"),
+    Pass("kernels", kernels, "on loops as they will be, each of which is shown to be independent or not"),
     Pass("names", _each(lambda fn, target: name_indices(fn.body, names_in_use(fn))), "when no loop is made any more"),
     Pass(
         "vectors",

@@ -170,7 +170,9 @@ class For(Stmt):
     """`for index in range(extent)`. `kind` as in Axis. `private`: temporaries of which each iteration of a parallel
     loop may have one of its own, and, where iterations run side by side, must; None before they are placed.
     `partials`: variables of which each lane of a vector may have a part, and the monoid that combines them.
-    `parts`: of a loop whose iterations threads share (share.py), each of which is a call of one function."""
+    `parts`: of a loop whose iterations threads share (share.py), each of which is a call of one function.
+    `on`: what its iterations are divided among in a kernel: "grid", all threads or blocks there are, "block", the
+    threads of one block; "" where one thread does them, or each thread of a block does all (kernels.py)."""
 
     index: str
     extent: DimLike
@@ -180,6 +182,7 @@ class For(Stmt):
     private: tuple[Buf, ...] | None = None
     partials: tuple[tuple[Buf, str], ...] = ()
     parts: Parts | None = None
+    on: str = ""
     guarded = True
 
     @property
@@ -201,7 +204,8 @@ class For(Stmt):
         parts = self.parts
         if parts is not None:
             parts = replace(parts, whole=change.dim(parts.whole), length=change.dim(parts.length))
-        return replace(self, extent=change.dim(self.extent), parts=parts)
+        partials = tuple((change.place(buf, ())[0], monoid) for buf, monoid in self.partials)
+        return replace(self, extent=change.dim(self.extent), parts=parts, partials=partials)
 
 
 @dataclass(eq=False)

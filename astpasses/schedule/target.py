@@ -8,7 +8,7 @@ compiler, gcc's habits among the thresholds. The loops stage as Python is schedu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 LINES, ROWS, CLOSE, EACH = "lines", "rows", "close", "each"
 
@@ -63,6 +63,13 @@ class Target:
     a_part: int  # work that is worth handing to another thread (work.py); 0: there is one thread
     apart: int  # so many times as much work is far more
     few: int  # of an outer loop of fewer iterations, those of a loop inside it are shared among threads
+
+    # kernels
+    threads: int = field(default=0, kw_only=True)  # of a block, at most; 0: functions are no kernels
+    blocks: int = field(default=0, kw_only=True)  # that a reduction is cut into, at most
+    grid_from: int = field(default=0, kw_only=True)  # fewer iterations run in one block
+    block_from: int = field(default=0, kw_only=True)  # a loop of fewer rounds is not shared by a block's threads
+    shared_bytes: int = field(default=0, kw_only=True)  # of memory that the threads of a block share
 
     # functions
     whole: int  # a program of up to as many innermost loops stays one function
@@ -140,4 +147,38 @@ CPU = Target(
 
 ONE_THREAD = replace(CPU, a_part=0)
 
-__all__ = ["CLOSE", "CPU", "EACH", "LINES", "ONE_THREAD", "ROWS", "Offer", "Target"]
+# CUDA C's and the prelude's.
+_CUDA_WORDS = """
+__global__ __device__ __shared__ class template typename namespace using new delete this private public protected friend
+virtual try catch throw bool true false wchar_t and or xor not compl bitand bitor explicit mutable export
+threadIdx blockIdx blockDim gridDim warpSize dim3 malloc free printf assert cuda cupy cp run round isnan isinf isfinite
+"""
+_NEVER = 1 << 60
+
+CUDA = replace(
+    CPU,
+    name="cuda",
+    words=frozenset((*_WORDS.split(), *_CUDA_WORDS.split())),
+    stack_bytes=1024,  # of a thread: beyond its registers it is memory far away
+    lanes=1,
+    sums_from=_NEVER,
+    lockstep_from=_NEVER,  # a thread has a loop of its own
+    vector_from=_NEVER,
+    late_checks_from=_NEVER,
+    reads_of_a_copy=_NEVER,
+    a_part=0,
+    whole=_NEVER,
+    threads=256,
+    blocks=1024,
+    grid_from=1024,
+    block_from=32,
+    shared_bytes=48 << 10,
+    offers=(
+        _PRODUCT,
+        *map(_of_lapack, ("solve", "triangular_solve", "slogdet", "cholesky", "qr", "eigh", "svd", "eig")),
+        *(Offer(operation, LINES) for operation in ("sort", "argsort", "fft", "nonzero")),
+        Offer("searchsorted", EACH),
+    ),
+)
+
+__all__ = ["CLOSE", "CPU", "CUDA", "EACH", "LINES", "ONE_THREAD", "ROWS", "Offer", "Target"]

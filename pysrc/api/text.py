@@ -31,7 +31,7 @@ from ..astpasses.frontend import (
 )
 from ..core.dims import symbols
 from ..interpreter import signature_of
-from ..pipeline import BY_NAME, cython, finished, loops, run
+from ..pipeline import BY_NAME, cuda, cython, finished, loops, run
 from ..source import SourceError
 from ..tree_util import PyTreeDef, flatten_one_level, kind_of, tree_structure
 from .arguments import take_apart, takes_any_keywords
@@ -71,6 +71,8 @@ def source_text(
         return str(function)
     if stage == "numpy":
         return sizes + numpy_module(fun, program.with_function(function))
+    if stage == "cuda":
+        return cuda(function, program.new_values).text
     nests = loops(function, program.new_values)
     if stage == "loops":
         from ..astpasses.schedule.python_loops import python_loops

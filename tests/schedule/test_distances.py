@@ -8,7 +8,7 @@ import random
 import pytest
 
 from metaphrase.astpasses.schedule.dependence import Distance, disjoint, distance, in_blocks, in_step
-from metaphrase.astpasses.schedule.fuse import fuse_block
+from metaphrase.astpasses.schedule.fuse import Limits, fuse_block
 from metaphrase.astpasses.schedule.lanes import in_lanes
 from metaphrase.astpasses.schedule.names import Names
 from metaphrase.astpasses.schedule.nest import Axis, Buf, For, Load, Nest, Store, Sym, local, walk
@@ -86,7 +86,7 @@ def store(buf, *index, value=None):
 
 def fused(first, second):
     nests = (Nest((Axis("a", n),), (first,)), Nest((Axis("b", n),), (second,)))
-    return len(fuse_block(nests, Facts(), CPU.streams)) == 1
+    return len(fuse_block(nests, Facts(), Limits(CPU.streams))) == 1
 
 
 def test_loops_are_fused_in_step_only():

@@ -7,7 +7,7 @@ import numpy as np
 from differential import run_program
 
 from metaphrase.astpasses.schedule import python_loops
-from metaphrase.astpasses.schedule.fuse import fuse_block
+from metaphrase.astpasses.schedule.fuse import Limits, fuse_block
 from metaphrase.astpasses.schedule.nest import (
     Axis,
     Bind,
@@ -165,7 +165,7 @@ def test_a_nest_that_never_runs_is_none():
     x, total = Buf("x", f64, (n,), "arg", 0), local("total", f64)
     store = (Store(x, (i + 1,), constant(5.0, f64)),)
     for length, stays in ((dim_max(0, mod(n, 2) - 1), False), (mod(n, 2), True), (n - 1, True)):
-        assert bool(fuse_block((Nest((Axis("i", length, "par"),), store),), Facts(), 16)) is stays
+        assert bool(fuse_block((Nest((Axis("i", length, "par"),), store),), Facts(), Limits(16))) is stays
     adds, first = (Store(total, (), Load(x, (i,)), "sum"),), (Store(total, (), constant(0.0, f64)),)
-    kept = fuse_block((Nest((Axis("i", dim_max(0, mod(n, 2) - 1), "red"),), adds, first),), Facts(), 16)
+    kept = fuse_block((Nest((Axis("i", dim_max(0, mod(n, 2) - 1), "red"),), adds, first),), Facts(), Limits(16))
     assert kept[0] == first[0]  # the sum of nothing

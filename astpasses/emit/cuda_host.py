@@ -1,0 +1,221 @@
+"""What the host does of a program for a GPU, as Python: memory, launches, libraries, and control flow around them.
+
+In: a scheduled Program with kernels. Out: the lines of its functions; `c` is a run of the program (runtime/cuda.py),
+which also reads the arrays of one element that variables lie in. Example:
+
+    def softmax(c, x, n):
+        out = c.empty((n, 200), "f64")
+        c.rows("softmax_0", n, 256, x, out, n)
+        return (out,)
+"""
+
+from __future__ import annotations
+
+from metaphrase.astpasses.schedule.expressions import ATOM, COMPARE, UNARY, ExpressionPrinter, Text, address
+from metaphrase.astpasses.schedule.nest import (
+    Bind,
+    Buf,
+    CallFn,
+    Const,
+    E,
+    Effect,
+    Fn,
+    For,
+    Grow,
+    If,
+    LibraryCall,
+    Load,
+    Op,
+    Program,
+    SetDims,
+    Stmt,
+    Swap,
+    View,
+    While,
+    loaded,
+    walk,
+)
+from metaphrase.core.dims import DimLike
+from metaphrase.core.types import dtype_name
+
+_WORDS = {"and": "and", "or": "or", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
+
+
+class HostPrinter(ExpressionPrinter):
+    """Spells what the host works out: integers, conditions on them, and elements that it reads."""
+
+    def constant(self, e: Const) -> Text:
+        return repr(e.value.item()), ATOM
+
+    def place(self, e: Load) -> Text:
+        return f"c.read({e.buf.name})", ATOM
+
+    def index_value(self, dim: DimLike) -> Text:
+        return self.spell_dim(dim)
+
+    def is_infix(self, e: Op) -> bool:
+        return e.name in ("add", "sub", "mul")
+
+    def function(self, e: Op) -> Text:
+        if e.name in _WORDS:
+            a, b = (self.text(x, COMPARE + 1) for x in e.args)
+            return f"{a} {_WORDS[e.name]} {b}", COMPARE
+        if e.name == "not":
+            return f"not {self.text(e.args[0], UNARY)}", COMPARE
+        return f"{e.name}({', '.join(map(self.text, e.args))})", ATOM
+
+    def dim_function(self, kind: str, operands: tuple[str, ...]) -> str:
+        a, b = operands
+        return f"{kind}({a}, {b})" if kind in ("max", "min") else f"(({a}) {'//' if kind == 'floordiv' else '%'} ({b}))"
+
+
+def _kind(buf: Buf) -> str:
+    return repr(dtype_name(buf.dtype))
+
+
+class HostWriter:
+    """Writes the functions of the host; `whole()` gives the lines."""
+
+    def __init__(self, program: Program, name: str):
+        self.program, self.name, self.printer = program, name, HostPrinter()
+        self.kernels = {fn.name: fn for fn in program.fns if fn.kernel}
+        self.may_fail = any(fn.fails for fn in self.kernels.values())
+        self.lines: list[str] = []
+
+    def line(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    def whole(self) -> str:
+        for fn in self.program.fns:
+            if fn.kernel is None:
+                self.function(fn)
+                self.lines += ["", ""]
+        self.entry()
+        return "\n".join(self.lines) + "\n"
+
+    def function(self, fn: Fn) -> None:
+        self.line(0, f"def {fn.name}({', '.join(['c', *(b.name for b in fn.bufs), *fn.sizes])}):")
+        self.temporaries(fn)
+        self.block(1, fn.body)
+
+    def entry(self) -> None:
+        program, fn = self.program, self.program.entry
+        names = ["c", *(b.name for b in program.params), *program.sizes]
+        self.line(0, f"def {self.name}({', '.join(names)}):")
+        for k, buf in enumerate(program.constants):
+            self.line(1, f"{buf.name} = c.constant({k})")
+        for buf in program.results:
+            if buf.space == "out" and not buf.dynamic:
+                self.allocate(1, buf)
+        self.temporaries(fn)
+        self.block(1, fn.body)
+        self.line(1, f"return ({', '.join(b.name for b in program.results)},)" if program.results else "return ()")
+
+    def temporaries(self, fn: Fn) -> None:
+        used = {b for s in walk(fn.body) for a in s.accesses for b in [a.buf]}
+        used |= {load.buf for s in walk(fn.body) for load in loaded(s)}
+        for buf in fn.temps:
+            if buf.dynamic or buf.space in ("room", "stack"):
+                self.line(1, f"{buf.name} = None")
+            elif buf.dims and buf in used:
+                self.allocate(1, buf)
+
+    def allocate(self, depth: int, buf: Buf) -> None:
+        self.line(depth, f"{buf.name} = c.empty({self.dims(buf.dims)}, {_kind(buf)})")
+
+    def dims(self, dims: tuple[DimLike, ...]) -> str:
+        texts = [self.printer.dim(d) for d in dims]
+        return f"({', '.join(texts)}{',' * (len(texts) == 1)})"
+
+    # --- statements -------------------------------------------------------------------------------
+
+    def block(self, depth: int, block: tuple[Stmt, ...]) -> None:
+        for stmt in block:
+            getattr(self, "stmt_" + type(stmt).__name__)(depth, stmt)
+        if not block:
+            self.line(depth, "pass")
+
+    def expression(self, e: E) -> str:
+        return self.printer.text(e)
+
+    def stmt_Bind(self, depth: int, stmt: Bind) -> None:
+        self.line(depth, f"{stmt.name} = {self.expression(stmt.value)}")
+
+    def stmt_For(self, depth: int, stmt: For) -> None:
+        self.line(depth, f"for {stmt.index} in range({self.printer.dim(stmt.extent)}):")
+        self.block(depth + 1, stmt.body)
+
+    def stmt_While(self, depth: int, stmt: While) -> None:
+        limit = f"{stmt.counter} < {self.printer.dim(stmt.limit)}" if stmt.limit is not None else "True"
+        self.line(depth, f"{stmt.counter} = 0")
+        self.line(depth, f"while {limit}:")
+        if stmt.before:
+            self.block(depth + 1, stmt.before)
+        self.line(depth + 1, f"if not {self.printer.text(stmt.condition, UNARY)}:")
+        self.line(depth + 2, "break")
+        if stmt.body:
+            self.block(depth + 1, stmt.body)
+        self.line(depth + 1, f"{stmt.counter} += 1")
+
+    def stmt_If(self, depth: int, stmt: If) -> None:
+        self.line(depth, f"if {self.expression(stmt.condition)}:")
+        self.block(depth + 1, stmt.then)
+        if stmt.orelse:
+            self.line(depth, "else:")
+            self.block(depth + 1, stmt.orelse)
+
+    def stmt_CallFn(self, depth: int, stmt: CallFn) -> None:
+        args = [*(b.name for b in stmt.bufs), *(self.printer.dim(d) for d in stmt.sizes)]
+        fn = self.kernels.get(stmt.fn)
+        if fn is None or fn.kernel is None:
+            self.line(depth, f"{stmt.fn}({', '.join(['c', *args])})")
+            return
+        kernel = fn.kernel
+        how = "one" if kernel.count is None else "rows" if kernel.together else "each"
+        count = [] if kernel.count is None else [self.printer.dim(kernel.count)]
+        args = [repr(fn.name), *count, str(kernel.threads), *args]
+        if self.may_fail:
+            how = f"{how}_checked"
+        if any(isinstance(s, Grow) for s in walk(fn.body)):
+            how, kept = f"{how.partition('_')[0]}_growing", self.overwritten(fn, stmt)
+            args.insert(1, f"({', '.join(kept)}{',' * (len(kept) == 1)})")
+        self.line(depth, f"c.{how}({', '.join(args)})")
+
+    def overwritten(self, fn: Fn, call: CallFn) -> list[str]:
+        """The arrays that a kernel both reads and stores into: to run it once more takes what they held."""
+        read = {load.buf for s in walk(fn.body) for load in loaded(s)}
+        read |= {a.buf for s in walk(fn.body) for a in s.accesses if not a.write}
+        return [given.name for buf, given in zip(fn.bufs, call.bufs) if given in call.writes and buf in read]
+
+    def stmt_Effect(self, depth: int, stmt: Effect) -> None:
+        self.line(depth, f"c.effect({', '.join([str(stmt.site), *(b.name for b in stmt.reads)])})")
+
+    def stmt_Swap(self, depth: int, stmt: Swap) -> None:
+        self.line(depth, f"{stmt.a.name}, {stmt.b.name} = {stmt.b.name}, {stmt.a.name}")
+
+    def stmt_Grow(self, depth: int, stmt: Grow) -> None:
+        for buf in stmt.bufs:
+            dims = self.dims((stmt.length, *buf.dims[1:]))
+            self.line(depth, f"{buf.name} = c.grow({buf.name}, {dims}, {_kind(buf)})")
+
+    def stmt_SetDims(self, depth: int, stmt: SetDims) -> None:
+        self.allocate(depth, stmt.buf)
+
+    def stmt_LibraryCall(self, depth: int, stmt: LibraryCall) -> None:
+        reads, writes = (f"({', '.join(map(self.view, views))},)" for views in (stmt.reads, stmt.writes))
+        attributes = "".join(f", {name}={value!r}" for name, value in stmt.attributes)
+        self.line(depth, f"c.library({stmt.site}, {stmt.operation!r}, {reads}, {writes}{attributes})")
+
+    def view(self, view: View) -> str:
+        """A part of an array; the whole one by its name."""
+        natural, stride = [], 1
+        for extent in reversed(view.buf.dims):
+            natural.insert(0, stride)
+            stride = stride * extent  # type: ignore[assignment]
+        offset = address(view.index, view.buf.dims, self.printer)
+        if offset == "0" and view.extents == view.buf.dims and list(view.strides) == natural:
+            return view.buf.name
+        return f"c.view({view.buf.name}, {offset}, {self.dims(view.extents)}, {self.dims(view.strides)})"
+
+
+__all__ = ["HostWriter"]

@@ -1,0 +1,386 @@
+"""One kernel as CUDA C.
+
+In: a function that a GPU runs (schedule/kernels.py). Out: its text, and the helpers that it calls. Example:
+
+    extern "C" __global__ void __launch_bounds__(256) scaled_0(const f64* __restrict__ x, f64* __restrict__ y, i64 n) {
+        for (i64 i = mp_first(); i < n; i += mp_stride()) {
+            y[i] = 2.0*x[i];
+        }
+    }
+
+What all threads of a block do together is text that each of them runs with equal values: an array is stored into by the
+first thread, and `__syncthreads` stands where one touches what another may have stored.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from metaphrase.astpasses.schedule.expressions import TIMES
+from metaphrase.astpasses.schedule.nest import (
+    Bind,
+    Buf,
+    Check,
+    Const,
+    E,
+    Fn,
+    For,
+    Grow,
+    If,
+    Index,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    Swap,
+    While,
+    loaded,
+    never,
+    touched,
+    walk,
+)
+from metaphrase.core.dims import DimLike, product
+from metaphrase.core.scalars import MONOIDS
+from metaphrase.core.types import i64
+
+from .cuda_barriers import Barriers
+from .cuda_variables import Homes
+from .dialects import CUDA
+from .spell import CALL, Printer, c_name
+
+MOST_VALUES = 16  # of a message
+
+
+class KernelWriter:
+    """Writes one kernel; `write()` gives its text. `stops`: an earlier kernel may have failed."""
+
+    def __init__(self, fn: Fn, stops: bool):
+        assert fn.kernel is not None
+        self.fn, self.kernel, self.stops = fn, fn.kernel, stops or fn.fails
+        self.printer = Printer(CUDA)
+        self.reductions: set[tuple[str, str]] = set()  # monoids and types that a block combines
+        self.lines: list[str] = []
+        self.uniform = self.kernel.together  # whether all threads of a block do the statement that is being written
+        self.in_block_loop = False
+        self.at = "0"  # the number of the iteration on the grid, and in the block
+        alone = {s for loop in walk(fn.body) if isinstance(loop, For) and loop.on == "block" for s in walk(loop.body)}
+        self.grown_together = {b for s in walk(fn.body) if isinstance(s, Grow) and s not in alone for b in s.bufs}
+        self.homes = Homes(fn.body)
+        self.neutral: set[tuple[str, str]] = (
+            set()
+        )  # variables that have just been given what changes nothing in a combination
+        self.swapped = {b for s in walk(fn.body) if isinstance(s, Swap) for b in (s.a, s.b)}
+        self.grown = {b for s in walk(fn.body) if isinstance(s, Grow) for b in s.bufs}
+        self.barriers = Barriers()
+        self.exits = 0
+
+    # --- pieces of text ---------------------------------------------------------------------------
+
+    def line(self, depth: int, text: str) -> None:
+        self.lines.append("    " * depth + text)
+
+    def expression(self, e: E, strength: int = 0) -> str:
+        return self.printer.text(e, strength)
+
+    def dim(self, dim: DimLike, strength: int = 0) -> str:
+        return self.printer.dim(dim, strength)
+
+    @property
+    def several(self) -> bool:
+        """Whether a block has more than one thread."""
+        return self.kernel.threads > 1
+
+    # --- the function -----------------------------------------------------------------------------
+
+    def write(self) -> str:
+        self.storage()
+        if self.stops:
+            self.line(1, "if (c->launch < mp_launch) return;")
+        self.block(1, self.fn.body)
+        return "\n".join([self.head(), *self.lines, "}"]) + "\n"
+
+    def head(self) -> str:
+        params = ["mp_run* c", "int mp_launch"] if self.stops else []
+        written = {b for s in walk(self.fn.body) for b in touched(s)}
+        for buf in self.fn.bufs:
+            constant = "" if buf in written else "const "
+            params.append(f"{constant}{c_name(buf.dtype)}* __restrict__ {buf.name}")
+        params += [f"i64 {name}" for name in self.fn.sizes]
+        name = f"__launch_bounds__({self.kernel.threads}) {self.fn.name}"
+        return f'extern "C" __global__ void {name}({", ".join(params)}) {{'
+
+    def storage(self) -> None:
+        for buf in dict.fromkeys(b for s in walk(self.fn.body) for b in self.named(s)):
+            kind = c_name(buf.dtype)
+            if buf in self.fn.bufs:
+                continue
+            if buf in self.grown:
+                self.line(1, f"{kind}* {buf.name} = nullptr;")
+                self.line(1, f"i64 mp_{buf.name}_room = 0;")
+                if self.uniform and self.several and buf in self.grown_together:
+                    self.line(1, f"__shared__ {kind}* mp_{buf.name};")
+            elif buf.dims and buf.space in ("frame", "shared"):
+                total = product(buf.dims)
+                assert isinstance(total, int)
+                place = "__shared__ " if buf.space == "shared" and self.several else ""
+                name = f"mp_{buf.name}" if buf in self.swapped else buf.name
+                self.line(1, f"{place}{kind} {name}[{max(total, 1)}];")
+                if buf in self.swapped:
+                    self.line(1, f"{kind}* {buf.name} = {name};")
+
+    def named(self, stmt: Stmt) -> list[Buf]:
+        return [*touched(stmt), *(load.buf for load in loaded(stmt))]
+
+    # --- statements -------------------------------------------------------------------------------
+
+    def block(self, depth: int, block: tuple[Stmt, ...]) -> None:
+        first = self.homes.first.get(id(block), {})
+        for k, stmt in enumerate(block):
+            for kind, name in first.get(k, ()):
+                self.line(depth, f"{kind} {name};")
+            if self.uniform and self.several and not isinstance(stmt, (For, While, If)):
+                self.sync(depth, self.barriers.before(stmt))
+            getattr(self, "stmt_" + type(stmt).__name__)(depth, stmt)
+            self.neutral = self.neutral | _neutral(stmt) if isinstance(stmt, Store) else set()
+
+    def sync(self, depth: int, needed: bool) -> None:
+        if needed:
+            self.line(depth, "__syncthreads();")
+
+    def stmt_Store(self, depth: int, stmt: Store) -> None:
+        place = self.printer.place(Load(stmt.buf, stmt.index))[0]
+        value = self.stored(stmt, place)
+        if not stmt.buf.dims:
+            self.line(depth, self.begun(stmt, c_name(stmt.buf.dtype)) + value)
+        elif self.uniform and self.several:
+            self.line(depth, f"if (threadIdx.x == 0) {value}")
+        else:
+            self.line(depth, value)
+
+    def begun(self, stmt: Stmt, kind: str) -> str:
+        """The type before a variable that its first value declares."""
+        return f"{kind} " if stmt in self.homes.begins else ""
+
+    def stored(self, stmt: Store, place: str) -> str:
+        value, dtype = stmt.value, stmt.buf.dtype
+        if stmt.monoid is None:
+            return f"{place} = {self.expression(value)};"
+        monoid = MONOIDS[stmt.monoid]
+        if monoid.assigns and dtype.kind in "fiu" and c_name(dtype) not in ("f16", "bf16"):
+            if monoid.combine == "add" and isinstance(value, Op) and value.name == "neg":
+                return f"{place} -= {self.expression(value.args[0])};"
+            return f"{place} {monoid.assigns} {self.expression(value)};"
+        combined = Op(monoid.combine, (Load(stmt.buf, stmt.index), value), dtype)
+        return f"{place} = {self.expression(combined)};"
+
+    def stmt_Bind(self, depth: int, stmt: Bind) -> None:
+        self.line(depth, f"{self.begun(stmt, 'i64')}{stmt.name} = {self.expression(stmt.value)};")
+
+    def stmt_For(self, depth: int, stmt: For) -> None:
+        if stmt.on == "grid":
+            self.on_grid(depth, stmt)
+        elif stmt.on == "block" and self.several:
+            self.on_block(depth, stmt)
+        else:
+            loop = f"for (i64 {stmt.index} = 0; {stmt.index} < {self.dim(stmt.extent)}; {stmt.index}++) {{"
+            self.repeated(depth, loop, stmt, stmt.body)
+
+    def repeated(self, depth: int, head: str, stmt: Stmt, body: tuple[Stmt, ...]) -> None:
+        """A loop that each thread runs, or all threads of a block together."""
+        together = self.uniform and self.several
+        if together:
+            self.barriers.enter()
+        self.line(depth, head)
+        self.block(depth + 1, body)
+        if together:
+            self.sync(depth + 1, self.barriers.behind_round(stmt))
+        self.line(depth, "}")
+
+    def nest(self, stmt: For) -> tuple[list[For], tuple[Stmt, ...]]:
+        """The loops in one another that are divided together, and their body."""
+        loops, on = [stmt], stmt.on
+        body = stmt.body
+        while len(body) == 1 and isinstance(body[0], For) and body[0].on == on:
+            loops.append(body[0])
+            body = body[0].body
+        return loops, body
+
+    def divided(self, depth: int, loops: Sequence[For], first: str, stride: str, flat: str) -> None:
+        """The head of a loop over all iterations of a nest, and its indices."""
+        if len(loops) == 1:
+            i, extent = loops[0].index, self.dim(loops[0].extent)
+            self.line(depth, f"for (i64 {i} = {first}; {i} < {extent}; {i} += {stride}) {{")
+            return
+        total = self.dim(product([loop.extent for loop in loops]))
+        self.line(depth, f"for (i64 {flat} = {first}; {flat} < {total}; {flat} += {stride}) {{")
+        rest = flat
+        for k, loop in enumerate(reversed(loops)):
+            extent = self.dim(loop.extent, TIMES + 1)
+            if k == len(loops) - 1:
+                self.line(depth + 1, f"const i64 {loop.index} = {rest};")
+            else:
+                self.line(depth + 1, f"const i64 {loop.index} = {rest} % {extent};")
+                rest = f"{rest}/{extent}"
+
+    def on_grid(self, depth: int, stmt: For) -> None:
+        loops, body = self.nest(stmt)
+        first, stride = ("blockIdx.x", "gridDim.x") if self.kernel.together else ("mp_first()", "mp_stride()")
+        self.divided(depth, loops, first, stride, "mp_at")
+        self.at = "mp_at" if len(loops) > 1 else stmt.index
+        if self.uniform and self.several:
+            self.barriers.enter()
+        self.block(depth + 1, body)
+        if self.uniform and self.several:
+            self.sync(depth + 1, self.barriers.behind_round(stmt))
+        self.line(depth, "}")
+
+    def on_block(self, depth: int, stmt: For) -> None:
+        """A loop that the threads of a block divide; what it combines into, each has a part of."""
+        neutral = {b.name for b, monoid in stmt.partials if (b.name, monoid) in self.neutral}
+        loops, body = self.nest(stmt)
+        self.sync(depth, self.barriers.before_divided(stmt))
+        for buf, monoid in stmt.partials:
+            kind, name = c_name(buf.dtype), buf.name
+            if name not in neutral:
+                value = self.printer.literal(MONOIDS[monoid].identity(buf.dtype))[0]
+                self.line(depth, f"const {kind} mp_{name} = {name};")
+                self.line(depth, f"{name} = {value};")
+        leaves = any(isinstance(s, (Check, Grow)) for s in walk(body))
+        if leaves:
+            self.line(depth, "int mp_left = 0;" if not self.exits else "mp_left = 0;")
+            self.exits += 1
+        self.uniform, before = False, self.at
+        flat = "mp_in_block"
+        self.divided(depth, loops, "threadIdx.x", "blockDim.x", flat)
+        inner = flat if len(loops) > 1 else stmt.index
+        self.at = inner if before == "0" else f"({before} << 31) + {inner}"
+        self.block(depth + 1, body)
+        self.uniform, self.at = True, before
+        self.line(depth, "}")
+        if leaves:
+            self.line(depth, f"mp_end_{self.exits}: if (__syncthreads_or(mp_left)) return;")
+            self.barriers.passed()
+        for buf, monoid in stmt.partials:
+            kind, name = c_name(buf.dtype), buf.name
+            self.reductions.add((monoid, kind))
+            of_block = f"mp_block_{monoid}_{kind}({name})"
+            whole = of_block if name in neutral else self.combined(monoid, buf.dtype, f"mp_{name}", of_block)
+            self.line(depth, f"{name} = {whole};")
+            self.barriers.passed()
+
+    def combined(self, monoid: str, dtype: np.dtype, a: str, b: str) -> str:
+        """Two values combined, by their texts."""
+        pair = tuple(Load(Buf(text, dtype, ())) for text in (a, b))
+        return self.expression(Op(MONOIDS[monoid].combine, pair, dtype))
+
+    def stmt_While(self, depth: int, stmt: While) -> None:
+        limit = f"{stmt.counter} < {self.dim(stmt.limit)}" if stmt.limit is not None else ""
+        together = self.uniform and self.several
+        if together:
+            self.barriers.enter()
+        if stmt.before or together:
+            self.line(depth, f"for ({stmt.counter} = 0; {limit}; {stmt.counter}++) {{")
+            self.block(depth + 1, stmt.before)
+            if together:
+                self.sync(depth + 1, self.barriers.before(stmt))
+            self.line(depth + 1, f"if (!({self.expression(stmt.condition)})) break;")
+        else:
+            condition = self.expression(stmt.condition)
+            if limit:
+                condition = f"{limit} && ({condition})"
+            self.line(depth, f"for ({stmt.counter} = 0; {condition}; {stmt.counter}++) {{")
+        self.block(depth + 1, stmt.body)
+        if together:
+            self.sync(depth + 1, self.barriers.behind_round(stmt))
+        self.line(depth, "}")
+
+    def stmt_If(self, depth: int, stmt: If) -> None:
+        together = self.uniform and self.several
+        if together:
+            self.sync(depth, self.barriers.before(stmt))
+        condition = self.expression(stmt.condition)
+        then, orelse = stmt.then, stmt.orelse
+        if not then and orelse:
+            condition, then, orelse = f"!({condition})", orelse, ()
+        before = self.barriers.copy()
+        self.line(depth, f"if ({condition}) {{")
+        self.block(depth + 1, then)
+        behind = self.barriers
+        if orelse:
+            self.line(depth, "} else {")
+            self.barriers = before
+            self.block(depth + 1, orelse)
+            before = self.barriers
+        self.line(depth, "}")
+        self.barriers = behind.joined(before)
+
+    def stmt_Check(self, depth: int, stmt: Check) -> None:
+        values = [self.as_i64(part) for v in stmt.values for part in _parts(v)][:MOST_VALUES]
+        if not never(stmt.ok):
+            self.line(depth, f"if (!({self.expression(stmt.ok)})) {{")
+            depth += 1
+        first = "if (threadIdx.x == 0) " if self.uniform and self.several else ""
+        self.line(depth, f"{first}mp_fail({', '.join(['c', 'mp_launch', self.at, str(stmt.site), *values])});")
+        self.leave(depth)
+        if not never(stmt.ok):
+            self.line(depth - 1, "}")
+
+    def leave(self, depth: int) -> None:
+        """Leave the kernel; a thread that divides a loop with others does so with them."""
+        if not self.uniform and self.kernel.together and self.several:
+            self.line(depth, f"mp_left = 1; goto mp_end_{self.exits};")
+        else:
+            self.line(depth, "return;")
+
+    def as_i64(self, e: E) -> str:
+        """A value for a message: integers as they are, floats by their bits as f64."""
+        if e.dtype.kind in "iub":
+            return self.expression(Op("convert", (e,), i64) if e.dtype != i64 else e, CALL)
+        e = e if e.dtype == np.float64 else Op("convert", (e,), np.dtype("float64"))
+        return self.printer.call("i64_bits_of_f64", self.expression(e, CALL))[0]
+
+    def stmt_Swap(self, depth: int, stmt: Swap) -> None:
+        a, b, kind = stmt.a.name, stmt.b.name, c_name(stmt.a.dtype)
+        self.line(depth, f"{{ {kind}* const mp_spare = {a}; {a} = {b}; {b} = mp_spare; }}")
+        if stmt.a in self.grown:
+            self.line(depth, f"{{ i64 s = mp_{a}_room; mp_{a}_room = mp_{b}_room; mp_{b}_room = s; }}")
+
+    def stmt_Grow(self, depth: int, stmt: Grow) -> None:
+        for buf in stmt.bufs:
+            a_row = product(buf.dims[1:]) if buf.dims[1:] else 1
+            rows, row = self.dim(stmt.length), self.dim(a_row, TIMES)
+            call = f"mp_grow(c, mp_launch, {buf.name}, &mp_{buf.name}_room, {rows}, ({row})*{buf.dtype.itemsize})"
+            if self.uniform and self.several:
+                self.line(depth, f"if (threadIdx.x == 0) mp_{buf.name} = ({c_name(buf.dtype)}*){call};")
+                self.line(depth, "__syncthreads();")
+                self.line(depth, f"{buf.name} = mp_{buf.name};")
+                self.line(depth, "__syncthreads();")
+            else:
+                self.line(depth, f"{buf.name} = ({c_name(buf.dtype)}*){call};")
+            self.line(depth, f"if ({buf.name} == nullptr) {{")
+            self.leave(depth + 1)
+            self.line(depth, "}")
+
+
+def _neutral(stmt: Store) -> set[tuple[str, str]]:
+    """The monoids in which what a statement gives a variable changes nothing, with the variable."""
+    value = stmt.value.value if isinstance(stmt.value, Const) else None
+    if isinstance(stmt.value, Index) and isinstance(stmt.value.dim, int):
+        value = np.int64(stmt.value.dim)
+    if value is None or stmt.buf.dims:
+        return set()
+    found = (m for m in MONOIDS.values() if np.asarray(m.identity(stmt.buf.dtype)).tobytes() == value.tobytes())
+    return {(stmt.buf.name, monoid.name) for monoid in found}
+
+
+def _parts(e: E) -> tuple[E, ...]:
+    """The real numbers that a number is made of."""
+    if e.dtype.kind != "c":
+        return (e,)
+    real = np.dtype("float64" if e.dtype.itemsize == 16 else "float32")
+    return Op("real", (e,), real), Op("imag", (e,), real)
+
+
+__all__ = ["KernelWriter"]

@@ -1,0 +1,139 @@
+"""What stands before the kernels of a program: types, functions that expressions call, how a block combines values,
+how a kernel fails, and where its arrays grow.
+
+In: what the kernels use. Out: CUDA C, which NVRTC and nvcc take as it is.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+
+import numpy as np
+
+from metaphrase.astpasses.schedule.nest import Buf, Load, Op
+from metaphrase.core.scalars import MONOIDS
+from metaphrase.core.types import SHORT
+
+from .dialects import COMPLEX, CUDA
+from .helpers import with_needs
+from .spell import Printer
+
+_HEAD = """\
+#ifndef CUEMU
+#define DYN_SHARED(T, name) extern __shared__ T name[]
+#endif
+"""
+
+_THREADS = """\
+// The number of a thread on the whole grid, and how many there are.
+__device__ inline i64 mp_first() { return blockIdx.x*(i64)blockDim.x + threadIdx.x; }
+__device__ inline i64 mp_stride() { return gridDim.x*(i64)blockDim.x; }
+"""
+
+# The layout is runtime/cuda.py's, too.
+RUN = """\
+// What a run of the program leaves for the host: the first failure, and memory for arrays that grow.
+struct mp_run {
+    i64 key;           // of the iteration that failed: the lowest one is told
+    i64 values[16];    // of the message
+    unsigned long long next;   // the first byte of `heap` that is free
+    unsigned long long bytes;  // that `heap` has
+    char* heap;
+    int site;          // what failed
+    int launch;        // the launch that failed; those behind it do nothing
+    int lock;
+    int starved;       // whether `heap` was too small
+};
+"""
+
+_FAIL = """\
+template<class... V>
+__device__ __noinline__ void mp_fail(mp_run* c, int launch, i64 key, int site, V... values) {
+    while (atomicCAS(&c->lock, 0, 1) != 0) { }
+    __threadfence();
+    if (*(volatile int*)&c->launch != launch || key < *(volatile i64*)&c->key) {
+        const i64 all[] = {0, (i64)values...};
+        c->key = key;
+        c->site = site;
+        c->launch = launch;
+        for (int k = 0; k < (int)sizeof...(values); k++) c->values[k] = all[k + 1];
+    }
+    __threadfence();
+    atomicExch(&c->lock, 0);
+}
+"""
+
+_GROW = """\
+// Room for `rows` rows; what was in the first ones stays.
+__device__ __noinline__ void* mp_grow(mp_run* c, int launch, void* old, i64* room, i64 rows, i64 row) {
+    if (old != nullptr && rows*row <= *room) return old;
+    const unsigned long long needed = (unsigned long long)((2*rows + 14)*row + 15)/16*16;
+    const unsigned long long place = atomicAdd(&c->next, needed);
+    if (place + needed > c->bytes) {
+        c->starved = 1;
+        c->launch = launch;
+        return nullptr;
+    }
+    char* made = c->heap + place;
+    for (i64 k = 0; old != nullptr && k < *room/8; k++) ((i64*)made)[k] = ((const i64*)old)[k];
+    *room = (i64)needed;
+    return made;
+}
+"""
+
+_SHUFFLED = """\
+template<class T> __device__ inline T mp_shuffled(T x, int by) { return (T)__shfl_xor_sync(0xffffffffu, x, by); }
+"""
+
+_BLOCK = """\
+// `MONOID` over the threads of a block, in an order that is always the same: by halves in each warp, then warp by warp.
+__device__ __noinline__ TYPE mp_block_MONOID_TYPE(TYPE x) {
+    __shared__ TYPE of_warp[32];
+    for (int by = 16; by > 0; by /= 2) { const TYPE y = mp_shuffled(x, by); x = COMBINED; }
+    __syncthreads();
+    if (threadIdx.x % 32 == 0) of_warp[threadIdx.x/32] = x;
+    __syncthreads();
+    x = of_warp[0];
+    for (int warp = 1; warp < (int)blockDim.x/32; warp++) { const TYPE y = of_warp[warp]; x = COMBINED; }
+    return x;
+}
+"""
+
+_PAIRS = """\
+__device__ inline TYPE mp_shuffled(TYPE x, int by) {
+    return TYPE(mp_shuffled(x.real(), by), mp_shuffled(x.imag(), by));
+}
+"""
+
+
+def prelude(bodies: Collection[str], helpers: set[str], reductions: Collection[tuple[str, str]]) -> str:
+    """The text before kernels whose bodies are these."""
+    printer = Printer(CUDA)
+    blocks = []
+    for monoid, kind in sorted(reductions):
+        dtype = np.dtype(bool) if kind == "b1" else SHORT[kind].dtype if hasattr(SHORT[kind], "dtype") else SHORT[kind]
+        x, y = (Load(Buf(name, np.dtype(dtype), ())) for name in "xy")
+        combined = printer.text(Op(MONOIDS[monoid].combine, (x, y), np.dtype(dtype)))
+        text = re.sub(r"\bMONOID\b|(?<=_)MONOID(?=_)", monoid, _BLOCK)
+        blocks.append(re.sub(r"\bTYPE\b|(?<=_)TYPE\b", kind, text).replace("COMBINED", combined))
+    written = with_needs(helpers | printer.helpers, CUDA)
+    functions = [made.text for made in written]
+    text = "\n".join([*functions, *blocks, *bodies])
+    runs = "mp_run* c" in text
+    if runs:
+        functions.append(RUN)
+    for name, definition in (("mp_fail(", _FAIL), ("mp_grow(", _GROW)):
+        if name in text:
+            functions.append(definition)
+    if blocks:
+        functions.append(_SHUFFLED)
+        functions += [_PAIRS.replace("TYPE", kind) for _, kind in sorted(reductions) if kind in COMPLEX]
+    functions = list(dict.fromkeys(functions))
+    text = "\n".join([_THREADS, *functions, *blocks, *bodies])
+    used = {name for name in CUDA.types if re.search(rf"\b{name}\b", text)}
+    types = [row for row in CUDA.typedefs(used) if "_p;" not in row]
+    return "\n".join([_HEAD, *types, _THREADS, *functions, *blocks])
+
+
+__all__ = ["RUN", "prelude"]

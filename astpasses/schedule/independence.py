@@ -1,0 +1,105 @@
+"""Which loops may have their iterations run at the same time, and what the storages that they write are then.
+
+In: a function. Out: `Independence`, whose `roles` of a loop says what is private to an iteration and what iterations
+combine, or that they depend on one another. Example:
+
+    for i in range(n):              private: t; sums: {s: "sum"}; y has a part for each iteration
+        t = sin(x[i])
+        y[i] = t*t
+        s += t
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from metaphrase.core.facts import Facts
+from metaphrase.core.scalars import MONOIDS
+
+from .lifetimes import Lifetimes, key_of, read_before_given
+from .nest import (
+    Buf,
+    CallFn,
+    Check,
+    Effect,
+    Fn,
+    For,
+    Grow,
+    LibraryCall,
+    SetDims,
+    Stmt,
+    Store,
+    Swap,
+    bound_inside,
+    loaded,
+    touched,
+    walk,
+)
+from .place import accesses_of, divided
+from .target import Target
+
+
+@dataclass
+class Roles:
+    """What the storages that a loop writes are, but those that each iteration has a part of; `sums` by how they are
+    combined."""
+
+    private: set[Buf] = field(default_factory=set)
+    sums: dict[Buf, str] = field(default_factory=dict)
+
+
+class Independence:
+    """Of the loops of one function."""
+
+    def __init__(self, fn: Fn, target: Target, facts: Facts):
+        self.target, self.facts = target, facts
+        self.lifetimes = Lifetimes(fn.body)
+
+    def roles(self, loop: For) -> Roles | None:
+        """Those of all storages that a loop writes; None where one stands in the way."""
+        inside = list(walk(loop.body))
+        if not all(map(self.runs_anywhere, inside)):
+            return None
+        ordered = loop.kind == "seq"  # a loop of the user's: its iterations are shown to be independent, or it stays
+        before, _ = read_before_given(loop.body, frozenset([loop.index])) if ordered else (set(), None)
+        variables = bound_inside(loop) - {s.index for s in inside if isinstance(s, For)} - {loop.index}
+        if variables & before or not all(self.lifetimes.private(name, loop) for name in variables):
+            return None
+        for inner in inside:
+            if isinstance(inner, For):
+                self.facts.learn(inner.index, 0, inner.extent - 1)
+        roles = Roles()
+        written = dict.fromkeys(a.buf for s in inside for a in accesses_of(s) if a.write)
+        for buf in written:
+            carried = ordered and (buf.carried or buf.unbound or buf.name in before)
+            if buf.is_temporary and not carried and self.lifetimes.private(key_of(buf), loop):
+                roles.private.add(buf)
+            elif any(isinstance(s, (Grow, Swap)) and buf in touched(s) for s in inside):
+                return None
+            elif monoid := self.combined(buf, loop, inside):
+                roles.sums[buf] = monoid
+            elif not buf.dims or not divided(buf, loop, self.facts):
+                return None
+        # What the caller sees of a run that fails is what came before the failure.
+        fails = any(isinstance(s, Check) or isinstance(s, LibraryCall) and s.site >= 0 for s in inside)
+        return None if fails and any(buf.space == "arg" for buf in written) else roles
+
+    def runs_anywhere(self, stmt: Stmt) -> bool:
+        if isinstance(stmt, LibraryCall):
+            offer = self.target.offer(stmt.operation)
+            return offer is not None and offer.left_anywhere
+        return not isinstance(stmt, (Effect, SetDims, CallFn)) and (
+            bool(self.target.threads) or not isinstance(stmt, Swap)
+        )
+
+    def combined(self, buf: Buf, loop: For, inside: list[Stmt]) -> str | None:
+        """By what iterations combine into a storage, if that is all they do with it."""
+        grows = buf.space == "stack"  # its dims are those that it has in the end
+        if grows or loop.kind != "red" or any(load.buf is buf for s in inside for load in loaded(s)):
+            return None
+        monoids = {s.monoid if isinstance(s, Store) else None for s in inside if buf in touched(s)}
+        monoid = monoids.pop() if len(monoids) == 1 else None
+        return monoid if monoid is not None and (MONOIDS[monoid].regroups or MONOIDS[monoid].exact) else None
+
+
+__all__ = ["Independence", "Roles"]

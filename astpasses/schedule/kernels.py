@@ -1,0 +1,459 @@
+"""Which statements of a function a GPU does in which kernels, and how their iterations are divided.
+
+In: a program of loops. Out: the same for a target that has kernels: functions whose statements the host does (branches
+and loops around kernels, libraries, memory), with a call of a kernel for each stretch that the device does. Example:
+
+    for i in range(n):                        softmax_0:  for i in range(n):                        # on the grid
+        t = -inf                                              t = -inf
+        for j in range(m): t = max(t, x[i, j])                for j in range(m): t = max(t, x[i, j])  # on the block
+        for j in range(m): y[i, j] = ...                      for j in range(m): y[i, j] = ...        # on the block
+    k = k + 1                                 softmax_1:  k = k + 1
+
+A large loop with independent iterations is a kernel of its own: each thread does iterations, or, where these have loops
+that run along memory, each block does. A sum of many is cut into parts whose borders follow from sizes alone, so
+results repeat to the bit. All other statements that stand together are one kernel of one block, whose threads share the
+loops that are inside. What launches need is in launches.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+
+from metaphrase.core.dims import Dim, DimLike, Sym, dim_max, dim_min, floordiv, mod, product, symbols
+from metaphrase.core.facts import Facts
+
+from .independence import Independence, Roles
+from .launches import Region, launches
+from .lifetimes import key_of
+from .lower_arrays import identity
+from .nest import (
+    Bind,
+    Buf,
+    CallFn,
+    Check,
+    Const,
+    E,
+    Effect,
+    Fn,
+    For,
+    Grow,
+    If,
+    Index,
+    LibraryCall,
+    Load,
+    Op,
+    Program,
+    SetDims,
+    Stmt,
+    Store,
+    Swap,
+    While,
+    bound_inside,
+    expression_symbols,
+    index_symbols,
+    loaded,
+    local,
+    other_symbols,
+    subexpressions,
+    touched,
+    walk,
+)
+from .place import near
+from .rewrite import rename_statement, with_parts, with_storages
+
+BOOL = "bool"
+ON_HOST = frozenset("lt le gt ge eq ne and or not add sub mul max min".split())
+
+
+def kernels(program: Program) -> Program:
+    """The program with kernels, if its target has them."""
+    if not program.target.threads:
+        return program
+    made: list[Fn] = []
+    entry, *fns = (_with_kernels(fn, program, made) for fn in (program.entry, *program.fns))
+    count = len(program.params)
+    params, results = entry.bufs[:count], entry.bufs[count : count + len(program.results)]
+    return replace(program, entry=entry, fns=(*made, *fns), params=params, results=results)
+
+
+def _with_kernels(fn: Fn, program: Program, made: list[Fn]) -> Fn:
+    """The function as the host's, its kernels among those that are made. What grows in one kernel and is read in
+    another one grows on the host instead."""
+    grown: set[Buf] = set()
+    while True:
+        body = _Division(fn, program, grown).host(fn.body)
+        regions = [s for s in walk(body) if isinstance(s, Region)]
+        growing = {buf: r for r in regions for s in walk(r.body) if isinstance(s, Grow) for buf in s.bufs}
+        apart = {buf for buf in growing for s in _outside(body, growing[buf]) if buf in _named(s)} - grown
+        if not apart:
+            return launches(replace(fn, body=body), program, made)
+        grown |= apart
+
+
+def _outside(body: tuple[Stmt, ...], region: Region) -> Iterator[Stmt]:
+    """Every statement that is not in a region."""
+    for stmt in body:
+        if stmt is not region:
+            yield stmt
+            for block in stmt.blocks:
+                yield from _outside(block, region)
+
+
+def _named(stmt: Stmt) -> set[Buf]:
+    return {*touched(stmt), *(load.buf for load in loaded(stmt))}
+
+
+@dataclass
+class _Shape:
+    """Loops that stand in one another with nothing between, what is inside of them, and their roles together."""
+
+    loops: list[For]
+    body: tuple[Stmt, ...]
+    roles: Roles
+
+    @property
+    def total(self) -> DimLike:
+        return product([loop.extent for loop in self.loops])
+
+    def nest(self, body: tuple[Stmt, ...], on: str, **more: object) -> For:
+        """The loops around another body."""
+        for loop in reversed(self.loops):
+            body = (replace(loop, body=body, on=on, **more),)  # type: ignore[arg-type]
+        (outer,) = body
+        assert isinstance(outer, For)
+        return outer
+
+
+@dataclass
+class _Own:
+    """The arrays of an iteration: in a thread's memory, in a block's, and those that are parts of larger ones."""
+
+    frame: tuple[Buf, ...]
+    shared: tuple[Buf, ...]
+    parts: dict[Buf, tuple[Buf, tuple[DimLike, ...]]]
+
+
+class _Division:
+    """The statements of one function. `grown`: arrays that have to grow on the host."""
+
+    def __init__(self, fn: Fn, program: Program, grown: set[Buf]):
+        self.target, self.grown, self.fresh = program.target, grown, fn.names.fresh
+        self.facts = Facts(fn.facts.ranges)
+        self.independent = Independence(fn, program.target, self.facts)
+        self.sizes = frozenset(fn.sizes)
+        self.known = set(fn.sizes)  # symbols whose values the host has
+        self.given = Counter(name for s in walk(fn.body) for name in _gives(s))
+        self.shapes: dict[For, _Shape | None] = {}
+
+    # --- the host ---------------------------------------------------------------------------------
+
+    def host(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """A block that the host does, with regions for what the device does."""
+        rows: list[Stmt] = []
+        pending: list[Stmt] = []
+
+        def flush() -> None:
+            if pending:
+                rows.append(self.one(tuple(pending)))
+                pending.clear()
+
+        for stmt in block:
+            if isinstance(stmt, For) and self.is_large(stmt) and (made := self.on_grid(stmt)) is not None:
+                first, behind = made
+                if _meet(pending, first):
+                    flush()
+                rows += first
+                pending += behind
+            elif self.is_known(stmt):
+                rows.append(stmt)
+                self.known.add(stmt.binds or "")
+            elif self.is_hosts(stmt):
+                stmt = self.asked(stmt, pending)
+                flush()
+                rows.append(self.inside(stmt))
+            else:
+                pending.append(stmt)
+        flush()
+        return tuple(rows)
+
+    def is_known(self, stmt: Stmt) -> bool:
+        """Whether the host can work out an integer from those it has."""
+        return isinstance(stmt, Bind) and self.given[stmt.name] == 1 and self.has(stmt.value)
+
+    def has(self, e: E) -> bool:
+        parts = subexpressions(e)
+        plain = all(isinstance(x, (Const, Index)) or isinstance(x, Op) and x.name in ON_HOST for x in parts)
+        return plain and expression_symbols(e) <= self.known
+
+    def is_hosts(self, stmt: Stmt) -> bool:
+        """Whether the host does a statement, and the device only what is inside."""
+        if any(map(self.needs_host, walk((stmt,)))):
+            return True
+        return any(isinstance(s, For) and self.is_large(s) and self.fits_grid(s) for b in stmt.blocks for s in walk(b))
+
+    def needs_host(self, stmt: Stmt) -> bool:
+        if isinstance(stmt, Grow):
+            return any(buf in self.grown or buf.space != "stack" for buf in stmt.bufs)
+        return isinstance(stmt, (LibraryCall, Effect, SetDims, CallFn, Swap))
+
+    def asked(self, stmt: Stmt, pending: list[Stmt]) -> Stmt:
+        """The statement with a condition that the host can read: the device works it out before."""
+        if isinstance(stmt, (If, While)) and not self.has(stmt.condition):
+            answer = local(self.fresh("answer"), stmt.condition.dtype)
+            ask = Store(answer, (), stmt.condition, span=stmt.span)
+            if isinstance(stmt, While):
+                return replace(stmt, before=(*stmt.before, ask), condition=Load(answer))
+            pending.append(ask)
+            return replace(stmt, condition=Load(answer))
+        return stmt
+
+    def inside(self, stmt: Stmt) -> Stmt:
+        self.known |= {stmt.binds} if stmt.binds is not None else set()
+        blocks = tuple(map(self.host, stmt.blocks))
+        if isinstance(stmt, For):
+            return replace(stmt, body=blocks[0], kind="seq")
+        return stmt.with_blocks(blocks) if blocks else stmt
+
+    # --- one block --------------------------------------------------------------------------------
+
+    def one(self, body: tuple[Stmt, ...]) -> Region:
+        """A kernel of one block."""
+        body = self.in_block(body)
+        return Region(body, None, True, self.threads(body), tuple(self.framed(body)))
+
+    def threads(self, body: tuple[Stmt, ...]) -> int:
+        """How many threads of a block have something to do: a power of two, or as many as there can be."""
+        most = 1
+        for outer in walk(body):
+            total: DimLike = 1
+            loop: Stmt = outer
+            while isinstance(loop, For) and loop.on == "block":
+                total, loop = total * loop.extent, loop.body[0]
+            most = max(most, total if isinstance(total, int) else self.target.threads)
+        if most == 1:
+            return 1
+        return min(max(32, 1 << (most - 1).bit_length()), self.target.threads)
+
+    def in_block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        """A block whose statements all threads of a block do, and divide the loops in it."""
+        rows: list[Stmt] = []
+        for stmt in block:
+            if isinstance(stmt, For) and not stmt.on and (shape := self.shared(stmt)) is not None:
+                partials, private = tuple(shape.roles.sums.items()), tuple(b for b in shape.roles.private if b.dims)
+                rows.append(shape.nest(shape.body, "block", partials=partials, private=private))
+            elif stmt.blocks and not (isinstance(stmt, For) and stmt.on):
+                rows.append(stmt.with_blocks(tuple(map(self.in_block, stmt.blocks))))
+            else:
+                rows.append(stmt)
+        return tuple(rows)
+
+    def shared(self, loop: For) -> _Shape | None:
+        """The loops that the threads of a block divide, if it is worth it and each can have what is its own."""
+        shape = self.shape(loop)
+        if shape is None or loop.extent == 1:
+            return None
+        if isinstance(shape.total, int) and shape.total < self.target.block_from and self.long_inside(shape):
+            return None
+        arrays = [buf for buf in shape.roles.private if buf.dims and not buf.dynamic]
+        return shape if len(near(arrays, self.target.stack_bytes)) == len(arrays) else None
+
+    # --- the grid ---------------------------------------------------------------------------------
+
+    def shape(self, loop: For) -> _Shape | None:
+        """The loop and those that stand in it with nothing between; None if its iterations depend on one another."""
+        if loop not in self.shapes:
+            self.shapes[loop] = self._shape(loop)
+        return self.shapes[loop]
+
+    def _shape(self, loop: For) -> _Shape | None:
+        roles = self.independent.roles(loop)
+        if roles is None or any(buf.dims for buf in roles.sums) or any(map(self.needs_host, walk(loop.body))):
+            return None
+        loops, body = [loop], loop.body
+        indices = {loop.index}
+        while len(body) == 1 and isinstance(inner := body[0], For):
+            more = self.independent.roles(inner)
+            if more is None or symbols(inner.extent) & indices or not more.sums.keys() <= roles.sums.keys():
+                break
+            roles.private |= more.private
+            loops.append(inner)
+            indices.add(inner.index)
+            body = inner.body
+        return _Shape(loops, body, roles)
+
+    def is_large(self, loop: For) -> bool:
+        """Whether a loop has more to do side by side than one block should."""
+        amount = self.amount(loop)
+        return not isinstance(amount, int) or amount >= self.target.grid_from
+
+    def amount(self, loop: For) -> DimLike:
+        """How many iterations may run side by side, those of loops inside included."""
+        if self.shape(loop) is None:
+            return 1
+        inside: DimLike = 0
+        for stmt in loop.body:
+            if isinstance(stmt, For):
+                inside = inside + self.amount(stmt)
+        return loop.extent * (1 if inside == 0 else inside)
+
+    def fits_grid(self, loop: For) -> bool:
+        shape = self.shape(loop)
+        return shape is not None and self.own(shape, self.together(shape)) is not None
+
+    def on_grid(self, loop: For) -> tuple[list[Stmt], list[Stmt]] | None:
+        """The regions of a loop, and what one block has to do behind them; None where it is not for the grid."""
+        shape = self.shape(loop)
+        if shape is None:
+            return None
+        together = self.together(shape)
+        own = self.own(shape, together)
+        if own is None:
+            return None
+        if shape.roles.sums:
+            return self.reduction(shape, together, own) if not own.parts else None
+        body = tuple(with_parts(s, own.parts) for s in (self.in_block(shape.body) if together else shape.body))
+        nest = shape.nest(body, "grid")
+        threads = self.threads(body) if together else self.target.threads
+        rows: list[Stmt] = []
+        for whole, _ in own.parts.values():
+            if _symbols(whole.dims) - self.sizes:  # its size is known only here
+                whole.dynamic, whole.space = True, "room"
+                rows.append(Grow((whole,), whole.dims[0]))
+        return [*rows, Region((nest,), shape.total, together, threads, own.frame, own.shared)], []
+
+    def together(self, shape: _Shape) -> bool:
+        """Whether the threads of a block do an iteration together: it has long loops, and these run along memory rather
+        than the iterations do."""
+        last = shape.loops[-1].index
+        score = 0
+        for inner in self.long_inside(shape):
+            indices = {s.index for s in walk((inner,)) if isinstance(s, For)}
+            for stmt in walk(inner.body):
+                places = [load.index for load in loaded(stmt)] + [a.index for a in stmt.accesses]
+                for index in places:
+                    along = index_symbols(index[-1:])
+                    score += bool(along & indices) - (last in along)
+        return score > 0
+
+    def long_inside(self, shape: _Shape) -> list[For]:
+        """The outermost independent loops of an iteration that have many rounds, or nobody knows how many."""
+        return list(self._long(shape.body))
+
+    def _long(self, block: Iterable[Stmt]) -> Iterator[For]:
+        for stmt in block:
+            if isinstance(stmt, For) and self.shape(stmt) is not None:
+                if not isinstance(stmt.extent, int) or stmt.extent >= self.target.block_from:
+                    yield stmt
+                    continue
+            for inner in stmt.blocks:
+                yield from self._long(inner)
+
+    def own(self, shape: _Shape, together: bool) -> _Own | None:
+        """Where the arrays lie that an iteration has for itself; None where one has no place."""
+        body = self.in_block(shape.body) if together else ()
+        frame = tuple(buf for buf in self.framed(body) if buf in shape.roles.private)
+        mine = [buf for buf in shape.roles.private if buf.dims and buf not in frame]
+        growing = {buf for s in walk(shape.body) if isinstance(s, Grow) for buf in s.bufs}
+        if growing - {buf for buf in mine if buf.space == "stack"}:
+            return None
+        fixed = [buf for buf in mine if buf not in growing]
+        room = near(fixed, self.target.shared_bytes // 2 if together else self.target.stack_bytes)
+        swapped = {buf for s in walk(shape.body) if isinstance(s, Swap) for buf in touched(s)}
+        inner = bound_inside(shape.loops[0])
+        rest = [buf for buf in fixed if buf not in room]
+        if any(buf in swapped or buf.dynamic or inner & _symbols(buf.dims) for buf in rest):
+            return None
+        extents = tuple(loop.extent for loop in shape.loops)
+        prefix = tuple(Sym(loop.index) for loop in shape.loops)
+        parts = {buf: (Buf(buf.name, buf.dtype, (*extents, *buf.dims)), prefix) for buf in rest}
+        return _Own((*frame, *(() if together else room)), tuple(room) if together else (), parts)
+
+    def framed(self, body: tuple[Stmt, ...]) -> list[Buf]:
+        """The arrays that each thread has for itself in the loops that a block divides."""
+        loops = [s for s in walk(body) if isinstance(s, For) and s.on == "block" and s.private]
+        return list(dict.fromkeys(buf for loop in loops for buf in loop.private or ()))
+
+    def reduction(self, shape: _Shape, together: bool, own_arrays: _Own) -> tuple[list[Stmt], list[Stmt]] | None:
+        """A sum of many: each block has a part of it, and one block combines the parts in their order."""
+        rows: list[Stmt] = []
+        total, loop = shape.total, shape.loops[0]
+        fewest = self.target.threads * (1 if together else 8)
+        if isinstance(total, int) and total <= fewest:
+            return None
+        parts: DimLike = dim_min(floordiv(total + fewest - 1, fewest), self.target.blocks)
+        parts = self.named("parts", parts, rows)
+        length = self.named("length", floordiv(total + parts - 1, dim_max(parts, 1)), rows)
+        number, count, at = self.fresh("number"), self.fresh("count"), self.fresh("i")
+        first = length * Sym(number)
+        own = {buf: local(self.fresh(buf.name), buf.dtype) for buf in shape.roles.sums}
+        held = {buf: Buf(self.fresh(f"{buf.name}_parts"), buf.dtype, (self.target.blocks,)) for buf in shape.roles.sums}
+        here = _unravelled(first + Sym(at), shape.loops)
+        inner = For(at, Sym(count), self.in_block(shape.body) if together else shape.body, "red", loop.span)
+        if not together:
+            inner = replace(inner, on="block", partials=tuple((own[b], m) for b, m in shape.roles.sums.items()))
+        body = (
+            Bind(count, Index(dim_min(length, total - first)), loop.span),
+            *(Store(own[buf], (), identity(monoid, buf.dtype)) for buf, monoid in shape.roles.sums.items()),
+            rename_statement(with_storages(inner, own), here),
+            *(Store(held[buf], (Sym(number),), Load(own[buf])) for buf in own),
+        )
+        grid = For(number, parts, body, "par", loop.span, on="grid")
+        rows.append(Region((grid,), parts, True, self.threads(body), own_arrays.frame, own_arrays.shared))
+        k = self.fresh("i")
+        sums = tuple(Store(b, (), Load(held[b], (Sym(k),)), m, loop.span) for b, m in shape.roles.sums.items())
+        behind = For(k, parts, sums, "red", loop.span, on="block", partials=tuple(shape.roles.sums.items()))
+        return rows, [behind]
+
+    def named(self, name: str, dim: DimLike, rows: list[Stmt]) -> DimLike:
+        """A size under a name that the host has, unless it is a number."""
+        if isinstance(dim, int):
+            return dim
+        name = self.fresh(name)
+        rows.append(Bind(name, Index(dim)))
+        self.known.add(name)
+        return Sym(name)
+
+
+def _unravelled(place: DimLike, loops: Sequence[For]) -> dict[str, DimLike]:
+    """The indices of loops in one another at one place of all their iterations."""
+    values: dict[str, DimLike] = {}
+    for loop in reversed(loops[1:]):
+        values[loop.index] = mod(place, loop.extent)
+        place = floordiv(place, loop.extent)
+    return {**values, loops[0].index: place}
+
+
+def _meet(before: list[Stmt], behind: list[Stmt]) -> bool:
+    """Whether the order of statements is one that anyone could see."""
+    first, last = (walk(tuple(block)) for block in (before, behind))
+    read, written, stops = _touches(first)
+    reads, writes, _ = _touches(last)
+    return stops or bool(written & (reads | writes) or read & writes)
+
+
+def _touches(statements: Iterable[Stmt]) -> tuple[set[Buf | str], set[Buf | str], bool]:
+    """What statements read and write, and whether they may fail."""
+    read: set[Buf | str] = set()
+    written: set[Buf | str] = set()
+    stops = False
+    for stmt in statements:
+        read |= {key_of(load.buf) for load in loaded(stmt)} | set(other_symbols(stmt))
+        read = read.union(*map(expression_symbols, stmt.expressions))
+        written |= {key_of(a.buf) for a in stmt.accesses if a.write} | set(_gives(stmt))
+        read |= {key_of(a.buf) for a in stmt.accesses if not a.write or isinstance(stmt, Store) and stmt.monoid}
+        stops = stops or isinstance(stmt, (Check, Grow))
+    return read, written, stops
+
+
+def _gives(stmt: Stmt) -> list[str]:
+    """The variables that a statement itself gives a value."""
+    return [*([] if stmt.binds is None else [stmt.binds]), *(b.name for b in touched(stmt) if not b.dims)]
+
+
+def _symbols(dims: Iterable[DimLike]) -> frozenset[str]:
+    return frozenset().union(*(symbols(d) for d in dims if isinstance(d, Dim)))
+
+
+__all__ = ["kernels"]

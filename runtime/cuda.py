@@ -1,0 +1,239 @@
+"""A program on a GPU: its kernels loaded, and what its host part asks for while it runs.
+
+In: emitted text (emit/cuda_text.py), and `xp`, the module `cupy` or one that has the same names. Out: `CudaProgram`,
+which takes arrays of the device and sizes, and gives arrays. Example:
+
+    program = CudaProgram(xp, emitted)
+    (y,) = program((x,), (x.shape[0],))
+
+A program whose checks may fail leaves the first failure in a record on the device (`mp_run` in the text). The host
+looks at it where it waits for the device anyway, and when the run has ended.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+import numpy as np
+
+from ..core.types import SHORT
+from .cuda_library import library
+
+RECORD = np.dtype(
+    [
+        ("key", np.int64),
+        ("values", np.int64, (16,)),
+        ("next", np.uint64),
+        ("bytes", np.uint64),
+        ("heap", np.uint64),
+        ("site", np.int32),
+        ("launch", np.int32),
+        ("lock", np.int32),
+        ("starved", np.int32),
+    ]
+)
+NOTHING_FAILED = np.iinfo(np.int32).max
+FIRST_HEAP = 1 << 20  # bytes
+
+
+class CheckFailed(Exception):
+    """What a run stops with: `site` failed, `values` are of its message."""
+
+    def __init__(self, site: int, values: Sequence[int] = ()):
+        super().__init__(site, *values)
+        self.site, self.values = site, tuple(values)
+
+
+class Emitted(Protocol):
+    """What is loaded: see EmittedCuda."""
+
+    entry: str
+    text: str
+    kernels: str
+    constants: tuple[Any, ...]
+    may_fail: bool
+
+
+class CudaProgram:
+    """One program on one device. `module`: makes functions of CUDA C; a test gives one that runs it without a GPU."""
+
+    def __init__(self, xp: Any, emitted: Emitted, module: Callable[[str], Any], most_blocks: int = 132 * 8):
+        self.xp, self.emitted, self.most_blocks = xp, emitted, most_blocks
+        self.module = module(emitted.kernels) if emitted.kernels else None
+        self.functions: dict[str, Any] = {}
+        self.constants: dict[int, Any] = {}
+        self.record: Any = None
+        self.heap: Any = None
+        self.launches = 0
+        self.lock = threading.RLock()  # the record and the heap are of one run at a time
+        namespace: dict[str, Any] = {}
+        exec(compile(emitted.text, f"<{emitted.entry} on the GPU>", "exec"), namespace)
+        self.entry = namespace[emitted.entry]
+
+    def __call__(self, arrays: Sequence[Any], sizes: Sequence[int], effect: Callable[..., None] | None = None) -> tuple:
+        """The results. Raises CheckFailed; an exception of `effect`, which prints and the like call, comes through."""
+        with self.lock:
+            run = Run(self, effect)
+            results = self.entry(run, *arrays, *sizes)
+            if self.emitted.may_fail:
+                run.look()
+            return results
+
+    def function(self, name: str) -> Any:
+        """A kernel by its name."""
+        if name not in self.functions:
+            self.functions[name] = self.module.get_function(name)  # type: ignore[union-attr]
+        return self.functions[name]
+
+
+class Run:
+    """One run of a program: the `c` of its text."""
+
+    def __init__(self, program: CudaProgram, effect: Callable[..., None] | None):
+        self.program, self.xp, self.effect_of = program, program.xp, effect
+
+    # --- memory -----------------------------------------------------------------------------------
+
+    def empty(self, shape: tuple[int, ...], kind: str) -> Any:
+        """An array on the device, of which nothing is given yet."""
+        return self.xp.empty(tuple(max(int(n), 0) for n in shape), SHORT[kind])
+
+    def constant(self, number: int) -> Any:
+        """A table of the program."""
+        known = self.program.constants
+        if number not in known:
+            known[number] = self.xp.asarray(np.ascontiguousarray(self.program.emitted.constants[number]))
+        return known[number]
+
+    def grow(self, array: Any, shape: tuple[int, ...], kind: str) -> Any:
+        """An array of at least so many rows; those so far are kept."""
+        if array is not None and array.shape[0] >= shape[0] and array.shape[1:] == tuple(shape[1:]):
+            return array
+        made = self.empty((2 * shape[0] + 14, *shape[1:]), kind)
+        if array is not None and array.shape[1:] == made.shape[1:]:
+            made[: array.shape[0]] = array
+        return made
+
+    def view(self, array: Any, offset: int, extents: tuple[int, ...], strides: tuple[int, ...]) -> Any:
+        """A part of an array for a library; offset and strides in elements."""
+        flat = array.reshape(-1)[offset:]
+        size = array.dtype.itemsize
+        return self.xp.lib.stride_tricks.as_strided(flat, extents, tuple(s * size for s in strides))
+
+    def read(self, array: Any) -> Any:
+        """The one element of an array, as Python's number: the host waits for it."""
+        value = array.get()
+        if self.program.emitted.may_fail:
+            self.look()
+        return value.reshape(-1)[0].item()
+
+    # --- launches ---------------------------------------------------------------------------------
+
+    def each(self, name: str, count: int, threads: int, *args: Any) -> None:
+        """A kernel each of whose threads does iterations of its own."""
+        self._launch(name, -(-count // threads), threads, args)
+
+    def rows(self, name: str, count: int, threads: int, *args: Any) -> None:
+        """A kernel each of whose blocks does iterations of its own."""
+        self._launch(name, count, threads, args)
+
+    def one(self, name: str, threads: int, *args: Any) -> None:
+        """A kernel of one block."""
+        self._launch(name, 1, threads, args)
+
+    def each_checked(self, name: str, count: int, threads: int, *args: Any) -> None:
+        """As `each`, of a program that may fail."""
+        self._launch(name, -(-count // threads), threads, (*self._checks(), *args))
+
+    def rows_checked(self, name: str, count: int, threads: int, *args: Any) -> None:
+        """As `rows`, of a program that may fail."""
+        self._launch(name, count, threads, (*self._checks(), *args))
+
+    def one_checked(self, name: str, threads: int, *args: Any) -> None:
+        """As `one`, of a program that may fail."""
+        self._launch(name, 1, threads, (*self._checks(), *args))
+
+    def each_growing(self, name: str, kept: tuple, count: int, threads: int, *args: Any) -> None:
+        """As `each`, with arrays that grow. `kept`: those to be given back what they held where it has to run again."""
+        self._growing(kept, lambda: self.each_checked(name, count, threads, *args))
+
+    def rows_growing(self, name: str, kept: tuple, count: int, threads: int, *args: Any) -> None:
+        """As `rows`, with arrays that grow."""
+        self._growing(kept, lambda: self.rows_checked(name, count, threads, *args))
+
+    def one_growing(self, name: str, kept: tuple, threads: int, *args: Any) -> None:
+        """As `one`, with arrays that grow."""
+        self._growing(kept, lambda: self.one_checked(name, threads, *args))
+
+    def _launch(self, name: str, blocks: int, threads: int, args: Sequence[Any]) -> None:
+        if blocks > 0:
+            given = tuple(np.int64(a) if isinstance(a, int) else a for a in args)
+            self.program.function(name)((min(blocks, self.program.most_blocks),), (threads,), given)
+
+    def _checks(self) -> tuple[Any, np.int32]:
+        program = self.program
+        if program.record is None or program.launches >= NOTHING_FAILED - 1:
+            self._write_record()
+        program.launches += 1
+        return program.record, np.int32(program.launches)
+
+    def _growing(self, kept: tuple, launch: Callable[[], None]) -> None:
+        program = self.program
+        held = [array.copy() for array in kept]
+        while True:
+            if program.heap is None:
+                program.heap = self.xp.empty((FIRST_HEAP,), np.uint8)
+            self._write_record()
+            launch()
+            record = self._record()
+            if not record["starved"]:
+                return
+            for array, before in zip(kept, held):
+                array[...] = before
+            program.heap = self.xp.empty((4 * program.heap.size,), np.uint8)
+
+    # --- failures ---------------------------------------------------------------------------------
+
+    def _write_record(self) -> None:
+        program, record = self.program, np.zeros((), RECORD)
+        record["launch"] = NOTHING_FAILED
+        if program.heap is not None:
+            record["heap"], record["bytes"] = program.heap.data.ptr, program.heap.size
+        program.launches = 0
+        if program.record is None:
+            program.record = self.xp.empty((RECORD.itemsize,), np.uint8)
+        program.record.set(np.frombuffer(record.tobytes(), np.uint8))
+
+    def _record(self) -> Any:
+        return self.program.record.get().view(RECORD)[0]
+
+    def look(self) -> None:
+        """Raise CheckFailed if a check has failed."""
+        if self.program.record is None:
+            return
+        record = self._record()
+        if record["launch"] != NOTHING_FAILED:
+            self._write_record()
+            raise CheckFailed(int(record["site"]), record["values"].tolist())
+
+    # --- the host's -------------------------------------------------------------------------------
+
+    def library(self, site: int, operation: str, reads: tuple, writes: tuple, **attributes: Any) -> None:
+        """What one of CuPy's libraries computes."""
+        status = library(self.xp, operation, reads, writes, **attributes)
+        if status:
+            if self.program.emitted.may_fail:
+                self.look()
+            raise CheckFailed(site + status - 1)
+
+    def effect(self, site: int, *arrays: Any) -> None:
+        """What Python does with arrays, in the order of the program."""
+        if self.program.emitted.may_fail:
+            self.look()
+        if self.effect_of is not None:
+            self.effect_of(site, *(array.get() for array in arrays))
+
+
+__all__ = ["CheckFailed", "CudaProgram", "Run"]
