@@ -129,6 +129,16 @@ class Run:
             self.look()
         return value.reshape(-1)[0].item()
 
+    @staticmethod
+    def floordiv(a: int, b: int) -> int:
+        """a // b; 0 where b is 0, as on the device: a check behind says so."""
+        return a // b if b else 0
+
+    @staticmethod
+    def mod(a: int, b: int) -> int:
+        """a % b; 0 where b is 0."""
+        return a % b if b else 0
+
     # --- launches ---------------------------------------------------------------------------------
 
     def each(self, name: str, count: int, threads: int, *args: Any) -> None:
