@@ -107,7 +107,7 @@ def compiled(text: str, arch: str = "90", options: tuple[str, ...] = (), contrac
     if cache is not None:
         with contextlib.suppress(OSError, disk.CacheUnusable), scratch.directory() as place:
             (place / "kernel.cubin").write_bytes(code)
-            cache.store(key, place / "kernel.cubin", {TEXT: text, LOG: log})
+            cache.store(key, place / "kernel.cubin", {TEXT: text, LOG: f"{disk.key_of(log)}\n{log}"})
     return Compiled(code, log, False)
 
 
@@ -117,10 +117,13 @@ def _kept(cache: disk.Cache, key: str) -> Compiled | None:
     if path is None:
         return None
     try:
-        return Compiled(disk.read_own(path), disk.read_own(path.with_name(LOG)).decode(), True)
+        digest, _, log = disk.read_own(path.with_name(LOG)).decode().partition("\n")
+        if digest != disk.key_of(log):
+            raise ValueError("the digest of what ptxas said differs")
+        return Compiled(disk.read_own(path), log, True)
     except (OSError, ValueError) as error:
         if path.exists():  # another process has not removed it meanwhile
-            cache.discard(key, f"it can't be read: {error}")
+            cache.discard(key, str(error))
         return None
 
 
@@ -130,7 +133,7 @@ def _maker() -> tuple[str, str]:
 
 
 def _failure(status: str, log: str, key: str, text: str, cache: disk.Cache | None) -> CudaCompileError:
-    missing = re.search(r'could not open source file "([^"]+)"', log)
+    missing = re.search(r'(?:could not|cannot) open source file "([^"]+)"', log)
     message = f"NVRTC did not compile the CUDA C ({status}):\n{log.rstrip()}"
     if missing:
         message += f"\n{missing[1]} is a header that is not part of NVRTC; if it is CUDA's, {INSTALL}"
@@ -319,7 +322,9 @@ def _report(name: str, part: str, code: bytes) -> KernelReport:
         spill_stores=sum(frame[1] for frame in frames),
         spill_loads=sum(frame[2] for frame in frames),
         constant_bytes=sum(
-            size for section, size in sections(code).items() if re.fullmatch(rf"\.nv\.constant\d+\.{re.escape(name)}", section)
+            size
+            for section, size in sections(code).items()
+            if re.fullmatch(rf"\.nv\.constant\d+\.{re.escape(name)}", section)
         ),
     )
 
