@@ -93,15 +93,9 @@ def _sort(xp: Any, reads: tuple, writes: tuple, *, axis: int) -> None:
         writes[0][...] = xp.sort(_ordered(reads[0]), axis=axis)
 
 
-def _positions(xp: Any, x: Any, axis: int) -> Any:
-    """Which elements stand where in order, equal ones as they stood. CuPy has this kind of argsort only, and says that it
-    takes no other word for it."""
-    return xp.argsort(x, axis=axis) if _is_cupy(xp) else xp.argsort(x, axis=axis, kind="stable")
-
-
 def _argsort(xp: Any, reads: tuple, writes: tuple, *, axis: int) -> None:
-    if reads[0].size:
-        writes[0][...] = _positions(xp, _ordered(reads[0]), axis)
+    if reads[0].size:  # CuPy has this kind of argsort only, and takes this word for it
+        writes[0][...] = xp.argsort(_ordered(reads[0]), axis=axis, kind="stable")
 
 
 def _nonzero(xp: Any, reads: tuple, writes: tuple, *, axis: int, length: int | None = None) -> None:
@@ -112,7 +106,7 @@ def _nonzero(xp: Any, reads: tuple, writes: tuple, *, axis: int, length: int | N
     if mask.ndim == 1:  # xp.flatnonzero would wait for the GPU to say how many there are
         out[...] = xp.searchsorted(xp.cumsum(mask, dtype=np.int64), xp.arange(1, count + 1), side="left")
     else:
-        out[...] = _positions(xp, ~mask, axis).take(xp.arange(count), axis)
+        out[...] = xp.argsort(~mask, axis=axis, kind="stable").take(xp.arange(count), axis)
 
 
 def _searchsorted(xp: Any, reads: tuple, writes: tuple, *, right: bool) -> None:
