@@ -48,6 +48,7 @@ MOST_PARAMETERS = 4096  # bytes
 FLAGS = (
     *("-std=c++17", "-fPIC", "-w", "-ffp-contract=off", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"),
     *("-fno-asynchronous-unwind-tables", "-fno-math-errno", "-fno-strict-aliasing", "-fwrapv", "-U_FORTIFY_SOURCE"),
+    "-fstack-clash-protection",  # a large local array meets the page at the stack's end rather than leaping over it
 )
 WATCHED = ("-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0")
 LINKED = ("-shared", "-nostdlib")
@@ -260,13 +261,13 @@ class Function:
             *(self._call, self._mark, ctypes.byref(self._layout), (ctypes.c_uint * 6)(*sizes), shared_mem),
             *(pointers, ctypes.byref(how_to_launch(self._watched))),
         )
+        memories: set[Memory] = {argument._memory for argument in args if isinstance(argument, ndarray)}
+        damages = [damage for memory in memories if (damage := memory.damage())]
         if wrong:
             message = f"{self.name}: {wrong.decode()}"
-            raise CUDADriverError(message) if b"invalid" in wrong[:8] else CUDARuntimeError(message)
-        memories: set[Memory] = {argument._memory for argument in args if isinstance(argument, ndarray)}
-        for memory in memories:
-            if damage := memory.damage():
-                raise CUDARuntimeError(f"{self.name}: illegal memory access: {damage}")
+            raise CUDADriverError(message) if wrong.startswith(b"invalid") else CUDARuntimeError(message)
+        if damages:
+            raise CUDARuntimeError(f"{self.name}: illegal memory access: {damages[0]}")
 
     def _check_launch(self, sizes: tuple[int, ...], args: Any, shared_mem: int) -> None:
         if not isinstance(args, (tuple, list)):

@@ -28,13 +28,15 @@ static void end_of_kernel(int signal, siginfo_t* information) {
     if (signal == time_signal()) fail("the kernel does not end: time is up in %s", where);
     if (signal == SIGFPE) fail("division of an integer by zero, or of the least integer by -1, by %s", where);
     uintptr_t address = (uintptr_t)information->si_addr;
-    if (block.dynamic && address >= (uintptr_t)block.dynamic && address < (uintptr_t)block.dynamic + block.dynamic_bytes + 8192)
+    uintptr_t dynamic = (uintptr_t)block.dynamic;
+    if (dynamic && address >= dynamic && address < dynamic + block.dynamic_bytes + 8192)
         fail("illegal memory access: beyond the %zu bytes of dynamic shared memory by %s", block.dynamic_bytes, where);
     if (describe_address(address, what, sizeof what)) fail("illegal memory access: %s is touched by %s", what, where);
     char* stack = block.running->fiber ? block.running->fiber->stack : nullptr;
     if (stack && address >= (uintptr_t)stack && address < (uintptr_t)stack + 4096)
         fail("the stack of a thread is full: %s", where);
-    if (!address) fail("illegal memory access: address 0, or one that is not a multiple of its type's size, by %s", where);
+    if (!address)
+        fail("illegal memory access: address 0, or one that is not a multiple of its type's size, by %s", where);
     fail("illegal memory access: address %p is no memory of the device; %s", information->si_addr, where);
 }
 

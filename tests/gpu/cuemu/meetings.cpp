@@ -36,7 +36,8 @@ extern "C" int cuemu_barrier(int kind, int predicate, int line) {
     }
     for (Thread& other : block.threads)
         if (other.line != line || other.kind != kind)
-            fail("divergent barrier: threads of block (%u,%u,%u) meet at different ones: %s on line %d and %s on line %d",
+            fail("divergent barrier: threads of block (%u,%u,%u) meet at different ones: %s on line %d and %s on "
+                 "line %d",
                  cuemu_now.block.x, cuemu_now.block.y, cuemu_now.block.z, BARRIERS[other.kind], other.line,
                  BARRIERS[kind], line);
     open_barrier(kind);

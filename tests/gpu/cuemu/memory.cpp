@@ -64,7 +64,8 @@ static const Array* array_near(uintptr_t address) {
 
 static void* allocate(size_t bytes, bool of_kernel) {
     size_t pages = bytes ? (bytes + PAGE - 1) / PAGE : 1;
-    char* guard = (char*)mmap(nullptr, (pages + 2) * PAGE, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    int kind = MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE;
+    char* guard = (char*)mmap(nullptr, (pages + 2) * PAGE, PROT_NONE, kind, -1, 0);
     if (guard == MAP_FAILED) return nullptr;
     if (mprotect(guard + PAGE, pages * PAGE, PROT_READ | PROT_WRITE)) {
         munmap(guard, (pages + 2) * PAGE);

@@ -92,8 +92,8 @@ static bool ordered(const Access& first, const Access& now) {
         snprintf(what, sizeof what, "shared memory");
     uint3 grid = cuemu_now.grid_size, size = cuemu_now.block_size, b = cuemu_now.block, t = cuemu_now.thread;
     uint64_t n = first.block - 1;
-    fail("race: block (%u,%u,%u) thread (%u,%u,%u) %s %s, which block (%u,%u,%u) thread (%u,%u,%u) %s, and no barrier is "
-         "in between",
+    fail("race: block (%u,%u,%u) thread (%u,%u,%u) %s %s, which block (%u,%u,%u) thread (%u,%u,%u) %s, and no barrier "
+         "is in between",
          b.x, b.y, b.z, t.x, t.y, t.z, does, what, (unsigned)(n % grid.x), (unsigned)(n / grid.x % grid.y),
          (unsigned)(n / ((uint64_t)grid.x * grid.y)), first.thread % size.x, first.thread / size.x % size.y,
          first.thread / (size.x * size.y), did);

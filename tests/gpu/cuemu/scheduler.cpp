@@ -169,8 +169,7 @@ void wait_forever() {
     if (other)
         snprintf(also, sizeof also, ", and thread (%u,%u,%u) on line %d", other->index.x, other->index.y,
                  other->index.z, other->line);
-    const char* what = barriers && !warps ? "divergent barrier" : warps && !barriers ? "divergent warp operation"
-                                                                                       : "divergent barrier or warp operation";
+    const char* what = !warps ? "divergent barrier" : !barriers ? "divergent warp operation" : "divergent meeting";
     fail("%s in block (%u,%u,%u): %d threads have left the kernel, %d wait at a barrier of the block and %d at an "
          "operation of a warp; thread (%u,%u,%u) waits on line %d%s",
          what, cuemu_now.block.x, cuemu_now.block.y, cuemu_now.block.z, block.done, barriers, warps, first->index.x,
@@ -257,7 +256,8 @@ static const char* check_sizes(const unsigned* sizes, size_t shared) {
         snprintf(text, sizeof text, "invalid grid (%u,%u,%u): at least 1, x below 2^31, y and z at most 65535",
                  sizes[0], sizes[1], sizes[2]);
     else if (!x || !y || !z || x > 1024 || y > 1024 || z > 64 || (uint64_t)x * y * z > 1024)
-        snprintf(text, sizeof text, "invalid block (%u,%u,%u): at least 1, at most 1024 threads, z at most 64", x, y, z);
+        snprintf(text, sizeof text, "invalid block (%u,%u,%u): at least 1, at most 1024 threads, z at most 64", x, y,
+                 z);
     else if (shared > 232448)
         snprintf(text, sizeof text, "too much shared memory: %zu bytes, a block can have 232448", shared);
     else
