@@ -28,6 +28,8 @@
 #include <type_traits>
 #include <utility>
 
+#define __CUDA_ARCH__ 900  // after the C++ library, which need not know
+
 #include "cuemu/language.h"
 #include "cuemu/threads.h"
 #include "cuemu/atomics.h"

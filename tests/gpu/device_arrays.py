@@ -141,6 +141,14 @@ class ndarray:
             **{"strides": strides, "data": (self.data.ptr, False), "stream": 1},
         }
 
+    # What would be another thing than in CuPy, where it compares element by element
+
+    def __eq__(self, other: object) -> Any:
+        raise TypeError("a comparison of device arrays: launch a kernel")
+
+    __ne__ = __lt__ = __le__ = __gt__ = __ge__ = __eq__
+    __hash__ = None  # as in CuPy
+
     # What NumPy must not do by itself
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

@@ -13,7 +13,6 @@ CUEMU_OPTIMIZE is g++'s -O. Stricter than CuPy: an argument's type is held again
 from __future__ import annotations
 
 import ctypes
-import functools
 import hashlib
 import os
 import re
@@ -88,7 +87,6 @@ def kernels_of(code: str) -> dict[str, int]:
     return found
 
 
-@functools.cache
 def header(optimize: str, watched: bool) -> tuple[Path, tuple[str, ...]]:
     """The precompiled header for these flags, and the flags."""
     flags = (optimize, *FLAGS, *(WATCHED if watched else ()))

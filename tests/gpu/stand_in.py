@@ -72,6 +72,14 @@ def shape(a: ndarray) -> tuple[int, ...]:
     return a.shape
 
 
+def dtype(kind: object) -> np.dtype:
+    return np.dtype(kind)
+
+
+def result_type(*kinds: object) -> np.dtype:
+    return np.result_type(*(kind.dtype if isinstance(kind, ndarray) else kind for kind in kinds))
+
+
 def kernel_heap() -> int:
     """The bytes that kernels got from malloc and have not freed."""
     return library().cuemu_heap()

@@ -106,7 +106,7 @@ def test_texts_that_are_refused(module):
 
 
 def test_numpy_sees_no_device_array(x):
-    for look in (np.asarray, np.array, np.sum, np.sin, lambda a: np.ones(3) + a, lambda a: np.concatenate([a, a])):
+    for look in (np.asarray, np.array, np.sum, np.sin, lambda a: np.ones(3) + a, lambda a: a == a, lambda a: a + a):
         with pytest.raises(TypeError):
             look(x)
     assert not isinstance(x, np.ndarray) and not hasattr(x, "__array_interface__")

@@ -6,7 +6,8 @@
 //
 // What orders two accesses: a barrier of the block; __syncwarp within a warp; both being atomic; and for threads of
 // different blocks, that the first one's block passed a fence and then an atomic operation, and the second one's block
-// an atomic operation before its access ("the last block adds up").
+// an atomic operation before its access ("the last block adds up"). Shuffles and votes order nothing, and two writes
+// of the same value are a race as well: CUDA promises nothing there.
 #include <cstdio>
 #include <cstring>
 #include <memory>

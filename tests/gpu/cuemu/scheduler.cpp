@@ -100,9 +100,10 @@ void fail(const char* format, ...) {
 // ---- Turns --------------------------------------------------------------------------------------------------------
 
 static Thread* next_thread() {
-    for (int tried = 0; tried < block.size; tried++) {
-        if (++block.turn >= (size_t)block.size) block.turn = 0;
-        Thread& thread = block.threads[block.order[block.turn]];
+    Block& here = block;  // finding it takes a call
+    for (int tried = 0; tried < here.size; tried++) {
+        if (++here.turn >= (size_t)here.size) here.turn = 0;
+        Thread& thread = here.threads[here.order[here.turn]];
         if (thread.state == State::ready || thread.state == State::fresh) return &thread;
     }
     return nullptr;
@@ -129,11 +130,12 @@ void switch_away() {
 // What every fiber does: its thread to the end, then thread after thread that hasn't started, until one is ready
 // that has a stack of its own.
 static void run_threads() {
+    Block& here = block;
     for (;;) {
-        block.call(block.arguments);
-        Thread* me = block.running;
+        here.call(here.arguments);
+        Thread* me = here.running;
         me->state = State::done;
-        block.done++;
+        here.done++;
         Fiber* fiber = me->fiber;
         me->fiber = nullptr;
         Thread* next = next_thread();
@@ -217,19 +219,20 @@ static void start_block(uint64_t number) {
     uint3 size = cuemu_now.block_size, grid = cuemu_now.grid_size;
     cuemu_now.block = {(unsigned)(number % grid.x), (unsigned)(number / grid.x % grid.y),
                        (unsigned)(number / ((uint64_t)grid.x * grid.y))};
-    block.number = number;
-    block.done = block.at_barrier = 0;
-    block.turn = (size_t)-1;
-    for (int& waiting : block.warps_waiting) waiting = 0;
-    for (int i = 0; i < block.size; i++) {
-        Thread& thread = block.threads[i];
+    Block& here = block;
+    here.number = number;
+    here.done = here.at_barrier = 0;
+    here.turn = (size_t)-1;
+    for (int& waiting : here.warps_waiting) waiting = 0;
+    for (int i = 0; i < here.size; i++) {
+        Thread& thread = here.threads[i];
         thread.number = i;
         thread.index = {i % size.x, i / size.x % size.y, i / (size.x * size.y)};
         thread.state = State::fresh;
         thread.fiber = nullptr;
     }
-    memset(block.fixed, 0xCB, block.fixed_bytes);
-    memset(block.dynamic, 0xCB, block.dynamic_bytes);
+    memset(here.fixed, 0xCB, here.fixed_bytes);
+    if (here.dynamic) memset(here.dynamic, 0xCB, here.dynamic_bytes);
 }
 
 static void run_block() {
