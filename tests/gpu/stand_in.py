@@ -19,7 +19,8 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import numpy as np
 from device_arrays import (
@@ -35,6 +36,7 @@ from device_arrays import (
     empty_like,
     full,
     ndarray,
+    on_device,
     ones,
     stack,
     zeros,
@@ -57,6 +59,8 @@ from device_libraries import (
 )
 from device_memory import library, stats
 from device_runtime import cuda, get_default_memory_pool
+
+from metaphrase.runtime import cuda_library
 
 __version__ = "14.2.0"
 
@@ -83,6 +87,11 @@ def result_type(*kinds: object) -> np.dtype:
 def kernel_heap() -> int:
     """The bytes that kernels got from malloc and have not freed."""
     return library().cuemu_heap()
+
+
+def metaphrase_library(operation: str, reads: Sequence[ndarray], writes: Sequence[ndarray], **attributes: Any) -> int:
+    """What the runtime asks of CuPy's libraries: NumPy's here, by the same code, on the memory of the device."""
+    return cuda_library.library(np, operation, on_device(*reads), on_device(*writes), **attributes)
 
 
 @contextlib.contextmanager
