@@ -47,6 +47,8 @@ MOST_PARAMETERS = 4096  # bytes
 FLAGS = (
     *("-std=c++17", "-fPIC", "-w", "-ffp-contract=off", "-fvisibility=hidden", "-fno-exceptions", "-fno-rtti"),
     *("-fno-asynchronous-unwind-tables", "-fno-math-errno", "-fno-strict-aliasing", "-fwrapv", "-U_FORTIFY_SOURCE"),
+    "-fno-delete-null-pointer-checks",  # a null pointer is followed, and that is a fault
+    *("-fsanitize=alignment", "-fsanitize-undefined-trap-on-error"),  # as is an address that is no multiple of its size
     "-fstack-clash-protection",  # a large local array meets the page at the stack's end rather than leaping over it
 )
 WATCHED = ("-fsanitize=thread", "--param=tsan-instrument-func-entry-exit=0")

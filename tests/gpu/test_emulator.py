@@ -291,6 +291,8 @@ FAULTS = {
     ),
     "caller_outside_the_mask": ("x[t] = __shfl_sync(0xfu, t, 0);", "lane .* calls it and is not in its mask 0000000f"),
     "shared_overrun": ("DYN_SHARED(int, s); s[t + 1] = t; x[t] = s[t + 1];", "beyond the 256 bytes of dynamic shared"),
+    "null": ("x[t] = *(int*)0;", "address 0, by block .0,0,0. thread"),
+    "misaligned": ("((float4*)(x + 1))[t / 8].x = 1;", "misaligned address"),
     "assertion": ("assert(t != 40);", "assertion failed on line 1: t != 40; .* thread .40,0,0."),
     "trap": ("if (t == 3) __trap();", "__trap.. on line 1"),
     "integer_division": ("x[t] = 7 / (t - 3);", "division of an integer by zero"),

@@ -1,4 +1,5 @@
-// Faults of a kernel: a touch of memory that isn't there, a division of integers by zero, a loop without end.
+// Faults of a kernel: a touch of memory that isn't there, an address that is no multiple of what its
+// type asks for, a division of integers by zero, a loop without end.
 //
 // In: the signal that the system sends. Out: the launch ends with an error that names the block and the thread, and
 // the process lives on. Example: "8 bytes beyond the end of a device array of 40 bytes is touched by block (0,0,0)
@@ -15,7 +16,7 @@
 
 namespace cuemu {
 
-static constexpr int SIGNALS[] = {SIGSEGV, SIGBUS, SIGFPE};
+static constexpr int SIGNALS[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL};
 static struct sigaction before[65];
 static std::mutex installing;
 
@@ -27,6 +28,8 @@ static void end_of_kernel(int signal, siginfo_t* information) {
     snprintf(where, sizeof where, "block (%u,%u,%u) thread (%u,%u,%u)", b.x, b.y, b.z, t.x, t.y, t.z);
     if (signal == time_signal()) fail("the kernel does not end: time is up in %s", where);
     if (signal == SIGFPE) fail("division of an integer by zero, or of the least integer by -1, by %s", where);
+    if (signal == SIGILL)  // g++ was told to check addresses so, with -fsanitize=alignment
+        fail("misaligned address: it is no multiple of what the type of the access asks for; %s", where);
     uintptr_t address = (uintptr_t)information->si_addr;
     uintptr_t dynamic = (uintptr_t)block.dynamic;
     if (dynamic && address >= dynamic && address < dynamic + block.dynamic_bytes + 8192)
@@ -36,7 +39,7 @@ static void end_of_kernel(int signal, siginfo_t* information) {
     if (stack && address >= (uintptr_t)stack && address < (uintptr_t)stack + 4096)
         fail("the stack of a thread is full: %s", where);
     if (!address)
-        fail("illegal memory access: address 0, or one that is not a multiple of its type's size, by %s", where);
+        fail("illegal memory access: address 0, by %s", where);
     fail("illegal memory access: address %p is no memory of the device; %s", information->si_addr, where);
 }
 
