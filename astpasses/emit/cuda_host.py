@@ -201,7 +201,10 @@ class HostWriter:
     def stmt_Grow(self, depth: int, stmt: Grow) -> None:
         for buf in stmt.bufs:
             dims = self.dims((stmt.length, *buf.dims[1:]))
-            self.line(depth, f"{buf.name} = c.grow({buf.name}, {dims}, {_kind(buf)})")
+            if buf.space == "stack":
+                self.line(depth, f"{buf.name} = c.grow({buf.name}, {dims}, {_kind(buf)})")
+            else:
+                self.line(depth, f"{buf.name} = c.empty({dims}, {_kind(buf)})")
 
     def stmt_SetDims(self, depth: int, stmt: SetDims) -> None:
         self.allocate(depth, stmt.buf)
@@ -219,7 +222,12 @@ class HostWriter:
             natural.insert(0, stride)
             stride = stride * extent
         offset = address(view.index, view.buf.dims, self.printer)
-        if offset == "0" and view.extents == view.buf.dims and list(view.strides) == natural:
+        if (
+            offset == "0"
+            and view.buf.space != "stack"
+            and view.extents == view.buf.dims
+            and list(view.strides) == natural
+        ):
             return view.buf.name
         return f"c.view({view.buf.name}, {offset}, {self.dims(view.extents)}, {self.dims(view.strides)})"
 

@@ -61,4 +61,3 @@ def _with_dims(array: Any, type_: Array) -> np.ndarray:
     """Numbers lie in arrays of one element."""
     array = np.asarray(array, type_.dtype)
     return np.ascontiguousarray(array) if type_.dims else array.reshape(1)
-
