@@ -187,18 +187,20 @@ def run(name: str, function: Callable[..., Any], /, *args: Any, **keywords: Any)
 # ---- stages in a row ---------------------------------------------------------------------------------------
 
 
-def cleaned(function: Function) -> Function:
-    """Simplified before a derivative is taken: only by what changes no derivative."""
+def _optimized(function: Function, before_transform: bool) -> Function:
     from .astpasses.optimize import optimize
 
-    return optimize(function, before_transform=True)
+    return optimize(function, before_transform=before_transform)
+
+
+def cleaned(function: Function) -> Function:
+    """Simplified before a derivative is taken: only by what changes no derivative."""
+    return _optimized(function, True)
 
 
 def finished(function: Function) -> Function:
     """Simplified after the last transformation."""
-    from .astpasses.optimize import optimize
-
-    return run("transformed", optimize, function, before_transform=False)
+    return run("transformed", _optimized, function, False)
 
 
 def numpy_text(
