@@ -14,11 +14,13 @@ first thread, and `__syncthreads` stands where one touches what another may have
 
 from __future__ import annotations
 
+import linecache
+import re
 from collections.abc import Sequence
 
 import numpy as np
 
-from metaphrase.astpasses.schedule.expressions import TIMES
+from metaphrase.astpasses.schedule.expressions import ATOM, TIMES, Text
 from metaphrase.astpasses.schedule.nest import (
     Bind,
     Buf,
@@ -41,7 +43,7 @@ from metaphrase.astpasses.schedule.nest import (
     touched,
     walk,
 )
-from metaphrase.core.dims import DimLike, product
+from metaphrase.core.dims import DimLike, Sym, product
 from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import i64
 
@@ -51,6 +53,21 @@ from .dialects import CUDA
 from .spell import CALL, Printer, c_name
 
 MOST_VALUES = 16  # of a message
+MOST_LINES = 8  # of a comment
+
+
+class _Places(Printer):
+    """Spells a place that the loops of a nest run over one after the other by the number of the iteration."""
+
+    nest: tuple[tuple[For, ...], str] | None = None
+
+    def place(self, e: Load) -> Text:
+        if self.nest is not None:
+            loops, flat = self.nest
+            if e.index == tuple(Sym(loop.index) for loop in loops):
+                if e.buf.dims[1:] == tuple(loop.extent for loop in loops[1:]):
+                    return f"{e.buf.name}[{flat}]", ATOM
+        return super().place(e)
 
 
 class KernelWriter:
@@ -59,7 +76,7 @@ class KernelWriter:
     def __init__(self, fn: Fn, stops: bool):
         assert fn.kernel is not None
         self.fn, self.kernel, self.stops = fn, fn.kernel, stops or fn.fails
-        self.printer = Printer(CUDA)
+        self.printer = _Places(CUDA)
         self.reductions: set[tuple[str, str]] = set()  # monoids and types that a block combines
         self.lines: list[str] = []
         self.uniform = self.kernel.together  # whether all threads of a block do the statement that is being written
@@ -99,7 +116,19 @@ class KernelWriter:
         if self.stops:
             self.line(1, "if (c->launch < mp_launch) return;")
         self.block(1, self.fn.body)
-        return "\n".join([self.head(), *self.lines, "}"]) + "\n"
+        return "\n".join([*self.comment(), self.head(), *self.lines, "}"]) + "\n"
+
+    def comment(self) -> list[str]:
+        """The user's lines that the kernel does."""
+        spans = dict.fromkeys((s.span.file, s.span.line, s.span.role) for s in walk(self.fn.body) if s.span is not None)
+        rows = []
+        for file, line, role in sorted(spans, key=lambda place: place[:2]):
+            text = linecache.getline(file, line).strip()
+            told = "" if role == "primal" else f" ({role})"
+            rows.append(f"// {file.rpartition('/')[2]}:{line}{told}  {text}".rstrip())
+        return (
+            rows if len(rows) <= MOST_LINES else [*rows[: MOST_LINES - 1], f"// and {len(rows) - MOST_LINES + 1} more"]
+        )
 
     def head(self) -> str:
         params = ["mp_run* c", "int mp_launch"] if self.stops else []
@@ -207,31 +236,38 @@ class KernelWriter:
             body = body[0].body
         return loops, body
 
-    def divided(self, depth: int, loops: Sequence[For], first: str, stride: str, flat: str) -> None:
-        """The head of a loop over all iterations of a nest, and its indices."""
+    def divided(
+        self, depth: int, loops: Sequence[For], first: str, stride: str, flat: str, body: tuple[Stmt, ...]
+    ) -> None:
+        """A loop over all iterations of a nest, without its end; the indices that its body asks for."""
         if len(loops) == 1:
             i, extent = loops[0].index, self.dim(loops[0].extent)
             self.line(depth, f"for (i64 {i} = {first}; {i} < {extent}; {i} += {stride}) {{")
+            self.block(depth + 1, body)
             return
         total = self.dim(product([loop.extent for loop in loops]))
         self.line(depth, f"for (i64 {flat} = {first}; {flat} < {total}; {flat} += {stride}) {{")
-        rest = flat
+        begin = len(self.lines)
+        outer, self.printer.nest = self.printer.nest, (tuple(loops), flat)
+        self.block(depth + 1, body)
+        self.printer.nest = outer
+        used = set(re.findall(r"\w+", "\n".join(self.lines[begin:])))
+        indices, rest = [], flat
         for k, loop in enumerate(reversed(loops)):
             extent = self.dim(loop.extent, TIMES + 1)
-            if k == len(loops) - 1:
-                self.line(depth + 1, f"const i64 {loop.index} = {rest};")
-            else:
-                self.line(depth + 1, f"const i64 {loop.index} = {rest} % {extent};")
-                rest = f"{rest}/{extent}"
+            value = rest if k == len(loops) - 1 else f"{rest} % {extent}"
+            if loop.index in used:
+                indices.append("    " * (depth + 1) + f"const i64 {loop.index} = {value};")
+            rest = f"{rest}/{extent}"
+        self.lines[begin:begin] = indices[::-1]
 
     def on_grid(self, depth: int, stmt: For) -> None:
         loops, body = self.nest(stmt)
         first, stride = ("blockIdx.x", "gridDim.x") if self.kernel.together else ("mp_first()", "mp_stride()")
-        self.divided(depth, loops, first, stride, "mp_at")
         self.at = "mp_at" if len(loops) > 1 else stmt.index
         if self.uniform and self.several:
             self.barriers.enter()
-        self.block(depth + 1, body)
+        self.divided(depth, loops, first, stride, "mp_at", body)
         if self.uniform and self.several:
             self.sync(depth + 1, self.barriers.behind_round(stmt))
         self.line(depth, "}")
@@ -253,10 +289,9 @@ class KernelWriter:
             self.exits += 1
         self.uniform, before = False, self.at
         flat = "mp_in_block"
-        self.divided(depth, loops, "threadIdx.x", "blockDim.x", flat)
         inner = flat if len(loops) > 1 else stmt.index
         self.at = inner if before == "0" else f"({before} << 31) + {inner}"
-        self.block(depth + 1, body)
+        self.divided(depth, loops, "threadIdx.x", "blockDim.x", flat, body)
         self.uniform, self.at = True, before
         self.line(depth, "}")
         if leaves:
