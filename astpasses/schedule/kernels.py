@@ -18,16 +18,15 @@ loops that are inside. What launches need is in launches.py.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 
-from metaphrase.core.dims import Dim, DimLike, Sym, dim_max, dim_min, floordiv, mod, product, symbols
+from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.facts import Facts
 
-from .independence import Independence, Roles
+from .independence import Independence
 from .launches import Region, launches
 from .lifetimes import key_of
-from .lower_arrays import identity
 from .nest import (
     Bind,
     Buf,
@@ -60,10 +59,11 @@ from .nest import (
     touched,
     walk,
 )
+from .partial_sums import sums_of_few, whole_sum
 from .place import near
-from .rewrite import rename_statement, with_parts, with_storages
+from .rewrite import with_parts
+from .shapes import Own, Shape
 
-BOOL = "bool"
 ON_HOST = frozenset("lt le gt ge eq ne and or not add sub mul max min".split())
 
 
@@ -105,36 +105,6 @@ def _named(stmt: Stmt) -> set[Buf]:
     return {*touched(stmt), *(load.buf for load in loaded(stmt))}
 
 
-@dataclass
-class _Shape:
-    """Loops that stand in one another with nothing between, what is inside of them, and their roles together."""
-
-    loops: list[For]
-    body: tuple[Stmt, ...]
-    roles: Roles
-
-    @property
-    def total(self) -> DimLike:
-        return product([loop.extent for loop in self.loops])
-
-    def nest(self, body: tuple[Stmt, ...], on: str, **more: object) -> For:
-        """The loops around another body."""
-        for loop in reversed(self.loops):
-            body = (replace(loop, body=body, on=on, **more),)  # type: ignore[arg-type]
-        (outer,) = body
-        assert isinstance(outer, For)
-        return outer
-
-
-@dataclass
-class _Own:
-    """The arrays of an iteration: in a thread's memory, in a block's, and those that are parts of larger ones."""
-
-    frame: tuple[Buf, ...]
-    shared: tuple[Buf, ...]
-    parts: dict[Buf, tuple[Buf, tuple[DimLike, ...]]]
-
-
 class _Division:
     """The statements of one function. `grown`: arrays that have to grow on the host."""
 
@@ -145,7 +115,7 @@ class _Division:
         self.sizes = frozenset(fn.sizes)
         self.known = set(fn.sizes)  # symbols whose values the host has
         self.given = Counter(name for s in walk(fn.body) for name in _gives(s))
-        self.shapes: dict[For, _Shape | None] = {}
+        self.shapes: dict[For, Shape | None] = {}
 
     # --- the host ---------------------------------------------------------------------------------
 
@@ -249,7 +219,7 @@ class _Division:
                 rows.append(stmt)
         return tuple(rows)
 
-    def shared(self, loop: For) -> _Shape | None:
+    def shared(self, loop: For) -> Shape | None:
         """The loops that the threads of a block divide, if it is worth it and each can have what is its own."""
         shape = self.shape(loop)
         if shape is None or loop.extent == 1:
@@ -261,13 +231,13 @@ class _Division:
 
     # --- the grid ---------------------------------------------------------------------------------
 
-    def shape(self, loop: For) -> _Shape | None:
+    def shape(self, loop: For) -> Shape | None:
         """The loop and those that stand in it with nothing between; None if its iterations depend on one another."""
         if loop not in self.shapes:
             self.shapes[loop] = self._shape(loop)
         return self.shapes[loop]
 
-    def _shape(self, loop: For) -> _Shape | None:
+    def _shape(self, loop: For) -> Shape | None:
         roles = self.independent.roles(loop)
         if roles is None or any(buf.dims for buf in roles.sums) or any(map(self.needs_host, walk(loop.body))):
             return None
@@ -281,7 +251,7 @@ class _Division:
             loops.append(inner)
             indices.add(inner.index)
             body = inner.body
-        return _Shape(loops, body, roles)
+        return Shape(loops, body, roles)
 
     def is_large(self, loop: For) -> bool:
         """Whether a loop has more to do side by side than one block should."""
@@ -312,7 +282,9 @@ class _Division:
         if own is None:
             return None
         if shape.roles.sums:
-            return self.reduction(shape, together, own) if not own.parts else None
+            return whole_sum(self, shape, together, own) if not own.parts else None
+        if not own.parts and (cut := sums_of_few(self, shape, together, own)) is not None:
+            return cut, []
         body = tuple(with_parts(s, own.parts) for s in (self.in_block(shape.body) if together else shape.body))
         nest = shape.nest(body, "grid")
         threads = self.threads(body) if together else self.target.threads
@@ -323,7 +295,7 @@ class _Division:
                 rows.append(Grow((whole,), whole.dims[0]))
         return [*rows, Region((nest,), shape.total, together, threads, own.frame, own.shared)], []
 
-    def together(self, shape: _Shape) -> bool:
+    def together(self, shape: Shape) -> bool:
         """Whether the threads of a block do an iteration together: it has long loops, and these run along memory rather
         than the iterations do."""
         last = shape.loops[-1].index
@@ -337,7 +309,7 @@ class _Division:
                     score += bool(along & indices) - (last in along)
         return score > 0
 
-    def long_inside(self, shape: _Shape) -> list[For]:
+    def long_inside(self, shape: Shape) -> list[For]:
         """The outermost independent loops of an iteration that have many rounds, or nobody knows how many."""
         return list(self._long(shape.body))
 
@@ -350,7 +322,7 @@ class _Division:
             for inner in stmt.blocks:
                 yield from self._long(inner)
 
-    def own(self, shape: _Shape, together: bool) -> _Own | None:
+    def own(self, shape: Shape, together: bool) -> Own | None:
         """Where the arrays lie that an iteration has for itself; None where one has no place."""
         body = self.in_block(shape.body) if together else ()
         frame = tuple(buf for buf in self.framed(body) if buf in shape.roles.private)
@@ -368,43 +340,12 @@ class _Division:
         extents = tuple(loop.extent for loop in shape.loops)
         prefix: tuple[DimLike, ...] = tuple(Sym(loop.index) for loop in shape.loops)
         parts = {buf: (Buf(buf.name, buf.dtype, (*extents, *buf.dims)), prefix) for buf in rest}
-        return _Own((*frame, *(() if together else room)), tuple(room) if together else (), parts)
+        return Own((*frame, *(() if together else room)), tuple(room) if together else (), parts)
 
     def framed(self, body: tuple[Stmt, ...]) -> list[Buf]:
         """The arrays that each thread has for itself in the loops that a block divides."""
         loops = [s for s in walk(body) if isinstance(s, For) and s.on == "block" and s.private]
         return list(dict.fromkeys(buf for loop in loops for buf in loop.private or ()))
-
-    def reduction(self, shape: _Shape, together: bool, own_arrays: _Own) -> tuple[list[Stmt], list[Stmt]] | None:
-        """A sum of many: each block has a part of it, and one block combines the parts in their order."""
-        rows: list[Stmt] = []
-        total, loop = shape.total, shape.loops[0]
-        fewest = self.target.threads * (1 if together else 8)
-        if isinstance(total, int) and total <= fewest:
-            return None
-        parts: DimLike = dim_min(floordiv(total + fewest - 1, fewest), self.target.blocks)
-        parts = self.named("parts", parts, rows)
-        length = self.named("length", floordiv(total + parts - 1, dim_max(parts, 1)), rows)
-        number, count, at = self.fresh("number"), self.fresh("count"), self.fresh("i")
-        first = length * Sym(number)
-        own = {buf: local(self.fresh(buf.name), buf.dtype) for buf in shape.roles.sums}
-        held = {buf: Buf(self.fresh(f"{buf.name}_parts"), buf.dtype, (self.target.blocks,)) for buf in shape.roles.sums}
-        here = _unravelled(first + Sym(at), shape.loops)
-        inner = For(at, Sym(count), self.in_block(shape.body) if together else shape.body, "red", loop.span)
-        if not together:
-            inner = replace(inner, on="block", partials=tuple((own[b], m) for b, m in shape.roles.sums.items()))
-        body = (
-            Bind(count, Index(dim_min(length, total - first)), loop.span),
-            *(Store(own[buf], (), identity(monoid, buf.dtype)) for buf, monoid in shape.roles.sums.items()),
-            rename_statement(with_storages(inner, own), here),
-            *(Store(held[buf], (Sym(number),), Load(own[buf])) for buf in own),
-        )
-        grid = For(number, parts, body, "par", loop.span, on="grid")
-        rows.append(Region((grid,), parts, True, self.threads(body), own_arrays.frame, own_arrays.shared))
-        k = self.fresh("i")
-        sums = tuple(Store(b, (), Load(held[b], (Sym(k),)), m, loop.span) for b, m in shape.roles.sums.items())
-        behind = For(k, parts, sums, "red", loop.span, on="block", partials=tuple(shape.roles.sums.items()))
-        return rows, [behind]
 
     def named(self, name: str, dim: DimLike, rows: list[Stmt]) -> DimLike:
         """A size under a name that the host has, unless it is a number."""
@@ -414,15 +355,6 @@ class _Division:
         rows.append(Bind(name, Index(dim)))
         self.known.add(name)
         return Sym(name)
-
-
-def _unravelled(place: DimLike, loops: Sequence[For]) -> dict[str, DimLike]:
-    """The indices of loops in one another at one place of all their iterations."""
-    values: dict[str, DimLike] = {}
-    for loop in reversed(loops[1:]):
-        values[loop.index] = mod(place, loop.extent)
-        place = floordiv(place, loop.extent)
-    return {**values, loops[0].index: place}
 
 
 def _meet(before: list[Stmt], behind: list[Stmt]) -> bool:

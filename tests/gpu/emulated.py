@@ -27,7 +27,7 @@ from metaphrase.core.types import Array
 from metaphrase.runtime.cuda import CheckFailed, CudaProgram
 from metaphrase.runtime.plans import callbacks_of, site_table
 
-SMALL = replace(CUDA, threads=64, blocks=4, grid_from=2, block_from=2)
+SMALL = replace(CUDA, threads=64, blocks=4, grid_from=2, block_from=2, part_from=2)
 TARGETS = {"large": CUDA, "small": SMALL}
 
 
