@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 
 from ..explain import facts, report
+from ..gpu_kernels import kernels
 from .console import answer
 from .target import add_target, target_of
 
@@ -18,11 +19,14 @@ def add(commands: argparse._SubParsersAction) -> None:
         "explain", help="say what a function became", description=(__doc__ or "").partition("\n")[0]
     )
     add_target(parser)
+    parser.add_argument("--gpu", action="store_true", help="also the kernels that a GPU would run")
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     function, arguments = target_of(options)
     told = facts(function, *arguments)
+    if options.gpu:
+        told["GPU kernels"] = [str(kernel) for kernel in kernels(function, *arguments)]
     answer(options, {"target": options.target, **told}, lambda: print(report(told)))
     return 0

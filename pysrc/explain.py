@@ -39,8 +39,8 @@ def report(told: dict[str, Any]) -> str:
         f"loops: {loops_made['for']} for, {loops_made['while']} while, {loops_made['deep']} deep; "
         f"{loops_made['library calls']} library calls"
     )
-    for title in ("loops that threads share", "temporary arrays", "array copies inside loops"):
-        rows += _section(title, told[title])
+    for title in ("loops that threads share", "temporary arrays", "array copies inside loops", "GPU kernels"):
+        rows += _section(title, told.get(title, []))
     rows.append("time: " + ", ".join(f"{name} {spent:.1f} ms" for name, spent in told["milliseconds"].items()))
     return "\n".join(rows)
 
