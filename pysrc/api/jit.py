@@ -29,6 +29,7 @@ from ..pipeline import Record, current_record
 from ..runtime import dispatch, threads
 from ..runtime.compiler import CompilerMissing
 from ..runtime.cython_build import warm
+from ..runtime.devices import Device
 from ..source import SourceError, Span
 from ..tree_util import PyTreeDef
 from .arguments import Call, Spec, take_apart, takes_any_keywords
@@ -76,10 +77,17 @@ class Jit(Transformed):
 
     kind = "jit"
 
-    def __init__(self, fun: Callable[..., Any], static_argnums: Sequence[int], static_argnames: Sequence[str]):
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        static_argnums: Sequence[int],
+        static_argnames: Sequence[str],
+        wanted: Device | None = None,
+    ):
         super().__init__(fun)
+        self.wanted = wanted  # the device that the user named
         self.__name__ = name_of(fun)
-        self._memo.name, self._memo.recall = self.__name__, lambda call: plans.recall(self, call)
+        self._memo.name, self._memo.recall = self.__name__, self._recall
         self.static_as_given = static_argnums, static_argnames
         self.signature = _signature(fun)
         self.static = _static(self.signature, static_argnums, static_argnames, self.span)
@@ -100,7 +108,7 @@ class Jit(Transformed):
                 setattr(made, name, getattr(fun, name))
         made.__wrapped__ = made.py_func = fun
         made.jitted, made.stage = self, self.__metaphrase_stage__
-        made.reduce = lambda: reduced(made, remade, fun, self.static)
+        made.reduce = lambda: reduced(made, remade, fun, self.static, self.wanted)
         made.lower, made.source, made.signatures = self.lower, self.source, self.signatures
         made.cache_info, made.clear_cache, made.wait = self.cache_info, self.clear_cache, self.wait
         made.renew = self.renew
@@ -140,13 +148,16 @@ class Jit(Transformed):
         count = len(bound) - self.dispatcher.keyword_only
         return bound[:count], dict(zip(self.dispatcher.parameters[count:], bound[count:]))
 
+    def _recall(self, call: Call) -> Specialisation | None:
+        return plans.recall(self, call) if call.device is None else None
+
     def miss(self, bound: tuple) -> Any:
         """A call that no compiled program serves."""
         args, kwargs = self._user_call(bound)
         if under_way():
             return call_inside(self.dispatcher, args, kwargs)
         with user_frames():
-            call = take_apart(args, kwargs, self.static, self.in_order)
+            call = take_apart(args, kwargs, self.static, self.in_order, self.wanted)
             return self._memo.find(call).run(call)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -165,7 +176,7 @@ class Jit(Transformed):
 
     def _specialise(self, call: Call, specs: list[Spec], least: dict[str, int]) -> Specialisation:
         global _warned_of_no_compiler
-        if config.native:
+        if config.native and call.device is None:
             with contextlib.suppress(OSError):
                 warm()
         program, specs = self._program_for(call, specs)
@@ -173,7 +184,10 @@ class Jit(Transformed):
         text = ", ".join(
             s.text() if not isinstance(leaf, Fixed) else repr(leaf.value) for s, leaf in zip(specs, program.leaves)
         )
-        made: Specialisation | None = None
+        made = self._on_gpu(program, call, dims, least, self.wanted)
+        if made is not None:
+            self._sign(made, f"({text})")
+            return made
         if config.native and config.tier == "background":
             first = numpy_specialisation(program, dims, least)
             self._sign(first, f"({text})")
@@ -376,10 +390,10 @@ def _has_varargs(signature: inspect.Signature) -> bool:
     return any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
 
 
-def remade(fun: Callable[..., Any], static: Sequence[int | str]) -> Any:
+def remade(fun: Callable[..., Any], static: Sequence[int | str], wanted: Device | None = None) -> Any:
     """The jitted function, from what it was made of; `static` as `_static` gives it."""
     numbers = [k for k in static if isinstance(k, int)]
-    return Jit(fun, numbers, [name for name in static if isinstance(name, str)]).dispatcher
+    return Jit(fun, numbers, [name for name in static if isinstance(name, str)], wanted).dispatcher
 
 
 def jitted_of(fun: Any) -> Jit | None:

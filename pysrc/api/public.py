@@ -17,7 +17,8 @@ import numpy as np
 
 from ..config import config, disable_jit
 from ..pipeline import STAGES
-from ..source import DTypeError, UnsupportedError
+from ..runtime.devices import Device, device_named
+from ..source import DTypeError
 from ..tree_util import tree_map
 from .arguments import take_apart, takes_any_keywords
 from .identity import shared
@@ -82,11 +83,13 @@ def jit(
 
     Python bools, strings and other values that are no numbers are static by themselves: another value,
     another program. `static_argnums` and `static_argnames` make any argument static. The other options are
-    JAX's and change nothing here: `device` and `backend` may only be "cpu". Also a decorator, with or without
-    options.
+    JAX's and change nothing here, but for `device` (or `backend`), which says where calls run: "cpu", "gpu", "gpu:1", or
+    one of `devices()`. Without it they run where their arrays lie: on the GPU for CuPy's. Also a decorator, with or
+    without options.
     """
-    _refuse_other_devices(device=device, backend=backend)
     options: dict[str, Any] = dict(static_argnums=static_argnums, static_argnames=static_argnames)
+    wanted = _wanted_device(device=device, backend=backend)
+    options["device"] = wanted
     if fun is None:
         return functools.partial(jit, **options)
     numbers = () if static_argnums is None else (static_argnums,) if isinstance(static_argnums, int) else static_argnums
@@ -94,18 +97,13 @@ def jit(
         () if static_argnames is None else (static_argnames,) if isinstance(static_argnames, str) else static_argnames
     )
     with user_frames():
-        return Jit(fun, tuple(numbers), tuple(names)).dispatcher
+        return Jit(fun, tuple(numbers), tuple(names), wanted).dispatcher
 
 
-def _refuse_other_devices(**options: Any) -> None:
-    for name, value in options.items():
-        if value is not None and value != "cpu":
-            raise UnsupportedError(
-                f"jit({name}={value!r}): programs run on this computer's processor, and nowhere else",
-                caller_span(),
-                code="backend",
-                remedy=f"leave {name} out, or say {name}='cpu'",
-            )
+def _wanted_device(**options: Any) -> Device | None:
+    """The device that the options name, which says where and on which kind."""
+    named = [device_named(value, name) for name, value in options.items() if value is not None]
+    return named[0] if named else None
 
 
 @overload

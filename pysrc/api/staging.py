@@ -20,7 +20,7 @@ from ..core.dims import DimLike
 from ..core.types import NAMES, Array
 from ..pipeline import run
 from ..source import Span
-from ..tree_util import PyTreeDef, tree_flatten
+from ..tree_util import PyTreeDef, tree_flatten, tree_leaves
 from .arguments import Form, Spec
 from .memory import pairs
 from .program import Captured, Fixed, Program, Same, Slot, definition_span, name_of
@@ -129,8 +129,6 @@ def _numbered(write: Write, number: dict[int, int]) -> Write:
 def _width(spec: Spec) -> int:
     if spec.form is not Form.STATIC:
         return 1
-    from ..tree_util import tree_leaves
-
     return len(tree_leaves(spec.value))
 
 
