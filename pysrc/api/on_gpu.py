@@ -19,7 +19,7 @@ import numpy as np
 
 from ..astpasses.frontend import Output
 from ..core.array_classes import is_on_device
-from ..core.dims import Dim
+from ..core.dims import Dim, substitute
 from ..core.types import Array
 from ..exceptions import ListFull
 from ..pipeline import cuda, finished
@@ -37,16 +37,18 @@ from .program import Fixed, Program, Same, Slot, leaf_labels
 from .staging import slot_of
 
 
-def gpu_specialisation(program: Program, dims: tuple[Dims, ...], least: dict[str, int], device: Device) -> Any:
-    """A Program ready to run on a GPU."""
-    runner = Runner(program, device)
+def gpu_specialisation(
+    program: Program, dims: tuple[Dims, ...], least: dict[str, int], device: Device, names: Sequence[str] = ()
+) -> Specialisation:
+    """A Program ready to run on a GPU. `names`: of the function's parameters, for messages."""
+    runner = Runner(program, device, names)
     return Specialisation(dims, program, runner, {"gpu": runner, "text": runner.emitted.text}, least, device=device)
 
 
 class Runner:
     """Runs the calls that a program serves."""
 
-    def __init__(self, program: Program, device: Device):
+    def __init__(self, program: Program, device: Device, names: Sequence[str] = ()):
         self.program, self.device = program, device
         self.function = finished(program.function)
         # A run that is begun again reads what it was given.
@@ -55,7 +57,7 @@ class Runner:
         self.raise_site = raiser(site_table(self.emitted.sites), rooms_of(program))
         self.callbacks = callbacks_of(self.emitted.sites)
         self.labels = [f"the captured {capture}" for capture in program.captures]
-        labels = leaf_labels(program.structure)
+        labels = leaf_labels(program.structure, names)
         self.labels += [labels[position] for position in memory.leaf_positions(program)]
         with using(device) as cupy:
             self.loaded = loaded(cupy, device, self.emitted)
@@ -77,15 +79,14 @@ class Runner:
             self._taken(cupy, value, param.type, label, sizes)
             for value, param, label in zip(given, self.function.params, self.labels, strict=True)
         ]
+        failed = None
         try:
             made = self.loaded(arrays, [sizes[name] for name in self.emitted.sizes], self._effect)
-        except CheckFailed as failed:
+        except CheckFailed as stopped:
+            failed = stopped
+        if failed is not None:  # out of the handler: the user's error has no context of ours
             self.raise_site(failed.site, 0, failed.values)
-            raise  # a site raises
-        results = [
-            array if result.type.dims else array.reshape(())
-            for array, result in zip(made, self.function.results, strict=True)
-        ]
+        results = [self._result(*one, sizes) for one in zip(made, self.program.forms, self.function.results, strict=True)]
         return _Output(cupy, self, call, held, arrays, results).whole()
 
     def _taken(self, cupy: Any, value: Any, type_: Array, label: str, sizes: dict[str, int]) -> Any:
@@ -102,6 +103,16 @@ class Runner:
             array = cupy.asarray(np.ascontiguousarray(host))
         _bind(type_, value, tuple(value.shape) if hasattr(value, "shape") else (), sizes)
         return array if type_.dims else array.reshape(1)
+
+    def _result(self, array: Any, form: str, result: Any, sizes: dict[str, int]) -> Any:
+        """A result as the user sees it: an array; of sizes the number, for which nobody has to wait."""
+        if result.type.dims:
+            return array
+        if form == "python" and isinstance(result.type.value, Dim):
+            size = substitute(result.type.value, sizes)
+            if isinstance(size, int):
+                return size
+        return array.reshape(())
 
     def _effect(self, site: int, *arrays: np.ndarray) -> None:
         """What a program prints, or otherwise does with Python."""
@@ -157,6 +168,8 @@ class _Output:
     def _leaf(self, slot: Any, on_host: bool, stored: bool) -> Any:
         if isinstance(slot, Slot):
             value, form = self.results[slot.index], self.program.forms[slot.index]
+            if isinstance(value, int):
+                return value
             if on_host or stored and form != "array":
                 host = fetched(value, lambda: "a result") if stored else value.get()
                 return host if host.ndim else host[()].item() if form == "python" else host[()]

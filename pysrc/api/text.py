@@ -33,7 +33,7 @@ from ..core.dims import symbols
 from ..interpreter import signature_of
 from ..pipeline import BY_NAME, cuda, cython, finished, loops, run
 from ..source import SourceError
-from ..tree_util import PyTreeDef, flatten_one_level, kind_of, tree_structure
+from ..tree_util import PyTreeDef, flatten_one_level, kind_of, tree_flatten_with_path, tree_structure
 from .arguments import take_apart, takes_any_keywords
 from .captures import read_capture
 from .program import Fixed, Program, Same, Slot
@@ -207,8 +207,6 @@ class _Name(str):
 
 
 def _leaf_paths(arguments: list[Argument]) -> list[tuple]:
-    from ..tree_util import tree_flatten_with_path
-
     paths: list[tuple] = []
     for argument in arguments:
         markers = argument.structure.unflatten(range(argument.structure.num_leaves))

@@ -135,7 +135,7 @@ class Transformed:
             return None
         from .on_gpu import gpu_specialisation
 
-        return gpu_specialisation(program, dims, least, place)
+        return gpu_specialisation(program, dims, least, place, parameter_names(self.fun))
 
     def _program_for(self, call: Call, specs: list[Spec]) -> tuple[Program, list[Spec]]:
         """The program for a call, arguments that are one piece of memory staged as one array."""
