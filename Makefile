@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 PACKAGE_FILES := pyproject.toml setup.py metaphrase_setuptools.py $(wildcard runtime/*.pyx runtime/*.pxi runtime/*.h)
 
-.PHONY: demo test fuzz sanitize bench lint clean
+.PHONY: demo test fuzz sanitize stress bench gpu lint clean
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/digits.py
@@ -32,6 +32,12 @@ stress: $(VENV)/ready
 bench: $(VENV)/ready-bench
 	@for file in benchmarks/*.py; do echo "== $$file"; $(BIN)/python $$file || exit 1; done
 
+# With a device only: asked first, because what it takes is large.
+gpu: $(VENV)/ready
+	@$(PYTHON) tests/gpu/device.py
+	@$(MAKE) --no-print-directory $(VENV)/ready-gpu
+	$(BIN)/python -P -m pytest tests/gpu -m gpu
+
 lint: $(VENV)/ready
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check --quiet .
@@ -44,10 +50,17 @@ $(VENV)/ready: $(PACKAGE_FILES)
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "metaphrase needs Python 3.11 or newer; run make PYTHON=python3.11")'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[test,examples,lint]'
+	@$(BIN)/python -m pip install --quiet --disable-pip-version-check --only-binary :all: -e '.[gpu-test]' || true
+	@$(BIN)/python -c 'from metaphrase.runtime.nvrtc import find_nvrtc; find_nvrtc()' 2>/dev/null || \
+		echo "NVRTC, the compiler of CUDA C, could not be installed here: what needs it is not tested, or fails"
 	@touch $@
 
 $(VENV)/ready-bench: $(VENV)/ready
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[bench]'
+	@touch $@
+
+$(VENV)/ready-gpu: $(VENV)/ready
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[gpu]'
 	@touch $@
 
 clean:

@@ -12,6 +12,7 @@ looks at it where it waits for the device anyway, and when the run has ended.
 
 from __future__ import annotations
 
+import functools
 import threading
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
@@ -62,6 +63,8 @@ class CudaProgram:
     def __init__(self, xp: Any, emitted: Emitted, module: Callable[[str], Any], most_blocks: int = 132 * 8):
         self.xp, self.emitted, self.most_blocks = xp, emitted, most_blocks
         self.module = module(emitted.kernels) if emitted.kernels else None
+        # An emulator brings libraries of its own.
+        self.library: Callable[..., int] = getattr(xp, "metaphrase_library", None) or functools.partial(library, xp)
         self.functions: dict[str, Any] = {}
         self.constants: dict[int, Any] = {}
         self.record: Any = None
@@ -128,6 +131,16 @@ class Run:
         if self.program.emitted.may_fail:
             self.look()
         return value.reshape(-1)[0].item()
+
+    @staticmethod
+    def floordiv(a: int, b: int) -> int:
+        """a // b; 0 where b is 0, as on the device: a check behind says so."""
+        return a // b if b else 0
+
+    @staticmethod
+    def mod(a: int, b: int) -> int:
+        """a % b; 0 where b is 0."""
+        return a % b if b else 0
 
     # --- launches ---------------------------------------------------------------------------------
 
@@ -222,7 +235,7 @@ class Run:
 
     def library(self, site: int, operation: str, reads: tuple, writes: tuple, **attributes: Any) -> None:
         """What one of CuPy's libraries computes."""
-        status = library(self.xp, operation, reads, writes, **attributes)
+        status = self.program.library(operation, reads, writes, **attributes)
         if status:
             if self.program.emitted.may_fail:
                 self.look()

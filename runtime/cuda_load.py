@@ -6,7 +6,7 @@ In: the module `cupy`, a device, the text of a program. Out: a `CudaProgram` tha
     (y,) = program((x,), (x.shape[0],))
 
 CuPy's own compiler takes numbers near 0 for 0, whatever it is told, so machine code is made here (nvrtc.py). A module that
-runs kernels without a GPU says so (`is_emulator`), and gets the text.
+runs kernels without a GPU (it has `metaphrase_library`, too) gets the text.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def loaded(cupy: Any, device: Device, emitted: Emitted) -> CudaProgram:
 
 
 def _module(cupy: Any, device: Device, text: str) -> Any:
-    if getattr(cupy, "is_emulator", False):
+    if hasattr(cupy, "metaphrase_library"):
         return cupy.RawModule(code=text)
     code = cubin(text, cupy.cuda.Device(device.id).compute_capability)
     module = cupy.cuda.function.Module()

@@ -61,6 +61,7 @@ DOORS = {
     "astor": ("astpasses/frontend/rewrite/", "astpasses/emit/"),
     "Cython": ("runtime/cython_translate.py",),
     "cupy": ("runtime/devices.py",),
+    "cupyx": ("runtime/cuda_library.py",),
     "mpi4py": (),
     "jax": (),
     "numba": (),

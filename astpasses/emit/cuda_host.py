@@ -35,7 +35,7 @@ from metaphrase.astpasses.schedule.nest import (
     loaded,
     walk,
 )
-from metaphrase.core.dims import DimLike
+from metaphrase.core.dims import DimLike, substitute
 from metaphrase.core.types import dtype_name
 
 _WORDS = {"and": "and", "or": "or", "lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
@@ -66,7 +66,11 @@ class HostPrinter(ExpressionPrinter):
 
     def dim_function(self, kind: str, operands: tuple[str, ...]) -> str:
         a, b = operands
-        return f"{kind}({a}, {b})" if kind in ("max", "min") else f"(({a}) {'//' if kind == 'floordiv' else '%'} ({b}))"
+        if kind in ("max", "min"):
+            return f"{kind}({a}, {b})"
+        if b.isdigit() and b != "0":
+            return f"(({a}) {'//' if kind == 'floordiv' else '%'} {b})"
+        return f"c.{kind}({a}, {b})"  # a size may be 0
 
 
 def _kind(buf: Buf) -> str:
@@ -172,7 +176,8 @@ class HostWriter:
             return
         kernel = fn.kernel
         how = "one" if kernel.count is None else "rows" if kernel.together else "each"
-        count = [] if kernel.count is None else [self.printer.dim(kernel.count)]
+        given = dict(zip(fn.sizes, stmt.sizes))
+        count = [] if kernel.count is None else [self.printer.dim(substitute(kernel.count, given))]
         args = [repr(fn.name), *count, str(kernel.threads), *args]
         if self.may_fail:
             how = f"{how}_checked"
@@ -196,7 +201,10 @@ class HostWriter:
     def stmt_Grow(self, depth: int, stmt: Grow) -> None:
         for buf in stmt.bufs:
             dims = self.dims((stmt.length, *buf.dims[1:]))
-            self.line(depth, f"{buf.name} = c.grow({buf.name}, {dims}, {_kind(buf)})")
+            if buf.space == "stack":
+                self.line(depth, f"{buf.name} = c.grow({buf.name}, {dims}, {_kind(buf)})")
+            else:
+                self.line(depth, f"{buf.name} = c.empty({dims}, {_kind(buf)})")
 
     def stmt_SetDims(self, depth: int, stmt: SetDims) -> None:
         self.allocate(depth, stmt.buf)
@@ -208,12 +216,18 @@ class HostWriter:
 
     def view(self, view: View) -> str:
         """A part of an array; the whole one by its name."""
-        natural, stride = [], 1
+        natural: list[DimLike] = []
+        stride: DimLike = 1
         for extent in reversed(view.buf.dims):
             natural.insert(0, stride)
-            stride = stride * extent  # type: ignore[assignment]
+            stride = stride * extent
         offset = address(view.index, view.buf.dims, self.printer)
-        if offset == "0" and view.extents == view.buf.dims and list(view.strides) == natural:
+        if (
+            offset == "0"
+            and view.buf.space != "stack"
+            and view.extents == view.buf.dims
+            and list(view.strides) == natural
+        ):
             return view.buf.name
         return f"c.view({view.buf.name}, {offset}, {self.dims(view.extents)}, {self.dims(view.strides)})"
 

@@ -131,7 +131,7 @@ def prelude(bodies: Collection[str], helpers: set[str], reductions: Collection[t
         functions += [_PAIRS.replace("TYPE", kind) for _, kind in sorted(reductions) if kind in COMPLEX]
     functions = list(dict.fromkeys(functions))
     text = "\n".join([_THREADS, *functions, *blocks, *bodies])
-    used = {name for name in CUDA.types if re.search(rf"\b{name}\b", text)}
+    used = {name for name in (*CUDA.types, *CUDA.definitions) if re.search(rf"\b{name}\b", text)}
     types = [row for row in CUDA.typedefs(used) if "_p;" not in row]
     return "\n".join([_HEAD, *types, _THREADS, *functions, *blocks])
 

@@ -33,6 +33,7 @@ class Dialect:
     reads for complex numbers. `side_by_side`: what stands before a function that does several at once.
     `instructions`: the name of an instruction or a constant, of C's name for it and the suffix of a float;
     under "" the rule for those that are not named.
+    `definitions`: of instructions that no header has.
     `pair`: what makes a complex number of a type; `parts`: its parts.
     """
 
@@ -49,6 +50,7 @@ class Dialect:
     pair: str
     parts: Mapping[str, str]
     headers: Mapping[str, str] = field(default_factory=dict)
+    definitions: Mapping[str, str] = field(default_factory=dict)
 
     def function(self, scalar: Scalar, dtype: str) -> str | None:
         """What the mathematical library calls an operation on a dtype, if it has it."""
@@ -62,13 +64,15 @@ class Dialect:
         return self.instructions.get(name, self.instructions[""]).format(name, suffix)
 
     def typedefs(self, names: Collection[str]) -> list[str]:
-        """The declarations of the types `names`, and of pointers to them that nothing else points to."""
+        """The declarations of the types `names`, and of pointers to them that nothing else points to; definitions of
+        the instructions among them."""
         order = [t for t in self.types if t in names]
         headers = dict.fromkeys(f"#include <{self.headers[t]}>" for t in order if t in self.headers)
         return [
             *headers,
             *(f"typedef {self.types[t]} {t};" for t in order),
             *(f"typedef {t}* __restrict__ {t}_p;" for t in order),
+            *(text for name, text in self.definitions.items() if name in names),
         ]
 
 
@@ -121,8 +125,8 @@ CUDA = replace(
     side_by_side="",
     instructions={
         "": "{0}{1}",
-        "inf": "__builtin_inf{1}",
-        "nan": "__builtin_nan{1}",
+        "inf": "mp_inf{1}",
+        "nan": "nan{1}",
         "isinf": "isinf",
         "signbit": "signbit",
         "popcountll": "__popcll",
@@ -130,6 +134,10 @@ CUDA = replace(
     pair="{0}",
     parts={"re": "{0}.real()", "im": "{0}.imag()"},
     headers={"f16": "cuda_fp16.h", "c128": "cuda/std/complex", "c64": "cuda/std/complex"},
+    definitions={
+        "mp_inf": "static __device__ inline double mp_inf() { return __longlong_as_double(0x7ff0000000000000LL); }",
+        "mp_inff": "static __device__ inline float mp_inff() { return __int_as_float(0x7f800000); }",
+    },
 )
 
 __all__ = ["C", "COMPLEX", "CUDA", "CYTHON", "Dialect", "FLOATS", "HALVES", "INTEGERS"]

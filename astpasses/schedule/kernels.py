@@ -366,7 +366,7 @@ class _Division:
         if any(buf in swapped or buf.dynamic or inner & _symbols(buf.dims) for buf in rest):
             return None
         extents = tuple(loop.extent for loop in shape.loops)
-        prefix = tuple(Sym(loop.index) for loop in shape.loops)
+        prefix: tuple[DimLike, ...] = tuple(Sym(loop.index) for loop in shape.loops)
         parts = {buf: (Buf(buf.name, buf.dtype, (*extents, *buf.dims)), prefix) for buf in rest}
         return _Own((*frame, *(() if together else room)), tuple(room) if together else (), parts)
 

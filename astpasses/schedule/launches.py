@@ -203,7 +203,7 @@ class _Launches:
         names = self.names[region]
         kept = sorted(name for name in names.given if self.is_shared(name, region))
         fetched = {name for name in kept if name not in names.surely}
-        by_value = {name for name in names.read if name in self.has or name in asked}
+        by_value = {name for name in names.read - names.given if name in self.has or name in asked}
         fetched |= names.read - by_value
         locals_ = {
             buf: local(buf.name, buf.dtype) for buf in used_inside(region) if not buf.dims and not buf.is_temporary

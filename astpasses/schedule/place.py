@@ -65,7 +65,8 @@ def place(fn: Fn, target: Target) -> Fn:
     temps = tuple(buf for buf in temporaries(fn.body) if buf not in fn.bufs)
     exchanged = {buf for s in walk(fn.body) if isinstance(s, Swap) for buf in (s.a, s.b)}
     fixed = [buf for buf in temps if buf.space == "temp"]
-    frame = near((buf for buf in fixed if buf.dims and buf not in exchanged), target.stack_bytes)
+    stack_bytes = 0 if target.threads else target.stack_bytes  # a kernel's arrays have their places, a host has none
+    frame = near((buf for buf in fixed if buf.dims and buf not in exchanged), stack_bytes)
     for buf in fixed:
         buf.space = "frame" if not buf.dims or buf in frame else "arena"
     if all(s.kind == "seq" for s in walk(fn.body) if isinstance(s, For)):

@@ -1,0 +1,2 @@
+// cuda_fp16.h: all of it that there is comes with cuemu.h, which precedes every text.
+#pragma once

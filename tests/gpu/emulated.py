@@ -1,0 +1,63 @@
+"""Programs for a GPU run by the emulator: what the tests of this folder have in common.
+
+In: a core Function and flat arguments. Out: its results, made by the kernels that are emitted for it. Example:
+
+    (y,) = run(core("kernels.softmax"), [x])
+
+`SMALL` is a GPU of small blocks on which a handful of iterations is worth a grid, so that small arrays take every way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import stand_in
+
+from metaphrase.astpasses.emit.cuda_text import EmittedCuda, emit_cuda
+from metaphrase.astpasses.schedule import schedule
+from metaphrase.astpasses.schedule.lower import size_symbols
+from metaphrase.astpasses.schedule.nest import Program
+from metaphrase.astpasses.schedule.target import CUDA, Target
+from metaphrase.core.evaluate import bind_argument
+from metaphrase.core.ir import Function
+from metaphrase.core.types import Array
+from metaphrase.runtime.cuda import CheckFailed, CudaProgram
+from metaphrase.runtime.plans import callbacks_of, site_table
+
+SMALL = replace(CUDA, threads=64, blocks=4, grid_from=2, block_from=2)
+TARGETS = {"large": CUDA, "small": SMALL}
+
+
+def emitted(function: Function, target: Target = CUDA, checked: bool = False) -> tuple[Program, EmittedCuda]:
+    """A program's loops and its text."""
+    program = schedule(function, target, checked=checked)
+    return program, emit_cuda(program)
+
+
+def run(function: Function, arrays: Sequence[Any], target: Target = CUDA) -> list[np.ndarray]:
+    """The results of a program; failing sites raise, ordered ones print."""
+    program, made = emitted(function, target)
+    sizes: dict[str, int] = {}
+    given = [bind_argument(p.type, a, sizes) for p, a in zip(function.params, arrays, strict=True)]
+    on_device = [stand_in.asarray(_with_dims(a, p.type)) for p, a in zip(function.params, given)]
+    callbacks = callbacks_of(program.sites)
+
+    def effect(site: int, *values: np.ndarray) -> None:
+        ranks = (*program.sites[site].ranks, *(len(values) * (1,)))
+        callbacks[site].function(*(v if rank else v.reshape(())[()] for v, rank in zip(values, ranks)))
+
+    loaded = CudaProgram(stand_in, made, lambda text: stand_in.RawModule(code=text))
+    try:
+        results = loaded(on_device, [sizes[name] for name in size_symbols(function)], effect)
+    except CheckFailed as failed:
+        site_table(program.sites).raise_site(failed.site, 0, failed.values)
+    return [r.get().reshape(r.shape if t.type.dims else ())[()] for r, t in zip(results, function.results)]
+
+
+def _with_dims(array: Any, type_: Array) -> np.ndarray:
+    """Numbers lie in arrays of one element."""
+    array = np.asarray(array, type_.dtype)
+    return np.ascontiguousarray(array) if type_.dims else array.reshape(1)

@@ -1,0 +1,134 @@
+"""The corpus on a GPU that the CPU emulates: what the kernels of every function give is what Python gives.
+
+So do those of its derivatives, and of its batches. A GPU of small blocks takes the ways of large arrays; the real one's
+sizes take those of small ones. Each day another part of the corpus goes each way, with the threads in another order,
+and a part of it is watched for races. A part is compiled for a real GPU by NVRTC, which must not run out of registers.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+from batches import cases_of, outcomes
+from derivatives import derive, programs
+from emulated import SMALL, TARGETS, emitted, run
+from stages import CASES, CHUNKS, core, staged
+from ways import assert_same, caught, distance, evaluated, failures, python
+
+from metaphrase.astpasses.schedule.target import CUDA
+from metaphrase.core.evaluate import evaluate
+from metaphrase.runtime import nvrtc
+
+DAY = int(os.environ["METAPHRASE_TESTS_DAY"])
+ORDER = ("fwd", "rev", "rand")[DAY % 3]
+BOUND = 16  # units in the last place: sums go in another order
+DERIVED = 256  # of derivatives and batches, as for native code
+REGISTERS = 255  # that a thread can have
+
+
+def share(parts: int, first: int = 0) -> list[str]:
+    """The cases that are looked at today: one of so many parts."""
+    return list(CASES)[(DAY + first) % parts :: parts]
+
+
+def groups(names: list[str], size: int = 16) -> dict[str, list[str]]:
+    """By the first of each group, so that a name says what runs."""
+    return {names[k]: names[k : k + size] for k in range(0, len(names), size)}
+
+
+VALUES = [
+    *(pytest.param(found, "small", id=f"small-{name}") for name, found in groups(share(4)).items()),
+    *(pytest.param(found, "large", id=f"large-{name}") for name, found in groups(share(16, 1)).items()),
+]
+
+
+@pytest.fixture(autouse=True)
+def order(monkeypatch):
+    monkeypatch.setenv("CUEMU_ORDER", ORDER)
+
+
+def of_corpus(name: str, target) -> None:
+    got = evaluated(name, lambda arrays: run(core(name), arrays, target))
+    assert_same(python(*CASES[name]), got, BOUND, "emulated")
+
+
+@pytest.mark.parametrize("found, target", VALUES)
+def test_values(found, target):
+    assert not (wrong := failures(found, lambda name: of_corpus(name, TARGETS[target]))), wrong
+
+
+@pytest.mark.parametrize("found", groups(share(48, 2)).values(), ids=groups(share(48, 2)))
+def test_no_thread_races(found, monkeypatch):
+    monkeypatch.setenv("CUEMU_RACES", "1")
+    assert not (wrong := failures(found, lambda name: of_corpus(name, SMALL))), wrong
+
+
+@pytest.mark.parametrize("found", groups(share(16, 3)).values(), ids=groups(share(16, 3)))
+def test_derivatives(found):
+    def test(name):
+        for mode, (function, args) in programs(derive(name)).items():
+            with np.errstate(all="ignore"):
+                want = caught(lambda *a, f=function: tuple(evaluate(f, *a)), tuple(args))
+            got = caught(lambda *a, f=function: tuple(run(f, a, SMALL)), tuple(args))
+            assert got.error == want.error, f"{mode}: {got.error} {got.said}, not {want.error} {want.said}"
+            if want.error is None:
+                wanted = tuple(np.asarray(r)[()] for r in want.result)
+                assert distance(got.result, wanted) <= DERIVED, f"{mode}: {got.result}, not {wanted}"
+
+    assert not (wrong := failures(found, test)), wrong
+
+
+@pytest.mark.parametrize("only_floats", [True, False], ids=["floats", "all"])
+@pytest.mark.parametrize("found", groups(share(24, 5)).values(), ids=groups(share(24, 5)))
+def test_batches(found, only_floats):
+    programs_of, _ = cases_of(found, only_floats)
+
+    def test(name):
+        function, wanted, results = programs_of[name]
+        want, got = outcomes(name, function, wanted, results, lambda arrays: run(function, arrays, SMALL))
+        if want.error is not None:  # several lanes fail, of which any may be told
+            assert got.error is not None, want
+        else:
+            assert_same(want, got, DERIVED, "batched")
+
+    assert not (wrong := failures(programs_of, test)), wrong
+
+
+@pytest.mark.parametrize("found", groups(share(24, 7)).values(), ids=groups(share(24, 7)))
+def test_kernels_compile_for_a_gpu(found):
+    """By NVRTC for compute capability 9.0; no thread writes registers to memory for want of more."""
+
+    def test(name):
+        for target in (CUDA, SMALL):
+            _, made = emitted(core(name), target, checked=True)
+            for kernel, report in nvrtc.report(made.kernels, arch="90").items() if made.kernels else ():
+                assert report.spill_stores == report.spill_loads == 0, (kernel, report)
+                assert report.registers <= REGISTERS, (kernel, report)
+
+    assert not (wrong := failures(found, test)), wrong
+
+
+def test_every_chunk_has_its_day():
+    days = {name for day in range(4) for name in list(CASES)[day::4]}
+    assert days == set(CASES) and sum(map(len, CHUNKS.values())) == len(CASES)
+
+
+def test_a_wrong_kernel_is_seen(monkeypatch):
+    """The text is what runs: another operator in it gives another result."""
+    import emulated
+
+    name = "kernels.attention"
+    flat = staged(name).arguments(CASES[name][1])
+    want = run(core(name), flat, SMALL)
+    whole = emulated.emit_cuda
+
+    def spoilt(program):
+        made = whole(program)
+        text = made.kernels.replace("f64_exp(f64 x) { return exp(x); }", "f64_exp(f64 x) { return exp(x) + 1e-6; }")
+        assert text != made.kernels
+        return type(made)(**{**vars(made), "kernels": text})
+
+    monkeypatch.setattr(emulated, "emit_cuda", spoilt)
+    assert distance(run(core(name), flat, SMALL)[0], want[0]) > BOUND
