@@ -5,23 +5,23 @@ In: the module `cupy`, a device, the text of a program. Out: a `CudaProgram` tha
     program = loaded(cupy, Device("gpu", 0), emitted)
     (y,) = program((x,), (x.shape[0],))
 
-CuPy's own compiler takes numbers near 0 for 0, whatever it is told, so machine code is made here (nvrtc.py). A module that
-runs kernels without a GPU (it has `metaphrase_library`, too) gets the text.
+CuPy's own compiler takes numbers near 0 for 0, whatever it is told, so machine code is made here (nvrtc.py). A module
+that runs kernels without a GPU (it has `metaphrase_library`, too) gets the text.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from .cuda import CudaProgram, Emitted
+from .cuda import CudaProgram
 from .devices import Device
 from .nvrtc import cubin
 
 BLOCKS = 16  # for each multiprocessor, at most
 
 
-def loaded(cupy: Any, device: Device, emitted: Emitted) -> CudaProgram:
-    """The program on this device, which is the current one."""
+def loaded(cupy: Any, device: Device, emitted: Any) -> CudaProgram:
+    """The program of an EmittedCuda on this device, which is the current one."""
     most = cupy.cuda.Device(device.id).attributes["MultiProcessorCount"] * BLOCKS
     return CudaProgram(cupy, emitted, lambda text: _module(cupy, device, text), most)
 

@@ -1,7 +1,7 @@
 """The devices of this computer, the door to CuPy, and what is said of copies from one device to another.
 
-In: names of devices ("cpu", "gpu", "gpu:1"), `with` blocks. Out: `Device` records, the module `cupy`, or one clear error
-where there is none. Example:
+In: names of devices ("cpu", "gpu", "gpu:1"), `with` blocks. Out: `Device` records, the module `cupy`, or one clear
+error where there is none. Example:
 
     device_named("gpu:1")                      # Device("gpu", 1)
     with using(device) as xp:                  # xp is the module cupy, and this device its current one
@@ -52,8 +52,8 @@ _SPELLED = re.compile(r"(cpu|gpu|cuda)(?::(\d+))?")
 
 
 def device_named(what: Any, by: str = "device") -> Device:
-    """The device that a user means: a Device, a text as "gpu:1", or CuPy's own record. Whether it is there is asked when
-    something is to run on it."""
+    """The device that a user means: a Device, a text as "gpu:1", or CuPy's own record. Whether it is there is asked
+    when something is to run on it."""
     if isinstance(what, Device):
         return what
     spelled = _SPELLED.fullmatch(what) if isinstance(what, str) else None
@@ -88,7 +88,11 @@ def gpu_module() -> Any:
         cupy = importlib.import_module("cupy")
     except ImportError as error:
         absent = isinstance(error, ModuleNotFoundError) and error.name == "cupy"
-        why = "CuPy is not installed" if absent else f"CuPy can't be imported ({str(error).strip().partition(chr(10))[0]})"
+        why = (
+            "CuPy is not installed"
+            if absent
+            else f"CuPy can't be imported ({str(error).strip().partition(chr(10))[0]})"
+        )
         raise _missing(why, "install it with `pip install 'metaphrase[gpu]'`") from None
     try:
         count = cupy.cuda.runtime.getDeviceCount()
@@ -158,7 +162,7 @@ def defaulting_to(device: Device | None) -> Iterator[None]:
 
 LEVELS = ("allow", "log", "disallow", "log_explicit", "disallow_explicit")
 DIRECTIONS = ("host_to_device", "device_to_host", "device_to_device")
-_levels: ContextVar[dict[str, str]] = ContextVar("metaphrase_transfer_guard", default={})  # never changed
+_levels: ContextVar[dict[str, str] | None] = ContextVar("metaphrase_transfer_guard", default=None)
 
 
 class TransferError(SourceError, RuntimeError):
@@ -170,7 +174,7 @@ def guarding(level: str, directions: tuple[str, ...] = DIRECTIONS) -> Iterator[N
     """A block in which copies are allowed, logged or forbidden."""
     if level not in LEVELS:
         raise ValueError(f"a transfer guard is one of {', '.join(LEVELS)}, not {level!r}")
-    before = _levels.set({**_levels.get(), **dict.fromkeys(directions, level)})
+    before = _levels.set({**(_levels.get() or {}), **dict.fromkeys(directions, level)})
     try:
         yield
     finally:
@@ -180,7 +184,7 @@ def guarding(level: str, directions: tuple[str, ...] = DIRECTIONS) -> Iterator[N
 def copying(direction: str, what: Callable[[], str], explicit: bool = False) -> None:
     """Told of a copy before it is made; raises TransferError where it is forbidden. `explicit`: by device_put and
     device_get."""
-    level = _levels.get().get(direction, "allow")
+    level = (_levels.get() or {}).get(direction, "allow")
     if level == "allow" or explicit and not level.endswith("_explicit"):
         return
     words = direction.replace("_", "-")

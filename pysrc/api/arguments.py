@@ -24,8 +24,8 @@ from ..core.types import NAMES, Array
 from ..interpreter import signature_of
 from ..runtime.devices import CPU, Device
 from ..source import caller_span
-from .statics import distinctions, static_key
 from .placement import is_exchanged, on_host, place_of, taken
+from .statics import distinctions, static_key
 from .types import ShapeDtypeStruct
 
 Dims = tuple[DimLike, ...]
@@ -112,8 +112,8 @@ def _staged_spec(leaf: Number | StagedArray) -> Spec:
 
 @dataclass
 class Call:
-    """One call, taken apart. `key` leaves out sizes; `dims` has them, for the dynamic leaves in order. `device`: the GPU
-    that it runs on, or None."""
+    """One call, taken apart. `key` leaves out sizes; `dims` has them, for the dynamic leaves in order. `device`: the
+    GPU that it runs on, or None."""
 
     leaves: list[Any]
     structure: tree_util.PyTreeDef

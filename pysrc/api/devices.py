@@ -39,8 +39,8 @@ from .tracebacks import user_frames
 
 
 def devices(backend: str | None = None) -> list[Device]:
-    """The CPU, then the GPUs that there are; or those of one kind, "cpu" or "gpu". Raises where there is no GPU and GPUs
-    are asked for."""
+    """The CPU, then the GPUs that there are; or those of one kind, "cpu" or "gpu". Raises where GPUs are
+    asked for and there is none."""
     with user_frames():
         if backend is not None:
             return [CPU] if device_named(backend, "backend") == CPU else gpus()
@@ -51,8 +51,8 @@ def devices(backend: str | None = None) -> list[Device]:
 
 
 def device_put(x: Any, device: Any = None) -> Any:
-    """The arrays and numbers of a pytree on a device, `default_device` where none is named: NumPy's on the CPU, CuPy's on
-    a GPU. What is there already is given back as it is. In translated code it is `x`."""
+    """The arrays and numbers of a pytree on a device, `default_device` where none is named: NumPy's on the CPU, CuPy's
+    on a GPU. What is there already is given back as it is. In translated code it is `x`."""
     if under_way():
         return x
     with user_frames():
@@ -113,8 +113,8 @@ def default_device(device: Any) -> AbstractContextManager[None]:
 
 
 def transfer_guard(level: str) -> AbstractContextManager[None]:
-    """A `with` block in which copies between devices that nobody asked for are made ("allow"), logged ("log") or an error
-    ("disallow"). "log_explicit" and "disallow_explicit" mean those of `device_put` and `device_get`, too."""
+    """A `with` block in which copies between devices that nobody asked for are made ("allow"), logged ("log") or an
+    error ("disallow"). "log_explicit" and "disallow_explicit" mean those of `device_put` and `device_get`, too."""
     return guarding(level)
 
 

@@ -231,4 +231,4 @@ def leaf_positions(program: Program) -> list[int]:
     return [seen[k] for k in sorted(seen)]
 
 
-__all__ = ["ReadOnlyError", "check", "fits", "shared", "pairs", "leaf_positions"]
+__all__ = ["ReadOnlyError", "check", "fits", "laid_out", "overlap", "shared", "pairs", "leaf_positions"]

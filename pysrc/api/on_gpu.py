@@ -20,6 +20,7 @@ import numpy as np
 from ..astpasses.frontend import Output
 from ..core.array_classes import is_on_device
 from ..core.dims import Dim, substitute
+from ..core.ir import Function
 from ..core.types import Array
 from ..exceptions import ListFull
 from ..pipeline import cuda, finished
@@ -38,22 +39,30 @@ from .staging import slot_of
 
 
 def gpu_specialisation(
-    program: Program, dims: tuple[Dims, ...], least: dict[str, int], device: Device, names: Sequence[str] = ()
+    program: Program,
+    dims: tuple[Dims, ...],
+    least: dict[str, int],
+    device: Device,
+    names: Sequence[str] = (),
+    donated: Sequence[int | str] = (),
 ) -> Specialisation:
-    """A Program ready to run on a GPU. `names`: of the function's parameters, for messages."""
-    runner = Runner(program, device, names)
+    """A Program ready to run on a GPU. `names`: of the function's parameters, for messages. `donated`: positions and
+    names of arguments that nobody reads after the call."""
+    runner = Runner(program, device, names, donated)
     return Specialisation(dims, program, runner, {"gpu": runner, "text": runner.emitted.text}, least, device=device)
 
 
 class Runner:
     """Runs the calls that a program serves."""
 
-    def __init__(self, program: Program, device: Device, names: Sequence[str] = ()):
+    def __init__(self, program: Program, device: Device, names: Sequence[str], donated: Sequence[int | str]):
         self.program, self.device = program, device
         self.function = finished(program.function)
         # A run that is begun again reads what it was given.
-        self.emitted = cuda(self.function, {} if rooms_of(program) else program.new_values)
+        gifts = _gifts(program, self.function, donated)
+        self.emitted = cuda(self.function, {} if rooms_of(program) else program.new_values | gifts)
         self.in_place = dict(self.emitted.in_place)
+        self.gifts = [parameter for result, parameter in gifts.items() if result in self.in_place]
         self.raise_site = raiser(site_table(self.emitted.sites), rooms_of(program))
         self.callbacks = callbacks_of(self.emitted.sites)
         self.labels = [f"the captured {capture}" for capture in program.captures]
@@ -79,6 +88,9 @@ class Runner:
             self._taken(cupy, value, param.type, label, sizes)
             for value, param, label in zip(given, self.function.params, self.labels, strict=True)
         ]
+        for k in self.gifts:  # one that is given twice is no gift
+            if any(_overlap(arrays[k], other) for j, other in enumerate(arrays) if j != k):
+                arrays[k] = arrays[k].copy()
         failed = None
         try:
             made = self.loaded(arrays, [sizes[name] for name in self.emitted.sizes], self._effect)
@@ -86,7 +98,9 @@ class Runner:
             failed = stopped
         if failed is not None:  # out of the handler: the user's error has no context of ours
             self.raise_site(failed.site, 0, failed.values)
-        results = [self._result(*one, sizes) for one in zip(made, self.program.forms, self.function.results, strict=True)]
+        results = [
+            self._result(*one, sizes) for one in zip(made, self.program.forms, self.function.results, strict=True)
+        ]
         return _Output(cupy, self, call, held, arrays, results).whole()
 
     def _taken(self, cupy: Any, value: Any, type_: Array, label: str, sizes: dict[str, int]) -> Any:
@@ -119,6 +133,37 @@ class Runner:
         ranks = self.emitted.sites[site].ranks
         ranks = (*ranks, *(0,) * (len(arrays) - len(ranks)))
         self.callbacks[site].function(*(a if rank else a.reshape(())[()] for a, rank in zip(arrays, ranks)))
+
+
+def _gifts(program: Program, function: Function, donated: Sequence[int | str]) -> dict[int, int]:
+    """{result: the parameter in whose memory it may be made}: of the same type, one for each, of arguments that are
+    neither stored into nor returned."""
+    args, kwargs = program.structure.children()
+    keys = (kwargs.node_data() or (dict, ()))[1]
+    named = [
+        k for k, child in [*enumerate(args.children()), *zip(keys, kwargs.children())] for _ in range(child.num_leaves)
+    ]
+    kept = {slot.leaf for slot in program.slots if isinstance(slot, Same)}
+    free = [
+        parameter
+        for leaf, parameter in enumerate(program.leaves)
+        if named[leaf] in donated and leaf not in kept and not isinstance(parameter, Fixed)
+        if program.leaves.count(parameter) == 1 and parameter not in program.new_values.values()
+    ]
+    found: dict[int, int] = {}
+    for result in sorted({slot.index for slot in program.slots if isinstance(slot, Slot)} - set(program.new_values)):
+        type_ = function.results[result].type
+        fitting = [k for k in free if type_.dims and function.params[k].type == type_]
+        if fitting:
+            found[result] = fitting[0]
+            free.remove(fitting[0])
+    return found
+
+
+def _overlap(a: Any, b: Any) -> bool:
+    """Whether two arrays of a device share memory."""
+    first, second = memory.laid_out(a), memory.laid_out(b)
+    return first is not None and second is not None and memory.overlap(first, second)
 
 
 _LEAF = PyTreeDef(None)
@@ -154,8 +199,8 @@ class _Output:
         return self._tree(self.program.out, iter(self.program.slots), False)
 
     def _tree(self, tree: PyTreeDef, slots: Any, on_host: bool, stored: bool = False) -> Any:
-        """A tree of output. What the run decides (which of several objects, a text, a list of unknown length) is made of
-        numbers on the host; its arrays go back."""
+        """A tree of output. What the run decides (which of several objects, a text, a list of unknown length) is made
+        of numbers on the host; its arrays go back."""
         if tree.is_leaf():
             return self._leaf(next(slots), on_host, stored)
         decided = _is_decided(tree)
@@ -173,7 +218,8 @@ class _Output:
             if on_host or stored and form != "array":
                 host = fetched(value, lambda: "a result") if stored else value.get()
                 return host if host.ndim else host[()].item() if form == "python" else host[()]
-            return value.copy() if slot.index in self.runner.in_place else value
+            stored_into = slot.index in self.runner.in_place and slot.index in self.program.new_values
+            return value.copy() if stored_into else value
         if isinstance(slot, Same):
             return self._argument(slot.leaf)
         return slot.value if isinstance(slot, Fixed) else self.held[slot.index]

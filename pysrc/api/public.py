@@ -44,8 +44,8 @@ def jit(
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
-    donate_argnums: Any = None,
-    donate_argnames: Any = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
     device: Any = None,
     backend: Any = None,
@@ -57,8 +57,8 @@ def jit(
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
-    donate_argnums: Any = None,
-    donate_argnames: Any = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
     device: Any = None,
     backend: Any = None,
@@ -71,8 +71,8 @@ def jit(
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
-    donate_argnums: Any = None,
-    donate_argnames: Any = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
     device: Any = None,
     backend: Any = None,
@@ -82,22 +82,25 @@ def jit(
     with.
 
     Python bools, strings and other values that are no numbers are static by themselves: another value,
-    another program. `static_argnums` and `static_argnames` make any argument static. The other options are
-    JAX's and change nothing here, but for `device` (or `backend`), which says where calls run: "cpu", "gpu", "gpu:1", or
-    one of `devices()`. Without it they run where their arrays lie: on the GPU for CuPy's. Also a decorator, with or
+    another program. `static_argnums` and `static_argnames` make any argument static. `device` (or `backend`) says where
+    calls run: "cpu", "gpu", "gpu:1", or one of `devices()`. Without it they run where their arrays lie: on the GPU for
+    CuPy's. On a GPU results may be made in the memory of arguments that `donate_argnums` and `donate_argnames` name;
+    they must not be read afterwards. The other options are JAX's and change nothing here. Also a decorator, with or
     without options.
     """
     options: dict[str, Any] = dict(static_argnums=static_argnums, static_argnames=static_argnames)
     wanted = _wanted_device(device=device, backend=backend)
-    options["device"] = wanted
+    options |= dict(donate_argnums=donate_argnums, donate_argnames=donate_argnames, device=wanted)
     if fun is None:
         return functools.partial(jit, **options)
-    numbers = () if static_argnums is None else (static_argnums,) if isinstance(static_argnums, int) else static_argnums
-    names = (
-        () if static_argnames is None else (static_argnames,) if isinstance(static_argnames, str) else static_argnames
-    )
+    donated = _several(donate_argnums), _several(donate_argnames)
     with user_frames():
-        return Jit(fun, tuple(numbers), tuple(names), wanted).dispatcher
+        return Jit(fun, _several(static_argnums), _several(static_argnames), wanted, donated).dispatcher
+
+
+def _several(chosen: Any) -> tuple:
+    """One, several or none of the arguments that an option names."""
+    return () if chosen is None else (chosen,) if isinstance(chosen, (int, str)) else tuple(chosen)
 
 
 def _wanted_device(**options: Any) -> Device | None:

@@ -87,6 +87,8 @@ class Transformed:
 
     kind = "transformed"
     in_order = False  # whether the order of keyword arguments is seen
+    wanted: Device | None = None  # where calls run, if the user said so
+    donated: tuple[int | str, ...] = ()  # arguments whose memory results may be made in
     compiles = False  # whether a call around a jitted function runs native code
 
     def __init__(self, fun: Callable[..., Any], span: Span | None = None):
@@ -126,16 +128,14 @@ class Transformed:
         dims = tuple(s.dims for s in specs if s.dynamic)
         return self._on_gpu(program, call, dims, least) or numpy_specialisation(program, dims, least)
 
-    def _on_gpu(
-        self, program: Program, call: Call, dims: tuple, least: dict[str, int], wanted: Device | None = None
-    ) -> Specialisation | None:
+    def _on_gpu(self, program: Program, call: Call, dims: tuple, least: dict[str, int]) -> Specialisation | None:
         """The program for a GPU, if that is where the call runs."""
-        place = place_with_captures(call.device, list(map(read_capture, program.captures)), wanted, program.title)
+        place = place_with_captures(call.device, list(map(read_capture, program.captures)), self.wanted, program.title)
         if place is None:
             return None
         from .on_gpu import gpu_specialisation
 
-        return gpu_specialisation(program, dims, least, place, parameter_names(self.fun))
+        return gpu_specialisation(program, dims, least, place, parameter_names(self.fun), self.donated)
 
     def _program_for(self, call: Call, specs: list[Spec]) -> tuple[Program, list[Spec]]:
         """The program for a call, arguments that are one piece of memory staged as one array."""
