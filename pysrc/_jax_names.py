@@ -15,7 +15,7 @@ import sys
 _BATCHED = "rules for batches of one's own are not there yet; vmap batches what the function does"
 _RULES = "give the function that solves it a rule by custom_vjp, as the implicit function theorem says"
 _ONE_DEVICE = "a program runs on one device: metaphrase.devices() lists them, jit(f, device=...) names one"
-_READY = "on the CPU results are there when the call returns; on a GPU call cupy.cuda.Device().synchronize()"
+_READY = "leave it out: on the CPU results are there when the call returns; CuPy's wait when they are read"
 _MAPPED = "there are no collectives; return the lanes from vmap and reduce along their axis"
 _CALLBACK = "there are no callbacks into Python; NumPy code in the function is translated itself"
 _CONVOLUTION = "add up x[i:i + h, j:j + w] @ k[i, j] over the kernel (i, j)"

@@ -108,14 +108,21 @@ def gpus() -> list[Device]:
     return [Device("gpu", k) for k in range(gpu_module().cuda.runtime.getDeviceCount())]
 
 
-@contextlib.contextmanager
-def using(device: Device) -> Iterator[Any]:
-    """CuPy, with this GPU as its current one."""
-    cupy = gpu_module()
-    if device.id >= cupy.cuda.runtime.getDeviceCount():
-        raise _missing(f"there is no {device}", "take one of metaphrase.devices()")
-    with cupy.cuda.Device(device.id):
-        yield cupy
+class using:
+    """CuPy, with this GPU as its current one. (By `contextlib`, errors would point into that and not at the user.)"""
+
+    def __init__(self, device: Device):
+        self.cupy = gpu_module()
+        if device.id >= self.cupy.cuda.runtime.getDeviceCount():
+            raise _missing(f"there is no {device}", "take one of metaphrase.devices()")
+        self.current = self.cupy.cuda.Device(device.id)
+
+    def __enter__(self) -> Any:
+        self.current.__enter__()
+        return self.cupy
+
+    def __exit__(self, *error: object) -> None:
+        self.current.__exit__(*error)
 
 
 def device_of(array: Any) -> Device:
