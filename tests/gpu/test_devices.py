@@ -332,10 +332,7 @@ def test_donating_what_is_needed_gives_the_same():
 # ---- devices ---------------------------------------------------------------------------------------------------------
 
 
-def test_devices_and_their_names(monkeypatch):
-    monkeypatch.setenv("CUSIM_DEVICES", "2")
-    if cupy.cuda.runtime.getDeviceCount() == 2:
-        assert mp.devices("gpu") == [GPU, mp.Device("gpu", 1)]
+def test_devices_and_their_names():
     assert mp.devices()[:2] == [mp.Device("cpu", 0), GPU] and mp.devices("cpu") == mp.devices()[:1]
     assert (str(GPU), GPU.platform, GPU.device_kind) == ("gpu:0", "gpu", "emulated")
     for name in ("gpu", "gpu:0", "cuda", "cuda:0", GPU):
@@ -345,6 +342,69 @@ def test_devices_and_their_names(monkeypatch):
         mp.jit(np.sin, device="gpu:7")(1.0)
     with pytest.raises(SourceError, match=r"device='tpu': there is no such device.*\[backend\]"):
         mp.device_put(1.0, "tpu")
+
+
+def test_two_gpus(monkeypatch):
+    monkeypatch.setenv("CUSIM_DEVICES", "2")
+    first, second = mp.devices("gpu")
+    assert (first, second) == (GPU, mp.Device("gpu", 1))
+    x, y = mp.device_put(np.arange(3.0), first), mp.device_put(np.ones(3), second)
+    f, named = mp.jit(lambda x, y: (x + y, x.sum())), mp.jit(lambda x, y: (x + y, x.sum()), device=second)
+    assert [r.device.id for r in f(y, 2.0)] == [1, 1] and [r.device.id for r in f(x, 2.0)] == [0, 0]
+    with pytest.raises(SourceError, match=r"the arguments lie on gpu:0 and gpu:1 \[device\]"):
+        f(x, y)
+    got = named(x, y)
+    assert [r.device.id for r in got] == [1, 1] and mp.device_get(got[0]).tolist() == [1, 2, 3]
+    with (
+        mp.transfer_guard("disallow"),
+        pytest.raises(RuntimeError, match=r"device-to-device transfer of x .* from gpu:0"),
+    ):
+        named(x, y)
+    assert mp.device_put(x, second).device.id == 1
+    with mp.default_device("gpu:1"):
+        assert mp.jit(np.sin)(1.0).device.id == 1 and mp.jit(np.sin)(x).device.id == 0
+
+
+class Exchanged:
+    """An array of another library, by DLPack or by CUDA's array interface."""
+
+    def __init__(self, array, kind):
+        self.array, self.kind = array, kind
+
+    shape = property(lambda self: self.array.shape)
+
+    def __dlpack__(self, **options):
+        return self.array.__dlpack__(**options)
+
+    def __dlpack_device__(self):
+        return self.kind, 0
+
+    def __array__(self, dtype=None, copy=None):
+        raise TypeError("asked for a copy in the host's memory")
+
+
+class WithInterface(Exchanged):
+    @property
+    def __cuda_array_interface__(self):
+        return self.array.__cuda_array_interface__
+
+
+def test_arrays_of_other_libraries(monkeypatch):
+    real = cupy.asarray
+    monkeypatch.setattr(cupy, "asarray", lambda a, *more: a.array if isinstance(a, Exchanged) else real(a, *more))
+    monkeypatch.setattr(cupy, "from_dlpack", lambda a: a.array, raising=False)
+    x, host = cupy.asarray(np.arange(3.0)), np.arange(3.0)
+    f = mp.jit(lambda x: x * 2)
+    check(f(Exchanged(x, 2)), host * 2)
+    check(f(WithInterface(x, 2)), host * 2)
+    check(mp.grad(lambda x: (x**2).sum())(WithInterface(x, 2)), host * 2)
+    check(mp.jit(lambda x: x * 2, device="gpu")(Exchanged(host, 1)), host * 2)
+    check(mp.device_put(Exchanged(host, 1), "gpu"), host)
+    assert mp.device_get(Exchanged(x, 2)).tolist() == [0, 1, 2]
+    mp.jit(stored)(WithInterface(x, 2), 1.0)
+    assert x.get().tolist() == [0, 2, 3]
+    with pytest.raises(SourceError, match="what is translated are NumPy's arrays"):
+        f(Exchanged(host, 1))
 
 
 def test_put_and_get():
