@@ -18,6 +18,17 @@ from numpy import ndarray as Array
 
 from ._version import VERSION
 from .api.custom import custom_gradient, custom_jvp, custom_vjp
+from .api.devices import (
+    Device,
+    default_device,
+    device_get,
+    device_put,
+    devices,
+    transfer_guard,
+    transfer_guard_device_to_device,
+    transfer_guard_device_to_host,
+    transfer_guard_host_to_device,
+)
 from .api.export import export
 from .api.public import (
     ShapeDtypeStruct,
@@ -49,11 +60,16 @@ __version__ = VERSION
 _LIBRARIES = ("aot", "build", "lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
 __all__ = [
     "Array",
+    "Device",
     "ShapeDtypeStruct",
     "config",
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "default_device",
+    "device_get",
+    "device_put",
+    "devices",
     "disable_jit",
     "eval_shape",
     "export",
@@ -68,6 +84,10 @@ __all__ = [
     "load",
     "source",
     "stages",
+    "transfer_guard",
+    "transfer_guard_device_to_device",
+    "transfer_guard_device_to_host",
+    "transfer_guard_host_to_device",
     "value_and_grad",
     "vjp",
     "vmap",

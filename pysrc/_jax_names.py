@@ -14,8 +14,8 @@ import sys
 
 _BATCHED = "rules for batches of one's own are not there yet; vmap batches what the function does"
 _RULES = "give the function that solves it a rule by custom_vjp, as the implicit function theorem says"
-_ONE_DEVICE = "there is one device, this computer's processor, and nothing to choose; leave it out"
-_READY = "arrays are NumPy's, and results are there when the call returns; leave it out"
+_ONE_DEVICE = "a program runs on one device: metaphrase.devices() lists them, jit(f, device=...) names one"
+_READY = "leave it out: on the CPU results are there when the call returns; CuPy's wait when they are read"
 _MAPPED = "there are no collectives; return the lanes from vmap and reduce along their axis"
 _CALLBACK = "there are no callbacks into Python; NumPy code in the function is translated itself"
 _CONVOLUTION = "add up x[i:i + h, j:j + w] @ k[i, j] over the kernel (i, j)"
@@ -31,12 +31,10 @@ _SAID: dict[str, dict[str, str]] = {
         **dict.fromkeys(("checkpoint", "remat", "checkpoint_policies", "ad_checkpoint"), _REMATERIALISED),
         **dict.fromkeys(
             (
-                "devices",
                 "local_devices",
                 "device_count",
                 "local_device_count",
                 "default_backend",
-                "default_device",
                 "sharding",
                 "make_mesh",
                 "shard_map",
@@ -45,7 +43,7 @@ _SAID: dict[str, dict[str, str]] = {
             ),
             _ONE_DEVICE,
         ),
-        **dict.fromkeys(("block_until_ready", "device_put", "device_get"), _READY),
+        **dict.fromkeys(("block_until_ready",), _READY),
         **dict.fromkeys(("pure_callback", "io_callback"), _CALLBACK),
         **dict.fromkeys(("tree_map", "tree_leaves", "tree_flatten", "tree_unflatten"), _TREE),
         **dict.fromkeys(("named_scope", "named_call", "profiler"), "it only names parts; leave it out"),

@@ -9,6 +9,7 @@ cdef enum:
 REQUIRED = object()                          # in Dispatcher's defaults: the parameter has none
 cdef PyObject* required = <PyObject*>REQUIRED
 cdef bint bypassed = False
+cdef bint passed_over = False
 
 
 def disable(bint value):
@@ -17,6 +18,12 @@ def disable(bint value):
     before = bypassed
     bypassed = value
     return before
+
+
+def pass_over(bint value):
+    """While true no dispatcher tries its entries: every call is a miss."""
+    global passed_over
+    passed_over = value
 
 
 cdef class Dispatcher:
@@ -143,7 +150,7 @@ cdef class Dispatcher:
         cdef bint matched = False
         cdef CompiledEntry entry
         cdef Py_ssize_t index
-        cdef tuple entries = self.compiled   # this tuple, and so its entries, live until the call is over
+        cdef tuple entries = () if passed_over else self.compiled   # this tuple, and so its entries, live until the call is over
         cdef Py_ssize_t total = PyTuple_GET_SIZE(entries)
         for index in range(total if total < TRIED_FIRST else TRIED_FIRST):
             entry = <CompiledEntry>PyTuple_GET_ITEM(entries, index)

@@ -60,7 +60,7 @@ DOORS = {
     "gast": ("astpasses/frontend/rewrite/",),
     "astor": ("astpasses/frontend/rewrite/", "astpasses/emit/"),
     "Cython": ("runtime/cython_translate.py",),
-    "cupy": (),
+    "cupy": ("runtime/devices.py",),
     "cupyx": ("runtime/cuda_library.py",),
     "mpi4py": (),
     "jax": (),

@@ -27,7 +27,8 @@ from .cuda_prelude import prelude
 @dataclass(frozen=True)
 class EmittedCuda:
     """`text`: the module; `kernels`: the CUDA C in it; `entry`: the function in it that is called. `sites[k]`: what the
-    failing or ordered site k is. `in_place`: results that are made in the storage of a parameter."""
+    failing or ordered site k is. `in_place`: results that are made in the storage of a parameter.
+    `sizes`: the numbers that the function takes behind the parameters."""
 
     name: str
     entry: str
@@ -37,6 +38,7 @@ class EmittedCuda:
     constants: tuple[Any, ...] = ()
     in_place: tuple[tuple[int, int], ...] = ()
     may_fail: bool = field(default=False)
+    sizes: tuple[str, ...] = ()
 
 
 def emit_cuda(program: Program) -> EmittedCuda:
@@ -56,7 +58,7 @@ def emit_cuda(program: Program) -> EmittedCuda:
     host = HostWriter(program, name).whole()
     whole = f"KERNELS = r'''\n{text}'''\n\n\n{host}"
     constants = tuple(b.data for b in program.constants)
-    return EmittedCuda(name, name, whole, text, program.sites, constants, program.in_place, stops)
+    return EmittedCuda(name, name, whole, text, program.sites, constants, program.in_place, stops, program.sizes)
 
 
 __all__ = ["EmittedCuda", "emit_cuda"]

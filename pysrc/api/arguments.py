@@ -18,10 +18,13 @@ import numpy as np
 
 from .. import tree_util
 from ..astpasses.frontend import Number, StagedArray
-from ..core.array_classes import is_foreign, plain_array, refuse_foreign
+from ..core.array_classes import is_foreign, is_on_device, plain_array, refuse_foreign
 from ..core.dims import DimLike, Sym
 from ..core.types import NAMES, Array
 from ..interpreter import signature_of
+from ..runtime.devices import CPU, Device
+from ..source import caller_span
+from .placement import is_exchanged, on_host, place_of, taken
 from .statics import distinctions, static_key
 from .types import ShapeDtypeStruct
 
@@ -91,6 +94,8 @@ def spec_of(leaf: Any) -> Spec:
         return Spec(Form.ARRAY if leaf.shape else Form.SCALAR, leaf.dtype, leaf.shape)
     if isinstance(leaf, (Number, StagedArray)):
         return _staged_spec(leaf)
+    if is_on_device(leaf) and leaf.dtype in NAMES:
+        return Spec(Form.ARRAY, leaf.dtype, leaf.shape)
     return Spec(Form.STATIC, value=leaf)
 
 
@@ -107,7 +112,8 @@ def _staged_spec(leaf: Number | StagedArray) -> Spec:
 
 @dataclass
 class Call:
-    """One call, taken apart. `key` leaves out sizes; `dims` has them, for the dynamic leaves in order."""
+    """One call, taken apart. `key` leaves out sizes; `dims` has them, for the dynamic leaves in order. `device`: the
+    GPU that it runs on, or None."""
 
     leaves: list[Any]
     structure: tree_util.PyTreeDef
@@ -115,6 +121,7 @@ class Call:
     key: tuple
     args: tuple = ()
     kwargs: dict[str, Any] = field(default_factory=dict)
+    device: Device | None = None
 
     @property
     def dims(self) -> tuple[Dims, ...]:
@@ -129,9 +136,11 @@ class Call:
         return [replace(s, dims=next(found)) if s.dynamic else s for s in self.specs]
 
 
-def take_apart(args: tuple, kwargs: dict, static: Sequence[int | str] = (), in_order: bool = False) -> Call:
+def take_apart(
+    args: tuple, kwargs: dict, static: Sequence[int | str] = (), in_order: bool = False, wanted: Device | None = None
+) -> Call:
     """`static`: positions and names of arguments that are static whatever they are. `in_order`: whether the
-    order of keyword arguments is part of the call (a function with **kwargs sees it)."""
+    order of keyword arguments is part of the call (a function with **kwargs sees it). `wanted`: where it is to run."""
     given = args, kwargs
     if static:
         args = tuple(_Opaque(a) if k in static else a for k, a in enumerate(args))
@@ -144,18 +153,22 @@ def take_apart(args: tuple, kwargs: dict, static: Sequence[int | str] = (), in_o
             specs.append(Spec(Form.STATIC, value=leaf))
             continue
         if isinstance(leaf, np.ndarray) and type(leaf) is not np.ndarray:
-            from .program import caller_span
-
             leaves[k] = leaf = plain_array(leaf, caller_span())
         if isinstance(leaf, np.ndarray) and not leaf.dtype.isnative:
             leaves[k] = leaf = _in_our_order(leaf)
         specs.append(spec_of(leaf))
+        if specs[-1].form is Form.STATIC and is_exchanged(leaf):
+            leaves[k] = leaf = taken(leaf, wanted)
+            specs[-1] = spec_of(leaf)
         if specs[-1].form is Form.STATIC and is_foreign(leaf):
-            from .program import caller_span, leaf_labels
+            from .program import leaf_labels
 
             refuse_foreign(leaf, caller_span(), leaf_labels(structure)[k])
-    key = (structure, tuple(s.key() for s in specs), distinctions(structure))
-    return Call(leaves, structure, specs, key, *given)
+    device = place_of(leaves, wanted)
+    if wanted == CPU:
+        leaves = on_host(leaves)
+    key = (structure, tuple(s.key() for s in specs), distinctions(structure), device)
+    return Call(leaves, structure, specs, key, *given, device)
 
 
 def _in_our_order(array: np.ndarray) -> np.ndarray:

@@ -29,6 +29,7 @@ from ..astpasses.frontend import (
     same_object,
     structure,
 )
+from ..core.array_classes import is_on_device
 from ..core.ir import Function
 from ..exceptions import Room
 from ..runtime import entry as abi
@@ -46,8 +47,8 @@ def rooms_of(program: Program) -> list[Room]:
     return [room for capture in program.captures if (room := room_of(capture)) is not None]
 
 
-def captures_fit(program: Program) -> bool:
-    """Whether the captured arrays still have the types that the program was made for."""
+def captures_fit(program: Program, on_device: bool = False) -> bool:
+    """Whether the captured arrays still have the types that the program was made for. `on_device`: it runs on a GPU."""
     for capture, param in zip(program.captures, program.function.params):
         try:
             value = read_capture(capture)
@@ -56,7 +57,9 @@ def captures_fit(program: Program) -> bool:
         if isinstance(capture, NumberSource):
             if not capture.fits(value):
                 return False
-        elif getattr(value, "dtype", None) != param.type.dtype or np.shape(value) != param.type.dims:
+        elif getattr(value, "dtype", None) != param.type.dtype or value.shape != param.type.dims:
+            return False
+        elif is_on_device(value) and not on_device:
             return False
         elif isinstance(value, np.ndarray) and type(value) is not np.ndarray:
             return False

@@ -25,8 +25,9 @@ from ..pipeline import finished, loops, native
 from ..runtime import dispatch
 from ..runtime import entry as abi
 from ..runtime.cython_build import Library
+from ..runtime.devices import CPU
 from ..runtime.plans import callbacks_of, raiser, site_table
-from ..source import SourceError
+from ..source import SourceError, UnsupportedError
 from ..tree_util import PyTreeDef
 from . import memory as memory
 from .arguments import Call, Spec, take_apart
@@ -300,6 +301,14 @@ class Lowered(Generic[R]):
         return costs(loops(finished(self.program.function), self.program.new_values, ONE_THREAD))
 
     def compile(self) -> CompiledFunction[R]:
+        place = self.jit.wanted or self.call.device
+        if place is not None and place != CPU:
+            raise UnsupportedError(
+                f"{self.jit.__name__} is to run on {place}, and lower(...).compile() makes code for the CPU",
+                caller_span(),
+                code="device",
+                remedy="call the jitted function: its programs for a GPU are kept, one for each kind of call",
+            )
         return CompiledFunction(self, compile_program(self.program, self.call.specs, self.jit.__name__))
 
 

@@ -25,6 +25,7 @@ from ..core.dims import Dim, DimLike, substitute
 from ..exceptions import ListFull, make_room
 from ..pipeline import finished, numpy_text, recording
 from ..runtime import dispatch
+from ..runtime.devices import Device
 from ..runtime.errors import placed
 from ..source import SourceError
 from . import memory as memory
@@ -43,11 +44,12 @@ class Specialisation:
 
     dims: tuple[Dims, ...]
     made: Program | Callable[[], Program]  # a function, for one found on disk: it is staged when someone asks
-    run: Callable[[Call], Any]
+    run: Callable[..., Any]
     extra: dict[str, Any] = field(default_factory=dict)
     least: dict[str, int] = field(default_factory=dict)
     entry: dispatch.CompiledEntry | None = None  # by which the dispatcher runs it, past the Memo
     forget: Callable[[], None] = lambda: None  # called when the Memo has forgotten it
+    device: Device | None = None  # None: it runs on the CPU
     used: int = 0
     forgotten: bool = False
 
@@ -76,7 +78,7 @@ class Specialisation:
             self.serves_sizes(call)
             and pinned_fit(self.program, call)
             and memory.fits(self.program, call)
-            and captures_fit(self.program)
+            and captures_fit(self.program, self.device is not None)
             and guards_hold(self.program.guards)
         )
 
@@ -301,13 +303,15 @@ class Memo:
     def _difference(self, call: Call, labels: Sequence[str]) -> str:
         """What differs from the most recent call with another key."""
         for key in reversed(self.table):
-            structure, leaves, order = key
+            structure, leaves, order, device = key
             if key == call.key or not self.table[key]:
                 continue
             if structure != call.structure:
                 return f"the arguments' structure changed from {structure} to {call.structure}"
             if order != call.key[2]:
                 return "the keys of a dict came in another order"
+            if device != call.device:
+                return f"it runs on {call.device or 'the CPU'} now"
             known = self.table[key][0].program.leaves
             for before, leaf, spec, label in zip(leaves, known, call.specs, labels):
                 if before != spec.key():

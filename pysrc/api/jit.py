@@ -29,6 +29,7 @@ from ..pipeline import Record, current_record
 from ..runtime import dispatch, threads
 from ..runtime.compiler import CompilerMissing
 from ..runtime.cython_build import warm
+from ..runtime.devices import Device
 from ..source import SourceError, Span
 from ..tree_util import PyTreeDef
 from .arguments import Call, Spec, take_apart, takes_any_keywords
@@ -76,13 +77,22 @@ class Jit(Transformed):
 
     kind = "jit"
 
-    def __init__(self, fun: Callable[..., Any], static_argnums: Sequence[int], static_argnames: Sequence[str]):
+    def __init__(
+        self,
+        fun: Callable[..., Any],
+        static_argnums: Sequence[int],
+        static_argnames: Sequence[str],
+        wanted: Device | None = None,
+        donated: tuple[Sequence[int], Sequence[str]] = ((), ()),
+    ):
         super().__init__(fun)
+        self.wanted = wanted
         self.__name__ = name_of(fun)
-        self._memo.name, self._memo.recall = self.__name__, lambda call: plans.recall(self, call)
-        self.static_as_given = static_argnums, static_argnames
+        self._memo.name, self._memo.recall = self.__name__, self._recall
+        self.static_as_given, self.donated_as_given = (static_argnums, static_argnames), donated
         self.signature = _signature(fun)
         self.static = _static(self.signature, static_argnums, static_argnames, self.span)
+        self.donated = _static(self.signature, *donated, self.span, "donate")
         self.signatures: list[Signature] = []
         self.building: list[Background] = []
         self.dispatcher = self._dispatcher()
@@ -100,7 +110,7 @@ class Jit(Transformed):
                 setattr(made, name, getattr(fun, name))
         made.__wrapped__ = made.py_func = fun
         made.jitted, made.stage = self, self.__metaphrase_stage__
-        made.reduce = lambda: reduced(made, remade, fun, self.static)
+        made.reduce = lambda: reduced(made, remade, fun, self.static, self.wanted, self.donated)
         made.lower, made.source, made.signatures = self.lower, self.source, self.signatures
         made.cache_info, made.clear_cache, made.wait = self.cache_info, self.clear_cache, self.wait
         made.renew = self.renew
@@ -112,6 +122,7 @@ class Jit(Transformed):
         """The function's code or default values were replaced, as an editor's reload does."""
         self.signature = _signature(self.fun)
         self.static = _static(self.signature, *self.static_as_given, self.span)
+        self.donated = _static(self.signature, *self.donated_as_given, self.span, "donate")
         self.in_order = takes_any_keywords(self.fun)
         self._memo.names = parameter_names(self.fun)
         self.dispatcher.lay_out(*_layout(self.signature, self.fun))
@@ -140,13 +151,16 @@ class Jit(Transformed):
         count = len(bound) - self.dispatcher.keyword_only
         return bound[:count], dict(zip(self.dispatcher.parameters[count:], bound[count:]))
 
+    def _recall(self, call: Call) -> Specialisation | None:
+        return plans.recall(self, call) if call.device is None else None
+
     def miss(self, bound: tuple) -> Any:
         """A call that no compiled program serves."""
         args, kwargs = self._user_call(bound)
         if under_way():
             return call_inside(self.dispatcher, args, kwargs)
         with user_frames():
-            call = take_apart(args, kwargs, self.static, self.in_order)
+            call = take_apart(args, kwargs, self.static, self.in_order, self.wanted)
             return self._memo.find(call).run(call)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -165,7 +179,7 @@ class Jit(Transformed):
 
     def _specialise(self, call: Call, specs: list[Spec], least: dict[str, int]) -> Specialisation:
         global _warned_of_no_compiler
-        if config.native:
+        if config.native and call.device is None:
             with contextlib.suppress(OSError):
                 warm()
         program, specs = self._program_for(call, specs)
@@ -173,7 +187,10 @@ class Jit(Transformed):
         text = ", ".join(
             s.text() if not isinstance(leaf, Fixed) else repr(leaf.value) for s, leaf in zip(specs, program.leaves)
         )
-        made: Specialisation | None = None
+        made = self._on_gpu(program, call, dims, least)
+        if made is not None:
+            self._sign(made, f"({text})")
+            return made
         if config.native and config.tier == "background":
             first = numpy_specialisation(program, dims, least)
             self._sign(first, f"({text})")
@@ -334,9 +351,13 @@ def _layout(
 
 
 def _static(
-    signature: inspect.Signature | None, numbers: Sequence[int], names: Sequence[str], span: Span | None
+    signature: inspect.Signature | None,
+    numbers: Sequence[int],
+    names: Sequence[str],
+    span: Span | None,
+    what: str = "static",
 ) -> tuple[int | str, ...]:
-    """Static arguments by position and by name, both ways where the signature allows."""
+    """Static (or donated) arguments by position and by name, both ways where the signature allows."""
     found: list[int | str] = [*numbers, *names]
     if signature is None:
         return tuple(found)
@@ -347,7 +368,7 @@ def _static(
             found.append(parameters.index(name))
         elif not accepts_any:
             raise SourceError(
-                f"static_argnames has {name!r}, and the parameters are {', '.join(parameters)}",
+                f"{what}_argnames has {name!r}, and the parameters are {', '.join(parameters)}",
                 span,
                 code="static-names",
                 remedy="name a parameter of the function",
@@ -355,14 +376,14 @@ def _static(
     for number in numbers:
         if not isinstance(number, int):
             raise SourceError(
-                f"static_argnums has {number!r}, which is not a position",
+                f"{what}_argnums has {number!r}, which is not a position",
                 span,
                 code="static-names",
-                remedy=f"say static_argnames={number!r}" if isinstance(number, str) else "give ints",
+                remedy=f"say {what}_argnames={number!r}" if isinstance(number, str) else "give ints",
             )
         if not -len(parameters) <= number < len(parameters) and not _has_varargs(signature):
             raise SourceError(
-                f"static_argnums has {number}, and there are {len(parameters)} parameters",
+                f"{what}_argnums has {number}, and there are {len(parameters)} parameters",
                 span,
                 code="static-names",
                 remedy="give positions of the function's parameters",
@@ -376,10 +397,18 @@ def _has_varargs(signature: inspect.Signature) -> bool:
     return any(p.kind is p.VAR_POSITIONAL for p in signature.parameters.values())
 
 
-def remade(fun: Callable[..., Any], static: Sequence[int | str]) -> Any:
-    """The jitted function, from what it was made of; `static` as `_static` gives it."""
-    numbers = [k for k in static if isinstance(k, int)]
-    return Jit(fun, numbers, [name for name in static if isinstance(name, str)]).dispatcher
+def remade(
+    fun: Callable[..., Any],
+    static: Sequence[int | str],
+    wanted: Device | None = None,
+    donated: Sequence[int | str] = (),
+) -> Any:
+    """The jitted function, from what it was made of; `static` and `donated` as `_static` gives them."""
+
+    def apart(chosen: Sequence[int | str]) -> tuple[list[int], list[str]]:
+        return [k for k in chosen if isinstance(k, int)], [name for name in chosen if isinstance(name, str)]
+
+    return Jit(fun, *apart(static), wanted, apart(donated)).dispatcher
 
 
 def jitted_of(fun: Any) -> Jit | None:

@@ -18,6 +18,7 @@ import numpy as np
 
 from .. import tree_util
 from ..astpasses.frontend import Shared, found_at, in_order
+from ..core.array_classes import is_on_device
 from ..source import SourceError, UnsupportedError
 from .arguments import Call, Spec
 from .captures import read_capture
@@ -49,12 +50,12 @@ def held(program: Program, call: Call, names: Sequence[str] = ()) -> list[Held]:
     """The arrays that a call hands to a program."""
     out = []
     for k, capture in enumerate(program.captures):
-        value = read_capture(capture)
-        if isinstance(value, np.ndarray):
+        value = laid_out(read_capture(capture))
+        if value is not None:
             out.append(Held(f"the captured array {capture}", value, k, None))
     labels = leaf_labels(program.structure, names)
-    for position, (leaf, value) in enumerate(zip(program.leaves, call.leaves)):
-        if not isinstance(leaf, Fixed) and isinstance(value, np.ndarray):
+    for position, (leaf, given) in enumerate(zip(program.leaves, call.leaves)):
+        if not isinstance(leaf, Fixed) and (value := laid_out(given)) is not None:
             out.append(Held(labels[position], value, leaf, position))
     for write in program.writes:
         if write.kind in ("argument", "capture"):
@@ -68,6 +69,24 @@ def held(program: Program, call: Call, names: Sequence[str] = ()) -> list[Held]:
     for one in out:
         one.written = one.parameter in written
     return out
+
+
+def laid_out(value: Any) -> np.ndarray | None:
+    """The array, if a value is one: of one on a device, the same places as NumPy counts them, never to be looked at."""
+    return np.asarray(_Places(value)) if is_on_device(value) else value if isinstance(value, np.ndarray) else None
+
+
+class _Places:
+    """Where the elements of a device's array are."""
+
+    def __init__(self, array: Any):
+        self.__array_interface__ = {
+            "version": 3,
+            "shape": array.shape,
+            "typestr": array.dtype.str if array.dtype.kind != "V" else f"|V{array.dtype.itemsize}",
+            "strides": array.strides,
+            "data": (array.data.ptr or 1, False),
+        }
 
 
 def fits(program: Program, call: Call) -> bool:
@@ -212,4 +231,4 @@ def leaf_positions(program: Program) -> list[int]:
     return [seen[k] for k in sorted(seen)]
 
 
-__all__ = ["ReadOnlyError", "check", "fits", "shared", "pairs", "leaf_positions"]
+__all__ = ["ReadOnlyError", "check", "fits", "laid_out", "overlap", "shared", "pairs", "leaf_positions"]

@@ -17,7 +17,8 @@ import numpy as np
 
 from ..config import config, disable_jit
 from ..pipeline import STAGES
-from ..source import DTypeError, UnsupportedError
+from ..runtime.devices import Device, device_named
+from ..source import DTypeError
 from ..tree_util import tree_map
 from .arguments import take_apart, takes_any_keywords
 from .identity import shared
@@ -43,8 +44,8 @@ def jit(
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
-    donate_argnums: Any = None,
-    donate_argnames: Any = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
     device: Any = None,
     backend: Any = None,
@@ -56,8 +57,8 @@ def jit(
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
-    donate_argnums: Any = None,
-    donate_argnames: Any = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
     device: Any = None,
     backend: Any = None,
@@ -70,8 +71,8 @@ def jit(
     *,
     static_argnums: int | Sequence[int] | None = None,
     static_argnames: str | Sequence[str] | None = None,
-    donate_argnums: Any = None,
-    donate_argnames: Any = None,
+    donate_argnums: int | Sequence[int] | None = None,
+    donate_argnames: str | Sequence[str] | None = None,
     keep_unused: bool = False,
     device: Any = None,
     backend: Any = None,
@@ -81,31 +82,31 @@ def jit(
     with.
 
     Python bools, strings and other values that are no numbers are static by themselves: another value,
-    another program. `static_argnums` and `static_argnames` make any argument static. The other options are
-    JAX's and change nothing here: `device` and `backend` may only be "cpu". Also a decorator, with or without
-    options.
+    another program. `static_argnums` and `static_argnames` make any argument static. `device` (or `backend`) says where
+    calls run: "cpu", "gpu", "gpu:1", or one of `devices()`. Without it they run where their arrays lie: on the GPU for
+    CuPy's. On a GPU results may be made in the memory of arguments that `donate_argnums` and `donate_argnames` name;
+    they must not be read afterwards. The other options are JAX's and change nothing here. Also a decorator, with or
+    without options.
     """
-    _refuse_other_devices(device=device, backend=backend)
     options: dict[str, Any] = dict(static_argnums=static_argnums, static_argnames=static_argnames)
+    wanted = _wanted_device(device=device, backend=backend)
+    options |= dict(donate_argnums=donate_argnums, donate_argnames=donate_argnames, device=wanted)
     if fun is None:
         return functools.partial(jit, **options)
-    numbers = () if static_argnums is None else (static_argnums,) if isinstance(static_argnums, int) else static_argnums
-    names = (
-        () if static_argnames is None else (static_argnames,) if isinstance(static_argnames, str) else static_argnames
-    )
+    donated = _several(donate_argnums), _several(donate_argnames)
     with user_frames():
-        return Jit(fun, tuple(numbers), tuple(names)).dispatcher
+        return Jit(fun, _several(static_argnums), _several(static_argnames), wanted, donated).dispatcher
 
 
-def _refuse_other_devices(**options: Any) -> None:
-    for name, value in options.items():
-        if value is not None and value != "cpu":
-            raise UnsupportedError(
-                f"jit({name}={value!r}): programs run on this computer's processor, and nowhere else",
-                caller_span(),
-                code="backend",
-                remedy=f"leave {name} out, or say {name}='cpu'",
-            )
+def _several(chosen: Any) -> tuple:
+    """One, several or none of the arguments that an option names."""
+    return () if chosen is None else (chosen,) if isinstance(chosen, (int, str)) else tuple(chosen)
+
+
+def _wanted_device(**options: Any) -> Device | None:
+    """The device that the options name, which says where and on which kind."""
+    named = [device_named(value, name) for name, value in options.items() if value is not None]
+    return named[0] if named else None
 
 
 @overload

@@ -17,13 +17,16 @@ from typing import TYPE_CHECKING, Any
 from ..config import config
 from ..core.types import has_tangent
 from ..interpreter import signature_of
+from ..runtime.devices import Device
 from ..source import DTypeError, ShapeError, SourceError, Span
 from ..tree_util import PyTreeDef, treedef_tuple
 from . import memory as memory
 from .arguments import Call, Form, Spec, take_apart, takes_any_keywords
+from .captures import read_capture
 from .execute import Memo, Specialisation, call_numpy, numpy_specialisation
 from .identity import reduced
 from .orders import derivatives_to_come, taking_derivatives
+from .placement import place_with_captures
 from .program import Fixed, Program, Slot, caller_span, leaf_labels, name_of, under_way, user_span
 from .tracebacks import user_frames
 
@@ -84,6 +87,8 @@ class Transformed:
 
     kind = "transformed"
     in_order = False  # whether the order of keyword arguments is seen
+    wanted: Device | None = None  # where calls run, if the user said so
+    donated: tuple[int | str, ...] = ()  # arguments whose memory results may be made in
     compiles = False  # whether a call around a jitted function runs native code
 
     def __init__(self, fun: Callable[..., Any], span: Span | None = None):
@@ -120,7 +125,17 @@ class Transformed:
 
     def _specialise(self, call: Call, specs: list[Spec], least: dict[str, int]) -> Specialisation:
         program, specs = self._program_for(call, specs)
-        return numpy_specialisation(program, tuple(s.dims for s in specs if s.dynamic), least)
+        dims = tuple(s.dims for s in specs if s.dynamic)
+        return self._on_gpu(program, call, dims, least) or numpy_specialisation(program, dims, least)
+
+    def _on_gpu(self, program: Program, call: Call, dims: tuple, least: dict[str, int]) -> Specialisation | None:
+        """The program for a GPU, if that is where the call runs."""
+        place = place_with_captures(call.device, list(map(read_capture, program.captures)), self.wanted, program.title)
+        if place is None:
+            return None
+        from .on_gpu import gpu_specialisation
+
+        return gpu_specialisation(program, dims, least, place, parameter_names(self.fun), self.donated)
 
     def _program_for(self, call: Call, specs: list[Spec]) -> tuple[Program, list[Spec]]:
         """The program for a call, arguments that are one piece of memory staged as one array."""
@@ -369,6 +384,8 @@ def apply_linear(linear: LinearFunction, *args: Any) -> Any:
     row = rows.get(key)
     if row is None:
         row = rows[key] = applied._specialise(call, call.specs, {})
+    if row.device is not None:
+        return row.run(call, linear.residuals)
     return call_numpy(row.program, row.extra["compiled"], call, linear.residuals)
 
 

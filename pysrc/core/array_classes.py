@@ -11,6 +11,7 @@ user derives to carry a name or a unit along; `numpy.matrix`, whose `*` is a mat
 from __future__ import annotations
 
 import functools
+import sys
 from typing import Any
 
 import numpy as np
@@ -57,6 +58,12 @@ def plain_array(array: np.ndarray, span: Span | None, what: str = "") -> np.ndar
     return np.asarray(array)
 
 
+def is_on_device(value: Any) -> bool:
+    """Whether a value is an array of CuPy's. Where nobody has imported CuPy there is none."""
+    cupy = sys.modules.get("cupy")
+    return cupy is not None and isinstance(value, getattr(cupy, "ndarray", ()))
+
+
 def is_foreign(value: Any) -> bool:
     """Whether a value is an array or a table of another library, such as a column of pandas."""
     cls = type(value)
@@ -83,4 +90,4 @@ def refuse_foreign(value: Any, span: Span | None, what: str) -> None:
     )
 
 
-__all__ = ["is_plain", "plain_array", "is_foreign", "refuse_foreign"]
+__all__ = ["is_plain", "plain_array", "is_foreign", "is_on_device", "refuse_foreign"]

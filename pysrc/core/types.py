@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -125,9 +126,9 @@ def _remedy(dtype: np.dtype) -> str:
 
 def type_of(value: object) -> Array:
     """The type of a concrete array or scalar."""
-    array = np.asarray(value)
+    array: Any = value if hasattr(value, "dtype") and hasattr(value, "shape") else np.asarray(value)
     dtype_name(array.dtype)
-    return Array(array.dtype, array.shape)
+    return Array(np.dtype(array.dtype), array.shape)
 
 
 def type_symbols(type_: Array) -> frozenset[str]:

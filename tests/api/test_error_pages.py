@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import linecache
 import re
+import sys
 from pathlib import Path
 
 import pytest
@@ -20,6 +21,12 @@ WITHOUT_PROGRAM = {"restarts"}  # takes a function of hundreds of arguments
 SHOWN = sorted(set(PAGES) - WITHOUT_PROGRAM)
 BLOCK = re.compile(r"^```(python|text)\n(.*?)^```$", re.S | re.M)
 HEADER = "import numpy as np\nimport metaphrase as mp\n"
+
+
+@pytest.fixture(autouse=True)
+def no_gpu(monkeypatch):
+    """The pages are written where CuPy is not installed."""
+    monkeypatch.setitem(sys.modules, "cupy", None)
 
 
 def run(program: str, name: str) -> None:

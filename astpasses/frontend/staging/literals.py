@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.core.array_classes import plain_array
+from metaphrase.core.array_classes import is_on_device, plain_array
 from metaphrase.core.ir import Literal, Var
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
 from metaphrase.source import UnsupportedError, is_library
@@ -62,7 +62,7 @@ def lift_outer(here: Session, outer: Outer, value: Any, name: str) -> Any:
 
 def lift(here: Session, value: Any, source: Source) -> Any:
     """What a source holds, made known to the session."""
-    if isinstance(value, np.ndarray):
+    if isinstance(value, np.ndarray) or is_on_device(value):
         return capture_array(here, value, source)
     if isinstance(value, _IMMUTABLE):
         number = changing_number(here, value, source)
@@ -95,12 +95,12 @@ def capture_array(here: Session, value: np.ndarray, source: Source) -> StagedArr
         dtype_name(value.dtype)
     except CoreTypeError as error:
         raise here.dtype_error(f"'{source}': {error}", error.remedy) from None
-    if type(value) is not np.ndarray:
+    if type(value) is not np.ndarray and isinstance(value, np.ndarray):
         plain_array(value, here.span(), str(source))
         source = ElementsSource(source)
     name = str(source).split("[")[0].split(".")[-1]
     param = Var(name, Array(value.dtype, value.shape))
-    made = StagedArray(Box(here, param, origin=source), writeable=value.flags.writeable)
+    made = StagedArray(Box(here, param, origin=source), writeable=getattr(value.flags, "writeable", True))
     made.box.region = here.regions[0]
     if not in_order(value):
         here.layouts.otherwise.add(param)
