@@ -86,7 +86,7 @@ class Jit(Transformed):
         donated: tuple[Sequence[int], Sequence[str]] = ((), ()),
     ):
         super().__init__(fun)
-        self.wanted = wanted
+        self.wanted = wanted or self.wanted
         self.__name__ = name_of(fun)
         self._memo.name, self._memo.recall = self.__name__, self._recall
         self.static_as_given, self.donated_as_given = (static_argnums, static_argnames), donated

@@ -105,6 +105,7 @@ class Transformed:
         self.__name__ = f"{self.kind}_{name_of(fun)}"
         self._memo = Memo(self.__name__, self._specialise, parameter_names(fun))
         self._compiled: Callable[..., Any] | None = None
+        self.wanted = getattr(getattr(fun, "jitted", fun), "wanted", None)  # grad(jit(f, device="gpu")) runs there
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if under_way():
@@ -113,11 +114,11 @@ class Transformed:
             if self._compiled is None:
                 from .jit import Jit
 
-                self._compiled = Jit(self, (), ()).dispatcher
+                self._compiled = Jit(self, (), (), self.wanted).dispatcher
             with user_frames():
                 return self._compiled(*args, **kwargs)
         with user_frames():
-            call = take_apart(args, kwargs, in_order=self.in_order)
+            call = take_apart(args, kwargs, in_order=self.in_order, wanted=self.wanted)
             return self._memo.find(call).run(call)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
