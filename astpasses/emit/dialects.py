@@ -128,6 +128,7 @@ CUDA = replace(
         "inf": "mp_inf{1}",
         "nan": "nan{1}",
         "isinf": "isinf",
+        "lgamma_r": "mp_lgamma_r",
         "signbit": "signbit",
         "popcountll": "__popcll",
     },
@@ -136,6 +137,7 @@ CUDA = replace(
     headers={"f16": "cuda_fp16.h", "c128": "cuda/std/complex", "c64": "cuda/std/complex"},
     definitions={
         "mp_inf": "static __device__ inline double mp_inf() { return __longlong_as_double(0x7ff0000000000000LL); }",
+        "mp_lgamma_r": "static __device__ inline double mp_lgamma_r(double x, int*) { return lgamma(x); }",
         "mp_inff": "static __device__ inline float mp_inff() { return __int_as_float(0x7f800000); }",
     },
 )

@@ -151,7 +151,7 @@ lgamma = elementwise(
     domain=((0.2, 9),),
     type=library_float,
     jvp=(lambda x_dot, y, x: mul(x_dot, digamma(x)),),
-    scalar=_of_doubles("lgamma", _LGAMMA, cuda="lgamma"),
+    scalar=_of_doubles("lgamma", _LGAMMA),
     doc="log(|gamma(x)|).",
 )
 digamma: Primitive = elementwise(

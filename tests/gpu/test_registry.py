@@ -1,0 +1,88 @@
+"""Every primitive with samples, by kernels on the emulated GPU: what its NumPy rule gives.
+
+And docs/gpu.md says how each is computed; the table there is written by `pytest tests/gpu/test_registry.py
+--update-golden`.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+from emulated import SMALL, TARGETS, run
+from ways import caught, distance
+
+from metaphrase import ops  # noqa: F401
+from metaphrase.core import native
+from metaphrase.core.build import trace
+from metaphrase.core.evaluate import evaluate
+from metaphrase.core.primitive import REGISTRY
+from metaphrase.core.types import type_of
+from metaphrase.ops.samples import SAMPLES
+
+NAMES = sorted(name for name in set(REGISTRY) & set(SAMPLES) if not REGISTRY[name].transient)
+BOUND = {"eigh": 2**14, "svd": 2**14, "eig": 2**14, "rfft_transposed": 2**9}  # in units in the last place
+DOCUMENT = Path(__file__).parents[2] / "docs" / "gpu.md"
+TARGET = list(TARGETS.values())[int(os.environ["METAPHRASE_TESTS_DAY"]) % 2]  # in turns
+BEGIN, END = "<!-- written by tests/gpu/test_registry.py -->", "<!-- end -->"
+WAYS = {
+    native.Point: "in a kernel, element by element",
+    native.Move: "in the kernels that read it: no memory of its own",
+    native.Iota: "in the kernels that read it: no memory of its own",
+    native.Gather: "in a kernel, each index checked",
+    native.Put: "in a kernel; what may meet in one place, in the order of the program",
+    native.Reduce: "in a kernel: rows by a block each, few long sums by parts",
+    native.Scan: "in a kernel, line by line",
+    native.Lib: "by CuPy's libraries",
+    native.Region: "around kernels, or inside one",
+    native.Composite: "written out in other primitives",
+}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_primitive(name):
+    for sample in SAMPLES[name]:
+        args = tuple(np.asarray(a)[()] for a in sample.args)
+        function = trace(
+            f"try_{name}",
+            lambda *xs, attributes=sample.attributes: REGISTRY[name](*xs, **attributes),
+            [(f"x{k}", type_of(a)) for k, a in enumerate(args)],
+        )
+        with np.errstate(all="ignore"):
+            want = caught(lambda *a, f=function: tuple(np.asarray(r)[()] for r in evaluate(f, *a)), args)
+        got = caught(lambda *a, f=function: tuple(run(f, a, TARGET)), args)
+        assert got.error == want.error and got.printed == want.printed, (sample, got, want)
+        if want.error is None:
+            apart = distance(got.result, want.result)
+            assert apart <= BOUND.get(name, 16), (sample, apart, got.result, want.result)
+        else:
+            assert got.said == want.said
+
+
+def way(name: str) -> str:
+    """How a GPU computes a primitive."""
+    if SMALL.offer(name) is not None:
+        return WAYS[native.Lib]
+    return next((text for kind, text in WAYS.items() if isinstance(REGISTRY[name].native, kind)), "by the host")
+
+
+def table() -> str:
+    """Which primitives are computed how."""
+    found: dict[str, list[str]] = {}
+    for name in NAMES:
+        found.setdefault(way(name), []).append(f"`{name}`")
+    rows = [f"| {text} | {', '.join(names)} |" for text, names in sorted(found.items(), key=lambda row: -len(row[1]))]
+    return "\n".join(["| how | primitives |", "|---|---|", *rows])
+
+
+def test_the_document_tells_how(request):
+    text = DOCUMENT.read_text()
+    before, rest = text.split(BEGIN)
+    told, after = rest.split(END)
+    wanted = f"\n\n{table()}\n\n"
+    if request.config.getoption("--update-golden"):
+        DOCUMENT.write_text(f"{before}{BEGIN}{wanted}{END}{after}")
+    else:
+        assert told == wanted, "docs/gpu.md is not what the registry says: run with --update-golden"
