@@ -54,6 +54,8 @@ BOOL = np.dtype(bool)
 
 def late_checks(block: tuple[Stmt, ...], names: Names, seen: frozenset[Buf], target: Target) -> tuple[Stmt, ...]:
     """Rewrite every loop that it fits. `seen`: what the caller sees although the program fails."""
+    if target.lanes < 2:  # nothing runs in step that a check could hold up
+        return block
     uses = Counter(load.buf for s in walk(block) for load in loaded(s))
 
     def rewritten(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:

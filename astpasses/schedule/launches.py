@@ -11,6 +11,7 @@ device, an array of one element; the host reads it where it needs its value, and
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
 from metaphrase.core.dims import DimLike, Sym, symbols_of
@@ -255,9 +256,21 @@ class _Launches:
 def _names_of(region: Region) -> _Names:
     loops = {s.index for s in walk(region.body) if isinstance(s, For)}
     read, surely = read_before_given(region.body)
-    given = {s.binds for s in walk(region.body) if s.binds is not None} - loops
-    given |= {b.name for s in walk(region.body) if isinstance(s, Store) for b in touched(s) if not b.dims}
-    return _Names(read - loops, {name for name in given if name}, surely)
+    return _Names(read - loops, set(_given(region.body)) - loops, surely)
+
+
+def _given(block: tuple[Stmt, ...]) -> Iterator[str]:
+    """The variables that a block gives a value that lasts: of a loop whose iterations are divided, what they combine;
+    all else in it is an iteration's own."""
+    for stmt in block:
+        if isinstance(stmt, For) and stmt.on:
+            yield from (buf.name for buf, _ in stmt.partials)
+            continue
+        if stmt.binds is not None:
+            yield stmt.binds
+        yield from (buf.name for buf in touched(stmt) if not buf.dims)
+        for inner in stmt.blocks:
+            yield from _given(inner)
 
 
 def _growing(body: tuple[Stmt, ...]) -> set[Buf]:

@@ -61,7 +61,7 @@ class _DoesNotFit(Exception):
 
 def lockstep(block: tuple[Stmt, ...], names: Names, target: Target) -> tuple[Stmt, ...]:
     """Rewrite every parallel loop of scalars that has a `while` in it."""
-    if not any(isinstance(s, While) for s in walk(block)):
+    if target.lanes < 2 or not any(isinstance(s, While) for s in walk(block)):
         return block
     return _in_block(block, names, target, Lifetimes(block))
 
