@@ -165,6 +165,7 @@ class KernelWriter:
     # --- statements -------------------------------------------------------------------------------
 
     def block(self, depth: int, block: tuple[Stmt, ...]) -> None:
+        self.neutral = set()  # a round of a loop may have changed them
         first = self.homes.first.get(id(block), {})
         for k, stmt in enumerate(block):
             for kind, name in first.get(k, ()):

@@ -306,7 +306,7 @@ class _Division:
                 places = [load.index for load in loaded(stmt)] + [a.index for a in stmt.accesses]
                 for index in places:
                     along = index_symbols(index[-1:])
-                    score += bool(along & indices) - (last in along)
+                    score += bool(along & indices) - (last in along and bool(index_symbols(index) & indices))
         return score > 0
 
     def long_inside(self, shape: Shape) -> list[For]:

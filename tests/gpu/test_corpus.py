@@ -11,15 +11,21 @@ import os
 
 import numpy as np
 import pytest
+import stand_in
 from batches import cases_of, outcomes
+from corpus import alike, fresh
 from derivatives import derive, programs
 from emulated import SMALL, TARGETS, emitted, run
+from resized import has_lengths, runs_of
 from stages import CASES, CHUNKS, core, staged
 from ways import assert_same, caught, distance, evaluated, failures, python
 
+import metaphrase as mp
+from metaphrase import tree_util
 from metaphrase.astpasses.schedule.target import CUDA
 from metaphrase.core.evaluate import evaluate
 from metaphrase.runtime import nvrtc
+from metaphrase.source import SourceError
 
 DAY = int(os.environ["METAPHRASE_TESTS_DAY"])
 ORDER = ("fwd", "rev", "rand")[DAY % 3]
@@ -132,3 +138,31 @@ def test_a_wrong_kernel_is_seen(monkeypatch):
 
     monkeypatch.setattr(emulated, "emit_cuda", spoilt)
     assert distance(run(core(name), flat, SMALL)[0], want[0]) > BOUND
+
+
+SINGULAR = {"attempts.inverse_or_pseudo"}  # matrices whose inverse has no right digits
+
+
+@pytest.mark.parametrize("found", groups(share(24, 11)).values(), ids=groups(share(24, 11)))
+def test_programs_of_any_size(found):
+    """The whole way through `jit`, with arrays that grow: the second program serves sizes that are not known."""
+
+    def test(name):
+        function, args = CASES[name]
+        runs = runs_of(function, args) if has_lengths(args) and name not in SINGULAR else []
+        jitted = mp.jit(function, device="gpu")
+        for given, want, after in runs[:3]:
+            mine = fresh(given)
+            try:
+                got = mp.device_get(jitted(*mine))
+            except SourceError:  # of the exact sizes: a branch that fits these lengths no more, say
+                return
+            assert alike(numbers(got), numbers(want), 1e-9) and alike(mine, after, 1e-9), f"{got!r} is not {want!r}"
+
+    with stand_in.installed():
+        assert not (wrong := failures(found, test)), wrong
+
+
+def numbers(tree):
+    """A result whose arrays of rank 0 are numbers."""
+    return tree_util.tree_map(lambda x: x[()] if isinstance(x, np.ndarray) and not x.ndim else x, tree)
