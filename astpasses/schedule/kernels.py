@@ -27,6 +27,7 @@ from metaphrase.core.facts import Facts
 from .independence import Independence
 from .launches import Region, launches
 from .lifetimes import key_of
+from .long_scans import long_scan
 from .nest import (
     Bind,
     Buf,
@@ -136,6 +137,9 @@ class _Division:
                     flush()
                 rows += first
                 pending += behind
+            elif isinstance(stmt, For) and (scan := long_scan(self, stmt)) is not None:
+                flush()
+                rows += scan
             elif self.is_known(stmt):
                 rows.append(stmt)
                 self.known.add(stmt.binds or "")
