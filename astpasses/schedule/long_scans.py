@@ -74,13 +74,8 @@ def long_scan(of: Known, loop: For) -> list[Stmt] | None:
 
     needed = tuple(s for s in loop.body[: place + 1] if not (isinstance(s, Store) and s.buf.dims))
     k = of.fresh("i")
-    between = For(
-        k,
-        parts,
-        (Store(starts, (Sym(k),), Load(total)), Store(total, (), Load(held, (Sym(k),)), monoid)),
-        "seq",
-        loop.span,
-    )
+    keep, go_on = Store(starts, (Sym(k),), Load(total)), Store(total, (), Load(held, (Sym(k),)), monoid)
+    between = For(k, parts, (keep, go_on), "seq", loop.span)
     rows.append(in_parts(needed, None))
     rows.append(Region((between,), None, True, 1))
     rows.append(in_parts(loop.body, Load(starts, (Sym("number"),))))
