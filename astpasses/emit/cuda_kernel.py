@@ -359,16 +359,15 @@ class KernelWriter:
             depth += 1
         first = "if (threadIdx.x == 0) " if self.uniform and self.several else ""
         self.line(depth, f"{first}mp_fail({', '.join(['c', 'mp_launch', self.at, str(stmt.site), *values])});")
-        self.leave(depth)
+        self.line(depth, self.leaving())
         if not never(stmt.ok):
             self.line(depth - 1, "}")
 
-    def leave(self, depth: int) -> None:
+    def leaving(self) -> str:
         """Leave the kernel; a thread that divides a loop with others does so with them."""
         if not self.uniform and self.kernel.together and self.several:
-            self.line(depth, f"mp_left = 1; goto mp_end_{self.exits};")
-        else:
-            self.line(depth, "return;")
+            return f"{{ mp_left = 1; goto mp_end_{self.exits}; }}"
+        return "return;"
 
     def as_i64(self, e: E) -> str:
         """A value for a message: integers as they are, floats by their bits as f64."""
@@ -385,9 +384,8 @@ class KernelWriter:
 
     def stmt_Grow(self, depth: int, stmt: Grow) -> None:
         for buf in stmt.bufs:
-            a_row = product(buf.dims[1:]) if buf.dims[1:] else 1
-            rows, row = self.dim(stmt.length), self.dim(a_row, TIMES)
-            call = f"mp_grow(c, mp_launch, {buf.name}, &mp_{buf.name}_room, {rows}, ({row})*{buf.dtype.itemsize})"
+            rows, row = self.dim(stmt.length), self.dim(product(buf.dims[1:]) * buf.dtype.itemsize)
+            call = f"mp_grow(c, mp_launch, {buf.name}, &mp_{buf.name}_room, {rows}, {row})"
             if self.uniform and self.several:
                 self.line(depth, f"if (threadIdx.x == 0) mp_{buf.name} = ({c_name(buf.dtype)}*){call};")
                 self.line(depth, "__syncthreads();")
@@ -395,9 +393,7 @@ class KernelWriter:
                 self.line(depth, "__syncthreads();")
             else:
                 self.line(depth, f"{buf.name} = ({c_name(buf.dtype)}*){call};")
-            self.line(depth, f"if ({buf.name} == nullptr) {{")
-            self.leave(depth + 1)
-            self.line(depth, "}")
+            self.line(depth, f"if ({buf.name} == nullptr) {self.leaving()}")
 
 
 def _neutral(stmt: Store) -> set[tuple[str, str]]:

@@ -25,10 +25,10 @@ from .independence import Independence
 from .launches import Region
 from .lifetimes import read_before_given
 from .lower_arrays import identity
-from .nest import Bind, Buf, E, For, Index, Load, Stmt, Store, loaded, local
+from .nest import Bind, Buf, For, Index, Load, Stmt, Store, loaded, local
 from .partial_sums import Division
 from .place import divided
-from .rewrite import rename_expression, rename_statement, with_storages
+from .rewrite import rename_statement, with_storages
 
 
 class Known(Division, Protocol):
@@ -56,13 +56,13 @@ def long_scan(of: Known, loop: For) -> list[Stmt] | None:
     held = Buf(of.fresh(f"{total.name}_parts"), total.dtype, room)
     starts = Buf(of.fresh(f"{total.name}_starts"), total.dtype, room)
 
-    def in_parts(body: tuple[Stmt, ...], begin: E | None) -> Region:
+    def in_parts(body: tuple[Stmt, ...], begin: Buf | None) -> Region:
         """A kernel whose threads each do a part of the loop; without a beginning, what each combines is kept."""
         number, count, at = of.fresh("number"), of.fresh("count"), of.fresh("i")
         mine, first = local(of.fresh(total.name), total.dtype), length * Sym(number)
         here = {loop.index: first + Sym(at)}
         inner = For(at, Sym(count), tuple(rename_statement(with_storages(s, {total: mine}), here) for s in body))
-        value = identity(monoid, total.dtype) if begin is None else rename_expression(begin, {"number": Sym(number)})
+        value = identity(monoid, total.dtype) if begin is None else Load(begin, (Sym(number),))
         block: tuple[Stmt, ...] = (
             Bind(count, Index(dim_min(length, loop.extent - first)), loop.span),
             Store(mine, (), value),
@@ -78,7 +78,7 @@ def long_scan(of: Known, loop: For) -> list[Stmt] | None:
     between = For(k, parts, (keep, go_on), "seq", loop.span)
     rows.append(in_parts(needed, None))
     rows.append(Region((between,), None, True, 1))
-    rows.append(in_parts(loop.body, Load(starts, (Sym("number"),))))
+    rows.append(in_parts(loop.body, starts))
     return rows
 
 

@@ -1,0 +1,151 @@
+"""Which kernels typical programs become, and their texts, which people read.
+
+What a kernel computes is looked at by test_corpus.py; here it is who computes it, and that the text is what stands in
+goldens/ (`--update-golden` writes them).
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+import stand_in
+from emulated import TARGETS, emitted
+from stages import CASES, core
+
+import metaphrase as mp
+from metaphrase.gpu_kernels import kernels
+
+GOLDENS = Path(__file__).parent / "goldens"
+
+
+def softmax(x):
+    e = np.exp(x - x.max(axis=1, keepdims=True))
+    return e / e.sum(axis=1, keepdims=True)
+
+
+def chain(x):
+    return np.sin(x) * np.cos(x) + np.exp(-x * x)
+
+
+def total(x):
+    return (x * x).sum()
+
+
+def column_means(x):
+    return x.mean(axis=0)
+
+
+def running(x):
+    return np.cumsum(x)
+
+
+def period(e, M):
+    E = M
+    while abs(E - e * np.sin(E) - M) > 1e-12:
+        E -= (E - e * np.sin(E) - M) / (1 - e * np.cos(E))
+    return E
+
+
+def relaxed(u):
+    u = u.copy()
+    for _ in range(50):
+        u[1:-1] = 0.5 * (u[2:] + u[:-2])
+    return u
+
+
+def picked(x, places):
+    return x[places] * 2
+
+
+PROGRAMS = {
+    "chain": (chain, ("f32[1000000]",)),
+    "softmax": (softmax, ("f32[4096, 1024]",)),
+    "total": (total, ("f64[n]",)),
+    "column_means": (column_means, ("f32[4096, 1024]",)),
+    "running": (running, ("f64[n]",)),
+    "orbits": (mp.vmap(period, (0, None)), ("f64[n]", "f64")),
+    "slopes": (mp.vmap(mp.grad(period), (0, None)), ("f64[n]", "f64")),
+    "relaxed": (relaxed, ("f64[1000]",)),
+    "relaxed_large": (relaxed, ("f64[1000000]",)),
+    "picked": (picked, ("f64[n]", "i64[m]")),
+}
+
+
+def text_of(name: str) -> str:
+    function, types = PROGRAMS[name]
+    return mp.source(function, *types, stage="cuda")
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_texts(name, request):
+    golden = GOLDENS / f"{name}.txt"
+    text = re.sub(r"(?m)^(// \S+?):\d+", r"\1", text_of(name))
+    if request.config.getoption("--update-golden"):
+        golden.parent.mkdir(exist_ok=True)
+        golden.write_text(text)
+    assert text == golden.read_text()
+
+
+def launched(name: str) -> list[str]:
+    """How the host launches the kernels, in the order of the text."""
+    return re.findall(r"c\.(\w+)\('", text_of(name).partition("\ndef ")[2])
+
+
+def test_a_thread_does_an_element_or_a_lane():
+    assert launched("chain") == ["each"]
+    assert launched("orbits") == ["each"] and launched("slopes") == ["each_growing"]
+
+
+def test_a_block_does_a_row_in_one_kernel():
+    assert launched("softmax") == ["rows"]
+    (kernel,) = kernels(softmax, "f32[4096, 1024]")
+    assert kernel.report is not None and kernel.report.shared_bytes >= 4096
+    assert kernel.bytes_moved == 2 * 4 * 4096 * 1024  # x is read once, the result is stored once
+
+
+def test_sums_have_parts_that_sizes_decide():
+    assert launched("total") == ["rows", "one"]
+    assert launched("column_means") == ["each", "each"]
+    assert launched("running")[-1] == "each" and "atomicAdd" not in text_of("total")
+
+
+def test_small_loops_share_one_kernel_and_large_ones_a_grid():
+    assert launched("relaxed") == ["one"]
+    assert set(launched("relaxed_large")) == {"each"} and "for i in range(50):" in text_of("relaxed_large")
+
+
+def test_what_may_fail_says_so():
+    text = text_of("picked")
+    assert "mp_fail(" in text and all(how.endswith("_checked") for how in launched("picked"))
+    with stand_in.installed(), pytest.raises(IndexError, match="index 9 is out of bounds for axis 0 with size 5"):
+        mp.jit(picked, device="gpu")(np.ones(5), np.array([1, 9, -7]))
+
+
+def test_results_do_not_depend_on_the_order_of_threads(monkeypatch):
+    x = np.random.default_rng(3).normal(size=(37, 300)).astype(np.float32)
+    found = set()
+    for order in ("fwd", "rev", "rand"):
+        monkeypatch.setenv("CUEMU_ORDER", order)
+        with stand_in.installed():
+            found.add(mp.device_get(mp.jit(lambda x: softmax(x).sum(axis=0), device="gpu")(x)).tobytes())
+    assert len(found) == 1
+
+
+def test_a_call_waits_for_the_device_only_where_it_may_fail(monkeypatch):
+    reads = []
+    whole = stand_in.ndarray.get
+    monkeypatch.setattr(stand_in.ndarray, "get", lambda self, *a: reads.append(self) or whole(self, *a))
+    with stand_in.installed():
+        mp.jit(softmax, device="gpu")(np.ones((3, 4)))
+        assert not reads
+        mp.jit(picked, device="gpu")(np.ones(5), np.array([1]))
+        assert len(reads) == 1
+
+
+def test_texts_are_the_same_in_every_way_of_staging():
+    name = next(name for name in CASES if name.startswith("kernels."))
+    texts = {emitted(core(name), target)[1].text for target in TARGETS.values() for _ in range(2)}
+    assert len(texts) == len(TARGETS)
