@@ -24,7 +24,9 @@ from metaphrase.astpasses.schedule.target import CUDA, Target
 from metaphrase.core.evaluate import bind_argument
 from metaphrase.core.ir import Function
 from metaphrase.core.types import Array
-from metaphrase.runtime.cuda import CheckFailed, CudaProgram
+from metaphrase.runtime.cuda import CheckFailed
+from metaphrase.runtime.cuda_load import loaded
+from metaphrase.runtime.devices import Device
 from metaphrase.runtime.plans import callbacks_of, site_table
 
 SMALL = replace(CUDA, threads=64, blocks=4, grid_from=2, block_from=2, part_from=2)
@@ -37,21 +39,21 @@ def emitted(function: Function, target: Target = CUDA, checked: bool = False) ->
     return program, emit_cuda(program)
 
 
-def run(function: Function, arrays: Sequence[Any], target: Target = CUDA) -> list[np.ndarray]:
-    """The results of a program; failing sites raise, ordered ones print."""
+def run(function: Function, arrays: Sequence[Any], target: Target = CUDA, xp: Any = stand_in) -> list[np.ndarray]:
+    """The results of a program; failing sites raise, ordered ones print. `xp`: cupy, where there is a GPU."""
     program, made = emitted(function, target)
     sizes: dict[str, int] = {}
     given = [bind_argument(p.type, a, sizes) for p, a in zip(function.params, arrays, strict=True)]
-    on_device = [stand_in.asarray(_with_dims(a, p.type)) for p, a in zip(function.params, given)]
+    on_device = [xp.asarray(_with_dims(a, p.type)) for p, a in zip(function.params, given)]
     callbacks = callbacks_of(program.sites)
 
     def effect(site: int, *values: np.ndarray) -> None:
         ranks = (*program.sites[site].ranks, *(len(values) * (1,)))
         callbacks[site].function(*(v if rank else v.reshape(())[()] for v, rank in zip(values, ranks)))
 
-    loaded = CudaProgram(stand_in, made, lambda text: stand_in.RawModule(code=text))
+    program_there = loaded(xp, Device("gpu", 0), made)
     try:
-        results = loaded(on_device, [sizes[name] for name in size_symbols(function)], effect)
+        results = program_there(on_device, [sizes[name] for name in size_symbols(function)], effect)
     except CheckFailed as failed:
         site_table(program.sites).raise_site(failed.site, 0, failed.values)
     return [r.get().reshape(r.shape if t.type.dims else ())[()] for r, t in zip(results, function.results)]
