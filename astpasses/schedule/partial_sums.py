@@ -45,8 +45,6 @@ from .rewrite import rename_statement, with_storages
 from .shapes import Own, Shape
 from .target import Target
 
-MOST_PARTS = 64  # of the sums of one nest
-
 
 class Division(Protocol):
     """What the pass that divides statements among kernels knows (kernels.py)."""
@@ -108,7 +106,7 @@ def sums_of_few(of: Division, shape: Shape, together: bool, own: Own) -> list[St
     sums = of.shape(loop).roles.sums  # type: ignore[union-attr]
     least = of.target.part_from * (of.target.threads // 4 if together else 1)
     wanted = dim_min(floordiv(loop.extent, least), floordiv(few, dim_max(shape.total, 1)))
-    parts = of.named("parts", dim_max(1, dim_min(MOST_PARTS, wanted)), rows)
+    parts = of.named("parts", dim_max(1, dim_min(of.target.parts_of_each, wanted)), rows)
     if parts == 1:
         return None
     length = of.named("length", floordiv(loop.extent + parts - 1, parts), rows)
@@ -116,7 +114,7 @@ def sums_of_few(of: Division, shape: Shape, together: bool, own: Own) -> list[St
     first = length * Sym(number)
     mine = {buf: local(of.fresh(buf.name), buf.dtype) for buf in sums}
     extents = tuple(outer.extent for outer in shape.loops)
-    held = {buf: Buf(of.fresh(f"{buf.name}_parts"), buf.dtype, (MOST_PARTS, *extents)) for buf in sums}
+    held = {buf: Buf(of.fresh(f"{buf.name}_parts"), buf.dtype, (of.target.parts_of_each, *extents)) for buf in sums}
     indices = tuple(Sym(outer.index) for outer in shape.loops)
     part = replace(loop, index=at, extent=Sym(count), kind="red")
     renamed = rename_statement(with_storages(part, mine), {loop.index: first + Sym(at)})

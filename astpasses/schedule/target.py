@@ -69,6 +69,7 @@ class Target:
     blocks: int = field(default=0, kw_only=True)  # that a reduction is cut into, at most
     grid_from: int = field(default=0, kw_only=True)  # fewer iterations run in one block
     block_from: int = field(default=0, kw_only=True)  # a loop of fewer rounds is not shared by a block's threads
+    parts_of_each: int = field(default=0, kw_only=True)  # that each of several sums is cut into, at most
     part_from: int = field(default=0, kw_only=True)  # rounds of a part of a sum, at least
     shared_bytes: int = field(default=0, kw_only=True)  # of memory that the threads of a block share
 
@@ -173,6 +174,7 @@ CUDA = replace(
     blocks=1024,
     grid_from=1024,
     block_from=32,
+    parts_of_each=64,
     part_from=64,
     shared_bytes=48 << 10,
     offers=(

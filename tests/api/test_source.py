@@ -116,7 +116,8 @@ def test_containers_keep_their_form(tmp_path):
 
 
 def test_every_stage_has_text():
-    assert mp.stages() == ("source", "normal", "control", "core", "transformed", "numpy", "loops", "cython")
+    stages = ("source", "normal", "control", "core", "transformed", "numpy", "loops", "cython", "cuda")
+    assert mp.stages() == stages
     for stage in mp.stages():
         assert "period" in mp.source(period, 0.3, 1.0, stage=stage) or stage == "cython"
     with pytest.raises(SourceError, match="there is no stage 'c'"):

@@ -140,7 +140,8 @@ def test_a_wrong_kernel_is_seen(monkeypatch):
     assert distance(run(core(name), flat, SMALL)[0], want[0]) > BOUND
 
 
-SINGULAR = {"attempts.inverse_or_pseudo"}  # matrices whose inverse has no right digits
+# A matrix whose inverse has no right digits; an iteration that ends by its last bits when the matrix grows indefinite.
+UNSTABLE = {"attempts.inverse_or_pseudo", "kernels.conjugate_gradient"}
 
 
 @pytest.mark.parametrize("found", groups(share(24, 11)).values(), ids=groups(share(24, 11)))
@@ -149,7 +150,7 @@ def test_programs_of_any_size(found):
 
     def test(name):
         function, args = CASES[name]
-        runs = runs_of(function, args) if has_lengths(args) and name not in SINGULAR else []
+        runs = runs_of(function, args) if has_lengths(args) and name not in UNSTABLE else []
         jitted = mp.jit(function, device="gpu")
         for given, want, after in runs[:3]:
             mine = fresh(given)
