@@ -25,6 +25,7 @@ from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.facts import Facts
 
 from .independence import Independence
+from .joined_kernels import joined
 from .launches import Region, launches
 from .lifetimes import key_of
 from .long_scans import long_scan
@@ -150,7 +151,7 @@ class _Division:
             else:
                 pending.append(stmt)
         flush()
-        return tuple(rows)
+        return tuple(joined(rows))
 
     def is_known(self, stmt: Stmt) -> bool:
         """Whether the host can work out an integer from those it has."""

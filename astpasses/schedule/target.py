@@ -162,6 +162,7 @@ CUDA = replace(
     name="cuda",
     words=frozenset((*_WORDS.split(), *_CUDA_WORDS.split())),
     stack_bytes=1024,  # of a thread: beyond its registers it is memory far away
+    streams=64,
     lanes=1,
     sums_from=_NEVER,
     lockstep_from=_NEVER,  # a thread has a loop of its own

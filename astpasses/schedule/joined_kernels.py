@@ -1,0 +1,80 @@
+"""Kernels that do the same iterations one after the other, as one kernel.
+
+In: the statements of a host's block. Out: the same, where an iteration of the second kernel needs nothing of the first
+but what the same iteration of it left. Example:
+
+    for i in range(n): t[i] = 2*x[i]               for i in range(n):
+    for i in range(n):                      ->         t[i] = 2*x[i]
+        while y[i] < t[i]: ...                         while y[i] < t[i]: ...
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from metaphrase.core.dims import Sym
+
+from .launches import Region
+from .nest import Check, For, Grow, Stmt, walk
+from .place import accesses_of
+from .rewrite import rename_statement
+
+
+def joined(rows: Iterable[Stmt]) -> list[Stmt]:
+    """The statements with neighbours joined."""
+    made: list[Stmt] = []
+    for stmt in rows:
+        both = _joined(made[-1], stmt) if made and isinstance(made[-1], Region) and isinstance(stmt, Region) else None
+        if both is not None:
+            made[-1] = both
+        else:
+            made.append(stmt)
+    return made
+
+
+def _joined(a: Region, b: Region) -> Region | None:
+    if a.together or b.together or a.count is None or a.count != b.count or len(a.body) != 1 or len(b.body) != 1:
+        return None
+    # Which failure comes first, and what runs again for want of memory, is a kernel's own matter.
+    if any(isinstance(s, (Check, Grow)) for region in (a, b) for s in walk(region.body)):
+        return None
+    first, second = _loops(a.body[0]), _loops(b.body[0])
+    if [loop.extent for loop in first] != [loop.extent for loop in second]:
+        return None
+    here = {theirs.index: Sym(ours.index) for ours, theirs in zip(first, second)}
+    inner = tuple(rename_statement(s, here) for s in second[-1].body)
+    if not _in_step(first[-1].body, inner, tuple(Sym(loop.index) for loop in first)):
+        return None
+    body: tuple[Stmt, ...] = (*first[-1].body, *inner)
+    for loop in reversed(first):
+        body = (replace(loop, body=body),)
+    frame = tuple(dict.fromkeys((*a.frame, *b.frame)))
+    return replace(a, body=body, frame=frame)
+
+
+def _loops(stmt: Stmt) -> list[For]:
+    """The loops of the grid in one another."""
+    loops: list[For] = []
+    while isinstance(stmt, For) and stmt.on == "grid":
+        loops.append(stmt)
+        if len(stmt.body) != 1:
+            break
+        stmt = stmt.body[0]
+    return loops
+
+
+def _in_step(a: tuple[Stmt, ...], b: tuple[Stmt, ...], indices: tuple[Sym, ...]) -> bool:
+    """Whether what both touch and one writes is a part of an array that belongs to the iteration."""
+    places = [[x for s in walk(block) for x in accesses_of(s)] for block in (a, b)]
+    bufs = [{x.buf for x in found} for found in places]
+    written = {x.buf for found in places for x in found if x.write}
+    for buf in bufs[0] & bufs[1] & written:
+        if not buf.dims:
+            return False
+        if not all(x.index[: len(indices)] == indices for found in places for x in found if x.buf is buf):
+            return False
+    return True
+
+
+__all__ = ["joined"]

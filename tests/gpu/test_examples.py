@@ -1,0 +1,25 @@
+"""The examples with `--device emulator`: what they check holds on the emulated GPU, too."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+LAST_WORDS = {
+    "kepler": "largest difference from finite differences",
+    "escape": "NumPy by hand",
+    "digits": "test accuracy",
+    "trajectories": "agree with SciPy's solver",
+}
+
+
+@pytest.mark.parametrize("name", LAST_WORDS)
+def test_on_the_emulator(name):
+    command = [sys.executable, str(ROOT / "examples" / f"{name}.py"), "--device", "emulator"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert LAST_WORDS[name] in done.stdout
+    if name == "trajectories":
+        assert "1 kernel on a GPU" in done.stdout
