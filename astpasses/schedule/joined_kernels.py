@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from metaphrase.core.dims import Sym
+from metaphrase.core.dims import DimLike, Sym
 
 from .launches import Region
 from .nest import Check, For, Grow, Stmt, walk
@@ -64,7 +64,7 @@ def _loops(stmt: Stmt) -> list[For]:
     return loops
 
 
-def _in_step(a: tuple[Stmt, ...], b: tuple[Stmt, ...], indices: tuple[Sym, ...]) -> bool:
+def _in_step(a: tuple[Stmt, ...], b: tuple[Stmt, ...], indices: tuple[DimLike, ...]) -> bool:
     """Whether what both touch and one writes is a part of an array that belongs to the iteration."""
     places = [[x for s in walk(block) for x in accesses_of(s)] for block in (a, b)]
     bufs = [{x.buf for x in found} for found in places]
