@@ -156,6 +156,8 @@ class Parameter(ctypes.Structure):
         if self.bytes_each in (0, 1) and self.of != b"b":
             return True  # void* and char* are for bytes of any kind
         raw = dtype in (np.uint8, np.int8)
+        if dtype.name == "bfloat16":  # its bits
+            return (self.of, self.bytes_each) == (b"u", 2)
         return raw or self.of == b"s" or (dtype.kind.encode(), dtype.itemsize) == (self.of, self.bytes_each)
 
     def takes_scalar(self, dtype: np.dtype) -> bool:
