@@ -211,7 +211,7 @@ class _Launches:
         }
         body = (
             *(self.fetch(name, locals_) for name in sorted(fetched)),
-            *(with_storages(s, locals_) for s in region.body),
+            *(with_storages(s, locals_) for s in _in_order(region.body)),
             *(Store(self.cell(name), (0,), self.value(name, locals_)) for name in kept),
         )
         self.settle(region)
@@ -271,6 +271,16 @@ def _given(block: tuple[Stmt, ...]) -> Iterator[str]:
         yield from (buf.name for buf in touched(stmt) if not buf.dims)
         for inner in stmt.blocks:
             yield from _given(inner)
+
+
+def _in_order(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+    """A block whose loops that no threads divide run in order: their iterations may share what each had for itself."""
+    rows: list[Stmt] = []
+    for stmt in block:
+        if stmt.blocks:
+            stmt = stmt.with_blocks(tuple(map(_in_order, stmt.blocks)))
+        rows.append(replace(stmt, kind="seq") if isinstance(stmt, For) and not stmt.on else stmt)
+    return tuple(rows)
 
 
 def _growing(body: tuple[Stmt, ...]) -> set[Buf]:

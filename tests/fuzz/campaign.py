@@ -4,7 +4,8 @@ In: how many programs, a seed, a folder. Out: a summary; exit status 1 if anythi
 
     PYTHONPATH=tests python -P -m fuzz.campaign --programs 2000 --workers 2
 
-`Search` is also what the test suite runs, with a fixed seed.
+`Search` is also what the test suite runs, with a fixed seed. With `--gpu` native code is kernels, which the emulator of
+tests/gpu runs; PYTHONPATH is then tests:tests/gpu.
 """
 
 from __future__ import annotations
@@ -73,9 +74,9 @@ class Verdict:
         return self.kind != "agrees" and not self.kind.startswith("refused")
 
 
-def judge(case: Case, only: str = "") -> Verdict:
+def judge(case: Case, only: str = "", gpu: bool = False) -> Verdict:
     """What the oracle says of a case; what else is raised is a fault of that place."""
-    return verdict(lambda: check(case, only))
+    return verdict(lambda: check(case, only, gpu))
 
 
 def verdict(work: Callable[[], Any]) -> Verdict:
@@ -127,13 +128,14 @@ def tidy() -> None:
 @dataclass
 class Search:
     """`count` different programs from one seed. `watch(case)` is called before each is run. `together`: native
-    code of many programs is compiled at a time."""
+    code of many programs is compiled at a time. `gpu`: kernels, which are emulated, in the place of native code."""
 
     seed: int
     count: int
     plans: tuple[str, ...] = PLANS
     watch: Callable[[Case], Any] = lambda case: None
     together: bool = True
+    gpu: bool = False
     verdicts: dict[Case, Verdict] = field(default_factory=dict)
     known: set[str] = field(default_factory=set)
 
@@ -144,11 +146,11 @@ class Search:
         tidy()
         turn = int(os.environ.get("METAPHRASE_TESTS_DAY", "0")) % 8
         turns = {case: zlib.crc32(case.text.encode()) // 16 % 8 for case in self.verdicts}
-        alone = [case for case in self.verdicts if turns[case] == turn or not self.together]
+        alone = [case for case in self.verdicts if turns[case] == turn or not self.together or self.gpu]
         self.judge_together([case for case in self.verdicts if case not in alone])
         for case in alone:
             self.watch(case)
-            self.verdicts[case] = judge(case)
+            self.verdicts[case] = judge(case, gpu=self.gpu)
             gc.freeze()
 
     def judge_together(self, cases: list[Case]) -> None:
@@ -200,7 +202,7 @@ class Search:
                 nonlocal small
                 if case not in tried:
                     self.watch(case)
-                    tried[case] = judge(case, first.stage)
+                    tried[case] = judge(case, first.stage, self.gpu)
                 if tried[case].kind == kind:
                     small = case if len(case.text) <= len(small.text) else small
                     return True
@@ -233,7 +235,10 @@ def worker(options: argparse.Namespace) -> int:
             tuple(options.plans.split(",")),
             watch=lambda case, seed=seed: (folder / f"now-{seed}.py").write_text(written(case, "")),
             together=not options.alone,
+            gpu=options.gpu,
         )
+        if options.gpu:
+            emulate(seed)
         search.run()
         done += len(search.verdicts)
         if options.refused:
@@ -250,6 +255,12 @@ def worker(options: argparse.Namespace) -> int:
     return 0
 
 
+def emulate(seed: int) -> None:
+    """The threads of each batch run in another order, and those of an eighth are watched for races."""
+    os.environ["CUEMU_ORDER"] = ("fwd", "rev", "rand")[seed % 3]
+    os.environ["CUEMU_RACES"] = str(int(seed % 8 == 0))
+
+
 def share(options: argparse.Namespace, seed: int, count: int) -> tuple[collections.Counter[str], list[str]]:
     """A worker's verdicts, and what failed. A batch that brings its process down is judged again with each
     program compiled by itself; the one that does it then is the fault. Others go on behind it."""
@@ -258,6 +269,7 @@ def share(options: argparse.Namespace, seed: int, count: int) -> tuple[collectio
         command = [sys.executable, "-P", "-m", "fuzz.campaign", "--worker", "--folder", options.folder]
         command += ["--programs", str(min(BATCH, count) if alone else count), "--seed", str(seed)]
         command += ["--plans", options.plans, *(["--refused"] * options.refused), *(["--alone"] * alone)]
+        command += ["--gpu"] * options.gpu
         environment = {**os.environ, "METAPHRASE_CACHE": "0"}
         process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=environment)
         assert process.stdout is not None
@@ -303,6 +315,7 @@ def main() -> int:
     parser.add_argument("--plans", default=",".join(PLANS))
     parser.add_argument("--refused", action="store_true", help="also write the programs that are refused")
     parser.add_argument("--alone", action="store_true", help="compile each program by itself, as jit does")
+    parser.add_argument("--gpu", action="store_true", help="emulated kernels in the place of native code")
     parser.add_argument("--worker", action="store_true", help=argparse.SUPPRESS)
     options = parser.parse_args()
     return worker(options) if options.worker else command(options)

@@ -6,7 +6,8 @@ native code: to the bit where the case is exact, else as near as the case is wel
 
     check(case)
 
-An `Examination` has two halves, so that the native code of many cases can be compiled in between.
+An `Examination` has two halves, so that the native code of many cases can be compiled in between. With `gpu` it is of
+the kernels alone, in the place of native code: see gpu.py.
 """
 
 from __future__ import annotations
@@ -75,9 +76,9 @@ def load(text: str) -> types.ModuleType:
     return module
 
 
-def check(case: Case, only: str = "") -> None:
+def check(case: Case, only: str = "", gpu: bool = False) -> None:
     """Every stage on every set of arguments; then what the case's plan adds. `only`: no other stage."""
-    examination = Examination(case, only)
+    examination = Examination(case, only, gpu=gpu)
     try:
         examination.before()
         examination.after()
@@ -87,10 +88,11 @@ def check(case: Case, only: str = "") -> None:
 
 class Examination:
     """A case. `before` is what needs no native code, `translate` makes the programs that `after` runs.
-    `builds`: where their native code is compiled, if not each by itself."""
+    `builds`: where their native code is compiled, if not each by itself. `gpu`: that code is kernels, and the stages
+    before it are not looked at."""
 
-    def __init__(self, case: Case, only: str = "", builds: Together | None = None):
-        self.case, self.only, self.builds = case, only, builds
+    def __init__(self, case: Case, only: str = "", builds: Together | None = None, gpu: bool = False):
+        self.case, self.only, self.builds, self.gpu = case, only, builds, gpu
         self.files: list[str] = []
         self.joined: list[str] = []
         self.wanted = [Outcome(None, ())]
@@ -106,7 +108,7 @@ class Examination:
     def before(self) -> None:
         with self.settings():
             if self.case.plan == "transformed":
-                self.plan = transformed.Closing(self.load, self.case.text)
+                self.plan = transformed.Closing(self.load, self.case.text, always=self.gpu)
                 further("transformed", self.plan.python)
                 return
             module = self.load(self.case.text)
@@ -114,16 +116,20 @@ class Examination:
             self.jitted = mp.jit(self.function)
             self.wanted[:] = [outcome(self.function, args) for args in self.sets]
             self.steady = [self.case.exact or derivatives.steady(self.function, args, NEAR / 10) for args in self.sets]
-            self.stage("normal form", self.normalised, True)
-            self.stage("control stage", self.controlled, True)
-            self.stage("evaluated core", self.evaluated, False)
-            self.stage("NumPy source", self.numpy_source, False)
+            if not self.gpu:
+                self.stages()
             if self.case.plan == "vmap" and self.only in ("", "vmap"):
                 self.plan = lanes.Lanes(module, self.tolerance if all(self.steady) else None)
             elif self.case.plan == "grad" and self.only in ("", "grad"):
                 self.plan = derivatives.Derivatives(module)
             if self.plan is not None:
                 further(self.case.plan, self.plan.python)
+
+    def stages(self) -> None:
+        self.stage("normal form", self.normalised, True)
+        self.stage("control stage", self.controlled, True)
+        self.stage("evaluated core", self.evaluated, False)
+        self.stage("NumPy source", self.numpy_source, False)
 
     def translate(self) -> None:
         """What is raised here `after` raises again, in its place."""
@@ -139,7 +145,8 @@ class Examination:
             if self.over:
                 return
             if self.case.plan != "transformed":
-                self.stage("native", lambda: lambda args: outcome(self.jitted, args), False)
+                name = "GPU" if self.gpu else "native"
+                self.stage(name, lambda: lambda args: outcome(self.jitted, args), False)
             if self.plan is not None:
                 further(self.case.plan, self.plan.native)
 
@@ -152,10 +159,17 @@ class Examination:
         every = in_pieces(zlib.crc32(self.case.text.encode()) % 2 == 1)
         with mp.config(contract=False), every, joins(self.joined):
             try:
-                with refusals(self.wanted):
+                with refusals(self.wanted), self.device():
                     yield
             except Explained:
                 self.over = True
+
+    def device(self) -> contextlib.AbstractContextManager:
+        if not self.gpu:
+            return contextlib.nullcontext()
+        from .gpu import Device
+
+        return Device()
 
     def load(self, text: str) -> types.ModuleType:
         module = load(text)

@@ -110,7 +110,7 @@ class Worker:
 def test_a_crash_is_pinned_and_the_other_batches_run(monkeypatch):
     monkeypatch.setattr(Worker, "commands", [], raising=False)
     monkeypatch.setattr(campaign.subprocess, "Popen", Worker)
-    options = Namespace(folder="kept", plans="plain", refused=False)
+    options = Namespace(folder="kept", plans="plain", refused=False, gpu=False)
     kinds, faults = campaign.share(options, seed=4, count=4 * campaign.BATCH)
     assert kinds == {"agrees": 3 * campaign.BATCH}
     assert faults == ["the process ended with -11: kept/now-5.py"] * 2

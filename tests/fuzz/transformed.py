@@ -232,11 +232,11 @@ class Transformed:
 
 
 class Closing:
-    """A program by itself, by the NumPy stage and, one in three, by native code, against the loops."""
+    """A program by itself, by the NumPy stage and, one in three or `always`, by native code, against the loops."""
 
-    def __init__(self, load: Callable, text: str):
+    def __init__(self, load: Callable, text: str, always: bool = False):
         self.program, loops = load(text).program, load(text.replace(IMPORT, LOOPS))
-        self.turn = zlib.crc32(text.encode())
+        self.turn = 0 if always else zlib.crc32(text.encode())
         self.sets, self.jitted, self.unjitted = loops.ARGUMENTS, mp.jit(self.program), mp.jit(self.program)
         self.wanted = [loops.program(*args) for args in self.sets]
 
