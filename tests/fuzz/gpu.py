@@ -1,7 +1,7 @@
 """The GPU in place of native code: what `jit` runs are kernels, and the emulator of tests/gpu runs these.
 
-In: core functions, as `jit` has them compiled. Out: functions by the ABI of native code (runtime/abi.h), so that all else
-is as it is with native code: how arguments are taken, stores into them, what fails and what is printed. Example:
+In: core functions, as `jit` has them compiled. Out: functions by the ABI of native code (runtime/abi.h), so that all
+else is as it is with native code: how arguments are taken, stores into them, what fails and what is printed. Example:
 
     with Device() as device:
         jitted(x)                       # a RawModule made and launched; device.used counts programs by target
