@@ -266,6 +266,8 @@ class KernelWriter:
         loops, body = self.nest(stmt)
         first, stride = ("blockIdx.x", "gridDim.x") if self.kernel.together else ("mp_first()", "mp_stride()")
         self.at = "mp_at" if len(loops) > 1 else stmt.index
+        if self.kernel.together:
+            self.at += " << 31"  # the numbers of iterations inside it are below
         if self.uniform and self.several:
             self.barriers.enter()
         self.divided(depth, loops, first, stride, "mp_at", body)
@@ -291,7 +293,7 @@ class KernelWriter:
         self.uniform, before = False, self.at
         flat = "mp_in_block"
         inner = flat if len(loops) > 1 else stmt.index
-        self.at = inner if before == "0" else f"({before} << 31) + {inner}"
+        self.at = inner if before == "0" else f"({before}) + {inner}"
         self.divided(depth, loops, "threadIdx.x", "blockDim.x", flat, body)
         self.uniform, self.at = True, before
         self.line(depth, "}")

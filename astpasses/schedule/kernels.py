@@ -366,8 +366,9 @@ def _meet(before: list[Stmt], behind: list[Stmt]) -> bool:
     """Whether the order of statements is one that anyone could see."""
     first, last = (walk(tuple(block)) for block in (before, behind))
     read, written, stops = _touches(first)
-    reads, writes, _ = _touches(last)
-    return stops or bool(written & (reads | writes) or read & writes)
+    reads, writes, stop = _touches(last)
+    seen = stop and any(isinstance(key, Buf) and key.space == "arg" for key in written)  # by who catches the failure
+    return stops or seen or bool(written & (reads | writes) or read & writes)
 
 
 def _touches(statements: Iterable[Stmt]) -> tuple[set[Buf | str], set[Buf | str], bool]:
