@@ -284,7 +284,7 @@ FAULTS = {
     ),
     "overrun": ("x[t + 1] = t;", "a place 0 bytes beyond the end of a device array of 256 bytes .* thread .63,0,0."),
     "underrun": ("x[t - 1] = t;", "a byte 1 bytes before a device array of 256 bytes"),
-    "far_underrun": ("x[t - 5000] = t;", "illegal memory access"),
+    "far_underrun": ("x[t - 1500] = t;", "illegal memory access"),  # the page in front of its own
     "outside_the_mask": (
         "if (t < 4) x[t] = __shfl_sync(0xfu, t, 9);",
         "lane . reads from lane 9, .* not in the mask 0000000f",
