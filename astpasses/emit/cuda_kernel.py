@@ -288,8 +288,8 @@ class KernelWriter:
                 self.line(depth, f"{name} = {value};")
         leaves = any(isinstance(s, (Check, Grow)) for s in walk(body))
         if leaves:
-            self.line(depth, "int mp_left = 0;" if not self.exits else "mp_left = 0;")
             self.exits += 1
+            self.line(depth, f"int mp_left_{self.exits} = 0;")
         self.uniform, before = False, self.at
         flat = "mp_in_block"
         inner = flat if len(loops) > 1 else stmt.index
@@ -298,7 +298,7 @@ class KernelWriter:
         self.uniform, self.at = True, before
         self.line(depth, "}")
         if leaves:
-            self.line(depth, f"mp_end_{self.exits}: if (__syncthreads_or(mp_left)) return;")
+            self.line(depth, f"mp_end_{self.exits}: if (__syncthreads_or(mp_left_{self.exits})) return;")
             self.barriers.passed()
         for buf, monoid in stmt.partials:
             kind, name = c_name(buf.dtype), buf.name
@@ -368,7 +368,7 @@ class KernelWriter:
     def leaving(self) -> str:
         """Leave the kernel; a thread that divides a loop with others does so with them."""
         if not self.uniform and self.kernel.together and self.several:
-            return f"{{ mp_left = 1; goto mp_end_{self.exits}; }}"
+            return f"{{ mp_left_{self.exits} = 1; goto mp_end_{self.exits}; }}"
         return "return;"
 
     def as_i64(self, e: E) -> str:

@@ -7,6 +7,7 @@ and a part of it is watched for races. A part is compiled for a real GPU by NVRT
 
 from __future__ import annotations
 
+import copy
 import os
 
 import numpy as np
@@ -158,12 +159,23 @@ def test_programs_of_any_size(found):
                 got = mp.device_get(jitted(*mine))
             except SourceError:  # of the exact sizes: a branch that fits these lengths no more, say
                 return
-            assert alike(numbers(got), numbers(want), 1e-9) and alike(mine, after, 1e-9), f"{got!r} is not {want!r}"
+            assert alike(numbers(got), numbers(want), 1e-9), f"{got!r} is not {want!r}"
+            assert alike(numbers(mine), numbers(after), 1e-9), f"arguments: {mine!r} are not {after!r}"
 
     with stand_in.installed():
         assert not (wrong := failures(found, test)), wrong
 
 
 def numbers(tree):
-    """A result whose arrays of rank 0 are numbers."""
-    return tree_util.tree_map(lambda x: x[()] if isinstance(x, np.ndarray) and not x.ndim else x, tree)
+    """A result whose arrays of rank 0 are numbers, those in the attributes of objects too."""
+
+    def of_leaf(x):
+        if isinstance(x, np.ndarray):
+            return x if x.ndim else x[()]
+        if not hasattr(x, "__dict__") or isinstance(x, (type, np.generic)) or callable(x):
+            return x
+        shown = copy.copy(x)
+        vars(shown).update({name: numbers(value) for name, value in vars(x).items()})
+        return shown
+
+    return tree_util.tree_map(of_leaf, tree)
