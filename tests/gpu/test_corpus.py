@@ -167,9 +167,10 @@ def test_programs_of_any_size(found):
 
 
 def numbers(tree):
-    """A result whose arrays of rank 0 are numbers, those in the attributes of objects too."""
+    """A result whose arrays of rank 0 are numbers, those in the attributes of objects too, which are the device's."""
 
     def of_leaf(x):
+        x = x.get() if isinstance(x, stand_in.ndarray) else x
         if isinstance(x, np.ndarray):
             return x if x.ndim else x[()]
         if not hasattr(x, "__dict__") or isinstance(x, (type, np.generic)) or callable(x):

@@ -124,6 +124,17 @@ def test_what_may_fail_says_so():
         mp.jit(picked, device="gpu")(np.ones(5), np.array([1, 9, -7]))
 
 
+def test_the_threads_of_a_block_leave_loops_in_a_branch_and_behind_it():
+    """Each of the two loops that may fail has a variable of its own that says whether a thread left it."""
+    function, _ = CASES["aliases.gauss_elimination"]
+    with stand_in.installed():
+        solve = mp.jit(function, device="gpu")
+        for n in (3, 4, 5):  # the second program is of any size
+            a = np.random.default_rng(n).normal(size=(n, n))
+            b = a @ np.arange(1.0, n + 1)
+            np.testing.assert_allclose(mp.device_get(solve(a.copy(), b)), np.arange(1.0, n + 1), rtol=1e-9)
+
+
 def test_results_do_not_depend_on_the_order_of_threads(monkeypatch):
     x = np.random.default_rng(3).normal(size=(37, 300)).astype(np.float32)
     found = set()
