@@ -1,7 +1,7 @@
 """Draw the Mandelbrot set: the escape time of one point by `while`, batched over all pixels by `vmap`.
 
 In: nothing. Out: examples/escape.png, and the time beside NumPy's. Run: `python examples/escape.py [--device
-gpu]`.
+gpu]` (`--size`: how many pixels across).
 """
 
 import os
@@ -11,12 +11,12 @@ import zlib
 from pathlib import Path
 
 import numpy as np
-from where import chosen_device, placed
+from where import chosen, placed
 
 import metaphrase as mp
 
-WIDTH, HEIGHT, LIMIT = 1200, 900, 400
-CENTRE, SPAN = (-0.7436, 0.1318), 0.0067
+LIMIT = 400
+CENTRE, SPAN, ASPECT = (-0.7436, 0.1318), 0.0067, 0.75
 
 
 def escape(re, im):
@@ -66,9 +66,9 @@ def write_png(path, pixels):
     )
 
 
-def main(device):
-    width, height = (48, 36) if device == "emulator" else (WIDTH, HEIGHT)
-    half = np.array([SPAN, SPAN * HEIGHT / WIDTH]) / 2
+def main(device, width):
+    height = max(round(width * ASPECT), 1)
+    half = np.array([SPAN, SPAN * ASPECT]) / 2
     re = CENTRE[0] + half[0] * np.linspace(-1, 1, width)
     im = CENTRE[1] + half[1] * np.linspace(1, -1, height)
     picture = mp.jit(mp.vmap(mp.vmap(escape, (0, None)), (None, 0)))
@@ -95,6 +95,6 @@ def main(device):
 
 
 if __name__ == "__main__":
-    device = chosen_device(__doc__)
+    device, size = chosen(__doc__, "pixels across", 1200, emulator=48)
     with placed(device):
-        main(device)
+        main(device, size)

@@ -7,7 +7,7 @@ the derivative printed as the NumPy program it is. Run: `python examples/kepler.
 import time
 
 import numpy as np
-from where import chosen_device, placed
+from where import chosen, placed
 
 import metaphrase as mp
 
@@ -20,14 +20,13 @@ def period(e, M):  # Kepler's equation, plain Python, plain NumPy
     return E
 
 
-def main(device):
+def main(size):
     print(f"E(0.3, 1.0) = {float(period(0.3, 1.0)):.15f}")
     print(f"dE/de       = {float(mp.grad(period)(0.3, 1.0)):.15f}, by reverse mode through the loop\n")
     print("the derivative, as NumPy source that runs on its own:\n")
     print(mp.source(mp.grad(period), 0.3, 1.0))
 
-    count = 500 if device == "emulator" else 100_000
-    es, M = np.linspace(0.01, 0.9, count), 1.0
+    es, M = np.linspace(0.01, 0.9, size), 1.0
     derivative = mp.jit(mp.vmap(mp.grad(period), (0, None)))
     start = time.perf_counter()
     slopes = mp.device_get(derivative(es, M))
@@ -35,7 +34,7 @@ def main(device):
     start = time.perf_counter()
     slopes = mp.device_get(derivative(es, M))
     second = time.perf_counter() - start
-    print(f"{count:,} derivatives: {first:.2f} s with compiling, then {1e3 * second:.1f} ms")
+    print(f"{size:,} derivatives: {first:.2f} s with compiling, then {1e3 * second:.1f} ms")
 
     # Differences of the executed loop. Between two neighbours the trip count may differ, so the step is not
     # too small.
@@ -57,6 +56,6 @@ def main(device):
 
 
 if __name__ == "__main__":
-    device = chosen_device(__doc__)
+    device, size = chosen(__doc__, "orbits", 100_000, emulator=500)
     with placed(device):
-        main(device)
+        main(size)

@@ -1,8 +1,8 @@
 """Where an example runs: `--device cpu`, `gpu`, or `emulator`, which runs a GPU's kernels on the CPU at a small size.
 
-In: the command line. Out: a context in which jitted functions run there. Example:
+In: the command line. Out: the device, the size (`--size`), and a context in which jitted functions run there. Example:
 
-    device = chosen_device(__doc__)
+    device, size = chosen(__doc__, "orbits", 100_000, emulator=500)
     with placed(device): ...
 """
 
@@ -16,11 +16,20 @@ import metaphrase as mp
 EMULATOR = Path(__file__).resolve().parents[1] / "tests" / "gpu"
 
 
-def chosen_device(what: str) -> str:
-    """The device that the command line names."""
+def positive(text: str) -> int:
+    if (number := int(text)) < 1:
+        raise ValueError
+    return number
+
+
+def chosen(what: str, counted: str, size: int, emulator: int) -> tuple[str, int]:
+    """The device and the size that the command line names. `counted`: what `--size` is the number of. Without it the
+    size is `size`, and `emulator` on the emulator, where one core runs the threads of all kernels."""
     parser = argparse.ArgumentParser(description=what.partition("\n")[0])
     parser.add_argument("--device", choices=["cpu", "gpu", "emulator"], default="cpu")
-    return parser.parse_args().device
+    parser.add_argument("--size", type=positive, help=f"how many {counted}: {size:,}; on the emulator {emulator:,}")
+    options = parser.parse_args()
+    return options.device, options.size or (emulator if options.device == "emulator" else size)
 
 
 @contextlib.contextmanager

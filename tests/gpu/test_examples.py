@@ -11,7 +11,7 @@ LAST_WORDS = {
     "kepler": "largest difference from finite differences",
     "escape": "NumPy by hand",
     "digits": "test accuracy",
-    "trajectories": "agree with SciPy's solver",
+    "trajectories": "derivatives by the speed are within",
 }
 
 
@@ -23,3 +23,11 @@ def test_on_the_emulator(name):
     assert LAST_WORDS[name] in done.stdout
     if name == "trajectories":
         assert "1 kernel on a GPU" in done.stdout
+        assert "agree with SciPy's solver" in done.stdout
+
+
+def test_sizes():
+    command = [sys.executable, str(ROOT / "examples" / "kepler.py"), "--device", "emulator", "--size", "70"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "70 derivatives:" in done.stdout
