@@ -1,7 +1,8 @@
 """Differentiate Kepler's equation through its own `while` loop, for 100,000 orbits at once.
 
 In: eccentricities in [0.01, 0.9]. Out: the derivative of the eccentric anomaly in each, checked twice, and
-the derivative printed as the NumPy program it is. Run: `python examples/kepler.py [--device gpu]`.
+the derivative printed as the NumPy program it is. Run: `python examples/kepler.py [--device gpu]` (`--size`: how
+many orbits).
 """
 
 import time
