@@ -1,6 +1,7 @@
-"""After differentiation `stop_gradient` has done its work: it is its operand.
+"""After differentiation `stop_gradient`, `checkpoint_name` and `barrier` have done their work: they are their operands.
 
-In: a Function that will not be differentiated again. Out: the same without `stop_gradient`.
+In: a Function that will not be differentiated again. Out: the same without them. `barrier` goes last, when nothing
+looks for repetitions any more (`open_barriers`).
 """
 
 from __future__ import annotations
@@ -13,12 +14,22 @@ pre_ad_safe = False
 
 
 def open_gradients(function: Function) -> Function:
+    """`function` without what only differentiation reads."""
+    return _opened(function, ("stop_gradient", "checkpoint_name"))
+
+
+def open_barriers(function: Function) -> Function:
+    """`function` without what keeps repetitions apart."""
+    return _opened(function, ("barrier",))
+
+
+def _opened(function: Function, marks: tuple[str, ...]) -> Function:
     env: dict[Var, Atom] = {}
     lets, changed = [], False
     for let in function.lets:
-        new = map_regions(replaced(let, env), lambda region, operands: open_gradients(region))
+        new = map_regions(replaced(let, env), lambda region, operands: _opened(region, marks))
         changed |= new is not let
-        if new.primitive.name == "stop_gradient":
+        if new.primitive.name in marks:
             env[new.out] = new.args[0]
             changed = True
             continue
@@ -29,4 +40,4 @@ def open_gradients(function: Function) -> Function:
     return Function(function.name, function.params, tuple(lets), results)
 
 
-__all__ = ["open_gradients", "pre_ad_safe"]
+__all__ = ["open_barriers", "open_gradients", "pre_ad_safe"]

@@ -81,7 +81,10 @@ def optimize(function: Function, *, before_transform: bool) -> Function:
     a call when all derivatives are taken."""
     if not before_transform and has_rules(function):
         function = without_rules(dead.dead(function))
-    return _clean(written_out(function, worth_calling(function)), before_transform)
+    function = _clean(written_out(function, worth_calling(function)), before_transform)
+    if before_transform:
+        return function
+    return open_gradients.open_barriers(clean_callees(function, open_gradients.open_barriers, "open barriers"))
 
 
 def _clean(function: Function, before_transform: bool) -> Function:

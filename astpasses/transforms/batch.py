@@ -23,13 +23,13 @@ from typing import Any
 
 from metaphrase.core.build import Builder, literal
 from metaphrase.core.calls import derived, written_out
+from metaphrase.core.custom import CALLS
 from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.loops import Loop, Parts, Step
 from metaphrase.core.primitive import ByTransform, Unsupported
 from metaphrase.core.types import Array, i64, type_symbols
 from metaphrase.ops.families import expand_batch
-from metaphrase.ops.regions import call as call_primitive
 from metaphrase.ops.regions import cond as cond_primitive
 from metaphrase.ops.regions import loop as loop_primitive
 from metaphrase.ops.shape import lanes_first, permute
@@ -275,11 +275,11 @@ def _cond(size: DimLike, let: Let, args: tuple, marks: list[bool]) -> tuple:
 def _call(size: DimLike, let: Let, args: tuple, marks: list[bool]) -> tuple:
     function: Function = let.attributes["function"]
     inner, out = derived(function, ("batch", size, *marks), lambda: batch(function, size, marks))
-    return call_primitive(*args, function=inner), out
+    return let.primitive(*args, **{**let.attributes, "function": inner}), out
 
 
 _REGIONS: dict[str, Callable[..., tuple]] = {
     "cond": _cond,
-    "call": _call,
+    **dict.fromkeys(CALLS, _call),
     **{name: functools.partial(rule, batch) for name, rule in custom.BATCH.items()},
 }

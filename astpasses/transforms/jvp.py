@@ -18,13 +18,14 @@ from typing import Any
 
 from metaphrase.core.build import Builder
 from metaphrase.core.calls import derived, written_out
+from metaphrase.core.custom import CALLS
 from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.loops import Loop
 from metaphrase.core.primitive import ByTransform, Joint, Together, Unsupported, Zero
 from metaphrase.core.types import has_tangent
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.arrays import zeros
-from metaphrase.ops.regions import call, cond
+from metaphrase.ops.regions import cond
 from metaphrase.source import UnsupportedError
 
 from . import custom
@@ -173,7 +174,8 @@ def _call(let: Let, arg_dots: list) -> tuple:
     function: Function = let.attributes["function"]
     marks = tuple(d is not None for d in arg_dots)
     inner, out = derived(function, ("jvp", marks), lambda: jvp(function, marks))
-    results = call(*let.args, *(d for d in arg_dots if d is not None), function=inner)
+    given = (*let.args, *(d for d in arg_dots if d is not None))
+    results = let.primitive(*given, **{**let.attributes, "function": inner})
     dots = iter(results[len(let.outs) :])
     return results[: len(let.outs)], [next(dots) if m else None for m in out]
 
@@ -187,4 +189,4 @@ def _named(function: Function, name: str) -> Function:
     return Function(name, function.params, function.lets, function.results)
 
 
-_REGIONS = {"loop": _loop, "cond": _cond, "call": _call, **custom.JVP}
+_REGIONS = {"loop": _loop, "cond": _cond, **dict.fromkeys(CALLS, _call), **custom.JVP}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from operator import and_, or_
 
-from metaphrase.core.custom import RULED
+from metaphrase.core.custom import CALLS, RULED
 from metaphrase.core.ir import Function, Let, Var
 from metaphrase.core.loops import Loop, Parts
 
@@ -37,7 +37,7 @@ def _region_marks(let: Let, unknown: set[Var]) -> list[bool]:
         return [*sizes, *results]
     if let.primitive.name == "cond":
         return cond_marks(let, marks)
-    if let.primitive.name == "call" or let.primitive.name in RULED:
+    if let.primitive.name in (*CALLS, *RULED):
         return known_results(let.attributes["function"], marks)
     return [False] * len(let.outs)
 

@@ -21,6 +21,7 @@ from metaphrase.core.ir import Function, Let, Var
 from metaphrase.core.loops import Loop
 from metaphrase.core.native import Iota, Move
 from metaphrase.core.places import Places
+from metaphrase.core.policies import Policy, saves
 from metaphrase.core.scalars import CHEAP
 from metaphrase.core.types import Array, type_symbols
 
@@ -56,12 +57,14 @@ class Known:
 class Inside:
     """That the function is a branch, or the body of `loop`, so that residuals may not name sizes that it binds
     itself; with `ragged` they may as the length of their first axis, or be such a size. `shared`: parameters that
-    cost nothing as residuals, because the linear loop has them too (its counter, what no iteration changes)."""
+    cost nothing as residuals, because the linear loop has them too (its counter, what no iteration changes). `policy`:
+    what of it crosses; all else is made again."""
 
     loop: Loop | None = None
     ragged: bool = False
     shared: frozenset[Var] = frozenset()
     places: Places = field(default_factory=Places)  # what is known of numbers there
+    policy: Policy = ("everything_saveable",)
 
 
 class Residuals:
@@ -79,6 +82,7 @@ class Residuals:
         linear: Sequence[Let],
     ):
         self.function, self.known, self.inside, self.bulky = function, known, inside, bulky
+        self.names = {x.args[0]: x.attributes["name"] for x in known.lets if x.primitive.name == "checkpoint_name"}
         self.chosen: dict[Var, None] = {}
         self.remade: set[Var] = set()  # what the linear side makes again
         self.readable: dict[Var, Let] = {}  # values that can be read in the array a loop leaves,
@@ -101,7 +105,7 @@ class Residuals:
         if var in self.chosen or var in self.remade:
             return
         let = self.known.makers.get(var)
-        if let is not None and (_only_moves(let) or not self._may_leave(var)):
+        if let is not None and (_only_moves(let) or not self._may_leave(var) or not self._is_saved(var, let)):
             self.remade.update(let.outs)
             for out in let.outs:
                 self.chosen.pop(out, None)
@@ -121,6 +125,13 @@ class Residuals:
         if not var.type.dims:
             return any(var.type.value == Sym(symbol) for symbol in self.known.makers[var].own_symbols())
         return not self._own_sizes(var.type.with_dims(var.type.dims[1:]))
+
+    def _is_saved(self, var: Var, let: Let) -> bool:
+        """Whether the policy lets the value cross, which `let` makes."""
+        if self.inside is None:
+            return True
+        name = let.attributes["name"] if let.primitive.name == "checkpoint_name" else self.names.get(var)
+        return saves(self.inside.policy, let, name)
 
     def _own_sizes(self, type_: Array) -> list[Var]:
         return self.known.sizes(type_symbols(type_))

@@ -27,6 +27,7 @@ from metaphrase.core.custom import RULED, as_call
 from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.loops import Loop, Parts
+from metaphrase.core.policies import Policy
 from metaphrase.core.primitive import Primitive
 from metaphrase.core.stores import written
 from metaphrase.core.types import i64, type_symbols
@@ -34,9 +35,11 @@ from metaphrase.ops.arithmetic import sub
 from metaphrase.ops.arrays import as_dim, undefined
 from metaphrase.ops.indexing import slice as slice_primitive
 from metaphrase.ops.reduce import reduce_sum
+from metaphrase.ops.regions import call
 from metaphrase.ops.scan import cumsum
 from metaphrase.ops.shape import broadcast
 
+from . import replay
 from .callees import split_callee
 from .common import select_marked, variables
 from .marks import cond_marks, loop_marks
@@ -117,9 +120,11 @@ class _Splitter:
         elif let.primitive.name == "cond":
             self._cond(let)
         elif let.primitive.name == "call":
-            self._call(let)
+            self._linear(self._call(let))
+        elif let.primitive.name == "checkpoint":
+            self._checkpoint(let)
         elif let.primitive.name in RULED:  # of a tangent
-            self._call(as_call(let))
+            self._linear(self._call(as_call(let)))
         else:
             self._linear(let)
 
@@ -149,6 +154,9 @@ class _Splitter:
         """A loop that leaves the residuals of its iterations, and a linear loop that goes through them."""
         loop = Loop.of(let)
         known, _, outs_known = loop_marks(loop, loop.args.map(lambda a: a not in self.unknown))
+        if "slots" in loop.more and any(known.carries) and not loop.segment_sizes:
+            self._loop_run_again(loop, known, outs_known)
+            return
         may = self.segments and not loop.parallel
         self.places.region(let, let.args, loop.body.function)
         shared = frozenset([loop.index, *loop.params.where(known).consts])
@@ -163,6 +171,15 @@ class _Splitter:
         segments = Segments(loop, outs_known, part, crossing.ragged)
         stacks = self._known_loop(loop, known, outs_known, part, crossing, segments)
         self._linear_loop(loop, known, outs_known, part, crossing, segments, stacks)
+
+    def _loop_run_again(self, loop: Loop, known: Parts[bool], outs_known: Parts[bool]) -> None:
+        """A loop that leaves nothing for the linear one, which runs its steps again."""
+        part = split(loop.body.function, [True, *known], segments=self.segments, results_known=[*outs_known])
+        alone, again = replay.apart(loop, known, outs_known, part)
+        self._known(alone.let())
+        if loop.condition is not None:
+            again = replace(again, args=again.args.replace(rows=[self._cut(row, loop.trips) for row in again.args.rows]))
+        self._linear(again.let())
 
     def _known_loop(
         self,
@@ -305,18 +322,27 @@ class _Splitter:
         args = (let.args[0], *stacks, *(let.args[1 + k] for k in passed), *linear_args)
         self._linear(Let(tuple(linear_outs), let.primitive, args, {"branches": tuple(linear_branches)}, let.span))
 
-    def _call(self, let: Let) -> None:
+    def _call(self, let: Let, policy: Policy = ("everything_saveable",)) -> Let:
+        """The call of what is known, and that of the linear part, which it returns."""
         function: Function = let.attributes["function"]
         operands = tuple(a not in self.unknown for a in let.args)
         known, linear, outs_known, passed = derived(
-            function, ("split", operands, self.segments), lambda: split_callee(split, function, operands, self.segments)
+            function,
+            ("split", operands, self.segments, policy),
+            lambda: split_callee(split, function, operands, self.segments, policy),
         )
         known_outs, linear_outs = _parted(let.outs, outs_known)
         known_args, linear_args = _parted(let.args, operands)
         saved = [Var(v.name, v.type.plain) for v in known.results[len(known_outs) :]]
-        self._known(Let((*known_outs, *saved), let.primitive, tuple(known_args), {"function": known}, let.span))
+        self._known(Let((*known_outs, *saved), call, tuple(known_args), {"function": known}, let.span))
         args = (*saved, *(let.args[k] for k in passed), *linear_args)
-        self._linear(Let(tuple(linear_outs), let.primitive, args, {"function": linear}, let.span))
+        return Let(tuple(linear_outs), call, args, {"function": linear}, let.span)
+
+    def _checkpoint(self, let: Let) -> None:
+        """The linear part is a checkpoint, too: it computes again what the policy does not keep."""
+        linear = self._call(let, let.attributes["policy"])
+        attributes = {**let.attributes, "function": linear.attributes["function"], "again": True}
+        self._linear(Let(linear.outs, let.primitive, linear.args, attributes, let.span))
 
 
 def _parted(items: Sequence[Any], marks: Sequence[bool]) -> tuple[list, list]:

@@ -19,18 +19,18 @@ from typing import Any
 
 from metaphrase.core.build import Builder
 from metaphrase.core.calls import derived, written_out
-from metaphrase.core.custom import RULED, as_call
+from metaphrase.core.custom import CALLS, RULED, as_call
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts
 from metaphrase.core.primitive import REGISTRY, Accumulate, ByTransform, Linear, NotLinear, Unsupported
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.arrays import zeros
-from metaphrase.ops.regions import call as call_primitive
 from metaphrase.ops.regions import cond as cond_primitive
 from metaphrase.source import UnsupportedError
 
-from . import custom
+from . import custom, replay
 from .common import influences, reaches, select_marked, spread, variables
+from .marks import loop_marks
 
 
 def transpose(
@@ -169,11 +169,13 @@ def _loop(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]
     loop = Loop.of(let)
     assert loop.condition is None, "a loop with a condition is split into a loop of known length first"
     assert not loop.segment_sizes, "linear segments are split into accumulators first"
+    state = _known_state(loop, marks)
     is_linear = loop.args.like(marks)  # a known first value of the state counts as linear: its cotangent is dropped
-    is_linear = is_linear.replace(carries=(True for _ in is_linear.carries))
+    is_linear = is_linear.replace(carries=(not k for k in state))
     is_linear = is_linear.replace(accumulators=(True for _ in is_linear.accumulators))
     given = loop.outs.like(out_bars)
-    given = given.replace(carries=map(_dense, given.carries, loop.outs.carries))
+    bars_of_state = zip(given.carries, loop.outs.carries, state)
+    given = given.replace(carries=(None if known else _dense(bar, out) for bar, out, known in bars_of_state))
     with_bar = given.map(lambda bar: bar is not None)
     given = given.where(with_bar)
     linear, known = loop.params.parted(is_linear)
@@ -193,15 +195,16 @@ def _loop(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]
     with Builder(inner.name) as builder:
         builder.lets = list(inner.lets)
         results = leaving(back).map(_dense, leaving(linear))
-    consts, rows = (*known.consts, *bar_params.accumulators), (*known.rows, *bar_params.rows)
+    consts, rows = (*known.consts, *bar_params.accumulators), (*known.rows, *bar_params.rows, *known.carries)
     new_params = Parts(consts, bar_params.carries, tuple(select_marked(sums, changed)), rows)
     body = replace(loop.body, function=inner).changed(builder.lets, new_params, results)
     targets = leaving(linear_args)
     starts = tuple(_dense(bars.pop(a, None), a) for a in targets.accumulators)
     const_args, row_args = (*known_args.consts, *given.accumulators), (*known_args.rows, *given.rows)
     args = Parts(const_args, given.carries, starts, row_args)
-    more = {"reverse": not loop.reverse, "parallel": loop.parallel}
-    outs = Loop(loop.primitive, args, body, None, loop.length, more).bind().outs
+    more = {**loop.more, "reverse": not loop.reverse, "parallel": loop.parallel}
+    back = Loop(loop.primitive, args, body, None, loop.length, more)
+    outs = replay.backward(back, loop.body, is_linear, known_args) if any(state) else back.bind().outs
     for param, result in zip(leaving(linear), outs):
         result.name = f"{_base(param)}_bar"
     owing = set(select_marked(let.args, marks))
@@ -209,6 +212,13 @@ def _loop(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]
     for arg, bar in zip((*targets, *added_to), (*outs, *given.accumulators)):
         if arg in owing:
             accumulate(bars, arg, bar)
+
+
+def _known_state(loop: Loop, marks: Sequence[bool]) -> tuple[bool, ...]:
+    """The carries that do not depend on what is linear: those that a loop runs again for its linear part."""
+    if "slots" not in loop.more:
+        return (False,) * len(loop.args.carries)
+    return loop_marks(loop, loop.args.like(not mark for mark in marks))[0].carries
 
 
 def _dense(bar: Atom | None, value: Atom) -> Atom:
@@ -252,7 +262,7 @@ def _call(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]
     new, found = derived(function, key, lambda: transpose(function, marks, with_result, [a is not None for a in accs]))
     known = [a for a, m in zip(let.args, marks) if not m]
     given = [b for b in (*out_bars, *accs) if b is not None]
-    results = iter(call_primitive(*known, *given, function=new))
+    results = iter(let.primitive(*known, *given, **{**let.attributes, "function": new}))
     for arg in (a for a, f in zip(linear_args, found) if f):
         result = next(results)
         result.name = f"{_base(arg)}_bar"
@@ -275,7 +285,7 @@ def _custom(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Ato
 _REGIONS = {
     "loop": _loop,
     "cond": _cond,
-    "call": _call,
+    **dict.fromkeys(CALLS, _call),
     "custom_transpose": _custom_transpose,
     **dict.fromkeys(RULED, _custom),
 }

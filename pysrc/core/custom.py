@@ -1,8 +1,8 @@
-"""Functions with derivative rules of the user's own, where no derivative is taken any more: calls.
+"""Functions with derivative rules of the user's own, and checkpointed ones, where no derivative is taken any more.
 
-In: a Function. Out: the same with a `call` in the place of each `custom_jvp` and `custom_vjp`, at every depth, so that
-the rules are gone and nothing is in the way of fusion. Raises where the tangents of a function are left that has a
-backward rule alone.
+In: a Function. Out: the same with a `call` in the place of each `custom_jvp`, `custom_vjp` and `checkpoint`, at every
+depth, so that nothing is in the way of fusion. What a `checkpoint` computes again is kept apart from what was computed
+before by barriers. Raises where the tangents of a function are left that has a backward rule alone.
 
     y = custom_jvp(x, function=f, rule=f_jvp, consts=0)      ->      y = call(x, function=f)
 """
@@ -13,10 +13,11 @@ from typing import Any, NoReturn
 
 from ..source import Span, UnsupportedError
 from .calls import derived
-from .ir import Function, Let
+from .ir import Function, Let, Literal, Var
 from .primitive import REGISTRY
 
 RULED = ("custom_jvp", "custom_vjp")
+CALLS = ("call", "checkpoint")  # what runs a function, and is transformed by transforming that
 
 
 def has_rules(function: Function) -> bool:
@@ -43,11 +44,25 @@ def _without_rules(function: Function) -> Function:
     for let in function.lets:
         if let.primitive.name == "custom_transpose":
             refuse_forward(let.attributes["of"], let.span)
-        if let.primitive.name in RULED:
+        if let.primitive.name == "checkpoint" and let.attributes["again"] and let.attributes["prevent_cse"]:
+            lets += (barriers := _barriers(let))
+            let = Let(let.outs, let.primitive, _behind(let, barriers), let.attributes, let.span)
+        if let.primitive.name in (*RULED, "checkpoint"):
             let = as_call(let)
         attributes = {key: _attribute(value) for key, value in let.attributes.items()}
         lets.append(Let(let.outs, let.primitive, let.args, attributes, let.span))
     return Function(function.name, function.params, tuple(lets), function.results)
+
+
+def _barriers(let: Let) -> list[Let]:
+    """A barrier for each operand of a Let that is no number and no size."""
+    values = dict.fromkeys(a for a in let.args if isinstance(a, Var) and a.type.value is None)
+    return [Let((Var(v.name, v.type.plain),), REGISTRY["barrier"], (v,), {}, let.span) for v in values]
+
+
+def _behind(let: Let, barriers: list[Let]) -> tuple[Var | Literal, ...]:
+    copies = {barrier.args[0]: barrier.out for barrier in barriers}
+    return tuple(copies.get(a, a) for a in let.args)
 
 
 def _attribute(value: Any) -> Any:
@@ -69,4 +84,4 @@ def refuse_forward(name: str, span: Span | None) -> NoReturn:
     )
 
 
-__all__ = ["RULED", "as_call", "has_rules", "refuse_forward", "without_rules"]
+__all__ = ["CALLS", "RULED", "as_call", "has_rules", "refuse_forward", "without_rules"]

@@ -146,7 +146,7 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Loop:
     """A loop: `sizes` are its results that name sizes (how many iterations ran, the lengths of segments), `outs` the
-    others; `more` are attributes that say how it runs (`size`, `reverse`, `parallel`)."""
+    others; `more` are attributes that say how it runs (`size`, `reverse`, `parallel`), and how many states its derivative keeps (`slots`)."""
 
     primitive: Primitive
     args: Parts[Atom]
@@ -233,4 +233,21 @@ class Loop:
         return replace(self, sizes=outs[:lead], outs=self.results.like(outs[lead:]), span=builder.lets[-1].span)
 
 
-__all__ = ["Parts", "Step", "Loop"]
+def with_slots(function: Function, slots: int) -> Function:
+    """`function` whose loops, at every depth, keep so many states for derivatives; those that say how many keep theirs."""
+    lets = []
+    for let in function.lets:
+        attributes = {key: _with_slots_inside(value, slots) for key, value in let.attributes.items()}
+        if let.primitive.name == "loop" and let.attributes["roles"].carries:
+            attributes.setdefault("slots", slots)
+        lets.append(Let(let.outs, let.primitive, let.args, attributes, let.span))
+    return Function(function.name, function.params, tuple(lets), function.results)
+
+
+def _with_slots_inside(value: Any, slots: int) -> Any:
+    if isinstance(value, Function):
+        return with_slots(value, slots)
+    return tuple(_with_slots_inside(v, slots) for v in value) if isinstance(value, tuple) else value
+
+
+__all__ = ["Parts", "Step", "Loop", "with_slots"]

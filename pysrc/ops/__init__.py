@@ -13,6 +13,7 @@ from . import (  # noqa: F401
     fourier,
     indexing,
     linear_algebra,
+    recompute,
     reduce,
     regions,
     scan,
