@@ -35,7 +35,7 @@ from metaphrase.ops.regions import loop as loop_primitive
 from metaphrase.ops.shape import lanes_first, permute
 from metaphrase.source import ShapeError, UnsupportedError
 
-from . import custom
+from . import custom, implicit
 from .common import variables
 from .lanes import convex_group, lets_of
 from .marks import known_results, loop_marks, with_settled_state
@@ -281,5 +281,5 @@ def _call(size: DimLike, let: Let, args: tuple, marks: list[bool]) -> tuple:
 _REGIONS: dict[str, Callable[..., tuple]] = {
     "cond": _cond,
     "call": _call,
-    **{name: functools.partial(rule, batch) for name, rule in custom.BATCH.items()},
+    **{name: functools.partial(rule, batch) for name, rule in (custom.BATCH | implicit.BATCH).items()},
 }

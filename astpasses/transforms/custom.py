@@ -64,7 +64,7 @@ def _jvp_of_jvp(let: Let, arg_dots: list[Atom | None]) -> tuple:
     count, targets = len(let.outs), let.args[consts:]
     given = zip(targets, arg_dots[consts:])
     dots = [zeros(a.type.plain) if d is None else d for a, d in given if has_tangent(a.type)]
-    results = _apply(rule, (*let.args, *dots))
+    results = applied(rule, (*let.args, *dots))
     zero = derived(rule, ("zero", count), lambda: [_is_zero(rule, r) for r in rule.results[count:]])
     out_dots = (None if z else d for d, z in zip(results[count:], zero))
     return results[:count], [next(out_dots) if m else None for m in _tangents_of(let.outs)]
@@ -84,7 +84,7 @@ def _jvp_of_vjp(let: Let, arg_dots: list[Atom | None]) -> tuple:
     _refuse_consts(let, arg_dots)
     consts, forward, backward = (let.attributes[k] for k in ("consts", "forward", "backward"))
     count = len(let.outs)
-    results = _apply(forward, let.args)
+    results = applied(forward, let.args)
     residuals = results[count:]
     sizes: dict[str, DimLike] = {}
     for param, residual in zip(backward.params, residuals):
@@ -100,7 +100,7 @@ def _jvp_of_vjp(let: Let, arg_dots: list[Atom | None]) -> tuple:
     return results[:count], spread(dots, _tangents_of(let.outs))
 
 
-def _apply(function: Function, args: Sequence[Atom]) -> tuple[Atom, ...]:
+def applied(function: Function, args: Sequence[Atom]) -> tuple[Atom, ...]:
     """A call, or the function written out where results have sizes that its run decides."""
     known = function_symbols(function).union(*(type_symbols(a.type) for a in args))
     if all(type_symbols(r.type) <= known for r in function.results):
@@ -122,7 +122,7 @@ def transposed(let: Let, out_bars: Sequence[Atom | None]) -> list[Atom]:
     wanted = let.attributes["wanted"]
     residuals = let.args[: len(let.args) - sum(wanted)]
     bars = [zeros(out.type.plain) if bar is None else bar for out, bar in zip(let.outs, out_bars)]
-    return select_marked(_apply(let.attributes["backward"], (*residuals, *bars)), wanted)
+    return select_marked(applied(let.attributes["backward"], (*residuals, *bars)), wanted)
 
 
 # ---- batch ----------------------------------------------------------------------------------------------
@@ -142,7 +142,7 @@ def _batch_jvp(batch: Batch, size: DimLike, let: Let, args: tuple, marks: list[b
         if new == out:
             break
         out = new
-    return custom_jvp(*args, function=_as(function, plain), rule=_as(rule, ruled), consts=consts), out
+    return custom_jvp(*args, function=named_as(function, plain), rule=named_as(rule, ruled), consts=consts), out
 
 
 def _batch_vjp(batch: Batch, size: DimLike, let: Let, args: tuple, marks: list[bool]) -> tuple:
@@ -153,7 +153,9 @@ def _batch_vjp(batch: Batch, size: DimLike, let: Let, args: tuple, marks: list[b
     ahead, found = batch(forward, size, marks, [*out, *(False for _ in forward.results[count:])])
     targets = select_marked(marks[consts:], _tangents_of(let.args[consts:]))
     back = _batched_backward(batch, size, backward, [*found[count:], *select_marked(out, has)], targets)
-    made = custom_vjp(*args, function=_as(function, plain), forward=_as(forward, ahead), backward=back, consts=consts)
+    made = custom_vjp(
+        *args, function=named_as(function, plain), forward=named_as(forward, ahead), backward=back, consts=consts
+    )
     return made, out
 
 
@@ -172,14 +174,14 @@ def _batched_backward(
     """The backward function of all lanes; cotangents of what is one for all lanes are added up."""
     inner, found = batch(backward, size, marks, targets)
     if found == targets:
-        return _as(backward, inner)
+        return named_as(backward, inner)
     with Builder(backward.name) as builder:
         builder.params, builder.lets = list(inner.params), list(inner.lets)
         results = zip(inner.results, found, targets)
         return builder.function([reduce_sum(r, axes=(0,)) if f and not t else r for r, f, t in results])
 
 
-def _as(function: Function, made: Function) -> Function:
+def named_as(function: Function, made: Function) -> Function:
     return Function(function.name, made.params, made.lets, made.results)
 
 
@@ -194,4 +196,4 @@ BATCH: dict[str, Callable[..., tuple]] = {
     "custom_transpose": _batch_transpose,
 }
 
-__all__ = ["BATCH", "JVP", "transposed"]
+__all__ = ["BATCH", "JVP", "Batch", "applied", "named_as", "transposed"]

@@ -12,6 +12,7 @@ tangents that returns the results and the tangents of those that have one.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -27,7 +28,7 @@ from metaphrase.ops.arrays import zeros
 from metaphrase.ops.regions import call, cond
 from metaphrase.source import UnsupportedError
 
-from . import custom
+from . import custom, implicit
 from .common import reaches, select_marked, spread, substitute_args
 from .marks import with_settled_state
 
@@ -187,4 +188,7 @@ def _named(function: Function, name: str) -> Function:
     return Function(name, function.params, function.lets, function.results)
 
 
-_REGIONS = {"loop": _loop, "cond": _cond, "call": _call, **custom.JVP}
+_REGIONS = {
+    **{"loop": _loop, "cond": _cond, "call": _call, **custom.JVP},
+    **{name: functools.partial(rule, jvp) for name, rule in implicit.JVP.items()},
+}

@@ -29,7 +29,7 @@ from metaphrase.ops.regions import call as call_primitive
 from metaphrase.ops.regions import cond as cond_primitive
 from metaphrase.source import UnsupportedError
 
-from . import custom
+from . import custom, implicit
 from .common import influences, reaches, select_marked, spread, variables
 
 
@@ -267,6 +267,16 @@ def _custom_transpose(let: Let, marks: Sequence[bool], out_bars: list, bars: dic
             accumulate(bars, arg, bar)  # type: ignore[arg-type]
 
 
+def _linear_solve(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]) -> None:
+    """The solution of the transposed equation."""
+    first = len(marks) - len(let.attributes["matvec"].results)
+    if any(marks[:first]):
+        raise UnsupportedError("linear_solve is not linear in what its equation reads", let.span)
+    for arg, mark, bar in zip(let.args[first:], marks[first:], implicit.transposed(let, out_bars)):
+        if mark:
+            accumulate(bars, arg, bar)  # type: ignore[arg-type]
+
+
 def _custom(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]) -> None:
     """A function with rules of its own, of a tangent: it must be linear."""
     _call(as_call(let), marks, out_bars, bars)
@@ -277,6 +287,7 @@ _REGIONS = {
     "cond": _cond,
     "call": _call,
     "custom_transpose": _custom_transpose,
+    "linear_solve": _linear_solve,
     **dict.fromkeys(RULED, _custom),
 }
 

@@ -1,7 +1,7 @@
 """Functions with derivative rules of the user's own, where no derivative is taken any more: calls.
 
-In: a Function. Out: the same with a `call` in the place of each `custom_jvp` and `custom_vjp`, at every depth, so that
-the rules are gone and nothing is in the way of fusion. Raises where the tangents of a function are left that has a
+In: a Function. Out: the same with a `call` in the place of each `custom_jvp`, `custom_vjp`, `custom_root` and
+`linear_solve`, at every depth, so that the rules are gone and nothing is in the way of fusion. Raises where the tangents of a function are left that has a
 backward rule alone.
 
     y = custom_jvp(x, function=f, rule=f_jvp, consts=0)      ->      y = call(x, function=f)
@@ -16,7 +16,7 @@ from .calls import derived
 from .ir import Function, Let
 from .primitive import REGISTRY
 
-RULED = ("custom_jvp", "custom_vjp")
+RULED = ("custom_jvp", "custom_vjp", "custom_root")  # of a tangent they are no more than their function
 
 
 def has_rules(function: Function) -> bool:
@@ -43,7 +43,7 @@ def _without_rules(function: Function) -> Function:
     for let in function.lets:
         if let.primitive.name == "custom_transpose":
             refuse_forward(let.attributes["of"], let.span)
-        if let.primitive.name in RULED:
+        elif let.primitive.transient:
             let = as_call(let)
         attributes = {key: _attribute(value) for key, value in let.attributes.items()}
         lets.append(Let(let.outs, let.primitive, let.args, attributes, let.span))

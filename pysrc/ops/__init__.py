@@ -11,6 +11,7 @@ from . import (  # noqa: F401
     effects,
     elementary,
     fourier,
+    implicit,
     indexing,
     linear_algebra,
     reduce,

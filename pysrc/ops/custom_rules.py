@@ -26,13 +26,13 @@ from ..core.types import Array, has_tangent, substitute_type
 from .families import require
 
 
-def _takes(what: str, function: Function, types: tuple[Array, ...]) -> None:
+def takes(what: str, function: Function, types: tuple[Array, ...]) -> None:
     taken = function.param_types
     fit = len(taken) == len(types) and all(a.plain == b.plain for a, b in zip(taken, types))
     require(fit, lambda: f"{what}: {function.name} takes {taken}, gets {types}")
 
 
-def _gives(what: str, function: Function, types: tuple[Array, ...]) -> None:
+def gives(what: str, function: Function, types: tuple[Array, ...]) -> None:
     given = function.result_types
     fit = len(given) == len(types) and all(a.plain == b.plain for a, b in zip(given, types))
     require(fit, lambda: f"{what}: {function.name} gives {given}, must give {types}")
@@ -43,15 +43,15 @@ def _with_tangent(types: tuple[Array, ...]) -> tuple[Array, ...]:
 
 
 def _jvp_type(*types: Array, function: Function, rule: Function, consts: int) -> tuple:
-    _takes("custom_jvp", function, types)
-    _takes("custom_jvp", rule, (*types, *_with_tangent(types[consts:])))
+    takes("custom_jvp", function, types)
+    takes("custom_jvp", rule, (*types, *_with_tangent(types[consts:])))
     results = function.result_types
-    _gives("custom_jvp", rule, (*results, *_with_tangent(results)))
+    gives("custom_jvp", rule, (*results, *_with_tangent(results)))
     return tuple(t.plain for t in results)
 
 
-# What the three have in common: the transformations know them, and no finished program has one.
-_OF_TRANSFORMS: dict[str, Any] = {
+# What these have in common: the transformations know them, and no finished program has one.
+OF_TRANSFORMS: dict[str, Any] = {
     **dict.fromkeys(("jvp", "transpose", "dims"), ByTransform),
     **dict.fromkeys(("multiple", "region", "transient"), True),
 }
@@ -60,18 +60,18 @@ custom_jvp = Primitive(
     "custom_jvp",
     type=_jvp_type,
     numpy=lambda run, *args, function, rule, consts: tuple(run(function, *args)),
-    **_OF_TRANSFORMS,
+    **OF_TRANSFORMS,
     native=Region("call"),
     doc="function(*operands); rule(*operands, *tangents) -> (*results, *their tangents) is its derivative.",
 )
 
 
 def _vjp_type(*types: Array, function: Function, forward: Function, backward: Function, consts: int) -> tuple:
-    _takes("custom_vjp", function, types)
-    _takes("custom_vjp", forward, types)
+    takes("custom_vjp", function, types)
+    takes("custom_vjp", forward, types)
     results = function.result_types
     residuals = forward.result_types[len(results) :]
-    _gives("custom_vjp", forward, (*results, *residuals))
+    gives("custom_vjp", forward, (*results, *residuals))
     sizes: dict[str, DimLike] = {}  # those that the forward rule binds have names of their own in the backward rule
     for param, residual in zip(backward.param_types, residuals):
         match_dims(param, residual, sizes)
@@ -80,7 +80,7 @@ def _vjp_type(*types: Array, function: Function, forward: Function, backward: Fu
         taken == (*(t.plain for t in residuals), *_with_tangent(results)),
         lambda: f"custom_vjp: {backward.name} takes {taken}, gets {residuals} and cotangents of {results}",
     )
-    _gives("custom_vjp", backward, _with_tangent(types[consts:]))
+    gives("custom_vjp", backward, _with_tangent(types[consts:]))
     return tuple(t.plain for t in results)
 
 
@@ -88,7 +88,7 @@ custom_vjp = Primitive(
     "custom_vjp",
     type=_vjp_type,
     numpy=lambda run, *args, function, forward, backward, consts: tuple(run(function, *args)),
-    **_OF_TRANSFORMS,
+    **OF_TRANSFORMS,
     native=Region("call"),
     doc="function(*operands); forward(*operands) -> (*results, *residuals), backward(*residuals, *cotangents of "
     "results) -> cotangents of operands is its derivative.",
@@ -129,9 +129,9 @@ custom_transpose = Primitive(
     "custom_transpose",
     type=_transpose_type,
     numpy=_transpose_numpy,
-    **_OF_TRANSFORMS,
+    **OF_TRANSFORMS,
     native=Region("transpose"),
     doc="The linear map of the tangents whose transpose is backward(*residuals, ...); no program that runs has it.",
 )
 
-__all__ = ["custom_jvp", "custom_transpose", "custom_vjp"]
+__all__ = ["OF_TRANSFORMS", "custom_jvp", "custom_transpose", "custom_vjp", "gives", "takes"]

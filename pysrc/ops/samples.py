@@ -18,10 +18,10 @@ from ..core.build import literal, trace
 from ..core.ir import ConstantArray, Function, Roles
 from ..core.primitive import REGISTRY, Primitive
 from ..core.types import Array, bool_, c64, c128, f32, f64, i32, i64, u32
-from .arithmetic import add, mul, sub
+from .arithmetic import add, div, mul, sub
 from .arrays import as_dim
 from .compare import lt
-from .elementary import cos, sin
+from .elementary import cos, sin, sqrt
 from .samples_linear import linear
 from .shape import broadcast
 
@@ -387,6 +387,19 @@ def _ruled(kind: str) -> dict[str, Any]:
     return {**function, "rule": trace("dual", dual, [*operands, ("x_dot", SCALAR), ("y_dot", SCALAR)])}
 
 
+def _equation(kind: str) -> dict[str, Any]:
+    """x with x x = y, and x with y x = b."""
+    y, x, r = ("y", SCALAR), ("x", SCALAR), ("r", SCALAR)
+    if kind == "root":
+        return {
+            "function": trace("root", sqrt, [y]),
+            "residual": trace("square", lambda y, x: sub(mul(x, x), y), [y, x]),
+            "tangent": trace("slope", lambda y, x, r: div(r, add(x, x)), [y, x, r]),
+        }
+    over, times = trace("over", lambda y, b: div(b, y), [y, r]), trace("times", mul, [y, x])
+    return {"function": over, "matvec": times, "back": over, "vecmat": times}
+
+
 _X, _Y = np.float64(1.5), np.float64(0.75)
 SAMPLES |= {
     "loop": [
@@ -413,6 +426,8 @@ SAMPLES |= {
     "custom_jvp": [Sample((_X, _Y), _ruled("jvp"))],
     "custom_vjp": [Sample((_X, _Y), _ruled("vjp"), smooth=False)],
     "custom_transpose": [Sample((_X, _Y, _X), _ruled("transpose"), smooth=False)],
+    "custom_root": [Sample((_X,), _equation("root"))],
+    "linear_solve": [Sample((_X, _Y), _equation("solve"))],
     "check": [
         Sample(
             (np.array([True, True]), np.array([1.0, 2.0])),
