@@ -18,6 +18,7 @@ from scipy import special as _special_functions
 
 from . import tree
 from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: F401
+from ._implicit import custom_fixed_point, custom_linear_solve, custom_root  # noqa: F401
 from ._special import erf_inv  # noqa: F401
 from .ops.elementary import stop_gradient as _stop_gradient
 from .ops.indexing import slice as _slice
