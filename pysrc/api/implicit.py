@@ -13,7 +13,7 @@ reads `a`:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 from ..astpasses.frontend import current_session
 from ..core.build import Builder
@@ -21,7 +21,7 @@ from ..core.ir import Function
 from ..core.primitive import Primitive
 from ..core.types import Array, has_tangent
 from ..ops.implicit import custom_root, linear_solve
-from ..source import DTypeError, ShapeError
+from ..source import DTypeError, ShapeError, UnsupportedError
 from ..tree_util import PyTreeDef
 from .arguments import Form, Spec
 from .custom_parts import Part, staged_part, text_of
@@ -212,4 +212,11 @@ def solution(
     return call_inside(made, (b,), {}) if under_way() else solve(b)
 
 
-__all__ = ["root", "solution"]
+def refuse(what: str, remedy: str) -> NoReturn:
+    """What has no translation, found by a library's function that is being translated."""
+    here = current_session()
+    span = None if here is None else here.users_span()
+    raise UnsupportedError(f"{what} has no translation", span, code="no-translation", remedy=remedy)
+
+
+__all__ = ["refuse", "root", "solution"]
