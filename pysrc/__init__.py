@@ -1,8 +1,9 @@
 """metaphrase: the NumPy program a person wrote, translated into its derivative, its batch and native code.
 
 In: Python functions over NumPy arrays. Out: the transformations `jit grad value_and_grad jvp vjp linearize
-vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, the readers
-`source stages`, the settings `config disable_jit`, and the libraries `lax nn numpy random tree tree_util`.
+vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient closure_convert`,
+the readers `source stages`, the settings `config disable_jit`, and the libraries `flatten_util
+implicit_diff lax nn numpy ode random tree tree_util`.
 
 >>> import metaphrase as mp
 >>> mp.grad(lambda x: x * x)(3.0)
@@ -17,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray as Array
 
 from ._version import VERSION
+from .api.closures import closure_convert
 from .api.custom import custom_gradient, custom_jvp, custom_vjp
 from .api.devices import (
     Device,
@@ -51,17 +53,31 @@ from .api.public import (
 from .runtime import forks as forks  # before anything is imported late: a fork waits for imports
 
 if TYPE_CHECKING:
-    from . import aot, lax, nn, numpy, random, tree, tree_util, typing
+    from . import aot, flatten_util, implicit_diff, lax, nn, numpy, ode, random, tree, tree_util, typing
     from . import build as build
     from .api.saved import load
 
 __version__ = VERSION
 # Imported when they are first named: `import metaphrase` does not pay for them.
-_LIBRARIES = ("aot", "build", "lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
+_LIBRARIES = (
+    "aot",
+    "build",
+    "flatten_util",
+    "implicit_diff",
+    "lax",
+    "nn",
+    "numpy",
+    "ode",
+    "random",
+    "tree",
+    "tree_util",
+    "typing",
+)
 __all__ = [
     "Array",
     "Device",
     "ShapeDtypeStruct",
+    "closure_convert",
     "config",
     "custom_gradient",
     "custom_jvp",
@@ -92,9 +108,12 @@ __all__ = [
     "vjp",
     "vmap",
     "aot",
+    "flatten_util",
+    "implicit_diff",
     "lax",
     "nn",
     "numpy",
+    "ode",
     "random",
     "tree",
     "tree_util",

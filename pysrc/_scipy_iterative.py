@@ -1,7 +1,8 @@
 """Linear equations by iteration, by the names of `scipy.sparse.linalg`: what its functions are in translated code.
 
 In: a matrix as an array, a function of vectors or a LinearOperator, and a right side. Out: the solution and SciPy's
-`info`, by SciPy's algorithms and tolerances. Its derivative is that of A x = b (`lax.custom_linear_solve`), solved by the same iteration; it reaches b and all that A is made of.
+`info`, by SciPy's algorithms and tolerances. Its derivative is that of A x = b (`lax.custom_linear_solve`), solved by
+the same iteration; it reaches b and all that A is made of.
 
     x, info = scipy.sparse.linalg.cg(lambda v: A @ (A.T @ v) + v, b)
 
@@ -261,7 +262,7 @@ def gmres(
             r = b - matvec(x)
             size = np.linalg.norm(r)
             count += 1
-            going = size > atol and not broken
+            going = bool(size > atol) and not broken
             share = max(eps, 0.25 * share) if left <= ptol else min(1.0, 1.5 * share)
             ptol = left * min(share, atol / (size if size > 0 else 1.0))
         return x, 0 if size <= atol else limit

@@ -1,7 +1,7 @@
 """Solvers whose derivatives are those of the equation that they solve, by jaxopt's names.
 
-In: a residual, and a solver as a user writes it. Out: the solver, called as before. Its derivatives, in both modes and
-of every order, come from the residual at the solution, not from the solver's steps, and reach all parameters.
+In: a residual, and a solver as a user writes it. Out: the solver, called as before. Its derivatives, in both modes
+and of every order, come from the residual at the solution, not from the solver's steps, and reach all parameters.
 
     @custom_root(lambda x, a: x**2 - a)
     def square_root(guess, a):
@@ -26,40 +26,28 @@ import numpy as np
 
 from . import _implicit, tree
 from .api.public import vmap
+from .flatten_util import joined, ravel_pytree
 
 
 def solve_dense(matvec: Callable, b: Any) -> Any:
     """The x with matvec(x) = b, pytrees of real floats of one dtype, by the matrix of `matvec` and LU. It is made by
     as many products as b has numbers, as one batch."""
-    leaves, structure = tree.flatten(b)
-    shapes = [np.shape(leaf) for leaf in leaves]
-
-    def split(flat: Any) -> Any:
-        parts, start = [], 0
-        for leaf, shape in zip(leaves, shapes):
-            parts.append(np.reshape(flat[start : start + np.size(leaf)], shape))
-            start += np.size(leaf)
-        return structure.unflatten(parts)
-
-    def joined(value: Any) -> Any:
-        return np.concatenate([np.reshape(leaf, -1) for leaf in tree.leaves(value)])
-
-    flat = joined(b)
-    rows = vmap(lambda v: joined(matvec(split(v))))(np.eye(flat.shape[0], dtype=flat.dtype))
-    return split(np.linalg.solve(rows.T, flat))
+    flat, unravel = ravel_pytree(b)
+    columns = vmap(lambda v: joined(matvec(unravel(v))))(np.eye(flat.shape[0], dtype=flat.dtype))
+    return unravel(np.linalg.solve(columns.T, flat))
 
 
 def _any_solve(solve: Callable) -> Callable:
-    """`solve(matvec, b)` as the solver of the slope's equation: transposed by the same solver, whatever it is made of."""
+    """`solve(matvec, b)` as the solver of the slope's equation; it solves the transposed one, too."""
     return lambda g, y: _implicit.custom_linear_solve(g, y, solve, solve)
 
 
 def custom_root(residual: Callable, has_aux: bool = False, solve: Callable = solve_dense) -> Callable:
     """A decorator for `solver(guess, *params) -> x`, which finds the x with `residual(x, *params) = 0`.
 
-    x and the residual are pytrees of floats of one structure; with `has_aux` the solver returns (x, aux), and aux has no
-    derivative, nor has the guess. `solve(matvec, b)` solves the linear equations of the derivatives, transposed ones
-    too: `solve_dense`, or one that iterates (`scipy.sparse.linalg.gmres(matvec, b)[0]`). Raises DTypeError and
+    x and the residual are pytrees of floats of one structure; with `has_aux` the solver returns (x, aux), and aux has
+    no derivative, nor has the guess. `solve(matvec, b)` solves the linear equations of the derivatives, transposed
+    ones too: `solve_dense`, or one that iterates (`scipy.sparse.linalg.gmres(matvec, b)[0]`). Raises DTypeError and
     ShapeError where structures, dtypes or shapes differ.
     """
 

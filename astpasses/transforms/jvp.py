@@ -13,7 +13,7 @@ tangents that returns the results and the tangents of those that have one.
 from __future__ import annotations
 
 import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -188,7 +188,7 @@ def _named(function: Function, name: str) -> Function:
     return Function(name, function.params, function.lets, function.results)
 
 
-_REGIONS = {
+_REGIONS: dict[str, Callable[..., tuple]] = {
     **{"loop": _loop, "cond": _cond, "call": _call, **custom.JVP},
     **{name: functools.partial(rule, jvp) for name, rule in implicit.JVP.items()},
 }

@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
-from ..astpasses.frontend import current_session
 from ..core.build import Builder
 from ..core.ir import Function
 from ..core.primitive import Primitive
@@ -26,7 +25,7 @@ from ..tree_util import PyTreeDef
 from .arguments import Form, Spec
 from .custom_parts import Part, staged_part, text_of
 from .orders import derivatives_to_come
-from .program import Fixed, Program, Slot, definition_span, name_of, under_way
+from .program import Fixed, Program, Slot, definition_span, name_of, under_way, user_span
 from .transforms import Transformed, call_inside
 
 _ROLES = {"function": "solve", "residual": "f", "tangent": "tangent_solve", "back": "transpose_solve"}
@@ -112,8 +111,7 @@ class _Equation(Transformed):
                 bodies[name] = builder.function([f for f in found if not isinstance(f, Fixed)])
             first += len(part.program.captures)
         with Builder(function.name) as builder:
-            here = current_session()
-            builder.span = here.users_span() if here is not None else self.span
+            builder.span = user_span()
             operands = [builder.parameter(f"captured_{k}", t) for k, t in enumerate(read)]
             operands += [builder.parameter(f"b{k}", s.type) for k, s in enumerate(specs)]
             made = builder.function(primitive(*operands, **bodies))
@@ -214,9 +212,7 @@ def solution(
 
 def refuse(what: str, remedy: str) -> NoReturn:
     """What has no translation, found by a library's function that is being translated."""
-    here = current_session()
-    span = None if here is None else here.users_span()
-    raise UnsupportedError(f"{what} has no translation", span, code="no-translation", remedy=remedy)
+    raise UnsupportedError(f"{what} has no translation", user_span(), code="no-translation", remedy=remedy)
 
 
 __all__ = ["refuse", "root", "solution"]

@@ -1,8 +1,8 @@
 """Functions with derivative rules of the user's own, where no derivative is taken any more: calls.
 
 In: a Function. Out: the same with a `call` in the place of each `custom_jvp`, `custom_vjp`, `custom_root` and
-`linear_solve`, at every depth, so that the rules are gone and nothing is in the way of fusion. Raises where the tangents of a function are left that has a
-backward rule alone.
+`linear_solve`, at every depth, so that the rules are gone and nothing is in the way of fusion. Raises where the
+tangents of a function are left that has a backward rule alone.
 
     y = custom_jvp(x, function=f, rule=f_jvp, consts=0)      ->      y = call(x, function=f)
 """
