@@ -206,7 +206,7 @@ def _with_jvp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef
     tree = treedef_tuple([taken.structures[p] for p in taken.primal])
     trees = [*(taken.structures[p] for p in taken.nondiff), tree, tree]
     rule_specs = [*(taken.specs[k] for k in (*nondiff, *primal)), *(dual(taken.specs[k]) for k in primal)]
-    rule = staged_part(custom.rules[0], trees, rule_specs, count, custom.kind)
+    rule = staged_part(custom.rules[0], trees, rule_specs, count, custom.kind, transposed=True)
     places = [range(len(taken.specs)), [*nondiff, *primal, *[-1] * len(primal)]]
     site = _Call(custom, taken, [function, rule], places)
     (out, slots), (dots, dot_slots) = rule.pair("the rule", "the pair (primal_out, tangent_out)")

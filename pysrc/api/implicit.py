@@ -24,7 +24,7 @@ from ..source import DTypeError, ShapeError, UnsupportedError
 from ..tree_util import PyTreeDef
 from .arguments import Form, Spec
 from .custom_parts import Part, staged_part, text_of
-from .orders import derivatives_to_come
+from .orders import derivatives_to_come, will_be_transposed
 from .program import Fixed, Program, Slot, definition_span, name_of, under_way, user_span
 from .transforms import Transformed, call_inside
 
@@ -51,14 +51,15 @@ class _Equation(Transformed):
 
     has_aux = False
     like = ""  # what all have the structure and the types of
+    matters = staticmethod(derivatives_to_come)  # whether the program is to know the equation
 
     @property
     def py_func(self) -> Callable[..., Any] | None:
         """What solves, where staged code calls it as if it stood there: where no derivative is taken."""
-        return None if derivatives_to_come() else self.fun
+        return None if self.matters() else self.fun
 
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
-        return super().__metaphrase_stage__(args, kwargs) if derivatives_to_come() else None
+        return super().__metaphrase_stage__(args, kwargs) if self.matters() else None
 
     def _solution(self, part: Part) -> tuple[PyTreeDef, Sequence[Any]]:
         """The structure and the slots of the solution among what solves gives."""
@@ -150,7 +151,7 @@ class Root(_Equation):
         given = [_spec(function, s) for s in slots]
         types = [s.type for s in given]
         residual = staged_part(self.residual, (tree,), given, count, self.kind)
-        tangent = staged_part(self.tangent_solve, (tree, tree), [*given, *given], count - 1, self.kind)
+        tangent = staged_part(self.tangent_solve, (tree, tree), [*given, *given], count - 1, self.kind, transposed=True)
         parts = {"function": function, "residual": residual, "tangent": tangent}
         for name in ("residual", "tangent"):
             self._check(name, parts[name], (parts[name].program.out, parts[name].program.slots), tree, types)
@@ -162,6 +163,7 @@ class LinearSolve(_Equation):
     """`solve(b) -> x` with `matvec(x) = b`; `back` and `vecmat` are the same of the transposed map, or both None."""
 
     kind, like = "custom_linear_solve", "b"
+    matters = staticmethod(will_be_transposed)
 
     def __init__(
         self,

@@ -13,16 +13,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 
 _to_come: ContextVar[int] = ContextVar("metaphrase_derivatives", default=0)
+_transposed: ContextVar[bool] = ContextVar("metaphrase_transposed", default=False)
 
 
 @contextmanager
-def taking_derivatives(count: int) -> Iterator[None]:
-    """What is staged inside will have `count` derivatives taken of it."""
-    before = _to_come.set(count)
+def taking_derivatives(count: int, transposed: bool = False) -> Iterator[None]:
+    """What is staged inside will have `count` derivatives taken of it. `transposed`: it is a rule for tangents, which
+    reverse mode transposes."""
+    before, rule = _to_come.set(count), _transposed.set(transposed)
     try:
         yield
     finally:
         _to_come.reset(before)
+        _transposed.reset(rule)
 
 
 def derivatives_to_come() -> int:
@@ -30,4 +33,9 @@ def derivatives_to_come() -> int:
     return _to_come.get()
 
 
-__all__ = ["derivatives_to_come", "taking_derivatives"]
+def will_be_transposed() -> bool:
+    """Whether what is being staged may be transposed: it is differentiated, or the rule of a derivative."""
+    return derivatives_to_come() > 0 or _transposed.get()
+
+
+__all__ = ["derivatives_to_come", "taking_derivatives", "will_be_transposed"]
