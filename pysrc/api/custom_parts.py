@@ -177,12 +177,7 @@ def _constant(fixed: Fixed) -> Any:
 
 
 def staged_part(
-    fun: Any,
-    structures: Sequence[PyTreeDef],
-    specs: Sequence[Spec],
-    count: int,
-    what: str,
-    transposed: bool = False,
+    fun: Any, structures: Sequence[PyTreeDef], specs: Sequence[Spec], count: int, what: str, transposed: bool = False
 ) -> Part:
     """`count`, `transposed`: see `taking_derivatives`."""
     sized = any(isinstance(s.value, SizeOf) for s in specs)
