@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray as Array
 
 from ._version import VERSION
-from .api.closures import closure_convert
 from .api.custom import custom_gradient, custom_jvp, custom_vjp
 from .api.devices import (
     Device,
@@ -55,6 +54,7 @@ from .runtime import forks as forks  # before anything is imported late: a fork 
 if TYPE_CHECKING:
     from . import aot, flatten_util, implicit_diff, lax, nn, numpy, ode, random, tree, tree_util, typing
     from . import build as build
+    from .api.closures import closure_convert
     from .api.saved import load
 
 __version__ = VERSION
@@ -73,6 +73,7 @@ _LIBRARIES = (
     "tree_util",
     "typing",
 )
+_FUNCTIONS = {"closure_convert": "api.closures", "load": "api.saved"}
 __all__ = [
     "Array",
     "Device",
@@ -124,12 +125,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LIBRARIES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name == "load":
-        return importlib.import_module(f"{__name__}.api.saved").load
+    if name in _FUNCTIONS:
+        return getattr(importlib.import_module(f"{__name__}.{_FUNCTIONS[name]}"), name)
     from ._jax_names import missing
 
     raise missing(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LIBRARIES, "load"})
+    return sorted({*globals(), *_LIBRARIES, *_FUNCTIONS})
