@@ -60,7 +60,7 @@ def _ridder(f: Callable, xa: float, xb: float, fa: float, fb: float, tolerance: 
         dm = 0.5 * (xb - xa)
         xm = xa + dm
         fm = f(xm)
-        dn = (1.0 if fb > fa else -1.0) * dm * fm / math.sqrt(fm * fm - fa * fb)
+        dn = float((1.0 if fb > fa else -1.0) * dm * fm / np.sqrt(fm * fm - fa * fb))
         x = xm - (1.0 if dn > 0 else -1.0) * min(abs(dn), abs(dm) - tolerance(xm))
         fx = f(x)
         if fx != 0 and (fx < 0) != (fm < 0):
@@ -79,7 +79,7 @@ def _brent(hyperbolic: bool) -> Callable:
     def search(
         f: Callable, xpre: float, xcur: float, fpre: float, fcur: float, tolerance: Callable, maxiter: int
     ) -> Any:
-        xblk, fblk, spre, scur = 0.0, 0.0, 0.0, 0.0
+        xblk, fblk, spre, scur = 0.0, 0.0 * fpre, 0.0, 0.0
         iterations, done = 0, False
         while iterations < maxiter and not done:
             iterations += 1
@@ -105,7 +105,7 @@ def _brent(hyperbolic: bool) -> Callable:
                         else:
                             step = -fcur * (fblk * dblk - fpre * dpre) / (dblk * dpre * (fblk - fpre))
                     if 2 * abs(step) < min(abs(spre), 3 * abs(sbis) - delta):
-                        spre, scur, bisects = scur, step, False
+                        spre, scur, bisects = scur, float(step), False
                 if bisects:
                     spre, scur = sbis, sbis
                 xpre, fpre = xcur, fcur
@@ -132,11 +132,12 @@ def _bracketed(search: Callable, f: Callable, bracket: tuple, args: tuple, toler
     def residual(x: Any) -> float:
         return float(f(x, *args))
 
-    def value(x: float) -> float:
+    def value(x: float) -> Any:
+        """As a number of NumPy, whose divisions by zero raise nothing."""
         found = residual(x)
         if math.isnan(found):
             raise ValueError(f"The function value at x={x} is NaN; solver cannot continue.")
-        return found
+        return np.float64(found)
 
     def tolerance(x: float) -> float:
         return (xtol + rtol * abs(x)) / 2
@@ -259,7 +260,8 @@ def _newton(f: Callable, slope: Callable, bend: Callable | None, p: float, close
     return p, calls, iterations, status
 
 
-def _secant(f: Callable, p0: float, p1: float, close: Callable, maxiter: int) -> tuple:
+def _secant(f: Callable, p0: float, p1: float, close: Callable, maxiter: int, disp: bool) -> tuple:
+    """Its status: as that of `_newton`, and 1 where both values are one."""
     q0, q1 = f(p0), f(p1)
     calls, iterations, status, p = 2, 0, 2, p1
     if abs(q1) < abs(q0):
@@ -267,8 +269,11 @@ def _secant(f: Callable, p0: float, p1: float, close: Callable, maxiter: int) ->
     while iterations < maxiter and status == 2:
         iterations += 1
         if q1 == q0:
-            status = 0 if p1 == p0 else 1
+            status = 1
             p = (p1 + p0) / 2.0
+            if disp and p1 != p0:
+                cause = f"Tolerance of {p1 - p0} reached."
+                raise RuntimeError(f"{cause} Failed to converge after {iterations} iterations, value is {p1}.")
         else:
             if abs(q1) > abs(q0):
                 p = (-q0 / q1 * p1 + p0) / (1 - q0 / q1)
@@ -323,15 +328,14 @@ def newton(
             other = p0 * (1 + 1e-4) if x1 is None else float(x1)
             if x1 is None:
                 other = other + (1e-4 if other >= 0 else -1e-4)
-            p, calls, iterations, status = _secant(residual, p0, other, close, maxiter)
-        if disp and status == 1:
-            cause = "Tolerance of 0 slope reached." if fprime is None else "Derivative was zero."
-            raise RuntimeError(f"{cause} Failed to converge after {iterations} iterations, value is {p}.")
+            p, calls, iterations, status = _secant(residual, p0, other, close, maxiter, disp)
+        if disp and status == 1 and fprime is not None:
+            raise RuntimeError(f"Derivative was zero. Failed to converge after {iterations} iterations, value is {p}.")
         if disp and status == 2:
             raise RuntimeError(f"Failed to converge after {iterations} iterations, value is {p}.")
         return p, (iterations, calls, status == 0)
 
-    root, (iterations, calls, converged) = custom_root(residual, float(x0), solve, _by_slope, has_aux=True)
+    root, (iterations, calls, converged) = custom_root(residual, np.float64(x0), solve, _by_slope, has_aux=True)
     return (root, RootResults(root, iterations, calls, converged)) if full_output else root
 
 

@@ -27,6 +27,7 @@ import numpy as np
 from . import _implicit, tree
 from .api.public import vmap
 from .flatten_util import joined, ravel_pytree
+from .interpreter import signature_of
 
 
 def solve_dense(matvec: Callable, b: Any) -> Any:
@@ -42,6 +43,20 @@ def _any_solve(solve: Callable) -> Callable:
     return lambda g, y: _implicit.custom_linear_solve(g, y, solve, solve)
 
 
+def _in_order(names: list[str], defaults: dict, params: tuple, given: dict) -> tuple:
+    """The parameters by position: those that have them, then those that are named, or left out before these."""
+    rest = names[len(params) :]
+    for name in given:
+        if name not in rest:
+            raise TypeError(f"the solver is given {name!r} twice, or has no such parameter")
+    while rest and rest[-1] not in given:
+        rest = rest[:-1]
+    for name in rest:
+        if name not in given and name not in defaults:
+            raise TypeError(f"the solver is not given {name!r}")
+    return (*params, *[given[name] if name in given else defaults[name] for name in rest])
+
+
 def custom_root(residual: Callable, has_aux: bool = False, solve: Callable = solve_dense) -> Callable:
     """A decorator for `solver(guess, *params) -> x`, which finds the x with `residual(x, *params) = 0`.
 
@@ -52,8 +67,13 @@ def custom_root(residual: Callable, has_aux: bool = False, solve: Callable = sol
     """
 
     def decorated(solver: Callable) -> Callable:
-        @functools.wraps(solver)
-        def solved(guess: Any, *params: Any) -> Any:
+        parameters = [p for p in signature_of(solver).parameters.values() if p.kind is p.POSITIONAL_OR_KEYWORD]
+        names = [p.name for p in parameters[1:]]
+        defaults = {p.name: p.default for p in parameters if p.default is not p.empty}
+
+        @functools.wraps(solver, assigned=("__name__", "__doc__"))  # its names are those of this module
+        def solved(guess: Any, *params: Any, **named: Any) -> Any:
+            params = _in_order(names, defaults, params, named)
             return _implicit.custom_root(
                 lambda x: residual(x, *params), guess, lambda _, x: solver(x, *params), _any_solve(solve), has_aux
             )

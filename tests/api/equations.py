@@ -246,6 +246,17 @@ def ridge_regression(p):
     return fit(np.zeros(2), p[0], Y * p[1])
 
 
+@case(lambda p: np.sqrt(p[0] * p[1]) * np.sqrt(p[0]), 2.0, 3.0)
+def parameters_by_name(p):
+    @implicit_diff.custom_root(lambda x, a, b=1.0: x**2 - a * b)
+    def heron(x, a, b=1.0):
+        for _ in range(12):
+            x = (x + a * b / x) / 2
+        return x
+
+    return heron(1.0, b=p[1], a=p[0]) * heron(1.0, a=p[0])
+
+
 def logistic_gradient(w, strength):
     return -X.T @ (LABELS / (1 + np.exp(LABELS * (X @ w)))) + strength["l2"] * w
 

@@ -16,6 +16,7 @@ import scipy.sparse.linalg as sl
 import metaphrase as mp
 from metaphrase import lax
 from metaphrase.flatten_util import ravel_pytree
+from metaphrase.implicit_diff import custom_root
 from metaphrase.source import DTypeError, ShapeError, SourceError, UnsupportedError
 
 FUNCTIONS = {
@@ -86,6 +87,7 @@ def test_results_leave_a_jitted_function():
         (lambda a: so.brentq(lambda x: np.sqrt(x - a), 0.0, 1.5), ValueError, "is NaN; solver cannot continue"),
         (lambda a: so.newton(lambda x: x * x + a, 1.0), RuntimeError, "Failed to converge after 50 iterations"),
         (lambda a: so.newton(lambda x: x * x + a, 0.0, lambda x: 2 * x), RuntimeError, "Derivative was zero"),
+        (lambda a: so.newton(lambda x: x * x + a, 1.0, x1=-1.0), RuntimeError, "Tolerance of .*2.0 reached"),
         (lambda a: so.newton(lambda x: x * x + a, 0.0, x1=0.0), ValueError, "x1 and x0 must be different"),
         (lambda a: so.root_scalar(lambda x: x - a), ValueError, "neither bracket nor starting point"),
         (lambda a: so.root_scalar(lambda x: x - a, method="brentq", x0=1.0), ValueError, "Bracket needed"),
@@ -248,6 +250,14 @@ def test_what_does_not_fit_is_said_at_the_call(call, kind, said):
     with pytest.raises(kind, match=said) as caught:
         mp.grad(call)(2.0)
     assert caught.value.span.file == __file__
+
+
+def test_named_parameters_of_a_solver_are_its_own():
+    solver = custom_root(lambda x, a, b=1.0: x - a * b)(lambda x, a, b=1.0: a * b)
+    assert solver(0.0, 2.0) == solver(0.0, b=2.0, a=1.0) == 2.0
+    for words, said in (({"c": 1.0}, "no such parameter"), ({"b": 1.0}, "is not given 'a'")):
+        with pytest.raises(TypeError, match=said):
+            solver(0.0, **words)
 
 
 def test_what_is_no_function_is_said():
