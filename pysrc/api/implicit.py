@@ -26,7 +26,7 @@ from .arguments import Form, Spec
 from .custom_parts import Part, staged_part, text_of
 from .orders import derivatives_to_come, will_be_transposed
 from .program import Fixed, Program, Slot, definition_span, name_of, under_way, user_span
-from .transforms import Transformed, call_inside
+from .transforms import Transformed, call_inside, program_of
 
 _ROLES = {"function": "solve", "residual": "f", "tangent": "tangent_solve", "back": "transpose_solve"}
 
@@ -147,6 +147,8 @@ class Root(_Equation):
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         count = derivatives_to_come()
         function = staged_part(self.fun, (), (), 0, self.kind)
+        if function.program.raises:
+            return program_of(self.fun, structure, specs)
         tree, slots = self._solution(function)
         given = [_spec(function, s) for s in slots]
         types = [s.type for s in given]
@@ -187,6 +189,8 @@ class LinearSolve(_Equation):
                 continue
             solves = name in ("function", "back")
             part = parts[name] = staged_part(function, (tree,), specs, 0 if solves else count, self.kind)
+            if part.program.raises:
+                return program_of(function, structure, specs)
             whole = part.program.out, part.program.slots
             self._check(name, part, self._solution(part) if name == "function" else whole, tree, types)
         return self._made(linear_solve, parts, dict.fromkeys(parts, types), structure, specs)

@@ -81,6 +81,7 @@ def test_results_leave_a_jitted_function():
     ("call", "kind", "said"),
     [
         (lambda a: so.brentq(lambda x: x * x + a, 0.0, 1.0), ValueError, "must have different signs"),
+        (lambda a: a + so.brentq(lambda x: x * x + 1.0, 0.0, 1.0), ValueError, "must have different signs"),
         (lambda a: so.bisect(lambda x: x - a, 0.0, 1.5, maxiter=4), RuntimeError, "after 4 iterations"),
         (lambda a: so.brentq(lambda x: x - a, 0.0, 1.5, xtol=0.0), ValueError, "xtol too small"),
         (lambda a: so.brentq(lambda x: x - a, 0.0, 1.5, rtol=1e-18), ValueError, "rtol too small"),
@@ -250,6 +251,18 @@ def test_what_does_not_fit_is_said_at_the_call(call, kind, said):
     with pytest.raises(kind, match=said) as caught:
         mp.grad(call)(2.0)
     assert caught.value.span.file == __file__
+
+
+def test_a_solver_that_always_raises():
+    def fails(f, b):
+        raise ArithmeticError("no solution")
+
+    for call in (
+        lambda a: a * lax.custom_root(lambda x: x - a, 1.0, fails, slope),
+        lambda a: lax.custom_linear_solve(lambda x: a * x, a, fails, fails),
+    ):
+        with pytest.raises(ArithmeticError, match="no solution"):
+            mp.grad(call)(2.0)
 
 
 def test_named_parameters_of_a_solver_are_its_own():
