@@ -170,12 +170,14 @@ def batched(
     axes: Sequence[int | None],
     out_axes: Sequence[int | None],
     types: Sequence[Array],
+    axis_name: str | None = None,
 ) -> Function:
-    """`types`: of the parameters with their batch axes at `axes` (None: not batched, as in `function`).
+    """`types`: of the parameters with their batch axes at `axes` (None: not batched, as in `function`). `axis_name`: the
+    label of the batch axis.
 
     A result whose out axis is None must not depend on the batch: ValueError(its index) otherwise.
     """
-    inner, marks = batch(function, size, [axis is not None for axis in axes])
+    inner, marks = batch(function, size, [axis is not None for axis in axes], axis=axis_name)
     with Builder(f"batched_{function.name}") as builder:
         params = [builder.parameter(p.name, t) for p, t in zip(function.params, types, strict=True)]
         outs = builder.replay(inner, [x if axis is None else _moved(x, axis, 0) for x, axis in zip(params, axes)])

@@ -333,7 +333,7 @@ def vmap(
     counts.
     """
     with user_frames():
-        return shared(Vmap, fun, in_axes, out_axes, axis_size)
+        return shared(Vmap, fun, in_axes, out_axes, axis_size, axis_name)
 
 
 @overload

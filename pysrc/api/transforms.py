@@ -11,10 +11,11 @@ the function inside it for the types it gets, and works on the program. Example:
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..config import config
+from ..core.axes import named_axis
 from ..core.types import has_tangent
 from ..interpreter import signature_of
 from ..runtime.devices import Device
@@ -239,12 +240,14 @@ class Vmap(Transformed):
     compiles = True
     kind = "vmap"
 
-    def __init__(self, fun: Callable[..., Any], in_axes: Any, out_axes: Any, axis_size: int | None):
+    def __init__(
+        self, fun: Callable[..., Any], in_axes: Any, out_axes: Any, axis_size: int | None, axis_name: Hashable = None
+    ):
         super().__init__(fun)
-        self.in_axes, self.out_axes, self.axis_size = in_axes, out_axes, axis_size
+        self.in_axes, self.out_axes, self.axis_size, self.axis_name = in_axes, out_axes, axis_size, axis_name
 
     def _again(self) -> tuple:
-        return self.fun, self.in_axes, self.out_axes, self.axis_size
+        return self.fun, self.in_axes, self.out_axes, self.axis_size, self.axis_name
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .batch import batched_program, example_specs
@@ -252,9 +255,9 @@ class Vmap(Transformed):
 
         names, span = parameter_names(self.fun), self._place()
         example = example_specs(structure, specs, self.in_axes, self.axis_size, span, names)
-        with for_lanes():
+        with for_lanes(), named_axis(self.axis_name, example.size) as axis:
             program = program_of(self.fun, structure, example.specs)
-        made = batched_program(program, example, specs, self.out_axes, span, names)
+        made = batched_program(program, example, specs, self.out_axes, span, names, axis)
         return made.with_function(made.function, name=self.__name__)
 
 
