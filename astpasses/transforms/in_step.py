@@ -27,16 +27,17 @@ from dataclasses import replace
 
 from metaphrase.core.axes import NamedAxis
 from metaphrase.core.build import Builder, literal
+from metaphrase.core.dims import Sym, fresh_symbol
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
-from metaphrase.core.types import Array, bool_, i64
+from metaphrase.core.types import Array, Size, bool_, i64
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.collectives import axes_of, named_in, psum
-from metaphrase.ops.compare import gt
+from metaphrase.ops.compare import gt, lt
 from metaphrase.ops.regions import cond
 from metaphrase.ops.shape import convert
 
-from .common import substitute_args, variables
+from .common import variables
 from .marks import add_unknown, known_results, loop_marks
 
 
@@ -59,29 +60,35 @@ class _Stepper:
             return function
         differs = {p for p, s in zip(function.params, same, strict=True) if not s}
         read = {*variables(function.results), *(a for let in function.lets for a in variables(let.args))}
-        env: dict[Var, Atom] = {}
+        counts: dict[str, Atom] = {}  # the numbers that sizes are which differ from lane to lane
         with Builder(function.name) as builder:
             builder.params = list(function.params)
             for let in function.lets:
                 builder.span = let.span
                 marks = [a not in differs for a in let.args]
                 add_unknown(let, differs, self.label)
-                self._let(builder, substitute_args(let, env), marks, read, env)
-            return builder.function([env.get(r, r) if isinstance(r, Var) else r for r in function.results])
+                if let.primitive.name == "as_dim" and let.out in differs:
+                    counts[let.attributes["size"]] = let.args[0]
+                if self.label in axes_of(let):
+                    let = self._let(builder, let, marks, read, counts)
+                builder.lets.append(let)
+            return builder.function(function.results)
 
-    def _let(self, builder: Builder, let: Let, same: list[bool], read: set[Var], env: dict[Var, Atom]) -> None:
-        """Append what stands for a Let."""
-        if self.label in axes_of(let):
-            if let.primitive.name == "cond":
-                let = self._cond(builder, let, same)
-            elif let.primitive.name == "call":
-                let = _changed(let, {"function": self.run(let.attributes["function"], same)})
-            elif let.primitive.name == "loop":
-                loop = Loop.of(let)
-                new = self._loop(builder, loop, same, read)
-                env.update(zip(loop.outs, new.outs))
-                let = new.let()
-        builder.lets.append(let)
+    def _let(self, builder: Builder, let: Let, same: list[bool], read: set[Var], counts: dict[str, Atom]) -> Let:
+        """What stands for a Let with a collective in it, behind what it adds to `builder`."""
+        if let.primitive.name == "cond":
+            return self._cond(builder, let, same)
+        if let.primitive.name == "call":
+            return _changed(let, {"function": self.run(let.attributes["function"], same)})
+        if let.primitive.name != "loop":
+            return let
+        loop = Loop.of(let)
+        uncounted = not (loop.results.stacked or loop.args.accumulators or any(v in read for v in loop.sizes))
+        limit = counts.get(str(loop.length)) if loop.condition is None and not loop.reverse else None
+        if uncounted and limit is not None:
+            place = len(loop.args.consts)
+            loop, same = _with_test(loop, limit), [*same[:place], False, *same[place:]]
+        return self._loop(builder, loop, same, uncounted).let()
 
     # ---- branches -------------------------------------------------------------------------------------
 
@@ -116,19 +123,19 @@ class _Stepper:
 
     # ---- loops ----------------------------------------------------------------------------------------
 
-    def _loop(self, builder: Builder, loop: Loop, same: Sequence[bool], read: set[Var]) -> Loop:
-        """The loop, left by all lanes together where they would leave it at different times, if it can be."""
+    def _loop(self, builder: Builder, loop: Loop, same: Sequence[bool], uncounted: bool) -> Loop:
+        """The loop, left by all lanes together where they would leave it at different times, if it can be: if nobody asks
+        how many times it ran in a lane."""
         known = loop_marks(loop, loop.args.like(same), self.label)[0]
         condition = loop.condition
         if condition is not None and not known_results(condition.function, [True, *known.asked], self.label)[0]:
-            counted = loop.results.stacked or any(v in read for v in loop.sizes)
             late = loop.length is not None and not all(map(_runs_anywhere, condition.lets))
-            if not (counted or late or loop.args.accumulators):
+            if uncounted and not late:
+                place = len(loop.args.asked)
                 loop = self._left_together(builder, loop, condition)
-                known = loop_marks(loop, loop.args.like([*same, False]), self.label)[0]
-                condition = loop.condition
-        body = loop.body.like(self.run(loop.body.function, [True, *known]))
-        return replace(loop, body=body, condition=condition)
+                known = loop_marks(loop, loop.args.like([*same[:place], False, *same[place:]]), self.label)[0]
+        condition = loop.condition and loop.condition.like(self.run(loop.condition.function, [True, *known.asked]))
+        return replace(loop, body=loop.body.like(self.run(loop.body.function, [True, *known])), condition=condition)
 
     def _left_together(self, builder: Builder, loop: Loop, condition: Step) -> Loop:
         """The loop that goes on while any lane does. A lane that doesn't keeps what it has."""
@@ -160,6 +167,22 @@ class _Stepper:
         args = loop.args.replace(carries=(*loop.args.carries, start))
         outs = loop.outs.replace(carries=(*loop.outs.carries, Var("going", Array(bool_))))
         return replace(loop, args=args, body=step, condition=asks, outs=outs)
+
+
+def _with_test(loop: Loop, limit: Atom) -> Loop:
+    """The loop of a known length as one that asks each time."""
+    size, end = fresh_symbol("trips"), Var("limit", Array(i64))
+    params = loop.params.replace(consts=(*loop.params.consts, end))
+    with Builder("test") as test:
+        test.span = loop.span
+        index = test.parameter(loop.index.name, loop.index.type)
+        asked = params.asked.like([test.parameter(p.name, p.type) for p in params.asked])
+        condition = Step(test.function([lt(index, asked.consts[-1])]), asked)
+    args = loop.args.replace(consts=(*loop.args.consts, limit))
+    more = {**loop.more, "size": size}
+    trips = Var("trips", Size(Sym(size)))
+    body = loop.body.changed(params=params)
+    return replace(loop, args=args, body=body, condition=condition, length=None, more=more, sizes=(trips,))
 
 
 def _changed(let: Let, attributes: dict) -> Let:
