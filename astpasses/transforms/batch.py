@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import functools
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -226,20 +226,20 @@ class _Batcher:
         return call_primitive(*args, function=inner), out
 
     def _region(self, let: Let, args: tuple, marks: list[bool]) -> tuple:
-        rules = {"loop": self._loop, "cond": self._cond, "call": self._call}
-        name = let.primitive.name
-        return rules[name](let, args, marks) if name in rules else custom.BATCH[name](self.batch, self.size, let, args, marks)
+        own = {"loop": self._loop, "cond": self._cond, "call": self._call}.get(let.primitive.name)
+        if own is not None:
+            return own(let, args, marks)
+        return custom.BATCH[let.primitive.name](self.batch, self.size, let, args, marks)
 
     def _refuse_collectives(self, group: list[Let]) -> None:
         """Lanes that run one after the other can't wait for one another."""
         for let in filter(self._collects, group):
             raise UnsupportedError(
-                f"lanes part ways around a collective over the axis {self.axis!r}: what leads to it differs from lane to "
-                "lane and may fail, prints, or has a size of its own, so that it can't run in all lanes in step",
+                f"not all lanes of the axis {self.axis!r} come by this collective, and what leads to it can't run in "
+                "those that don't: it may fail, prints, reads at a computed place or has a size of its own",
                 let.span,
-                code="collective-in-lane",
-                remedy="call the collective where all lanes come by: before the branch or the loop, on a value "
-                "that np.where chooses",
+                code="collective",
+                remedy="call the collective before the branch or the loop, where all lanes come by",
             )
 
     def _lane_loop(self, group: list[Let], after: Sequence[Let | list[Let]]) -> None:

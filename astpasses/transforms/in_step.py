@@ -1,10 +1,10 @@
 """Collectives that all lanes come by: out of branches that lanes take differently, and out of `while`s that they leave
 at different times.
 
-In: a program as it was staged, before derivatives are taken of it and before it is batched. Out: the same meaning, where
-a collective stands behind no test that may differ from lane to lane of its axis. Every lane takes part in a collective
-of a branch, those too that go the other way: what leads to it moves in front of the branch, the rest stays. A lane that
-has left a loop takes part with what it had when it left.
+In: a program as it was staged, before derivatives are taken of it and before it is batched. Out: the same meaning,
+where a collective stands behind no test that may differ from lane to lane of its axis. Every lane takes part in a
+collective of a branch, those too that go the other way: what leads to it moves in front of the branch, the rest stays.
+A lane that has left a loop takes part with what it had when it left.
 
     if x > 0:                          s = psum(x * x)           # of all lanes
         y = f(x) / psum(x * x)   ->    if x > 0:
@@ -124,8 +124,8 @@ class _Stepper:
     # ---- loops ----------------------------------------------------------------------------------------
 
     def _loop(self, builder: Builder, loop: Loop, same: Sequence[bool], uncounted: bool) -> Loop:
-        """The loop, left by all lanes together where they would leave it at different times, if it can be: if nobody asks
-        how many times it ran in a lane."""
+        """The loop, left by all lanes together where they would leave it at different times, if it can be: `uncounted`
+        says that nobody asks how many times it ran."""
         known = loop_marks(loop, loop.args.like(same), self.label)[0]
         condition = loop.condition
         if condition is not None and not known_results(condition.function, [True, *known.asked], self.label)[0]:

@@ -51,9 +51,7 @@ def _region_marks(let: Let, unknown: set[Var], axis: str | None) -> list[bool]:
     return [False] * len(let.outs)
 
 
-def loop_marks(
-    loop: Loop, known: Parts[bool], axis: str | None = None
-) -> tuple[Parts[bool], list[bool], Parts[bool]]:
+def loop_marks(loop: Loop, known: Parts[bool], axis: str | None = None) -> tuple[Parts[bool], list[bool], Parts[bool]]:
     """Known operands (the state joined to a fixpoint), known sizes and known results of a loop."""
     while True:
         condition = None if loop.condition is None else loop.condition.function

@@ -1,15 +1,14 @@
 """The collectives of `lax`: what the lanes of `vmap(f, axis_name=...)` tell each other, with JAX's names and meaning.
 
-In: in the mapped function, pytrees of one lane's values and the name of an axis, or a tuple of names. Out: pytrees of what
-all lanes' values make. Example: each lane's distance from the mean
+In: in the mapped function, pytrees of one lane's values and the name of an axis, or a tuple of names. Out: pytrees of
+what all lanes' values make. Example: each lane's distance from the mean
 
     vmap(lambda x: x - lax.pmean(x, "i"), axis_name="i")(xs)
 """
 
 from __future__ import annotations
 
-import functools
-import inspect
+import itertools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -26,11 +25,10 @@ from ..ops.arrays import dim_value
 from ..ops.families import broadcast_to, like
 from ..ops.shape import convert, permute, reshape
 from ..source import DTypeError, ShapeError, SourceError, UnsupportedError, close_name
-from ..tree_util import tree_flatten, tree_map
-from .arguments import Form, take_apart
-from .identity import reduced
+from ..tree_util import PyTreeDef, tree_flatten, tree_map
+from .arguments import Spec
 from .program import Fixed, Program, Slot, under_way, user_span
-from .transforms import call_inside
+from .transforms import Transformed, call_inside
 
 Names = Any  # of an axis: hashable, or a tuple of such
 
@@ -39,58 +37,46 @@ class UnboundAxis(SourceError, NameError):
     """The name of an axis that nothing around is mapped over."""
 
 
-class Collective:
+class Collective(Transformed):
     """A function of `lax` whose operands are values of one lane. `fun` is run on atoms of the program that is being
-    staged (Python numbers as they are), and on everything else as it is given."""
+    staged, and on everything else as it is given."""
 
     def __init__(self, fun: Callable[..., Any]):
-        functools.update_wrapper(self, fun)
-        self.fun, self.signature = fun, inspect.signature(fun)
+        super().__init__(fun)
+        self.__name__ = fun.__name__
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if under_way():
-            return call_inside(self, args, kwargs)
-        return self.fun(*args, **kwargs)  # says that there is no axis
+        return call_inside(self, args, kwargs) if under_way() else self.fun(*args, **kwargs)  # there is no axis then
 
-    def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
-        from .staging import give_back
+    def _again(self) -> tuple:
+        return (self.fun,)
 
-        return give_back(self._program(args, kwargs))
-
-    def _program(self, args: tuple, kwargs: dict) -> Program:
-        call = take_apart(args, kwargs)
+    def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         leaves: list[int | Fixed] = []
         values: list[Any] = []
         with Builder(self.__name__) as builder:
             builder.span = user_span()
-            for leaf, spec in zip(call.leaves, call.specs):
-                if not spec.dynamic or spec.form is Form.NUMBER and isinstance(leaf, (int, float, complex)):
-                    leaves.append(Fixed(leaf))
-                    values.append(leaf)
+            for spec in specs:
+                if not spec.dynamic or isinstance(spec.value, (int, float, complex)):
+                    leaves.append(Fixed(spec.value))
+                    values.append(spec.value)
                 else:
                     leaves.append(len(builder.params))
                     values.append(builder.parameter("x", spec.type))
-            given, named = call.structure.unflatten(values)
-            out = self.fun(*given, **named)
-            found, tree = tree_flatten(out)
-            slots, results, forms = [], [], []
-            for value in found:
-                if not isinstance(value, (Var, Literal)):
-                    slots.append(Fixed(value))
-                    continue
-                slots.append(Slot(len(results)))
-                results.append(value)
-                forms.append("python" if value.type.value is not None else "array" if value.type.dims else "scalar")
+            args, kwargs = structure.unflatten(values)
+            found, tree = tree_flatten(self.fun(*args, **kwargs))
+            results = [value for value in found if isinstance(value, (Var, Literal))]
+            numbers = itertools.count()
+            slots = [Slot(next(numbers)) if isinstance(v, (Var, Literal)) else Fixed(v) for v in found]
             function = builder.function(results)
         return Program(
-            function, (), call.structure, tuple(leaves), tree, tuple(slots), tuple(forms), name=self.__name__
+            function, (), structure, tuple(leaves), tree, tuple(slots), tuple(map(_form, results)), name=self.__name__
         )
 
-    def __reduce__(self) -> str | tuple:
-        return reduced(self, Collective, self.fun)
 
-    def __repr__(self) -> str:
-        return f"<lax.{self.__name__}>"
+def _form(result: Any) -> str:
+    """What the user sees of a result."""
+    return "python" if result.type.value is not None else "array" if result.type.dims else "scalar"
 
 
 # ---- names and operands -----------------------------------------------------------------------------------
@@ -98,7 +84,7 @@ class Collective:
 
 def _axes(axis_name: Names) -> tuple[NamedAxis, ...]:
     """The axes of these names, innermost of equal names."""
-    names = axis_name if isinstance(axis_name, tuple) else (axis_name,)
+    names = axis_name if isinstance(axis_name, (tuple, list)) else (axis_name,)
     return tuple(map(_axis, names))
 
 
@@ -173,7 +159,10 @@ def _size_value(size: DimLike) -> Any:
 def _place(axis: int, rank: int, what: str, x: Any) -> int:
     if not -rank <= axis < rank:
         raise ShapeError(
-            f"{what} asks for axis {axis} of {x.type}", user_span(), code="collective", remedy=f"use an axis below {rank}"
+            f"{what} asks for axis {axis} of {x.type}",
+            user_span(),
+            code="collective",
+            remedy=f"use an axis below {rank}",
         )
     return axis % rank
 
@@ -223,8 +212,8 @@ def _summed(x: Any, axes: Sequence[NamedAxis]) -> Any:
 @Collective
 def psum(x: Any, axis_name: Names, *, axis_index_groups: Any = None) -> Any:
     """The sum of x over all lanes of the axes, in each. x: a pytree of arrays and numbers; bools are added as integers.
-    A Python number is multiplied by the size: `psum(1, name)` is the size itself. The derivative is the sum of all lanes'
-    tangents, and of all lanes' cotangents. Raises NameError (a SourceError) for a name that is not there,
+    A Python number is multiplied by the size: `psum(1, name)` is the size itself. The derivative is the sum of all
+    lanes' tangents, and of all lanes' cotangents. Raises NameError (a SourceError) for a name that is not there,
     UnsupportedError for `axis_index_groups`."""
     _refuse_groups(axis_index_groups, "psum")
     axes = _axes(axis_name)
@@ -322,9 +311,7 @@ def psum_scatter(
 
 
 @Collective
-def all_gather(
-    x: Any, axis_name: Names, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False
-) -> Any:
+def all_gather(x: Any, axis_name: Names, *, axis_index_groups: Any = None, axis: int = 0, tiled: bool = False) -> Any:
     """All lanes' x in each: along a new axis `axis`, or, tiled, one behind the other along the axis that is there. Of
     several axes the first counts slowest. Raises ShapeError for an axis that is not there, and what `psum` raises."""
     _refuse_groups(axis_index_groups, "all_gather")
@@ -343,18 +330,12 @@ def all_gather(
 
 @Collective
 def all_to_all(
-    x: Any,
-    axis_name: Names,
-    split_axis: int,
-    concat_axis: int,
-    *,
-    axis_index_groups: Any = None,
-    tiled: bool = False,
+    x: Any, axis_name: Names, split_axis: int, concat_axis: int, *, axis_index_groups: Any = None, tiled: bool = False
 ) -> Any:
-    """Lane k gets part k of each lane's x: x is split along `split_axis`, as long as there are lanes, which goes, and what
-    a lane gets is stacked along a new axis `concat_axis`. Tiled, both axes stay: the first is cut into as many parts as
-    there are lanes, and parts are put one behind the other along the second. Raises ShapeError where the axis does not
-    fit, UnsupportedError for several axes, and what `psum` raises."""
+    """Lane k gets part k of each lane's x: x is split along `split_axis`, as long as there are lanes, which goes, and
+    what a lane gets is stacked along a new axis `concat_axis`. Tiled, both axes stay: the first is cut into as many
+    parts as there are lanes, and parts are put one behind the other along the second. Raises ShapeError where the axis
+    does not fit, UnsupportedError for several axes, and what `psum` raises."""
     _refuse_groups(axis_index_groups, "all_to_all")
     one = _one_axis(axis_name, "all_to_all")
 
@@ -370,8 +351,9 @@ def all_to_all(
 
 @Collective
 def ppermute(x: Any, axis_name: Names, perm: Sequence[tuple[int, int]]) -> Any:
-    """Lane `to` gets the x of lane `at` for each pair (at, to) in `perm`, zeros if no pair names it. Raises ShapeError for
-    a lane that is not there or is named twice on one side, UnsupportedError for several axes, and what `psum` raises."""
+    """Lane `to` gets the x of lane `at` for each pair (at, to) in `perm`, zeros if no pair names it. Raises ShapeError
+    for a lane that is not there or is named twice on one side, UnsupportedError for several axes, and what `psum`
+    raises."""
     axis = _one_axis(axis_name, "ppermute")
     pairs = _pairs(perm, axis)
     return _of_leaves(lambda leaf: over.ppermute(leaf, perm=pairs, **_named(axis)), x, "ppermute")
@@ -443,8 +425,8 @@ def axis_size(axis_name: Names) -> Any:
 
 @Collective
 def pcast(x: Any, axis_name: Names, *, to: str) -> Any:
-    """x, which under vmap may differ from lane to lane anyway; `to` is "varying". Raises UnsupportedError for any other,
-    and NameError (a SourceError)."""
+    """x, which under vmap may differ from lane to lane anyway; `to` is "varying". Raises UnsupportedError for any
+    other, and NameError (a SourceError)."""
     _axes(axis_name)
     if to != "varying":
         raise UnsupportedError(

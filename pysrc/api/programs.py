@@ -172,8 +172,8 @@ def batched(
     types: Sequence[Array],
     axis_name: str | None = None,
 ) -> Function:
-    """`types`: of the parameters with their batch axes at `axes` (None: not batched, as in `function`). `axis_name`: the
-    label of the batch axis.
+    """`types`: of the parameters with their batch axes at `axes` (None: not batched, as in `function`).
+    `axis_name`: the label of the batch axis.
 
     A result whose out axis is None must not depend on the batch: ValueError(its index) otherwise.
     """

@@ -245,6 +245,10 @@ class Vmap(Transformed):
     ):
         super().__init__(fun)
         self.in_axes, self.out_axes, self.axis_size, self.axis_name = in_axes, out_axes, axis_size, axis_name
+        if not isinstance(axis_name, Hashable):
+            raise DTypeError(
+                f"vmap: axis_name={axis_name!r}, which has no hash", self.span, code="vmap-axes", remedy="give a text"
+            )
 
     def _again(self) -> tuple:
         return self.fun, self.in_axes, self.out_axes, self.axis_size, self.axis_name
@@ -257,7 +261,7 @@ class Vmap(Transformed):
         example = example_specs(structure, specs, self.in_axes, self.axis_size, span, names)
         with for_lanes(), named_axis(self.axis_name, example.size) as axis:
             program = program_of(self.fun, structure, example.specs)
-        made = batched_program(program, example, specs, self.out_axes, span, names, axis)
+            made = batched_program(program, example, specs, self.out_axes, span, names, axis)
         return made.with_function(made.function, name=self.__name__)
 
 

@@ -2,8 +2,8 @@
 axis_index`.
 
 In: an operand of one lane, the label and the size of the axis. Out: what all lanes' operands make. `batch` along that
-axis puts ordinary operations in their place (`MAPPED`), along any other axis it maps them on, so no program that runs has
-one. By themselves they mean what they do on an axis of one lane.
+axis puts ordinary operations in their place (`MAPPED`), along any other axis it maps them on, so no program that runs
+has one. By themselves they mean what they do on an axis of one lane.
 
     s: f64 = psum(x, axis_name="i", axis_size=4)       # x in each of 4 lanes
     s: f64 = reduce_sum(x, axes=(0,))                  # x: f64[4], mapped over "i"
@@ -142,9 +142,7 @@ all_gather: Primitive = Primitive(
     numpy=_alone(lambda x, *, axis: np.expand_dims(x, axis)),
     jvp=Together(),
     transpose=(lambda y_bar, x, **attributes: psum_scatter(y_bar, **attributes),),
-    dims=Dims(
-        lambda x, *, axis, **_: ((range(x.ndim),), ([*range(axis), None, *range(axis, x.ndim)],)),
-    ),
+    dims=Dims(lambda x, *, axis, **_: ((range(x.ndim),), ([*range(axis), None, *range(axis, x.ndim)],))),
     native=Region("collective"),
     transient=True,
     doc="All lanes' x along a new dim `axis`.",

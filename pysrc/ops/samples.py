@@ -388,6 +388,7 @@ def _ruled(kind: str) -> dict[str, Any]:
 
 
 _X, _Y = np.float64(1.5), np.float64(0.75)
+_LANE = {"axis_name": "i", "axis_size": 1}  # collectives have a meaning of their own on an axis of one lane
 SAMPLES |= {
     "loop": [
         Sample(
@@ -413,6 +414,12 @@ SAMPLES |= {
     "custom_jvp": [Sample((_X, _Y), _ruled("jvp"))],
     "custom_vjp": [Sample((_X, _Y), _ruled("vjp"), smooth=False)],
     "custom_transpose": [Sample((_X, _Y, _X), _ruled("transpose"), smooth=False)],
+    **{name: each([MATRIX], [_LANE]) + each([_X], [_LANE]) for name in ("psum", "pmax", "pmin")},
+    "all_gather": each([MATRIX], [{**_LANE, "axis": k} for k in (0, 1, 2)]) + each([_X], [{**_LANE, "axis": 0}]),
+    "psum_scatter": each([MATRIX[:, None]], [{**_LANE, "axis": 1}]) + each([ROW[:1]], [{**_LANE, "axis": 0}]),
+    "all_to_all": each([MATRIX[:, None]], [{**_LANE, "axis": 1}]) + each([ROW[:1]], [{**_LANE, "axis": 0}]),
+    "ppermute": each([MATRIX], [{**_LANE, "perm": ((0, 0),)}, {**_LANE, "perm": ()}]),
+    "axis_index": [Sample((), _LANE)],
     "check": [
         Sample(
             (np.array([True, True]), np.array([1.0, 2.0])),
