@@ -16,7 +16,6 @@ _BATCHED = "rules for batches of one's own are not there yet; vmap batches what 
 _RULES = "give the function that solves it a rule by custom_vjp, as the implicit function theorem says"
 _ONE_DEVICE = "a program runs on one device: metaphrase.devices() lists them, jit(f, device=...) names one"
 _READY = "leave it out: on the CPU results are there when the call returns; CuPy's wait when they are read"
-_MAPPED = "there are no collectives; return the lanes from vmap and reduce along their axis"
 _CALLBACK = "there are no callbacks into Python; NumPy code in the function is translated itself"
 _CONVOLUTION = "add up x[i:i + h, j:j + w] @ k[i, j] over the kernel (i, j)"
 _INDEX = "index with arrays: x[i], x.at[i].set(v), x.at[i].add(v), or x[i] = v"
@@ -63,9 +62,7 @@ _SAID: dict[str, dict[str, str]] = {
         "flatten_util": "concatenate the raveled leaves of tree.flatten, and split them again",
     },
     "metaphrase.lax": {
-        **dict.fromkeys(
-            ("psum", "pmean", "pmax", "pmin", "all_gather", "all_to_all", "ppermute", "axis_index"), _MAPPED
-        ),
+        **dict.fromkeys(("pvary", "pbroadcast"), "leave it out: under vmap every value may vary from lane to lane"),
         **dict.fromkeys(
             (
                 "conv",

@@ -234,6 +234,8 @@ class _Batcher:
     def _refuse_collectives(self, group: list[Let]) -> None:
         """Lanes that run one after the other can't wait for one another."""
         for let in filter(self._collects, group):
+            while not is_over(let, self.axis):
+                let = next(inner for region in let.regions() for inner in region.lets if self._collects(inner))
             raise UnsupportedError(
                 f"not all lanes of the axis {self.axis!r} come by this collective, and what leads to it can't run in "
                 "those that don't: it may fail, prints, reads at a computed place or has a size of its own",
