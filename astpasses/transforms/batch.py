@@ -31,16 +31,18 @@ from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.loops import Loop, Parts, Step
 from metaphrase.core.primitive import ByTransform, Unsupported
 from metaphrase.core.types import Array, i64, type_symbols
+from metaphrase.ops.arrays import iota
 from metaphrase.ops.collectives import MAPPED, axes_of, is_over
 from metaphrase.ops.families import expand_batch
 from metaphrase.ops.regions import call as call_primitive
 from metaphrase.ops.regions import cond as cond_primitive
 from metaphrase.ops.regions import loop as loop_primitive
-from metaphrase.ops.shape import lanes_first, permute
+from metaphrase.ops.shape import broadcast, lanes_first, permute
 from metaphrase.source import ShapeError, UnsupportedError
 
 from . import custom
 from .common import variables
+from .failing import in_lane, takes_lane, with_lane
 from .lanes import convex_group, lets_of
 from .marks import cond_marks, loop_marks, with_settled_state
 
@@ -175,6 +177,10 @@ class _Batcher:
     def _rule(self, let: Let) -> None:
         dims: Any = let.primitive.dims
         args, marks = tuple(map(self.value, let.args)), self.marks(let)
+        if takes_lane(let):
+            shape = (self.size, *let.args[0].type.dims)
+            number = broadcast(iota(length=self.size, dtype=i64), shape=shape, axes=(0,))
+            let, args, marks = with_lane(let, number, self.axis), (*args, number), [*marks, True]
         if dims is ByTransform:
             outs, out_marks = self._region(let, args, marks)
         elif isinstance(dims, Unsupported):
@@ -251,7 +257,8 @@ class _Batcher:
         consts = [v for v in free if v not in self.batched]
         rows = [v for v in free if v in self.batched]
         params = Parts(consts=tuple(consts), rows=tuple(rows))
-        body = Function("lane", (Var("lane_index", Array(i64)), *params), tuple(group), tuple(leaving))
+        lane = Var("lane_index", Array(i64))
+        body = Function("lane", (lane, *params), tuple(in_lane(group, lane, self.axis)), tuple(leaving))
         step = Step(body, params, Parts(rows=tuple(leaving)))
         lanes = Loop(loop_primitive, params.map(self.value), step, None, self.size, {"parallel": True})
         for var, value in zip(leaving, lanes.bind().outs):
