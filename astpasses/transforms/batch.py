@@ -180,7 +180,10 @@ class _Batcher:
         if takes_lane(let):
             shape = (self.size, *let.args[0].type.dims)
             number = broadcast(iota(length=self.size, dtype=i64), shape=shape, axes=(0,))
-            let, args, marks = with_lane(let, number, self.axis), (*args, number), [*marks, True]
+            self.env[number] = number
+            self.batched.add(number)
+            let = with_lane(let, number, self.axis)
+            args, marks = tuple(map(self.value, let.args)), self.marks(let)
         if dims is ByTransform:
             outs, out_marks = self._region(let, args, marks)
         elif isinstance(dims, Unsupported):

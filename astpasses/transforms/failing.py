@@ -6,7 +6,8 @@ with the lane's number, one more value:
     check(ok, k, message="index {} is out of bounds")
     check(ok, k, lane, message="index {} is out of bounds, in lane {} of vmap")
 
-An exception that holds more than a message, and one that a library raises itself, is left as it is.
+An exception that holds something else than a message (a KeyError holds a key), and one that a library raises itself, is
+left as it is.
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from dataclasses import replace
 from metaphrase.core.build import Builder
 from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.loops import Loop
-from metaphrase.exceptions import MOST, ListFull, exception_name
+from metaphrase.exceptions import MOST, ListFull, exception_name, fields
 from metaphrase.ops.families import broadcast_to
 
-_NOT_OURS = ("LinAlgError", "MemoryError", exception_name(ListFull))
+_NOT_OURS = ("KeyError", "LinAlgError", "MemoryError", exception_name(ListFull))
 
 
 def takes_lane(let: Let) -> bool:
@@ -37,7 +38,8 @@ def with_lane(let: Let, lane: Atom, axis: str | None) -> Let:
     message = let.attributes["message"]
     told = f"{message}, in lane {{}} of " if message else "in lane {} of "
     attributes = {**let.attributes, "message": told + where.replace("{", "{{").replace("}", "}}")}
-    return Let(let.outs, let.primitive, (*let.args, lane), attributes, let.span)
+    shown = 1 + fields(message)  # a check may take values that its message does not show
+    return Let(let.outs, let.primitive, (*let.args[:shown], lane, *let.args[shown:]), attributes, let.span)
 
 
 def in_lane(lets: Iterable[Let], lane: Var, axis: str | None) -> list[Let]:
