@@ -2,7 +2,8 @@
 
 In: Python functions over NumPy arrays. Out: the transformations `jit grad value_and_grad jvp vjp linearize
 vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, the readers
-`source stages`, the settings `config disable_jit`, and the libraries `lax nn numpy random tree tree_util`.
+`source stages`, the settings `config disable_jit`, and the libraries `custom_batching lax nn numpy random tree
+tree_util`.
 
 >>> import metaphrase as mp
 >>> mp.grad(lambda x: x * x)(3.0)
@@ -51,13 +52,13 @@ from .api.public import (
 from .runtime import forks as forks  # before anything is imported late: a fork waits for imports
 
 if TYPE_CHECKING:
-    from . import aot, lax, nn, numpy, random, tree, tree_util, typing
+    from . import aot, custom_batching, lax, nn, numpy, random, tree, tree_util, typing
     from . import build as build
     from .api.saved import load
 
 __version__ = VERSION
 # Imported when they are first named: `import metaphrase` does not pay for them.
-_LIBRARIES = ("aot", "build", "lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
+_LIBRARIES = ("aot", "build", "custom_batching", "lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
 __all__ = [
     "Array",
     "Device",
@@ -92,6 +93,7 @@ __all__ = [
     "vjp",
     "vmap",
     "aot",
+    "custom_batching",
     "lax",
     "nn",
     "numpy",

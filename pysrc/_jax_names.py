@@ -12,7 +12,6 @@ from __future__ import annotations
 import dis
 import sys
 
-_BATCHED = "rules for batches of one's own are not there yet; vmap batches what the function does"
 _RULES = "give the function that solves it a rule by custom_vjp, as the implicit function theorem says"
 _ONE_DEVICE = "a program runs on one device: metaphrase.devices() lists them, jit(f, device=...) names one"
 _READY = "leave it out: on the CPU results are there when the call returns; CuPy's wait when they are read"
@@ -25,7 +24,6 @@ _SCIPY = "scipy.special and scipy.linalg are translated where docs/numpy-support
 
 _SAID: dict[str, dict[str, str]] = {
     "metaphrase": {
-        "custom_batching": _BATCHED,
         "custom_derivatives": "custom_jvp, custom_vjp and custom_gradient are in metaphrase itself",
         **dict.fromkeys(("checkpoint", "remat", "checkpoint_policies", "ad_checkpoint"), _REMATERIALISED),
         **dict.fromkeys(

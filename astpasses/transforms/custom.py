@@ -166,6 +166,12 @@ def _batch_transpose(batch: Batch, size: DimLike, let: Let, args: tuple, marks: 
     return custom_transpose(*args[:kept], *dots, backward=back, wanted=wanted, of=of), [True] * count
 
 
+def _batch_vmap(batch: Batch, size: DimLike, let: Let, args: tuple, marks: list[bool]) -> tuple:
+    """What the rule makes of all lanes."""
+    lanes, out = let.attributes["rule"](size, marks)
+    return _apply(lanes, args), out
+
+
 def _batched_backward(
     batch: Batch, size: DimLike, backward: Function, marks: list[bool], targets: list[bool]
 ) -> Function:
@@ -192,6 +198,7 @@ BATCH: dict[str, Callable[..., tuple]] = {
     "custom_jvp": _batch_jvp,
     "custom_vjp": _batch_vjp,
     "custom_transpose": _batch_transpose,
+    "custom_vmap": _batch_vmap,
 }
 
 __all__ = ["BATCH", "JVP", "transposed"]

@@ -17,7 +17,7 @@ from dataclasses import replace
 
 from metaphrase.core.build import Builder
 from metaphrase.core.ir import Atom, Function, Let, Var
-from metaphrase.core.loops import Loop
+from metaphrase.core.loops import Loop, Step
 from metaphrase.exceptions import MOST, ListFull, exception_name, fields
 from metaphrase.ops.families import broadcast_to
 
@@ -60,12 +60,7 @@ def _region(let: Let, lane: Var, axis: str | None) -> Let:
     if let.primitive.name == "loop":
         loop = Loop.of(let)
         args = loop.args.replace(consts=(*loop.args.consts, lane))
-        steps = []
-        for step in (loop.body, loop.condition):
-            own = Var(lane.name, lane.type)
-            params = step and step.params.replace(consts=(*step.params.consts, own))
-            steps.append(step and step.changed(in_lane(step.lets, own, axis), params))
-        body, condition = steps
+        body, condition = (step and _step(step, lane, axis) for step in (loop.body, loop.condition))
         assert body is not None
         return replace(loop, args=args, body=body, condition=condition).let()
     if let.primitive.name not in ("cond", "call"):
@@ -74,6 +69,12 @@ def _region(let: Let, lane: Var, axis: str | None) -> Let:
     several = isinstance(value, tuple)
     made = tuple(_function(function, lane, axis) for function in (value if several else (value,)))
     return Let(let.outs, let.primitive, (*let.args, lane), {key: made if several else made[0]}, let.span)
+
+
+def _step(step: Step, lane: Var, axis: str | None) -> Step:
+    own = Var(lane.name, lane.type)
+    params = step.params.replace(consts=(*step.params.consts, own))
+    return step.changed(in_lane(step.lets, own, axis), params)  # type: ignore[arg-type]
 
 
 def _function(function: Function, lane: Var, axis: str | None) -> Function:

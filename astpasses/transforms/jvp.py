@@ -24,6 +24,7 @@ from metaphrase.core.primitive import ByTransform, Joint, Together, Unsupported,
 from metaphrase.core.types import has_tangent
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.arrays import zeros
+from metaphrase.ops.custom_rules import custom_vmap
 from metaphrase.ops.regions import call, cond
 from metaphrase.source import UnsupportedError
 
@@ -187,4 +188,9 @@ def _named(function: Function, name: str) -> Function:
     return Function(name, function.params, function.lets, function.results)
 
 
-_REGIONS = {"loop": _loop, "cond": _cond, "call": _call, **custom.JVP}
+def _custom_vmap(let: Let, arg_dots: list) -> tuple:
+    """The value by the rule for lanes, when it comes to lanes; the tangent is that of the function."""
+    return custom_vmap(*let.args, **let.attributes), _call(let, arg_dots)[1]
+
+
+_REGIONS = {"custom_vmap": _custom_vmap, "loop": _loop, "cond": _cond, "call": _call, **custom.JVP}

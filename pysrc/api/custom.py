@@ -40,6 +40,7 @@ class Custom(Transformed, Generic[P, R]):
 
     rules: tuple[Rule, ...] = ()
     definer = ""
+    occasion = "its derivative is taken"  # when a rule is needed
 
     def __init__(
         self, fun: Callable[P, R], nondiff_argnums: int | Sequence[int], nondiff_argnames: str | Sequence[str]
@@ -53,29 +54,36 @@ class Custom(Transformed, Generic[P, R]):
 
     @property
     def py_func(self) -> Callable[P, R] | None:
-        """The function, where staged code calls it as if it stood there: where no derivative is taken."""
-        return None if derivatives_to_come() else self.fun
+        """The function, where staged code calls it as if it stood there: where nobody asks for its rules."""
+        return None if self._is_asked() else self.fun
+
+    def _is_asked(self) -> bool:
+        """Whether anything that has to do with the rules is done to what is being staged."""
+        return bool(derivatives_to_come())
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
-        return self._ruled(structure, specs) if derivatives_to_come() else program_of(self.fun, structure, specs)
+        return self._ruled(structure, specs) if self._is_asked() else program_of(self.fun, structure, specs)
 
     def _ruled(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         """The program that has the rules beside the function."""
         from .custom_programs import custom_program
 
+        self._require_rules()
+        return custom_program(self, structure, specs)
+
+    def _require_rules(self) -> None:
         if not self.rules:
             raise SourceError(
-                f"{self.__name__} has no {self.kind.removeprefix('custom_')} rule yet, and its derivative is taken",
+                f"{self.__name__} has no {self.kind.removeprefix('custom_')} rule yet, and {self.occasion}",
                 self.span,
                 code="no-rule",
                 remedy=f"give it one by {self.__name__}.{self.definer}",
             )
-        return custom_program(self, structure, specs)
 
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
         from .staging import give_back
 
-        if not derivatives_to_come():
+        if not self._is_asked():
             return None
         call = take_apart(args, kwargs, in_order=self.in_order)
         return give_back(self._ruled(call.structure, call.specs))

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # ---- the function and its rules in one program ------------------------------------------------------------
 
 
-class _Call:
+class Call:
     """One call, being put together. `operands`: captures, then what is not differentiated, then the others."""
 
     def __init__(self, custom: Custom, taken: Taken, parts: Sequence[Part], places: Sequence[Sequence[int]]):
@@ -168,12 +168,12 @@ class _Call:
     def outputs_fitted(self, part: Part, values: Sequence[Any], slots: Sequence[Any], tangents: bool) -> list[Any]:
         """What a rule gives for the leaves of the output; of `tangents` those of floats."""
         found = []
-        labels = _labels(self.function.program.out, "the result")
+        names = labels(self.function.program.out, "the result")
         for k, (value, slot, own) in enumerate(zip(values, slots, self.outputs)):
             type_ = self.function.type(own)
             if type_ is None or tangents and not has_tangent(type_):
                 continue
-            what = f"the {'tangent' if tangents else 'primal'} of {labels[k]}"
+            what = f"the {'tangent' if tangents else 'primal'} of {names[k]}"
             found.append(self.fitted(part, value, slot, type_, what))
         return found
 
@@ -186,7 +186,7 @@ def _literal_of(fixed: Fixed, spec: Spec) -> Any:
     return literal(fixed.value, spec.dtype) if spec.dynamic else fixed
 
 
-def _labels(tree: PyTreeDef, head: str) -> list[str]:
+def labels(tree: PyTreeDef, head: str) -> list[str]:
     pairs = tree_flatten_with_path(tree.skeleton(range(tree.num_leaves)))[0]
     return [head + keystr(path) for path, _ in pairs]
 
@@ -208,7 +208,7 @@ def _with_jvp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef
     rule_specs = [*(taken.specs[k] for k in (*nondiff, *primal)), *(dual(taken.specs[k]) for k in primal)]
     rule = staged_part(custom.rules[0], trees, rule_specs, count, custom.kind)
     places = [range(len(taken.specs)), [*nondiff, *primal, *[-1] * len(primal)]]
-    site = _Call(custom, taken, [function, rule], places)
+    site = Call(custom, taken, [function, rule], places)
     (out, slots), (dots, dot_slots) = rule.pair("the rule", "the pair (primal_out, tangent_out)")
     site.check_structure(rule, out, "primal_out")
     site.check_structure(rule, dots, "tangent_out")
@@ -251,7 +251,7 @@ def _with_vjp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef
     backward = staged_part(bwd, trees, back_specs, count, custom.kind)
     every = range(len(taken.specs))
     places = [every, every, [*nondiff, *[-1] * (len(back_specs) - len(nondiff))]]
-    site = _Call(custom, taken, [function, forward, backward], places)
+    site = Call(custom, taken, [function, forward, backward], places)
     site.check_structure(forward, out, "out")
 
     def ahead(builder: Builder, captures: Sequence[Atom], leaves: list[Any], _: Any) -> list[Any]:
@@ -299,18 +299,18 @@ def _base(result: Atom) -> str:
     return result.name if isinstance(result, Var) else "result"
 
 
-def _rest(site: _Call) -> dict[int, Any]:
+def _rest(site: Call) -> dict[int, Any]:
     """The leaves that a backward rule is not given."""
     return dict.fromkeys(site.args, None)
 
 
-def _spread(bars: Sequence[Any], site: _Call) -> list[Any]:
+def _spread(bars: Sequence[Any], site: Call) -> list[Any]:
     """The cotangents at the leaves of the output."""
     found = iter(bars)
     return [next(found) if site.function.type(s) is not None else Fixed(False) for s in site.outputs]
 
 
-def _cotangents(site: _Call, backward: Part, values: Sequence[Any]) -> list[Any]:
+def _cotangents(site: Call, backward: Part, values: Sequence[Any]) -> list[Any]:
     """What the backward rule gives for each argument that has a tangent; None stands for zeros."""
     taken, program = site.taken, backward.program
     trees = [taken.structures[p] for p in taken.primal]
@@ -333,9 +333,9 @@ def _cotangents(site: _Call, backward: Part, values: Sequence[Any]) -> list[Any]
             )
         places += found
         start += child.num_leaves
-    labels = [label for tree, name in zip(trees, _names(site, taken.primal)) for label in _labels(tree, name)]
+    heads = [label for tree, name in zip(trees, _names(site, taken.primal)) for label in labels(tree, name)]
     results = []
-    for leaf, place, label in zip(taken.leaves(taken.primal), places, labels):
+    for leaf, place, label in zip(taken.leaves(taken.primal), places, heads):
         if leaf not in site.wrt:
             continue
         type_ = site.types[leaf].plain
@@ -347,7 +347,7 @@ def _cotangents(site: _Call, backward: Part, values: Sequence[Any]) -> list[Any]
     return results
 
 
-def _names(site: _Call, positions: Sequence[int]) -> list[str]:
+def _names(site: Call, positions: Sequence[int]) -> list[str]:
     try:
         known = list(signature_of(site.custom.fun).parameters)
     except (TypeError, ValueError):
@@ -374,4 +374,4 @@ def _matched(tree: PyTreeDef, given: PyTreeDef, start: int) -> list[int | None] 
     return found
 
 
-__all__ = ["custom_program"]
+__all__ = ["Call", "custom_program", "labels"]

@@ -11,9 +11,7 @@ order that `api` fits pytrees to. Nothing here knows of users' functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,21 +27,10 @@ from ..ops.arrays import dim_value, zeros
 from ..ops.elementary import stop_gradient
 from ..ops.shape import broadcast, permute, reshape
 from ..ops.unit_matrix import eye
+from .orders import lanes_to_come
 
 Clean = Callable[[Function], Function]
 Marks = Sequence[bool]
-_lanes: ContextVar[bool] = ContextVar("metaphrase_lanes", default=False)
-
-
-@contextmanager
-def for_lanes() -> Iterator[None]:
-    """Derivatives taken inside are of one lane among many, to be batched: their loops save no segments (see
-    `split`), so that native code runs the lanes side by side."""
-    before = _lanes.set(True)
-    try:
-        yield
-    finally:
-        _lanes.reset(before)
 
 
 def _unchanged(function: Function) -> Function:
@@ -101,7 +88,7 @@ class LinearParts:
 
 def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> LinearParts:
     """The function's value at a point, and its derivative there in both directions."""
-    part = linearize(function, wrt, clean, segments=not _lanes.get())
+    part = linearize(function, wrt, clean, segments=lanes_to_come() is None)
     linear = clean(part.linear)
     has = [has_tangent(r.type) for r in function.results]
     nonzero = _pick(part.out_nonzero, has)

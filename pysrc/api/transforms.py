@@ -26,7 +26,7 @@ from .arguments import Call, Form, Spec, take_apart, takes_any_keywords
 from .captures import read_capture
 from .execute import Memo, Specialisation, call_numpy, numpy_specialisation
 from .identity import reduced
-from .orders import derivatives_to_come, taking_derivatives
+from .orders import derivatives_to_come, for_lanes, taking_derivatives
 from .placement import place_with_captures
 from .program import Fixed, Program, Slot, caller_span, leaf_labels, name_of, under_way, user_span
 from .tracebacks import user_frames
@@ -255,14 +255,13 @@ class Vmap(Transformed):
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .batch import batched_program, example_specs
-        from .programs import for_lanes
 
         names, span = parameter_names(self.fun), self._place()
         example = example_specs(structure, specs, self.in_axes, self.axis_size, span, names)
-        with for_lanes(), named_axis(self.axis_name, example.size) as axis:
+        with for_lanes(example.size) as lanes, named_axis(self.axis_name, example.size) as axis:
             program = program_of(self.fun, structure, example.specs)
             made = batched_program(program, example, specs, self.out_axes, span, names, axis)
-        return made.with_function(made.function, name=self.__name__)
+        return made.with_function(made.function, name=self.__name__, guards=(*made.guards, *lanes.guards))
 
 
 class Jvp(Transformed):

@@ -27,6 +27,16 @@ _around: ContextVar[tuple[NamedAxis, ...]] = ContextVar("metaphrase_axes", defau
 
 
 @contextmanager
+def under_axes(axes: tuple[NamedAxis, ...]) -> Iterator[None]:
+    """What is staged inside is mapped over these axes."""
+    before = _around.set(axes)
+    try:
+        yield
+    finally:
+        _around.reset(before)
+
+
+@contextmanager
 def named_axis(name: Hashable, size: DimLike) -> Iterator[str | None]:
     """What is staged inside is mapped over an axis of this name, None for no name. Gives the label of the axis."""
     if name is None:
@@ -36,11 +46,8 @@ def named_axis(name: Hashable, size: DimLike) -> Iterator[str | None]:
     taken, label = {axis.label for axis in around}, str(name)
     while label in taken:
         label += "_"
-    before = _around.set((*around, NamedAxis(name, label, size)))
-    try:
+    with under_axes((*around, NamedAxis(name, label, size))):
         yield label
-    finally:
-        _around.reset(before)
 
 
 def named_axes() -> tuple[NamedAxis, ...]:
@@ -53,4 +60,4 @@ def sizes_of_axes() -> frozenset[str]:
     return frozenset(symbol for axis in named_axes() for symbol in symbols(axis.size))
 
 
-__all__ = ["NamedAxis", "named_axes", "named_axis", "sizes_of_axes"]
+__all__ = ["NamedAxis", "named_axes", "named_axis", "sizes_of_axes", "under_axes"]

@@ -1,8 +1,8 @@
-"""Functions with derivative rules of the user's own, where no derivative is taken any more: calls.
+"""Functions with rules of the user's own, where no derivative is taken any more: calls.
 
-In: a Function. Out: the same with a `call` in the place of each `custom_jvp` and `custom_vjp`, at every depth, so that
-the rules are gone and nothing is in the way of fusion. Raises where the tangents of a function are left that has a
-backward rule alone, or a collective over an axis that nobody has mapped over.
+In: a Function. Out: the same with a `call` in the place of each `custom_jvp`, `custom_vjp` and `custom_vmap`, at every
+depth, so that the rules are gone and nothing is in the way of fusion. Raises where the tangents of a function are left
+that has a backward rule alone, or a collective over an axis that nobody has mapped over.
 
     y = custom_jvp(x, function=f, rule=f_jvp, consts=0)      ->      y = call(x, function=f)
 """
@@ -16,7 +16,7 @@ from .calls import derived
 from .ir import Function, Let
 from .primitive import REGISTRY
 
-RULED = ("custom_jvp", "custom_vjp")
+RULED = ("custom_jvp", "custom_vjp", "custom_vmap")
 
 
 def has_rules(function: Function) -> bool:

@@ -1,5 +1,5 @@
-"""Functions with derivative rules of the user's own: `custom_jvp`, `custom_vjp`, and `custom_transpose`, the
-tangents of the second.
+"""Functions with rules of the user's own: `custom_jvp`, `custom_vjp`, and `custom_transpose`, the tangents of the
+second; and `custom_vmap`, whose rule says what its lanes are together.
 
 In: operands, the first `consts` of which are captured or not to be differentiated. Out: the results of `function`.
 The rules are closed Functions of the same operands; only derivatives run them. A program that is finished has
@@ -9,6 +9,7 @@ The rules are closed Functions of the same operands; only derivatives run them. 
     y = custom_vjp(x, function=f, forward=f_fwd, backward=f_bwd, consts=0)  # f_fwd(x) -> y, residuals
                                                                             # f_bwd(residuals, y_bar) -> x_bar
     y_dot = custom_transpose(residuals, x_dot, backward=f_bwd, wanted=(True,), of="f")
+    y = custom_vmap(x, function=f, rule=rule)     # rule(size, [True]) -> the Function of all lanes, and [True]
 """
 
 from __future__ import annotations
@@ -134,4 +135,20 @@ custom_transpose = Primitive(
     doc="The linear map of the tangents whose transpose is backward(*residuals, ...); no program that runs has it.",
 )
 
-__all__ = ["custom_jvp", "custom_transpose", "custom_vjp"]
+
+def _vmap_type(*types: Array, function: Function, rule: Any) -> tuple:
+    _takes("custom_vmap", function, types)
+    return tuple(t.plain for t in function.result_types)
+
+
+custom_vmap = Primitive(
+    "custom_vmap",
+    type=_vmap_type,
+    numpy=lambda run, *args, function, rule: tuple(run(function, *args)),
+    **_OF_TRANSFORMS,
+    native=Region("call"),
+    doc="function(*operands); of lanes of them what `rule(size, which operands are batched)` gives: a Function of the "
+    "batched operands, and which of its results are batched.",
+)
+
+__all__ = ["custom_jvp", "custom_transpose", "custom_vjp", "custom_vmap"]

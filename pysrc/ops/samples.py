@@ -22,6 +22,7 @@ from .arithmetic import add, mul, sub
 from .arrays import as_dim
 from .compare import lt
 from .elementary import cos, sin
+from .families import expand_batch
 from .samples_linear import linear
 from .shape import broadcast
 
@@ -387,6 +388,19 @@ def _ruled(kind: str) -> dict[str, Any]:
     return {**function, "rule": trace("dual", dual, [*operands, ("x_dot", SCALAR), ("y_dot", SCALAR)])}
 
 
+class _HalvesOfLanes(str):
+    """x y / 2 of lanes, as a rule of `custom_vmap`; a text names it."""
+
+    def __call__(self, size: Any, marks: Sequence[bool]) -> tuple:
+        types = [Array(f64, (size,)) if mark else SCALAR for mark in marks]
+
+        def lanes(x: Any, y: Any) -> Any:
+            x, y = (expand_batch(size, a, m) for a, m in zip((x, y), marks))
+            return mul(mul(x, y), broadcast(literal(0.5, f64), shape=(size,), axes=()))
+
+        return trace(self, lanes, [("x", types[0]), ("y", types[1])]), [True]
+
+
 _X, _Y = np.float64(1.5), np.float64(0.75)
 _LANE = {"axis_name": "i", "axis_size": 1}  # collectives have a meaning of their own on an axis of one lane
 SAMPLES |= {
@@ -414,6 +428,7 @@ SAMPLES |= {
     "custom_jvp": [Sample((_X, _Y), _ruled("jvp"))],
     "custom_vjp": [Sample((_X, _Y), _ruled("vjp"), smooth=False)],
     "custom_transpose": [Sample((_X, _Y, _X), _ruled("transpose"), smooth=False)],
+    "custom_vmap": [Sample((_X, _Y), {"function": _ruled("jvp")["function"], "rule": _HalvesOfLanes("halves")})],
     **{name: each([MATRIX], [_LANE]) + each([_X], [_LANE]) for name in ("psum", "pmax", "pmin")},
     "all_gather": each([MATRIX], [{**_LANE, "axis": k} for k in (0, 1, 2)]) + each([_X], [{**_LANE, "axis": 0}]),
     "psum_scatter": each([MATRIX[:, None]], [{**_LANE, "axis": 1}]) + each([ROW[:1]], [{**_LANE, "axis": 0}]),

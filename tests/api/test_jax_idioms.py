@@ -177,7 +177,6 @@ def test_a_row_that_is_masked_whole_has_no_softmax():
 @pytest.mark.parametrize(
     ("module", "name", "said"),
     [
-        (mp, "custom_batching", "vmap batches"),
         (lax, "custom_root", "custom_vjp"),
         (mp, "pmap", "vmap"),
         (mp, "debug", "print works"),
