@@ -17,7 +17,7 @@ were.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar
 
 import numpy as np
 
@@ -114,7 +114,7 @@ class _LanesRule:
         site = self.site
         captured, own = marks[: site.first], marks[site.first :]
         if any(captured):
-            self._refuse("reads a value from outside of it that differs from lane to lane", "make it an argument")
+            self._refuse("reads a value from outside of it that differs from lane to lane")
         batched = [leaf for leaf, mark in zip(site.args, own) if mark]
         part = self._staged(size, batched)
         now = lanes_to_come()
@@ -138,10 +138,10 @@ class _LanesRule:
             results, out_marks = [], []
             rows = zip(values, slots, site.outputs, flags, labels(out, "the result"))
             for value, slot, mine, flag, label in rows:
-                type_ = site.function.type(mine)
-                if type_ is not None:
-                    type_ = type_.with_dims((size, *type_.dims)) if flag else type_
-                    results.append(site.fitted(part, value, slot, type_, label))
+                have = site.function.type(mine)
+                if have is not None:
+                    want = have.with_dims((size, *have.dims)) if flag else have
+                    results.append(site.fitted(part, value, slot, want, label))
                     out_marks.append(flag)
             return builder.function(results), out_marks
 
@@ -150,19 +150,15 @@ class _LanesRule:
         known = [capture for one in self.site.parts for capture in one.program.captures]
         found = []
         for capture in part.program.captures:
-            place = next((k for k, other in enumerate(known) if _is_same(capture, other)), None)
-            if place is None:
-                self._refuse("has a rule that reads an array from outside of it for some arguments only", "pass it on")
-            found.append(operands[place])
+            places = [k for k, other in enumerate(known) if _is_same(capture, other)]
+            if not places:
+                self._refuse("has a rule that reads an array from outside of it for some arguments only")
+            found.append(operands[places[0]])
         return found
 
-    def _refuse(self, what: str, remedy: str) -> Any:
-        raise UnsupportedError(
-            f"{self.custom.__name__} {what}",
-            definition_span(self.custom.fun),
-            code="custom-capture",
-            remedy=f"{remedy} of {self.custom.__name__}" if remedy == "make it an argument" else remedy,
-        )
+    def _refuse(self, what: str) -> NoReturn:
+        name, place = self.custom.__name__, definition_span(self.custom.fun)
+        raise UnsupportedError(f"{name} {what}", place, code="custom-capture", remedy=f"make it an argument of {name}")
 
 
 def _of_lanes(spec: Spec, size: DimLike) -> Spec:

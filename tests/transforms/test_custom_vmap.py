@@ -197,7 +197,45 @@ def of_a_captured_lane():
     return mp.vmap(lane)(X)
 
 
+def reads_for_some(size, batched, x, y):
+    if batched != [True, True]:
+        return x + OFFSET[0] * np.ones(size), True
+    return x + y, True
+
+
+def of_an_array_that_some_read():
+    @custom_vmap
+    def added(x, y):
+        return x + y
+
+    added.def_vmap(reads_for_some)
+    return mp.vmap(lambda x: added(x, 1.0))(X)
+
+
+FACTOR = 2.0
+
+
+def test_a_number_that_a_rule_reads_for_some_arguments_is_watched():
+    """One that has changed is read at each call, as arrays are, and so has to be known before."""
+    global FACTOR
+
+    @custom_vmap
+    def added(x, y):
+        return x + y
+
+    added.def_vmap(lambda size, batched, x, y: (x + (y if batched[1] else FACTOR * y), True))
+    mapped = mp.jit(mp.vmap(lambda x: added(x, 1.0)))
+    close(mapped(X), X + 2)
+    FACTOR = 3.0
+    try:
+        with pytest.raises(SourceError, match="for some arguments only"):
+            mapped(X)
+    finally:
+        FACTOR = 2.0
+
+
 REFUSED = {
+    "for some arguments only": of_an_array_that_some_read,
     "has no vmap rule yet, and it is mapped over an axis": ruled(None),
     "the pair": ruled(lambda size, batched, x: 2 * x),
     r"f64\[2\] and must be f64\[3\]": ruled(lambda size, batched, x: (2 * x[1:], True)),
