@@ -128,6 +128,10 @@ class UnsupportedError(SourceError, TypeError):
     """A construct that metaphrase refuses; the text says why and what to write instead."""
 
 
+class UnboundAxisError(SourceError, NameError):
+    """The name of an axis that nothing around is mapped over."""
+
+
 class Errors(SourceError):
     """Several refusals, reported together."""
 

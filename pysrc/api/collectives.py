@@ -24,7 +24,7 @@ from ..ops.arithmetic import add, div, mul
 from ..ops.arrays import dim_value
 from ..ops.families import broadcast_to, like
 from ..ops.shape import convert, permute, reshape
-from ..source import DTypeError, ShapeError, SourceError, UnsupportedError, close_name
+from ..source import DTypeError, ShapeError, UnboundAxisError, UnsupportedError, close_name
 from ..tree_util import PyTreeDef, tree_flatten, tree_map
 from .arguments import Spec
 from .program import Fixed, Program, Slot, under_way, user_span
@@ -33,13 +33,11 @@ from .transforms import Transformed, call_inside
 Names = Any  # of an axis: hashable, or a tuple of such
 
 
-class UnboundAxis(SourceError, NameError):
-    """The name of an axis that nothing around is mapped over."""
-
-
 class Collective(Transformed):
     """A function of `lax` whose operands are values of one lane. `fun` is run on atoms of the program that is being
     staged, and on everything else as it is given."""
+
+    kind = "collective"
 
     def __init__(self, fun: Callable[..., Any]):
         super().__init__(fun)
@@ -96,7 +94,7 @@ def _axis(name: Any) -> NamedAxis:
     names = [repr(axis.name) for axis in around]
     there = f"the axes around are {', '.join(names)}" if names else "no axis around has a name"
     close = close_name(str(name), [str(axis.name) for axis in around])
-    raise UnboundAxis(
+    raise UnboundAxisError(
         f"unbound axis name: {name!r}; {there}",
         user_span(),
         code="axis-name",

@@ -291,6 +291,38 @@ def as_often(x):
     return x
 
 
+@pair(lambda X: np.stack([X[0] * X.sum(0), X.mean(0) ** 2, np.sin(X[2]), np.sin(X[3])]))
+def one_of_many(x):
+    ways = [lambda x: x * lax.psum(x, "i"), lambda x: lax.pmean(x, "i") ** 2, np.sin]
+    return lax.switch(lax.axis_index("i"), ways, x)
+
+
+def broken_whole(X):
+    total, going = np.zeros_like(X), np.ones((LANES, 1), bool)
+    for k in range(5):
+        total = np.where(going, total + k * X.mean(0) ** 2, total)
+        going = going & ~(total.sum(1, keepdims=True) > 0.2 + X[:, :1])
+    return total * X
+
+
+@pair(broken_whole)
+def left_early(x):
+    total = np.zeros(3)
+    for k in range(5):
+        total = total + k * lax.pmean(x, "i") ** 2
+        if np.sum(total) > 0.2 + x[0]:
+            break
+    return total * x
+
+
+@pair(lambda X: np.where(X[:, :1] > 0, np.stack([X.sum(0)[0] * np.ones(4), X[:, 1], X[:, 2]], 1), X))
+def stored(x):
+    x = x.copy()
+    if x[0] > 0:
+        x[0] = lax.psum(x, "i")[0]
+    return x
+
+
 # ---- rules of the user's own ------------------------------------------------------------------------------
 
 

@@ -109,6 +109,18 @@ def test_under_another_axis(name):
     close(got, np.stack([gradient(total(name), A) for A in many], 1))
 
 
+@pytest.mark.parametrize("name", ["summed", "largest", "gathered", "exchanged", "ring", "in_a_branch", "until_each"])
+def test_jacobians_inside(name):
+    """All lanes have the same tangent at a time, and the same cotangent."""
+    lane, whole = CORPUS[name].lane, CORPUS[name].whole
+    columns = [slope(whole, X, np.tile(unit, (LANES, 1))) for unit in np.eye(3)]
+    close(mapped(mp.jacfwd(lane))(X), np.stack(columns, -1))
+    found = mapped(mp.jacrev(lane))(X)
+    rows = found.reshape(LANES, -1, 3)
+    for k in range(rows.shape[1]):
+        close(rows[:, k], gradient(lambda A, k=k: np.sum(whole(A).reshape(LANES, -1)[:, k]), X))
+
+
 # ---- names, sizes, operands -----------------------------------------------------------------------------------
 
 CUBE = RNG.normal(size=(2, 3, 4))
@@ -216,6 +228,24 @@ def test_the_dtypes_of_sums():
         (np.complex128, np.complex128, np.complex128),
     ):
         assert [r.dtype for r in of(np.ones(3, dtype))] == [total, mean]
+
+
+def test_constants(compiled):
+    def lane(x):
+        return (
+            lax.psum({"a": np.ones(2), "b": [np.float64(2), True]}, axis_name="i"),
+            lax.pmax(3, "i"),
+            lax.pmean(2, "i"),
+            lax.psum(1j, "i"),
+            lax.all_gather(1.5, "i"),
+            np.ones(lax.psum(1, "i")),
+        )
+
+    sums, largest, mean, imaginary, gathered, ones = compiled(mp.vmap(lane, out_axes=None, axis_name="i"))(X)
+    close(sums["a"], [4.0, 4.0])
+    assert (*sums["b"], largest, mean, imaginary) == (8.0, 4, 3, 2.0, 4j)
+    close(gathered, np.full(4, 1.5))
+    close(ones, np.ones(4))
 
 
 def test_axis_size_alone():
