@@ -246,11 +246,11 @@ class _Batcher:
             while not is_over(let, self.axis):
                 let = next(inner for region in let.regions() for inner in region.lets if self._collects(inner))
             raise UnsupportedError(
-                f"not all lanes of the axis {self.axis!r} come by this collective, and what leads to it can't run in "
-                "those that don't: it may fail, prints, reads at a computed place or has a size of its own",
+                f"this collective needs all lanes of the axis {self.axis!r}, and these part ways around it: what leads "
+                "to it may fail, prints, reads at a computed place, or has a size that differs from lane to lane",
                 let.span,
                 code="collective",
-                remedy="call the collective before the branch or the loop, where all lanes come by",
+                remedy="call the collective before the branch or the loop, of values of one size",
             )
 
     def _lane_loop(self, group: list[Let], after: Sequence[Let | list[Let]]) -> None:

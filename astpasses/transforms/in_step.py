@@ -38,6 +38,7 @@ from metaphrase.ops.regions import cond
 from metaphrase.ops.shape import convert
 
 from .common import variables
+from .lanes import operands_of, results_of
 from .marks import add_unknown, known_results, loop_marks
 
 
@@ -84,8 +85,8 @@ class _Stepper:
             return let
         loop = Loop.of(let)
         uncounted = not (loop.results.stacked or loop.args.accumulators or any(v in read for v in loop.sizes))
-        limit = counts.get(str(loop.length)) if loop.condition is None and not loop.reverse else None
-        if uncounted and limit is not None:
+        limit = counts.get(str(loop.length)) if loop.condition is None else None
+        if limit is not None and uncounted and not (loop.reverse or loop.args.rows):
             place = len(loop.args.consts)
             loop, same = _with_test(loop, limit), [*same[:place], False, *same[place:]]
         return self._loop(builder, loop, same, uncounted).let()
@@ -113,12 +114,12 @@ class _Stepper:
 
     def _leading(self, branch: Function) -> list[Let]:
         """The collectives of a branch, and what leads to them, in order."""
-        needed: set[Var] = set()
+        needed: set[Var | str] = set()
         found: list[Let] = []
         for let in reversed(branch.lets):
-            if self.label in axes_of(let) or any(v in needed for v in let.outs):
+            if self.label in axes_of(let) or any(x in needed for x in results_of(let)):
                 found.append(let)
-                needed.update(variables(let.args))
+                needed.update(operands_of(let))
         return found[::-1]
 
     # ---- loops ----------------------------------------------------------------------------------------

@@ -327,7 +327,7 @@ def vmap(
     spmd_axis_name: Any = None,
 ) -> Callable[..., Any]:
     """`fun` over a batch: `in_axes` and `out_axes` say which axes are the batch, as ints, None, or trees of
-    them.
+    them. `axis_name` names it for `lax.psum` and its like; `spmd_axis_name` changes nothing on one device.
 
     Where lanes part ways (an `if` or a `while` on batched values) each lane runs its own branches and trip
     counts.

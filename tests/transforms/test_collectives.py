@@ -308,7 +308,7 @@ REFUSED = {
     "asks for axis 5": lambda: mapped(lambda x: lax.all_gather(x, "i", axis=5))(X),
     "over 2 axes": lambda: mapped(mp.vmap(lambda x: lax.ppermute(x, ("i", "j"), []), axis_name="j"))(X),
     "pcast to 'reduced'": lambda: mapped(lambda x: lax.pcast(x, "i", to="reduced"))(X),
-    "not all lanes of the axis 'i' come by": lambda: mapped(checked)(X, np.arange(LANES) % 3),
+    "needs all lanes of the axis 'i'": lambda: mapped(checked)(X, np.arange(LANES) % 3),
     "which has no hash": lambda: mp.vmap(lambda x: x, axis_name={"i": 1})(X),
 }
 
