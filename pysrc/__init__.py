@@ -51,17 +51,20 @@ from .api.public import (
 from .runtime import forks as forks  # before anything is imported late: a fork waits for imports
 
 if TYPE_CHECKING:
-    from . import aot, lax, nn, numpy, random, tree, tree_util, typing
+    from . import aot, lax, nn, numpy, random, test_util, tree, tree_util, typing
     from . import build as build
     from .api.saved import load
+    from .test_util import check_grads
 
 __version__ = VERSION
 # Imported when they are first named: `import metaphrase` does not pay for them.
-_LIBRARIES = ("aot", "build", "lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
+_LIBRARIES = ("aot", "build", "lax", "nn", "numpy", "random", "test_util", "tree", "tree_util", "typing")
+_LATE = {"load": "api.saved", "check_grads": "test_util"}  # what is in a module that is imported when it is named
 __all__ = [
     "Array",
     "Device",
     "ShapeDtypeStruct",
+    "check_grads",
     "config",
     "custom_gradient",
     "custom_jvp",
@@ -81,7 +84,6 @@ __all__ = [
     "jvp",
     "linearize",
     "load",
-    "load",
     "source",
     "stages",
     "transfer_guard",
@@ -96,6 +98,7 @@ __all__ = [
     "nn",
     "numpy",
     "random",
+    "test_util",
     "tree",
     "tree_util",
     "typing",
@@ -105,12 +108,12 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LIBRARIES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name == "load":
-        return importlib.import_module(f"{__name__}.api.saved").load
+    if name in _LATE:
+        return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
     from ._jax_names import missing
 
     raise missing(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LIBRARIES, "load"})
+    return sorted({*globals(), *_LIBRARIES, *_LATE})
