@@ -53,18 +53,25 @@ from .runtime import forks as forks  # before anything is imported late: a fork 
 if TYPE_CHECKING:
     from . import aot, lax, nn, numpy, random, test_util, tree, tree_util, typing
     from . import build as build
+    from .api.calculus import closure_convert, fwd_and_bwd, hvp, linear_transpose
     from .api.saved import load
     from .test_util import check_grads
 
 __version__ = VERSION
 # Imported when they are first named: `import metaphrase` does not pay for them.
 _LIBRARIES = ("aot", "build", "lax", "nn", "numpy", "random", "test_util", "tree", "tree_util", "typing")
-_LATE = {"load": "api.saved", "check_grads": "test_util"}  # what is in a module that is imported when it is named
+# In modules that are imported when one of these is first named.
+_LATE = {
+    **dict.fromkeys(("closure_convert", "fwd_and_bwd", "hvp", "linear_transpose"), "api.calculus"),
+    "check_grads": "test_util",
+    "load": "api.saved",
+}
 __all__ = [
     "Array",
     "Device",
     "ShapeDtypeStruct",
     "check_grads",
+    "closure_convert",
     "config",
     "custom_gradient",
     "custom_jvp",
@@ -76,12 +83,15 @@ __all__ = [
     "disable_jit",
     "eval_shape",
     "export",
+    "fwd_and_bwd",
     "grad",
     "hessian",
+    "hvp",
     "jacfwd",
     "jacrev",
     "jit",
     "jvp",
+    "linear_transpose",
     "linearize",
     "load",
     "source",

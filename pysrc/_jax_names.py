@@ -50,7 +50,6 @@ _SAID: dict[str, dict[str, str]] = {
         "pmap": "it is not there yet; vmap gives the same numbers",
         "debug": "print works in translated functions, in native code too",
         "make_jaxpr": "metaphrase.source(f, *args, stage='core') is the program's text",
-        "linear_transpose": "it is not there yet; the second result of vjp transposes a linear function",
         "scipy": _SCIPY,
         "dtypes": "dtypes are NumPy's: np.float32, np.result_type, np.issubdtype",
         "enable_x64": "float64 is always there; ask for float32 by dtype",

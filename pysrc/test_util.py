@@ -12,6 +12,7 @@ n - 1, which is what a derivative rule of one's own may have wrong.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -156,7 +157,7 @@ def _difference(f: Callable[..., Any], args: tuple, directions: tuple, eps: floa
     """(f(x + eps x_dot) - f(x - eps x_dot)) / (2 eps), along directions of length 1 at most."""
     dots = [np.abs(np.asarray(dot)) for dot in _leaves(directions)]
     step = eps / max([1.0, *(float(np.max(dot, initial=0)) for dot in dots)])
-    ahead, behind = (f(*tree_map(lambda x, d: _moved(x, d, h), args, directions)) for h in (step, -step))
+    ahead, behind = (f(*tree_map(functools.partial(_moved, step=h), args, directions)) for h in (step, -step))
     return tree_map(lambda a, b: (np.asarray(a) - b) / (2 * step) if _has_tangent(a) else False, ahead, behind)
 
 

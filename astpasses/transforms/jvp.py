@@ -85,6 +85,13 @@ def _let(builder: Builder, let: Let, env: dict[Var, Atom], dots: dict[Var, Atom]
             dots.update((v, dot) for v in (old, new) if isinstance(v, Var))
 
 
+def tangents_of(builder: Builder, let: Let, arg_dots: list[Atom | None]) -> Sequence[Atom | None]:
+    """The tangents of the results of one operation, computed in `builder`."""
+    if all(d is None for d in arg_dots):
+        return [None] * len(let.outs)
+    return _applied(builder, let, arg_dots)[1]
+
+
 def _name(value: Any, name: str, made: Sequence[Let]) -> None:
     """Give a value that was just made a name."""
     if any(value in let.outs for let in made):

@@ -171,10 +171,11 @@ def grad(
 ) -> Callable[..., Any]:
     """The gradient of a scalar function with respect to the arguments at `argnums`, in their structure.
 
-    With `has_aux` the function returns (scalar, aux) and the gradient function (gradient, aux).
+    With `has_aux` the function returns (scalar, aux) and the gradient function (gradient, aux); with `allow_int` the
+    gradient with respect to integers is zeros of bool.
     """
     with user_frames():
-        return shared(Grad, fun, argnums, has_aux, holomorphic, False)
+        return shared(Grad, fun, argnums, has_aux, holomorphic, allow_int, False)
 
 
 @overload
@@ -239,7 +240,7 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """(value, gradient); with `has_aux` ((value, aux), gradient)."""
     with user_frames():
-        return shared(Grad, fun, argnums, has_aux, holomorphic, True)
+        return shared(Grad, fun, argnums, has_aux, holomorphic, allow_int, True)
 
 
 @overload
@@ -364,7 +365,7 @@ def jacfwd(
     fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
     """The Jacobian by forward mode, one input element at a time, as one batch."""
-    return shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacfwd")
+    return shared(Jacobian, fun, argnums, has_aux, holomorphic, False, "jacfwd")
 
 
 @overload
@@ -402,7 +403,7 @@ def jacrev(
     allow_int: bool = False,
 ) -> Callable[..., Any]:
     """The Jacobian by reverse mode, one output element at a time, as one batch."""
-    return shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacrev")
+    return shared(Jacobian, fun, argnums, has_aux, holomorphic, allow_int, "jacrev")
 
 
 @overload
@@ -433,8 +434,8 @@ def hessian(
     fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
 ) -> Callable[..., Any]:
     """The matrix of second derivatives: forward over reverse mode."""
-    gradients = shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacrev")
-    return shared(Jacobian, gradients, argnums, has_aux, holomorphic, "jacfwd")
+    gradients = shared(Jacobian, fun, argnums, has_aux, holomorphic, False, "jacrev")
+    return shared(Jacobian, gradients, argnums, has_aux, holomorphic, False, "jacfwd")
 
 
 @overload
@@ -448,13 +449,13 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     structs, text of types such as "f64[n, 3]", or anything that has a shape and a dtype."""
     from .staging import out_structs
 
-    args, kwargs = tree_map(_struct_like, given_arguments(args, kwargs))
+    args, kwargs = tree_map(like_struct, given_arguments(args, kwargs))
     call = take_apart(args, kwargs, in_order=takes_any_keywords(fun))
     with user_frames():
         return out_structs(program_of(fun, call.structure, call.specs))
 
 
-def _struct_like(leaf: Any) -> Any:
+def like_struct(leaf: Any) -> Any:
     if isinstance(leaf, (np.ndarray, np.generic, ShapeDtypeStruct)) or not hasattr(leaf, "dtype"):
         return leaf
     of_ours = type(leaf).__module__.partition(".")[0] == __name__.partition(".")[0]

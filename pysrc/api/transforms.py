@@ -183,13 +183,16 @@ class Grad(Transformed):
 
     compiles = True
 
-    def __init__(self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, value: bool):
+    def __init__(
+        self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool, value: bool
+    ):
         self.kind = "value_and_grad" if value else "grad"
         super().__init__(fun)
         self.argnums, self.has_aux, self.holomorphic, self.value = argnums, has_aux, holomorphic, value
+        self.allow_int = allow_int
 
     def _again(self) -> tuple:
-        return self.fun, self.argnums, self.has_aux, self.holomorphic, self.value
+        return self.fun, self.argnums, self.has_aux, self.holomorphic, self.allow_int, self.value
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         program = differentiable_program(self.fun, structure, specs)
@@ -201,6 +204,7 @@ class Grad(Transformed):
             has_aux=self.has_aux,
             value=self.value,
             holomorphic=self.holomorphic,
+            allow_int=self.allow_int,
             names=parameter_names(self.fun),
         )
         return made.with_function(made.function, name=self.__name__)
@@ -211,23 +215,28 @@ class Jacobian(Transformed):
 
     compiles = True
 
-    def __init__(self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, kind: str):
+    def __init__(
+        self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool, kind: str
+    ):
         self.kind = kind
         super().__init__(fun)
-        self.argnums, self.has_aux, self.holomorphic = argnums, has_aux, holomorphic
+        self.argnums, self.has_aux, self.holomorphic, self.allow_int = argnums, has_aux, holomorphic, allow_int
 
     def _again(self) -> tuple:
-        return self.fun, self.argnums, self.has_aux, self.holomorphic, self.kind
+        return self.fun, self.argnums, self.has_aux, self.holomorphic, self.allow_int, self.kind
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         program = differentiable_program(self.fun, structure, specs)
-        made = _derivatives().jacobian_program(
+        from .jacobians import jacobian_program
+
+        made = jacobian_program(
             program,
             self.argnums,
             self._place(),
             what=self.kind,
             has_aux=self.has_aux,
             holomorphic=self.holomorphic,
+            allow_int=self.allow_int,
             names=parameter_names(self.fun),
         )
         return made.with_function(made.function, name=self.__name__)
@@ -344,17 +353,20 @@ class Jvp(Transformed):
 class Linear(Transformed):
     """vjp and linearize, as a function of the primals."""
 
-    def __init__(self, fun: Callable[..., Any], has_aux: bool, kind: str):
+    def __init__(self, fun: Callable[..., Any], has_aux: bool, kind: str, argnums: tuple[int, ...] | None = None):
         self.kind = kind
         super().__init__(fun)
-        self.has_aux = has_aux
+        self.has_aux, self.argnums = has_aux, argnums
+
+    def _again(self) -> tuple:
+        return self.fun, self.has_aux, self.kind, self.argnums
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .linear import linear_program
 
         # what it gives may be differentiated, too
         program = differentiable_program(self.fun, structure, specs, times=2)
-        made = linear_program(program, self._place(), what=self.kind, has_aux=self.has_aux)
+        made = linear_program(program, self._place(), what=self.kind, has_aux=self.has_aux, argnums=self.argnums)
         return made.with_function(made.function, name=self.__name__)
 
 

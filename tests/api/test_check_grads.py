@@ -133,8 +133,9 @@ WRONG = {
         "the tangent of the result[2] is",
     ),
     "zero": (ruled(lambda p, t: (np.sin(p[0]), np.zeros_like(t[0]))), (X,), 1, "is 0.0"),
+    "identity": (ruled(lambda p, t: (np.sin(p[0]), t[0])), (X,), 1, "the jvp: the tangent of"),
     "a leaf of the result": (
-        lambda x, f=ruled(lambda p, t: (np.sin(p[0]), t[0])): {"good": x * 2, "bad": f(x)},
+        lambda x: {"good": x * 2, "bad": WRONG["identity"][0](x)},
         (X,),
         1,
         "the tangent of the result['bad'][",
@@ -151,8 +152,14 @@ WRONG = {
         1,
         "the vjp: the cotangent of args[0] times",
     ),
+    "half backward": (
+        reverse(lambda r, bar: (None, bar * np.sin(r[0]))),
+        (X, X),
+        1,
+        "the vjp: the cotangent of args[0] times",
+    ),
     "a leaf of the argument": (
-        lambda p, f=reverse(lambda r, bar: (None, bar * np.sin(r[0]))): f(p["a"], p["b"]),
+        lambda p: WRONG["half backward"][0](p["a"], p["b"]),
         ({"a": X, "b": X},),
         1,
         "the cotangent of args[0]['a'] times",
