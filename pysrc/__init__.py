@@ -30,15 +30,13 @@ from .api.devices import (
     transfer_guard_host_to_device,
 )
 from .api.export import export
+from .api.matrices import hessian, jacfwd, jacobian, jacrev
 from .api.public import (
     ShapeDtypeStruct,
     config,
     disable_jit,
     eval_shape,
     grad,
-    hessian,
-    jacfwd,
-    jacrev,
     jit,
     jvp,
     linearize,
@@ -88,6 +86,7 @@ __all__ = [
     "hessian",
     "hvp",
     "jacfwd",
+    "jacobian",
     "jacrev",
     "jit",
     "jvp",
