@@ -159,10 +159,11 @@ def jacobian(
     `sparsity` is the pattern, a matrix of bools or of SciPy's, or "detect": the elements of the program's results are
     followed to those of the arguments that they may depend on, whatever the values of floats are; integers are as they
     are at the call. Columns that share no row are computed together, or rows that share no column, in as few groups as
-    a greedy colouring finds (Curtis, Powell & Reid 1974; Coleman & Moré 1983). The function that is given has a method
-    `plan`: of the same arguments it tells the pattern, the colours, and the mode. A pattern that lacks elements gives wrong numbers. The function takes and gives real
-    floats, and runs outside of translated functions; SciPy is needed. Raises DTypeError for other numbers, ShapeError
-    for a pattern of another shape, UnsupportedError where sizes are only known at run time.
+    a greedy colouring finds (Curtis, Powell & Reid 1974; Coleman & Moré 1983). A pattern that lacks elements gives
+    wrong numbers. What is returned has a method `plan`: of the same arguments it tells the pattern, the colours and the
+    mode. The function takes and gives real floats, and runs outside of translated functions; SciPy is needed. Raises
+    DTypeError for other numbers, ShapeError for a pattern of another shape, UnsupportedError where sizes are only known
+    at run time.
     """
     if sparsity is None:
         return jacrev(fun, argnums, has_aux, holomorphic, allow_int)

@@ -1,4 +1,4 @@
-"""jacobian with `sparsity`: the derivative of a function whose matrix is sparse, in as many directions as it has colours.
+"""jacobian with `sparsity`: derivatives whose matrix is sparse, in as many directions as it has colours.
 
 In: a function and a pattern, or none: then it is found in the program (`core/sparsity.py`). Out: a function that
 gives `scipy.sparse.csr_array`s. Columns of which no two have a number in one row are computed together by forward mode,
@@ -32,7 +32,7 @@ from .arguments import Call, Spec, take_apart
 from .captures import captures_fit, guards_hold, read_capture
 from .colouring import alone_in_row, column_colours, star_colours
 from .derivatives import check_argnums, differentiated, output_atoms, private_copies, split_aux, without_derivative
-from .execute import pinned_fit
+from .execute import MANY, pinned_fit
 from .identity import shared
 from .program import Fixed, Program, Slot, caller_span, marks, under_way
 from .statics import static_key
@@ -334,6 +334,8 @@ class Jacobian(Transformed):
         plan = self.plans.get(key)
         if plan is None or not plan.fits(call):
             plan = self.plans[key] = self._planned(call)
+            if len(self.plans) > MANY:
+                del self.plans[next(iter(self.plans))]
         return plan
 
     def _planned(self, call: Call) -> Plan:
@@ -392,13 +394,13 @@ def _given(sparsity: Any, shape: tuple[int, ...], title: str, span: Span | None)
 
 def sparse_jacobian(fun: Callable[..., Any], argnums: Any, has_aux: bool, sparsity: Any) -> Jacobian:
     with user_frames():
-        return Jacobian(fun, argnums, has_aux, _checked(sparsity))
+        return shared(Jacobian, fun, argnums, has_aux, _checked(sparsity))
 
 
 def sparse_hessian(fun: Callable[..., Any], argnums: Any, has_aux: bool, sparsity: Any) -> Jacobian:
     with user_frames():
         gradient = shared(Grad, fun, argnums, has_aux, False, False, False)
-        return Jacobian(gradient, argnums, has_aux, _checked(sparsity), symmetric=True)
+        return shared(Jacobian, gradient, argnums, has_aux, _checked(sparsity), True)
 
 
 def _checked(sparsity: Any) -> Any:
