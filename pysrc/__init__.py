@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from . import build as build
     from .api.calculus import closure_convert, fwd_and_bwd, hvp, linear_transpose
     from .api.saved import load
+    from .api.taylor import jet
     from .test_util import check_grads
 
 __version__ = VERSION
@@ -62,6 +63,7 @@ _LIBRARIES = ("aot", "build", "lax", "nn", "numpy", "random", "test_util", "tree
 _LATE = {
     **dict.fromkeys(("closure_convert", "fwd_and_bwd", "hvp", "linear_transpose"), "api.calculus"),
     "check_grads": "test_util",
+    "jet": "api.taylor",
     "load": "api.saved",
 }
 __all__ = [
@@ -88,6 +90,7 @@ __all__ = [
     "jacfwd",
     "jacobian",
     "jacrev",
+    "jet",
     "jit",
     "jvp",
     "linear_transpose",

@@ -55,7 +55,7 @@ _SAID: dict[str, dict[str, str]] = {
         "enable_x64": "float64 is always there; ask for float32 by dtype",
         "ensure_compile_time_eval": "what is known while translating is computed then; leave it out",
         "clear_caches": "jitted functions have clear_cache(); `metaphrase cache clear` empties the disk's",
-        "experimental": "nothing of it is here",
+        "experimental": "jet is metaphrase.jet; nothing else of it is here",
         "njit": "it is metaphrase.jit, which takes no options of Numba's and never runs Python instead",
         "prange": "write range; the loops themselves use one core",
         **dict.fromkeys(("vectorize", "guvectorize"), "write it for one element and use vmap"),

@@ -114,7 +114,7 @@ def _fault(let: Let, marks: Sequence[bool]) -> str:
     for made in reversed(builder.lets):
         if not needed.isdisjoint(made.outs):
             needed.update(made.args)
-    if any(m and arg in needed for arg, m in zip(let.args, marks)):
+    if not needed.isdisjoint(let.outs) or any(m and arg in needed for arg, m in zip(let.args, marks)):
         return "is not linear"
     if any(not m and has_tangent(arg.type) and arg not in needed for arg, m in zip(let.args, marks)):
         return "has an operand that does not depend on the arguments"

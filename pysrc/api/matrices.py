@@ -166,7 +166,7 @@ def jacobian(
     at run time.
     """
     if sparsity is None:
-        return jacrev(fun, argnums, has_aux, holomorphic, allow_int)
+        return shared(Jacobian, fun, argnums, has_aux, holomorphic, allow_int, "jacrev")
     return _sparse().sparse_jacobian(fun, argnums, has_aux, sparsity)
 
 
