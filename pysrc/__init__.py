@@ -49,7 +49,7 @@ from .api.public import (
 from .runtime import forks as forks  # before anything is imported late: a fork waits for imports
 
 if TYPE_CHECKING:
-    from . import aot, lax, nn, numpy, random, test_util, tree, tree_util, typing
+    from . import aot, custom_derivatives, lax, nn, numpy, random, test_util, tree, tree_util, typing
     from . import build as build
     from .api.calculus import closure_convert, fwd_and_bwd, hvp, linear_transpose
     from .api.saved import load
@@ -58,7 +58,19 @@ if TYPE_CHECKING:
 
 __version__ = VERSION
 # Imported when they are first named: `import metaphrase` does not pay for them.
-_LIBRARIES = ("aot", "build", "lax", "nn", "numpy", "random", "test_util", "tree", "tree_util", "typing")
+_LIBRARIES = (
+    "aot",
+    "build",
+    "custom_derivatives",
+    "lax",
+    "nn",
+    "numpy",
+    "random",
+    "test_util",
+    "tree",
+    "tree_util",
+    "typing",
+)
 # In modules that are imported when one of these is first named.
 _LATE = {
     **dict.fromkeys(("closure_convert", "fwd_and_bwd", "hvp", "linear_transpose"), "api.calculus"),
@@ -73,6 +85,7 @@ __all__ = [
     "check_grads",
     "closure_convert",
     "config",
+    "custom_derivatives",
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",

@@ -27,7 +27,6 @@ _SCIPY = "scipy.special and scipy.linalg are translated where docs/numpy-support
 _SAID: dict[str, dict[str, str]] = {
     "metaphrase": {
         "custom_batching": _BATCHED,
-        "custom_derivatives": "custom_jvp, custom_vjp and custom_gradient are in metaphrase itself",
         **dict.fromkeys(("checkpoint", "remat", "checkpoint_policies", "ad_checkpoint"), _REMATERIALISED),
         **dict.fromkeys(
             (

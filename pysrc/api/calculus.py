@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..astpasses.frontend import Source
 from ..astpasses.transforms.linearity import check_linear
 from ..core.ir import Function, Var
 from ..core.types import has_tangent
@@ -21,7 +20,7 @@ from ..pipeline import cleaned
 from ..source import DTypeError, ShapeError
 from ..tree_util import PyTreeDef, tree_map, treedef_tuple
 from .arguments import Spec, take_apart, takes_any_keywords
-from .captures import read_capture
+from .captures import capture_key, read_capture
 from .derivatives import differentiated, output_atoms, private_copies
 from .identity import shared
 from .linear import Rule
@@ -153,8 +152,8 @@ class Converted(Transformed):
         program = program_of(self.fun, treedef_tuple([own, kwargs]), [*specs[:consts], *specs[consts + count :]])
         params = program.function.params
         captures = len(program.captures)
-        keys = {_key(capture): k for k, capture in enumerate(program.captures)}
-        hoisted = [keys.get(_key(source)) for source in self.sources]  # None: not read for these arguments
+        keys = {capture_key(capture): k for k, capture in enumerate(program.captures)}
+        hoisted = [keys.get(capture_key(source)) for source in self.sources]  # None: not read for these arguments
         given = []
         for source, place, spec in zip(self.sources, hoisted, specs[consts : consts + count]):
             wanted = params[place].type if place is not None else spec.type if spec.dynamic else None
@@ -179,11 +178,6 @@ class Converted(Transformed):
             leaves=tuple(place_of[leaf] if isinstance(leaf, Var) else leaf for leaf in leaves),
             name=self.__name__,
         )
-
-
-def _key(capture: Any) -> Any:
-    """Equal where the same thing is captured: a place of the user's, or a value of a staging under way."""
-    return capture.key() if isinstance(capture, Source) else id(capture)
 
 
 def closure_convert(fun: Callable[..., Any], *example_args: Any) -> tuple[Callable[..., Any], list[Any]]:

@@ -28,6 +28,7 @@ from .identity import reduced
 from .orders import derivatives_to_come, taking_derivatives
 from .placement import place_with_captures
 from .program import Fixed, Program, Slot, caller_span, leaf_labels, name_of, under_way, user_span
+from .symbolic import late_guards
 from .tracebacks import user_frames
 
 if TYPE_CHECKING:
@@ -38,7 +39,7 @@ def program_of(fun: Callable[..., Any], structure: PyTreeDef, specs: Sequence[Sp
     """Stage a function, or ask a transformed one for its program."""
     fun = getattr(fun, "jitted", fun)  # a jitted function is a dispatcher with its Jit behind it
     if isinstance(fun, Transformed):
-        return fun._program(structure, specs)
+        return fun.program(structure, specs)
     from .staging import stage
 
     return stage(fun, structure, specs)
@@ -141,13 +142,19 @@ class Transformed:
     def _program_for(self, call: Call, specs: list[Spec]) -> tuple[Program, list[Spec]]:
         """The program for a call, arguments that are one piece of memory staged as one array."""
         names = parameter_names(self.fun)
-        program = self._program(call.structure, specs)
+        program = self.program(call.structure, specs)
         memory.check(program, call, names)
         same = memory.shared(program, call, specs, names)
-        return (program, specs) if same is None else (self._program(call.structure, same), same)
+        return (program, specs) if same is None else (self.program(call.structure, same), same)
+
+    def program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
+        """The program of the transformed function for arguments of these specs."""
+        with late_guards() as guards:
+            made = self._program(structure, specs)
+        return made.with_function(made.function, guards=(*made.guards, *guards)) if guards else made
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
-        """The program of the transformed function for arguments of these specs."""
+        """The same, without the guards of what is staged while derivatives are taken."""
         raise TypeError(f"{type(self).__name__} does not say what its program is")
 
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
@@ -155,7 +162,7 @@ class Transformed:
         from .staging import give_back
 
         call = take_apart(args, kwargs, in_order=self.in_order)
-        return give_back(self._program(call.structure, call.specs))
+        return give_back(self.program(call.structure, call.specs))
 
     def _place(self) -> Span | None:
         """Where the call is that is being made, for messages."""
