@@ -199,7 +199,7 @@ def test_names_that_are_not_here_say_what_to_write(module, name, said):
     ("module", "name", "said"),
     [
         ("metaphrase", "pmap", "vmap"),
-        ("metaphrase", "custom_derivatives", "custom_vjp"),
+        ("metaphrase", "make_jaxpr", "metaphrase.source"),
         ("metaphrase.lax", "psum", "return the lanes"),
         ("metaphrase.random", "binomial", "bernoulli"),
     ],
