@@ -1,8 +1,9 @@
 """metaphrase: the NumPy program a person wrote, translated into its derivative, its batch and native code.
 
 In: Python functions over NumPy arrays. Out: the transformations `jit grad value_and_grad jvp vjp linearize
-vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, the readers
-`source stages`, the settings `config disable_jit`, and the libraries `lax nn numpy random tree tree_util`.
+vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, calls of
+Python code by `pure_callback io_callback`, the readers `source stages`, the settings `config disable_jit
+debug_nans debug_infs`, and the libraries `debug lax nn numpy random tree tree_util`.
 
 >>> import metaphrase as mp
 >>> mp.grad(lambda x: x * x)(3.0)
@@ -30,6 +31,7 @@ from .api.devices import (
     transfer_guard_host_to_device,
 )
 from .api.export import export
+from .api.nonfinite import debug_infs, debug_nans
 from .api.public import (
     ShapeDtypeStruct,
     config,
@@ -51,13 +53,15 @@ from .api.public import (
 from .runtime import forks as forks  # before anything is imported late: a fork waits for imports
 
 if TYPE_CHECKING:
-    from . import aot, lax, nn, numpy, random, tree, tree_util, typing
+    from . import aot, debug, experimental, lax, nn, numpy, random, tree, tree_util, typing
     from . import build as build
+    from .api.callbacks import io_callback, pure_callback
     from .api.saved import load
 
 __version__ = VERSION
 # Imported when they are first named: `import metaphrase` does not pay for them.
-_LIBRARIES = ("aot", "build", "lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
+_LIBRARIES = ("aot", "build", "debug", "experimental", "lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
+_LATER = {"load": "api.saved", "io_callback": "api.callbacks", "pure_callback": "api.callbacks"}
 __all__ = [
     "Array",
     "Device",
@@ -66,6 +70,8 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "debug_infs",
+    "debug_nans",
     "default_device",
     "device_get",
     "device_put",
@@ -75,6 +81,7 @@ __all__ = [
     "export",
     "grad",
     "hessian",
+    "io_callback",
     "jacfwd",
     "jacrev",
     "jit",
@@ -82,6 +89,7 @@ __all__ = [
     "linearize",
     "load",
     "load",
+    "pure_callback",
     "source",
     "stages",
     "transfer_guard",
@@ -92,6 +100,8 @@ __all__ = [
     "vjp",
     "vmap",
     "aot",
+    "debug",
+    "experimental",
     "lax",
     "nn",
     "numpy",
@@ -105,12 +115,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LIBRARIES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name == "load":
-        return importlib.import_module(f"{__name__}.api.saved").load
+    if name in _LATER:
+        found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_LATER[name]}"), name)
+        return found
     from ._jax_names import missing
 
     raise missing(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LIBRARIES, "load"})
+    return sorted({*globals(), *_LIBRARIES, *_LATER})

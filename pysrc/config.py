@@ -217,13 +217,3 @@ config = Config()
 def disable_jit(disable: bool = True):
     """A context manager: jitted functions run as plain Python inside, in all threads."""
     return config(disable_jit=disable)
-
-
-def debug_nans(val: bool = True):
-    """A context manager: a call whose result has a NaN raises a FloatingPointError that names what made the first one."""
-    return config(debug_nans=val)
-
-
-def debug_infs(val: bool = True):
-    """A context manager: a call whose result has an inf raises a FloatingPointError that names what made the first one."""
-    return config(debug_infs=val)

@@ -118,6 +118,8 @@ class _Batcher:
         marks = self.marks(let)
         if let.primitive.name == "cond":
             return marks[0]
+        if let.primitive.name == "pure_callback":
+            return let.attributes["vmap_method"] == "sequential"
         if let.primitive.name == "loop":
             return bool(let.own_symbols()) and self._parts_iterations(let, marks)
         return bool(let.own_symbols() or let.handed_symbols())

@@ -12,11 +12,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .. import _control as lax_loops
 from ..config import config
 from ..core.array_classes import is_on_device
 from ..core.origins import GIVEN, Origin, is_bad, origin
@@ -31,6 +32,7 @@ from .program import Program, Slot, leaf_labels
 
 _SETTINGS = {"nan": "debug_nans", "inf": "debug_infs"}
 _wanted: set[str] = set()
+_LAX_LOOPS = str(Path(__file__).parents[1] / "_control.py")
 
 
 class NonFiniteError(SourceError, FloatingPointError):
@@ -57,6 +59,16 @@ def _listen(kind: str) -> Callable[[bool], None]:
 
 for _kind, _name in _SETTINGS.items():
     config.listen(_name, _listen(_kind))
+
+
+def debug_nans(val: bool = True) -> AbstractContextManager:
+    """A context manager: a call whose result has a NaN raises a FloatingPointError, which names what made it."""
+    return config(debug_nans=val)
+
+
+def debug_infs(val: bool = True) -> AbstractContextManager:
+    """A context manager: a call whose result has an inf raises a FloatingPointError, which names what made it."""
+    return config(debug_infs=val)
 
 
 def looked_at(
@@ -112,20 +124,20 @@ def _error(program: Program, given: Sequence[Any], kinds: str, names: Sequence[s
     if found is GIVEN:
         return NonFiniteError(
             f"{what} in the result of {name} comes from {_named(program, given, kinds, names)}",
-            code=_SETTINGS[kinds.split()[0]],
+            code="non-finite",
             remedy="look at what made the argument; other operations may have made more",
         )
     if not isinstance(found, Origin):
         return NonFiniteError(
             f"{what} in the result of {name}, which is finite when NumPy's rules of rounding run the program",
-            code=_SETTINGS[kinds.split()[0]],
-            remedy="set config.contract and config.fastmath to False, or config.native, to see whether rounding makes it",
+            code="non-finite",
+            remedy="set config.native (or config.contract, config.fastmath) to False: native code rounds otherwise",
         )
     kind = "nan" if np.isnan(found.value) else "inf"
     return NonFiniteError(
         f"the first {kind} in the result of {name} is made here{_for(found)}: {found.shown} is {found.value}",
         found,
-        code=_SETTINGS[kind],
+        code="non-finite",
         notes=(*_around(found), *_inf(found)),
     )
 
@@ -146,14 +158,14 @@ def _inf(found: Origin) -> list[tuple[str, Span | None]]:
 
 def _first(span: Span | None) -> int:
     """The iteration with which a loop begins: `lax.scan` takes its first step before its loop."""
-    return int(span is not None and span.file == lax_loops.__file__ and span.function == "scan")
+    return int(span is not None and span.file == _LAX_LOOPS and span.function == "scan")
 
 
 def _around(found: Origin) -> list[tuple[str, Span | None]]:
     notes: list[tuple[str, Span | None]] = []
     for span, iteration in reversed(found.iterations):
         where = "an unrolled loop" if span is None else f"the loop at {os.path.basename(span.file)}:{span.line}"
-        if span is not None and span.file == lax_loops.__file__:
+        if span is not None and span.file == _LAX_LOOPS:
             where = f"lax.{span.function}"
         notes.append((f"  in iteration {iteration + _first(span)} (from 0) of {where}", None))
     if found.lanes:
@@ -176,4 +188,4 @@ def _named(program: Program, given: Sequence[Any], kinds: str, names: Sequence[s
     return "the arguments"
 
 
-__all__ = ["NonFiniteError", "looked_at"]
+__all__ = ["NonFiniteError", "debug_infs", "debug_nans", "looked_at"]

@@ -15,7 +15,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 
 import numpy as np
 
-from ..config import config, debug_infs, debug_nans, disable_jit
+from ..config import config, disable_jit
 from ..pipeline import STAGES
 from ..runtime.devices import Device, device_named
 from ..source import DTypeError

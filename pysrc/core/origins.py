@@ -67,27 +67,30 @@ def is_bad(value: Any, kinds: str) -> Any:
 
 def origin(function: Function, args: Sequence[Any], kinds: str, looked: Sequence[int]) -> Origin | Given | None:
     """What made the first one in the results with the numbers `looked`; None if a run by the NumPy rules has none."""
-    found = _origin(function, args, kinds, looked)
+    told: dict[int, tuple] = {}
+    found = _origin(function, args, kinds, looked, told)
     if isinstance(found, Origin) and np.isnan(found.value) and "inf" in found.shown:
-        return replace(found, inf=_origin(function, args, "inf", looked, found.moment))
+        return replace(found, inf=_origin(function, args, "inf", looked, told, found.moment))
     return found
 
 
-def _origin(function: Function, args: Sequence[Any], kinds: str, looked: Sequence[int], goal: int = 0) -> Any:
+def _origin(
+    function: Function, args: Sequence[Any], kinds: str, looked: Sequence[int], told: dict[int, tuple], goal: int = 0
+) -> Any:
     """`origin`, or what made the one that leads to the NaN made at the moment `goal`."""
-    first = _Watch(kinds, looked, goal)
+    first = _Watch(kinds, looked, goal, told=told)
     if not first.arrives(function, args):
         return None
 
     def suffices(moment: int) -> bool:
         """Whether it arrives still when what is made after a moment is replaced."""
-        return _Watch(kinds, looked, goal, moment, LONGEST * first.moment + 100).arrives(function, args)
+        return _Watch(kinds, looked, goal, moment, LONGEST * first.moment + 100, told=told).arrives(function, args)
 
     if any(is_bad(arg, kinds).any() for arg in args) and suffices(0):
         return GIVEN
     if not first.made:
         return None
-    last = _Watch(kinds, looked, stop=_least(first.made, suffices))
+    last = _Watch(kinds, looked, stop=_least(first.made, suffices), told=told)
     last.arrives(function, args)
     return last.found
 
@@ -118,7 +121,8 @@ class _Around:
 class _Watch:
     """Sees each operation of a run: `made` has the moments at which something bad was made. What is made after
     `kept_until` is replaced. At the moment `goal`, if that is one, a NaN is to be made, else the results with the
-    numbers `looked` are to be bad. At the moment `stop` what is `found` is kept."""
+    numbers `looked` are to be bad. At the moment `stop` what is `found` is kept. `told`: what the world outside has
+    given, which is asked once."""
 
     def __init__(
         self,
@@ -128,9 +132,12 @@ class _Watch:
         kept_until: float = np.inf,
         most: float = np.inf,
         stop: int = 0,
+        *,
+        told: dict[int, tuple],
     ):
         self.kinds, self.looked, self.goal, self.stop = kinds, looked, goal, stop
         self.kept_until, self.most = kept_until, most
+        self.told = told
         self.moment = 0
         self.made: list[int] = []
         self.around: list[_Around] = []
@@ -161,6 +168,10 @@ class _Watch:
             raise _Ended
         if let.primitive.effect is not None and not let.outs:  # it was printed, it has passed
             return ()
+        if let.primitive.effect is not None:
+            if self.moment not in self.told:
+                self.told[self.moment] = run_let(let, values, sizes)
+            return self._looked_at(let, values, self.told[self.moment])
         if let.primitive.region:
             self.around.append(_Around(let))
             outs = run_let(let, values, sizes, self)
@@ -242,8 +253,10 @@ def _reached(given: Sequence[np.ndarray], operands: Sequence[Any], factors: Any,
         if not mark.any():
             continue
         own = list(own)
-        shared = [axis for axis, factor in enumerate(own) if factor in places and mark.shape[axis] == shape[places[factor]]]
-        mark = mark.any(axis=tuple(axis for axis in range(mark.ndim) if axis not in shared))
+        shared = [
+            axis for axis, factor in enumerate(own) if factor in places and mark.shape[axis] == shape[places[factor]]
+        ]
+        mark = np.asarray(mark.any(axis=tuple(axis for axis in range(mark.ndim) if axis not in shared)))
         order = np.argsort([places[own[axis]] for axis in shared]) if shared else ()
         kept = sorted(places[own[axis]] for axis in shared)
         reached |= np.transpose(mark, order).reshape([shape[a] if a in kept else 1 for a in range(len(shape))])

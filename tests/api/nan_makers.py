@@ -238,7 +238,7 @@ def nested(x):
     return s * x[0]
 
 
-@makes(X, iterations=(3, 2))
+@makes(X, iterations=(3, 1))
 def rolled_around_unrolled(x):
     s = 0.0
     for i in range(len(x)):
@@ -249,7 +249,14 @@ def rolled_around_unrolled(x):
 
 @makes(np.ones((6, 5)), iterations=(4, 3), kind="inf")
 @makes(np.ones((3, 6, 5)), by=jit_vmap, name="grid_vmap", iterations=(4, 3), lanes=(0,), kind="inf")
-@makes(np.ones((2, 3, 6, 5)), by=lambda f: mp.jit(mp.vmap(mp.vmap(f))), name="grid_vmap_vmap", iterations=(4, 3), lanes=(0, 0), kind="inf")
+@makes(
+    np.ones((2, 3, 6, 5)),
+    by=lambda f: mp.jit(mp.vmap(mp.vmap(f))),
+    name="grid_vmap_vmap",
+    iterations=(4, 3),
+    lanes=(0, 0),
+    kind="inf",
+)
 def grid(a):
     s = 0.0
     for i in range(a.shape[0]):
@@ -297,7 +304,7 @@ def until(x):
 @makes(X, iterations=(0,), kind="inf")
 def powers(x):
     p = 1e200
-    for i in range(len(x)):
+    for _ in range(len(x)):
         p = p * 1e200  # here
     return p
 
