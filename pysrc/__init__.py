@@ -1,8 +1,9 @@
 """metaphrase: the NumPy program a person wrote, translated into its derivative, its batch and native code.
 
 In: Python functions over NumPy arrays. Out: the transformations `jit grad value_and_grad jvp vjp linearize
-vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, the readers
-`source stages`, the settings `config disable_jit`, and the libraries `lax nn numpy random tree tree_util`.
+vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, calls of
+Python code by `pure_callback io_callback`, the readers `source stages`, the settings `config disable_jit
+debug_nans debug_infs`, and the libraries `debug lax nn numpy random tree tree_util`.
 
 >>> import metaphrase as mp
 >>> mp.grad(lambda x: x * x)(3.0)
@@ -31,6 +32,7 @@ from .api.devices import (
 )
 from .api.export import export
 from .api.matrices import hessian, jacfwd, jacobian, jacrev
+from .api.nonfinite import debug_infs, debug_nans
 from .api.public import (
     ShapeDtypeStruct,
     config,
@@ -49,9 +51,10 @@ from .api.public import (
 from .runtime import forks as forks  # before anything is imported late: a fork waits for imports
 
 if TYPE_CHECKING:
-    from . import aot, custom_derivatives, lax, nn, numpy, random, test_util, tree, tree_util, typing
+    from . import aot, custom_derivatives, debug, experimental, lax, nn, numpy, random, test_util, tree, tree_util, typing
     from . import build as build
     from .api.calculus import closure_convert, fwd_and_bwd, hvp, linear_transpose
+    from .api.callbacks import io_callback, pure_callback
     from .api.saved import load
     from .api.taylor import jet
     from .test_util import check_grads
@@ -62,6 +65,8 @@ _LIBRARIES = (
     "aot",
     "build",
     "custom_derivatives",
+    "debug",
+    "experimental",
     "lax",
     "nn",
     "numpy",
@@ -74,6 +79,7 @@ _LIBRARIES = (
 # In modules that are imported when one of these is first named.
 _LATE = {
     **dict.fromkeys(("closure_convert", "fwd_and_bwd", "hvp", "linear_transpose"), "api.calculus"),
+    **dict.fromkeys(("io_callback", "pure_callback"), "api.callbacks"),
     "check_grads": "test_util",
     "jet": "api.taylor",
     "load": "api.saved",
@@ -89,6 +95,8 @@ __all__ = [
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "debug_infs",
+    "debug_nans",
     "default_device",
     "device_get",
     "device_put",
@@ -100,6 +108,7 @@ __all__ = [
     "grad",
     "hessian",
     "hvp",
+    "io_callback",
     "jacfwd",
     "jacobian",
     "jacrev",
@@ -109,6 +118,7 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "load",
+    "pure_callback",
     "source",
     "stages",
     "transfer_guard",
@@ -119,6 +129,8 @@ __all__ = [
     "vjp",
     "vmap",
     "aot",
+    "debug",
+    "experimental",
     "lax",
     "nn",
     "numpy",
@@ -134,7 +146,8 @@ def __getattr__(name: str) -> Any:
     if name in _LIBRARIES:
         return importlib.import_module(f"{__name__}.{name}")
     if name in _LATE:
-        return getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+        found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+        return found
     from ._jax_names import missing
 
     raise missing(__name__, name)

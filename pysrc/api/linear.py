@@ -196,6 +196,7 @@ class LinearFunction:
     residuals."""
 
     __slots__ = ("residuals", "rule", "call")
+    keeps_residuals = True
 
     def __init__(self, residuals: Sequence[Any], rule: Rule):
         self.residuals, self.rule = tuple(residuals), rule

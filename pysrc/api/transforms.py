@@ -23,8 +23,9 @@ from ..tree_util import PyTreeDef, treedef_tuple
 from . import memory as memory
 from .arguments import Call, Form, Spec, take_apart, takes_any_keywords
 from .captures import read_capture
-from .execute import Memo, Specialisation, call_numpy, numpy_specialisation
+from .execute import Memo, Specialisation, numpy_specialisation
 from .identity import reduced
+from .nonfinite import looked_at
 from .orders import derivatives_to_come, taking_derivatives
 from .placement import place_with_captures
 from .program import Fixed, Program, Slot, caller_span, leaf_labels, name_of, under_way, user_span
@@ -120,7 +121,7 @@ class Transformed:
                 return self._compiled(*args, **kwargs)
         with user_frames():
             call = take_apart(args, kwargs, in_order=self.in_order, wanted=self.wanted)
-            return self._memo.find(call).run(call)
+            return self._memo.run(call)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -404,9 +405,7 @@ def apply_linear(linear: LinearFunction, *args: Any) -> Any:
     row = rows.get(key)
     if row is None:
         row = rows[key] = applied._specialise(call, call.specs, {})
-    if row.device is not None:
-        return row.run(call, linear.residuals)
-    return call_numpy(row.program, row.extra["compiled"], call, linear.residuals)
+    return looked_at(lambda: row.program, lambda call: row.run(call, linear.residuals), call, captured=linear.residuals)
 
 
 __all__ = [

@@ -3,6 +3,7 @@
 from . import (  # noqa: F401
     arithmetic,
     arrays,
+    callbacks,
     compare,
     complex_numbers,
     counters,
