@@ -51,7 +51,20 @@ from .api.public import (
 from .runtime import forks as forks  # before anything is imported late: a fork waits for imports
 
 if TYPE_CHECKING:
-    from . import aot, custom_derivatives, debug, experimental, lax, nn, numpy, random, test_util, tree, tree_util, typing
+    from . import (
+        aot,
+        custom_derivatives,
+        debug,
+        experimental,
+        lax,
+        nn,
+        numpy,
+        random,
+        test_util,
+        tree,
+        tree_util,
+        typing,
+    )
     from . import build as build
     from .api.calculus import closure_convert, fwd_and_bwd, hvp, linear_transpose
     from .api.callbacks import io_callback, pure_callback
