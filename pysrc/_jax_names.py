@@ -15,7 +15,6 @@ import sys
 _RULES = "give the function that solves it a rule by custom_vjp, as the implicit function theorem says"
 _ONE_DEVICE = "a program runs on one device: metaphrase.devices() lists them, jit(f, device=...) names one"
 _READY = "leave it out: on the CPU results are there when the call returns; CuPy's wait when they are read"
-_CALLBACK = "there are no callbacks into Python; NumPy code in the function is translated itself"
 _CONVOLUTION = "add up x[i:i + h, j:j + w] @ k[i, j] over the kernel (i, j)"
 _INDEX = "index with arrays: x[i], x.at[i].set(v), x.at[i].add(v), or x[i] = v"
 _REMATERIALISED = "it is not there yet; leave it out: the numbers are the same, and take more memory"
@@ -24,7 +23,6 @@ _SCIPY = "scipy.special and scipy.linalg are translated where docs/numpy-support
 
 _SAID: dict[str, dict[str, str]] = {
     "metaphrase": {
-        "custom_derivatives": "custom_jvp, custom_vjp and custom_gradient are in metaphrase itself",
         **dict.fromkeys(("checkpoint", "remat", "checkpoint_policies", "ad_checkpoint"), _REMATERIALISED),
         **dict.fromkeys(
             (
@@ -41,23 +39,23 @@ _SAID: dict[str, dict[str, str]] = {
             _ONE_DEVICE,
         ),
         **dict.fromkeys(("block_until_ready",), _READY),
-        **dict.fromkeys(("pure_callback", "io_callback"), _CALLBACK),
         **dict.fromkeys(("tree_map", "tree_leaves", "tree_flatten", "tree_unflatten"), _TREE),
         **dict.fromkeys(("named_scope", "named_call", "profiler"), "it only names parts; leave it out"),
         "pmap": "it is not there yet; vmap gives the same numbers",
-        "debug": "print works in translated functions, in native code too",
         "make_jaxpr": "metaphrase.source(f, *args, stage='core') is the program's text",
-        "linear_transpose": "it is not there yet; the second result of vjp transposes a linear function",
         "scipy": _SCIPY,
         "dtypes": "dtypes are NumPy's: np.float32, np.result_type, np.issubdtype",
         "enable_x64": "float64 is always there; ask for float32 by dtype",
         "ensure_compile_time_eval": "what is known while translating is computed then; leave it out",
         "clear_caches": "jitted functions have clear_cache(); `metaphrase cache clear` empties the disk's",
-        "experimental": "nothing of it is here",
         "njit": "it is metaphrase.jit, which takes no options of Numba's and never runs Python instead",
         "prange": "write range; the loops themselves use one core",
         **dict.fromkeys(("vectorize", "guvectorize"), "write it for one element and use vmap"),
         "flatten_util": "concatenate the raveled leaves of tree.flatten, and split them again",
+    },
+    "metaphrase.debug": {**dict.fromkeys(("visualize_array_sharding", "inspect_array_sharding"), _ONE_DEVICE)},
+    "metaphrase.experimental": {
+        "checkify": "errors are Python's own, raised from native code too: raise, assert, IndexError, debug_nans"
     },
     "metaphrase.lax": {
         **dict.fromkeys(("pvary", "pbroadcast"), "leave it out: under vmap every value may vary from lane to lane"),

@@ -17,7 +17,8 @@ from metaphrase.exceptions import ListFull, Part, exception_class, exception_nam
 
 from .numpy_source_blocks import Emitter
 from .numpy_source_effects import negated
-from .numpy_source_expressions import ATOM, Expr, strong
+from .numpy_source_expressions import ATOM, Expr, Storage, strong
+from .numpy_source_expressions import name as named
 from .numpy_source_spellings import STATEMENTS
 
 
@@ -167,7 +168,23 @@ def _warn(emitter: Emitter, let: Let) -> None:
     emitter.line(f"warnings.warn({shown}, {category}{level})", let)
 
 
+def _callback(emitter: Emitter, let: Let) -> None:
+    """`y, = called_back("name", [("float64", (n, 3))], x)`."""
+    emitter.helpers.add("called_back")
+    shapes = [", ".join(emitter.dim(d) for d in out.type.dims) + "," * (out.type.ndim == 1) for out in let.outs]
+    types = ", ".join(f"({quoted(str(out.type.dtype))}, ({s}))" for out, s in zip(let.outs, shapes))
+    given = "".join(f", {emitter.expr(a).text}" for a in let.args)
+    targets = [emitter.define(v, let) if v in emitter.block.uses else "_" for v in let.outs]
+    into = "".join(f"{target}, " for target in targets)
+    call = f"called_back({quoted(let.attributes['name'])}, [{types}]{given})"
+    emitter.line(f"{into.rstrip()} = {call}" if into else call, let)
+    for var, target in zip(let.outs, targets):
+        if target != "_":
+            emitter.hold(var, named(target, var.type, storages=(Storage(False),)), target)
+
+
 STATEMENTS["check"] = _check
+STATEMENTS.update(dict.fromkeys(("debug_callback", "io_callback", "pure_callback"), _callback))
 STATEMENTS["print_"] = _print
 STATEMENTS["warn_"] = _warn
 

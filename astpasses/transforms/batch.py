@@ -78,8 +78,8 @@ class _Batcher:
         with self.builder:
             while todo:
                 item = todo.popleft()
-                self.builder.span = item[0].span if isinstance(item, list) else item.span
                 if isinstance(item, list):
+                    self.builder.span = item[0].span and replace(item[0].span, lanes=0, by_lane=True)
                     self._lane_loop(item, todo)
                 elif prints and item.effects:  # lane by lane: all that a lane prints, then its failure
                     group, before, after = convex_group(item, list(todo), _has_effect)
@@ -92,6 +92,7 @@ class _Batcher:
                     group, before, after = convex_group(item, list(todo))
                     todo = deque([*before, group, *after])
                 else:
+                    self.builder.span = item.span and replace(item.span, lanes=item.span.lanes + 1)
                     self._rule(item)
             self.builder.span = None
             results: list[Atom] = []
@@ -130,6 +131,8 @@ class _Batcher:
         marks = self.marks(let)
         if let.primitive.name == "cond":
             return marks[0]
+        if let.primitive.name == "pure_callback":
+            return let.attributes["vmap_method"] == "sequential"
         if let.primitive.name == "loop":
             return bool(let.own_symbols()) and self._parts_iterations(let, marks)
         return bool(let.own_symbols() or let.handed_symbols())

@@ -22,7 +22,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from ..interpreter import signature_of
-from ..source import DTypeError, SourceError, Span, UnsupportedError
+from ..source import DTypeError, SourceError, Span
 from ..tree_util import PyTreeDef, tree_map
 from .arguments import Spec, take_apart
 from .identity import reduced
@@ -39,6 +39,7 @@ class Custom(Transformed, Generic[P, R]):
     """A function with a derivative rule of its own."""
 
     rules: tuple[Rule, ...] = ()
+    symbolic_zeros = False
     definer = ""
     occasion = "its derivative is taken"  # when a rule is needed
 
@@ -89,7 +90,7 @@ class Custom(Transformed, Generic[P, R]):
         return give_back(self._ruled(call.structure, call.specs))
 
     def _again(self) -> tuple:
-        return self.fun, self.nondiff_argnums, *self.rules
+        return self.fun, self.nondiff_argnums, self.symbolic_zeros, *self.rules
 
     def __reduce__(self) -> str | tuple:
         return reduced(self, remade, type(self), *self._again())
@@ -104,10 +105,9 @@ class CustomJvp(Custom[P, R]):
     def defjvp(self, jvp: Rule, symbolic_zeros: bool = False) -> Rule:
         """`jvp(*nondiff arguments, primals, tangents) -> (primal_out, tangent_out)`, the tangents and `tangent_out` of
         the structures, shapes and dtypes of what they are tangents of. What is no float has tangents of bool, zeros.
-        Raises UnsupportedError for `symbolic_zeros`. Also a decorator. (Griewank & Walther, Evaluating Derivatives,
-        ch. 3.)"""
-        _refuse_symbolic_zeros(symbolic_zeros, "defjvp")
-        self.rules = (jvp,)
+        With `symbolic_zeros` the tangents of what no derivative reaches are `SymbolicZero`s, and the rule may return
+        such. Also a decorator. (Griewank & Walther, Evaluating Derivatives, ch. 3.)"""
+        self.rules, self.symbolic_zeros = (jvp,), bool(symbolic_zeros)
         return jvp
 
     def defjvps(self, *jvps: Rule | None) -> None:
@@ -131,10 +131,10 @@ class CustomVjp(Custom[P, R]):
 
     def defvjp(self, fwd: Rule, bwd: Rule, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
         """`fwd(*arguments) -> (out, residuals)`, and `bwd(*nondiff arguments, residuals, cotangent of out)` gives a
-        tuple with the cotangent of each other argument, or None: zero. `optimize_remat` changes nothing. Raises
-        UnsupportedError for `symbolic_zeros`. (Griewank & Walther, Evaluating Derivatives, ch. 3.)"""
-        _refuse_symbolic_zeros(symbolic_zeros, "defvjp")
-        self.rules = (fwd, bwd)
+        tuple with the cotangent of each other argument, or None: zero. `optimize_remat` changes nothing. With
+        `symbolic_zeros` `fwd` is given a `CustomVJPPrimal` for each leaf of the arguments (but nondiff ones), and `bwd`
+        `SymbolicZero`s where the cotangent of a result is zero. (Griewank & Walther, Evaluating Derivatives, ch. 3.)"""
+        self.rules, self.symbolic_zeros = (fwd, bwd), bool(symbolic_zeros)
 
 
 def _summed(custom: CustomJvp, parts: Sequence[Rule | None]) -> Rule:
@@ -204,21 +204,11 @@ def _called(function: Any, args: tuple, kwargs: dict) -> Any:
     return function(*args, **kwargs)
 
 
-def remade(kind: type[Custom], fun: Any, numbers: tuple[int, ...], *rules: Rule) -> Custom:
+def remade(kind: type[Custom], fun: Any, numbers: tuple[int, ...], symbolic_zeros: bool, *rules: Rule) -> Custom:
     """The function with its rules, from what `_again` gives."""
     made = kind(fun, numbers, ())
-    made.rules = rules
+    made.rules, made.symbolic_zeros = rules, symbolic_zeros
     return made
-
-
-def _refuse_symbolic_zeros(wanted: bool, what: str) -> None:
-    if wanted:
-        raise UnsupportedError(
-            f"{what} with symbolic_zeros=True: rules are given zeros as arrays",
-            caller_span(),
-            code="symbolic-zeros",
-            remedy="leave symbolic_zeros out; what is computed of zeros and not read costs nothing",
-        )
 
 
 def _positions(

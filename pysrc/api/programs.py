@@ -41,7 +41,7 @@ def _pick(items: Sequence[Any], marks: Marks) -> list[Any]:
     return [item for item, mark in zip(items, marks, strict=True) if mark]
 
 
-def _continue(function: Function) -> Builder:
+def continued(function: Function) -> Builder:
     """A builder that has done what `function` does, for more to be added."""
     builder = Builder(function.name)
     builder.params, builder.lets = list(function.params), list(function.lets)
@@ -50,7 +50,7 @@ def _continue(function: Function) -> Builder:
 
 def first_result_only(function: Function) -> Function:
     """The same values; only the first result has a derivative."""
-    with _continue(function) as builder:
+    with continued(function) as builder:
         rest = [stop_gradient(r) if isinstance(r, Var) and has_tangent(r.type) else r for r in function.results[1:]]
         return builder.function([function.results[0], *rest])
 
@@ -111,6 +111,20 @@ def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> L
     return LinearParts(part.known, pullback, pushforward)
 
 
+def transposed_linear(function: Function, linear: Marks, outputs: Sequence[int], clean: Clean = _unchanged) -> Function:
+    """Of a function that is linear in the marked parameters: from the others, and a cotangent for each of the results
+    `outputs`, the cotangents of the marked ones. Its derivative is the same everywhere: it is taken at zero."""
+    parts = linear_parts(function, linear, clean)
+    with Builder(f"transposed_{function.name}") as builder:
+        given = [
+            zeros(p.type.plain) if m else builder.parameter(p.name, p.type) for p, m in zip(function.params, linear)
+        ]
+        results = [function.results[k] for k in outputs]
+        bars = [builder.parameter(f"{_name(r, 'result')}_bar", r.type.plain) for r in results]
+        residuals = builder.replay(parts.known, given)[len(function.results) :]
+        return builder.function(list(builder.replay(parts.pullback, [*residuals, *bars])))
+
+
 def with_sizes(known: Function, results: int, linear: Function, made: Sequence[Array]) -> tuple[Function, Function]:
     """Both, with the sizes that the linear part or an array of the types `made` needs, and that no parameter
     tells, among the residuals: the gradient of `x[:2]` is as long as x was."""
@@ -123,7 +137,7 @@ def with_sizes(known: Function, results: int, linear: Function, made: Sequence[A
     if not missing:
         return known, linear
     residuals = len(known.results) - results
-    with _continue(known) as builder:
+    with continued(known) as builder:
         sizes = [dim_value(dim=Sym(s)) for s in missing]
         known = builder.function([*known.results, *sizes])
     with Builder(linear.name) as builder:

@@ -3,6 +3,7 @@
 from . import (  # noqa: F401
     arithmetic,
     arrays,
+    callbacks,
     collectives,
     compare,
     complex_numbers,

@@ -2,7 +2,8 @@
 second; and `custom_vmap`, whose rule says what its lanes are together.
 
 In: operands, the first `consts` of which are captured or not to be differentiated. Out: the results of `function`.
-The rules are closed Functions of the same operands; only derivatives run them. A program that is finished has
+The rules are closed Functions of the same operands; only derivatives run them. `variants(marks)`, where there is one,
+gives the rules for the tangents that are there, of the same types. A program that is finished has
 `call`s in their place (`core/custom.py`).
 
     y = custom_jvp(x, function=log1pexp, rule=log1pexp_jvp, consts=0)       # rule(x, x_dot) -> y, y_dot
@@ -43,7 +44,7 @@ def _with_tangent(types: tuple[Array, ...]) -> tuple[Array, ...]:
     return tuple(t.plain for t in types if has_tangent(t))
 
 
-def _jvp_type(*types: Array, function: Function, rule: Function, consts: int) -> tuple:
+def _jvp_type(*types: Array, function: Function, rule: Function, consts: int, variants: Any = None) -> tuple:
     _takes("custom_jvp", function, types)
     _takes("custom_jvp", rule, (*types, *_with_tangent(types[consts:])))
     results = function.result_types
@@ -60,14 +61,16 @@ _OF_TRANSFORMS: dict[str, Any] = {
 custom_jvp = Primitive(
     "custom_jvp",
     type=_jvp_type,
-    numpy=lambda run, *args, function, rule, consts: tuple(run(function, *args)),
+    numpy=lambda run, *args, function, rule, consts, variants=None: tuple(run(function, *args)),
     **_OF_TRANSFORMS,
     native=Region("call"),
     doc="function(*operands); rule(*operands, *tangents) -> (*results, *their tangents) is its derivative.",
 )
 
 
-def _vjp_type(*types: Array, function: Function, forward: Function, backward: Function, consts: int) -> tuple:
+def _vjp_type(
+    *types: Array, function: Function, forward: Function, backward: Function, consts: int, variants: Any = None
+) -> tuple:
     _takes("custom_vjp", function, types)
     _takes("custom_vjp", forward, types)
     results = function.result_types
@@ -88,7 +91,7 @@ def _vjp_type(*types: Array, function: Function, forward: Function, backward: Fu
 custom_vjp = Primitive(
     "custom_vjp",
     type=_vjp_type,
-    numpy=lambda run, *args, function, forward, backward, consts: tuple(run(function, *args)),
+    numpy=lambda run, *args, function, forward, backward, consts, variants=None: tuple(run(function, *args)),
     **_OF_TRANSFORMS,
     native=Region("call"),
     doc="function(*operands); forward(*operands) -> (*results, *residuals), backward(*residuals, *cotangents of "
@@ -96,7 +99,9 @@ custom_vjp = Primitive(
 )
 
 
-def _transpose_type(*types: Array, backward: Function, wanted: tuple[bool, ...], of: str) -> tuple:
+def _transpose_type(
+    *types: Array, backward: Function, wanted: tuple[bool, ...], of: str, variants: Any = None
+) -> tuple:
     residuals = len(types) - sum(wanted)
     dots = tuple(t for t, w in zip(backward.result_types, wanted, strict=True) if w)
     require(
@@ -110,7 +115,9 @@ def _transpose_type(*types: Array, backward: Function, wanted: tuple[bool, ...],
     return tuple(t.plain for t in backward.param_types[residuals:])
 
 
-def _transpose_numpy(run: Any, *args: Any, backward: Function, wanted: tuple[bool, ...], of: str) -> tuple:
+def _transpose_numpy(
+    run: Any, *args: Any, backward: Function, wanted: tuple[bool, ...], of: str, variants: Any = None
+) -> tuple:
     """The map whose transpose is `backward`: one element of a result after the other."""
     residuals = len(args) - sum(wanted)
     dots = args[residuals:]

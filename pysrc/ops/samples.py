@@ -18,8 +18,10 @@ from ..core.build import literal, trace
 from ..core.ir import ConstantArray, Function, Roles
 from ..core.primitive import REGISTRY, Primitive
 from ..core.types import Array, bool_, c64, c128, f32, f64, i32, i64, u32
+from ..effects import callback_name
 from .arithmetic import add, mul, sub
 from .arrays import as_dim
+from .callbacks import METHODS
 from .compare import lt
 from .elementary import cos, sin
 from .families import expand_batch
@@ -401,6 +403,14 @@ class _HalvesOfLanes(str):
         return trace(self, lanes, [("x", types[0]), ("y", types[1])]), [True]
 
 
+def _nothing(x: Any) -> tuple:
+    return ()
+
+
+def _doubled(x: Any) -> tuple:
+    return (2 * x,)
+
+
 _X, _Y = np.float64(1.5), np.float64(0.75)
 _LANE = {"axis_name": "i", "axis_size": 1}  # collectives have a meaning of their own on an axis of one lane
 SAMPLES |= {
@@ -443,6 +453,12 @@ SAMPLES |= {
         )
     ],
     "print_": [Sample((_X,), {"template": "x is {}"}, smooth=False)],
+    "debug_callback": [Sample((_X,), {"name": callback_name(_nothing), "types": ()}, smooth=False)],
+    "io_callback": [Sample((_X,), {"name": callback_name(_doubled), "types": (Array(f64),)}, smooth=False)],
+    "pure_callback": [
+        Sample((_X,), {"name": callback_name(_doubled), "types": (Array(f64),), "vmap_method": method}, smooth=False)
+        for method in METHODS
+    ],
     "warn_": [Sample((_X,), {"template": "x is {}", "category": "UserWarning"}, smooth=False)],
 }
 SAMPLES |= linear(lambda args, attributes=None, smooth=True: Sample(args, attributes or {}, smooth))

@@ -179,7 +179,8 @@ def test_a_row_that_is_masked_whole_has_no_softmax():
     [
         (lax, "custom_root", "custom_vjp"),
         (mp, "pmap", "vmap"),
-        (mp, "debug", "print works"),
+        (mp.debug, "visualize_array_sharding", "one device"),
+        (mp.experimental, "checkify", "debug_nans"),
         (mp, "block_until_ready", "leave it out"),
         (mp, "make_jaxpr", "stage='core'"),
         (mp, "checkpoint", "leave it out"),
@@ -197,7 +198,7 @@ def test_names_that_are_not_here_say_what_to_write(module, name, said):
     ("module", "name", "said"),
     [
         ("metaphrase", "pmap", "vmap"),
-        ("metaphrase", "custom_derivatives", "custom_vjp"),
+        ("metaphrase", "make_jaxpr", "metaphrase.source"),
         ("metaphrase.lax", "scatter_add", "x.at"),
         ("metaphrase.random", "binomial", "bernoulli"),
     ],
