@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from . import tree
-from .api.closures import closure_convert
+from .api.calculus import closure_convert
 from .api.custom import custom_vjp
 from .api.public import vjp
 from .flatten_util import joined, ravel_pytree

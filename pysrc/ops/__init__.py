@@ -3,6 +3,8 @@
 from . import (  # noqa: F401
     arithmetic,
     arrays,
+    callbacks,
+    collectives,
     compare,
     complex_numbers,
     counters,

@@ -1,14 +1,16 @@
-"""Functions with derivative rules of the user's own: `custom_jvp`, `custom_vjp`, and `custom_transpose`, the
-tangents of the second.
+"""Functions with rules of the user's own: `custom_jvp`, `custom_vjp`, and `custom_transpose`, the tangents of the
+second; and `custom_vmap`, whose rule says what its lanes are together.
 
 In: operands, the first `consts` of which are captured or not to be differentiated. Out: the results of `function`.
-The rules are closed Functions of the same operands; only derivatives run them. A program that is finished has
+The rules are closed Functions of the same operands; only derivatives run them. `variants(marks)`, where there is one,
+gives the rules for the tangents that are there, of the same types. A program that is finished has
 `call`s in their place (`core/custom.py`).
 
     y = custom_jvp(x, function=log1pexp, rule=log1pexp_jvp, consts=0)       # rule(x, x_dot) -> y, y_dot
     y = custom_vjp(x, function=f, forward=f_fwd, backward=f_bwd, consts=0)  # f_fwd(x) -> y, residuals
                                                                             # f_bwd(residuals, y_bar) -> x_bar
     y_dot = custom_transpose(residuals, x_dot, backward=f_bwd, wanted=(True,), of="f")
+    y = custom_vmap(x, function=f, rule=rule)     # rule(size, [True]) -> the Function of all lanes, and [True]
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ def _with_tangent(types: tuple[Array, ...]) -> tuple[Array, ...]:
     return tuple(t.plain for t in types if has_tangent(t))
 
 
-def _jvp_type(*types: Array, function: Function, rule: Function, consts: int) -> tuple:
+def _jvp_type(*types: Array, function: Function, rule: Function, consts: int, variants: Any = None) -> tuple:
     takes("custom_jvp", function, types)
     takes("custom_jvp", rule, (*types, *_with_tangent(types[consts:])))
     results = function.result_types
@@ -59,14 +61,16 @@ OF_TRANSFORMS: dict[str, Any] = {
 custom_jvp = Primitive(
     "custom_jvp",
     type=_jvp_type,
-    numpy=lambda run, *args, function, rule, consts: tuple(run(function, *args)),
+    numpy=lambda run, *args, function, rule, consts, variants=None: tuple(run(function, *args)),
     **OF_TRANSFORMS,
     native=Region("call"),
     doc="function(*operands); rule(*operands, *tangents) -> (*results, *their tangents) is its derivative.",
 )
 
 
-def _vjp_type(*types: Array, function: Function, forward: Function, backward: Function, consts: int) -> tuple:
+def _vjp_type(
+    *types: Array, function: Function, forward: Function, backward: Function, consts: int, variants: Any = None
+) -> tuple:
     takes("custom_vjp", function, types)
     takes("custom_vjp", forward, types)
     results = function.result_types
@@ -87,7 +91,7 @@ def _vjp_type(*types: Array, function: Function, forward: Function, backward: Fu
 custom_vjp = Primitive(
     "custom_vjp",
     type=_vjp_type,
-    numpy=lambda run, *args, function, forward, backward, consts: tuple(run(function, *args)),
+    numpy=lambda run, *args, function, forward, backward, consts, variants=None: tuple(run(function, *args)),
     **OF_TRANSFORMS,
     native=Region("call"),
     doc="function(*operands); forward(*operands) -> (*results, *residuals), backward(*residuals, *cotangents of "
@@ -95,7 +99,9 @@ custom_vjp = Primitive(
 )
 
 
-def _transpose_type(*types: Array, backward: Function, wanted: tuple[bool, ...], of: str) -> tuple:
+def _transpose_type(
+    *types: Array, backward: Function, wanted: tuple[bool, ...], of: str, variants: Any = None
+) -> tuple:
     residuals = len(types) - sum(wanted)
     dots = tuple(t for t, w in zip(backward.result_types, wanted, strict=True) if w)
     require(
@@ -109,7 +115,9 @@ def _transpose_type(*types: Array, backward: Function, wanted: tuple[bool, ...],
     return tuple(t.plain for t in backward.param_types[residuals:])
 
 
-def _transpose_numpy(run: Any, *args: Any, backward: Function, wanted: tuple[bool, ...], of: str) -> tuple:
+def _transpose_numpy(
+    run: Any, *args: Any, backward: Function, wanted: tuple[bool, ...], of: str, variants: Any = None
+) -> tuple:
     """The map whose transpose is `backward`: one element of a result after the other."""
     residuals = len(args) - sum(wanted)
     dots = args[residuals:]
@@ -134,4 +142,20 @@ custom_transpose = Primitive(
     doc="The linear map of the tangents whose transpose is backward(*residuals, ...); no program that runs has it.",
 )
 
-__all__ = ["OF_TRANSFORMS", "custom_jvp", "custom_transpose", "custom_vjp", "gives", "takes"]
+
+def _vmap_type(*types: Array, function: Function, rule: Any) -> tuple:
+    takes("custom_vmap", function, types)
+    return tuple(t.plain for t in function.result_types)
+
+
+custom_vmap = Primitive(
+    "custom_vmap",
+    type=_vmap_type,
+    numpy=lambda run, *args, function, rule: tuple(run(function, *args)),
+    **OF_TRANSFORMS,
+    native=Region("call"),
+    doc="function(*operands); of lanes of them what `rule(size, which operands are batched)` gives: a Function of the "
+    "batched operands, and which of its results are batched.",
+)
+
+__all__ = ["OF_TRANSFORMS", "custom_jvp", "custom_transpose", "custom_vjp", "custom_vmap", "gives", "takes"]
