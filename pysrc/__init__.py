@@ -1,8 +1,10 @@
 """metaphrase: the NumPy program a person wrote, translated into its derivative, its batch and native code.
 
 In: Python functions over NumPy arrays. Out: the transformations `jit grad value_and_grad jvp vjp linearize
-vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, the readers
-`source stages`, the settings `config disable_jit`, and the libraries `lax nn numpy random tree tree_util`.
+vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, calls of
+Python code by `pure_callback io_callback`, the readers `source stages`, the settings `config disable_jit
+debug_nans debug_infs`, and the libraries `custom_batching debug flatten_util implicit_diff lax nn numpy ode random tree
+tree_util`.
 
 >>> import metaphrase as mp
 >>> mp.grad(lambda x: x * x)(3.0)
@@ -30,15 +32,14 @@ from .api.devices import (
     transfer_guard_host_to_device,
 )
 from .api.export import export
+from .api.matrices import hessian, jacfwd, jacobian, jacrev
+from .api.nonfinite import debug_infs, debug_nans
 from .api.public import (
     ShapeDtypeStruct,
     config,
     disable_jit,
     eval_shape,
     grad,
-    hessian,
-    jacfwd,
-    jacrev,
     jit,
     jvp,
     linearize,
@@ -51,21 +52,73 @@ from .api.public import (
 from .runtime import forks as forks  # before anything is imported late: a fork waits for imports
 
 if TYPE_CHECKING:
-    from . import aot, lax, nn, numpy, random, tree, tree_util, typing
+    from . import (
+        aot,
+        custom_batching,
+        custom_derivatives,
+        debug,
+        experimental,
+        flatten_util,
+        implicit_diff,
+        lax,
+        nn,
+        numpy,
+        ode,
+        random,
+        test_util,
+        tree,
+        tree_util,
+        typing,
+    )
     from . import build as build
+    from .api.calculus import closure_convert, fwd_and_bwd, hvp, linear_transpose
+    from .api.callbacks import io_callback, pure_callback
     from .api.saved import load
+    from .api.taylor import jet
+    from .test_util import check_grads
 
 __version__ = VERSION
 # Imported when they are first named: `import metaphrase` does not pay for them.
-_LIBRARIES = ("aot", "build", "lax", "nn", "numpy", "random", "tree", "tree_util", "typing")
+_LIBRARIES = (
+    "aot",
+    "build",
+    "custom_batching",
+    "custom_derivatives",
+    "debug",
+    "experimental",
+    "flatten_util",
+    "implicit_diff",
+    "lax",
+    "nn",
+    "numpy",
+    "ode",
+    "random",
+    "test_util",
+    "tree",
+    "tree_util",
+    "typing",
+)
+# In modules that are imported when one of these is first named.
+_LATE = {
+    **dict.fromkeys(("closure_convert", "fwd_and_bwd", "hvp", "linear_transpose"), "api.calculus"),
+    **dict.fromkeys(("io_callback", "pure_callback"), "api.callbacks"),
+    "check_grads": "test_util",
+    "jet": "api.taylor",
+    "load": "api.saved",
+}
 __all__ = [
     "Array",
     "Device",
     "ShapeDtypeStruct",
+    "check_grads",
+    "closure_convert",
     "config",
+    "custom_derivatives",
     "custom_gradient",
     "custom_jvp",
     "custom_vjp",
+    "debug_infs",
+    "debug_nans",
     "default_device",
     "device_get",
     "device_put",
@@ -73,15 +126,21 @@ __all__ = [
     "disable_jit",
     "eval_shape",
     "export",
+    "fwd_and_bwd",
     "grad",
     "hessian",
+    "hvp",
+    "io_callback",
     "jacfwd",
+    "jacobian",
     "jacrev",
+    "jet",
     "jit",
     "jvp",
+    "linear_transpose",
     "linearize",
     "load",
-    "load",
+    "pure_callback",
     "source",
     "stages",
     "transfer_guard",
@@ -92,10 +151,17 @@ __all__ = [
     "vjp",
     "vmap",
     "aot",
+    "custom_batching",
+    "debug",
+    "experimental",
+    "flatten_util",
+    "implicit_diff",
     "lax",
     "nn",
     "numpy",
+    "ode",
     "random",
+    "test_util",
     "tree",
     "tree_util",
     "typing",
@@ -105,12 +171,13 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _LIBRARIES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name == "load":
-        return importlib.import_module(f"{__name__}.api.saved").load
+    if name in _LATE:
+        found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+        return found
     from ._jax_names import missing
 
     raise missing(__name__, name)
 
 
 def __dir__() -> list[str]:
-    return sorted({*globals(), *_LIBRARIES, "load"})
+    return sorted({*globals(), *_LIBRARIES, *_LATE})

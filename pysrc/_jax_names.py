@@ -12,22 +12,16 @@ from __future__ import annotations
 import dis
 import sys
 
-_BATCHED = "rules for batches of one's own are not there yet; vmap batches what the function does"
-_RULES = "give the function that solves it a rule by custom_vjp, as the implicit function theorem says"
 _ONE_DEVICE = "a program runs on one device: metaphrase.devices() lists them, jit(f, device=...) names one"
 _READY = "leave it out: on the CPU results are there when the call returns; CuPy's wait when they are read"
-_MAPPED = "there are no collectives; return the lanes from vmap and reduce along their axis"
-_CALLBACK = "there are no callbacks into Python; NumPy code in the function is translated itself"
 _CONVOLUTION = "add up x[i:i + h, j:j + w] @ k[i, j] over the kernel (i, j)"
 _INDEX = "index with arrays: x[i], x.at[i].set(v), x.at[i].add(v), or x[i] = v"
 _REMATERIALISED = "it is not there yet; leave it out: the numbers are the same, and take more memory"
 _TREE = "it is in metaphrase.tree: tree.map, tree.leaves, tree.flatten, tree.unflatten"
-_SCIPY = "scipy.special and scipy.linalg are translated where docs/numpy-support.md lists the function"
+_SCIPY = "call SciPy's own functions: docs/limitations.md lists those that are translated"
 
 _SAID: dict[str, dict[str, str]] = {
     "metaphrase": {
-        "custom_batching": _BATCHED,
-        "custom_derivatives": "custom_jvp, custom_vjp and custom_gradient are in metaphrase itself",
         **dict.fromkeys(("checkpoint", "remat", "checkpoint_policies", "ad_checkpoint"), _REMATERIALISED),
         **dict.fromkeys(
             (
@@ -44,28 +38,25 @@ _SAID: dict[str, dict[str, str]] = {
             _ONE_DEVICE,
         ),
         **dict.fromkeys(("block_until_ready",), _READY),
-        **dict.fromkeys(("pure_callback", "io_callback"), _CALLBACK),
         **dict.fromkeys(("tree_map", "tree_leaves", "tree_flatten", "tree_unflatten"), _TREE),
         **dict.fromkeys(("named_scope", "named_call", "profiler"), "it only names parts; leave it out"),
         "pmap": "it is not there yet; vmap gives the same numbers",
-        "debug": "print works in translated functions, in native code too",
         "make_jaxpr": "metaphrase.source(f, *args, stage='core') is the program's text",
-        "linear_transpose": "it is not there yet; the second result of vjp transposes a linear function",
         "scipy": _SCIPY,
         "dtypes": "dtypes are NumPy's: np.float32, np.result_type, np.issubdtype",
         "enable_x64": "float64 is always there; ask for float32 by dtype",
         "ensure_compile_time_eval": "what is known while translating is computed then; leave it out",
         "clear_caches": "jitted functions have clear_cache(); `metaphrase cache clear` empties the disk's",
-        "experimental": "nothing of it is here",
         "njit": "it is metaphrase.jit, which takes no options of Numba's and never runs Python instead",
         "prange": "write range; the loops themselves use one core",
         **dict.fromkeys(("vectorize", "guvectorize"), "write it for one element and use vmap"),
-        "flatten_util": "concatenate the raveled leaves of tree.flatten, and split them again",
+    },
+    "metaphrase.debug": {**dict.fromkeys(("visualize_array_sharding", "inspect_array_sharding"), _ONE_DEVICE)},
+    "metaphrase.experimental": {
+        "checkify": "errors are Python's own, raised from native code too: raise, assert, IndexError, debug_nans"
     },
     "metaphrase.lax": {
-        **dict.fromkeys(
-            ("psum", "pmean", "pmax", "pmin", "all_gather", "all_to_all", "ppermute", "axis_index"), _MAPPED
-        ),
+        **dict.fromkeys(("pvary", "pbroadcast"), "leave it out: under vmap every value may vary from lane to lane"),
         **dict.fromkeys(
             (
                 "conv",
@@ -77,7 +68,6 @@ _SAID: dict[str, dict[str, str]] = {
             _CONVOLUTION,
         ),
         **dict.fromkeys(("gather", "scatter", "scatter_add", "scatter_mul", "scatter_min", "scatter_max"), _INDEX),
-        **dict.fromkeys(("custom_root", "custom_linear_solve"), _RULES),
         **dict.fromkeys(("reduce", "reduce_window"), "use np.sum and its like, a ufunc's reduce, or a loop"),
         **dict.fromkeys(("igamma", "igammac", "betainc", "bessel_i0e", "zeta", "polygamma"), _SCIPY),
         "linalg": "use np.linalg",

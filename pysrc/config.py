@@ -67,6 +67,8 @@ SETTINGS = {
     setting.name: setting
     for setting in (
         Setting("disable_jit", False, _boolean, "process", "run jitted functions as plain Python"),
+        Setting("debug_nans", False, _boolean, "process", "raise where a result has a NaN, and name what made it"),
+        Setting("debug_infs", False, _boolean, "process", "raise where a result has an inf, and name what made it"),
         Setting("native", True, _boolean, "thread", "compile to native code; False runs the NumPy stage"),
         Setting(
             "tier",
@@ -112,7 +114,7 @@ SETTINGS = {
 }
 
 # JAX's names, so that programs that set them run: 64-bit types are always on.
-_FROM_JAX = {"jax_disable_jit": "disable_jit"}
+_FROM_JAX = {f"jax_{name}": name for name in ("disable_jit", "debug_nans", "debug_infs")}
 _ALWAYS_ON = {"jax_enable_x64", "enable_x64"}
 
 

@@ -1,6 +1,7 @@
-"""What a program does when it runs beside computing: how `print` shows a number, and where a warning is given.
+"""What a program does when it runs beside computing: how `print` shows a number, where a warning is given, and which
+Python function is called back.
 
-In: values of the run. Out: text, or a warning at the user's line. Example:
+In: values of the run. Out: text, a warning at the user's line, or what the function returns. Example:
 
 >>> import numpy as np
 >>> printed(np.float64(0.5)), printed(np.float32(0.5))
@@ -11,6 +12,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,4 +49,47 @@ def warn_user(category: type[BaseException], text: str, span: Span | None, above
     warnings.warn_explicit(message, None, span.file, span.line, getattr(module, "__name__", None), said)
 
 
-__all__ = ["printed", "warn_user"]
+# ---- calls of Python functions -------------------------------------------------------------------------------------
+
+_FUNCTIONS: dict[str, Callable[..., Any]] = {}
+
+
+def callback_name(function: Callable[..., Any]) -> str:
+    """What a program calls a Python function that it calls back; the function lives as long as the process."""
+    base = getattr(function, "__qualname__", type(function).__name__)
+    name, count = base, 1
+    while _FUNCTIONS.setdefault(name, function) is not function:
+        count += 1
+        name = f"{base}#{count}"
+    return name
+
+
+def callback(name: str) -> Callable[..., Any]:
+    """The function that `callback_name` named."""
+    return _FUNCTIONS[name]
+
+
+def called_back(name: str, types: Sequence[tuple[Any, tuple[int, ...]]], *values: Any) -> tuple:
+    """What the function gives for these values: an array of each promised dtype and shape.
+
+    >>> called_back(callback_name(lambda x: (x + 1,)), [("float64", ())], np.float64(1.0))
+    (np.float64(2.0),)
+    """
+    returned = callback(name)(*(np.array(value)[()] for value in values))  # copies: it may keep them
+    if len(returned) != len(types):
+        raise ValueError(f"a callback returned {len(returned)} values where {len(types)} were promised")
+    return tuple(promised(value, *type_)[()] for value, type_ in zip(returned, types))
+
+
+def promised(value: Any, dtype: Any, shape: tuple[int, ...]) -> np.ndarray:
+    """What a callback returned, as an array of the dtype and shape that were promised. Raises ValueError for another
+    shape, TypeError for a dtype of which numbers would be lost."""
+    array = np.asarray(value)
+    if array.shape != shape:
+        raise ValueError(f"a callback returned the shape {array.shape} where {shape} was promised")
+    if not np.can_cast(array.dtype, dtype, "same_kind"):
+        raise TypeError(f"a callback returned {array.dtype} where {np.dtype(dtype)} was promised")
+    return np.array(array, dtype, order="C")
+
+
+__all__ = ["callback", "callback_name", "called_back", "printed", "promised", "warn_user"]

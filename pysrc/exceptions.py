@@ -31,7 +31,8 @@ MOST = 16  # numbers that an exception may show or hold; a complex one counts tw
 
 @dataclass(frozen=True)
 class Site:
-    """What a failing site raises, or an ordered site does. `kind`: "check", "print" or "warn"."""
+    """What a failing site raises, or an ordered site does. `kind`: "check", "print", "warn", or
+    "callback", whose `exception` is the function's name and whose `holds` are its results' dtypes and ranks."""
 
     kind: str
     exception: str

@@ -18,7 +18,22 @@ from scipy import special as _special_functions
 
 from . import tree
 from ._control import associative_scan, cond, fori_loop, map, scan, switch, while_loop  # noqa: F401
+from ._implicit import custom_fixed_point, custom_linear_solve, custom_root  # noqa: F401
 from ._special import erf_inv  # noqa: F401
+from .api.collectives import (  # noqa: F401
+    all_gather,
+    all_to_all,
+    axis_index,
+    axis_size,
+    pcast,
+    pmax,
+    pmean,
+    pmin,
+    ppermute,
+    pshuffle,
+    psum,
+    psum_scatter,
+)
 from .ops.elementary import stop_gradient as _stop_gradient
 from .ops.indexing import slice as _slice
 from .ops.indexing import slice_update as _slice_update

@@ -22,7 +22,9 @@ _PACKAGE = __name__.partition(".")[0]
 class Span:
     """A stretch of source. `line` counts from 1, `column` from 0, in characters.
 
-    `role` says what the code made from it computes: primal, tangent, adjoint, recomputed.
+    `role` says what the code made from it computes: primal, tangent, adjoint, recomputed. Under vmap the first
+    `lanes` axes of its results are lanes, or, where `by_lane`, the iterations of the loop it made are. `turns`: the
+    iterations, from 0, of the loops around it that were unrolled.
     """
 
     file: str
@@ -32,6 +34,9 @@ class Span:
     end_column: int | None = None
     role: str = "primal"
     function: str = ""
+    lanes: int = 0
+    by_lane: bool = False
+    turns: tuple[int, ...] = ()
 
     def with_role(self, role: str) -> Span:
         return replace(self, role=role)
@@ -126,6 +131,10 @@ class DTypeError(SourceError, TypeError):
 
 class UnsupportedError(SourceError, TypeError):
     """A construct that metaphrase refuses; the text says why and what to write instead."""
+
+
+class UnboundAxisError(SourceError, NameError):
+    """The name of an axis that nothing around is mapped over."""
 
 
 class Errors(SourceError):

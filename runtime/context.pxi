@@ -388,12 +388,11 @@ cdef int run_callback(object site, void** args) except -1:
         values = returned if isinstance(returned, (tuple, list)) else (returned,)
         if len(values) != len(site.results):
             raise ValueError(f"a callback returned {len(values)} values where {len(site.results)} were promised")
-        for (dtype, shape), value in zip(site.results, values):
-            array = np.ascontiguousarray(value, dtype=dtype)
-            if (<object>array).size != np.prod(shape, dtype=np.int64) or (shape and np.shape(value) != tuple(shape)):
-                raise ValueError(f"a callback returned the shape {np.shape(value)} where {tuple(shape)} was promised")
+        for (dtype, rank), value in zip(site.results, values):
+            dims = <int64_t*>args[at + 1]
+            array = promised(value, dtype, tuple([dims[axis] for axis in range(<Py_ssize_t>rank)]))
             memcpy(args[at], cnp.PyArray_DATA(array), <size_t>array.nbytes)
-            at += 1
+            at += 2
     return 0
 
 

@@ -20,6 +20,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ..core.types import SHORT
+from ..effects import promised
 from .cuda_library import library
 
 RECORD = np.dtype(
@@ -75,7 +76,7 @@ class CudaProgram:
         exec(compile(emitted.text, f"<{emitted.entry} on the GPU>", "exec"), namespace)
         self.entry = namespace[emitted.entry]
 
-    def __call__(self, arrays: Sequence[Any], sizes: Sequence[int], effect: Callable[..., None] | None = None) -> tuple:
+    def __call__(self, arrays: Sequence[Any], sizes: Sequence[int], effect: Callable[..., Any] | None = None) -> tuple:
         """The results. Raises CheckFailed; an exception of `effect`, which prints and the like call, comes through."""
         with self.lock:
             run = Run(self, effect)
@@ -94,7 +95,7 @@ class CudaProgram:
 class Run:
     """One run of a program: the `c` of its text."""
 
-    def __init__(self, program: CudaProgram, effect: Callable[..., None] | None):
+    def __init__(self, program: CudaProgram, effect: Callable[..., Any] | None):
         self.program, self.xp, self.effect_of = program, program.xp, effect
 
     # --- memory -----------------------------------------------------------------------------------
@@ -241,12 +242,20 @@ class Run:
                 self.look()
             raise CheckFailed(site + status - 1)
 
-    def effect(self, site: int, *arrays: Any) -> None:
-        """What Python does with arrays, in the order of the program."""
+    def effect(self, site: int, *values: Any, into: Sequence[Any] = ()) -> None:
+        """What Python does with arrays, in the order of the program, and what it gives."""
         if self.program.emitted.may_fail:
             self.look()
         if self.effect_of is not None:
-            self.effect_of(site, *(array.get() for array in arrays))
+            made: Sequence[Any] = self.effect_of(site, *(value.get() for value in values)) or ()
+            for there, given in zip(into, made):
+                host = promised(given, there.dtype, _shape_of(there, given))
+                there[...] = self.xp.asarray(host.reshape(there.shape))
+
+
+def _shape_of(there: Any, given: Any) -> tuple[int, ...]:
+    """The shape that a result is to have: of rank 0 it lies in an array of one element."""
+    return () if there.shape == (1,) and np.shape(given) == () else tuple(there.shape)
 
 
 __all__ = ["CheckFailed", "CudaProgram", "Run"]

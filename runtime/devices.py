@@ -133,7 +133,7 @@ def device_of(array: Any) -> Device:
 # ---- the device of what says none ------------------------------------------------------------------------------------
 
 _default: ContextVar[Device | None] = ContextVar("metaphrase_default_device", default=None)
-_elsewhere = 0  # blocks of all threads whose default is no CPU
+_asking = 0  # blocks of all threads whose default is no CPU, and settings that look at every call
 _counting = threading.Lock()
 
 
@@ -142,12 +142,12 @@ def default() -> Device:
     return _default.get() or CPU
 
 
-def _count(change: int) -> None:
-    """While any block is there, dispatchers ask where a call is to run, before they try what runs on the CPU."""
-    global _elsewhere
+def pass_entries_over(change: int) -> None:
+    """One more reason, or one less, that dispatchers ask about each call, before they try what runs on the CPU."""
+    global _asking
     with _counting:
-        _elsewhere += change
-        dispatch.pass_over(_elsewhere > 0)
+        _asking += change
+        dispatch.pass_over(_asking > 0)
 
 
 @contextlib.contextmanager
@@ -156,12 +156,12 @@ def defaulting_to(device: Device | None) -> Iterator[None]:
     elsewhere = device is not None and device != CPU
     before = _default.set(device)
     if elsewhere:
-        _count(1)
+        pass_entries_over(1)
     try:
         yield
     finally:
         if elsewhere:
-            _count(-1)
+            pass_entries_over(-1)
         _default.reset(before)
 
 

@@ -31,6 +31,7 @@ import types
 
 import numpy as np
 
+from ..effects import promised
 from ..exceptions import ListFull
 from . import abi
 from . import entry as descriptions

@@ -262,11 +262,11 @@ Output = Result | Argument | Constant | Sequence | Dictionary | Record | Node
 @dataclass(frozen=True, eq=False)
 class CallbackSite:
     """A Python callable for an ordered effect: called with copies of its operands, given as (dtype, rank);
-    its results, of (dtype, dims) with integer dims, are copied back."""
+    its results, of (dtype, rank), are copied back. The dims of both come with the call."""
 
     function: Callable[..., Any]
     operands: tuple[tuple[Any, int], ...]
-    results: tuple[tuple[Any, tuple[int, ...]], ...] = ()
+    results: tuple[tuple[Any, int], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

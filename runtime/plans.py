@@ -30,7 +30,7 @@ import numpy as np
 
 from ..core.dims import DimLike, Sym, dim_max, dim_min
 from ..core.types import SHORT
-from ..effects import printed, warn_user
+from ..effects import callback, printed, warn_user
 from ..exceptions import ListFull, Room, Site, exception_class, make_room
 from ..source import Span
 from . import entry as abi
@@ -182,8 +182,10 @@ def callbacks_of(sites: Sequence[Site]) -> tuple:
 
 def _callback(site: Site) -> abi.CallbackSite:
     ranks = site.ranks or (0,) * len(site.dtypes)
-    does = _warner(site) if site.kind == "warn" else _printer(site)
-    return abi.CallbackSite(does, tuple(zip(site.dtypes, ranks)))
+    operands = tuple(zip(site.dtypes, ranks))
+    if site.kind == "callback":
+        return abi.CallbackSite(callback(site.exception), operands, site.holds)
+    return abi.CallbackSite(_warner(site) if site.kind == "warn" else _printer(site), operands)
 
 
 def _printer(site: Site) -> Callable[..., None]:

@@ -193,7 +193,8 @@ class HostWriter:
         return [given.name for buf, given in zip(fn.bufs, call.bufs) if given in call.writes and buf in read]
 
     def stmt_Effect(self, depth: int, stmt: Effect) -> None:
-        self.line(depth, f"c.effect({', '.join([str(stmt.site), *(b.name for b in stmt.reads)])})")
+        into = [f"into=({', '.join(b.name for b in stmt.writes)},)"] if stmt.writes else []
+        self.line(depth, f"c.effect({', '.join([str(stmt.site), *(b.name for b in stmt.reads), *into])})")
 
     def stmt_Swap(self, depth: int, stmt: Swap) -> None:
         self.line(depth, f"{stmt.a.name}, {stmt.b.name} = {stmt.b.name}, {stmt.a.name}")

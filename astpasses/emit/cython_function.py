@@ -389,11 +389,11 @@ class FunctionWriter:
     def stmt_Effect(self, depth: int, stmt: Effect) -> None:
         self.use("callback", "MP_RAISED")
         effects = [e for e in walk(self.fn.body) if isinstance(e, Effect)]
-        self.variable("void*", f"mp_args[{max(1, max(2 * len(e.reads) for e in effects))}]")
-        if room := max(sum(len(b.dims) for b in e.reads) for e in effects):
+        self.variable("void*", f"mp_args[{max(1, max(2 * len(e.accesses) for e in effects))}]")
+        if room := max(sum(len(a.buf.dims) for a in e.accesses) for e in effects):
             self.variable("i64", f"mp_dims[{room}]")
         at = 0
-        for k, buf in enumerate(stmt.reads):
+        for k, buf in enumerate((*stmt.reads, *stmt.writes)):
             self.line(depth, f"mp_args[{2 * k}] = <void*>{buf.name if buf.dims else '&' + buf.name}")
             self.line(depth, f"mp_args[{2 * k + 1}] = {f'<void*>(mp_dims + {at})' if buf.dims else 'NULL'}")
             for dim in buf.dims:

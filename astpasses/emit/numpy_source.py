@@ -276,6 +276,8 @@ def _module(
     if foreign:
         imports.append(f"from scipy.special import {', '.join(foreign)}")
     text = "\n".join(body)
+    if "called_back" in helpers:
+        imports.append("from metaphrase.effects import called_back")
     if "bfloat16" in text:
         imports.insert(0, "from ml_dtypes import bfloat16")
     standard = ["import sys"] * ("file=sys." in text) + ["import warnings"] * ("warnings.warn(" in text)

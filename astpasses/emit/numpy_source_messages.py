@@ -8,15 +8,17 @@ from __future__ import annotations
 import builtins
 import re
 import string
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
-from metaphrase.core.ir import Let, Literal
+from metaphrase.core.ir import Atom, Let, Literal, Var
+from metaphrase.core.types import Array
 from metaphrase.exceptions import ListFull, Part, exception_class, exception_name, fields
 
 from .numpy_source_blocks import Emitter
 from .numpy_source_effects import negated
-from .numpy_source_expressions import Expr, strong
+from .numpy_source_expressions import ATOM, Expr, Storage, strong
+from .numpy_source_expressions import name as named
 from .numpy_source_spellings import STATEMENTS
 
 
@@ -89,15 +91,15 @@ def _check(emitter: Emitter, let: Let) -> None:
         return  # NumPy raises it itself
     ok, *values = (emitter.expr(a) for a in let.args)
     if let.args[0].type.dims:
-        values = [emitter.named(a) for a in let.args[1:]]
-        if values:
+        kept = [_value_at(emitter, a) for a in let.args[1:]]
+        if kept:
             ok = emitter.named(let.args[0])
         emitter.line(f"if not np.all({ok.text}):", let)
-        if values:
+        if kept:
             where = emitter.names.fresh("first")
             emitter.block.names.add(where)
             emitter.line(f"    {where} = np.argmin({ok.text})")
-            values = [replace(v, text=f"{v.at(14)}.ravel()[{where}]", level=14) for v in values]
+            values = [at(where) for at in kept]
     elif isinstance(let.args[0], Literal):
         if not bool(let.args[0].value):
             emitter.line(_raise(emitter, let, values), let)
@@ -105,6 +107,18 @@ def _check(emitter: Emitter, let: Let) -> None:
     else:
         emitter.line(f"if {negated(ok).text}:", let)
     emitter.line("    " + _raise(emitter, let, values))
+
+
+def _value_at(emitter: Emitter, atom: Atom) -> Callable[[str], Expr]:
+    """The value at a place of an array; of one number everywhere and of the places themselves no array is made."""
+    let = emitter.block.makers.get(atom) if isinstance(atom, Var) else None
+    if let is not None and let.primitive.name == "iota":
+        return lambda where: Expr(where, ATOM, Array(let.out.type.dtype))
+    if let is not None and let.primitive.name == "broadcast" and not let.args[0].type.dims:
+        value = emitter.expr(let.args[0])
+        return lambda where: value
+    value = emitter.named(atom)
+    return lambda where: replace(value, text=f"{value.at(14)}.ravel()[{where}]", level=14)
 
 
 def _raise(emitter: Emitter, let: Let, values: Sequence[Expr]) -> str:
@@ -154,7 +168,23 @@ def _warn(emitter: Emitter, let: Let) -> None:
     emitter.line(f"warnings.warn({shown}, {category}{level})", let)
 
 
+def _callback(emitter: Emitter, let: Let) -> None:
+    """`y, = called_back("name", [("float64", (n, 3))], x)`."""
+    emitter.helpers.add("called_back")
+    shapes = [", ".join(emitter.dim(d) for d in out.type.dims) + "," * (out.type.ndim == 1) for out in let.outs]
+    types = ", ".join(f"({quoted(str(out.type.dtype))}, ({s}))" for out, s in zip(let.outs, shapes))
+    given = "".join(f", {emitter.expr(a).text}" for a in let.args)
+    targets = [emitter.define(v, let) if v in emitter.block.uses else "_" for v in let.outs]
+    into = "".join(f"{target}, " for target in targets)
+    call = f"called_back({quoted(let.attributes['name'])}, [{types}]{given})"
+    emitter.line(f"{into.rstrip()} = {call}" if into else call, let)
+    for var, target in zip(let.outs, targets):
+        if target != "_":
+            emitter.hold(var, named(target, var.type, storages=(Storage(False),)), target)
+
+
 STATEMENTS["check"] = _check
+STATEMENTS.update(dict.fromkeys(("debug_callback", "io_callback", "pure_callback"), _callback))
 STATEMENTS["print_"] = _print
 STATEMENTS["warn_"] = _warn
 

@@ -236,7 +236,7 @@ def _literals(params: Sequence[Var], args: Sequence[Atom]) -> dict[Var, Atom]:
 @rule("pointwise")
 def fold(rewriter: Rewriter, primitive: Primitive, args: tuple, attributes: Any, types: tuple) -> Atom | None:
     """An operation on literals is its value."""
-    if not args or not all(isinstance(a, Literal) for a in args) or primitive.effect:
+    if not args or not all(isinstance(a, Literal) for a in args) or primitive.effect or primitive.transient:
         return None
     with np.errstate(all="ignore"):
         value = primitive.numpy(*(a.value for a in args), **attributes)

@@ -231,7 +231,7 @@ class _Checker:
                 self.view(view, stmt)
         elif isinstance(stmt, CallFn):
             self.arguments(stmt)
-        if isinstance(stmt, (LibraryCall, Combine, CallFn, Swap)):
+        if isinstance(stmt, (LibraryCall, Combine, CallFn, Effect, Swap)):
             for access in stmt.accesses:
                 if access.write:
                     self.keep(access.buf)

@@ -24,6 +24,7 @@ from .nest import (
     CallFn,
     Check,
     E,
+    Effect,
     Fn,
     For,
     Grow,
@@ -168,9 +169,11 @@ class _Launches:
         if isinstance(stmt, (Bind, While)) or hasattr(stmt, "condition"):
             field_name = "value" if isinstance(stmt, Bind) else "condition"
             return replace(stmt, **{field_name: map_expression(getattr(stmt, field_name), change)})  # type: ignore
-        reads = getattr(stmt, "reads", ())
-        if reads and isinstance(reads[0], Buf):  # an effect
-            return replace(stmt, reads=tuple(b if b.dims else self.cell(b.name) for b in reads))  # type: ignore
+        if isinstance(stmt, Effect):
+            reads, writes = (
+                tuple(b if b.dims else self.cell(b.name) for b in bufs) for bufs in (stmt.reads, stmt.writes)
+            )
+            return replace(stmt, reads=reads, writes=writes)
         return stmt
 
     def cell(self, name: str) -> Buf:

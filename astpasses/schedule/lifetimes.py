@@ -20,6 +20,7 @@ from .nest import (
     Buf,
     CallFn,
     Combine,
+    Effect,
     For,
     Grow,
     LibraryCall,
@@ -142,7 +143,7 @@ class Lifetimes:
     def _writes(self, stmt: Stmt) -> None:
         if stmt.binds is not None:
             self._write(stmt.binds)
-        if isinstance(stmt, (Store, LibraryCall, Combine, CallFn, Swap)):
+        if isinstance(stmt, (Store, LibraryCall, Combine, CallFn, Effect, Swap)):
             for access in stmt.accesses:
                 if access.write:
                     self._write(key_of(access.buf))

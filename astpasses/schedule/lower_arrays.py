@@ -391,6 +391,13 @@ def effect(block: Block, let: Let) -> None:
         site = block.shared.site(kind, attributes["category"], attributes["template"], let.span, args, holds)
         block.emit(Effect(site, tuple(bufs)))
         return
+    if kind == "callback":
+        places = [block.temp(out.name, out.type.dtype, block.dims(out.type.dims)) for out in let.outs]
+        given = tuple((out.type.dtype, len(out.type.dims)) for out in let.outs)
+        site = block.shared.site(kind, attributes["name"], "", let.span, args, given)
+        block.emit(Effect(site, tuple(bufs), tuple(place.buf for place in places), let.span))
+        block.values.update((out, stored(place)) for out, place in zip(let.outs, places))
+        return
     end = attributes.get("end", "\n").replace("{", "{{").replace("}", "}}")
     how = attributes.get("stream", "stdout") + (" flush" if attributes.get("flush") else "")
     site = block.shared.site(kind, how, attributes.get("template", "") + end, let.span, args)

@@ -18,6 +18,7 @@ import numpy as np
 from metaphrase.core.dims import DimLike
 from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import dtype_name
+from metaphrase.effects import callback
 
 from . import python_scalars
 from .expressions import ATOM, CHOICE, COMPARE, UNARY, ExpressionPrinter, Text
@@ -209,7 +210,9 @@ class LoopsText:
         self.line(depth, f"raise Failed({stmt.site}{values})")
 
     def stmt_Effect(self, depth: int, stmt: Effect) -> None:
-        self.line(depth, f"effect({', '.join([str(stmt.site)] + [b.name for b in stmt.reads])})")
+        call = f"effect({', '.join([str(stmt.site)] + [b.name for b in stmt.reads])})"
+        into = "".join(f"{b.name}{'[...]' if b.dims else ''}, " for b in stmt.writes)
+        self.line(depth, f"{into.rstrip()} = {call}" if into else call)
 
     def stmt_Swap(self, depth: int, stmt: Swap) -> None:
         self.line(depth, f"{stmt.a.name}, {stmt.b.name} = {stmt.b.name}, {stmt.a.name}")
@@ -258,12 +261,16 @@ def function_text(fn: Fn) -> str:
 
 
 def run(program: Program, *arrays: Any, effect: Any = None, text: str | None = None, **names: Any) -> tuple:
-    """Run the loops stage on arrays (parameters in order). Raises `Failed` at a failing site. `text`: another text of
-    the program than `python_loops` gives, which may use `names`."""
+    """Run the loops stage on arrays (parameters in order). Raises `Failed` at a failing site; without `effect` it
+    prints nothing. `text`: another text of the program than `python_loops` gives, which may use `names`."""
     from metaphrase.core.evaluate import bind_argument
     from metaphrase.core.types import Array
 
-    functions = {"Failed": Failed, "effect": effect or (lambda *a: None), **names}
+    def called(site: int, *values: Any) -> Any:
+        found = program.sites[site]
+        return callback(found.exception)(*values) if found.kind == "callback" else None
+
+    functions = {"Failed": Failed, "effect": effect or called, **names}
     namespace: dict[str, Any] = {**python_scalars.NAMESPACE, **functions}
     namespace.update((b.name, b.data) for b in program.constants)  # nests that stand apart read them, too
     exec(compile(text or python_loops(program), f"<loops of {program.name}>", "exec"), namespace)

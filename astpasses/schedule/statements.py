@@ -354,16 +354,19 @@ class Check(Stmt):
 
 @dataclass(eq=False)
 class Effect(Stmt):
-    """Call back into Python at `site` with `reads` (whole Bufs; rank 0 for scalars), in program order."""
+    """Call back into Python at `site` with `reads` (whole Bufs; rank 0 for scalars), in program order; what it gives
+    is stored into `writes`."""
 
     site: int
     reads: tuple[Buf, ...]
+    writes: tuple[Buf, ...] = ()
     span: Span | None = None
     ordered = True
 
     @property
     def accesses(self) -> tuple[Access, ...]:
-        return tuple(Access(buf, (), False, True) for buf in self.reads)
+        reads = (Access(buf, (), False, True) for buf in self.reads)
+        return (*reads, *(Access(buf, (), True, True) for buf in self.writes))
 
 
 @dataclass(eq=False)

@@ -11,6 +11,7 @@ from typing import Any
 from metaphrase.core.build import Builder, copy_let
 from metaphrase.core.calls import derived
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
+from metaphrase.source import UnsupportedError
 
 
 def variables(atoms: Iterable[Any]) -> list[Var]:
@@ -39,6 +40,13 @@ def influences(function: Function, results: Sequence[bool]) -> list[bool]:
 def without_effects(let: Let) -> Let | None:
     """The Let for recomputation: its checks have passed already and its prints have been printed."""
     if let.primitive.effect is not None:
+        if let.outs:
+            raise UnsupportedError(
+                f"the derivative would have to call {let.primitive.name}, which may have effects, a second time",
+                let.span,
+                code="callback",
+                remedy="use pure_callback, or call it outside of what is differentiated",
+            )
         return None
     if not let.effects:
         return let

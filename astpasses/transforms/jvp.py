@@ -12,23 +12,25 @@ tangents that returns the results and the tangents of those that have one.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any
 
 from metaphrase.core.build import Builder
 from metaphrase.core.calls import derived, written_out
-from metaphrase.core.custom import CALLS
+from metaphrase.core.custom import CALLS, as_call
 from metaphrase.core.ir import Atom, Function, Let, Var
-from metaphrase.core.loops import Loop
+from metaphrase.core.loops import Loop, Parts
 from metaphrase.core.primitive import ByTransform, Joint, Together, Unsupported, Zero
 from metaphrase.core.types import has_tangent
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.arrays import zeros
+from metaphrase.ops.custom_rules import custom_vmap
 from metaphrase.ops.regions import cond
 from metaphrase.source import UnsupportedError
 
-from . import custom
+from . import custom, implicit
 from .common import reaches, select_marked, spread, substitute_args
 from .marks import with_settled_state
 
@@ -86,6 +88,16 @@ def _let(builder: Builder, let: Let, env: dict[Var, Atom], dots: dict[Var, Atom]
             dots.update((v, dot) for v in (old, new) if isinstance(v, Var))
 
 
+def tangents_of(builder: Builder, let: Let, arg_dots: list[Atom | None]) -> Sequence[Atom | None]:
+    """The tangents of the results of an operation that stands in the program already, computed in `builder`."""
+    if all(d is None for d in arg_dots):
+        return [None] * len(let.outs)
+    before = len(builder.lets)
+    _, out_dots = _applied(builder, let, arg_dots)
+    builder.lets[before:] = [made for made in builder.lets[before:] if made is not let]
+    return out_dots
+
+
 def _name(value: Any, name: str, made: Sequence[Let]) -> None:
     """Give a value that was just made a name."""
     if any(value in let.outs for let in made):
@@ -96,7 +108,10 @@ def _applied(builder: Builder, let: Let, arg_dots: list[Atom | None]) -> tuple:
     """What the rule of an operation with tangents gives: its results, and their tangents."""
     rule = let.primitive.jvp
     if rule is ByTransform:
-        return _REGIONS[let.primitive.name](let, arg_dots)
+        if let.primitive.name in _RULED:
+            return _RULED[let.primitive.name](let, arg_dots)
+        outs, (out_dots,) = region_series(let, [arg_dots], jvp)
+        return outs, out_dots
     if isinstance(rule, Joint):
         return rule.rule(let.args, arg_dots, **let.attributes)
     if isinstance(rule, Unsupported):
@@ -125,59 +140,84 @@ def _sum_of_rules(let: Let, rules: Any, arg_dots: Sequence[Atom | None]) -> Atom
     return total
 
 
-def _loop(let: Let, arg_dots: list) -> tuple:
+Orders = Sequence[Sequence[Atom | None]]
+Derive = Callable[[Function, Sequence[bool], Sequence[bool] | None], tuple[Function, list[bool]]]
+
+
+def region_series(let: Let, orders: Orders, derive: Derive) -> tuple[Sequence[Atom], list[list[Atom | None]]]:
+    """The results of a region and their derivatives along a curve, one order after the other, from those of its
+    operands. `derive` gives the Function of a body and of all these orders: for one order it is `jvp`."""
+    return _REGIONS[let.primitive.name](let, orders, derive)
+
+
+def _loop(let: Let, orders: Orders, derive: Derive) -> tuple:
     """Each tangent stands behind what it is the tangent of, in its role."""
     loop = Loop.of(let)
-    dots = loop.args.like(arg_dots)
-    inner, marks, smooth = with_settled_state(loop, dots.map(lambda d: d is not None), jvp)
-    dots = loop.args.map(lambda x, d, m: zeros(x.type.plain) if m and d is None else d, dots, marks)
-    params = loop.params.where(marks).like(inner.params[1 + len(loop.params) :])
-    results = loop.results.where(smooth).like(inner.results[len(loop.results) :])
+    given = [loop.args.like(dots) for dots in orders]
+    inner, marks, smooth = with_settled_state(loop, loop.args.like(_marked(orders)), derive)
+    args: Parts[Any] = loop.args
+    params, results = loop.params, loop.results.like(inner.results[: len(loop.results)])
+    more_params, more_results = iter(inner.params[1 + len(loop.params) :]), iter(inner.results[len(loop.results) :])
+    sizes = list(loop.segment_sizes)
     condition = loop.condition
-    if condition is not None:  # it ignores tangents, but takes every const and carry
-        extra = condition.params.where(marks.asked).map(lambda p: Var(f"{p.name}_dot", p.type.plain))
-        condition = condition.changed(params=condition.params + extra)
-    new = replace(
-        loop,
-        args=loop.args + dots.where(marks),
-        body=loop.body.changed(inner.lets, loop.params + params, loop.results.like(inner.results) + results),
-        condition=condition,
-        segment_sizes=(*loop.segment_sizes, *select_marked(loop.segment_sizes, smooth.segments)),
-    ).bind()
-    outs, out_dots = new.outs.apart(loop.outs)
+    for dots in given:
+        dots = loop.args.map(lambda x, d, m: zeros(x.type.plain) if m and d is None else d, dots, marks)
+        args = args + dots.where(marks)
+        params = params + loop.params.where(marks).like(more_params)
+        results = results + loop.results.where(smooth).like(more_results)
+        sizes += select_marked(loop.segment_sizes, smooth.segments)
+        if condition is not None:  # it ignores tangents, but takes every const and carry
+            own = loop.condition.params.where(marks.asked)  # type: ignore[union-attr]
+            extra = own.map(lambda p: Var(f"{p.name}_dot", p.type.plain))
+            condition = condition.changed(params=condition.params + extra)
+    body = loop.body.changed(inner.lets, params, results)
+    new = replace(loop, args=args, body=body, condition=condition, segment_sizes=tuple(sizes)).bind()
+    outs, rest = new.outs.apart(loop.outs)
     for var, old in zip((*new.sizes, *outs), let.outs):
         var.name = old.name
-    for var, old in zip(out_dots, loop.outs.where(smooth)):
-        var.name = f"{old.name}_dot"
-    return [*new.sizes, *outs], [*(None for _ in new.sizes), *spread(out_dots, smooth)]
+    found = []
+    for _ in orders:
+        out_dots, rest = rest.apart(loop.outs.where(smooth))
+        for var, old in zip(out_dots, loop.outs.where(smooth)):
+            var.name = f"{old.name}_dot"
+        found.append([*(None for _ in new.sizes), *spread(out_dots, smooth)])
+    return [*new.sizes, *outs], found
 
 
-def _cond(let: Let, arg_dots: list) -> tuple:
+def _marked(orders: Orders) -> list[bool]:
+    return [any(d is not None for d in dots) for dots in zip(*orders)]
+
+
+def _cond(let: Let, orders: Orders, derive: Derive) -> tuple:
     branches = let.attributes["branches"]
-    marks = [d is not None for d in arg_dots[1:]]
+    marks = _marked(orders)[1:]
     out = [False] * len(let.outs)
     for branch in branches:
         out = [a or b for a, b in zip(out, jvp_marks(branch, marks))]
-    inner = tuple(_named(jvp(branch, marks, out)[0], branch.name) for branch in branches)
-    results = cond(*let.args, *select_marked(arg_dots[1:], marks), branches=inner)
-    count = len(let.outs)
-    for var, old in zip(results[:count], let.outs):
+    inner = tuple(_named(derive(branch, marks, out)[0], branch.name) for branch in branches)
+    dots = [d for row in orders for d in _filled(let.args[1:], row[1:], marks)]
+    results = iter(cond(*let.args, *dots, branches=inner))
+    outs = [next(results) for _ in let.outs]
+    found = [spread(results, out) for _ in orders]
+    for var, old in zip(outs, let.outs):
         var.name = old.name
-    out_dots = spread(results[count:], out)
-    for dot, old in zip(out_dots, let.outs):
-        if dot is not None:
-            dot.name = f"{old.name}_dot"
-    return results[:count], out_dots
+    for dot, old in ((dot, old) for row in found for dot, old in zip(row, let.outs) if dot is not None):
+        dot.name = f"{old.name}_dot"
+    return outs, found
 
 
-def _call(let: Let, arg_dots: list) -> tuple:
+def _filled(args: Sequence[Atom], dots: Sequence[Atom | None], marks: Sequence[bool]) -> list[Atom]:
+    """The tangents of the marked operands."""
+    return [zeros(a.type.plain) if d is None else d for a, d, m in zip(args, dots, marks) if m]
+
+
+def _call(let: Let, orders: Orders, derive: Derive) -> tuple:
     function: Function = let.attributes["function"]
-    marks = tuple(d is not None for d in arg_dots)
-    inner, out = derived(function, ("jvp", marks), lambda: jvp(function, marks))
-    given = (*let.args, *(d for d in arg_dots if d is not None))
-    results = let.primitive(*given, **{**let.attributes, "function": inner})
-    dots = iter(results[len(let.outs) :])
-    return results[: len(let.outs)], [next(dots) if m else None for m in out]
+    marks = tuple(_marked(orders))
+    inner, out = derived(function, ("jvp", len(orders), marks), lambda: derive(function, marks, None))
+    dots = [d for row in orders for d in _filled(let.args, row, marks)]
+    results = iter(let.primitive(*let.args, *dots, **{**let.attributes, "function": inner}))
+    return [next(results) for _ in let.outs], [spread(results, out) for _ in orders]
 
 
 def jvp_marks(function: Function, nonzero: Sequence[bool]) -> list[bool]:
@@ -189,4 +229,14 @@ def _named(function: Function, name: str) -> Function:
     return Function(name, function.params, function.lets, function.results)
 
 
-_REGIONS = {"loop": _loop, "cond": _cond, **dict.fromkeys(CALLS, _call), **custom.JVP}
+def _custom_vmap(let: Let, orders: Orders, derive: Derive) -> tuple:
+    """The value by the rule for lanes, when it comes to lanes; the tangents are those of the function."""
+    return custom_vmap(*let.args, **let.attributes), _call(as_call(let), orders, derive)[1]
+
+
+_REGIONS = {"custom_vmap": _custom_vmap, "loop": _loop, "cond": _cond, **dict.fromkeys(CALLS, _call)}
+# Those with rules of their own, which a region has none of.
+_RULED: dict[str, Callable[..., tuple]] = {
+    **custom.JVP,
+    **{name: functools.partial(rule, jvp) for name, rule in implicit.JVP.items()},
+}

@@ -289,7 +289,9 @@ def _row(array: Atom, index: Atom) -> Atom:
 def _stored(array: Atom, row: Atom, index: Atom) -> Atom:
     """The array with another row `index`."""
     dims = row.type.dims
-    return slice_update(array, reshape(row, shape=(1, *dims)), index, *(ZERO for _ in dims), step=(1,) * (1 + len(dims)))
+    return slice_update(
+        array, reshape(row, shape=(1, *dims)), index, *(ZERO for _ in dims), step=(1,) * (1 + len(dims))
+    )
 
 
 def _cut(items: Sequence[Any], count: int) -> tuple[list[Any], list[Any]]:

@@ -178,7 +178,9 @@ class _Splitter:
         alone, again = replay.apart(loop, known, outs_known, part)
         self._known(alone.let())
         if loop.condition is not None:
-            again = replace(again, args=again.args.replace(rows=[self._cut(row, loop.trips) for row in again.args.rows]))
+            again = replace(
+                again, args=again.args.replace(rows=[self._cut(row, loop.trips) for row in again.args.rows])
+            )
         self._linear(again.let())
 
     def _known_loop(

@@ -28,7 +28,7 @@ from metaphrase.ops.arrays import zeros
 from metaphrase.ops.regions import cond as cond_primitive
 from metaphrase.source import UnsupportedError
 
-from . import custom, replay
+from . import custom, implicit, replay
 from .common import influences, reaches, select_marked, spread, variables
 from .marks import loop_marks
 
@@ -277,6 +277,16 @@ def _custom_transpose(let: Let, marks: Sequence[bool], out_bars: list, bars: dic
             accumulate(bars, arg, bar)  # type: ignore[arg-type]
 
 
+def _linear_solve(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]) -> None:
+    """The solution of the transposed equation."""
+    first = len(marks) - len(let.attributes["matvec"].results)
+    if any(marks[:first]):
+        raise UnsupportedError("linear_solve is not linear in what its equation reads", let.span)
+    for arg, mark, bar in zip(let.args[first:], marks[first:], implicit.transposed(let, out_bars)):
+        if mark:
+            accumulate(bars, arg, bar)  # type: ignore[arg-type]
+
+
 def _custom(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]) -> None:
     """A function with rules of its own, of a tangent: it must be linear."""
     _call(as_call(let), marks, out_bars, bars)
@@ -287,6 +297,7 @@ _REGIONS = {
     "cond": _cond,
     **dict.fromkeys(CALLS, _call),
     "custom_transpose": _custom_transpose,
+    "linear_solve": _linear_solve,
     **dict.fromkeys(RULED, _custom),
 }
 

@@ -24,7 +24,7 @@ import numpy as np
 
 from ..api.arguments import Spec
 from ..api.compile import Compiled, size_names
-from ..api.plans.modules import written_defaults
+from ..api.plans.modules import refused, written_defaults
 from ..api.program import Program
 from ..api.text import documentation, numpy_module
 from ..astpasses.emit.numpy_source_names import usable
@@ -38,6 +38,7 @@ from .own_exceptions import exceptions, exceptions_text
 
 LONG = 2000  # characters of an array that nobody reads
 _ARRAY = re.compile(r"^(\w+) = (np\.array\(.*\))$", re.MULTILINE)
+_CALLBACK = re.compile(r"^from metaphrase\.effects import called_back$", re.MULTILINE)
 _SCIPY = re.compile(r"^\s*(import|from) scipy\b", re.MULTILINE)
 
 
@@ -92,6 +93,9 @@ def _source(signature: Signature, function: Any) -> tuple[abi.Entry, str]:
         return Compiled(program, program.function, nowhere, (), names, list(specs), name, False, {}, least)
 
     compiled = signature.program(text_of)
+    if _CALLBACK.search(compiled.library.text):
+        why = "a package would have to name a Python function that is called back"
+        raise refused(signature.public, function.jitted.span, why)
     entry, _ = signature.plan(compiled, [])
     return entry, compiled.library.text
 

@@ -141,8 +141,9 @@ def batched_program(
     out_axes: Any,
     span: Span | None,
     names: Sequence[str] = (),
+    axis_name: str | None = None,
 ) -> Program:
-    """The program of the whole batch. `specs`: of the batched leaves."""
+    """The program of the whole batch. `specs`: of the batched leaves; `axis_name`: the label of the batch axis."""
     refuse_writes(program, "vmap", names)
     program = output_atoms(program)
     if has_lists(program.out):
@@ -178,7 +179,7 @@ def batched_program(
         elif isinstance(index, Fixed) and axis is not None:
             raise AssertionError(f"a batched argument is an array, but {index} is a constant of the program")
     try:
-        made = programs.batched(function, example.size, axes, wanted, types)
+        made = programs.batched(function, example.size, axes, wanted, types, axis_name)
     except ValueError as error:
         if len(error.args) != 1 or not isinstance(error.args[0], int):
             raise

@@ -42,6 +42,11 @@ def read_capture(capture: Any) -> Any:
     return capture.read() if isinstance(capture, Source) else capture
 
 
+def capture_key(capture: Any) -> Any:
+    """Equal where the same thing is captured: a place of the user's, or a value of a staging under way."""
+    return capture.key() if isinstance(capture, Source) else id(capture)
+
+
 def rooms_of(program: Program) -> list[Room]:
     """How much room the lists of a program have: where there are any, its runs may have to be begun again."""
     return [room for capture in program.captures if (room := room_of(capture)) is not None]
@@ -232,6 +237,7 @@ class SameObject(Value):
 
 
 __all__ = [
+    "capture_key",
     "read_capture",
     "rooms_of",
     "captures_fit",

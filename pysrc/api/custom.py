@@ -22,7 +22,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from ..interpreter import signature_of
-from ..source import DTypeError, SourceError, Span, UnsupportedError
+from ..source import DTypeError, SourceError, Span
 from ..tree_util import PyTreeDef, tree_map
 from .arguments import Spec, take_apart
 from .identity import reduced
@@ -39,7 +39,9 @@ class Custom(Transformed, Generic[P, R]):
     """A function with a derivative rule of its own."""
 
     rules: tuple[Rule, ...] = ()
+    symbolic_zeros = False
     definer = ""
+    occasion = "its derivative is taken"  # when a rule is needed
 
     def __init__(
         self, fun: Callable[P, R], nondiff_argnums: int | Sequence[int], nondiff_argnames: str | Sequence[str]
@@ -53,35 +55,42 @@ class Custom(Transformed, Generic[P, R]):
 
     @property
     def py_func(self) -> Callable[P, R] | None:
-        """The function, where staged code calls it as if it stood there: where no derivative is taken."""
-        return None if derivatives_to_come() else self.fun
+        """The function, where staged code calls it as if it stood there: where nobody asks for its rules."""
+        return None if self._is_asked() else self.fun
+
+    def _is_asked(self) -> bool:
+        """Whether anything that has to do with the rules is done to what is being staged."""
+        return bool(derivatives_to_come())
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
-        return self._ruled(structure, specs) if derivatives_to_come() else program_of(self.fun, structure, specs)
+        return self._ruled(structure, specs) if self._is_asked() else program_of(self.fun, structure, specs)
 
     def _ruled(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         """The program that has the rules beside the function."""
         from .custom_programs import custom_program
 
+        self._require_rules()
+        return custom_program(self, structure, specs)
+
+    def _require_rules(self) -> None:
         if not self.rules:
             raise SourceError(
-                f"{self.__name__} has no {self.kind.removeprefix('custom_')} rule yet, and its derivative is taken",
+                f"{self.__name__} has no {self.kind.removeprefix('custom_')} rule yet, and {self.occasion}",
                 self.span,
                 code="no-rule",
                 remedy=f"give it one by {self.__name__}.{self.definer}",
             )
-        return custom_program(self, structure, specs)
 
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
         from .staging import give_back
 
-        if not derivatives_to_come():
+        if not self._is_asked():
             return None
         call = take_apart(args, kwargs, in_order=self.in_order)
         return give_back(self._ruled(call.structure, call.specs))
 
     def _again(self) -> tuple:
-        return self.fun, self.nondiff_argnums, *self.rules
+        return self.fun, self.nondiff_argnums, self.symbolic_zeros, *self.rules
 
     def __reduce__(self) -> str | tuple:
         return reduced(self, remade, type(self), *self._again())
@@ -96,10 +105,9 @@ class CustomJvp(Custom[P, R]):
     def defjvp(self, jvp: Rule, symbolic_zeros: bool = False) -> Rule:
         """`jvp(*nondiff arguments, primals, tangents) -> (primal_out, tangent_out)`, the tangents and `tangent_out` of
         the structures, shapes and dtypes of what they are tangents of. What is no float has tangents of bool, zeros.
-        Raises UnsupportedError for `symbolic_zeros`. Also a decorator. (Griewank & Walther, Evaluating Derivatives,
-        ch. 3.)"""
-        _refuse_symbolic_zeros(symbolic_zeros, "defjvp")
-        self.rules = (jvp,)
+        With `symbolic_zeros` the tangents of what no derivative reaches are `SymbolicZero`s, and the rule may return
+        such. Also a decorator. (Griewank & Walther, Evaluating Derivatives, ch. 3.)"""
+        self.rules, self.symbolic_zeros = (jvp,), bool(symbolic_zeros)
         return jvp
 
     def defjvps(self, *jvps: Rule | None) -> None:
@@ -123,10 +131,10 @@ class CustomVjp(Custom[P, R]):
 
     def defvjp(self, fwd: Rule, bwd: Rule, symbolic_zeros: bool = False, optimize_remat: bool = False) -> None:
         """`fwd(*arguments) -> (out, residuals)`, and `bwd(*nondiff arguments, residuals, cotangent of out)` gives a
-        tuple with the cotangent of each other argument, or None: zero. `optimize_remat` changes nothing. Raises
-        UnsupportedError for `symbolic_zeros`. (Griewank & Walther, Evaluating Derivatives, ch. 3.)"""
-        _refuse_symbolic_zeros(symbolic_zeros, "defvjp")
-        self.rules = (fwd, bwd)
+        tuple with the cotangent of each other argument, or None: zero. `optimize_remat` changes nothing. With
+        `symbolic_zeros` `fwd` is given a `CustomVJPPrimal` for each leaf of the arguments (but nondiff ones), and `bwd`
+        `SymbolicZero`s where the cotangent of a result is zero. (Griewank & Walther, Evaluating Derivatives, ch. 3.)"""
+        self.rules, self.symbolic_zeros = (fwd, bwd), bool(symbolic_zeros)
 
 
 def _summed(custom: CustomJvp, parts: Sequence[Rule | None]) -> Rule:
@@ -196,21 +204,11 @@ def _called(function: Any, args: tuple, kwargs: dict) -> Any:
     return function(*args, **kwargs)
 
 
-def remade(kind: type[Custom], fun: Any, numbers: tuple[int, ...], *rules: Rule) -> Custom:
+def remade(kind: type[Custom], fun: Any, numbers: tuple[int, ...], symbolic_zeros: bool, *rules: Rule) -> Custom:
     """The function with its rules, from what `_again` gives."""
     made = kind(fun, numbers, ())
-    made.rules = rules
+    made.rules, made.symbolic_zeros = rules, symbolic_zeros
     return made
-
-
-def _refuse_symbolic_zeros(wanted: bool, what: str) -> None:
-    if wanted:
-        raise UnsupportedError(
-            f"{what} with symbolic_zeros=True: rules are given zeros as arrays",
-            caller_span(),
-            code="symbolic-zeros",
-            remedy="leave symbolic_zeros out; what is computed of zeros and not read costs nothing",
-        )
 
 
 def _positions(

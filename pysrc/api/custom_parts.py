@@ -176,10 +176,12 @@ def _constant(fixed: Fixed) -> Any:
     return literal(fixed.value) if isinstance(fixed.value, _NUMBERS) else fixed
 
 
-def staged_part(fun: Any, structures: Sequence[PyTreeDef], specs: Sequence[Spec], count: int, what: str) -> Part:
-    """`count`: how many derivatives will be taken of it."""
+def staged_part(
+    fun: Any, structures: Sequence[PyTreeDef], specs: Sequence[Spec], count: int, what: str, transposed: bool = False
+) -> Part:
+    """`count`, `transposed`: see `taking_derivatives`."""
     sized = any(isinstance(s.value, SizeOf) for s in specs)
-    with taking_derivatives(count):
+    with taking_derivatives(count, transposed):
         program = program_of(
             with_sizes(fun) if sized else fun, treedef_tuple([treedef_tuple(structures), _NO_KEYWORDS]), specs
         )

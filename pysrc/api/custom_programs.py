@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..astpasses.frontend import AttributeSource, Guard, ObjectSource
+from ..astpasses.frontend import AttributeSource, Guard, ObjectSource, numbers_change
 from ..core.build import Builder, literal
 from ..core.ir import Atom, Function, Var
 from ..core.types import Array, has_tangent
@@ -24,12 +24,14 @@ from ..interpreter import signature_of
 from ..ops.arrays import zeros
 from ..ops.custom_rules import custom_jvp, custom_vjp
 from ..ops.shape import convert
-from ..source import DTypeError, ShapeError
+from ..source import DTypeError, ShapeError, UnsupportedError
 from ..tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_structure, treedef_tuple
-from .arguments import Form, Spec
+from .arguments import Form, Spec, spec_of
+from .captures import capture_key
 from .custom_parts import Part, Taken, dual, sizes_told, spec_of_result, staged_part, taken_by, text_of
 from .orders import derivatives_to_come
 from .program import Fixed, Program, Slot, definition_span, user_span
+from .symbolic import Variants, is_zero, with_primals, with_zeros, without_zeros
 from .transforms import program_of
 
 if TYPE_CHECKING:
@@ -39,7 +41,7 @@ if TYPE_CHECKING:
 # ---- the function and its rules in one program ------------------------------------------------------------
 
 
-class _Call:
+class Call:
     """One call, being put together. `operands`: captures, then what is not differentiated, then the others."""
 
     def __init__(self, custom: Custom, taken: Taken, parts: Sequence[Part], places: Sequence[Sequence[int]]):
@@ -165,15 +167,20 @@ class _Call:
             part.refuse(f"{what} that the rule {part.name} returns is {shown} and must be {type_}", kind=kind)
         return value if have.dtype == type_.dtype else _converted(value, type_)
 
-    def outputs_fitted(self, part: Part, values: Sequence[Any], slots: Sequence[Any], tangents: bool) -> list[Any]:
-        """What a rule gives for the leaves of the output; of `tangents` those of floats."""
+    def outputs_fitted(
+        self, part: Part, values: Sequence[Any], slots: Sequence[Any], tangents: bool, zero: Sequence[bool] = ()
+    ) -> list[Any]:
+        """What a rule gives for the leaves of the output; of `tangents` those of floats, zeros where it says `zero`."""
         found = []
-        labels = _labels(self.function.program.out, "the result")
+        names = labels(self.function.program.out, "the result")
         for k, (value, slot, own) in enumerate(zip(values, slots, self.outputs)):
             type_ = self.function.type(own)
             if type_ is None or tangents and not has_tangent(type_):
                 continue
-            what = f"the {'tangent' if tangents else 'primal'} of {labels[k]}"
+            what = f"the {'tangent' if tangents else 'primal'} of {names[k]}"
+            if zero and zero[k]:
+                found.append(zeros(type_))
+                continue
             found.append(self.fitted(part, value, slot, type_, what))
         return found
 
@@ -186,7 +193,7 @@ def _literal_of(fixed: Fixed, spec: Spec) -> Any:
     return literal(fixed.value, spec.dtype) if spec.dynamic else fixed
 
 
-def _labels(tree: PyTreeDef, head: str) -> list[str]:
+def labels(tree: PyTreeDef, head: str) -> list[str]:
     pairs = tree_flatten_with_path(tree.skeleton(range(tree.num_leaves)))[0]
     return [head + keystr(path) for path, _ in pairs]
 
@@ -202,15 +209,36 @@ def custom_program(custom: Custom, structure: PyTreeDef, specs: Sequence[Spec]) 
 
 
 def _with_jvp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef, count: int) -> Program:
+    site, ruled = _jvp_rule(custom, taken, function, count, None)
+    more: dict[str, Any] = {}
+    if custom.symbolic_zeros:
+
+        def variant(marks: tuple[bool, ...]) -> tuple[Function, Sequence[Any]]:
+            with numbers_change(frozenset()):  # captured numbers are constants, for there are no further operands
+                own, rule = _jvp_rule(custom, taken, function, count, marks)
+            return _of_operands(site, own, rule), own.parts[1].program.guards
+
+        more = {"variants": Variants(variant)}
+    return site.program(
+        structure, lambda operands: custom_jvp(*operands, function=site.plain, rule=ruled, consts=site.first, **more)
+    )
+
+
+def _jvp_rule(
+    custom: Custom, taken: Taken, function: Part, count: int, marks: tuple[bool, ...] | None
+) -> tuple[Call, Function]:
+    """The rule; `marks`: which of the tangents are there, where it is told (None: all of floats)."""
     primal, nondiff = taken.leaves(taken.primal), taken.leaves(taken.nondiff)
     tree = treedef_tuple([taken.structures[p] for p in taken.primal])
-    trees = [*(taken.structures[p] for p in taken.nondiff), tree, tree]
+    dot_tree = with_zeros(tree, _zeros(taken, primal, marks)) if custom.symbolic_zeros else tree
+    trees = [*(taken.structures[p] for p in taken.nondiff), tree, dot_tree]
     rule_specs = [*(taken.specs[k] for k in (*nondiff, *primal)), *(dual(taken.specs[k]) for k in primal)]
-    rule = staged_part(custom.rules[0], trees, rule_specs, count, custom.kind)
+    rule = staged_part(custom.rules[0], trees, rule_specs, count, custom.kind, transposed=True)
     places = [range(len(taken.specs)), [*nondiff, *primal, *[-1] * len(primal)]]
-    site = _Call(custom, taken, [function, rule], places)
+    site = Call(custom, taken, [function, rule], places)
     (out, slots), (dots, dot_slots) = rule.pair("the rule", "the pair (primal_out, tangent_out)")
     site.check_structure(rule, out, "primal_out")
+    dots, zero = without_zeros(dots)
     site.check_structure(rule, dots, "tangent_out")
 
     def make(builder: Builder, captures: Sequence[Atom], leaves: list[Any], given: list[Any]) -> list[Any]:
@@ -219,13 +247,17 @@ def _with_jvp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef
         values = rule.run(builder, captures, [*(leaves[k] for k in (*nondiff, *primal)), *tangents])
         return [
             *site.outputs_fitted(rule, values[: len(slots)], slots, False),
-            *site.outputs_fitted(rule, values[len(slots) :], dot_slots, True),
+            *site.outputs_fitted(rule, values[len(slots) :], dot_slots, True, zero),
         ]
 
-    ruled = site.traced(rule, [(f"{site.label(k)}_dot", site.types[k].plain) for k in site.wrt], make)
-    return site.program(
-        structure, lambda operands: custom_jvp(*operands, function=site.plain, rule=ruled, consts=site.first)
-    )
+    return site, site.traced(rule, [(f"{site.label(k)}_dot", site.types[k].plain) for k in site.wrt], make)
+
+
+def _zeros(taken: Taken, leaves: Sequence[int], marks: tuple[bool, ...] | None) -> list[bool]:
+    """Which of the leaves have tangents that are zero; `marks` has those of floats."""
+    smooth = [taken.specs[k].dynamic and has_tangent(taken.specs[k].type) for k in leaves]
+    given = iter(marks if marks is not None else [True] * sum(smooth))
+    return [not (s and next(given)) for s in smooth]
 
 
 def _none(spec: Spec) -> Any:
@@ -234,37 +266,103 @@ def _none(spec: Spec) -> Any:
     return zeros(found.type) if found.dynamic else Fixed(False)
 
 
+def _of_operands(site: Call, own: Call, made: Function) -> Function:
+    """A rule that was staged later, as a function of the operands of the call."""
+    captures = [capture for part in site.parts for capture in part.program.captures]
+    place = {capture_key(capture): k for k, capture in enumerate(captures)}
+    given: list[int] = []
+    for part in own.parts:
+        for capture in part.program.captures:
+            if capture_key(capture) not in place:
+                part.refuse(
+                    f"the rule {part.name} reads {capture} only where a tangent is a SymbolicZero",
+                    "read it in any case, or make it an argument",
+                    UnsupportedError,
+                )
+            given.append(place[capture_key(capture)])
+    count = len(own.captured)
+    with Builder(made.name) as builder:
+        held = [builder.parameter(f"captured_{k}", t) for k, t in enumerate(site.captured)]
+        rest = [builder.parameter(p.name, p.type) for p in made.params[count:]]
+        return builder.function(list(builder.replay(made, [*(held[k] for k in given), *rest])))
+
+
 def _with_vjp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef, count: int) -> Program:
-    fwd, bwd = custom.rules
-    forward = staged_part(fwd, taken.structures, taken.specs, count, custom.kind)
+    forward = _forward_rule(custom, taken, function, count, None)
+    site, ahead, back = _vjp_rules(custom, taken, function, forward, count, None)
+    more: dict[str, Any] = {}
+    if custom.symbolic_zeros:
+
+        def variant(marks: tuple[bool, ...]) -> tuple[Any, Sequence[Any]]:
+            with numbers_change(frozenset()):
+                part = _forward_rule(custom, taken, function, count, marks)
+                own, made, _ = _vjp_rules(custom, taken, function, part, count, None)
+
+            def behind(bars: tuple[bool, ...]) -> tuple[Any, Sequence[Any]]:
+                with numbers_change(frozenset()):
+                    own, _, made = _vjp_rules(custom, taken, function, part, count, bars)
+                return made, own.parts[2].program.guards
+
+            return (_of_operands(site, own, made), Variants(behind)), part.program.guards
+
+        more = {"variants": Variants(variant)}
+    return site.program(
+        structure,
+        lambda operands: custom_vjp(
+            *operands, function=site.plain, forward=ahead, backward=back, consts=site.first, **more
+        ),
+    )
+
+
+def _forward_rule(custom: Custom, taken: Taken, function: Part, count: int, marks: tuple[bool, ...] | None) -> Part:
+    trees = list(taken.structures)
+    if custom.symbolic_zeros:
+        primal = taken.leaves(taken.primal)
+        zero = dict(zip(primal, _zeros(taken, primal, marks)))
+        for p in taken.primal:
+            trees[p] = with_primals(trees[p], [not zero[k] for k in taken.leaves([p])])
+    return staged_part(custom.rules[0], trees, taken.specs, count, custom.kind)
+
+
+def _vjp_rules(
+    custom: Custom, taken: Taken, function: Part, forward: Part, count: int, marks: tuple[bool, ...] | None
+) -> tuple[Call, Function, Function]:
+    """The rules; `marks`: which cotangents of results are there, where it is told (None: all of floats)."""
     (out, slots), (kept, kept_slots) = forward.pair("the forward rule", "the pair (out, residuals)")
     nondiff = taken.leaves(taken.nondiff)
     own = function.program.slots
     kept_specs = [spec_of_result(forward, s) for s in kept_slots]
-    bar_specs = [dual(spec_of_result(function, s)) for s in own]
+    out_specs = [spec_of_result(function, s) for s in own]
+    bar_specs = [dual(spec) for spec in out_specs]
+    if not kept.is_leaf():  # in a container, numbers of Python are no constants
+        numbers = [not s.dynamic and type(s.value) in (int, float, complex) for s in kept_specs]
+        kept_specs = [spec_of(s.value) if number else s for s, number in zip(kept_specs, numbers)]
     kept_specs, lengths = sizes_told(forward, kept_slots, kept_specs)
-    trees = [*(taken.structures[p] for p in taken.nondiff), kept, function.program.out]
+    bar_tree = function.program.out
+    if custom.symbolic_zeros:
+        smooth = [(t := function.type(s)) is not None and has_tangent(t) for s in own]
+        there = iter(marks if marks is not None else [True] * sum(smooth))
+        bar_tree = with_zeros(bar_tree, [not (m and next(there)) for m in smooth])
+    trees = [*(taken.structures[p] for p in taken.nondiff), kept, bar_tree]
     back_specs = [*(taken.specs[k] for k in nondiff), *kept_specs, *bar_specs]
     if lengths:
         trees.append(tree_structure([0] * len(lengths)))
         back_specs += [Spec(Form.ARRAY, t.dtype, t.dims) for t in lengths]
-    backward = staged_part(bwd, trees, back_specs, count, custom.kind)
+    backward = staged_part(custom.rules[1], trees, back_specs, count, custom.kind)
     every = range(len(taken.specs))
     places = [every, every, [*nondiff, *[-1] * (len(back_specs) - len(nondiff))]]
-    site = _Call(custom, taken, [function, forward, backward], places)
+    site = Call(custom, taken, [function, forward, backward], places)
     site.check_structure(forward, out, "out")
 
     def ahead(builder: Builder, captures: Sequence[Atom], leaves: list[Any], _: Any) -> list[Any]:
         values = forward.run(builder, captures, leaves)
         residuals = [v for v, s in zip(values[len(slots) :], kept_specs) if s.dynamic]
         consts = [leaves[k] for k in site.consts]
-        return [*site.outputs_fitted(forward, values[: len(slots)], slots, False), *residuals, *consts]
-
-    def with_captures(builder: Builder, captures: Sequence[Atom], leaves: list[Any], _: Any) -> list[Any]:
         start = len(site.captured) - len(backward.program.captures)
-        return [*ahead(builder, captures, leaves, _), *builder.params[start : len(site.captured)]]
+        held = builder.params[start : len(site.captured)]
+        return [*site.outputs_fitted(forward, values[: len(slots)], slots, False), *residuals, *consts, *held]
 
-    ahead_of = site.traced(forward, (), with_captures)
+    ahead_of = site.traced(forward, (), ahead)
     first = len(site.results)
     saved = [r.type.plain for r in ahead_of.results[first : first + sum(s.dynamic for s in kept_specs)]]
     names = map(_base, ahead_of.results[first:])
@@ -287,30 +385,25 @@ def _with_vjp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef
         ]
         values = backward.run(builder, captures, given)
         back_of = builder.function(_cotangents(site, backward, values))
-    return site.program(
-        structure,
-        lambda operands: custom_vjp(
-            *operands, function=site.plain, forward=ahead_of, backward=back_of, consts=site.first
-        ),
-    )
+    return site, ahead_of, back_of
 
 
 def _base(result: Atom) -> str:
     return result.name if isinstance(result, Var) else "result"
 
 
-def _rest(site: _Call) -> dict[int, Any]:
+def _rest(site: Call) -> dict[int, Any]:
     """The leaves that a backward rule is not given."""
     return dict.fromkeys(site.args, None)
 
 
-def _spread(bars: Sequence[Any], site: _Call) -> list[Any]:
+def _spread(bars: Sequence[Any], site: Call) -> list[Any]:
     """The cotangents at the leaves of the output."""
     found = iter(bars)
     return [next(found) if site.function.type(s) is not None else Fixed(False) for s in site.outputs]
 
 
-def _cotangents(site: _Call, backward: Part, values: Sequence[Any]) -> list[Any]:
+def _cotangents(site: Call, backward: Part, values: Sequence[Any]) -> list[Any]:
     """What the backward rule gives for each argument that has a tangent; None stands for zeros."""
     taken, program = site.taken, backward.program
     trees = [taken.structures[p] for p in taken.primal]
@@ -333,9 +426,9 @@ def _cotangents(site: _Call, backward: Part, values: Sequence[Any]) -> list[Any]
             )
         places += found
         start += child.num_leaves
-    labels = [label for tree, name in zip(trees, _names(site, taken.primal)) for label in _labels(tree, name)]
+    heads = [label for tree, name in zip(trees, _names(site, taken.primal)) for label in labels(tree, name)]
     results = []
-    for leaf, place, label in zip(taken.leaves(taken.primal), places, labels):
+    for leaf, place, label in zip(taken.leaves(taken.primal), places, heads):
         if leaf not in site.wrt:
             continue
         type_ = site.types[leaf].plain
@@ -347,7 +440,7 @@ def _cotangents(site: _Call, backward: Part, values: Sequence[Any]) -> list[Any]
     return results
 
 
-def _names(site: _Call, positions: Sequence[int]) -> list[str]:
+def _names(site: Call, positions: Sequence[int]) -> list[str]:
     try:
         known = list(signature_of(site.custom.fun).parameters)
     except (TypeError, ValueError):
@@ -357,7 +450,7 @@ def _names(site: _Call, positions: Sequence[int]) -> list[str]:
 
 def _matched(tree: PyTreeDef, given: PyTreeDef, start: int) -> list[int | None] | None:
     """For each leaf of `tree` the leaf of `given` that stands there, None under a None; None if they don't fit."""
-    if given.kind is not None and given.kind.type is type(None):
+    if given.kind is not None and given.kind.type is type(None) or is_zero(given):
         return [None] * tree.num_leaves
     if tree.is_leaf() or given.is_leaf():
         return [start] if tree.is_leaf() and given.is_leaf() else None
@@ -374,4 +467,4 @@ def _matched(tree: PyTreeDef, given: PyTreeDef, start: int) -> list[int | None] 
     return found
 
 
-__all__ = ["custom_program"]
+__all__ = ["Call", "custom_program", "labels"]

@@ -1,4 +1,4 @@
-"""grad, jvp, vjp, linearize and the Jacobians, from Program to Program.
+"""grad and jvp, from Program to Program, and what all derivatives ask of a Program.
 
 In: a staged Program and which arguments to differentiate. Out: a Program over the arguments of the
 transformed function. Refusals (not a scalar, not a float, a write to an argument) name the user's place.
@@ -18,14 +18,15 @@ import numpy as np
 
 from ..astpasses.frontend import has_text, is_chosen, may_be_none, may_be_number
 from ..core.ir import Atom, Function, Var
-from ..core.types import has_tangent, is_float
+from ..core.types import Array, has_tangent, is_float
 from ..ops.arrays import zeros
+from ..ops.elementary import stop_gradient
 from ..ops.shape import convert
 from ..pipeline import cleaned
 from ..source import DTypeError, ShapeError, SourceError, Span, UnsupportedError
 from ..tree_util import PyTreeDef, tree_structure, treedef_tuple
 from . import programs as programs
-from .arguments import Spec
+from .arguments import Dims, Spec
 from .program import Captured, Fixed, Program, Same, Slot, leaf_labels, literal_result, marks, replayed, with_results
 from .registration import registration_of
 
@@ -133,15 +134,16 @@ def differentiated(
     span: Span | None,
     *,
     holomorphic: bool = False,
+    allow_int: bool = False,
     names: Sequence[str] = (),
 ) -> list[int]:
-    """The parameters of the arguments at `positions`, all of them floating or complex.
+    """The parameters of the arguments at `positions`, all of them floating or complex, or with `allow_int` any.
 
     Reverse mode of a real function takes complex arguments too: the gradient at x + iy is df/dx - i df/dy.
     """
     labels = leaf_labels(program.structure, names)
     found: list[int] = []
-    for k in [k for position in positions for k in _leaves_of(program, position)]:
+    for k in [k for position in positions for k in leaves_of(program, position)]:
         leaf = program.leaves[k]
         if isinstance(leaf, Fixed):
             refuse_pinned(leaf, what, labels[k], span)
@@ -152,6 +154,9 @@ def differentiated(
                 remedy="differentiate only arrays and floats; choose arguments by argnums",
             )
         type_ = program.function.params[leaf].type
+        if allow_int and not has_tangent(type_):
+            found.append(leaf)
+            continue
         if holomorphic and type_.dtype.kind != "c":
             raise DTypeError(
                 f"{what} with holomorphic=True with respect to {labels[k]}, which is {type_}",
@@ -177,7 +182,7 @@ def differentiated(
     return found
 
 
-def _leaves_of(program: Program, position: int) -> range:
+def leaves_of(program: Program, position: int) -> range:
     """The numbers of the leaves of a positional argument."""
     counts = [argument.num_leaves for argument in program.structure.children()[0].children()]
     return range(sum(counts[:position]), sum(counts[: position + 1]))
@@ -186,7 +191,7 @@ def _leaves_of(program: Program, position: int) -> range:
 # ---- grad -----------------------------------------------------------------------------------------------
 
 
-_REAL = collections.defaultdict(str, c=" (its real part or its abs), or say holomorphic=True where it is")
+of_real = collections.defaultdict(str, c=" (its real part or its abs), or say holomorphic=True where it is")
 
 
 def _loss_first(
@@ -241,7 +246,7 @@ def _loss_first(
             f"{what} of {program.title}, which returns {type_.plain}",
             place or span,
             code="grad-dtype",
-            remedy="return a complex value" if holomorphic else "return a float" + _REAL[type_.dtype.kind],
+            remedy="return a complex value" if holomorphic else "return a float" + of_real[type_.dtype.kind],
         )
     order = [loss, *function.results]
     moved = with_results(function, order)
@@ -285,19 +290,22 @@ def gradient_program(
     has_aux: bool,
     value: bool,
     holomorphic: bool,
+    allow_int: bool,
     names: Sequence[str],
 ) -> Program:
     """grad (`value` False) or value_and_grad."""
     program = private_copies(program, what, names)
     count = len(program.structure.children()[0].children())
     positions, single = check_argnums(argnums, count, what, span)
-    wrt = differentiated(program, positions, what, span, holomorphic=holomorphic, names=names)
+    wrt = differentiated(program, positions, what, span, holomorphic=holomorphic, allow_int=allow_int, names=names)
     program, aux, aux_slots = _loss_first(program, has_aux, what, span, holomorphic)
-    chosen = list(dict.fromkeys(wrt))
     inner = program.function
+    without = [k for k in dict.fromkeys(wrt) if not has_tangent(inner.params[k].type)]
+    chosen = sorted(set(wrt) - set(without))
     made = programs.gradient(cleaned(inner), marks(len(inner.params), chosen), cleaned)
+    made = with_zeros(made, [inner.params[k].type.dims for k in without])
     # gradients come in the order of the parameters, once each
-    order = {param: len(inner.results) + k for k, param in enumerate(sorted(chosen))}
+    order = {param: len(inner.results) + k for k, param in enumerate([*chosen, *without])}
     gradients = [Slot(order[param]) for param in wrt]
     trees = [program.argument_structure(p) for p in positions]
     gradient_tree = trees[0] if single else treedef_tuple(trees)
@@ -311,10 +319,18 @@ def gradient_program(
         parts = [(gradient_tree, gradients), (aux, list(aux_slots))]
     else:
         parts = [(gradient_tree, gradients)]
-    return _assembled(program, made, parts, single=len(parts) == 1)
+    return assembled(program, made, parts, single=len(parts) == 1)
 
 
-def _assembled(program: Program, function: Function, parts: list[tuple[PyTreeDef, list[Any]]], single: bool) -> Program:
+def with_zeros(function: Function, shapes: Sequence[Dims]) -> Function:
+    """With a further result for each of the shapes: the derivative of what has none, zeros of bool (JAX: float0)."""
+    if not shapes:
+        return function
+    with programs.continued(function) as builder:
+        return builder.function([*function.results, *(zeros(Array(np.dtype(bool), dims)) for dims in shapes)])
+
+
+def assembled(program: Program, function: Function, parts: list[tuple[PyTreeDef, list[Any]]], single: bool) -> Program:
     """A Program that returns the parts (a tuple of them unless single); results nobody asks for are
     dropped."""
     out = parts[0][0] if single else treedef_tuple([tree for tree, _ in parts])
@@ -384,71 +400,13 @@ def split_aux(program: Program, has_aux: bool, what: str, span: Span | None) -> 
 
 def without_derivative(program: Program, results: Sequence[int]) -> Program:
     """The same values; the results named have no derivative (aux)."""
-    from ..core.build import Builder
-    from ..ops.elementary import stop_gradient
-
     function = program.function
-    with Builder(function.name) as builder:
-        builder.params, builder.lets = list(function.params), list(function.lets)
+    with programs.continued(function) as builder:
         outs = [
             stop_gradient(r) if k in results and isinstance(r, Var) and has_tangent(r.type) else r
             for k, r in enumerate(function.results)
         ]
         return program.with_function(builder.function(outs))
-
-
-def jacobian_program(
-    program: Program,
-    argnums: Any,
-    span: Span | None,
-    *,
-    what: str,
-    has_aux: bool,
-    holomorphic: bool,
-    names: Sequence[str],
-) -> Program:
-    """jacfwd or jacrev: for each output leaf, for each input leaf, the derivative."""
-    program = private_copies(program, what, names)
-    count = len(program.structure.children()[0].children())
-    positions, single = check_argnums(argnums, count, what, span)
-    wrt = differentiated(program, positions, what, span, holomorphic=holomorphic, names=names)
-    program = output_atoms(program)
-    out, aux = split_aux(program, has_aux, what, span)
-    outputs, aux_slots = program.slots[: out.num_leaves], program.slots[out.num_leaves :]
-    program = without_derivative(program, [s.index for s in aux_slots if isinstance(s, Slot)])
-    function = cleaned(program.function)
-    chosen = sorted(set(wrt))
-    for slot in outputs:
-        type_ = function.results[slot.index].type if isinstance(slot, Slot) else None
-        if type_ is None or not has_tangent(type_):
-            raise DTypeError(
-                f"{what} of {program.title}, which returns {slot.value if type_ is None else type_}",
-                program.result_span(slot.index) if type_ is not None else span,
-                code="grad-dtype",
-                remedy="return floats, and other values as aux with has_aux=True",
-            )
-        if what == "jacrev" and type_.dtype.kind == "c" and not holomorphic:
-            raise DTypeError(
-                f"{what} of {program.title}, which returns {type_.plain}",
-                program.result_span(slot.index) or span,
-                code="grad-dtype",
-                remedy="return floats" + _REAL["c"] + ", or use jacfwd",
-            )
-    make = programs.jacobian_forward if what == "jacfwd" else programs.jacobian_reverse
-    made = make(function, marks(len(function.params), chosen), cleaned)
-    has = [k for k, r in enumerate(function.results) if has_tangent(r.type)]
-    row = {result: k for k, result in enumerate(has)}
-
-    def place(result: int, param: int) -> Slot:
-        return Slot(len(function.results) + row[result] * len(chosen) + chosen.index(param))
-
-    trees = [program.argument_structure(p) for p in positions]
-    inner = trees[0] if single else treedef_tuple(trees)
-    slots = [place(slot.index, param) for slot in outputs for param in wrt]
-    parts = [(out.compose(inner), slots)]
-    if aux is not None:
-        parts.append((aux, list(aux_slots)))
-    return _assembled(program, made, parts, single=aux is None)
 
 
 def forward_program(
@@ -489,7 +447,11 @@ def forward_program(
 
 __all__ = [
     "gradient_program",
-    "jacobian_program",
+    "assembled",
+    "check_argnums",
+    "leaves_of",
+    "of_real",
+    "with_zeros",
     "forward_program",
     "output_atoms",
     "split_aux",

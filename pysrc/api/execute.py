@@ -31,6 +31,7 @@ from ..source import SourceError
 from . import memory as memory
 from .arguments import Call, Dims, Form, Spec, generalise
 from .captures import broken_guard, captured_values, captures_fit, changed_numbers, guards_hold, read_capture, rooms_of
+from .nonfinite import looked_at
 from .program import Fixed, Program, Same, Slot, leaf_labels
 from .statics import static_key
 
@@ -168,6 +169,11 @@ class Memo:
                 self.table.setdefault(call.key, []).insert(0, row)
             self._forget_the_oldest()
             return row
+
+    def run(self, call: Call) -> Any:
+        """What the call returns."""
+        row = self.find(call)
+        return looked_at(lambda: row.program, row.run, call, self.names)
 
     def _found(self, call: Call) -> Specialisation | None:
         """The program that fits a call. Of many with the call's key the newest are tried, then the one that
@@ -350,9 +356,11 @@ def numpy_specialisation(program: Program, dims: tuple[Dims, ...], least: dict[s
     function = finished(program.function)
     text = numpy_text(function, program.name)
     compiled = compile_numpy(text)
-    return Specialisation(
-        dims, program, lambda call: call_numpy(program, compiled, call), {"text": text, "compiled": compiled}, least
-    )
+
+    def run(call: Call, captures: Sequence[Any] | None = None) -> Any:
+        return call_numpy(program, compiled, call, captures)
+
+    return Specialisation(dims, program, run, {"text": text, "compiled": compiled}, least)
 
 
 def call_numpy(

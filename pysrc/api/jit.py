@@ -161,7 +161,7 @@ class Jit(Transformed):
             return call_inside(self.dispatcher, args, kwargs)
         with user_frames():
             call = take_apart(args, kwargs, self.static, self.in_order, self.wanted)
-            return self._memo.find(call).run(call)
+            return self._memo.run(call)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.dispatcher(*args, **kwargs)

@@ -18,12 +18,26 @@ from ..core.build import literal, match_dims
 from ..core.dims import Dim, in_users_words, symbols
 from ..core.ir import Function
 from ..core.types import Array, has_tangent, substitute_type, type_of
+from ..ops.arithmetic import add
+from ..ops.arrays import dim_value, zeros
+from ..ops.compare import eq
+from ..ops.effects import check
+from ..ops.indexing import slice as slice_region
+from ..ops.shape import convert
 from ..pipeline import cleaned
 from ..source import DTypeError, ShapeError, Span
 from ..tree_util import PyTreeDef, keystr, register_pytree_node, tree_flatten_with_path, tree_structure, treedef_tuple
 from . import programs as programs
 from .arguments import Form, Spec
-from .derivatives import output_atoms, private_copies, refuse_pinned, split_aux, without_derivative
+from .derivatives import (
+    check_argnums,
+    leaves_of,
+    output_atoms,
+    private_copies,
+    refuse_pinned,
+    split_aux,
+    without_derivative,
+)
 from .program import Fixed, Program, Slot, leaf_labels, marks, replayed, with_results
 
 
@@ -95,9 +109,6 @@ class Rule:
         slots: list[Slot] = []
 
         def make(builder: Any, variables: list[Any]) -> list[Any]:
-            from ..ops.arrays import zeros
-            from ..ops.shape import convert
-
             given = variables[: self.residuals]
             for k, (param, value) in enumerate(zip(self.function.params, given)):
                 if param.type.value is not None and value.type.value is None:
@@ -158,11 +169,6 @@ class Rule:
 
 def of_shape(value: Any, dims: tuple, name: str) -> Any:
     """A value that has these sizes, which is checked where the run decides."""
-    from ..ops.arrays import dim_value
-    from ..ops.compare import eq
-    from ..ops.effects import check
-    from ..ops.indexing import slice as slice_region
-
     if value.type.dims == dims:
         return value
     for have, want in zip(value.type.dims, dims):
@@ -190,6 +196,7 @@ class LinearFunction:
     residuals."""
 
     __slots__ = ("residuals", "rule", "call")
+    keeps_residuals = True
 
     def __init__(self, residuals: Sequence[Any], rule: Rule):
         self.residuals, self.rule = tuple(residuals), rule
@@ -210,8 +217,11 @@ def _structure(residuals: int, rule: Rule) -> PyTreeDef:
     return tree_structure(LinearFunction([0] * residuals, rule))
 
 
-def linear_program(program: Program, span: Span | None, *, what: str, has_aux: bool) -> Program:
-    """`what` is "vjp" (the output and its pullback) or "linearize" (the output and its pushforward)."""
+def linear_program(
+    program: Program, span: Span | None, *, what: str, has_aux: bool, argnums: Sequence[int] | None = None
+) -> Program:
+    """`what` is "vjp" (the output and its pullback) or "linearize" (the output and its pushforward), with respect to
+    all positional arguments or those of `argnums`."""
     program = private_copies(program, what)
     program = output_atoms(program)
     out, aux = split_aux(program, has_aux, what, span)
@@ -220,9 +230,15 @@ def linear_program(program: Program, span: Span | None, *, what: str, has_aux: b
         program = without_derivative(program, [s.index for s in aux_slots if isinstance(s, Slot)])
     function = cleaned(program.function)
     arguments = program.structure.children()[0]
-    leaves = program.leaves[: arguments.num_leaves]
-    for leaf, label in zip(leaves, leaf_labels(program.structure)):
-        refuse_pinned(leaf, what, label, span)
+    numbers = list(range(arguments.num_leaves))
+    if argnums is not None:
+        positions, _ = check_argnums(argnums, len(arguments.children()), what, span)
+        arguments = treedef_tuple([arguments.children()[p] for p in positions])
+        numbers = [k for p in positions for k in leaves_of(program, p)]
+    leaves = [program.leaves[k] for k in numbers]
+    labels = leaf_labels(program.structure)
+    for k in numbers:
+        refuse_pinned(program.leaves[k], what, labels[k], span)
     wrt = [k for k in leaves if not isinstance(k, Fixed) and has_tangent(function.params[k].type)]
     parts = programs.linear_parts(function, marks(len(function.params), wrt), cleaned)
     count = len(function.results)
@@ -287,9 +303,6 @@ def _for_outputs(
 ) -> Function:
     """The pullback as a function of the cotangents of the output's leaves, in their order; others are
     zero."""
-    from ..ops.arithmetic import add
-    from ..ops.arrays import zeros
-
     wanted = [s.index for s in out_slots if isinstance(s, Slot) and s.index in has]
     params = [(p.name, p.type) for p in pullback.params[:residuals]]
     bars = [(pullback.params[residuals + list(has).index(k)].name, function.results[k].type.plain) for k in wanted]

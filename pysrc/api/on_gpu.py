@@ -128,11 +128,11 @@ class Runner:
                 return size
         return array.reshape(())
 
-    def _effect(self, site: int, *arrays: np.ndarray) -> None:
-        """What a program prints, or otherwise does with Python."""
+    def _effect(self, site: int, *arrays: np.ndarray) -> Any:
+        """What a program prints, or otherwise does with Python, and what that gives."""
         ranks = self.emitted.sites[site].ranks
         ranks = (*ranks, *(0,) * (len(arrays) - len(ranks)))
-        self.callbacks[site].function(*(a if rank else a.reshape(())[()] for a, rank in zip(arrays, ranks)))
+        return self.callbacks[site].function(*(a if rank else a.reshape(())[()] for a, rank in zip(arrays, ranks)))
 
 
 def _gifts(program: Program, function: Function, donated: Sequence[int | str]) -> dict[int, int]:

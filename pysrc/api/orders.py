@@ -1,7 +1,7 @@
-"""How many derivatives will be taken of what is being staged.
+"""How many derivatives will be taken of what is being staged, and whether it is mapped over an axis.
 
-In: the transformations that take them. Out: for a function with derivative rules of its own, whether these are staged
-at all, and how deep: a rule may call the very function that it is the rule of.
+In: the transformations that do it. Out: for a function with rules of its own, whether these are staged at all, and how
+deep: a rule may call the very function that it is the rule of.
 
     grad(grad(f))(x)      # f is staged with 2 to come, its rule with 1, that rule's own with 0: plain functions
 """
@@ -11,18 +11,68 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from dataclasses import dataclass, field
+from typing import Any
+
+from ..core.axes import NamedAxis, named_axes, under_axes
+from ..core.dims import DimLike
 
 _to_come: ContextVar[int] = ContextVar("metaphrase_derivatives", default=0)
+_transposed: ContextVar[bool] = ContextVar("metaphrase_transposed", default=False)
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """That what is staged is one lane of `size`. `axes`, `outer`: the named axes and the lanes around these lanes.
+    `guards`: what rules read that are staged while the lanes are put together."""
+
+    size: DimLike
+    axes: tuple[NamedAxis, ...]
+    outer: Lanes | None
+    guards: list[Any] = field(default_factory=list)
+
+
+_lanes: ContextVar[Lanes | None] = ContextVar("metaphrase_lanes", default=None)
 
 
 @contextmanager
-def taking_derivatives(count: int) -> Iterator[None]:
-    """What is staged inside will have `count` derivatives taken of it."""
-    before = _to_come.set(count)
+def for_lanes(size: DimLike) -> Iterator[Lanes]:
+    """What is staged inside is one lane among many, to be batched: the loops of derivatives save no segments (see
+    `split`), so that native code runs the lanes side by side."""
+    lanes = Lanes(size, named_axes(), _lanes.get())
+    before = _lanes.set(lanes)
+    try:
+        yield lanes
+    finally:
+        _lanes.reset(before)
+
+
+@contextmanager
+def around_lanes(lanes: Lanes) -> Iterator[None]:
+    """What is staged inside is of all these lanes together."""
+    before = _lanes.set(lanes.outer)
+    try:
+        with under_axes(lanes.axes):
+            yield
+    finally:
+        _lanes.reset(before)
+
+
+def lanes_to_come() -> Lanes | None:
+    """See `for_lanes`."""
+    return _lanes.get()
+
+
+@contextmanager
+def taking_derivatives(count: int, transposed: bool = False) -> Iterator[None]:
+    """What is staged inside will have `count` derivatives taken of it. `transposed`: it is a rule for tangents, which
+    reverse mode transposes."""
+    before, rule = _to_come.set(count), _transposed.set(transposed)
     try:
         yield
     finally:
         _to_come.reset(before)
+        _transposed.reset(rule)
 
 
 def derivatives_to_come() -> int:
@@ -30,4 +80,17 @@ def derivatives_to_come() -> int:
     return _to_come.get()
 
 
-__all__ = ["derivatives_to_come", "taking_derivatives"]
+def will_be_transposed() -> bool:
+    """Whether what is being staged may be transposed: it is differentiated, or the rule of a derivative."""
+    return derivatives_to_come() > 0 or _transposed.get()
+
+
+__all__ = [
+    "Lanes",
+    "around_lanes",
+    "derivatives_to_come",
+    "for_lanes",
+    "lanes_to_come",
+    "taking_derivatives",
+    "will_be_transposed",
+]

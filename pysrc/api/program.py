@@ -142,9 +142,9 @@ def under_way() -> bool:
 
 
 def user_span() -> Span | None:
-    """Where the program is that is being staged, or where the user called us."""
+    """Where the user's program is that is being staged, or where they called us."""
     here = current_session()
-    return here.span() if here is not None and here.span() is not None else caller_span()
+    return here.users_span() if here is not None and here.span() is not None else caller_span()
 
 
 def definition_span(function: Callable[..., Any]) -> Span | None:

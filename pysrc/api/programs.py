@@ -11,9 +11,7 @@ order that `api` fits pytrees to. Nothing here knows of users' functions.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
-from contextvars import ContextVar
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -29,21 +27,10 @@ from ..ops.arrays import dim_value, zeros
 from ..ops.elementary import stop_gradient
 from ..ops.shape import broadcast, permute, reshape
 from ..ops.unit_matrix import eye
+from .orders import lanes_to_come
 
 Clean = Callable[[Function], Function]
 Marks = Sequence[bool]
-_lanes: ContextVar[bool] = ContextVar("metaphrase_lanes", default=False)
-
-
-@contextmanager
-def for_lanes() -> Iterator[None]:
-    """Derivatives taken inside are of one lane among many, to be batched: their loops save no segments (see
-    `split`), so that native code runs the lanes side by side."""
-    before = _lanes.set(True)
-    try:
-        yield
-    finally:
-        _lanes.reset(before)
 
 
 def _unchanged(function: Function) -> Function:
@@ -54,7 +41,7 @@ def _pick(items: Sequence[Any], marks: Marks) -> list[Any]:
     return [item for item, mark in zip(items, marks, strict=True) if mark]
 
 
-def _continue(function: Function) -> Builder:
+def continued(function: Function) -> Builder:
     """A builder that has done what `function` does, for more to be added."""
     builder = Builder(function.name)
     builder.params, builder.lets = list(function.params), list(function.lets)
@@ -63,7 +50,7 @@ def _continue(function: Function) -> Builder:
 
 def first_result_only(function: Function) -> Function:
     """The same values; only the first result has a derivative."""
-    with _continue(function) as builder:
+    with continued(function) as builder:
         rest = [stop_gradient(r) if isinstance(r, Var) and has_tangent(r.type) else r for r in function.results[1:]]
         return builder.function([function.results[0], *rest])
 
@@ -101,7 +88,7 @@ class LinearParts:
 
 def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> LinearParts:
     """The function's value at a point, and its derivative there in both directions."""
-    part = linearize(function, wrt, clean, segments=not _lanes.get())
+    part = linearize(function, wrt, clean, segments=lanes_to_come() is None)
     linear = clean(part.linear)
     has = [has_tangent(r.type) for r in function.results]
     nonzero = _pick(part.out_nonzero, has)
@@ -124,6 +111,20 @@ def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> L
     return LinearParts(part.known, pullback, pushforward)
 
 
+def transposed_linear(function: Function, linear: Marks, outputs: Sequence[int], clean: Clean = _unchanged) -> Function:
+    """Of a function that is linear in the marked parameters: from the others, and a cotangent for each of the results
+    `outputs`, the cotangents of the marked ones. Its derivative is the same everywhere: it is taken at zero."""
+    parts = linear_parts(function, linear, clean)
+    with Builder(f"transposed_{function.name}") as builder:
+        given = [
+            zeros(p.type.plain) if m else builder.parameter(p.name, p.type) for p, m in zip(function.params, linear)
+        ]
+        results = [function.results[k] for k in outputs]
+        bars = [builder.parameter(f"{_name(r, 'result')}_bar", r.type.plain) for r in results]
+        residuals = builder.replay(parts.known, given)[len(function.results) :]
+        return builder.function(list(builder.replay(parts.pullback, [*residuals, *bars])))
+
+
 def with_sizes(known: Function, results: int, linear: Function, made: Sequence[Array]) -> tuple[Function, Function]:
     """Both, with the sizes that the linear part or an array of the types `made` needs, and that no parameter
     tells, among the residuals: the gradient of `x[:2]` is as long as x was."""
@@ -136,7 +137,7 @@ def with_sizes(known: Function, results: int, linear: Function, made: Sequence[A
     if not missing:
         return known, linear
     residuals = len(known.results) - results
-    with _continue(known) as builder:
+    with continued(known) as builder:
         sizes = [dim_value(dim=Sym(s)) for s in missing]
         known = builder.function([*known.results, *sizes])
     with Builder(linear.name) as builder:
@@ -170,12 +171,14 @@ def batched(
     axes: Sequence[int | None],
     out_axes: Sequence[int | None],
     types: Sequence[Array],
+    axis_name: str | None = None,
 ) -> Function:
     """`types`: of the parameters with their batch axes at `axes` (None: not batched, as in `function`).
+    `axis_name`: the label of the batch axis.
 
     A result whose out axis is None must not depend on the batch: ValueError(its index) otherwise.
     """
-    inner, marks = batch(function, size, [axis is not None for axis in axes])
+    inner, marks = batch(function, size, [axis is not None for axis in axes], axis=axis_name)
     with Builder(f"batched_{function.name}") as builder:
         params = [builder.parameter(p.name, t) for p, t in zip(function.params, types, strict=True)]
         outs = builder.replay(inner, [x if axis is None else _moved(x, axis, 0) for x, axis in zip(params, axes)])

@@ -25,7 +25,7 @@ from .identity import shared
 from .jit import Jit
 from .program import caller_span
 from .tracebacks import user_frames
-from .transforms import Grad, Jacobian, Jvp, Linear, Vmap, program_of
+from .transforms import Grad, Jvp, Linear, Vmap, program_of
 from .typed import Jitted, Number, Wrapper
 from .types import ShapeDtypeStruct, given_arguments
 
@@ -33,7 +33,6 @@ P = ParamSpec("P")
 R = TypeVar("R")
 A = TypeVar("A", bound=Any)  # the first argument; so bound, a lambda may use its parameter in any way
 N = TypeVar("N", bound=Number)
-Vector = TypeVar("Vector", bound=np.ndarray)
 Aux = TypeVar("Aux")
 Argnums = int | Sequence[int]
 
@@ -171,10 +170,11 @@ def grad(
 ) -> Callable[..., Any]:
     """The gradient of a scalar function with respect to the arguments at `argnums`, in their structure.
 
-    With `has_aux` the function returns (scalar, aux) and the gradient function (gradient, aux).
+    With `has_aux` the function returns (scalar, aux) and the gradient function (gradient, aux); with `allow_int` the
+    gradient with respect to integers is zeros of bool.
     """
     with user_frames():
-        return shared(Grad, fun, argnums, has_aux, holomorphic, False)
+        return shared(Grad, fun, argnums, has_aux, holomorphic, allow_int, False)
 
 
 @overload
@@ -239,7 +239,7 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """(value, gradient); with `has_aux` ((value, aux), gradient)."""
     with user_frames():
-        return shared(Grad, fun, argnums, has_aux, holomorphic, True)
+        return shared(Grad, fun, argnums, has_aux, holomorphic, allow_int, True)
 
 
 @overload
@@ -327,114 +327,13 @@ def vmap(
     spmd_axis_name: Any = None,
 ) -> Callable[..., Any]:
     """`fun` over a batch: `in_axes` and `out_axes` say which axes are the batch, as ints, None, or trees of
-    them.
+    them. `axis_name` names it for `lax.psum` and its like; `spmd_axis_name` changes nothing on one device.
 
     Where lanes part ways (an `if` or a `while` on batched values) each lane runs its own branches and trip
     counts.
     """
     with user_frames():
-        return shared(Vmap, fun, in_axes, out_axes, axis_size)
-
-
-@overload
-def jacfwd(
-    fun: Callable[Concatenate[Vector, P], np.ndarray | Number],
-    argnums: Literal[0] = 0,
-    has_aux: Literal[False] = False,
-    holomorphic: bool = False,
-) -> Callable[Concatenate[Vector, P], np.ndarray]: ...
-@overload
-def jacfwd(
-    fun: Callable[Concatenate[A, P], R],
-    argnums: Argnums = 0,
-    has_aux: Literal[False] = False,
-    holomorphic: bool = False,
-) -> Callable[Concatenate[A, P], Any]: ...
-@overload
-def jacfwd(
-    fun: Callable[Concatenate[A, P], tuple[R, Aux]],
-    argnums: Argnums = 0,
-    *,
-    has_aux: Literal[True],
-    holomorphic: bool = False,
-) -> Callable[Concatenate[A, P], tuple[Any, Aux]]: ...
-
-
-def jacfwd(
-    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable[..., Any]:
-    """The Jacobian by forward mode, one input element at a time, as one batch."""
-    return shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacfwd")
-
-
-@overload
-def jacrev(
-    fun: Callable[Concatenate[Vector, P], np.ndarray | Number],
-    argnums: Literal[0] = 0,
-    has_aux: Literal[False] = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[Concatenate[Vector, P], np.ndarray]: ...
-@overload
-def jacrev(
-    fun: Callable[Concatenate[A, P], R],
-    argnums: Argnums = 0,
-    has_aux: Literal[False] = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[Concatenate[A, P], Any]: ...
-@overload
-def jacrev(
-    fun: Callable[Concatenate[A, P], tuple[R, Aux]],
-    argnums: Argnums = 0,
-    *,
-    has_aux: Literal[True],
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[Concatenate[A, P], tuple[Any, Aux]]: ...
-
-
-def jacrev(
-    fun: Callable[..., Any],
-    argnums: Argnums = 0,
-    has_aux: bool = False,
-    holomorphic: bool = False,
-    allow_int: bool = False,
-) -> Callable[..., Any]:
-    """The Jacobian by reverse mode, one output element at a time, as one batch."""
-    return shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacrev")
-
-
-@overload
-def hessian(
-    fun: Callable[Concatenate[Vector, P], np.ndarray | Number],
-    argnums: Literal[0] = 0,
-    has_aux: Literal[False] = False,
-    holomorphic: bool = False,
-) -> Callable[Concatenate[Vector, P], np.ndarray]: ...
-@overload
-def hessian(
-    fun: Callable[Concatenate[A, P], R],
-    argnums: Argnums = 0,
-    has_aux: Literal[False] = False,
-    holomorphic: bool = False,
-) -> Callable[Concatenate[A, P], Any]: ...
-@overload
-def hessian(
-    fun: Callable[Concatenate[A, P], tuple[R, Aux]],
-    argnums: Argnums = 0,
-    *,
-    has_aux: Literal[True],
-    holomorphic: bool = False,
-) -> Callable[Concatenate[A, P], tuple[Any, Aux]]: ...
-
-
-def hessian(
-    fun: Callable[..., Any], argnums: Argnums = 0, has_aux: bool = False, holomorphic: bool = False
-) -> Callable[..., Any]:
-    """The matrix of second derivatives: forward over reverse mode."""
-    gradients = shared(Jacobian, fun, argnums, has_aux, holomorphic, "jacrev")
-    return shared(Jacobian, gradients, argnums, has_aux, holomorphic, "jacfwd")
+        return shared(Vmap, fun, in_axes, out_axes, axis_size, axis_name)
 
 
 @overload
@@ -448,13 +347,13 @@ def eval_shape(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
     structs, text of types such as "f64[n, 3]", or anything that has a shape and a dtype."""
     from .staging import out_structs
 
-    args, kwargs = tree_map(_struct_like, given_arguments(args, kwargs))
+    args, kwargs = tree_map(like_struct, given_arguments(args, kwargs))
     call = take_apart(args, kwargs, in_order=takes_any_keywords(fun))
     with user_frames():
         return out_structs(program_of(fun, call.structure, call.specs))
 
 
-def _struct_like(leaf: Any) -> Any:
+def like_struct(leaf: Any) -> Any:
     if isinstance(leaf, (np.ndarray, np.generic, ShapeDtypeStruct)) or not hasattr(leaf, "dtype"):
         return leaf
     of_ours = type(leaf).__module__.partition(".")[0] == __name__.partition(".")[0]
@@ -484,9 +383,6 @@ __all__ = [
     "vjp",
     "linearize",
     "vmap",
-    "jacfwd",
-    "jacrev",
-    "hessian",
     "eval_shape",
     "ShapeDtypeStruct",
     "source",

@@ -16,9 +16,12 @@ import numpy as np
 
 from ..astpasses.frontend import Output, Staged, Write
 from ..astpasses.frontend import stage as stage_function
+from ..astpasses.transforms.in_step import in_step
+from ..core.axes import named_axes
 from ..core.dims import DimLike
 from ..core.types import NAMES, Array
-from ..pipeline import run
+from ..ops.collectives import named_in
+from ..pipeline import cleaned, run
 from ..source import Span
 from ..tree_util import PyTreeDef, tree_flatten, tree_leaves
 from .arguments import Form, Spec
@@ -50,6 +53,8 @@ def stage(fun: Any, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
     static += [name for name, a in kwargs.items() if type(a) is _Whole]
     args, kwargs = _opened(args), _opened(kwargs)
     staged = run("core", stage_function, fun, args, kwargs, static=static)
+    if (axes := named_axes()) and named_in(staged.function):
+        staged = replace(staged, function=in_step(cleaned(staged.function), axes))
     return program_of_staged(staged, structure, specs, name_of(fun), definition_span(fun))
 
 

@@ -11,10 +11,11 @@ the function inside it for the types it gets, and works on the program. Example:
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..config import config
+from ..core.axes import named_axis
 from ..core.types import has_tangent
 from ..interpreter import signature_of
 from ..runtime.devices import Device
@@ -23,11 +24,13 @@ from ..tree_util import PyTreeDef, treedef_tuple
 from . import memory as memory
 from .arguments import Call, Form, Spec, take_apart, takes_any_keywords
 from .captures import read_capture
-from .execute import Memo, Specialisation, call_numpy, numpy_specialisation
+from .execute import Memo, Specialisation, numpy_specialisation
 from .identity import reduced
-from .orders import derivatives_to_come, taking_derivatives
+from .nonfinite import looked_at
+from .orders import derivatives_to_come, for_lanes, taking_derivatives
 from .placement import place_with_captures
 from .program import Fixed, Program, Slot, caller_span, leaf_labels, name_of, under_way, user_span
+from .symbolic import late_guards
 from .tracebacks import user_frames
 
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ def program_of(fun: Callable[..., Any], structure: PyTreeDef, specs: Sequence[Sp
     """Stage a function, or ask a transformed one for its program."""
     fun = getattr(fun, "jitted", fun)  # a jitted function is a dispatcher with its Jit behind it
     if isinstance(fun, Transformed):
-        return fun._program(structure, specs)
+        return fun.program(structure, specs)
     from .staging import stage
 
     return stage(fun, structure, specs)
@@ -119,7 +122,7 @@ class Transformed:
                 return self._compiled(*args, **kwargs)
         with user_frames():
             call = take_apart(args, kwargs, in_order=self.in_order, wanted=self.wanted)
-            return self._memo.find(call).run(call)
+            return self._memo.run(call)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -141,13 +144,19 @@ class Transformed:
     def _program_for(self, call: Call, specs: list[Spec]) -> tuple[Program, list[Spec]]:
         """The program for a call, arguments that are one piece of memory staged as one array."""
         names = parameter_names(self.fun)
-        program = self._program(call.structure, specs)
+        program = self.program(call.structure, specs)
         memory.check(program, call, names)
         same = memory.shared(program, call, specs, names)
-        return (program, specs) if same is None else (self._program(call.structure, same), same)
+        return (program, specs) if same is None else (self.program(call.structure, same), same)
+
+    def program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
+        """The program of the transformed function for arguments of these specs."""
+        with late_guards() as guards:
+            made = self._program(structure, specs)
+        return made.with_function(made.function, guards=(*made.guards, *guards)) if guards else made
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
-        """The program of the transformed function for arguments of these specs."""
+        """The same, without the guards of what is staged while derivatives are taken."""
         raise TypeError(f"{type(self).__name__} does not say what its program is")
 
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
@@ -155,7 +164,7 @@ class Transformed:
         from .staging import give_back
 
         call = take_apart(args, kwargs, in_order=self.in_order)
-        return give_back(self._program(call.structure, call.specs))
+        return give_back(self.program(call.structure, call.specs))
 
     def _place(self) -> Span | None:
         """Where the call is that is being made, for messages."""
@@ -183,13 +192,16 @@ class Grad(Transformed):
 
     compiles = True
 
-    def __init__(self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, value: bool):
+    def __init__(
+        self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool, value: bool
+    ):
         self.kind = "value_and_grad" if value else "grad"
         super().__init__(fun)
         self.argnums, self.has_aux, self.holomorphic, self.value = argnums, has_aux, holomorphic, value
+        self.allow_int = allow_int
 
     def _again(self) -> tuple:
-        return self.fun, self.argnums, self.has_aux, self.holomorphic, self.value
+        return self.fun, self.argnums, self.has_aux, self.holomorphic, self.allow_int, self.value
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         program = differentiable_program(self.fun, structure, specs)
@@ -201,6 +213,7 @@ class Grad(Transformed):
             has_aux=self.has_aux,
             value=self.value,
             holomorphic=self.holomorphic,
+            allow_int=self.allow_int,
             names=parameter_names(self.fun),
         )
         return made.with_function(made.function, name=self.__name__)
@@ -211,23 +224,28 @@ class Jacobian(Transformed):
 
     compiles = True
 
-    def __init__(self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, kind: str):
+    def __init__(
+        self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool, kind: str
+    ):
         self.kind = kind
         super().__init__(fun)
-        self.argnums, self.has_aux, self.holomorphic = argnums, has_aux, holomorphic
+        self.argnums, self.has_aux, self.holomorphic, self.allow_int = argnums, has_aux, holomorphic, allow_int
 
     def _again(self) -> tuple:
-        return self.fun, self.argnums, self.has_aux, self.holomorphic, self.kind
+        return self.fun, self.argnums, self.has_aux, self.holomorphic, self.allow_int, self.kind
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         program = differentiable_program(self.fun, structure, specs)
-        made = _derivatives().jacobian_program(
+        from .jacobians import jacobian_program
+
+        made = jacobian_program(
             program,
             self.argnums,
             self._place(),
             what=self.kind,
             has_aux=self.has_aux,
             holomorphic=self.holomorphic,
+            allow_int=self.allow_int,
             names=parameter_names(self.fun),
         )
         return made.with_function(made.function, name=self.__name__)
@@ -239,23 +257,28 @@ class Vmap(Transformed):
     compiles = True
     kind = "vmap"
 
-    def __init__(self, fun: Callable[..., Any], in_axes: Any, out_axes: Any, axis_size: int | None):
+    def __init__(
+        self, fun: Callable[..., Any], in_axes: Any, out_axes: Any, axis_size: int | None, axis_name: Hashable = None
+    ):
         super().__init__(fun)
-        self.in_axes, self.out_axes, self.axis_size = in_axes, out_axes, axis_size
+        self.in_axes, self.out_axes, self.axis_size, self.axis_name = in_axes, out_axes, axis_size, axis_name
+        if not isinstance(axis_name, Hashable):
+            raise DTypeError(
+                f"vmap: axis_name={axis_name!r}, which has no hash", self.span, code="vmap-axes", remedy="give a text"
+            )
 
     def _again(self) -> tuple:
-        return self.fun, self.in_axes, self.out_axes, self.axis_size
+        return self.fun, self.in_axes, self.out_axes, self.axis_size, self.axis_name
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .batch import batched_program, example_specs
-        from .programs import for_lanes
 
         names, span = parameter_names(self.fun), self._place()
         example = example_specs(structure, specs, self.in_axes, self.axis_size, span, names)
-        with for_lanes():
+        with for_lanes(example.size) as lanes, named_axis(self.axis_name, example.size) as axis:
             program = program_of(self.fun, structure, example.specs)
-        made = batched_program(program, example, specs, self.out_axes, span, names)
-        return made.with_function(made.function, name=self.__name__)
+            made = batched_program(program, example, specs, self.out_axes, span, names, axis)
+        return made.with_function(made.function, name=self.__name__, guards=(*made.guards, *lanes.guards))
 
 
 class Jvp(Transformed):
@@ -344,17 +367,20 @@ class Jvp(Transformed):
 class Linear(Transformed):
     """vjp and linearize, as a function of the primals."""
 
-    def __init__(self, fun: Callable[..., Any], has_aux: bool, kind: str):
+    def __init__(self, fun: Callable[..., Any], has_aux: bool, kind: str, argnums: tuple[int, ...] | None = None):
         self.kind = kind
         super().__init__(fun)
-        self.has_aux = has_aux
+        self.has_aux, self.argnums = has_aux, argnums
+
+    def _again(self) -> tuple:
+        return self.fun, self.has_aux, self.kind, self.argnums
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         from .linear import linear_program
 
         # what it gives may be differentiated, too
         program = differentiable_program(self.fun, structure, specs, times=2)
-        made = linear_program(program, self._place(), what=self.kind, has_aux=self.has_aux)
+        made = linear_program(program, self._place(), what=self.kind, has_aux=self.has_aux, argnums=self.argnums)
         return made.with_function(made.function, name=self.__name__)
 
 
@@ -385,9 +411,7 @@ def apply_linear(linear: LinearFunction, *args: Any) -> Any:
     row = rows.get(key)
     if row is None:
         row = rows[key] = applied._specialise(call, call.specs, {})
-    if row.device is not None:
-        return row.run(call, linear.residuals)
-    return call_numpy(row.program, row.extra["compiled"], call, linear.residuals)
+    return looked_at(lambda: row.program, lambda call: row.run(call, linear.residuals), call, captured=linear.residuals)
 
 
 __all__ = [

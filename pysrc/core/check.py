@@ -5,6 +5,7 @@ In: a Function. Out: nothing, or CheckError that lists every fault with the prin
 
 from __future__ import annotations
 
+from .axes import sizes_of_axes
 from .dims import Dim
 from .ir import Function, Let, Literal, Var
 from .types import Array, CoreTypeError, type_symbols
@@ -17,7 +18,7 @@ class CheckError(AssertionError):
 def check(function: Function) -> Function:
     """Raise CheckError unless `function` is well formed; returns it, so that checks chain."""
     faults: list[str] = []
-    bound = set()
+    bound = set(sizes_of_axes())
     for param in function.params:
         bound |= {s for s in type_symbols(param.type)}
     _check(function, bound, faults, function.name, set())

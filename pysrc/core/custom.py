@@ -1,8 +1,9 @@
-"""Functions with derivative rules of the user's own, and checkpointed ones, where no derivative is taken any more.
+"""Functions with rules of the user's own, and checkpointed ones, where no derivative is taken any more: calls.
 
-In: a Function. Out: the same with a `call` in the place of each `custom_jvp`, `custom_vjp` and `checkpoint`, at every
-depth, so that nothing is in the way of fusion. What a `checkpoint` computes again is kept apart from what was computed
-before by barriers. Raises where the tangents of a function are left that has a backward rule alone.
+In: a Function. Out: the same with a `call` in the place of each `custom_jvp`, `custom_vjp`, `custom_vmap`,
+`custom_root`, `linear_solve` and `checkpoint`, at every depth, so that nothing is in the way of fusion. What a
+`checkpoint` computes again is kept apart from what was computed before by barriers. Raises where the tangents of a
+function are left that has a backward rule alone, or a collective over an axis that nobody has mapped over.
 
     y = custom_jvp(x, function=f, rule=f_jvp, consts=0)      ->      y = call(x, function=f)
 """
@@ -16,7 +17,7 @@ from .calls import derived
 from .ir import Function, Let, Literal, Var
 from .primitive import REGISTRY
 
-RULED = ("custom_jvp", "custom_vjp")
+RULED = ("custom_jvp", "custom_vjp", "custom_vmap", "custom_root")  # of a tangent they are no more than their function
 CALLS = ("call", "checkpoint")  # what runs a function, and is transformed by transforming that
 
 
@@ -44,10 +45,12 @@ def _without_rules(function: Function) -> Function:
     for let in function.lets:
         if let.primitive.name == "custom_transpose":
             refuse_forward(let.attributes["of"], let.span)
+        if "axis_name" in let.attributes:
+            refuse_unmapped(let)
         if let.primitive.name == "checkpoint" and let.attributes["again"] and let.attributes["prevent_cse"]:
             lets += (barriers := _barriers(let))
             let = Let(let.outs, let.primitive, _behind(let, barriers), let.attributes, let.span)
-        if let.primitive.name in (*RULED, "checkpoint"):
+        if let.primitive.transient:
             let = as_call(let)
         attributes = {key: _attribute(value) for key, value in let.attributes.items()}
         lets.append(Let(let.outs, let.primitive, let.args, attributes, let.span))
@@ -81,6 +84,17 @@ def refuse_forward(name: str, span: Span | None) -> NoReturn:
         span,
         code="custom-forward",
         remedy="use grad, vjp or jacrev, or give the function a custom_jvp rule, which serves both modes",
+    )
+
+
+def refuse_unmapped(let: Let) -> NoReturn:
+    """A collective is left: a linear function that has it was taken out of the mapped function, and is called there."""
+    name = let.attributes["axis_name"]
+    raise UnsupportedError(
+        f"{let.primitive.name} over the axis {name!r} outside of the function that is mapped over it",
+        let.span,
+        code="collective",
+        remedy="call what vjp or linearize gave in the mapped function",
     )
 
 

@@ -1,12 +1,12 @@
 """Running a program by the NumPy rules: the meaning of the core language.
 
-In: a Function and arrays. Out: a list of arrays, one a result.
+In: a Function and arrays. Out: a list of arrays, one a result. A `Watch` sees each operation as it runs.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -17,17 +17,27 @@ from .primitive import Primitive
 from .types import Array
 
 
-def evaluate(function: Function, *args: Any, sizes: Mapping[str, int] | None = None) -> list[Any]:
+class Watch(Protocol):
+    """Asked for the results of each Let in place of `run_let`, and told of each region that begins to run."""
+
+    def __call__(self, let: Let, values: Sequence[Any], sizes: dict[str, int]) -> tuple: ...
+
+    def entered(self, region: Function, args: Sequence[Any]) -> None: ...
+
+
+def evaluate(
+    function: Function, *args: Any, sizes: Mapping[str, int] | None = None, watch: Watch | None = None
+) -> list[Any]:
     """Run `function`. `sizes` gives size symbols of the surrounding program; those of its parameters are read
     off.
 
     Floating-point faults are silent, as in native code.
     """
     with np.errstate(all="ignore"):
-        return _run(function, args, dict(sizes or {}))
+        return _run(function, args, dict(sizes or {}), watch)
 
 
-def _run(function: Function, args: Sequence[Any], known: dict[str, int]) -> list[Any]:
+def _run(function: Function, args: Sequence[Any], known: dict[str, int], watch: Watch | None = None) -> list[Any]:
     env: dict[Var, Any] = {}
     if len(args) != len(function.params):
         raise TypeError(f"{function.name} takes {len(function.params)} arguments, {len(args)} were given")
@@ -38,7 +48,7 @@ def _run(function: Function, args: Sequence[Any], known: dict[str, int]) -> list
         values = [a.value if isinstance(a, Literal) else env[a] for a in let.args]
         for dead in counts.get(position, ()):
             env.pop(dead, None)
-        outs = run_let(let, values, known)
+        outs = run_let(let, values, known) if watch is None else watch(let, values, known)
         for var, value in zip(let.outs, outs):
             env[var] = value
             if isinstance(var.type.value, Dim) and var.type.value.is_sym:
@@ -77,11 +87,11 @@ def bind_argument(type_: Array, arg: Any, sizes: dict[str, int]) -> Any:
     return value[()] if value.ndim == 0 else value
 
 
-def run_let(let: Let, values: Sequence[Any], sizes: dict[str, int]) -> tuple:
-    """The results of one Let on concrete operands."""
+def run_let(let: Let, values: Sequence[Any], sizes: dict[str, int], watch: Watch | None = None) -> tuple:
+    """The results of one Let on concrete operands; `watch` is for its regions."""
     primitive, attributes = let.primitive, let.attributes
     if primitive.region:
-        outs = _region(primitive, values, attributes, sizes)
+        outs = _region(primitive, values, attributes, sizes, watch)
     else:
         if any(map(attribute_symbols, attributes.values())):
             attributes = {k: substitute_attribute(v, sizes) for k, v in attributes.items()}
@@ -92,9 +102,13 @@ def run_let(let: Let, values: Sequence[Any], sizes: dict[str, int]) -> tuple:
 
 
 def _region(
-    primitive: Primitive, values: Sequence[Any], attributes: Mapping[str, Any], sizes: Mapping[str, int]
+    primitive: Primitive,
+    values: Sequence[Any],
+    attributes: Mapping[str, Any],
+    sizes: Mapping[str, int],
+    watch: Watch | None = None,
 ) -> Any:
-    run = _Runner(sizes)
+    run = _Runner(sizes, watch)
     concrete = {
         k: v
         if isinstance(v, Function) or (isinstance(v, tuple) and any(isinstance(x, Function) for x in v))
@@ -107,11 +121,13 @@ def _region(
 class _Runner:
     """Handed to the NumPy rules of regions: runs a body under the sizes known here."""
 
-    def __init__(self, sizes: Mapping[str, int]):
-        self.sizes = sizes
+    def __init__(self, sizes: Mapping[str, int], watch: Watch | None):
+        self.sizes, self.watch = sizes, watch
 
     def __call__(self, function: Function, *args: Any) -> list[Any]:
-        return _run(function, args, dict(self.sizes))
+        if self.watch is not None:
+            self.watch.entered(function, args)
+        return _run(function, args, dict(self.sizes), self.watch)
 
     def shape(self, type_: Array) -> tuple[int, ...]:
         return tuple(substitute(d, self.sizes) for d in type_.dims)  # type: ignore[misc]

@@ -81,4 +81,17 @@ class Spellings(dict):
         return self[key] if key in self else default
 
 
-__all__ = ["Foreign", "Spellings"]
+# Functions of SciPy that are programs with loops of their own: the library that has each, under the same name.
+PROGRAMS: Spellings = Spellings(
+    {
+        Foreign(module, name): Foreign(f"metaphrase.{library}", name)
+        for module, library, names in (
+            ("scipy.optimize", "_scipy_roots", "bisect brentq brenth ridder newton root_scalar"),
+            ("scipy.optimize", "_scipy_minimize", "minimize"),
+            ("scipy.sparse.linalg", "_scipy_iterative", "cg gmres bicgstab LinearOperator aslinearoperator"),
+        )
+        for name in names.split()
+    }
+)
+
+__all__ = ["PROGRAMS", "Foreign", "Spellings"]

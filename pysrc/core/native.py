@@ -235,7 +235,7 @@ class Composite:
 
 @dataclass(frozen=True)
 class EffectCall:
-    """A check, a raise, a print: kept in program order."""
+    """A check, a raise, a print, a call of a Python function: kept in program order."""
 
     kind: str
 

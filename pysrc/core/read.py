@@ -83,6 +83,8 @@ def _eval(node: ast.AST, functions: dict[str, Function]) -> Any:
     code = compile(ast.Expression(node), "<core>", "eval")  # type: ignore[arg-type]
     known = {name: _GLOBALS[name] for name in _GLOBALS}
     value = eval(code, {"__builtins__": {}}, _Names({**known, **functions}))
+    if isinstance(value, tuple):  # of types, never of dtypes
+        return tuple(Array(v.dtype) if isinstance(v, _TypeName) else v for v in value)
     return value.dtype if isinstance(value, _TypeName) else value
 
 

@@ -3,6 +3,8 @@
 from . import (  # noqa: F401
     arithmetic,
     arrays,
+    callbacks,
+    collectives,
     compare,
     complex_numbers,
     counters,
@@ -11,6 +13,7 @@ from . import (  # noqa: F401
     effects,
     elementary,
     fourier,
+    implicit,
     indexing,
     linear_algebra,
     recompute,

@@ -18,10 +18,13 @@ from ..core.build import literal, trace
 from ..core.ir import ConstantArray, Function, Roles
 from ..core.primitive import REGISTRY, Primitive
 from ..core.types import Array, bool_, c64, c128, f32, f64, i32, i64, u32
-from .arithmetic import add, mul, sub
+from ..effects import callback_name
+from .arithmetic import add, div, mul, sub
 from .arrays import as_dim
+from .callbacks import METHODS
 from .compare import lt
-from .elementary import cos, sin
+from .elementary import cos, sin, sqrt
+from .families import expand_batch
 from .samples_linear import linear
 from .shape import broadcast
 
@@ -387,7 +390,42 @@ def _ruled(kind: str) -> dict[str, Any]:
     return {**function, "rule": trace("dual", dual, [*operands, ("x_dot", SCALAR), ("y_dot", SCALAR)])}
 
 
+def _equation(kind: str) -> dict[str, Any]:
+    """x with x x = y, and x with y x = b."""
+    y, x, r = ("y", SCALAR), ("x", SCALAR), ("r", SCALAR)
+    if kind == "root":
+        return {
+            "function": trace("root", sqrt, [y]),
+            "residual": trace("square", lambda y, x: sub(mul(x, x), y), [y, x]),
+            "tangent": trace("slope", lambda y, x, r: div(r, add(x, x)), [y, x, r]),
+        }
+    over, times = trace("over", lambda y, b: div(b, y), [y, r]), trace("times", mul, [y, x])
+    return {"function": over, "matvec": times, "back": over, "vecmat": times}
+
+
+class _HalvesOfLanes(str):
+    """x y / 2 of lanes, as a rule of `custom_vmap`; a text names it."""
+
+    def __call__(self, size: Any, marks: Sequence[bool]) -> tuple:
+        types = [Array(f64, (size,)) if mark else SCALAR for mark in marks]
+
+        def lanes(x: Any, y: Any) -> Any:
+            x, y = (expand_batch(size, a, m) for a, m in zip((x, y), marks))
+            return mul(mul(x, y), broadcast(literal(0.5, f64), shape=(size,), axes=()))
+
+        return trace(self, lanes, [("x", types[0]), ("y", types[1])]), [True]
+
+
+def _nothing(x: Any) -> tuple:
+    return ()
+
+
+def _doubled(x: Any) -> tuple:
+    return (2 * x,)
+
+
 _X, _Y = np.float64(1.5), np.float64(0.75)
+_LANE = {"axis_name": "i", "axis_size": 1}  # collectives have a meaning of their own on an axis of one lane
 SAMPLES |= {
     "loop": [
         Sample(
@@ -413,6 +451,15 @@ SAMPLES |= {
     "custom_jvp": [Sample((_X, _Y), _ruled("jvp"))],
     "custom_vjp": [Sample((_X, _Y), _ruled("vjp"), smooth=False)],
     "custom_transpose": [Sample((_X, _Y, _X), _ruled("transpose"), smooth=False)],
+    "custom_root": [Sample((_X,), _equation("root"))],
+    "linear_solve": [Sample((_X, _Y), _equation("solve"))],
+    "custom_vmap": [Sample((_X, _Y), {"function": _ruled("jvp")["function"], "rule": _HalvesOfLanes("halves")})],
+    **{name: each([MATRIX], [_LANE]) + each([_X], [_LANE]) for name in ("psum", "pmax", "pmin")},
+    "all_gather": each([MATRIX], [{**_LANE, "axis": k} for k in (0, 1, 2)]) + each([_X], [{**_LANE, "axis": 0}]),
+    "psum_scatter": each([MATRIX[:, None]], [{**_LANE, "axis": 1}]) + each([ROW[:1]], [{**_LANE, "axis": 0}]),
+    "all_to_all": each([MATRIX[:, None]], [{**_LANE, "axis": 1}]) + each([ROW[:1]], [{**_LANE, "axis": 0}]),
+    "ppermute": each([MATRIX], [{**_LANE, "perm": ((0, 0),)}, {**_LANE, "perm": ()}]),
+    "axis_index": [Sample((), _LANE)],
     "check": [
         Sample(
             (np.array([True, True]), np.array([1.0, 2.0])),
@@ -421,6 +468,12 @@ SAMPLES |= {
         )
     ],
     "print_": [Sample((_X,), {"template": "x is {}"}, smooth=False)],
+    "debug_callback": [Sample((_X,), {"name": callback_name(_nothing), "types": ()}, smooth=False)],
+    "io_callback": [Sample((_X,), {"name": callback_name(_doubled), "types": (Array(f64),)}, smooth=False)],
+    "pure_callback": [
+        Sample((_X,), {"name": callback_name(_doubled), "types": (Array(f64),), "vmap_method": method}, smooth=False)
+        for method in METHODS
+    ],
     "warn_": [Sample((_X,), {"template": "x is {}", "category": "UserWarning"}, smooth=False)],
 }
 SAMPLES |= linear(lambda args, attributes=None, smooth=True: Sample(args, attributes or {}, smooth))

@@ -219,8 +219,6 @@ def test_arguments():
         mp.custom_jvp(twice, nondiff_argnames="steps")
     with pytest.raises(DTypeError, match="defjvps of twice, which has nondiff_argnums"):
         mp.custom_jvp(twice, nondiff_argnums=0).defjvps(None)
-    with pytest.raises(UnsupportedError, match="symbolic_zeros=True"):
-        mp.custom_vjp(twice).defvjp(forward, alone, symbolic_zeros=True)
     with pytest.raises(DTypeError, match="custom_jvp of 3, which is not a function"):
         mp.custom_jvp(3)
     by_rule = mp.custom_jvp(twice)

@@ -214,6 +214,12 @@ def test_what_a_rule_captures_is_read_afresh(monkeypatch):
 FACTOR = np.array([1.0, 2.0])
 
 
+def test_residuals_may_be_numbers_of_python():
+    f = mp.custom_vjp(lambda x: x * 2)
+    f.defvjp(lambda x: (x * 2, (x, 3.0, 2)), lambda kept, bar: (bar * kept[1] * kept[0] ** kept[2],))
+    assert mp.grad(lambda x: f(x))(2.0) == 12.0
+
+
 def test_one_program_serves_all_sizes():
     zeros = mp.custom_vjp(lambda x: np.concatenate([x, x]))
     zeros.defvjp(lambda x: (zeros(x), x.shape[0]), lambda n, bar: (np.zeros(n) + bar[:n] + 2 * bar[n:],))

@@ -36,6 +36,16 @@ def test_readme_program_runs(capsys, tmp_path):
     assert "while" in capsys.readouterr().out
 
 
+def test_the_programs_of_the_page_on_equations_run(tmp_path):
+    programs = re.findall(r"```python\n(.*?)```", (ROOT / "docs" / "implicit.md").read_text(), re.S)
+    path = tmp_path / "equations.py"
+    path.write_text("\n".join(programs))
+    found = runpy.run_path(str(path))
+    swing = found["swing"]
+    difference = (swing(9.82, "discrete") - swing(9.80, "discrete"))[-1] / 0.02
+    assert len(programs) == 4 and found["many"].shape == (8,) and abs(found["slope"] - difference) < 1e-5
+
+
 COMMANDS = [line.split("#")[0].strip() for line in README.splitlines() if line.startswith("metaphrase ")]
 
 

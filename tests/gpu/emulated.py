@@ -47,9 +47,9 @@ def run(function: Function, arrays: Sequence[Any], target: Target = CUDA, xp: An
     on_device = [xp.asarray(_with_dims(a, p.type)) for p, a in zip(function.params, given)]
     callbacks = callbacks_of(program.sites)
 
-    def effect(site: int, *values: np.ndarray) -> None:
+    def effect(site: int, *values: np.ndarray) -> Any:
         ranks = (*program.sites[site].ranks, *(len(values) * (1,)))
-        callbacks[site].function(*(v if rank else v.reshape(())[()] for v, rank in zip(values, ranks)))
+        return callbacks[site].function(*(v if rank else v.reshape(())[()] for v, rank in zip(values, ranks)))
 
     program_there = loaded(xp, Device("gpu", 0), made)
     try:

@@ -8,7 +8,9 @@ In: a case's name. Out: its batched program, lanes of arguments, and outcomes to
 
 from __future__ import annotations
 
+import re
 import zlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -56,10 +58,20 @@ def lanes_of(name: str, values: list[Any], wanted: list[bool]) -> list[list[Any]
     return rows
 
 
-def failures_of_lanes(name: str, rows: list[list[Any]]) -> dict[tuple, Outcome]:
-    """The errors that lanes raise."""
-    found = [caught(lambda *a: evaluate(core(name), *a), tuple(row)) for row in rows]
-    return {(o.error, o.said): o for o in found if o.error is not None}
+TOLD = re.compile(r"(?:, |^)in lane (\d+) of vmap$")
+
+
+def without_lane(outcome: Outcome) -> tuple[Outcome, int | None]:
+    """What a program did, without the lane that its message tells; and that lane."""
+    told = TOLD.search(outcome.said)
+    return (outcome, None) if told is None else (replace(outcome, said=outcome.said[: told.start()]), int(told[1]))
+
+
+def failure_of_a_lane(name: str, rows: list[list[Any]], got: Outcome, lane: int | None) -> Outcome | None:
+    """The same error, of a lane that raises it: of the one that was told, if one was."""
+    lanes = rows if lane is None else rows[lane : lane + 1]
+    found = [caught(lambda *a: evaluate(core(name), *a), tuple(row)) for row in lanes]
+    return next((o for o in found if (o.error, o.said) == (got.error, got.said)), None)
 
 
 def loop_over_lanes(name: str, rows: list[list[Any]], results: list[bool]) -> list[np.ndarray]:
@@ -89,6 +101,9 @@ def outcomes(name: str, function: Function, wanted: list[bool], results: list[bo
     stacked = [np.stack(column) if mark else column[0] for column, mark in zip(zip(*rows), wanted)]
     want = caught(lambda: loop_over_lanes(name, rows, results), ())
     got = caught(lambda: [np.asarray(r) for r in run(stacked)], ())
-    if got.error is not None and not want.printed:
-        want = failures_of_lanes(name, rows).get((got.error, got.said), want)
+    got, lane = without_lane(got)
+    if got.error is not None and (lane is not None or not want.printed):
+        found = failure_of_a_lane(name, rows, got, lane)
+        want = found if found is not None and not want.printed else want
+        assert found is not None or lane is None, f"{got.said!r} is not what lane {lane} says"
     return want, got

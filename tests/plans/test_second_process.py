@@ -169,3 +169,26 @@ got = sys.getrefcount(x) - before
 """
     for translated in (True, False):
         assert run_of(tmp_path, program) == {"got": 0, "translated": translated}
+
+
+def test_decorated_solvers_and_constants_for_derivatives_are_kept(tmp_path):
+    program = """
+import scipy.optimize
+from metaphrase.implicit_diff import custom_root
+
+@custom_root(lambda x, a: x**2 - a)
+def heron(x, a):
+    for _ in range(12):
+        x = (x + a / x) / 2
+    return x
+
+@mp.jit
+def f(v):
+    x = scipy.optimize.brentq(lambda x: x**2 - v[2], 0.0, 3.0)
+    return x - heron(1.0, v[2]) + mp.nn.softmax(v)
+
+got = np.round(f(x), 9)
+"""
+    first, second = run_of(tmp_path, program), run_of(tmp_path, program)
+    assert first["got"] == second["got"] == [0.090030573, 0.244728471, 0.665240956]
+    assert first["translated"] and not second["translated"]

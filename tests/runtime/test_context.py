@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from metaphrase.runtime import abi, dispatch
-from metaphrase.runtime.entry import ArrayLeaf, Entry, Position, Root
+from metaphrase.runtime.entry import ArrayLeaf, CallbackSite, Entry, Position, Root
 
 
 def test_parameters_results_and_sizes(program):
@@ -268,18 +268,14 @@ def test_failure_carries_site_iteration_and_values(program):
         dispatch.run_entry(library.address, [], [])
 
 
-class Callback:
-    def __init__(self, function, operands, results=()):
-        self.function, self.operands, self.results = function, operands, results
-
-
 CALLBACK = """
-    cdef void* args[3]
+    cdef void* args[4]
     cdef int64_t dims[1]
     dims[0] = sizes[0]
     args[0] = buffers[0]
     args[1] = dims
     args[2] = buffers[1]
+    args[3] = NULL
     if c.callback(c, 0, args):
         return MP_RAISED
     return 0
@@ -294,7 +290,7 @@ def test_callback_gets_copies_and_gives_results(program):
         return x.sum()
 
     x = np.arange(5.0)
-    site = Callback(total, [("f8", 1)], [("f8", ())])
+    site = CallbackSite(total, [("f8", 1)], [("f8", 0)])
     (out,) = dispatch.run_entry(program(CALLBACK).address, [x], [("f8", ())], [5], callbacks=[site])
     assert out == 10.0
     x[:] = 0
@@ -305,7 +301,7 @@ def test_an_exception_in_a_callback_comes_out(program):
     def fails(x):
         raise KeyError("in the callback")
 
-    site = Callback(fails, [("f8", 1)], [("f8", ())])
+    site = CallbackSite(fails, [("f8", 1)], [("f8", 0)])
     for _ in range(3):
         with pytest.raises(KeyError, match="in the callback"):
             dispatch.run_entry(program(CALLBACK).address, [np.zeros(2)], [("f8", ())], [2], callbacks=[site])
@@ -313,7 +309,7 @@ def test_an_exception_in_a_callback_comes_out(program):
 
 def test_a_callback_with_the_wrong_result_is_refused(program):
     for wrong in (lambda x: x, lambda x: (1.0, 2.0)):
-        site = Callback(wrong, [("f8", 1)], [("f8", ())])
+        site = CallbackSite(wrong, [("f8", 1)], [("f8", 0)])
         with pytest.raises(ValueError, match="a callback returned"):
             dispatch.run_entry(program(CALLBACK).address, [np.zeros(2)], [("f8", ())], [2], callbacks=[site])
 
@@ -326,7 +322,7 @@ def test_scalars_reach_a_callback_as_numpy_scalars(program):
         return MP_RAISED if c.callback(c, 0, args) else 0
     """)
     seen = []
-    dispatch.run_entry(library.address, [np.float32(2.5)], [], callbacks=[Callback(seen.append, [("f4", 0)])])
+    dispatch.run_entry(library.address, [np.float32(2.5)], [], callbacks=[CallbackSite(seen.append, [("f4", 0)])])
     assert seen == [2.5] and type(seen[0]) is np.float32
 
 

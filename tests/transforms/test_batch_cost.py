@@ -49,8 +49,8 @@ def four(x, n):
 @pytest.mark.parametrize("function, loops", [(two, 2), (four, 4)])
 def test_each_body_is_batched_once(function, loops, monkeypatch):
     bodies = []
-    plain = batching._batched_body
-    monkeypatch.setattr(batching, "_batched_body", lambda *given: bodies.append(given) or plain(*given))
+    plain = batching.with_settled_state
+    monkeypatch.setattr(batching, "with_settled_state", lambda *given: bodies.append(given) or plain(*given))
     program = stage(function, (np.ones(4), 3)).function
     batched, marks = batching.batch(program, 5, [True, False])
     assert marks == [True] and len(bodies) == loops

@@ -171,10 +171,10 @@ def _handler(function: Any) -> Callable | None:
         from . import python_statistics  # noqa: F401
 
         return TABLE.get(function)
-    if module.startswith("scipy.linalg"):
-        from . import scipy_calls  # noqa: F401
+    if module.startswith(("scipy.linalg", "scipy.optimize", "scipy.sparse")):
+        from . import scipy_calls
 
-        return TABLE.get(function)
+        return TABLE.get(function) or scipy_calls.handler_of(function)
     from ..operators.arithmetic import SPELLED
 
     if isinstance(function, np.ufunc):

@@ -1,7 +1,8 @@
-"""The functions of `scipy.linalg` on staged values; imported when a program calls one.
+"""The functions of SciPy that are programs, on staged values; imported when a program calls one.
 
 In: the arguments of the call, as SciPy takes them. Out: what the program of `written_scipy` of the same name
-gives. A parameter that the program lacks must be left as it is, unless it says only how to compute.
+gives. A parameter that the program lacks must be left as it is, unless it says only how to compute. What
+solves equations is in libraries of ours that are named in `core/foreign.py`.
 
     scipy.linalg.inv(a, overwrite_a=True)          inv(a)
     scipy.linalg.eigh(a, b)                        refused: b
@@ -14,7 +15,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from metaphrase.core.foreign import Foreign
+from metaphrase.core.foreign import PROGRAMS, Foreign
 from metaphrase.source import UnsupportedError
 
 from ..staging.demand import need_concrete
@@ -67,3 +68,9 @@ def _handler(function: Any, program: types.FunctionType) -> Callable:
 for _name in NAMES:
     if (_function := Foreign("scipy.linalg", _name).imported()) is not None:
         TABLE[_function] = _handler(_function, getattr(written_scipy, _name))
+
+
+def handler_of(function: Any) -> Callable | None:
+    """What answers a function that a library of ours has under its own name."""
+    program = PROGRAMS.get(function)
+    return None if program is None else lambda *args, **keywords: call_value(program.function(), args, keywords)

@@ -13,6 +13,7 @@ import types
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -229,6 +230,12 @@ class Session:
     def span(self) -> Span | None:
         return self.place()[0]
 
+    def span_in_turn(self) -> Span | None:
+        """The span of what is recorded: it says the iterations of unrolled loops, too."""
+        span = self.span()
+        turns = tuple(count - 2 for count in self.unrolling)
+        return replace(span, turns=turns) if turns and span is not None else span
+
     def users_span(self) -> Span | None:
         """Where the user called the library of ours (`lax`, `nn`) that is being run; else the span."""
         spans = (self.span(), *(call for _, call in reversed(self.path)))
@@ -238,7 +245,7 @@ class Session:
 
     def emit(self, primitive: Primitive, *args: Any, **attributes: Any) -> Any:
         """Bind one Let in the innermost region; a Var, or a tuple of them."""
-        span = self.span()
+        span = self.span_in_turn()
         atoms = tuple(a if isinstance(a, (Var, Literal)) else literal(a) for a in args)
         numbered = self.numbered(primitive, atoms, attributes)
         if numbered is not None and (found := self.done_before(numbered)) is not None:
@@ -278,7 +285,7 @@ class Session:
     def stamped(self) -> Iterator[None]:
         """Calls of primitives (not through `emit`) get the user's place."""
         builder = self.region.builder
-        before, builder.span = builder.span, self.span()
+        before, builder.span = builder.span, self.span_in_turn()
         try:
             yield
         except CoreTypeError as error:

@@ -29,6 +29,7 @@ import numpy as np
 
 from ...astpasses.frontend import written_bases
 from ...core.array_classes import is_plain
+from ...core.primitive import Primitive
 from ...runtime.dispatch import Dispatcher
 from ...tree_util import PyTreeDef
 from ..statics import is_frozen
@@ -83,6 +84,8 @@ def fingerprint(value: Any, around: tuple[int, ...] = ()) -> str:
         return f"builtin {builtin_name(value)}"
     if isinstance(value, np.ufunc):
         return _ufunc(value)
+    if isinstance(value, Primitive):
+        return f"primitive {value.name}"
     if isinstance(value, np.ndarray):
         return _array(value)
     if isinstance(value, (Dispatcher, Transformed, functools.partial, types.MethodType)):

@@ -338,6 +338,8 @@ class Writer:
         return f"Guard({self.source(guard.source)}, {expected!r}, {guard.mode!r})"
 
     def site(self, site: Site) -> str:
+        if site.kind == "callback":
+            raise NotPortable("a Python function that is called back")
         parts = [repr(site.kind), repr(site.exception), self.literal(site.message), self.span(site.span)]
         parts += [_tuple(map(_dtype, site.dtypes)), repr(site.ranks), self.literal(site.holds)]
         return f"Site({', '.join(parts)})"
