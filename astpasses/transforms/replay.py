@@ -1,19 +1,20 @@
 """Loops whose derivatives keep few states: each step is run again from the last state that was kept.
 
-In: a loop that says how many `slots` it has. Out: for `split`, a linear loop that carries the known state along with the
-linear one; for `transpose`, the loop that runs back. It keeps the first state and `slots` others, and their places:
+In: a loop that says how many `slots` it has. Out: for `split`, a linear loop that carries the known state along with
+the linear one; for `transpose`, the loop that runs back. It keeps the first state and `slots` others, and their places:
 
+    top, places[0], states[0] = 0, 0, the first state
     while end > 0:                              # the steps 0 ... end - 1 are to be undone
-        state, step = slots[top], places[top]
-        while step < end - 1:
-            step = the next place to keep a state at, or end - 1
-            state = the state there             # run forwards
-            keep it in slots[top + 1]           # unless it is the last one
-        bars = adjoint of one step(state, bars)
-        end -= 1
+        while places[top] < end - 1:
+            place = the next place to keep a state at, or end - 1
+            state = states[top], run forwards to it
+            top += 1
+            places[top], states[top] = place, state
+        bars = adjoint of one step(states[top], bars)
+        top, end = top - 1, end - 1
 
-Where states are kept is what binomial checkpointing says (Griewank & Walther, Algorithm 799: revolve, ACM TOMS 26, 2000),
-which runs the fewest steps again.
+Where states are kept is what binomial checkpointing says (Griewank & Walther, Algorithm 799: revolve, ACM TOMS 26,
+2000), which runs the fewest steps again.
 """
 
 from __future__ import annotations
@@ -119,70 +120,62 @@ class _Backward:
 
     def run(self) -> Parts[Atom]:
         args, length = self.back.args, self.back.length
-        kept = [_stored(_zeros(self.slots + 1, s), s, ZERO) for s in self.states]
+        count = self.slots + 2  # the first state, those kept, and the one before the step that is undone
+        states = [_stored(_zeros(count, s, f"{_name(s)}_kept"), s, ZERO) for s in self.states]
         rows = [_zeros(length, r) for r in self.back.results.rows]
         found = _while(
             self.back.body.function.name,
             [*args.consts, *args.rows],
-            [start(length), ZERO, _zeros(self.slots + 1, ZERO), *kept, *args.carries, *rows],
+            [start(length), ZERO, _zeros(count, ZERO, "places"), *states, *args.carries, *rows],
+            ["end", "top", "places"],
             args.accumulators,
             lambda consts, carries: lt(ZERO, carries[0]),
             self._step_back,
         )
-        bars, rest = _cut(found[3 + len(kept) :], len(args.carries))
+        bars, rest = _cut(found[3 + len(states) :], len(args.carries))
         stacked, sums = _cut(rest, len(rows))
         return Parts((), bars, sums, stacked)
 
     def _step_back(self, consts: Atoms, carries: Atoms, sums: Atoms) -> list[Any]:
         """The last step that is left, undone."""
         end, top, places, *rest = carries
-        kept, rest = _cut(rest, len(self.states))
+        states, rest = _cut(rest, len(self.states))
         bars, stacked = _cut(rest, len(self.back.args.carries))
-        _, top, places, *rest = _while(
+        top, places, *states = _while(
             self.advance.name,
             [*consts, end],
-            [_row(places, top), top, places, *kept, *(_row(slot, top) for slot in kept)],
+            [top, places, *states],
+            [],
             (),
-            lambda consts, carries: lt(carries[0], sub(consts[-1], ONE)),
+            lambda consts, carries: lt(_row(carries[1], carries[0]), sub(consts[-1], ONE)),
             self._go_on,
         )
-        kept, state = _cut(rest, len(kept))
         last = sub(end, ONE)
         i = self._index(last)
         own, whole = _cut(consts, self.first_row)
+        state = (_row(x, top) for x in states)
         made = self.back.results.like(
             _replay(self.back.body.function, [i, *own, *bars, *sums, *(_row(x, i) for x in whole), *state])
         )
-        top = select(eq(_row(places, top), last), sub(top, ONE), top)
         stacked = [_stored(x, row, i) for x, row in zip(stacked, made.rows)]
-        return [last, top, places, *kept, *made.carries, *stacked, *made.accumulators]
+        return [last, sub(top, ONE), places, *states, *made.carries, *stacked, *made.accumulators]
 
     def _go_on(self, consts: Atoms, carries: Atoms, _: Atoms) -> list[Any]:
         """Forwards to the next place to keep a state at."""
-        (*consts, end), (step, top, places, *rest) = consts, carries
-        kept, state = _cut(rest, len(self.states))
+        (*consts, end), (top, places, *states) = consts, carries
+        step = _row(places, top)
         place = next_place(step, end, sub(literal(self.slots + 1, i64), top))
         _, *state = _while(
             self.advance.name,
             [*consts, place],
-            [step, *state],
+            [step, *(_row(x, top) for x in states)],
+            ["step", *map(_name, self.states)],
             (),
             lambda consts, carries: lt(carries[0], consts[-1]),
             self._advance,
         )
-        top, places, *kept = _if(
-            lt(place, sub(end, ONE)),
-            self._keep,
-            lambda place, top, *rest: [top, *rest[: 1 + len(self.states)]],
-            [place, top, places, *kept, *state],
-        )
-        return [place, top, places, *kept, *state]
-
-    def _keep(self, place: Atom, top: Atom, places: Atom, *rest: Atom) -> list[Any]:
-        """One state more."""
-        kept, state = _cut(rest, len(self.states))
         top = add(top, ONE)
-        return [top, *(_stored(x, s, top) for x, s in zip((places, *kept), (place, *state)))]
+        return [top, *(_stored(x, s, top) for x, s in zip((places, *states), (place, *state)))]
 
     def _advance(self, consts: Atoms, carries: Atoms, _: Atoms) -> list[Any]:
         step, *state = carries
@@ -219,6 +212,7 @@ def _binomial_place(step: Atom, end: Atom, snaps: Atom) -> Any:
         "times",
         [length, snaps],
         [ZERO, ONE],
+        ["times", "most"],
         (),
         lambda consts, carries: lt(carries[1], consts[0]),
         lambda consts, carries, _: [
@@ -244,13 +238,16 @@ def _while(
     name: str,
     consts: Atoms,
     carries: Atoms,
+    names: Sequence[str],
     sums: Atoms,
     going: Callable[[Atoms, Atoms], Any],
     step: Callable[[Atoms, Atoms, Atoms], list[Any]],
 ) -> tuple[Atom, ...]:
-    """The carries and accumulators when `going(consts, carries)` no longer holds."""
+    """The carries and accumulators when `going(consts, carries)` no longer holds; `names`: of the first carries."""
     roles = Roles(len(consts), len(carries), len(sums), 0)
     asked = [("i", INDEX), *map(_param, (*consts, *carries))]
+    for k, name_ in enumerate(names, 1 + len(consts)):
+        asked[k] = (name_, asked[k][1])
     body = trace(name, lambda i, *a: step(*roles.parts(a)[:3]), [*asked, *map(_param, sums)])
     condition = trace("going", lambda i, *a: going(*_cut(a, len(consts))), asked)
     size = fresh_symbol("T")
@@ -263,8 +260,12 @@ def _if(condition: Atom, yes: Callable[..., Any], no: Callable[..., Any], args: 
     return cond(condition, *args, branches=tuple(branches))
 
 
+def _name(atom: Atom) -> str:
+    return atom.name if isinstance(atom, Var) else "number"
+
+
 def _param(atom: Atom) -> tuple[str, Array]:
-    return atom.name if isinstance(atom, Var) else "number", atom.type
+    return _name(atom), atom.type.plain
 
 
 def _replay(function: Function, args: Iterable[Atom]) -> tuple[Atom, ...]:
@@ -273,9 +274,12 @@ def _replay(function: Function, args: Iterable[Atom]) -> tuple[Atom, ...]:
     return builder.replay(function, [*args])
 
 
-def _zeros(length: Any, row: Atom) -> Atom:
+def _zeros(length: Any, row: Atom, name: str = "") -> Atom:
     """So many rows of zeros that are like one."""
-    return zeros(Array(row.type.dtype, (length, *row.type.dims)))
+    made = zeros(Array(row.type.dtype, (length, *row.type.dims)))
+    if name and isinstance(made, Var):
+        made.name = name
+    return made
 
 
 def _row(array: Atom, index: Atom) -> Atom:
