@@ -1,10 +1,10 @@
 """metaphrase: the NumPy program a person wrote, translated into its derivative, its batch and native code.
 
 In: Python functions over NumPy arrays. Out: the transformations `jit grad value_and_grad jvp vjp linearize
-vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, calls of
-Python code by `pure_callback io_callback`, the readers `source stages`, the settings `config disable_jit
-debug_nans debug_infs`, and the libraries `custom_batching debug flatten_util implicit_diff lax nn numpy ode random tree
-tree_util`.
+vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, what derivatives
+keep by `checkpoint loop_checkpoint`, calls of Python code by `pure_callback io_callback`, the readers `source stages`,
+the settings `config disable_jit debug_nans debug_infs`, and the libraries `ad_checkpoint custom_batching debug
+flatten_util implicit_diff lax nn numpy ode random tree tree_util`.
 
 >>> import metaphrase as mp
 >>> mp.grad(lambda x: x * x)(3.0)
@@ -53,6 +53,7 @@ from .runtime import forks as forks  # before anything is imported late: a fork 
 
 if TYPE_CHECKING:
     from . import (
+        ad_checkpoint,
         aot,
         custom_batching,
         custom_derivatives,
@@ -73,6 +74,8 @@ if TYPE_CHECKING:
     from . import build as build
     from .api.calculus import closure_convert, fwd_and_bwd, hvp, linear_transpose
     from .api.callbacks import io_callback, pure_callback
+    from .api.checkpoint import checkpoint, checkpoint_policies, loop_checkpoint, remat
+    from .api.kept import memory_report
     from .api.saved import load
     from .api.taylor import jet
     from .test_util import check_grads
@@ -80,6 +83,7 @@ if TYPE_CHECKING:
 __version__ = VERSION
 # Imported when they are first named: `import metaphrase` does not pay for them.
 _LIBRARIES = (
+    "ad_checkpoint",
     "aot",
     "build",
     "custom_batching",
@@ -102,15 +106,19 @@ _LIBRARIES = (
 _LATE = {
     **dict.fromkeys(("closure_convert", "fwd_and_bwd", "hvp", "linear_transpose"), "api.calculus"),
     **dict.fromkeys(("io_callback", "pure_callback"), "api.callbacks"),
+    **dict.fromkeys(("checkpoint", "checkpoint_policies", "loop_checkpoint", "remat"), "api.checkpoint"),
     "check_grads": "test_util",
     "jet": "api.taylor",
     "load": "api.saved",
+    "memory_report": "api.kept",
 }
 __all__ = [
     "Array",
     "Device",
     "ShapeDtypeStruct",
     "check_grads",
+    "checkpoint",
+    "checkpoint_policies",
     "closure_convert",
     "config",
     "custom_derivatives",
@@ -140,7 +148,10 @@ __all__ = [
     "linear_transpose",
     "linearize",
     "load",
+    "loop_checkpoint",
+    "memory_report",
     "pure_callback",
+    "remat",
     "source",
     "stages",
     "transfer_guard",
@@ -150,6 +161,7 @@ __all__ = [
     "value_and_grad",
     "vjp",
     "vmap",
+    "ad_checkpoint",
     "aot",
     "custom_batching",
     "debug",

@@ -16,13 +16,11 @@ _ONE_DEVICE = "a program runs on one device: metaphrase.devices() lists them, ji
 _READY = "leave it out: on the CPU results are there when the call returns; CuPy's wait when they are read"
 _CONVOLUTION = "add up x[i:i + h, j:j + w] @ k[i, j] over the kernel (i, j)"
 _INDEX = "index with arrays: x[i], x.at[i].set(v), x.at[i].add(v), or x[i] = v"
-_REMATERIALISED = "it is not there yet; leave it out: the numbers are the same, and take more memory"
 _TREE = "it is in metaphrase.tree: tree.map, tree.leaves, tree.flatten, tree.unflatten"
 _SCIPY = "call SciPy's own functions: docs/limitations.md lists those that are translated"
 
 _SAID: dict[str, dict[str, str]] = {
     "metaphrase": {
-        **dict.fromkeys(("checkpoint", "remat", "checkpoint_policies", "ad_checkpoint"), _REMATERIALISED),
         **dict.fromkeys(
             (
                 "local_devices",

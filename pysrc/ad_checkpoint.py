@@ -12,10 +12,9 @@ from __future__ import annotations
 from typing import Any
 
 from . import tree
-from .api.checkpoint import checkpoint, checkpoint_policies
+from .api.checkpoint import checkpoint, checkpoint_policies, remat
+from .api.kept import print_saved_residuals
 from .ops.recompute import checkpoint_name as _checkpoint_name
-
-remat = checkpoint
 
 
 def checkpoint_name(x: Any, name: str) -> Any:
@@ -24,4 +23,4 @@ def checkpoint_name(x: Any, name: str) -> Any:
     return structure.unflatten([_checkpoint_name(leaf, name=name) for leaf in leaves])
 
 
-__all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "remat"]
+__all__ = ["checkpoint", "checkpoint_name", "checkpoint_policies", "print_saved_residuals", "remat"]

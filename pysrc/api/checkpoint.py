@@ -216,4 +216,14 @@ def loop_checkpoint(fun: Callable[P, R] | None = None, *, slots: int) -> Any:
     return LoopCheckpoint(fun, slots)
 
 
-__all__ = ["CheckpointPolicy", "Checkpoint", "LoopCheckpoint", "checkpoint", "checkpoint_policies", "loop_checkpoint"]
+remat = checkpoint
+
+__all__ = [
+    "CheckpointPolicy",
+    "Checkpoint",
+    "LoopCheckpoint",
+    "checkpoint",
+    "checkpoint_policies",
+    "loop_checkpoint",
+    "remat",
+]

@@ -146,7 +146,8 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Loop:
     """A loop: `sizes` are its results that name sizes (how many iterations ran, the lengths of segments), `outs` the
-    others; `more` are attributes that say how it runs (`size`, `reverse`, `parallel`), and how many states its derivative keeps (`slots`)."""
+    others; `more` are attributes that say how it runs (`size`, `reverse`, `parallel`), and how many
+    states its derivative keeps (`slots`)."""
 
     primitive: Primitive
     args: Parts[Atom]
@@ -234,7 +235,7 @@ class Loop:
 
 
 def with_slots(function: Function, slots: int) -> Function:
-    """`function` whose loops, at every depth, keep so many states for derivatives; those that say how many keep theirs."""
+    """`function` whose loops keep so many states for derivatives, at every depth, unless they say how many already."""
     lets = []
     for let in function.lets:
         attributes = {key: _with_slots_inside(value, slots) for key, value in let.attributes.items()}

@@ -451,6 +451,14 @@ SAMPLES |= {
     "custom_jvp": [Sample((_X, _Y), _ruled("jvp"))],
     "custom_vjp": [Sample((_X, _Y), _ruled("vjp"), smooth=False)],
     "custom_transpose": [Sample((_X, _Y, _X), _ruled("transpose"), smooth=False)],
+    "checkpoint": [
+        Sample(
+            (_X, _Y), {"function": _ruled("jvp")["function"], "policy": (rule,), "again": False, "prevent_cse": True}
+        )
+        for rule in ("nothing_saveable", "everything_saveable")
+    ],
+    "checkpoint_name": each([_X, ROW], [{"name": "hidden"}]),
+    "barrier": each([_X, ROW], [{}]),
     "custom_root": [Sample((_X,), _equation("root"))],
     "linear_solve": [Sample((_X, _Y), _equation("solve"))],
     "custom_vmap": [Sample((_X, _Y), {"function": _ruled("jvp")["function"], "rule": _HalvesOfLanes("halves")})],

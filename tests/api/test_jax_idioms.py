@@ -183,7 +183,6 @@ def test_a_row_that_is_masked_whole_has_no_softmax():
         (mp.experimental, "checkify", "debug_nans"),
         (mp, "block_until_ready", "leave it out"),
         (mp, "make_jaxpr", "stage='core'"),
-        (mp, "checkpoint", "leave it out"),
         (lax, "conv_general_dilated", "add up"),
         (lax, "scatter_add", "x.at"),
         (mp.random, "binomial", "bernoulli"),
