@@ -90,7 +90,7 @@ def _known_sums_as_consts(parts: Parts[Any], known: Parts[bool]) -> Parts[Any]:
 # ---- the loop that runs back ----------------------------------------------------------------------------------------
 
 
-def backward(back: Loop, body: Step, linear: Parts[bool], known: Parts[Atom]) -> Parts[Atom]:
+def backward(back: Loop, body: Step, linear: Parts[bool], known: Parts[Atom]) -> Parts[Var]:
     """What the loop that runs back leaves. `back`: it, as far as it is like others; in its body the known state comes
     behind the rows. `body`: that of the loop that was transposed, with marks on what is linear, and `known`: the
     operands that are not, which are the first consts and rows of `back`."""
@@ -113,13 +113,14 @@ def _known_step(body: Step, linear: Parts[bool]) -> Function:
 class _Backward:
     def __init__(self, back: Loop, known: Parts[Atom], advance: Function):
         self.back, self.states, self.advance = back, known.carries, advance
-        slots = back.more["slots"]
-        self.slots = max(1, min(slots, back.length) if isinstance(back.length, int) else slots)
+        assert back.length is not None, "a loop that runs back knows how often"
+        self.length, slots = back.length, back.more["slots"]
+        self.slots = max(1, min(slots, self.length)) if isinstance(self.length, int) else slots
         self.consts, self.rows = len(known.consts), len(known.rows)
         self.first_row = len(back.args.consts)  # the whole arrays come behind the consts
 
-    def run(self) -> Parts[Atom]:
-        args, length = self.back.args, self.back.length
+    def run(self) -> Parts[Var]:
+        args, length = self.back.args, self.length
         count = self.slots + 2  # the first state, those kept, and the one before the step that is undone
         states = [_stored(_zeros(count, s, f"{_name(s)}_kept"), s, ZERO) for s in self.states]
         rows = [_zeros(length, r) for r in self.back.results.rows]
@@ -134,7 +135,7 @@ class _Backward:
         )
         bars, rest = _cut(found[3 + len(states) :], len(args.carries))
         stacked, sums = _cut(rest, len(rows))
-        return Parts((), bars, sums, stacked)
+        return Parts((), tuple(bars), tuple(sums), tuple(stacked))
 
     def _step_back(self, consts: Atoms, carries: Atoms, sums: Atoms) -> list[Any]:
         """The last step that is left, undone."""
@@ -162,20 +163,21 @@ class _Backward:
 
     def _go_on(self, consts: Atoms, carries: Atoms, _: Atoms) -> list[Any]:
         """Forwards to the next place to keep a state at."""
-        (*consts, end), (top, places, *states) = consts, carries
+        *own, end = consts
+        top, places, *states = carries
         step = _row(places, top)
         place = next_place(step, end, sub(literal(self.slots + 1, i64), top))
-        _, *state = _while(
+        _step, *state = _while(
             self.advance.name,
-            [*consts, place],
+            [*own, place],
             [step, *(_row(x, top) for x in states)],
             ["step", *map(_name, self.states)],
             (),
             lambda consts, carries: lt(carries[0], consts[-1]),
             self._advance,
         )
-        top = add(top, ONE)
-        return [top, *(_stored(x, s, top) for x, s in zip((places, *states), (place, *state)))]
+        above = add(top, ONE)
+        return [above, *(_stored(x, s, above) for x, s in zip((places, *states), (place, *state)))]
 
     def _advance(self, consts: Atoms, carries: Atoms, _: Atoms) -> list[Any]:
         step, *state = carries
@@ -185,7 +187,7 @@ class _Backward:
 
     def _index(self, step: Atom) -> Atom:
         """The counter of the loop at a step: `back` runs the other way."""
-        return step if self.back.reverse else sub(sub(start(self.back.length), ONE), step)
+        return step if self.back.reverse else sub(sub(start(self.length), ONE), step)
 
 
 def next_place(step: Atom, end: Atom, snaps: Atom) -> Any:

@@ -203,8 +203,8 @@ def _loop(let: Let, marks: Sequence[bool], out_bars: list, bars: dict[Var, Atom]
     const_args, row_args = (*known_args.consts, *given.accumulators), (*known_args.rows, *given.rows)
     args = Parts(const_args, given.carries, starts, row_args)
     more = {**loop.more, "reverse": not loop.reverse, "parallel": loop.parallel}
-    back = Loop(loop.primitive, args, body, None, loop.length, more)
-    outs = replay.backward(back, loop.body, is_linear, known_args) if any(state) else back.bind().outs
+    run = Loop(loop.primitive, args, body, None, loop.length, more)
+    outs = replay.backward(run, loop.body, is_linear, known_args) if any(state) else run.bind().outs
     for param, result in zip(leaving(linear), outs):
         result.name = f"{_base(param)}_bar"
     owing = set(select_marked(let.args, marks))

@@ -28,6 +28,7 @@ from ..tree_util import PyTreeDef
 from .arguments import Spec, take_apart
 from .orders import derivatives_to_come
 from .program import Program, caller_span, name_of, under_way
+from .staging import give_back
 from .transforms import Transformed, call_inside, program_of
 
 P = ParamSpec("P")
@@ -118,8 +119,6 @@ class Kept(Transformed):
         raise TypeError(f"{type(self).__name__} does not say what is kept")
 
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
-        from .staging import give_back
-
         if not derivatives_to_come():
             return None
         call = take_apart(args, kwargs, in_order=self.in_order)

@@ -457,8 +457,8 @@ SAMPLES |= {
         )
         for rule in ("nothing_saveable", "everything_saveable")
     ],
-    "checkpoint_name": each([_X, ROW], [{"name": "hidden"}]),
-    "barrier": each([_X, ROW], [{}]),
+    "checkpoint_name": [Sample((x,), {"name": "hidden"}) for x in (_X, ROW)],
+    "barrier": [Sample((x,), {}) for x in (_X, ROW)],
     "custom_root": [Sample((_X,), _equation("root"))],
     "linear_solve": [Sample((_X, _Y), _equation("solve"))],
     "custom_vmap": [Sample((_X, _Y), {"function": _ruled("jvp")["function"], "rule": _HalvesOfLanes("halves")})],
