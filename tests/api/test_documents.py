@@ -46,6 +46,17 @@ def test_the_programs_of_the_page_on_equations_run(tmp_path):
     assert len(programs) == 4 and found["many"].shape == (8,) and abs(found["slope"] - difference) < 1e-5
 
 
+def test_the_programs_of_the_page_on_memory_run(tmp_path, capsys):
+    page = (ROOT / "docs" / "memory.md").read_text()
+    programs = re.findall(r"```python\n(.*?)```", page, re.S)
+    path = tmp_path / "swing.py"
+    path.write_text("".join(programs))
+    found = runpy.run_path(str(path))
+    printed = capsys.readouterr().out.replace(f"{tmp_path}/", "")
+    assert printed.startswith(re.search(r"```text\n(.*?)```", page, re.S).group(1))
+    assert len(programs) == 3 and "hidden (51,200 a step)" in printed and found["slopes"].shape == (8, 100, 100)
+
+
 COMMANDS = [line.split("#")[0].strip() for line in README.splitlines() if line.startswith("metaphrase ")]
 
 
