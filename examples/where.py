@@ -22,14 +22,18 @@ def positive(text: str) -> int:
     return number
 
 
-def chosen(what: str, counted: str, size: int, emulator: int) -> tuple[str, int]:
+def chosen(what: str, counted: str, size: int, emulator: int, **more: str) -> tuple:
     """The device and the size that the command line names. `counted`: what `--size` is the number of. Without it the
-    size is `size`, and `emulator` on the emulator, where one core runs the threads of all kernels."""
+    size is `size`, and `emulator` on the emulator, where one core runs the threads of all kernels. `more`: options that
+    take a text, and what they are for; those that the command line leaves out are None."""
     parser = argparse.ArgumentParser(description=what.partition("\n")[0])
     parser.add_argument("--device", choices=["cpu", "gpu", "emulator"], default="cpu")
     parser.add_argument("--size", type=positive, help=f"how many {counted}: {size:,}; on the emulator {emulator:,}")
+    for name, purpose in more.items():
+        parser.add_argument(f"--{name}", help=purpose)
     options = parser.parse_args()
-    return options.device, options.size or (emulator if options.device == "emulator" else size)
+    size = options.size or (emulator if options.device == "emulator" else size)
+    return options.device, size, *(getattr(options, name) for name in more)
 
 
 @contextlib.contextmanager

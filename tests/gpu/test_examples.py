@@ -11,6 +11,8 @@ LAST_WORDS = {
     "kepler": "largest difference from finite differences",
     "escape": "NumPy by hand",
     "digits": "test accuracy",
+    "long_loop": "tuned with",
+    "lynx": "the first three agree with SciPy's solver",
     "trajectories": "derivatives by the speed are within",
 }
 
