@@ -252,6 +252,8 @@ def _abs(emitter: Emitter, let: Let) -> Expr:
     )
 
 
+@spelled("barrier")
+@spelled("checkpoint_name")
 @spelled("sampled")
 @spelled("stop_gradient")
 def _same(emitter: Emitter, let: Let) -> Expr:
