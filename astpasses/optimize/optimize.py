@@ -90,11 +90,16 @@ def optimize(function: Function, *, before_transform: bool) -> Function:
 def _clean(function: Function, before_transform: bool) -> Function:
     checking = os.environ.get("METAPHRASE_CHECK") == "1"
     passes = [p for p in PASSES if p.pre_ad_safe or not before_transform]
+    idle: dict[str, Function] = {}  # the program in which a pass found nothing to do
     for _ in range(ROUNDS):
         start = function
         function = clean_callees(function, lambda callee: _clean(callee, before_transform), ("clean", before_transform))
         for one in passes:
+            if idle.get(one.name) is function:
+                continue
             new = one.run(function)
+            if new is function:
+                idle[one.name] = function
             if checking and new is not function:
                 try:
                     check(new)

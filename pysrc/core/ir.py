@@ -108,6 +108,7 @@ class Let:
     span: Span | None = None
     _uses: frozenset[str] | None = field(default=None, init=False, repr=False)
     _effects: frozenset[str] | None = field(default=None, init=False, repr=False)
+    _loop: Any = field(default=None, init=False, repr=False)  # of a loop, see loops.py
 
     @property
     def out(self) -> Var:

@@ -162,6 +162,12 @@ class Loop:
 
     @classmethod
     def of(cls, let: Let) -> Loop:
+        if let._loop is None:
+            object.__setattr__(let, "_loop", cls._of(let))
+        return let._loop
+
+    @classmethod
+    def _of(cls, let: Let) -> Loop:
         more = dict(let.attributes)
         body, condition, length, roles = (more.pop(key) for key in ("body", "cond", "length", "roles"))
         args = Parts(*roles.parts(let.args))
