@@ -29,7 +29,10 @@ def add(commands: argparse._SubParsersAction) -> None:
         "--cpu", metavar="LEVELS", help="levels of the processor, such as x86-64-v3,x86-64 (the default)"
     )
     parser.add_argument(
-        "--to", choices=FORMS, default="native", help="native code (the default), or NumPy source that people can read"
+        "--to",
+        choices=FORMS,
+        default="native",
+        help="native code (the default), NumPy source that people can read, or a library of C",
     )
     parser.add_argument("--wheel", action="store_true", help="make a wheel of each, too")
     parser.add_argument("--version", default="0.1", help="the wheel's version")
@@ -40,6 +43,8 @@ def add(commands: argparse._SubParsersAction) -> None:
 def run(options: argparse.Namespace) -> int:
     if options.name and len(options.modules) > 1:
         raise TargetError("--name is the name of one package, and there are several modules")
+    if options.wheel and options.to == "c":
+        raise TargetError("a library of C is no Python package: leave --wheel out")
     levels = options.cpu.split(",") if options.cpu else None
     made: list[dict[str, Any]] = []
     for place in options.modules:
@@ -53,7 +58,8 @@ def run(options: argparse.Namespace) -> int:
             raise
         except (OSError, ValueError, RuntimeError) as problem:
             raise TargetError(str(problem)) from problem
-        row = {"name": package.name, "folder": str(package.folder), "functions": package.functions}
+        kind = "library" if options.to == "c" else "package"
+        row = {"name": package.name, "kind": kind, "folder": str(package.folder), "functions": package.functions}
         made.append({**row, "needs_scipy": package.needs_scipy, "wheel": None if wheel is None else str(wheel)})
         if not options.quiet and not options.json:
             _show(made[-1])
@@ -65,6 +71,6 @@ def run(options: argparse.Namespace) -> int:
 def _show(package: dict[str, Any]) -> None:
     for public, signatures in package["functions"].items():
         print(f"{package['name']}.{public}: {' and '.join(signatures)}")
-    print(f"package: {package['folder']}")
+    print(f"{package['kind'] + ':':8} {package['folder']}")
     if package["wheel"]:
         print(f"wheel:   {package['wheel']}")

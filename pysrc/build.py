@@ -25,7 +25,7 @@ from typing import Any
 from setuptools import Extension
 from setuptools.errors import ExecError, OptionError
 
-from .aot import FORMS
+from .aot import PACKAGES
 from .aot.exported import calls_export
 from .runtime.module import LEVELS
 
@@ -41,8 +41,8 @@ class Options:
     def __post_init__(self) -> None:
         if not all(part.isidentifier() for part in self.name.split(".")):
             raise OptionError(f"metaphrase compiles modules such as pkg.orbits, and {self.name!r} is no name of one")
-        if self.to not in FORMS:
-            raise OptionError(f"metaphrase compiles to {' or '.join(FORMS)}, not to {self.to!r}")
+        if self.to not in PACKAGES:
+            raise OptionError(f"metaphrase compiles to {' or '.join(PACKAGES)}, not to {self.to!r}")
         unknown = [level for level in self.cpu if level not in LEVELS]
         if unknown:
             raise OptionError(f"no level of the processor is called {unknown[0]!r}; there are {', '.join(LEVELS)}")

@@ -46,7 +46,8 @@ def warn_user(category: type[BaseException], text: str, span: Span | None, above
     module = next((m for m in list(sys.modules.values()) if getattr(m, "__file__", None) == span.file), None)
     there: Any = _said if module is None else vars(module)
     said = there.setdefault(span.file if module is None else "__warningregistry__", {})
-    warnings.warn_explicit(message, None, span.file, span.line, getattr(module, "__name__", None), said)
+    name = getattr(module, "__name__", span.file.removesuffix(".py"))  # without any Python says nothing
+    warnings.warn_explicit(message, None, span.file, span.line, name, said)
 
 
 # ---- calls of Python functions -------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ runs the calls: native code for two levels of the processor with its Cython text
 
     metaphrase compile orbits.py --out build --wheel        # build/dist/orbits-0.1-cp311-cp311-linux_x86_64.whl
     metaphrase compile orbits.py --to numpy --out build     # build/orbits, which a person can read
+    metaphrase compile orbits.py --to c --out build         # build/orbits/orbits.h, liborbits.a and liborbits.so
 
     package = compile_module(orbits, Path("build"))         # the same in Python, without the wheel
     package.folder                                          # build/orbits
@@ -25,13 +26,14 @@ from ..api.plans.modules import written_defaults
 from ..api.stubs import stub
 from ..runtime import dispatch
 from ..source import SourceError
-from . import native, numpy_source
+from . import c_library, native, numpy_source
 from .exported import Made, Progress
 from .own_exceptions import exceptions, exceptions_text
 from .places import making
 from .wheels import wheel
 
-FORMS = ("native", "numpy")
+FORMS = ("native", "numpy", "c")
+PACKAGES = ("native", "numpy")  # those that Python imports
 OURS = "_metaphrase"  # in a package: what runs its calls, a folder or a file
 
 
@@ -71,10 +73,10 @@ def compile_module(
     """The package of a module's exported functions, in the folder `out`.
 
     `levels`: of the processor, as gcc names them; by default both of x86-64-v3 and x86-64, between which the package
-    chooses when it is imported. `to`: "native", or "numpy" for a package of NumPy source. `progress` is told what is
-    made next, how many are done, and how many there are. A package is there whole or not at all. Raises SourceError for
-    what can't be translated, or can't be said without metaphrase: results of the user's classes, functions that store
-    into objects.
+    chooses when it is imported. `to`: "native", "numpy" for a package of NumPy source, or "c" for a library of C with
+    its header, which has nothing of Python. `progress` is told what is made next, how many are done, and how many there
+    are. What is made is there whole or not at all. Raises SourceError for what can't be translated, or can't be said
+    without metaphrase: results of the user's classes, functions that store into objects.
     """
     functions = exported(module)
     name = name or module.__name__.rpartition(".")[2]
@@ -89,25 +91,29 @@ def compile_module(
     if not name.isidentifier() or name in ("numpy", "scipy", *sys.stdlib_module_names):
         raise ValueError(f"a package can't be called {name!r}: take a name that is an identifier, and no library's")
     if to not in FORMS:
-        raise ValueError(f"a module is compiled to {' or '.join(FORMS)}, not to {to!r}")
+        raise ValueError(f"a module is compiled to {', '.join(FORMS[:-1])} or {FORMS[-1]}, not to {to!r}")
     if to == "numpy" and levels is not None:
         raise ValueError("NumPy source is for every processor: leave the levels (--cpu) out")
     place = out / name
-    if place.exists() and any(place.iterdir()) and not (place / OURS).is_dir() and not _is_numpy(place):
+    if place.exists() and any(place.iterdir()) and not _is_ours(place):
         raise FileExistsError(f"{place} is there, and is no package that was compiled; write to another folder (--out)")
     chosen = native.levels_of(levels)
     with making(place) as folder:
-        if to == "numpy":
+        if to == "c":
+            made = c_library.write(module, functions, name, folder, chosen, progress)
+        elif to == "numpy":
             made = numpy_source.write(module, functions, folder, progress)
         else:
             made = native.write(module, functions, folder, chosen, progress)
-        _write_types(folder, module, functions, made)
+        if to in PACKAGES:
+            _write_types(folder, module, functions, made)
     titles = {public: made.titles(public) for public in functions}
     return Package(name, place, titles, made.needs_scipy, to == "numpy")
 
 
-def _is_numpy(place: Path) -> bool:
-    return (place / f"{OURS}.py").is_file()
+def _is_ours(place: Path) -> bool:
+    """Whether a folder holds a package or a library that was compiled before."""
+    return (place / OURS).is_dir() or any((place / file).is_file() for file in (f"{OURS}.py", "metaphrase.h"))
 
 
 def _write_types(folder: Path, module: types.ModuleType, functions: dict[str, Any], made: Made) -> None:

@@ -1,6 +1,7 @@
 """`warnings.warn` in translated functions: each run warns, at the user's line, as Python's filters decide."""
 # ruff: noqa: B028
 
+import runpy
 import sys
 import warnings
 
@@ -104,6 +105,16 @@ def test_under_transformations():
         mp.vmap(under_a_test)(np.stack([X, X / 10, X * 2]))
     assert [str(w.message) for w in heard] == ["0 is large", "2 is large", "large", "large"]
     assert {w.filename for w in heard} == {__file__}
+
+
+def test_of_a_function_whose_module_is_nowhere(tmp_path):
+    """A module that was run from its file, and that `sys.modules` does not have."""
+    (tmp_path / "nowhere.py").write_text("import warnings\n\ndef f(x):\n    warnings.warn('many')\n    return x + 1\n")
+    names = runpy.run_path(str(tmp_path / "nowhere.py"))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        mp.jit(names["f"])(X)
+    assert [(str(w.message), w.lineno) for w in heard] == [("many", 4)]
 
 
 def test_the_source_warns():

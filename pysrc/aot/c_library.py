@@ -1,0 +1,268 @@
+"""C libraries: the kernels of a module's exported functions, a header, and what calls them, without Python.
+
+In: a module and its exported functions. Out: files in a folder: `orbits.h`, `orbits.c`, `kernels/*.c` with the Cython
+text that each came from, `liborbits.a`, `liborbits.so`, an example `main.c`, and the Makefile that builds all of it.
+Example:
+
+    metaphrase compile orbits.py --to c --out build
+    cc main.c -I build/orbits -L build/orbits -lorbits -lmvec -lm
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .._version import VERSION
+from ..api.compile import Compiled, rooms_of, size_names
+from ..api.text import documentation
+from ..astpasses.emit.cython_text import EmittedText
+from ..config import config
+from ..pipeline import cython, finished, loops
+from ..runtime.abi import BLAS_ROUTINES, HEADER_DIRECTORY
+from ..runtime.compiler import BASE_FLAGS, find_compiler, flags
+from ..runtime.cython_build import BuildError, Library, translate
+from ..runtime.cython_translate import SYMBOL
+from ..runtime.module import LEVELS
+from .c_example import example
+from .c_functions import CFunction
+from .exported import Made, Progress, Signature, signatures
+
+HEADERS = ("metaphrase.h", "library.h", "abi.h", "abi_blas.h")
+SUFFIXES = {"x86-64-v3": "_v3"}  # of kernels; others have none
+_TOKEN = re.compile(r"\w+")
+
+
+def write(
+    module: types.ModuleType,
+    functions: dict[str, Any],
+    name: str,
+    folder: Path,
+    levels: Sequence[str],
+    progress: Progress,
+) -> Made:
+    """The library in a folder."""
+    (folder / "kernels").mkdir()
+    made, written, blas = Made(), [], set[str]()
+    rows = [signature for public, function in functions.items() for signature in signatures(public, function)]
+    steps = len(rows) * (1 + len(levels))
+    names = _names(name, rows)
+    for number, signature in enumerate(rows):
+        progress(f"{signature.public}{signature.title}", number, steps)
+        one, text = _function(signature, functions[signature.public], name, names[number])
+        for used in BLAS_ROUTINES:
+            if re.search(rf"\b(MP|mp)_{used}\b", text):
+                blas.add(used)
+        (folder / "kernels" / f"{one.kernel}.c").write_text(text)
+        (folder / "kernels" / f"{one.kernel}.pyx").write_text(one.cython)
+        written.append(one)
+        made.rows.setdefault(signature.public, []).append((signature.title, one.entry))
+    for header in HEADERS:
+        shutil.copyfile(HEADER_DIRECTORY / header, folder / header)
+    suffixes = [SUFFIXES.get(level, "") for level in levels]
+    (folder / f"{name}.h").write_text(_header(module, name, written))
+    (folder / f"{name}.c").write_text(_source(name, written, suffixes, sorted(blas)))
+    (folder / "main.c").write_text(example(name, written))
+    (folder / "Makefile").write_text(_makefile(name, written, levels, bool(blas)))
+    _build(folder, name, written, levels, bool(blas), lambda what, k: progress(what, len(rows) + k, steps))
+    return made
+
+
+class _Function(CFunction):
+    """With the text that its kernel was translated from."""
+
+    cython = ""
+
+
+def _names(library: str, rows: Sequence[Signature]) -> list[str]:
+    """What C calls each signature: several of one function are told apart by the parts of their types that differ."""
+    names = []
+    for one in rows:
+        words = [_TOKEN.findall(other.title) for other in rows if other.public == one.public]
+        own = _TOKEN.findall(one.title)
+        if len({*map(len, words)}) == 1:
+            differ = [len({*at}) > 1 for at in zip(*words)]
+            words = [[w for w, d in zip(row, differ) if d] for row in words]
+            own = [w for w, d in zip(own, differ) if d]
+        short = ["_".join(dict.fromkeys(row)) for row in words]
+        chosen = "_".join(dict.fromkeys(own)) if len({*short}) == len(short) else "_".join(_TOKEN.findall(one.title))
+        names.append("_".join(filter(None, [library, one.public, chosen if len(words) > 1 else ""])))
+    return names
+
+
+def _function(signature: Signature, function: Any, library: str, name: str) -> tuple[_Function, str]:
+    """A signature, and the C of its kernel."""
+    texts: list[EmittedText] = []
+
+    def text_of(program: Any, specs: Any, name: str, least: dict[str, int]) -> Compiled:
+        """As `compile_program`, without the library that this process would load."""
+        finished_program = finished(program.function)
+        emitted = cython(loops(finished_program, {} if rooms_of(program) else program.new_values))
+        texts.append(emitted)
+        nowhere = Library(name, 0, Path(), emitted.text, False, "kernel")
+        names = tuple(getattr(emitted, "sizes", None) or size_names(finished_program))
+        in_place = dict(emitted.in_place)
+        return Compiled(
+            program, finished_program, nowhere, emitted.sites, names, list(specs), name, False, in_place, least
+        )
+
+    compiled = signature.program(text_of)
+    entry, _ = signature.plan(compiled, [])
+    one = _Function(
+        name=name,
+        kernel=f"{library}_{signature.public}_{signature.number}",
+        title=f"{signature.public}{signature.title}",
+        doc=documentation(function) or "",
+        entry=entry,
+        sites=compiled.sites,
+        span=signature.jitted.span,
+        names=None if function.parameters is None else tuple(function.parameters),
+    )
+    one.cython = texts[-1].text
+    answer = translate(one.cython, False)
+    if answer.get("form") != "kernel":
+        raise BuildError(name, answer.get("error") or answer.get("note", ""), None)
+    return one, _kernel(answer["c"], one)
+
+
+def _kernel(text: str, one: CFunction) -> str:
+    """The C of a kernel, whose name says for which level of the processor it is compiled."""
+    head = f"/* The kernel of {one.name}, which is {one.title}: `{one.kernel}.pyx`, translated by Cython. */"
+    named = "#define MP_JOINED_(name, level) name##level\n#define MP_JOINED(name, level) MP_JOINED_(name, level)"
+    text = text.replace('__attribute__((visibility("default")))', '__attribute__((visibility("hidden")))')
+    text = text.replace(f"int {SYMBOL}(", f"int MP_JOINED({one.kernel}, MP_LEVEL)(")
+    return f"{head}\n#ifndef MP_LEVEL\n#define MP_LEVEL\n#endif\n{named}\n{text}"
+
+
+# ---- texts -------------------------------------------------------------------------------------------------------
+
+
+def _header(module: types.ModuleType, name: str, written: Sequence[CFunction]) -> str:
+    guard = f"{name.upper()}_H"
+    doc = (module.__doc__ or "").strip().replace("*/", "* /")
+    source = Path(module.__file__ or name).name
+    rows = [
+        f"/* {doc}\n" if doc else "/* ",
+        f"   Compiled by metaphrase {VERSION} from {source}; metaphrase.h says what",
+    ]
+    rows[0:2] = ["\n".join(rows)] if doc else [rows[0] + rows[1].strip()]
+    rows[0] += (
+        "\n   functions give. Arrays lie in C's order, and those that are stored into share no memory with others. */"
+    )
+    rows += [f"#ifndef {guard}", f"#define {guard}", "", '#include "metaphrase.h"', ""]
+    rows += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    for one in written:
+        rows += [one.comment, f"{one.prototype};", ""]
+    rows += ["#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
+    return "\n".join(rows)
+
+
+def _source(name: str, written: Sequence[CFunction], suffixes: Sequence[str], blas: Sequence[str]) -> str:
+    rows = [f"/* The functions of {name}.h: each calls its kernel, and says what went wrong. */"]
+    rows += [f'#include "{name}.h"', "", '#include "library.h"', ""]
+    for one in written:
+        for suffix in suffixes:
+            rows.append(f"int {one.kernel}{suffix}(mp_ctx *c, void **buffers, const int64_t *sizes);")
+    rows.append("")
+    if blas:
+        rows += [f"void {routine}_(void);" for routine in blas]
+        filled = ", ".join(f"[MP_{routine}] = (void *){routine}_" for routine in blas)
+        rows += [f"static void *mp_blas[MP_BLAS_COUNT] = {{{filled}}};", ""]
+    for one in written:
+        rows += [one.definition(suffixes, "mp_blas" if blas else None), ""]
+    return "\n".join(rows)
+
+
+def _level_flags(level: str) -> list[str]:
+    return [f"-march={level}", f"-DMP_LEVEL={SUFFIXES.get(level, '')}"] if level in LEVELS else []
+
+
+def _options() -> list[str]:
+    """What kernels are written for, of the compiler's options: as when they are compiled to be called at once."""
+    chosen = flags(config.contract, config.fastmath)
+    return [flag for flag in chosen if flag not in ("-march=native", "-shared", "-w")]
+
+
+def _libraries(blas: bool) -> list[str]:
+    """What a program is linked with."""
+    return [
+        *(["-llapack", "-lblas"] if blas else []),
+        *(["-lmvec"] if "-mprefer-vector-width=256" in BASE_FLAGS else []),
+    ] + ["-lm"]
+
+
+def _makefile(name: str, written: Sequence[CFunction], levels: Sequence[str], blas: bool) -> str:
+    kernels = " ".join(one.kernel for one in written)
+    objects = " ".join(f"$(KERNELS:%=objects/%.{level}.o)" for level in levels)
+    rows = [
+        f"# Builds lib{name}.a and lib{name}.so, and the example. Written by metaphrase {VERSION}.",
+        "CC ?= cc",
+        f"OPTIONS = {' '.join(_options())}",
+        f"LDLIBS ?= {' '.join(_libraries(blas))}",
+        f"KERNELS = {kernels}",
+        f"OBJECTS = {objects} objects/{name}.o",
+        "",
+        f"all: lib{name}.a lib{name}.so example",
+        "",
+        f"lib{name}.a: $(OBJECTS)",
+        "\trm -f $@",
+        "\t$(AR) rcs $@ $^",
+        "",
+        f"lib{name}.so: $(OBJECTS)",
+        "\t$(CC) -shared -o $@ $^ $(LDLIBS)",
+        "",
+        f"example: main.c lib{name}.a",
+        f"\t$(CC) -O2 -o $@ main.c lib{name}.a $(LDLIBS)",
+        "",
+        f"objects/{name}.o: {name}.c {name}.h library.h metaphrase.h abi.h",
+        "\t@mkdir -p objects",
+        "\t$(CC) -O2 -fPIC -Wall -Wextra -c -o $@ $<",
+    ]
+    for level in levels:
+        rows += ["", f"objects/%.{level}.o: kernels/%.c abi.h abi_blas.h", "\t@mkdir -p objects"]
+        rows += [f"\t$(CC) $(OPTIONS) {' '.join(_level_flags(level))} -w -I. -c -o $@ $<"]
+    rows += ["", "clean:", f"\trm -rf objects example lib{name}.a lib{name}.so", "", ".PHONY: all clean", ""]
+    return "\n".join(rows)
+
+
+# ---- building ----------------------------------------------------------------------------------------------------
+
+
+def _build(
+    folder: Path, name: str, written: Sequence[CFunction], levels: Sequence[str], blas: bool, progress: Any
+) -> None:
+    """Both libraries, as the Makefile makes them. Where there is no BLAS to link with, its names stay open."""
+    compiler, objects = find_compiler().command, folder / "objects"
+    objects.mkdir()
+
+    def run(*command: str) -> None:
+        done = subprocess.run(command, cwd=folder, stdin=subprocess.DEVNULL, capture_output=True, text=True)
+        if done.returncode:
+            raise BuildError(name, done.stderr, None)
+
+    made = []
+    for number, one in enumerate(written):
+        for k, level in enumerate(levels):
+            progress(f"{one.name} for {level}", number * len(levels) + k)
+            made.append(f"objects/{one.kernel}.{level}.o")
+            options = [*_options(), *_level_flags(level), "-w", "-I.", "-c", "-o", made[-1]]
+            run(*compiler, *options, f"kernels/{one.kernel}.c")
+    made.append(f"objects/{name}.o")
+    run(*compiler, "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-c", "-o", made[-1], f"{name}.c")
+    run("ar", "rcs", f"lib{name}.a", *made)
+    link = [*compiler, "-shared", "-o", f"lib{name}.so", *made]
+    try:
+        run(*link, *_libraries(blas))
+    except BuildError:
+        if not blas:
+            raise
+        run(*link, *_libraries(False))
+    shutil.rmtree(objects)
+
+
+__all__ = ["write"]
