@@ -8,6 +8,7 @@ In: the sources as text. Out: a list of offences, which must be empty. Example o
 from __future__ import annotations
 
 import ast
+import functools
 import graphlib
 import re
 from collections import Counter
@@ -91,18 +92,35 @@ def imports(path: Path, at_once: bool = False) -> Iterator[tuple[str, int]]:
     package = module_name(path).split(".")
     if path.name != "__init__.py":
         package = package[:-1]
-    pending: list[ast.AST] = [ast.parse(path.read_text())]
-    while pending:
-        node = pending.pop()
-        if only_for_types(node) or at_once and isinstance(node, (ast.FunctionDef, ast.Lambda)):
+    for node, in_function in import_statements(path):
+        if at_once and in_function:
             continue
         if isinstance(node, ast.Import):
             yield from ((alias.name, node.lineno) for alias in node.names)
-        elif isinstance(node, ast.ImportFrom):
+        else:
             base = package[: len(package) - node.level + 1] if node.level else []
             parent = ".".join(base + (node.module.split(".") if node.module else []))
             yield from ((f"{parent}.{alias.name}", node.lineno) for alias in node.names)
-        pending.extend(ast.iter_child_nodes(node))
+
+
+@functools.cache
+def parsed(path: Path) -> ast.Module:
+    return ast.parse(path.read_text())
+
+
+@functools.cache
+def import_statements(path: Path) -> list[tuple[ast.Import | ast.ImportFrom, bool]]:
+    """Those that run, and whether they stand in a function. Expressions hold none."""
+    found, pending = [], [(node, False) for node in parsed(path).body]
+    while pending:
+        node, in_function = pending.pop()
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            found.append((node, in_function))
+        if isinstance(node, ast.expr) or only_for_types(node):
+            continue
+        inside = in_function or isinstance(node, ast.FunctionDef)
+        pending.extend((child, inside) for child in ast.iter_child_nodes(node))
+    return found
 
 
 def test_no_two_modules_import_each_other():
@@ -201,7 +219,7 @@ def test_the_front_end_has_one_door():
 
 
 def test_the_door_says_the_same_to_type_checkers_and_at_run_time():
-    tree = ast.parse((ROOT / "astpasses/frontend/__init__.py").read_text())
+    tree = parsed(ROOT / "astpasses/frontend/__init__.py")
     block = next(node for node in tree.body if only_for_types(node))
     typed = {
         (node.module, alias.asname or alias.name)
@@ -247,9 +265,7 @@ def test_no_file_is_over_500_lines():
 
 
 def test_every_module_opens_with_what_it_is():
-    silent = [
-        str(path.relative_to(ROOT)) for path in source_files() if not ast.get_docstring(ast.parse(path.read_text()))
-    ]
+    silent = [str(path.relative_to(ROOT)) for path in source_files() if not ast.get_docstring(parsed(path))]
     assert silent == []
 
 
@@ -274,7 +290,7 @@ def test_no_assert_does_work():
     """`python -O` leaves asserts out: what they call changes nothing, and they bind no name."""
     found = []
     for path in source_files():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(parsed(path)):
             if not isinstance(node, ast.Assert):
                 continue
             for part in ast.walk(node.test):
