@@ -35,7 +35,7 @@ from .rule_checks import check_rule
 from .transforms import Transformed, call_inside
 from .types import parse_arguments
 
-B = TypeVar("B", bound=Callable[..., Any])
+B = TypeVar("B", bound=Callable[..., Any] | None)
 log = logging.getLogger("metaphrase")
 
 

@@ -212,4 +212,5 @@ def shifted_backward(residuals: None, bar: np.ndarray) -> tuple[np.ndarray, None
 assert_type(shifted_backward(None, x), tuple[np.ndarray, None])
 assert_type(mp.derivative(shifted, "f64[n], f64", file="shifted_grad.py", argnums=0), str)
 mp.derivative_of(shifted, checks=True)  # an error
+mp.derivative_of(shifted)(None)
 mp.derivative_of(shifted)(3)  # an error
