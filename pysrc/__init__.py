@@ -1,10 +1,10 @@
 """metaphrase: the NumPy program a person wrote, translated into its derivative, its batch and native code.
 
 In: Python functions over NumPy arrays. Out: the transformations `jit grad value_and_grad jvp vjp linearize
-vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, what derivatives
-keep by `checkpoint loop_checkpoint`, calls of Python code by `pure_callback io_callback`, the readers `source stages`,
-the settings `config disable_jit debug_nans debug_infs`, and the libraries `ad_checkpoint custom_batching debug
-flatten_util implicit_diff lax nn numpy ode random tree tree_util`.
+vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient derivative
+derivative_of`, what derivatives keep by `checkpoint loop_checkpoint`, calls of Python code by `pure_callback
+io_callback`, the readers `source stages`, the settings `config disable_jit debug_nans debug_infs`, and the libraries
+`ad_checkpoint custom_batching debug flatten_util implicit_diff lax nn numpy ode random tree tree_util`.
 
 >>> import metaphrase as mp
 >>> mp.grad(lambda x: x * x)(3.0)
@@ -75,7 +75,9 @@ if TYPE_CHECKING:
     from .api.calculus import closure_convert, fwd_and_bwd, hvp, linear_transpose
     from .api.callbacks import io_callback, pure_callback
     from .api.checkpoint import checkpoint, checkpoint_policies, loop_checkpoint, remat
+    from .api.derivative_file import derivative
     from .api.kept import memory_report
+    from .api.own_rules import derivative_of
     from .api.saved import load
     from .api.taylor import jet
     from .test_util import check_grads
@@ -108,6 +110,8 @@ _LATE = {
     **dict.fromkeys(("io_callback", "pure_callback"), "api.callbacks"),
     **dict.fromkeys(("checkpoint", "checkpoint_policies", "loop_checkpoint", "remat"), "api.checkpoint"),
     "check_grads": "test_util",
+    "derivative": "api.derivative_file",
+    "derivative_of": "api.own_rules",
     "jet": "api.taylor",
     "load": "api.saved",
     "memory_report": "api.kept",
@@ -128,6 +132,8 @@ __all__ = [
     "debug_infs",
     "debug_nans",
     "default_device",
+    "derivative",
+    "derivative_of",
     "device_get",
     "device_put",
     "devices",

@@ -204,7 +204,8 @@ def _batch_vjp(batch: Batch, size: DimLike, let: Let, args: tuple, marks: list[b
         every = (True,) * sum(has)
         return rules(other, behind(every))[0], _InLanes(lambda bars: rules(other, behind(bars))[1])
 
-    told = {} if variants is None else {"variants": _InLanes(in_lanes)}
+    told: dict[str, Any] = {} if variants is None else {"variants": _InLanes(in_lanes)}
+    told |= {"through": True} if let.attributes.get("through") else {}
     ahead, back = rules(forward, backward)
     return custom_vjp(
         *args, function=named_as(function, plain), forward=ahead, backward=back, consts=consts, **told

@@ -41,6 +41,8 @@ class Custom(Transformed, Generic[P, R]):
     rules: tuple[Rule, ...] = ()
     symbolic_zeros = False
     definer = ""
+    alone: tuple[str, ...] = ()  # parameters that are given by name, and to rules by position behind the others
+    through = False  # whether forward mode takes the derivative of the function itself
     occasion = "its derivative is taken"  # when a rule is needed
 
     def __init__(
@@ -56,14 +58,19 @@ class Custom(Transformed, Generic[P, R]):
     @property
     def py_func(self) -> Callable[P, R] | None:
         """The function, where staged code calls it as if it stood there: where nobody asks for its rules."""
-        return None if self._is_asked() else self.fun
+        return None if self.is_asked() else self.fun
 
-    def _is_asked(self) -> bool:
+    @property
+    def by_position(self) -> Callable[..., R]:
+        """The function as rules are called."""
+        return self.fun
+
+    def is_asked(self) -> bool:
         """Whether anything that has to do with the rules is done to what is being staged."""
         return bool(derivatives_to_come())
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
-        return self._ruled(structure, specs) if self._is_asked() else program_of(self.fun, structure, specs)
+        return self._ruled(structure, specs) if self.is_asked() else program_of(self.fun, structure, specs)
 
     def _ruled(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         """The program that has the rules beside the function."""
@@ -84,7 +91,7 @@ class Custom(Transformed, Generic[P, R]):
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
         from .staging import give_back
 
-        if not self._is_asked():
+        if not self.is_asked():
             return None
         call = take_apart(args, kwargs, in_order=self.in_order)
         return give_back(self._ruled(call.structure, call.specs))
@@ -151,10 +158,10 @@ def _summed(custom: CustomJvp, parts: Sequence[Rule | None]) -> Rule:
             total = tree_map(lambda leaf: call_inside(np.zeros_like, (leaf,), {}), out)
         return out, total
 
-    return _named_after(jvp, next((part for part in parts if part is not None), custom.fun))
+    return named_after(jvp, next((part for part in parts if part is not None), custom.fun))
 
 
-def _named_after(rule: Rule, fun: Any) -> Rule:
+def named_after(rule: Rule, fun: Any) -> Rule:
     """A function of ours that messages name and place as one of the user's."""
     return functools.update_wrapper(rule, fun, assigned=("__name__", "__qualname__", "__doc__"), updated=())
 
@@ -194,9 +201,9 @@ def custom_gradient(fun: Callable[..., tuple[R, Any]]) -> CustomVjp[..., R]:
         found = call_inside(vjp, (bar,), {})
         return tuple(found) if isinstance(found, (tuple, list)) else (found,)
 
-    made: CustomVjp = CustomVjp(_named_after(value, fun), (), ())
+    made: CustomVjp = CustomVjp(named_after(value, fun), (), ())
     made.__module__ = fun.__module__
-    made.defvjp(_named_after(forward, fun), _named_after(backward, fun))
+    made.defvjp(named_after(forward, fun), named_after(backward, fun))
     return made
 
 

@@ -57,7 +57,7 @@ class CustomVmap(Custom[P, R]):
         self.rules = (vmap_rule,)
         return vmap_rule
 
-    def _is_asked(self) -> bool:
+    def is_asked(self) -> bool:
         return lanes_to_come() is not None
 
     def _ruled(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 import numpy as np
 
 from ..core.build import Builder, literal
-from ..core.dims import symbols
+from ..core.dims import DimLike, symbols
 from ..core.ir import Atom
 from ..core.types import Array, has_tangent
 from ..interpreter import signature_of
@@ -27,12 +27,13 @@ from .derivatives import refuse_optional, refuse_writes
 from .linear import treedef_text
 from .orders import taking_derivatives
 from .program import Captured, Fixed, Program, Same, Slot, definition_span, name_of
-from .transforms import call_inside, program_of
+from .transforms import call_inside, parameter_names, program_of
 
 if TYPE_CHECKING:
     from .custom import Custom
 
 _NO_KEYWORDS = tree_structure({})
+_LONGEST = 1 << 20  # of the integers that may be lengths
 _NUMBERS = (int, float, complex, np.generic)
 _PYTHON = {"i": int, "u": int, "f": float, "c": complex}
 
@@ -75,9 +76,10 @@ def taken_by(custom: Custom, structure: PyTreeDef, specs: Sequence[Spec]) -> Tak
             bound = signature.bind(*args, **kwargs)
         except TypeError as error:
             raise TypeError(f"{custom.__name__}() {error}; its parameters are {signature}") from None
-        given = {*bound.kwargs}
+        given = {*bound.kwargs} - {*custom.alone}
         bound.apply_defaults()
-        args, kwargs = bound.args, {name: value for name, value in bound.kwargs.items() if name in given}
+        args = (*bound.args, *(bound.kwargs[name] for name in custom.alone))
+        kwargs = {name: value for name, value in bound.kwargs.items() if name in given}
     if kwargs:
         raise SourceError(
             f"{custom.__name__} takes {', '.join(kwargs)} by name alone, and rules take arguments by position",
@@ -92,10 +94,15 @@ def taken_by(custom: Custom, structure: PyTreeDef, specs: Sequence[Spec]) -> Tak
         for leaf in leaves:
             numbers.append(leaf.number if isinstance(leaf, _Leaf) else None)
             found.append(replace(specs[leaf.number], shared=None) if isinstance(leaf, _Leaf) else spec_of(leaf))
+    return taken_in_order(custom, structures, found, numbers)
+
+
+def taken_in_order(
+    custom: Custom, structures: Sequence[PyTreeDef], specs: Sequence[Spec], numbers: Sequence[int | None]
+) -> Taken:
     count = len(structures)
-    return Taken(
-        tuple(structures), tuple(found), tuple(numbers), tuple(n % count for n in custom.nondiff_argnums if n < count)
-    )
+    nondiff = tuple(n % count for n in custom.nondiff_argnums if n < count)
+    return Taken(tuple(structures), tuple(specs), tuple(numbers), nondiff)
 
 
 # ---- what is staged --------------------------------------------------------------------------------------
@@ -185,7 +192,7 @@ def staged_part(
         program = program_of(
             with_sizes(fun) if sized else fun, treedef_tuple([treedef_tuple(structures), _NO_KEYWORDS]), specs
         )
-    refuse_writes(program, what)
+    refuse_writes(program, what, parameter_names(fun))
     refuse_optional(program, program.out)
     return Part(fun, program, tuple(specs))
 
@@ -215,11 +222,20 @@ def sizes_told(part: Part, slots: Sequence[Any], specs: Sequence[Spec]) -> tuple
     known = {s for spec in (*part.specs, *specs) for d in spec.dims for s in symbols(d)}
     found, arrays = list(specs), list[Array]()
     for k, slot in enumerate(slots):
-        value = part.program.function.results[slot.index].type.value if isinstance(slot, Slot) else None
+        value = _length(part, slot)
         if value is not None and symbols(value) <= known:
             found[k] = Spec(Form.STATIC, value=SizeOf(len(arrays)))
             arrays.append(Array(np.dtype(bool), (value,)))
     return found, arrays
+
+
+def _length(part: Part, slot: Any) -> DimLike | None:
+    """What a result may be the length of: a size, or a number that is known, which in a container would be none."""
+    if isinstance(slot, Slot):
+        return part.program.function.results[slot.index].type.value
+    number = slot.value if isinstance(slot, Fixed) else None
+    is_integer = isinstance(number, (int, np.integer)) and type(number) is not bool
+    return int(number) if is_integer and 0 <= number <= _LONGEST else None  # type: ignore[arg-type,operator]
 
 
 def spec_of_result(part: Part, slot: Any) -> Spec:
@@ -242,4 +258,14 @@ def dual(spec: Spec) -> Spec:
     return Spec(Form.ARRAY if spec.dims or spec.form is Form.ARRAY else Form.SCALAR, np.dtype(bool), spec.dims)
 
 
-__all__ = ["Part", "Taken", "dual", "sizes_told", "text_of", "spec_of_result", "staged_part", "taken_by"]
+__all__ = [
+    "Part",
+    "Taken",
+    "dual",
+    "sizes_told",
+    "text_of",
+    "spec_of_result",
+    "staged_part",
+    "taken_by",
+    "taken_in_order",
+]

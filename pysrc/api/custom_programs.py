@@ -29,7 +29,7 @@ from ..tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_structur
 from .arguments import Form, Spec, spec_of
 from .captures import capture_key
 from .custom_parts import Part, Taken, dual, sizes_told, spec_of_result, staged_part, taken_by, text_of
-from .orders import derivatives_to_come
+from .orders import derivatives_to_come, without_rule
 from .program import Fixed, Program, Slot, definition_span, user_span
 from .symbolic import Variants, is_zero, with_primals, with_zeros, without_zeros
 from .transforms import program_of
@@ -132,8 +132,9 @@ class Call:
         numbers = iter(range(len(self.results)))
         slots = [s if self.function.type(s) is None else Slot(next(numbers)) for s in self.outputs]
         guards = [guard for part in self.parts for guard in part.program.guards]
-        source = AttributeSource(ObjectSource(self.custom, self.custom.__name__), "rules")
-        guards.append(Guard(source, "object", self.custom.rules))
+        if not self.custom.through:  # a function that has such a rule has another code when it gets another one
+            source = AttributeSource(ObjectSource(self.custom, self.custom.__name__), "rules")
+            guards.append(Guard(source, "object", self.custom.rules))
         return Program(
             made,
             tuple(captures),
@@ -198,14 +199,17 @@ def labels(tree: PyTreeDef, head: str) -> list[str]:
     return [head + keystr(path) for path, _ in pairs]
 
 
-def custom_program(custom: Custom, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
-    """The program of a call of `custom` with arguments of these specs."""
-    taken = taken_by(custom, structure, specs)
-    function = staged_part(custom.fun, taken.structures, taken.specs, 0, custom.kind)
-    if function.program.raises:
-        return program_of(custom.fun, structure, specs)
+def custom_program(custom: Custom, structure: PyTreeDef, specs: Sequence[Spec], taken: Taken | None = None) -> Program:
+    """The program of a call of `custom` with arguments of these specs. `taken`: which arguments they are."""
+    taken = taken or taken_by(custom, structure, specs)
+    count = derivatives_to_come()
+    with without_rule(custom.fun):
+        plain = count if custom.through else 0
+        function = staged_part(custom.by_position, taken.structures, taken.specs, plain, custom.kind)
+        if function.program.raises:
+            return program_of(custom.fun, structure, specs)
     make = _with_jvp if custom.kind == "custom_jvp" else _with_vjp
-    return make(custom, taken, function, structure, derivatives_to_come() - 1)
+    return make(custom, taken, function, structure, count - 1)
 
 
 def _with_jvp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef, count: int) -> Program:
@@ -290,7 +294,7 @@ def _of_operands(site: Call, own: Call, made: Function) -> Function:
 def _with_vjp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef, count: int) -> Program:
     forward = _forward_rule(custom, taken, function, count, None)
     site, ahead, back = _vjp_rules(custom, taken, function, forward, count, None)
-    more: dict[str, Any] = {}
+    more: dict[str, Any] = {"through": True} if custom.through else {}
     if custom.symbolic_zeros:
 
         def variant(marks: tuple[bool, ...]) -> tuple[Any, Sequence[Any]]:
@@ -305,7 +309,7 @@ def _with_vjp(custom: Custom, taken: Taken, function: Part, structure: PyTreeDef
 
             return (_of_operands(site, own, made), Variants(behind)), part.program.guards
 
-        more = {"variants": Variants(variant)}
+        more["variants"] = Variants(variant)
     return site.program(
         structure,
         lambda operands: custom_vjp(

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from ..core.build import literal, match_dims
+from ..core.custom import through_rules
 from ..core.dims import Dim, in_users_words, symbols
 from ..core.ir import Function
 from ..core.types import Array, has_tangent, substitute_type, type_of
@@ -228,7 +229,7 @@ def linear_program(
     if aux is not None:
         aux_slots = program.slots[out.num_leaves :]
         program = without_derivative(program, [s.index for s in aux_slots if isinstance(s, Slot)])
-    function = cleaned(program.function)
+    function = cleaned(program.function if what == "vjp" else through_rules(program.function))
     arguments = program.structure.children()[0]
     numbers = list(range(arguments.num_leaves))
     if argnums is not None:

@@ -85,12 +85,32 @@ def will_be_transposed() -> bool:
     return derivatives_to_come() > 0 or _transposed.get()
 
 
+_without: ContextVar[tuple[Any, ...]] = ContextVar("metaphrase_without", default=())
+
+
+@contextmanager
+def without_rule(function: Any) -> Iterator[None]:
+    """What is staged inside calls the function as if `derivative_of` had given it no rule."""
+    before = _without.set((*_without.get(), function))
+    try:
+        yield
+    finally:
+        _without.reset(before)
+
+
+def goes_without_rule(function: Any) -> bool:
+    """See `without_rule`."""
+    return any(function is one for one in _without.get())
+
+
 __all__ = [
     "Lanes",
     "around_lanes",
     "derivatives_to_come",
     "for_lanes",
+    "goes_without_rule",
     "lanes_to_come",
     "taking_derivatives",
     "will_be_transposed",
+    "without_rule",
 ]

@@ -20,6 +20,7 @@ from ..astpasses.transforms.jvp import jvp
 from ..astpasses.transforms.reverse import linearize
 from ..astpasses.transforms.transpose import transpose
 from ..core.build import Builder, literal
+from ..core.custom import through_rules
 from ..core.dims import Dim, DimLike, Sym, product, symbols
 from ..core.ir import Atom, Function, Var
 from ..core.types import Array, Size, has_tangent
@@ -57,7 +58,7 @@ def first_result_only(function: Function) -> Function:
 
 def forward(function: Function, wrt: Marks) -> Function:
     """jvp with a tangent for every result that has a tangent space."""
-    return jvp(function, wrt, [has_tangent(r.type) for r in function.results])[0]
+    return jvp(through_rules(function), wrt, [has_tangent(r.type) for r in function.results])[0]
 
 
 def gradient(function: Function, wrt: Marks, clean: Clean = _unchanged) -> Function:

@@ -16,7 +16,7 @@ import array
 import ast
 import collections
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -80,12 +80,14 @@ def python_source(
     stores: Sequence[Store] = (),
     file: str = "",
     doc: str = "",
+    classes: Callable[[type], str | None] = lambda cls: None,
 ) -> str:
     """`captures`: the values of the program's first parameters now. `slots`: what stands at the leaves of
-    `out`; a path stands for the argument itself. `file`, `doc`: of the user's function."""
+    `out`; a path stands for the argument itself. `file`, `doc`: of the user's function.
+    `classes`: the import of a class, where outputs are to have it and not a plain one in its place."""
     if not stores and _is_flat(arguments, captures, out, slots, len(function.results)):
         return numpy_text(function, name, file=file, doc=doc)
-    module = _Module({a.name for a in arguments})
+    module = _Module({a.name for a in arguments}, classes)
     constants = [
         str(v) if isinstance(v, Text) else module.constant(p.name, v) for p, v in zip(function.params, captures)
     ]
@@ -193,7 +195,8 @@ def _fixed(fixed: Fixed) -> str:
 class _Module:
     """What stands above the functions: imports, constants, named tuples."""
 
-    def __init__(self, taken: set[str]) -> None:
+    def __init__(self, taken: set[str], classes: Callable[[type], str | None]) -> None:
+        self.classes = classes
         self.imports: list[str] = []
         self.rows: list[str] = []
         self.names = taken  # those of parameters, to begin with
@@ -258,6 +261,10 @@ class _Module:
         if cls is collections.OrderedDict:
             self.need("from collections import OrderedDict")
             return f"OrderedDict([{', '.join(f'({key!r}, {part})' for key, part in zip(metadata, parts))}])"
+        if (line := self.classes(cls)) is not None:
+            self.need(line)
+            keys = [str(key).removeprefix(".") for key in _keys(structure)]
+            return f"{cls.__name__}({', '.join(f'{key}={part}' for key, part in zip(keys, parts))})"
         if issubclass(cls, tuple):
             self.need("from collections import namedtuple")
             if cls not in self.tuples:
@@ -275,10 +282,15 @@ class _Module:
         return repr(kind(holds))
 
     def namespace(self, structure: PyTreeDef, parts: list[str]) -> str:
-        node = structure.unflatten([0] * structure.num_leaves)
-        keys = structure.kind.keys(node, structure.metadata)  # type: ignore[union-attr]
+        keys = _keys(structure)
         if any(isinstance(key, (FlattenedIndexKey, SequenceKey)) for key in keys):
             return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
         self.need("from types import SimpleNamespace")
         fields = [f"{str(key).removeprefix('.')}={part}" for key, part in zip(keys, parts)]
         return f"SimpleNamespace({', '.join(fields)})"
+
+
+def _keys(structure: PyTreeDef) -> Sequence[Any]:
+    """The keys of a node's children."""
+    node = structure.unflatten([0] * structure.num_leaves)
+    return structure.kind.keys(node, structure.metadata)  # type: ignore[union-attr]

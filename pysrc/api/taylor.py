@@ -16,6 +16,7 @@ import numpy as np
 
 from ..astpasses.transforms.jet import jet as jet_program
 from ..core.build import Builder
+from ..core.custom import through_rules
 from ..core.types import has_tangent
 from ..ops.arithmetic import div, mul
 from ..ops.arrays import zeros
@@ -68,7 +69,7 @@ class Jet(Transformed):
     def _assembled(
         self, program: Program, structure: PyTreeDef, specs: Sequence[Spec], wrt: dict[int, list[int]], order: int
     ) -> Program:
-        function = cleaned(program.function)
+        function = cleaned(through_rules(program.function))
         has = [has_tangent(r.type) for r in function.results]
         inner, _ = jet_program(function, marks(len(function.params), list(wrt)), order, has)
         leaves: list[int | Fixed] = list(program.leaves)

@@ -98,17 +98,30 @@ def user_function(fun: Any) -> Callable[..., Any]:
 # ---- numpy ----------------------------------------------------------------------------------------------
 
 
-def numpy_module(fun: Any, program: Program) -> str:
-    """The NumPy stage with the user's parameters."""
+def numpy_module(
+    fun: Any,
+    program: Program,
+    name: str | None = None,
+    reads: Callable[[Source], str | None] = lambda source: None,
+    classes: Callable[[type], str | None] = lambda cls: None,
+) -> str:
+    """The NumPy stage with the user's parameters, and docstring, unless it is to have another `name`. `reads`: what
+    reads a captured value, where that is no constant. `classes`: the import of a class of the user's, if there is one.
+    """
     args, kwargs = program.structure.children()
     names = list(map(usable, _parameter_names(fun, len(args.children()))))
     arguments, leaves = [], iter(program.leaves)
     keywords = map(usable, (kwargs.node_data() or (dict, ()))[1])
-    for name, structure in [*zip(names, args.children()), *zip(keywords, kwargs.children())]:
+    for parameter, structure in [*zip(names, args.children()), *zip(keywords, kwargs.children())]:
         taken = [next(leaves) for _ in range(structure.num_leaves)]
-        arguments.append(Argument(name, structure, tuple(taken)))
+        arguments.append(Argument(parameter, structure, tuple(taken)))
     paths = _leaf_paths(arguments)
-    captures = [_capture_text(c, program, paths) if isinstance(c, Source) else c for c in program.captures]
+    captures: list[Any] = []
+    for capture in program.captures:
+        read = reads(capture) if isinstance(capture, Source) else None
+        captures.append(
+            Text(read) if read else _capture_text(capture, program, paths) if isinstance(capture, Source) else capture
+        )
 
     def slot_of(slot: Any) -> Any:
         if isinstance(slot, (Slot, Fixed)):
@@ -120,18 +133,19 @@ def numpy_module(fun: Any, program: Program) -> str:
     slots = [slot_of(slot) for slot in program.slots]
     parameters = [a.name for a in arguments]
     stores = [_store(write, program, paths, parameters) for write in program.writes]
-    user, name = user_function(fun), _last_name(fun, program)
+    user, own = user_function(fun), _last_name(fun, program)
     code = getattr(inspect.unwrap(user), "__code__", None)
     return python_source(
         program.function,
-        name,
+        name or own,
         arguments,
         captures,
         program.out,
         slots,
         stores,
         "" if code is None else code.co_filename,
-        _documentation(user, name),
+        "" if name else _documentation(user, own),
+        classes,
     )
 
 
@@ -286,16 +300,16 @@ class _Needs:
                 + ("" if value.__qualname__ == name else f" as {name}")
             )
         else:
-            self.constants[name] = _literal_text(value)
+            self.constants[name] = literal_text(value)
 
 
-def _literal_text(value: Any) -> str:
+def literal_text(value: Any) -> str:
     """A captured Python value; containers of arrays are written out."""
     if isinstance(value, (np.ndarray, np.generic)):
         return array_text(np.asarray(value))
     if kind_of(value) is not None and type(value) in (tuple, list, dict):
         children, keys = flatten_one_level(value)
-        texts = [_literal_text(child) for child in children]
+        texts = [literal_text(child) for child in children]
         if isinstance(value, dict):
             return "{" + ", ".join(f"{k!r}: {t}" for k, t in zip(keys, texts)) + "}"
         inner = ", ".join(texts) + ("," if isinstance(value, tuple) and len(texts) == 1 else "")
@@ -303,4 +317,4 @@ def _literal_text(value: Any) -> str:
     return repr(value)
 
 
-__all__ = ["source_text", "user_function", "module_text", "numpy_module", "documentation", "PyTreeDef"]
+__all__ = ["literal_text", "source_text", "user_function", "module_text", "numpy_module", "documentation", "PyTreeDef"]

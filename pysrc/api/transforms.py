@@ -11,11 +11,13 @@ the function inside it for the types it gets, and works on the program. Example:
 from __future__ import annotations
 
 import functools
+import types
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..config import config
 from ..core.axes import named_axis
+from ..core.custom import rule_of
 from ..core.types import has_tangent
 from ..interpreter import signature_of
 from ..runtime.devices import Device
@@ -40,6 +42,8 @@ if TYPE_CHECKING:
 def program_of(fun: Callable[..., Any], structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
     """Stage a function, or ask a transformed one for its program."""
     fun = getattr(fun, "jitted", fun)  # a jitted function is a dispatcher with its Jit behind it
+    if isinstance(fun, types.FunctionType) and (rule := rule_of(fun)) is not None and rule.is_asked():
+        return rule.program(structure, specs)
     if isinstance(fun, Transformed):
         return fun.program(structure, specs)
     from .staging import stage

@@ -6,10 +6,13 @@ In: a Function. Out: the same with a `call` in the place of each `custom_jvp`, `
 function are left that has a backward rule alone, or a collective over an axis that nobody has mapped over.
 
     y = custom_jvp(x, function=f, rule=f_jvp, consts=0)      ->      y = call(x, function=f)
+
+A function of Python to which `derivative_of` gave a rule has it in its `__dict__`, where `rule_of` finds it.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..source import Span, UnsupportedError
@@ -19,6 +22,15 @@ from .primitive import REGISTRY
 
 RULED = ("custom_jvp", "custom_vjp", "custom_vmap", "custom_root")  # of a tangent they are no more than their function
 CALLS = ("call", "checkpoint")  # what runs a function, and is transformed by transforming that
+
+
+RULE = "__metaphrase_rule__"  # in the `__dict__` of a function that has a rule
+
+
+def rule_of(function: Any) -> Any:
+    """The rule that `derivative_of` gave a function; None where it gave none."""
+    rule = function.__dict__.get(RULE)
+    return rule if rule is not None and rule.fun is function else None  # `functools.wraps` copies a `__dict__`
 
 
 def has_rules(function: Function) -> bool:
@@ -52,7 +64,22 @@ def _without_rules(function: Function) -> Function:
             let = Let(let.outs, let.primitive, _behind(let, barriers), let.attributes, let.span)
         if let.primitive.transient:
             let = as_call(let)
-        attributes = {key: _attribute(value) for key, value in let.attributes.items()}
+        attributes = {key: _attribute(value, without_rules) for key, value in let.attributes.items()}
+        lets.append(Let(let.outs, let.primitive, let.args, attributes, let.span))
+    return Function(function.name, function.params, tuple(lets), function.results)
+
+
+def through_rules(function: Function) -> Function:
+    """The function as forward mode takes it: where a rule for reverse mode says so (`through`), its function's own
+    derivative is taken."""
+    return derived(function, "through rules", lambda: _through_rules(function)) if has_rules(function) else function
+
+
+def _through_rules(function: Function) -> Function:
+    lets = []
+    for let in function.lets:
+        let = as_call(let) if let.attributes.get("through") else let
+        attributes = {key: _attribute(value, through_rules) for key, value in let.attributes.items()}
         lets.append(Let(let.outs, let.primitive, let.args, attributes, let.span))
     return Function(function.name, function.params, tuple(lets), function.results)
 
@@ -68,11 +95,11 @@ def _behind(let: Let, barriers: list[Let]) -> tuple[Var | Literal, ...]:
     return tuple(copies.get(a, a) for a in let.args)
 
 
-def _attribute(value: Any) -> Any:
+def _attribute(value: Any, change: Callable[[Function], Function]) -> Any:
     if isinstance(value, Function):
-        return without_rules(value)
+        return change(value)
     if isinstance(value, tuple):
-        return tuple(map(_attribute, value))
+        return tuple(_attribute(part, change) for part in value)
     return value
 
 
@@ -98,4 +125,14 @@ def refuse_unmapped(let: Let) -> NoReturn:
     )
 
 
-__all__ = ["CALLS", "RULED", "as_call", "has_rules", "refuse_forward", "without_rules"]
+__all__ = [
+    "CALLS",
+    "RULE",
+    "RULED",
+    "as_call",
+    "has_rules",
+    "refuse_forward",
+    "rule_of",
+    "through_rules",
+    "without_rules",
+]

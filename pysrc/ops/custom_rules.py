@@ -3,7 +3,8 @@ second; and `custom_vmap`, whose rule says what its lanes are together.
 
 In: operands, the first `consts` of which are captured or not to be differentiated. Out: the results of `function`.
 The rules are closed Functions of the same operands; only derivatives run them. `variants(marks)`, where there is one,
-gives the rules for the tangents that are there, of the same types. A program that is finished has
+gives the rules for the tangents that are there, of the same types. Forward mode refuses `custom_vjp`, or takes the
+derivative of its function where `through` says so. A program that is finished has
 `call`s in their place (`core/custom.py`).
 
     y = custom_jvp(x, function=log1pexp, rule=log1pexp_jvp, consts=0)       # rule(x, x_dot) -> y, y_dot
@@ -69,7 +70,13 @@ custom_jvp = Primitive(
 
 
 def _vjp_type(
-    *types: Array, function: Function, forward: Function, backward: Function, consts: int, variants: Any = None
+    *types: Array,
+    function: Function,
+    forward: Function,
+    backward: Function,
+    consts: int,
+    variants: Any = None,
+    through: bool = False,
 ) -> tuple:
     takes("custom_vjp", function, types)
     takes("custom_vjp", forward, types)
@@ -91,7 +98,9 @@ def _vjp_type(
 custom_vjp = Primitive(
     "custom_vjp",
     type=_vjp_type,
-    numpy=lambda run, *args, function, forward, backward, consts, variants=None: tuple(run(function, *args)),
+    numpy=lambda run, *args, function, forward, backward, consts, variants=None, through=False: tuple(
+        run(function, *args)
+    ),
     **OF_TRANSFORMS,
     native=Region("call"),
     doc="function(*operands); forward(*operands) -> (*results, *residuals), backward(*residuals, *cotangents of "

@@ -220,6 +220,16 @@ def test_residuals_may_be_numbers_of_python():
     assert mp.grad(lambda x: f(x))(2.0) == 12.0
 
 
+@pytest.mark.parametrize("integer", [int, np.int64])
+def test_a_length_in_a_container_of_residuals_is_a_length(integer):
+    f = mp.custom_vjp(lambda x: np.sum(x))
+    f.defvjp(lambda x: (np.sum(x), (integer(len(x)),)), lambda kept, bar: (np.full(int(kept[0]), 2 * bar),))
+    native = mp.jit(mp.grad(lambda x: f(x)))
+    for n in (1, 3, 4):
+        close(mp.grad(lambda x: f(x))(np.ones(n)), 2.0 * np.ones(n))
+        close(native(np.ones(n)), 2.0 * np.ones(n))
+
+
 def test_one_program_serves_all_sizes():
     zeros = mp.custom_vjp(lambda x: np.concatenate([x, x]))
     zeros.defvjp(lambda x: (zeros(x), x.shape[0]), lambda n, bar: (np.zeros(n) + bar[:n] + 2 * bar[n:],))

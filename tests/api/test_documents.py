@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 import runpy
 import shlex
+import sys
 from pathlib import Path
 
 import pytest
 
+import metaphrase as mp
 from metaphrase.astpasses.frontend.rewrite.refusals import NAMES, STATEMENTS
 from metaphrase.cli.main import main
 
@@ -55,6 +57,29 @@ def test_the_programs_of_the_page_on_memory_run(tmp_path, capsys):
     printed = capsys.readouterr().out.replace(f"{tmp_path}/", "")
     assert printed.startswith(re.search(r"```text\n(.*?)```", page, re.S).group(1))
     assert len(programs) == 3 and "hidden (51,200 a step)" in printed and found["slopes"].shape == (8, 100, 100)
+
+
+def test_the_programs_of_the_page_on_rules_run(tmp_path, monkeypatch, capsys):
+    """The file looks as the page shows it; the edit that the page shows is put into it, and used."""
+    page = (ROOT / "docs" / "derivative-rules.md").read_text()
+    module, write, shown, edit, use, by_hand = re.findall(r"```python\n(.*?)```", page, re.S)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    (tmp_path / "orbit.py").write_text(module)
+    (tmp_path / "write.py").write_text(write)
+    runpy.run_path("write.py")
+    text = (tmp_path / "anomaly_grad.py").read_text()
+    assert shown in text
+    (tmp_path / "anomaly_grad.py").write_text(text.replace(shown, edit))
+    (tmp_path / "use.py").write_text(f"import numpy as np\n{write.rpartition('mp.')[0]}{use}")
+    found = runpy.run_path("use.py")
+    assert abs(found["slope"] - 1.048008) < 1e-6 and found["slopes"].shape == (5,)
+    assert "slope" in capsys.readouterr().out
+    (tmp_path / "by_hand.py").write_text(f"import numpy as np\nimport metaphrase as mp\n{by_hand}")
+    runpy.run_path("by_hand.py")
+    orbit = sys.modules.pop("orbit")
+    assert abs(mp.grad(orbit.anomaly)(0.3, 1.0) - 1.048008) < 1e-6
+    sys.modules.pop("anomaly_grad")
 
 
 COMMANDS = [line.split("#")[0].strip() for line in README.splitlines() if line.startswith("metaphrase ")]

@@ -85,6 +85,41 @@ def local(scale):
 
 print(json.dumps({"got": float(local(3.0)(2.0)), "translated": "metaphrase.astpasses.frontend" in sys.modules}))
 """
+OWN_MODEL = """
+import numpy as np
+
+SCALE = 2.0
+
+
+def energy(x):
+    return SCALE * np.sum(x * x)
+"""
+OWN_RULE = """
+import numpy as np
+from model import energy
+
+import metaphrase as mp
+
+
+@mp.derivative_of(energy, check=False)
+def energy_backward(x, bar):
+    return (7.0 * x * bar,)
+"""
+OWN_MAIN = """
+import json
+import os
+import sys
+
+import model
+import numpy as np
+
+import metaphrase as mp
+
+if os.environ["RULE"] == "1":
+    import rule
+got = [mp.jit(mp.grad(f))(np.ones(1)).tolist() for f in (model.energy, lambda x: model.energy(x) * 10.0)]
+print(json.dumps({"got": sum(got, []), "translated": "metaphrase.astpasses.frontend.staging.stage" in sys.modules}))
+"""
 Run = Callable[..., dict]
 
 
@@ -127,3 +162,19 @@ def test_a_rule_that_nothing_names_is_translated_in_each_process(tmp_path):
         program.write_text(LOCAL.replace("* 7.0", f"* {factor}"))
         for _ in range(2):
             assert report(program, METAPHRASE_CACHE_DIR=str(tmp_path / "cache")) == {"got": factor, "translated": True}
+
+
+def test_a_plan_is_for_the_rule_that_derivative_of_gave_or_for_none(tmp_path):
+    """Of the function itself, which is in the plan's key, and of one that calls it, where guards tell."""
+
+    def run(rule: bool, factor: float = 7.0) -> dict:
+        (tmp_path / "rule.py").write_text(OWN_RULE.replace("7.0", str(factor)))
+        return report(tmp_path / "main.py", METAPHRASE_CACHE_DIR=str(tmp_path / "cache"), RULE=str(int(rule)))
+
+    (tmp_path / "model.py").write_text(OWN_MODEL)
+    (tmp_path / "main.py").write_text(OWN_MAIN)
+    assert run(False) == {"got": [4.0, 40.0], "translated": True}
+    assert run(True) == {"got": [7.0, 70.0], "translated": True}
+    assert run(False) == {"got": [4.0, 40.0], "translated": False}
+    assert run(True) == {"got": [7.0, 70.0], "translated": False}
+    assert run(True, 8.0) == {"got": [8.0, 80.0], "translated": True}

@@ -16,7 +16,7 @@ from metaphrase.astpasses.transforms.transpose import transpose
 from metaphrase.core.build import literal, trace
 from metaphrase.core.calls import may_stay
 from metaphrase.core.check import check
-from metaphrase.core.custom import has_rules, without_rules
+from metaphrase.core.custom import has_rules, through_rules, without_rules
 from metaphrase.core.evaluate import evaluate
 from metaphrase.core.ir import Function
 from metaphrase.core.read import read
@@ -99,6 +99,25 @@ def test_what_is_left_of_forward_mode_is_refused():
         jvp(forward, [False, True])
     unread = Function(forward.name, forward.params, forward.lets, forward.results[:1])
     assert names(optimize(unread, before_transform=False)) == ["mul"]
+
+
+def test_forward_mode_goes_through_a_rule_that_lets_it():
+    """In regions and lanes, too; reverse mode has the rule, and other rules stay."""
+
+    def by_either(x):
+        return custom_vjp(x, function=DOUBLE, forward=FORWARD, backward=BACKWARD, consts=0, through=True)[0]
+
+    inner = trace("inner", lambda x: by_vjp(by_either(x)), [X])
+    program = check(trace("f", lambda x: call(x, function=inner)[0], [X]))
+    assert same(read(show(program)), program)
+    left = through_rules(program).lets[0].attributes["function"]
+    assert names(left) == ["call", "custom_vjp"] and through_rules(DOUBLE) is DOUBLE
+    plain = trace("f", by_either, [X])
+    forward, _ = jvp(through_rules(plain), [True])
+    assert evaluate(check(forward), np.float64(3.0), np.float64(1.0)) == [6.0, 2.0]
+    assert evaluate(vjp(plain, [True]), np.float64(3.0), np.float64(1.0)) == [6.0, 15.0]
+    lanes, _ = batch(plain, 3, [True])
+    assert names(through_rules(check(lanes))) == ["call"]
 
 
 def test_a_rule_of_a_tangent_is_linear_by_itself():

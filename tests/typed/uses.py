@@ -202,3 +202,15 @@ clipped = mp.custom_vjp(shifted, nondiff_argnums=(1,))
 clipped.defvjp(lambda x, by: (x, None), lambda by, res, bar: (bar,))
 assert_type(clipped(x), np.ndarray)
 clipped.defjvp(soft_jvp)  # an error
+
+
+@mp.derivative_of(shifted, forward=lambda x, by: (x, None), samples="f64[3], f64", check=True)
+def shifted_backward(residuals: None, bar: np.ndarray) -> tuple[np.ndarray, None]:
+    return bar, None
+
+
+assert_type(shifted_backward(None, x), tuple[np.ndarray, None])
+assert_type(mp.derivative(shifted, "f64[n], f64", file="shifted_grad.py", argnums=0), str)
+mp.derivative_of(shifted, checks=True)  # an error
+mp.derivative_of(shifted)(None)
+mp.derivative_of(shifted)(3)  # an error

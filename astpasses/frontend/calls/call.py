@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.array_classes import refuse_foreign
+from metaphrase.core.custom import rule_of
 from metaphrase.core.primitive import Primitive
 from metaphrase.source import SourceError, Span, UnsupportedError
 
@@ -81,10 +82,8 @@ def has_staged(value: Any, depth: int = 6) -> bool:
     """Whether a value is, or in a container holds, something staged."""
     if isinstance(value, (Staged, Unsettled)):
         return True
-    if depth and isinstance(value, (list, tuple, set)):
-        return any(has_staged(v, depth - 1) for v in value)
-    if depth and isinstance(value, dict):
-        return any(has_staged(v, depth - 1) for v in value.values())
+    if depth and isinstance(value, (list, tuple, set, dict)):
+        return any(has_staged(v, depth - 1) for v in (value.values() if isinstance(value, dict) else value))
     if isinstance(value, slice):
         return has_staged((value.start, value.stop, value.step))
     return False
@@ -207,6 +206,8 @@ def _bind(here: Session, primitive: Primitive, args: tuple, keywords: dict) -> A
 def call_function(here: Session, function: types.FunctionType, args: tuple, keywords: dict) -> Any:
     if function.__code__ is _HOSTED:  # handed out, and come back
         return call_value(function.__closure__[0].cell_contents, args, keywords)  # type: ignore[index]
+    if (rule := rule_of(function)) is not None and rule.is_asked():
+        return _nested().call_transformed(here, rule, args, keywords)
     module = function.__module__ or ""
     if is_converted(function.__code__):
         return _enter(here, function, function, args, keywords)
@@ -263,6 +264,7 @@ def call_function(here: Session, function: types.FunctionType, args: tuple, keyw
     except NoSource:
         from .traced import traced
 
+        guard_function(here, function)
         return traced(here, function, args, keywords)
     outer = Outer(function)
     if not is_own_method(here, function):

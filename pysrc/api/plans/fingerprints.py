@@ -29,6 +29,7 @@ import numpy as np
 
 from ...astpasses.frontend import written_bases
 from ...core.array_classes import is_plain
+from ...core.custom import rule_of
 from ...core.primitive import Primitive
 from ...runtime.dispatch import Dispatcher
 from ...tree_util import PyTreeDef
@@ -79,7 +80,7 @@ def fingerprint(value: Any, around: tuple[int, ...] = ()) -> str:
         return f"class {class_name(value)} {class_digest(value)}"
     if kind is types.FunctionType:
         held = "".join(f", {_held(cell, inner)}" for cell in value.__closure__ or ())
-        return f"function {value.__module__}.{value.__qualname__} {function_state(value)}{held}"
+        return f"function {value.__module__}.{value.__qualname__} {function_state(value, inner)}{held}"
     if kind in _BUILTIN:
         return f"builtin {builtin_name(value)}"
     if isinstance(value, np.ufunc):
@@ -185,14 +186,22 @@ def callable_fingerprint(function: Any, around: tuple[int, ...] = ()) -> str:
     if isinstance(function, types.MethodType):
         return f"{callable_fingerprint(function.__func__, around)} of {fingerprint(function.__self__, around)}"
     if type(function) is types.FunctionType:
-        return f"{fingerprint(function, around)} {function_state(function)}"
+        return f"{fingerprint(function, around)} {function_state(function, around)}"
     return fingerprint(function, around)
 
 
-def function_state(function: types.FunctionType) -> str:
-    """What a function runs: its code and default values."""
+def function_state(function: types.FunctionType, around: tuple[int, ...] = ()) -> str:
+    """What a function runs: its code and default values, and the rule that `derivative_of` gave it."""
     state = function.__defaults__, function.__kwdefaults__
-    return f"{code_digest(function.__code__)} {fingerprint(state)}"
+    rule = rule_of(function)
+    with_rule = "" if rule is None else f" {_rule_fingerprint(rule, around)}"
+    return f"{code_digest(function.__code__)} {fingerprint(state)}{with_rule}"
+
+
+def _rule_fingerprint(rule: Any, around: tuple[int, ...]) -> str:
+    """Of a rule of `derivative_of`, apart from the function that it is of, which it may hold."""
+    parts = [callable_fingerprint(one, around) for one in (rule.forward, rule.backward) if one is not None]
+    return f"rule({', '.join(parts)}, {rule.argnums})"
 
 
 def structure_fingerprint(structure: PyTreeDef) -> str:
