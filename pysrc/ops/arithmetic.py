@@ -17,7 +17,7 @@ import numpy as np
 from ..core.primitive import Primitive, Zero
 from ..core.scalars import CHEAP, FREE, MEDIUM, Scalar, Text, declare, instruction, library
 from ..core.types import Array
-from .compare import eq, select
+from .compare import and_, eq, ge, select
 from .families import elementwise, inexact, like, numeric, ordered, real, real_dtype, require
 
 neg: Primitive = elementwise(
@@ -208,9 +208,13 @@ def _pow_base(a_dot: Any, y: Any, a: Any, b: Any) -> Any:
 
 
 def _pow_exponent(b_dot: Any, y: Any, a: Any, b: Any) -> Any:
+    """log(a) y; 0 at the power of 0 that is not negative, as next to it."""
     from .elementary import log
 
-    return mul(b_dot, mul(log(select(eq(a, like(a, 0)), like(a, 1), a)), y))
+    flat = eq(a, like(a, 0))
+    if b.type.dtype.kind != "c":
+        flat = and_(flat, ge(b, like(b, 0)))
+    return mul(b_dot, mul(log(select(flat, like(a, 1), a)), y))
 
 
 _SQUARINGS = """\

@@ -25,7 +25,7 @@ from .arithmetic import add, div, integer_pow, max_, mul, sub
 from .compare import and_, eq, gt, ne, not_, select
 from .complex_numbers import conj, real
 from .effects import check
-from .elementary import isfinite, isnan, sqrt
+from .elementary import isfinite, isnan, root_of_sum
 from .families import like
 from .library_shapes import part, ravel
 from .promotion import (
@@ -281,7 +281,7 @@ def std(
     mean: Any = None,
     correction: Any = None,
 ) -> Atom:
-    return sqrt(var(a, axis, dtype, ddof, keepdims, where, mean, correction))
+    return root_of_sum(var(a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 
 # --- without NaNs ------------------------------------------------------------------------------------------
@@ -358,7 +358,7 @@ def nanstd(
     mean: Any = None,
     correction: Any = None,
 ) -> Atom:
-    return sqrt(nanvar(a, axis, dtype, ddof, keepdims, where, mean, correction))
+    return root_of_sum(nanvar(a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 
 # --- cumulative --------------------------------------------------------------------------------------------
