@@ -147,6 +147,17 @@ def _triangular_solve(emitter: Emitter, let: Let) -> Expr:
     return Expr(f"np.linalg.solve({text}, {b.text})", ATOM, let.out.type.plain, None, reads_of([a, b]), 2)
 
 
+@spelled("det")
+def _det(emitter: Emitter, let: Let) -> Expr:
+    return call("np.linalg.det", [emitter.expr(let.args[0])], let.out.type)
+
+
+@spelled("cofactors")
+def _cofactors(emitter: Emitter, let: Let) -> Expr:
+    emitter.helpers.add("cofactors")
+    return call("cofactors", [emitter.expr(a) for a in let.args], let.out.type)
+
+
 @spelled("fft")
 def _fft(emitter: Emitter, let: Let) -> Expr:
     (x,) = (emitter.expr(a) for a in let.args)

@@ -9,6 +9,7 @@ from . import (  # noqa: F401
     complex_numbers,
     counters,
     custom_rules,
+    determinants,
     dot,
     effects,
     elementary,

@@ -43,12 +43,12 @@ from .matrices import (
     upper_part,
     zero_like,
 )
-from .reduce import reduce_sum
+from .reduce import reduce_any, reduce_sum, spread
 
 NUMBERS = ("f4", "f8", "c8", "c16")
 
 
-def _matrices(a: Array, square: bool, name: str) -> None:
+def lapack_matrices(a: Array, square: bool, name: str) -> None:
     require(a.dtype.str[1:] in NUMBERS, lambda: f"{name}: needs f32, f64, c64 or c128, got {a}")
     require(a.ndim >= 2, lambda: f"{name}: needs matrices, got {a}")
     require(not square or a.dims[-1] == a.dims[-2], lambda: f"{name}: needs square matrices, got {a}")
@@ -94,7 +94,7 @@ def _stacked(*ranks: int) -> Dims:
 
 
 def _solve_type(a: Array, b: Array, *, transposed: bool) -> tuple:
-    _matrices(a, True, "solve")
+    lapack_matrices(a, True, "solve")
     require(
         a.dtype == b.dtype and b.ndim == a.ndim and b.dims[:-1] == a.dims[:-1], lambda: f"solve: {a} and {b} do not fit"
     )
@@ -175,7 +175,7 @@ triangular_solve: Primitive = Primitive(
 
 
 def _slogdet_type(a: Array) -> tuple:
-    _matrices(a, True, "slogdet")
+    lapack_matrices(a, True, "slogdet")
     return Array(a.dtype, a.dims[:-2]), Array(real_dtype(a.dtype), a.dims[:-2])
 
 
@@ -183,7 +183,8 @@ def _slogdet_jvp(args: tuple, dots: tuple) -> tuple:
     """d log|det a| = trace(a^-1 a_dot); the sign of a complex determinant turns by the imaginary part."""
     (a,), (a_dot,) = args, dots
     sign, logarithm = slogdet(a)
-    turn = diagonal_of(solve(a, a_dot, transposed=False)[0])
+    singular = spread(eq(sign, zero_like(sign)), a, (a.type.ndim - 2, a.type.ndim - 1))  # no derivative, and no error
+    turn = diagonal_of(solve(select(singular, like(a, np.nan), a), a_dot, transposed=False)[0])
     trace = reduce_sum(turn, axes=(turn.type.ndim - 1,))
     if a.type.dtype.kind != "c":
         return (sign, logarithm), (None, trace)
@@ -208,7 +209,7 @@ slogdet: Primitive = Primitive(
 
 
 def _cholesky_type(a: Array) -> tuple:
-    _matrices(a, True, "cholesky")
+    lapack_matrices(a, True, "cholesky")
     return a.plain, _flag(a)
 
 
@@ -240,7 +241,7 @@ cholesky: Primitive = Primitive(
 
 
 def _qr_type(a: Array, *, full: bool) -> tuple:
-    _matrices(a, False, "qr")
+    lapack_matrices(a, False, "qr")
     m, n = a.dims[-2:]
     require(isinstance(m, int) and isinstance(n, int), lambda: f"qr: needs known sizes, got {a}")
     k = m if full else min(m, n)  # type: ignore[type-var]
@@ -258,7 +259,10 @@ def _qr_jvp(args: tuple, dots: tuple, *, full: bool) -> tuple:
             code="derivative",
         )
     q, r = qr(a, full=full)
-    scaled = turned(triangular_solve(r, turned(a_dot), lower=False, transposed=True))  # a_dot r^-1
+    corner = diagonal_of(r)
+    missing = reduce_any(eq(corner, zero_like(corner)), axes=(corner.type.ndim - 1,))  # no derivative, and no error
+    divisor = select(spread(missing, r, (r.type.ndim - 2, r.type.ndim - 1)), like(r, np.nan), r)
+    scaled = turned(triangular_solve(divisor, turned(a_dot), lower=False, transposed=True))  # a_dot r^-1
     inside = product(adjoint(q), scaled)
     low = lower_part(inside, strict=True)
     spin = sub(low, adjoint(low))
@@ -285,7 +289,7 @@ qr: Primitive = Primitive(
 
 
 def _eigh_type(a: Array) -> tuple:
-    _matrices(a, True, "eigh")
+    lapack_matrices(a, True, "eigh")
     return Array(real_dtype(a.dtype), a.dims[:-1]), a.plain, _flag(a)
 
 
@@ -324,10 +328,10 @@ eigh: Primitive = Primitive(
 
 
 def _svd_type(a: Array, *, full: bool) -> tuple:
-    _matrices(a, False, "svd")
+    lapack_matrices(a, False, "svd")
     m, n = a.dims[-2:]
-    require(isinstance(m, int) and isinstance(n, int), lambda: f"svd: needs known sizes, got {a}")
-    k, lead = min(m, n), a.dims[:-2]  # type: ignore[type-var]
+    require(m == n or isinstance(m, int) and isinstance(n, int), lambda: f"svd: needs known sizes, got {a}")
+    k, lead = m if m == n else min(m, n), a.dims[:-2]  # type: ignore[type-var]
     return (
         Array(a.dtype, (*lead, m, m if full else k)),
         Array(real_dtype(a.dtype), (*lead, k)),
@@ -362,9 +366,9 @@ def _svd_jvp(args: tuple, dots: tuple, *, full: bool) -> tuple:
     )
     u_dot = product(u, add(mul(weights, add(by_columns, adjoint(by_columns))), phase))
     v_dot = product(v, mul(weights, add(by_rows, adjoint(by_rows))))
-    if m > n:
+    if m != n and m > n:
         u_dot = add(u_dot, _outside(product(a_dot, v), u, inverse))
-    if n > m:
+    if m != n and n > m:
         v_dot = add(v_dot, _outside(product(adjoint(a_dot), u), v, inverse))
     return (u, s, vh, failed), (u_dot, s_dot, adjoint(v_dot), None)
 
@@ -398,7 +402,7 @@ svd: Primitive = Primitive(
 
 
 def _eig_type(a: Array) -> tuple:
-    _matrices(a, True, "eig")
+    lapack_matrices(a, True, "eig")
     wide = np.dtype("complex64") if a.dtype in (np.float32, np.complex64) else np.dtype("complex128")
     return Array(wide, a.dims[:-1]), Array(wide, a.dims), _flag(a)
 
