@@ -94,8 +94,8 @@ def spell(emitter: Emitter, let: Let) -> Expr:
 def ufunc_name(name: str) -> str | None:
     """The NumPy function an elementwise primitive is, from its declaration."""
     for candidate in (REGISTRY[name].numpy, *REGISTRY[name].spellings):
-        if isinstance(candidate, np.ufunc) and getattr(np, candidate.__name__, None) is candidate:
-            return f"np.{candidate.__name__}"  # type: ignore[union-attr]
+        if candidate is getattr(np, getattr(candidate, "__name__", "?"), None):
+            return f"np.{candidate.__name__}"
     return None
 
 
@@ -251,6 +251,13 @@ def _abs(emitter: Emitter, let: Let) -> Expr:
         [a],
         call("np.abs" if a.type.dims or a.type.dtype.kind == "c" else "abs", [strong(a)], let.out.type),
     )
+
+
+@spelled("logistic")
+def _logistic(emitter: Emitter, let: Let) -> Expr:
+    (x,) = operands(emitter, let)
+    sum_of_two = call("np.logaddexp", [literal(np.float64(0)), prefix("-", strong(x), x.type)], let.out.type)
+    return call("np.exp", [prefix("-", sum_of_two, let.out.type)], let.out.type)
 
 
 @spelled("barrier")

@@ -25,5 +25,6 @@ from . import (  # noqa: F401
     sorting,
     special,
     structure,
+    sums,
     unit_matrix,
 )

@@ -17,7 +17,7 @@ import numpy as np
 from ..core.primitive import Primitive, Zero
 from ..core.scalars import CHEAP, FREE, MEDIUM, Scalar, Text, declare, instruction, library
 from ..core.types import Array
-from .compare import and_, eq, ge, select
+from .compare import and_, eq, flat, ge, select
 from .families import elementwise, inexact, like, numeric, ordered, real, real_dtype, require
 
 neg: Primitive = elementwise(
@@ -202,8 +202,9 @@ def _pow_numpy(a: Any, b: Any) -> Any:
 
 
 def _pow_base(a_dot: Any, y: Any, a: Any, b: Any) -> Any:
-    # no 0 * inf where the power is constant
-    lower = select(eq(b, like(b, 0)), like(b, 1), sub(b, like(b, 1)))
+    # no 0 * inf at 0 to the power 0
+    nothing = and_(eq(a, like(a, 0)), eq(b, like(b, 0)))
+    lower = select(nothing, like(b, 1), sub(b, like(b, 1)))
     return mul(a_dot, mul(b, pow_(a, lower)))
 
 
@@ -272,7 +273,7 @@ def _sign_jvp(x_dot: Any, y: Any, x: Any) -> Any:
         return None
     from .complex_numbers import complex_, conj, real
 
-    length = abs_(x)
+    length = flat(abs_(x))
     along = real(mul(x_dot, conj(y)))
     turn = sub(x_dot, mul(y, complex_(along, like(along, 0))))
     return div(turn, complex_(length, like(length, 0)))

@@ -17,7 +17,7 @@ from ..core.primitive import Primitive, Unsupported, Zero
 from ..core.scalars import CHEAP, FREE, MEDIUM, Scalar, Text, instruction, library
 from ..core.types import Array
 from .arithmetic import abs_, add, div, integer_pow, mul, neg, sub
-from .compare import eq, ne, select
+from .compare import flat, ne, select
 from .families import elementwise, float_bool, floating, inexact, like
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
@@ -25,11 +25,6 @@ LN2, LN10 = math.log(2.0), math.log(10.0)
 
 def _square(x: Any) -> Any:
     return integer_pow(x, exponent=2)
-
-
-def _flat(y: Any) -> Any:
-    """y as a divisor that gives 0 where y is 0: a slope of 0 there, and of all orders."""
-    return select(eq(y, like(y, 0)), like(y, math.inf), y)
 
 
 def _one_minus_square(x: Any) -> Any:
@@ -130,24 +125,6 @@ sqrt = elementwise(
     jvp=(lambda x_dot, y, x: div(mul(x_dot, like(y, 0.5)), y),),
 )
 
-
-def _of_a_sum(name: str, numpy: np.ufunc, slope: Any, doc: str) -> Primitive:
-    """A function of a sum whose terms are all at their least where it is 0: there its derivative is said to be
-    0, where `numpy`'s is infinite and the product with those of the terms NaN."""
-    return elementwise(
-        name, numpy, spellings=None, type=floating, native=numpy.__name__, domain=((0.2, 5),), jvp=(slope,), doc=doc
-    )
-
-
-root_of_sum = _of_a_sum(
-    "root_of_sum",
-    np.sqrt,
-    lambda x_dot, y, x: div(mul(x_dot, like(y, 0.5)), _flat(y)),
-    "The root of a sum of squares.",
-)
-log_of_sum = _of_a_sum(
-    "log_of_sum", np.log, lambda x_dot, y, x: div(x_dot, _flat(x)), "The logarithm of a sum of exponentials."
-)
 cbrt = elementwise(
     "cbrt",
     np.cbrt,
@@ -158,44 +135,6 @@ cbrt = elementwise(
     jvp=(lambda x_dot, y, x: div(x_dot, mul(like(y, 3), _square(y))),),
 )
 
-
-def _weight(part: Any, other: Any, power: Primitive) -> Any:
-    """The share of one of two terms in the sum of their powers: a half where they are equal, even infinite."""
-    further = select(eq(part, other), like(part, 0), sub(other, part))
-    return div(like(part, 1), add(like(part, 1), power(further)))
-
-
-def _log_of_sum(of_equal: str, more: str) -> Scalar:
-    """The larger, and `more`: what the smaller adds to it, by their distance d."""
-    body = f"""\
-if (a == b) return a + {of_equal};
-T d = a - b;
-if (d > 0) return a + {more.replace("d", "-d")};
-if (d <= 0) return b + {more};
-return d;
-"""
-    return Scalar(texts=(Text("f", body, "a, b"),))
-
-
-logaddexp = elementwise(
-    "logaddexp",
-    np.logaddexp,
-    type=floating,
-    jvp=(lambda a_dot, y, a, b: mul(a_dot, _weight(a, b, exp)), lambda b_dot, y, a, b: mul(b_dot, _weight(b, a, exp))),
-    scalar=_log_of_sum("(T)0.693147180559945309417232121458176568", "T_log1p(T_exp(d))"),
-    doc="log(exp(a) + exp(b)).",
-)
-logaddexp2 = elementwise(
-    "logaddexp2",
-    np.logaddexp2,
-    type=floating,
-    jvp=(
-        lambda a_dot, y, a, b: mul(a_dot, _weight(a, b, exp2)),
-        lambda b_dot, y, a, b: mul(b_dot, _weight(b, a, exp2)),
-    ),
-    scalar=_log_of_sum("1", "(T)1.442695040888963407359924681001892137*T_log1p(T_exp2(d))"),
-    doc="log2(2**a + 2**b).",
-)
 
 # --- circular and hyperbolic functions ---------------------------------------------------------------------
 
@@ -300,15 +239,6 @@ arctanh = elementwise(
     domain=((-0.95, 0.95),),
     jvp=(lambda x_dot, y, x: div(x_dot, _one_minus_square(x)),),
 )
-hypot = elementwise(
-    "hypot",
-    np.hypot,
-    type=floating,
-    scalar=library("hypot", operands=2),
-    domain=((-3, 3), (1, 3)),
-    jvp=(lambda a_dot, y, a, b: mul(a_dot, div(a, _flat(y))), lambda b_dot, y, a, b: mul(b_dot, div(b, _flat(y)))),
-    doc="sqrt(a*a + b*b) without overflow on the way.",
-)
 arctan2 = elementwise(
     "arctan2",
     np.arctan2,
@@ -317,8 +247,8 @@ arctan2 = elementwise(
     scalar=library("atan2", operands=2),
     domain=((-3, 3), (0.5, 3)),
     jvp=(
-        lambda a_dot, y, a, b: mul(a_dot, div(b, _flat(add(_square(a), _square(b))))),
-        lambda b_dot, y, a, b: neg(mul(b_dot, div(a, _flat(add(_square(a), _square(b)))))),
+        lambda a_dot, y, a, b: mul(a_dot, div(b, flat(add(_square(a), _square(b))))),
+        lambda b_dot, y, a, b: neg(mul(b_dot, div(a, flat(add(_square(a), _square(b)))))),
     ),
     doc="The angle of the point (b, a).",
 )
@@ -450,11 +380,7 @@ __all__ = [
     "log2",
     "log10",
     "sqrt",
-    "root_of_sum",
-    "log_of_sum",
     "cbrt",
-    "logaddexp",
-    "logaddexp2",
     "sin",
     "cos",
     "tan",
@@ -467,7 +393,6 @@ __all__ = [
     "arcsinh",
     "arccosh",
     "arctanh",
-    "hypot",
     "arctan2",
     "floor",
     "ceil",

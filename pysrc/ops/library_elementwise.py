@@ -19,6 +19,7 @@ from ..core.ir import Atom, Literal
 from ..core.types import is_integer
 from ..source import DTypeError, ShapeError, UnsupportedError
 from . import complex_numbers as parts
+from . import special
 from .arithmetic import abs_ as absolute_value
 from .arithmetic import div, integer_pow, max_, min_, mul, sign, sub
 from .compare import and_, eq, ge, gt, le, lt, ne, not_, or_, select, xor
@@ -42,6 +43,7 @@ from .promotion import (
     weak_type,
 )
 from .shape import convert
+from .sums import logistic
 from .weak_integers import is_narrow
 
 
@@ -295,17 +297,12 @@ def _scaled(x: Atom, factor: float) -> Atom:
 
 
 def sinc(x: Operand) -> Atom:
-    x = as_inexact(x)
-    zero = eq(x, like(x, 0))
-    angle = mul(like(x, math.pi), select(zero, like(x, 1), x))
-    return select(zero, like(x, 1), div(ufunc(np.sin, angle), angle))
+    return special.sinc(as_inexact(x))
 
 
 def sigmoid(x: Operand) -> Atom:
     """scipy.special.expit, without overflow on either side."""
-    x = as_inexact(x)
-    half = like(x, 0.5)
-    return ufunc(np.add, half, mul(half, ufunc(np.tanh, mul(half, x))))
+    return logistic(as_inexact(x))
 
 
 def logit(x: Operand) -> Atom:

@@ -18,11 +18,12 @@ from .arithmetic import abs_ as absolute
 from .arithmetic import add, div, integer_pow, mul, sub
 from .compare import eq, select
 from .complex_numbers import conj, real
-from .elementary import exp, isfinite, log_of_sum, root_of_sum, stop_gradient
+from .elementary import exp, isfinite, stop_gradient
 from .families import like
 from .library_reductions import amax, amin, kept, respread, sum_, to_bool
 from .library_shapes import squeeze
 from .promotion import Operand, axes_of, axis_of, broadcast_to, inexact_dtype, lift, to_dtype, ufunc
+from .sums import log_of_sum, root_of_sum
 
 
 def logsumexp(a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: bool = False) -> Atom:

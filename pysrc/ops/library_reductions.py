@@ -25,7 +25,7 @@ from .arithmetic import add, div, integer_pow, max_, mul, sub
 from .compare import and_, eq, gt, ne, not_, select
 from .complex_numbers import conj, real
 from .effects import check
-from .elementary import isfinite, isnan, root_of_sum
+from .elementary import isfinite, isnan, sqrt
 from .families import like
 from .library_shapes import part, ravel
 from .promotion import (
@@ -42,6 +42,7 @@ from .promotion import (
 )
 from .shape import broadcast, permute
 from .structure import pad
+from .sums import root_of_sum
 
 HALVES = (np.dtype("float16"), SHORT["bf16"])
 
@@ -271,6 +272,10 @@ def var(
 _mean = mean
 
 
+def _root(squares: Atom) -> Atom:
+    return sqrt(squares) if squares.type.dtype.kind == "c" else root_of_sum(squares)
+
+
 def std(
     a: Operand,
     axis: Any = None,
@@ -281,7 +286,7 @@ def std(
     mean: Any = None,
     correction: Any = None,
 ) -> Atom:
-    return root_of_sum(var(a, axis, dtype, ddof, keepdims, where, mean, correction))
+    return _root(var(a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 
 # --- without NaNs ------------------------------------------------------------------------------------------
@@ -358,7 +363,7 @@ def nanstd(
     mean: Any = None,
     correction: Any = None,
 ) -> Atom:
-    return root_of_sum(nanvar(a, axis, dtype, ddof, keepdims, where, mean, correction))
+    return _root(nanvar(a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 
 # --- cumulative --------------------------------------------------------------------------------------------
