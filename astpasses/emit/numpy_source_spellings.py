@@ -260,10 +260,7 @@ def _logistic(emitter: Emitter, let: Let) -> Expr:
     return call("np.exp", [prefix("-", sum_of_two, let.out.type)], let.out.type)
 
 
-@spelled("barrier")
-@spelled("checkpoint_name")
-@spelled("sampled")
-@spelled("stop_gradient")
+@spelled("barrier", "checkpoint_name", "only_where", "sampled", "stop_gradient")
 def _same(emitter: Emitter, let: Let) -> Expr:
     return emitter.expr(let.args[0])
 
