@@ -94,8 +94,9 @@ def spell(emitter: Emitter, let: Let) -> Expr:
 def ufunc_name(name: str) -> str | None:
     """The NumPy function an elementwise primitive is, from its declaration."""
     for candidate in (REGISTRY[name].numpy, *REGISTRY[name].spellings):
-        if candidate is getattr(np, getattr(candidate, "__name__", "?"), None):
-            return f"np.{candidate.__name__}"
+        own = getattr(candidate, "__name__", "?")
+        if candidate is getattr(np, own, None):
+            return f"np.{own}"
     return None
 
 

@@ -1,8 +1,8 @@
 """Choices whose derivatives leave out what is not taken, as if the operand had been chosen before the function.
 
 In: a Function that derivatives may be taken of. Out: the same values; what an elementwise expression reads on the way
-to a `select` goes through `only_where`, whose tangent is 0 where the choice is another. So the cotangent of an element
-that is not taken, which is NaN where its slope is infinite (0 times inf), ends there.
+to a `select`, or to `y[mask]`, goes through `only_where`, whose tangent is 0 where the choice is another. So the
+cotangent of an element that is not taken, which is NaN where its slope is infinite (0 times inf), ends there.
 
     y = sqrt(x)                                x_1 = only_where(x, c)
     z = select(c, y, w)             ->         y_1 = sqrt(x_1)
@@ -26,7 +26,8 @@ from metaphrase.core.native import Point
 from metaphrase.core.primitive import NotLinear
 from metaphrase.core.relation import POINTWISE
 from metaphrase.core.types import is_inexact
-from metaphrase.ops.compare import not_, only_where
+from metaphrase.ops.compare import not_, only_where, select
+from metaphrase.ops.sorting import nonzero
 
 log = logging.getLogger("metaphrase")
 
@@ -41,6 +42,8 @@ class _Rewriting:
     function: Function
     makers: dict[Var, Let] = field(default_factory=dict)  # the elementwise operations that make inexact arrays
     negations: dict[Var, Atom] = field(default_factory=dict)
+    places: dict[Var, Atom] = field(default_factory=dict)  # of which mask they are
+    lines: set[str] = field(default_factory=set)
 
     def run(self) -> Function:
         changed = False
@@ -57,21 +60,36 @@ class _Rewriting:
     def _note(self, let: Let) -> None:
         if let.primitive is not_:
             self.negations[let.out] = let.args[0]
+        if let.primitive is nonzero:
+            self.places[let.out] = let.args[0]
         if isinstance(let.primitive.native, Point) and let.primitive.dims is POINTWISE and _smooth(let.out):
             self.makers[let.out] = let
 
+    def _choices(self, let: Let) -> list[tuple[int, Atom, bool]]:
+        """Operands of which a Let takes some elements: which, the mask of these, and whether it says the contrary."""
+        if let.primitive is select:
+            return [(1, let.args[0], False), (2, let.args[0], True)]
+        if let.primitive.takes and len(let.args) == 2 and let.args[1] in self.places:
+            mask = self.places[let.args[1]]  # type: ignore[index]
+            return [(0, mask, False)] if mask.type.dims == let.args[0].type.dims else []
+        return []
+
     def _chosen(self, builder: Builder, let: Let) -> Let:
-        """A `select` of what reads chosen operands; another Let as it is."""
-        if let.primitive.name != "select" or not _smooth(let.out) or let.span is not None and let.span.role != "primal":
+        """A Let that chooses, of operands that are chosen, too; another one as it is."""
+        if let.span is not None and let.span.role != "primal":
             return let
-        condition, *values = let.args
-        builder.span = let.span
-        made = [self._masked(builder, value, condition, k == 1) for k, value in enumerate(values)]
+        args, builder.span = list(let.args), let.span
+        for k, mask, negated in self._choices(let):
+            if _smooth(args[k]):
+                args[k] = self._masked(builder, args[k], mask, negated)
         builder.span = None
-        if made == values:
+        if args == list(let.args):
             return let
-        log.info("%s: derivatives leave out what is not chosen here (double_where)", let.span or self.function.name)
-        return Let(let.outs, let.primitive, (condition, *made), let.attributes, let.span)
+        place = str(let.span or self.function.name)
+        if place not in self.lines:
+            self.lines.add(place)
+            log.info("%s: derivatives leave out what is not chosen here (double_where)", place)
+        return Let(let.outs, let.primitive, tuple(args), let.attributes, let.span)
 
     def _masked(self, builder: Builder, value: Atom, condition: Atom, negated: bool) -> Atom:
         chain: dict[Var, Let] = {}
@@ -82,8 +100,8 @@ class _Rewriting:
         self.negations.update({mask: condition} if negated else {})  # type: ignore[dict-item]
         env: dict[Atom, Atom] = {}
         for let in chain.values():
-            for arg in let.args:
-                if arg not in env and isinstance(arg, Var) and _smooth(arg) and not self._is_masked(arg, condition, negated):
+            for arg in (a for a in let.args if isinstance(a, Var) and a not in env and _smooth(a)):
+                if not self._is_masked(arg, condition, negated):
                     env[arg] = only_where(arg, mask)
                     self._note(builder.lets[-1])
             args = tuple(env.get(a, a) for a in let.args)

@@ -134,7 +134,6 @@ select: Primitive = Primitive(
 )
 
 
-
 def _only_where_type(x: Array, c: Array) -> Array:
     require(c.dtype == bool and c.dims == x.dims, lambda: f"only_where: condition {c} does not fit {x}")
     return x.plain

@@ -6,9 +6,9 @@ In: arrays [..., n, n] of f32, f64, c64 or c128. Out: the determinants, and the 
     c = cofactors(a, y)       # the derivative of y by each element of a: det(a) inv(a).T where there is an inverse
 
 Where the determinant is 0, or too large or small for a float, cofactors are those of the singular value decomposition
-a = u diag(s) vh: det(u) det(vh) conj(u diag(p) vh), of which p has the product of all singular values but one. So is the
-second derivative, with products of all but two, of matrices that are nearly singular (G. W. Stewart, "On the adjugate
-matrix", 1998).
+a = u diag(s) vh: det(u) det(vh) conj(u diag(p) vh), of which p has the product of all singular values but one. So is
+the second derivative of matrices that are nearly singular, with products of all but two (G. W. Stewart, "On the
+adjugate matrix", Linear Algebra and its Applications 283, 1998).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from .matrices import (
     turned,
     zero_like,
 )
-from .reduce import product_of_others, reduce_all, reduce_any, reduce_sum, spread
+from .reduce import product_of_others, reduce_any, reduce_sum, spread
 from .regions import cond
 from .unit_matrix import eye
 
@@ -123,7 +123,8 @@ def _either(doubtful: Any, otherwise: Any, ordinary: Any, *args: Any) -> Any:
     """`otherwise(*args)` if any matrix of the stack is doubtful, `ordinary(*args)` if none is."""
     any_of_them = reduce_any(doubtful, axes=tuple(range(doubtful.type.ndim))) if doubtful.type.ndim else doubtful
     params = [(f"x{k}", x.type.plain) for k, x in enumerate(args)]
-    return cond(any_of_them, *args, branches=(trace("ordinary", ordinary, params), trace("singular", otherwise, params)))[0]
+    branches = trace("ordinary", ordinary, params), trace("singular", otherwise, params)
+    return cond(any_of_them, *args, branches=branches)[0]
 
 
 def _cofactors_written(a: Any, y: Any) -> Any:

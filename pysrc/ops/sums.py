@@ -30,10 +30,7 @@ def _of_sum(name: str, numpy: np.ufunc, slope: Any, doc: str) -> Primitive:
 
 
 root_of_sum = _of_sum(
-    "root_of_sum",
-    np.sqrt,
-    lambda x_dot, y, x: div(mul(x_dot, like(y, 0.5)), flat(y)),
-    "The root of a sum of squares.",
+    "root_of_sum", np.sqrt, lambda x_dot, y, x: div(mul(x_dot, like(y, 0.5)), flat(y)), "The root of a sum of squares."
 )
 log_of_sum = _of_sum(
     "log_of_sum", np.log, lambda x_dot, y, x: div(x_dot, flat(x)), "The logarithm of a sum of exponentials."
