@@ -198,7 +198,8 @@ polygamma: Primitive = elementwise(
     doc="The derivative of digamma of the given order.",
 )
 
-_SINC = "T y = (T)3.141592653589793238462643383279502884*x;\nreturn x == 0 ? 1 : T_sin(y)/y;"
+# Of a tiny y sin(y)/y is 1, to the last bit; a branch would be in the way of vectors.
+_SINC = "T y = x == 0 ? (T)1e-20 : (T)3.141592653589793238462643383279502884*x;\nreturn T_sin(y)/y;"
 _COMPLEX_SINC = """\
 if (re(x) == 0 && im(x) == 0) return pair((R)1, (R)0);
 R k = (R)3.141592653589793238462643383279502884;
@@ -224,7 +225,7 @@ sinc = elementwise(
     "sinc",
     np.sinc,
     type=inexact,
-    scalar=Scalar(texts=(Text("f", _SINC), Text("c", _COMPLEX_SINC))),
+    scalar=Scalar(side_by_side=True, texts=(Text("f", _SINC), Text("c", _COMPLEX_SINC))),
     jvp=(lambda x_dot, y, x: mul(x_dot, _sinc_slope(y, x)),),
     doc="sin(pi x) / (pi x), and 1 at 0.",
 )
