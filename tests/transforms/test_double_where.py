@@ -1,4 +1,4 @@
-"""`config.double_where`: derivatives of choices leave out what is not taken, in every mode; values stay, and the log says it."""
+"""`config.double_where`: derivatives of choices leave out what is not taken, in every mode, and the log says where."""
 
 import logging
 import re
@@ -146,7 +146,11 @@ def test_the_page_shows_what_it_does(tmp_path, caplog):
     page = (Path(__file__).parents[2] / "docs" / "conventions.md").read_text()
     first, second = re.findall(r"```python\n(.*?)```", page, re.S)
     path = tmp_path / "choices.py"
-    path.write_text("import numpy as np\nimport metaphrase as mp\n\n" + first.replace("mp.grad", "\na = mp.grad") + second.replace("mp.grad", "b = mp.grad"))
+    path.write_text(
+        "import numpy as np\nimport metaphrase as mp\n\n"
+        + first.replace("mp.grad", "\na = mp.grad")
+        + second.replace("mp.grad", "b = mp.grad")
+    )
     namespace: dict = {}
     with caplog.at_level(logging.INFO, "metaphrase"), np.errstate(all="ignore"):
         exec(compile(path.read_text(), str(path), "exec"), namespace)
