@@ -51,6 +51,14 @@ def cofactors(a, det):
     others = np.where(np.eye(a.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)[..., None, :]
     turn = np.linalg.slogdet(u)[0] * np.linalg.slogdet(vh)[0]
     return np.where(finite, turn[..., None, None] * np.conj(u * others @ vh), np.nan).astype(a.dtype)''',
+    "inverse": '''\
+def inverse(a):
+    """np.linalg.inv, and NaN of singular matrices."""
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        singular = np.linalg.slogdet(a)[0] == 0
+        return np.linalg.inv(np.where(singular[..., None, None], np.nan, a).astype(a.dtype))''',
     "exception_of": '''\
 def exception_of(kind, /, *args, **attributes):
     """An exception that holds these, whatever its `__init__` takes."""

@@ -152,10 +152,10 @@ def _det(emitter: Emitter, let: Let) -> Expr:
     return call("np.linalg.det", [emitter.expr(let.args[0])], let.out.type)
 
 
-@spelled("cofactors")
-def _cofactors(emitter: Emitter, let: Let) -> Expr:
-    emitter.helpers.add("cofactors")
-    return call("cofactors", [emitter.expr(a) for a in let.args], let.out.type)
+@spelled("cofactors", "inverse")
+def _helper(emitter: Emitter, let: Let) -> Expr:
+    emitter.helpers.add(let.primitive.name)
+    return call(let.primitive.name, [emitter.expr(a) for a in let.args], let.out.type)
 
 
 @spelled("fft")

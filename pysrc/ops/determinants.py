@@ -27,7 +27,7 @@ from .compare import eq, gt, not_, or_, select
 from .complex_numbers import conj
 from .elementary import exp, isfinite
 from .families import like, require
-from .linear_algebra import lapack_matrices, slogdet, solve, svd
+from .linear_algebra import inverse, lapack_matrices, slogdet, svd
 from .matrices import (
     adjoint,
     along_columns,
@@ -42,7 +42,6 @@ from .matrices import (
 )
 from .reduce import product_of_others, reduce_any, reduce_sum, spread
 from .regions import cond
-from .unit_matrix import eye
 
 
 def _det_type(a: Array) -> Array:
@@ -113,10 +112,7 @@ def _by_singular_values(a: Any, y: Any) -> Any:
 
 
 def _by_inverse(a: Any, y: Any) -> Any:
-    size = a.type.dims[-1]
-    unit = eye(rows=size, columns=size, diagonal=0, dtype=a.type.dtype)
-    unit = spread(unit, a, tuple(range(a.type.ndim - 2)))
-    return mul(_over(y, a), solve(a, unit, transposed=True)[0])
+    return mul(_over(y, a), turned(inverse(a)))
 
 
 def _either(doubtful: Any, otherwise: Any, ordinary: Any, *args: Any) -> Any:

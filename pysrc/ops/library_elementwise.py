@@ -297,7 +297,12 @@ def _scaled(x: Atom, factor: float) -> Atom:
 
 
 def sinc(x: Operand) -> Atom:
-    return special.sinc(as_inexact(x))
+    x = as_inexact(x)
+    if x.type.dtype.itemsize > 2:
+        return special.sinc(x)
+    zero = eq(x, like(x, 0))  # halves are rounded on the way, as NumPy rounds them
+    angle = mul(like(x, math.pi), select(zero, like(x, 1), x))
+    return select(zero, like(x, 1), div(ufunc(np.sin, angle), angle))
 
 
 def sigmoid(x: Operand) -> Atom:

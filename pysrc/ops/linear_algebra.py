@@ -1,4 +1,4 @@
-"""Linear algebra by LAPACK on stacks of matrices: solve, slogdet, cholesky, qr, eigh, svd, eig.
+"""Linear algebra by LAPACK on stacks of matrices: solve, inverse, slogdet, cholesky, qr, eigh, svd, eig.
 
 In: arrays [..., m, n] of f32, f64, c64 or c128. Out: what NumPy's functions of these names give, and, where
 LAPACK may fail, a flag for each matrix: the library turns it into a LinAlgError.
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.native import Lib
+from ..core.native import Composite, Lib
 from ..core.primitive import Accumulate, Joint, NotLinear, Primitive
 from ..core.relation import Dims, Relation
 from ..core.types import Array
@@ -44,6 +44,7 @@ from .matrices import (
     zero_like,
 )
 from .reduce import reduce_any, reduce_sum, spread
+from .unit_matrix import eye
 
 NUMBERS = ("f4", "f8", "c8", "c16")
 
@@ -171,6 +172,37 @@ triangular_solve: Primitive = Primitive(
 )
 
 
+def _inverse_type(a: Array) -> Array:
+    lapack_matrices(a, True, "inverse")
+    return a.plain
+
+
+def _inverse_written(a: Any) -> Any:
+    size = a.type.dims[-1]
+    unit = eye(rows=size, columns=size, diagonal=0, dtype=a.type.dtype)
+    return solve(a, spread(unit, a, tuple(range(a.type.ndim - 2))), transposed=False)[0]
+
+
+def _inverse_numpy(a: Any) -> Any:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        singular = np.linalg.slogdet(a)[0] == 0
+        return np.linalg.inv(np.where(singular[..., None, None], np.nan, a).astype(a.dtype, copy=False))
+
+
+inverse: Primitive = Primitive(
+    "inverse",
+    type=_inverse_type,
+    numpy=_inverse_numpy,
+    jvp=(lambda a_dot, y, a: neg(product(y, product(a_dot, y))),),
+    transpose=NotLinear,
+    dims=_stacked(2),
+    native=Composite(_inverse_written),
+    doc="The inverse matrices; NaN where there is none, without an error.",
+)
+
+
 # --- determinants ------------------------------------------------------------------------------------------
 
 
@@ -183,9 +215,7 @@ def _slogdet_jvp(args: tuple, dots: tuple) -> tuple:
     """d log|det a| = trace(a^-1 a_dot); the sign of a complex determinant turns by the imaginary part."""
     (a,), (a_dot,) = args, dots
     sign, logarithm = slogdet(a)
-    singular = spread(eq(sign, zero_like(sign)), a, (a.type.ndim - 2, a.type.ndim - 1))  # no derivative, and no error
-    turn = diagonal_of(solve(select(singular, like(a, np.nan), a), a_dot, transposed=False)[0])
-    trace = reduce_sum(turn, axes=(turn.type.ndim - 1,))
+    trace = reduce_sum(mul(turned(inverse(a)), a_dot), axes=(a.type.ndim - 2, a.type.ndim - 1))
     if a.type.dtype.kind != "c":
         return (sign, logarithm), (None, trace)
     still = zero_like(real(trace))

@@ -221,10 +221,15 @@ def _sinc_slope(y: Any, x: Any) -> Any:
     return select(near, mul(x, series), div(sub(cos(mul(like(x, math.pi), away)), y), away))
 
 
+def _sinc_type(x: Array) -> Array:
+    require(x.dtype.itemsize > 2, lambda: f"sinc: needs floats of 4 bytes or more, got {x}")
+    return inexact(x)
+
+
 sinc = elementwise(
     "sinc",
     np.sinc,
-    type=inexact,
+    type=_sinc_type,
     scalar=Scalar(side_by_side=True, texts=(Text("f", _SINC), Text("c", _COMPLEX_SINC))),
     jvp=(lambda x_dot, y, x: mul(x_dot, _sinc_slope(y, x)),),
     doc="sin(pi x) / (pi x), and 1 at 0.",
