@@ -154,8 +154,9 @@ def _det(emitter: Emitter, let: Let) -> Expr:
 
 @spelled("cofactors", "inverse")
 def _helper(emitter: Emitter, let: Let) -> Expr:
-    emitter.helpers.add(let.primitive.name)
-    return call(let.primitive.name, [emitter.expr(a) for a in let.args], let.out.type)
+    function = {"cofactors": "cofactors_of", "inverse": "inverse_or_nan"}[let.primitive.name]
+    emitter.helpers.add(function)
+    return call(function, [emitter.expr(a) for a in let.args], let.out.type)
 
 
 @spelled("fft")

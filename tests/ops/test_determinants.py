@@ -126,8 +126,8 @@ def test_slogdet_raises_nothing(native):
 
 
 def test_names_of_helpers_are_free_for_users():
-    def f(cofactors, inverse):
-        return np.linalg.det(cofactors) + np.linalg.slogdet(inverse)[1]
+    def f(cofactors_of, inverse_or_nan):
+        return np.linalg.det(cofactors_of) + np.linalg.slogdet(inverse_or_nan)[1]
 
     a, b = of_rank(3), of_rank(3)
     with config(native=False):
