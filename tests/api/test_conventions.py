@@ -129,6 +129,37 @@ def test_rows_of_float32(module):
     assert differences(found, [row for _, row in rows], 1e-4) == []
 
 
+def _in_a_loop(x):
+    total = 0.0
+    for _ in range(3):
+        total = total + x * x
+    return np.log(total)
+
+
+def _in_a_branch(x):
+    y = x * x if x > 1 else x * x * x
+    return np.log(y)
+
+
+NUMBERS = [
+    lambda x: np.log(x**3),
+    lambda x: np.sqrt(x * x * x),
+    lambda x: np.log1p(x * x - 1),
+    lambda x: np.log(np.where(x > 0, x, x * x)),
+    lambda x: np.log(max(x, 0.0)),
+    _in_a_loop,
+    _in_a_branch,
+]
+
+
+@pytest.mark.parametrize("function", NUMBERS)
+def test_derivatives_of_python_numbers_raise_nothing(function):
+    with mp.config(native=False), np.errstate(all="ignore"):
+        assert function(np.float64(0.0)) in (0.0, -np.inf)
+        slopes = [mp.grad(function)(0.0), mp.jacfwd(function)(0.0), mp.grad(function)(np.float64(0.0))]
+    assert np.array_equal(slopes, [slopes[2]] * 3, equal_nan=True) and not np.isfinite(slopes).any()
+
+
 def test_rows_in_native_code(module):
     """Each day one half of the rows in reverse mode, and the other one in forward mode."""
     derive: Callable = mp.jit(module.by_turns)
