@@ -212,10 +212,10 @@ def _pow_exponent(b_dot: Any, y: Any, a: Any, b: Any) -> Any:
     """log(a) y; 0 at the power of 0 that is not negative, as next to it."""
     from .elementary import log
 
-    flat = eq(a, like(a, 0))
+    nothing = eq(a, like(a, 0))
     if b.type.dtype.kind != "c":
-        flat = and_(flat, ge(b, like(b, 0)))
-    return mul(b_dot, mul(log(select(flat, like(a, 1), a)), y))
+        nothing = and_(nothing, ge(b, like(b, 0)))
+    return mul(b_dot, mul(log(select(nothing, like(a, 1), a)), y))
 
 
 _SQUARINGS = """\

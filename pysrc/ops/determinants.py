@@ -23,7 +23,7 @@ from ..core.primitive import NotLinear, Primitive, Zero
 from ..core.relation import Dims, Relation
 from ..core.types import Array
 from .arithmetic import abs_, div, mul, sub
-from .compare import eq, gt, not_, or_, select
+from .compare import eq, le, not_, or_, select
 from .complex_numbers import conj
 from .elementary import exp, isfinite
 from .families import like, require
@@ -129,11 +129,11 @@ def _cofactors_written(a: Any, y: Any) -> Any:
 
 
 def _cofactors_jvp(a_dot: Any, c: Any, a: Any, y: Any) -> Any:
-    """By the rule of products where the inverse is good for half of the digits."""
+    """By the rule of products where half of the digits or more come out right."""
     size = [reduce_sum(abs_(x), axes=_both(x)) for x in (a, c)]
     enough = float(np.sqrt(np.finfo(a.type.dtype).eps))
     least = mul(mul(*size), like(size[0], enough))
-    return _either(not_(gt(abs_(y), least)), _second_by_singular_values, _second_by_inverse, a_dot, c, a, y)
+    return _either(le(abs_(y), least), _second_by_singular_values, _second_by_inverse, a_dot, c, a, y)
 
 
 def _second_by_inverse(a_dot: Any, c: Any, a: Any, y: Any) -> Any:

@@ -124,7 +124,6 @@ sqrt = elementwise(
     domain=((0.2, 5),),
     jvp=(lambda x_dot, y, x: div(mul(x_dot, like(y, 0.5)), y),),
 )
-
 cbrt = elementwise(
     "cbrt",
     np.cbrt,

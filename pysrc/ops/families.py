@@ -88,9 +88,8 @@ def elementwise(
     doc: str = "",
 ) -> Primitive:
     """A scalar function lifted over equal-shaped arrays. `native` defaults to the scalar operation `name`, of
-    which `scalar` says what is known. `spellings` None: no call of users means it, not even one of `numpy`.
-    `domain`: a range for each operand in which the function is smooth;
-    tests take samples there."""
+    which `scalar` says what is known. `spellings` None: no call of a user means it, not even one of `numpy`.
+    `domain`: a range for each operand in which the function is smooth; tests take samples there."""
 
     def rule(*types: Array, **attributes: Any) -> Array:
         dims = types[0].dims

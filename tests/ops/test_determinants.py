@@ -110,6 +110,7 @@ def test_what_is_too_large_or_small_or_no_number():
         with config(native=native), np.errstate(all="ignore"):
             bad = mp.jit(mp.grad(np.linalg.det))(np.array([[np.nan, 1.0], [2.0, 0.0]]))
             assert np.isnan(bad).any()
+            assert np.isnan(mp.jit(mp.hessian(np.linalg.det))(np.full((2, 2), np.nan))).any()
             with pytest.raises(np.linalg.LinAlgError, match="converge"):
                 mp.jit(lambda a: np.linalg.svd(a)[1])(np.full((2, 2), np.nan))
 
