@@ -69,6 +69,13 @@ SETTINGS = {
         Setting("disable_jit", False, _boolean, "process", "run jitted functions as plain Python"),
         Setting("debug_nans", False, _boolean, "process", "raise where a result has a NaN, and name what made it"),
         Setting("debug_infs", False, _boolean, "process", "raise where a result has an inf, and name what made it"),
+        Setting(
+            "double_where",
+            False,
+            _boolean,
+            "thread",
+            "derivatives of `where` leave out the choice that is not taken, whose slope may be infinite",
+        ),
         Setting("native", True, _boolean, "thread", "compile to native code; False runs the NumPy stage"),
         Setting(
             "tier",

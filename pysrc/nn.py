@@ -173,8 +173,14 @@ def logsumexp(
     total = np.sum(scaled, axis=axis, keepdims=keepdims)
     shift = top if keepdims else np.reshape(top, np.shape(total))
     if not return_sign:
-        return np.log(total) + shift
-    return np.log(np.abs(total)) + shift, np.sign(total)
+        return _log(total) + shift
+    return _log(np.abs(total)) + shift, np.sign(total)
+
+
+def _log(total: Any) -> Any:
+    """The logarithm of a sum of exponentials; flat where there is nothing in it."""
+    nothing = total == 0
+    return np.where(nothing, -np.inf * np.ones_like(total), np.log(np.where(nothing, np.ones_like(total), total)))
 
 
 def logmeanexp(x: Any, axis: Axis = None, where: Any = None, keepdims: bool = False) -> Any:

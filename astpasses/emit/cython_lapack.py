@@ -254,6 +254,7 @@ ROUTINES: dict[str, Routine] = {
         work = LA_NEW(T_e, size);
         if (!work) return MP_NO_MEMORY;
         SVD(size);
+        if (info == -4) info = 1; /* there is a NaN in the matrix */
         if (info < 0) return LA_REFUSED();
     } else {
         for (i64 i = 0; i < m_*uc; i++) u[i] = i/(m_ ? m_ : 1) == i%(m_ ? m_ : 1);

@@ -40,6 +40,25 @@ def on_each_matrix(function, results, *stacks):
         for whole, part in zip(made, parts if len(made) > 1 else [parts]):
             whole[index] = part
     return *made, failed''',
+    "cofactors_of": '''\
+def cofactors_of(a, det):
+    """The derivative of each determinant: det inv(a).T, or, where it is 0 or infinite, by singular values."""
+    det = np.asarray(det)[..., None, None]
+    if np.all(np.isfinite(det) & (det != 0)):
+        return det * np.swapaxes(np.linalg.inv(a), -1, -2)
+    finite = np.isfinite(a).all((-2, -1), keepdims=True)
+    u, s, vh = np.linalg.svd(np.where(finite, a, 0))
+    others = np.where(np.eye(a.shape[-1], dtype=bool), 1, s[..., None, :]).prod(-1)[..., None, :]
+    turn = np.linalg.slogdet(u)[0] * np.linalg.slogdet(vh)[0]
+    return np.where(finite, turn[..., None, None] * np.conj(u * others @ vh), np.nan).astype(a.dtype)''',
+    "inverse_or_nan": '''\
+def inverse_or_nan(a):
+    """np.linalg.inv, and NaN of singular matrices."""
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        singular = np.linalg.slogdet(a)[0] == 0
+        return np.linalg.inv(np.where(singular[..., None, None], np.nan, a).astype(a.dtype))''',
     "exception_of": '''\
 def exception_of(kind, /, *args, **attributes):
     """An exception that holds these, whatever its `__init__` takes."""

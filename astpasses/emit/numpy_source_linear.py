@@ -147,6 +147,18 @@ def _triangular_solve(emitter: Emitter, let: Let) -> Expr:
     return Expr(f"np.linalg.solve({text}, {b.text})", ATOM, let.out.type.plain, None, reads_of([a, b]), 2)
 
 
+@spelled("det")
+def _det(emitter: Emitter, let: Let) -> Expr:
+    return call("np.linalg.det", [emitter.expr(let.args[0])], let.out.type)
+
+
+@spelled("cofactors", "inverse")
+def _helper(emitter: Emitter, let: Let) -> Expr:
+    function = {"cofactors": "cofactors_of", "inverse": "inverse_or_nan"}[let.primitive.name]
+    emitter.helpers.add(function)
+    return call(function, [emitter.expr(a) for a in let.args], let.out.type)
+
+
 @spelled("fft")
 def _fft(emitter: Emitter, let: Let) -> Expr:
     (x,) = (emitter.expr(a) for a in let.args)

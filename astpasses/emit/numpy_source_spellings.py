@@ -93,9 +93,10 @@ def spell(emitter: Emitter, let: Let) -> Expr:
 
 def ufunc_name(name: str) -> str | None:
     """The NumPy function an elementwise primitive is, from its declaration."""
-    for candidate in REGISTRY[name].spellings:
-        if isinstance(candidate, np.ufunc) and getattr(np, candidate.__name__, None) is candidate:
-            return f"np.{candidate.__name__}"  # type: ignore[union-attr]
+    for candidate in (REGISTRY[name].numpy, *REGISTRY[name].spellings):
+        own = getattr(candidate, "__name__", "?")
+        if candidate is getattr(np, own, None):
+            return f"np.{own}"
     return None
 
 
@@ -231,8 +232,9 @@ def _integer_pow(emitter: Emitter, let: Let) -> Expr:
         return call("np.power", [strong(x), power], type_)
     emitter.wrap_around |= type_.dtype.kind == "u" and not type_.dims
     square = infix("**", x, literal(np.int64(2)), type_) if type_.dims else infix("*", x, x, type_)
-    if exponent <= 3:
-        return square if exponent == 2 else infix("*", square, x, type_)
+    if exponent <= 3:  # products of Python's numbers are such numbers
+        made = square if exponent == 2 else infix("*", square, x, type_)
+        return replace(made, maybe_python=x.maybe_python)
     fourth = call("np.square", [square], type_)
     rest = {4: (), 5: (x,), 6: (square,), 7: (square, x), 8: ()}[exponent]
     made = call("np.square", [fourth], type_) if exponent == 8 else fourth
@@ -252,10 +254,14 @@ def _abs(emitter: Emitter, let: Let) -> Expr:
     )
 
 
-@spelled("barrier")
-@spelled("checkpoint_name")
-@spelled("sampled")
-@spelled("stop_gradient")
+@spelled("logistic")
+def _logistic(emitter: Emitter, let: Let) -> Expr:
+    (x,) = operands(emitter, let)
+    sum_of_two = call("np.logaddexp", [literal(np.float64(0)), prefix("-", strong(x), x.type)], let.out.type)
+    return call("np.exp", [prefix("-", sum_of_two, let.out.type)], let.out.type)
+
+
+@spelled("barrier", "checkpoint_name", "only_where", "sampled", "stop_gradient")
 def _same(emitter: Emitter, let: Let) -> Expr:
     return emitter.expr(let.args[0])
 
@@ -271,7 +277,8 @@ def _select(emitter: Emitter, let: Let) -> Expr:
             a, b = strong(a), strong(b)
         text = f"{a.at(TERNARY + 1)} if {c.at(TERNARY + 1)} else {b.at(TERNARY)}"
         weak = 1 if a.weak is not None and b.weak is not None and type_.dtype == bool else None
-        return Expr(text, TERNARY, type_.plain, weak, reads_of([a, b, c]), operations_of([a, b, c]) + 1)
+        made = Expr(text, TERNARY, type_.plain, weak, reads_of([a, b, c]), operations_of([a, b, c]) + 1)
+        return replace(made, maybe_python=a.maybe_python or b.maybe_python)
     forms = [c, a, b]
     for k in (1, 2):  # the condition brings the shape, one branch the dtype
         for trial in _looser(forms[k]):

@@ -1,4 +1,5 @@
-"""After differentiation `stop_gradient`, `checkpoint_name` and `barrier` have done their work: they are their operands.
+"""After differentiation `stop_gradient`, `checkpoint_name`, `only_where` and `barrier` have done their work: they are
+their (first) operands.
 
 In: a Function that will not be differentiated again. Out: the same without them. `barrier` goes last, when nothing
 looks for repetitions any more (`open_barriers`).
@@ -15,7 +16,7 @@ pre_ad_safe = False
 
 def open_gradients(function: Function) -> Function:
     """`function` without what only differentiation reads."""
-    return _opened(function, ("stop_gradient", "checkpoint_name"))
+    return _opened(function, ("stop_gradient", "checkpoint_name", "only_where"))
 
 
 def open_barriers(function: Function) -> Function:

@@ -16,7 +16,9 @@ import numpy as np
 
 from ..astpasses.frontend import Output, Staged, Write
 from ..astpasses.frontend import stage as stage_function
+from ..astpasses.transforms.double_where import double_where
 from ..astpasses.transforms.in_step import in_step
+from ..config import config
 from ..core.axes import named_axes
 from ..core.dims import DimLike
 from ..core.types import NAMES, Array
@@ -53,6 +55,8 @@ def stage(fun: Any, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
     static += [name for name, a in kwargs.items() if type(a) is _Whole]
     args, kwargs = _opened(args), _opened(kwargs)
     staged = run("core", stage_function, fun, args, kwargs, static=static)
+    if config.double_where:
+        staged = replace(staged, function=double_where(staged.function))
     if (axes := named_axes()) and named_in(staged.function):
         staged = replace(staged, function=in_step(cleaned(staged.function), axes))
     return program_of_staged(staged, structure, specs, name_of(fun), definition_span(fun))

@@ -9,6 +9,7 @@ from . import (  # noqa: F401
     complex_numbers,
     counters,
     custom_rules,
+    determinants,
     dot,
     effects,
     elementary,
@@ -24,5 +25,6 @@ from . import (  # noqa: F401
     sorting,
     special,
     structure,
+    sums,
     unit_matrix,
 )

@@ -17,7 +17,7 @@ import numpy as np
 from ..core.primitive import Primitive, Zero
 from ..core.scalars import CHEAP, FREE, MEDIUM, Scalar, Text, declare, instruction, library
 from ..core.types import Array
-from .compare import eq, select
+from .compare import and_, eq, flat, ge, select
 from .families import elementwise, inexact, like, numeric, ordered, real, real_dtype, require
 
 neg: Primitive = elementwise(
@@ -202,15 +202,20 @@ def _pow_numpy(a: Any, b: Any) -> Any:
 
 
 def _pow_base(a_dot: Any, y: Any, a: Any, b: Any) -> Any:
-    # no 0 * inf where the power is constant
-    lower = select(eq(b, like(b, 0)), like(b, 1), sub(b, like(b, 1)))
+    # no 0 * inf at 0 to the power 0
+    nothing = and_(eq(a, like(a, 0)), eq(b, like(b, 0)))
+    lower = select(nothing, like(b, 1), sub(b, like(b, 1)))
     return mul(a_dot, mul(b, pow_(a, lower)))
 
 
 def _pow_exponent(b_dot: Any, y: Any, a: Any, b: Any) -> Any:
+    """log(a) y; 0 at the power of 0 that is not negative, as next to it."""
     from .elementary import log
 
-    return mul(b_dot, mul(log(select(eq(a, like(a, 0)), like(a, 1), a)), y))
+    nothing = eq(a, like(a, 0))
+    if b.type.dtype.kind != "c":
+        nothing = and_(nothing, ge(b, like(b, 0)))
+    return mul(b_dot, mul(log(select(nothing, like(a, 1), a)), y))
 
 
 _SQUARINGS = """\
@@ -268,7 +273,7 @@ def _sign_jvp(x_dot: Any, y: Any, x: Any) -> Any:
         return None
     from .complex_numbers import complex_, conj, real
 
-    length = abs_(x)
+    length = flat(abs_(x))
     along = real(mul(x_dot, conj(y)))
     turn = sub(x_dot, mul(y, complex_(along, like(along, 0))))
     return div(turn, complex_(length, like(length, 0)))

@@ -133,7 +133,31 @@ select: Primitive = Primitive(
     doc="a where c, else b; all three have one shape.",
 )
 
+
+def _only_where_type(x: Array, c: Array) -> Array:
+    require(c.dtype == bool and c.dims == x.dims, lambda: f"only_where: condition {c} does not fit {x}")
+    return x.plain
+
+
+only_where: Primitive = Primitive(
+    "only_where",
+    type=_only_where_type,
+    numpy=lambda x, c: x,
+    jvp=(lambda x_dot, y, x, c: select(c, x_dot, like(x_dot, 0)), None),
+    transpose=(lambda y_bar, x, c: select(c, y_bar, like(y_bar, 0)), None),
+    dims=POINTWISE,
+    native=Point(lambda x, c: x),
+    doc="x, which is said to be constant where c does not hold.",
+)
+
+
+def flat(y: Any) -> Any:
+    """y as a divisor of slopes that shall be 0 where y is 0, with all their derivatives."""
+    return select(eq(y, like(y, 0)), like(y, np.inf), y)
+
+
 __all__ = [
+    "flat",
     "eq",
     "ne",
     "lt",
@@ -148,4 +172,5 @@ __all__ = [
     "shift_right",
     "popcount",
     "select",
+    "only_where",
 ]

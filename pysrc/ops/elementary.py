@@ -17,7 +17,7 @@ from ..core.primitive import Primitive, Unsupported, Zero
 from ..core.scalars import CHEAP, FREE, MEDIUM, Scalar, Text, instruction, library
 from ..core.types import Array
 from .arithmetic import abs_, add, div, integer_pow, mul, neg, sub
-from .compare import eq, ne, select
+from .compare import flat, ne, select
 from .families import elementwise, float_bool, floating, inexact, like
 
 LN2, LN10 = math.log(2.0), math.log(10.0)
@@ -135,43 +135,6 @@ cbrt = elementwise(
 )
 
 
-def _weight(part: Any, whole: Any, power: Primitive) -> Any:
-    """power(part - whole): the share of one term in a sum of powers; 1 where equal, even infinite."""
-    return select(eq(part, whole), like(part, 1), power(sub(part, whole)))
-
-
-def _log_of_sum(of_equal: str, more: str) -> Scalar:
-    """The larger, and `more`: what the smaller adds to it, by their distance d."""
-    body = f"""\
-if (a == b) return a + {of_equal};
-T d = a - b;
-if (d > 0) return a + {more.replace("d", "-d")};
-if (d <= 0) return b + {more};
-return d;
-"""
-    return Scalar(texts=(Text("f", body, "a, b"),))
-
-
-logaddexp = elementwise(
-    "logaddexp",
-    np.logaddexp,
-    type=floating,
-    jvp=(lambda a_dot, y, a, b: mul(a_dot, _weight(a, y, exp)), lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp))),
-    scalar=_log_of_sum("(T)0.693147180559945309417232121458176568", "T_log1p(T_exp(d))"),
-    doc="log(exp(a) + exp(b)).",
-)
-logaddexp2 = elementwise(
-    "logaddexp2",
-    np.logaddexp2,
-    type=floating,
-    jvp=(
-        lambda a_dot, y, a, b: mul(a_dot, _weight(a, y, exp2)),
-        lambda b_dot, y, a, b: mul(b_dot, _weight(b, y, exp2)),
-    ),
-    scalar=_log_of_sum("1", "(T)1.442695040888963407359924681001892137*T_log1p(T_exp2(d))"),
-    doc="log2(2**a + 2**b).",
-)
-
 # --- circular and hyperbolic functions ---------------------------------------------------------------------
 
 sin: Primitive = elementwise(
@@ -275,15 +238,6 @@ arctanh = elementwise(
     domain=((-0.95, 0.95),),
     jvp=(lambda x_dot, y, x: div(x_dot, _one_minus_square(x)),),
 )
-hypot = elementwise(
-    "hypot",
-    np.hypot,
-    type=floating,
-    scalar=library("hypot", operands=2),
-    domain=((-3, 3), (1, 3)),
-    jvp=(lambda a_dot, y, a, b: mul(a_dot, div(a, y)), lambda b_dot, y, a, b: mul(b_dot, div(b, y))),
-    doc="sqrt(a*a + b*b) without overflow on the way.",
-)
 arctan2 = elementwise(
     "arctan2",
     np.arctan2,
@@ -292,8 +246,8 @@ arctan2 = elementwise(
     scalar=library("atan2", operands=2),
     domain=((-3, 3), (0.5, 3)),
     jvp=(
-        lambda a_dot, y, a, b: mul(a_dot, div(b, add(_square(a), _square(b)))),
-        lambda b_dot, y, a, b: neg(mul(b_dot, div(a, add(_square(a), _square(b))))),
+        lambda a_dot, y, a, b: mul(a_dot, div(b, flat(add(_square(a), _square(b))))),
+        lambda b_dot, y, a, b: neg(mul(b_dot, div(a, flat(add(_square(a), _square(b)))))),
     ),
     doc="The angle of the point (b, a).",
 )
@@ -426,8 +380,6 @@ __all__ = [
     "log10",
     "sqrt",
     "cbrt",
-    "logaddexp",
-    "logaddexp2",
     "sin",
     "cos",
     "tan",
@@ -440,7 +392,6 @@ __all__ = [
     "arcsinh",
     "arccosh",
     "arctanh",
-    "hypot",
     "arctan2",
     "floor",
     "ceil",

@@ -81,15 +81,15 @@ def elementwise(
     jvp: Any,
     native: Any = None,
     transpose: Any = NotLinear,
-    spellings: tuple = (),
+    spellings: tuple | None = (),
     type: Callable = same_type,
     scalar: Scalar | None = None,
     domain: Sequence[tuple[float, float]] | None = None,
     doc: str = "",
 ) -> Primitive:
     """A scalar function lifted over equal-shaped arrays. `native` defaults to the scalar operation `name`, of
-    which `scalar` says what is known. `domain`: a range for each operand in which the function is smooth;
-    tests take samples there."""
+    which `scalar` says what is known. `spellings` None: no call of a user means it, not even one of `numpy`.
+    `domain`: a range for each operand in which the function is smooth; tests take samples there."""
 
     def rule(*types: Array, **attributes: Any) -> Array:
         dims = types[0].dims
@@ -103,10 +103,10 @@ def elementwise(
     if scalar is not None:
         require(isinstance(point.expression, str), f"{name} is written in other operations: no `scalar` fits")
         declare(str(point.expression), scalar)
-    spelled = ((numpy,) if isinstance(numpy, (np.ufunc, Foreign)) else ()) + spellings
+    own = (numpy,) if isinstance(numpy, (np.ufunc, Foreign)) else ()
     made = Primitive(
         name,
-        spellings=spelled,
+        spellings=() if spellings is None else own + spellings,
         type=rule,
         numpy=numpy,
         jvp=jvp,

@@ -19,9 +19,10 @@ from ..core.ir import Atom, Literal
 from ..core.types import is_integer
 from ..source import DTypeError, ShapeError, UnsupportedError
 from . import complex_numbers as parts
+from . import special
 from .arithmetic import abs_ as absolute_value
 from .arithmetic import div, integer_pow, max_, min_, mul, sign, sub
-from .compare import and_, eq, ge, gt, lt, not_, or_, select, xor
+from .compare import and_, eq, ge, gt, le, lt, ne, not_, or_, select, xor
 from .elementary import isfinite, isinf, isnan, rint, sqrt, trunc
 from .elementary import stop_gradient as stop_gradient_primitive
 from .families import like
@@ -42,6 +43,7 @@ from .promotion import (
     weak_type,
 )
 from .shape import convert
+from .sums import logistic
 from .weak_integers import is_narrow
 
 
@@ -296,16 +298,16 @@ def _scaled(x: Atom, factor: float) -> Atom:
 
 def sinc(x: Operand) -> Atom:
     x = as_inexact(x)
-    zero = eq(x, like(x, 0))
+    if x.type.dtype.itemsize > 2:
+        return special.sinc(x)
+    zero = eq(x, like(x, 0))  # halves are rounded on the way, as NumPy rounds them
     angle = mul(like(x, math.pi), select(zero, like(x, 1), x))
     return select(zero, like(x, 1), div(ufunc(np.sin, angle), angle))
 
 
 def sigmoid(x: Operand) -> Atom:
     """scipy.special.expit, without overflow on either side."""
-    x = as_inexact(x)
-    half = like(x, 0.5)
-    return ufunc(np.add, half, mul(half, ufunc(np.tanh, mul(half, x))))
+    return logistic(as_inexact(x))
 
 
 def logit(x: Operand) -> Atom:
@@ -314,15 +316,20 @@ def logit(x: Operand) -> Atom:
 
 
 def xlogy(x: Operand, y: Operand) -> Atom:
-    a, b = broadcast_arrays(*promote(as_inexact(x), as_inexact(y)))
-    zero = and_(eq(a, like(a, 0)), not_(isnan(b)))
-    return select(zero, like(a, 0), mul(a, ufunc(np.log, select(zero, like(b, 1), b))))
+    return _times_log(np.log, 0, x, y)
 
 
 def xlog1py(x: Operand, y: Operand) -> Atom:
+    return _times_log(np.log1p, -1, x, y)
+
+
+def _times_log(log: np.ufunc, end: int, x: Operand, y: Operand) -> Atom:
+    """x log(y), and 0 where x is 0, but for NaN. Up to `end` the logarithm is no number: there its part of a
+    product with 0 is left out."""
     a, b = broadcast_arrays(*promote(as_inexact(x), as_inexact(y)))
-    zero = and_(eq(a, like(a, 0)), not_(isnan(b)))
-    return select(zero, like(a, 0), mul(a, ufunc(np.log1p, select(zero, like(b, 0), b))))
+    inside = ne(b, like(b, end)) if b.type.dtype.kind == "c" else not_(or_(le(b, like(b, end)), eq(b, like(b, np.inf))))
+    empty = and_(eq(a, like(a, 0)), not_(inside))
+    return mul(a, ufunc(log, select(empty, like(b, 1 + end), b)))
 
 
 def stop_gradient(x: Operand) -> Atom:

@@ -18,13 +18,13 @@ from ..core.dims import fresh_symbol
 from ..core.ir import Atom
 from ..core.types import i64
 from ..source import ShapeError, UnsupportedError
+from . import determinants
 from . import linear_algebra as linear
 from .arithmetic import div, mul
 from .arrays import as_dim
 from .compare import eq, gt, not_, select
 from .complex_numbers import conj
 from .effects import check
-from .elementary import exp
 from .families import like, real_dtype
 from .library_creation import eye
 from .library_norms import norm
@@ -147,8 +147,7 @@ def slogdet(a: Operand) -> Any:
 
 
 def det(a: Operand) -> Atom:
-    sign, logarithm = linear.slogdet(matrices(a, "det", True))
-    return mul(sign, as_dtype(exp(logarithm), sign))
+    return determinants.det(matrices(a, "det", True))
 
 
 # --- factors -----------------------------------------------------------------------------------------------

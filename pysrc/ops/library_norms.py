@@ -16,13 +16,14 @@ from ..source import ShapeError, UnsupportedError
 from . import reduce
 from .arithmetic import abs_ as absolute
 from .arithmetic import add, div, integer_pow, mul, sub
-from .compare import select
+from .compare import eq, select
 from .complex_numbers import conj, real
-from .elementary import exp, isfinite, log, sqrt, stop_gradient
+from .elementary import exp, isfinite, stop_gradient
 from .families import like
 from .library_reductions import amax, amin, kept, respread, sum_, to_bool
 from .library_shapes import squeeze
 from .promotion import Operand, axes_of, axis_of, broadcast_to, inexact_dtype, lift, to_dtype, ufunc
+from .sums import log_of_sum, root_of_sum
 
 
 def logsumexp(a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False, return_sign: bool = False) -> Atom:
@@ -36,7 +37,7 @@ def logsumexp(a: Operand, axis: Any = None, b: Any = None, keepdims: Any = False
     top = select(isfinite(top), top, like(top, 0))
     terms = exp(sub(x, respread(top, x, axes)))
     terms = terms if b is None else mul(terms, broadcast_to(to_dtype(b, x.type.dtype), x.type.dims))
-    y = add(log(reduce.reduce_sum(terms, axes=axes) if axes else terms), top)
+    y = add(log_of_sum(reduce.reduce_sum(terms, axes=axes) if axes else terms), top)
     return kept(y, x, axes, keepdims)
 
 
@@ -81,7 +82,7 @@ def norm(x: Operand, ord: Any = None, axis: Any = None, keepdims: Any = False) -
 
 def _two_norm(x: Atom, axes: tuple, keepdims: Any) -> Atom:
     square = real(mul(x, conj(x))) if x.type.dtype.kind == "c" else integer_pow(x, exponent=2)
-    return kept(sqrt(reduce.reduce_sum(square, axes=axes) if axes else square), x, axes, keepdims)
+    return kept(root_of_sum(reduce.reduce_sum(square, axes=axes) if axes else square), x, axes, keepdims)
 
 
 def _vector_norm(x: Atom, ord: Any, axes: tuple, keepdims: Any) -> Atom:
@@ -94,4 +95,6 @@ def _vector_norm(x: Atom, ord: Any, axes: tuple, keepdims: Any) -> Atom:
         return sum_(to_dtype(to_bool(x), size.type.dtype), axes, keepdims=keepdims)
     if ord == 1:
         return sum_(size, axes, keepdims=keepdims)
-    return ufunc(np.power, sum_(ufunc(np.power, size, ord), axes, keepdims=keepdims), 1.0 / ord)
+    total = sum_(ufunc(np.power, size, ord), axes, keepdims=keepdims)
+    nothing = eq(total, like(total, 0 if ord > 0 else np.inf))  # flat there, as `root_of_sum`
+    return select(nothing, like(total, 0), ufunc(np.power, select(nothing, like(total, 1), total), 1.0 / ord))

@@ -42,6 +42,7 @@ from .promotion import (
 )
 from .shape import broadcast, permute
 from .structure import pad
+from .sums import root_of_sum
 
 HALVES = (np.dtype("float16"), SHORT["bf16"])
 
@@ -271,6 +272,10 @@ def var(
 _mean = mean
 
 
+def _root(squares: Atom) -> Atom:
+    return sqrt(squares) if squares.type.dtype.kind == "c" else root_of_sum(squares)
+
+
 def std(
     a: Operand,
     axis: Any = None,
@@ -281,7 +286,7 @@ def std(
     mean: Any = None,
     correction: Any = None,
 ) -> Atom:
-    return sqrt(var(a, axis, dtype, ddof, keepdims, where, mean, correction))
+    return _root(var(a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 
 # --- without NaNs ------------------------------------------------------------------------------------------
@@ -358,7 +363,7 @@ def nanstd(
     mean: Any = None,
     correction: Any = None,
 ) -> Atom:
-    return sqrt(nanvar(a, axis, dtype, ddof, keepdims, where, mean, correction))
+    return _root(nanvar(a, axis, dtype, ddof, keepdims, where, mean, correction))
 
 
 # --- cumulative --------------------------------------------------------------------------------------------

@@ -225,7 +225,7 @@ def unwrap(p: Operand, discont: Any = None, axis: int = -1, *, period: float = 2
     at_limit = ufunc(np.equal, folded, ufunc(np.negative, half))
     if whole:  # of an odd period no step is half of it
         at_limit = ufunc(np.bitwise_and, at_limit, ufunc(np.equal, ufunc(np.remainder, period, 2), 0))
-    folded = where(ufunc(np.bitwise_and, at_limit, ufunc(np.greater, step, 0)), half, folded)
+    folded = where(ufunc(np.bitwise_and, at_limit, ufunc(np.greater, step, 0)), ufunc(np.add, folded, period), folded)
     limit = ufunc(np.true_divide, period, 2) if discont is None else discont
     jump = ufunc(np.subtract, folded, step)
     jump = where(ufunc(np.less, ufunc(np.absolute, step), limit), like(jump, 0), jump)

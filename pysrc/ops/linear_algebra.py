@@ -1,4 +1,4 @@
-"""Linear algebra by LAPACK on stacks of matrices: solve, slogdet, cholesky, qr, eigh, svd, eig.
+"""Linear algebra by LAPACK on stacks of matrices: solve, inverse, slogdet, cholesky, qr, eigh, svd, eig.
 
 In: arrays [..., m, n] of f32, f64, c64 or c128. Out: what NumPy's functions of these names give, and, where
 LAPACK may fail, a flag for each matrix: the library turns it into a LinAlgError.
@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from ..core.native import Lib
+from ..core.native import Composite, Lib
 from ..core.primitive import Accumulate, Joint, NotLinear, Primitive
 from ..core.relation import Dims, Relation
 from ..core.types import Array
@@ -43,12 +43,13 @@ from .matrices import (
     upper_part,
     zero_like,
 )
-from .reduce import reduce_sum
+from .reduce import reduce_any, reduce_sum, spread
+from .unit_matrix import eye
 
 NUMBERS = ("f4", "f8", "c8", "c16")
 
 
-def _matrices(a: Array, square: bool, name: str) -> None:
+def lapack_matrices(a: Array, square: bool, name: str) -> None:
     require(a.dtype.str[1:] in NUMBERS, lambda: f"{name}: needs f32, f64, c64 or c128, got {a}")
     require(a.ndim >= 2, lambda: f"{name}: needs matrices, got {a}")
     require(not square or a.dims[-1] == a.dims[-2], lambda: f"{name}: needs square matrices, got {a}")
@@ -94,7 +95,7 @@ def _stacked(*ranks: int) -> Dims:
 
 
 def _solve_type(a: Array, b: Array, *, transposed: bool) -> tuple:
-    _matrices(a, True, "solve")
+    lapack_matrices(a, True, "solve")
     require(
         a.dtype == b.dtype and b.ndim == a.ndim and b.dims[:-1] == a.dims[:-1], lambda: f"solve: {a} and {b} do not fit"
     )
@@ -171,11 +172,42 @@ triangular_solve: Primitive = Primitive(
 )
 
 
+def _inverse_type(a: Array) -> Array:
+    lapack_matrices(a, True, "inverse")
+    return a.plain
+
+
+def _inverse_written(a: Any) -> Any:
+    size = a.type.dims[-1]
+    unit = eye(rows=size, columns=size, diagonal=0, dtype=a.type.dtype)
+    return solve(a, spread(unit, a, tuple(range(a.type.ndim - 2))), transposed=False)[0]
+
+
+def _inverse_numpy(a: Any) -> Any:
+    try:
+        return np.linalg.inv(a)
+    except np.linalg.LinAlgError:
+        singular = np.linalg.slogdet(a)[0] == 0
+        return np.linalg.inv(np.where(singular[..., None, None], np.nan, a).astype(a.dtype, copy=False))
+
+
+inverse: Primitive = Primitive(
+    "inverse",
+    type=_inverse_type,
+    numpy=_inverse_numpy,
+    jvp=(lambda a_dot, y, a: neg(product(y, product(a_dot, y))),),
+    transpose=NotLinear,
+    dims=_stacked(2),
+    native=Composite(_inverse_written),
+    doc="The inverse matrices; NaN where there is none, without an error.",
+)
+
+
 # --- determinants ------------------------------------------------------------------------------------------
 
 
 def _slogdet_type(a: Array) -> tuple:
-    _matrices(a, True, "slogdet")
+    lapack_matrices(a, True, "slogdet")
     return Array(a.dtype, a.dims[:-2]), Array(real_dtype(a.dtype), a.dims[:-2])
 
 
@@ -183,8 +215,7 @@ def _slogdet_jvp(args: tuple, dots: tuple) -> tuple:
     """d log|det a| = trace(a^-1 a_dot); the sign of a complex determinant turns by the imaginary part."""
     (a,), (a_dot,) = args, dots
     sign, logarithm = slogdet(a)
-    turn = diagonal_of(solve(a, a_dot, transposed=False)[0])
-    trace = reduce_sum(turn, axes=(turn.type.ndim - 1,))
+    trace = reduce_sum(mul(turned(inverse(a)), a_dot), axes=(a.type.ndim - 2, a.type.ndim - 1))
     if a.type.dtype.kind != "c":
         return (sign, logarithm), (None, trace)
     still = zero_like(real(trace))
@@ -208,7 +239,7 @@ slogdet: Primitive = Primitive(
 
 
 def _cholesky_type(a: Array) -> tuple:
-    _matrices(a, True, "cholesky")
+    lapack_matrices(a, True, "cholesky")
     return a.plain, _flag(a)
 
 
@@ -240,7 +271,7 @@ cholesky: Primitive = Primitive(
 
 
 def _qr_type(a: Array, *, full: bool) -> tuple:
-    _matrices(a, False, "qr")
+    lapack_matrices(a, False, "qr")
     m, n = a.dims[-2:]
     require(isinstance(m, int) and isinstance(n, int), lambda: f"qr: needs known sizes, got {a}")
     k = m if full else min(m, n)  # type: ignore[type-var]
@@ -258,7 +289,10 @@ def _qr_jvp(args: tuple, dots: tuple, *, full: bool) -> tuple:
             code="derivative",
         )
     q, r = qr(a, full=full)
-    scaled = turned(triangular_solve(r, turned(a_dot), lower=False, transposed=True))  # a_dot r^-1
+    corner = diagonal_of(r)
+    missing = reduce_any(eq(corner, zero_like(corner)), axes=(corner.type.ndim - 1,))  # no derivative, and no error
+    divisor = select(spread(missing, r, (r.type.ndim - 2, r.type.ndim - 1)), like(r, np.nan), r)
+    scaled = turned(triangular_solve(divisor, turned(a_dot), lower=False, transposed=True))  # a_dot r^-1
     inside = product(adjoint(q), scaled)
     low = lower_part(inside, strict=True)
     spin = sub(low, adjoint(low))
@@ -285,7 +319,7 @@ qr: Primitive = Primitive(
 
 
 def _eigh_type(a: Array) -> tuple:
-    _matrices(a, True, "eigh")
+    lapack_matrices(a, True, "eigh")
     return Array(real_dtype(a.dtype), a.dims[:-1]), a.plain, _flag(a)
 
 
@@ -324,10 +358,10 @@ eigh: Primitive = Primitive(
 
 
 def _svd_type(a: Array, *, full: bool) -> tuple:
-    _matrices(a, False, "svd")
+    lapack_matrices(a, False, "svd")
     m, n = a.dims[-2:]
-    require(isinstance(m, int) and isinstance(n, int), lambda: f"svd: needs known sizes, got {a}")
-    k, lead = min(m, n), a.dims[:-2]  # type: ignore[type-var]
+    require(m == n or isinstance(m, int) and isinstance(n, int), lambda: f"svd: needs known sizes, got {a}")
+    k, lead = m if m == n else min(m, n), a.dims[:-2]  # type: ignore[type-var]
     return (
         Array(a.dtype, (*lead, m, m if full else k)),
         Array(real_dtype(a.dtype), (*lead, k)),
@@ -362,9 +396,9 @@ def _svd_jvp(args: tuple, dots: tuple, *, full: bool) -> tuple:
     )
     u_dot = product(u, add(mul(weights, add(by_columns, adjoint(by_columns))), phase))
     v_dot = product(v, mul(weights, add(by_rows, adjoint(by_rows))))
-    if m > n:
+    if m != n and m > n:
         u_dot = add(u_dot, _outside(product(a_dot, v), u, inverse))
-    if n > m:
+    if m != n and n > m:
         v_dot = add(v_dot, _outside(product(adjoint(a_dot), u), v, inverse))
     return (u, s, vh, failed), (u_dot, s_dot, adjoint(v_dot), None)
 
@@ -398,7 +432,7 @@ svd: Primitive = Primitive(
 
 
 def _eig_type(a: Array) -> tuple:
-    _matrices(a, True, "eig")
+    lapack_matrices(a, True, "eig")
     wide = np.dtype("complex64") if a.dtype in (np.float32, np.complex64) else np.dtype("complex128")
     return Array(wide, a.dims[:-1]), Array(wide, a.dims), _flag(a)
 

@@ -48,7 +48,7 @@ reduce_sum: Primitive = Primitive(
 )
 
 
-def _product_of_others(x: Any, axes: tuple) -> Any:
+def product_of_others(x: Any, axes: tuple) -> Any:
     """At each element, the product of all others of its reduction: exact where some are zero."""
     from .indexing import slice, start
     from .scan import cumprod
@@ -76,7 +76,7 @@ reduce_prod: Primitive = Primitive(
     "reduce_prod",
     type=reduced_type,
     numpy=lambda x, *, axes: np.multiply.reduce(x, axis=axes, dtype=x.dtype),
-    jvp=(lambda x_dot, y, x, *, axes: reduce_sum(mul(x_dot, _product_of_others(x, axes)), axes=axes),),
+    jvp=(lambda x_dot, y, x, *, axes: reduce_sum(mul(x_dot, product_of_others(x, axes)), axes=axes),),
     transpose=NotLinear,
     dims=REDUCED,
     native=Reduce("prod"),
@@ -178,6 +178,7 @@ __all__ = [
     "reduce_all",
     "argmax",
     "argmin",
+    "product_of_others",
     "reduced_type",
     "spread",
 ]

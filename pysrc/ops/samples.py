@@ -119,6 +119,7 @@ SAMPLES: dict[str, list[Sample]] = {
         for s in SHAPES
         for t in (*EVERY_FLOAT, i64, bool_)
     ],
+    "only_where": [Sample((values(-3, 3, s, f64), values(0, 1, s, bool_)), smooth=False) for s in SHAPES],
     "bitcast": [
         Sample((values(-3, 3, s, a),), {"dtype": b}, False)
         for s in SHAPES

@@ -37,7 +37,8 @@ def linear(sample: Any) -> dict[str, list]:
         sample(p, {"lower": low, "transposed": t}) for p in pairs for low in (False, True) for t in (False, True)
     ]
     squares = [matrix(3, 3, t) for t in DTYPES] + [matrix(3, 3, lead=(2,)), matrix(1, 1)]
-    found["slogdet"] = [sample((a,)) for a in squares]
+    found["slogdet"] = found["det"] = found["inverse"] = [sample((a,)) for a in squares]
+    found["cofactors"] = [sample((a, np.linalg.det(a)), {}, False) for a in squares]  # the two don't vary apart
     definite = [hermitian(3, t) for t in DTYPES] + [hermitian(3, lead=(2,))]
     found["cholesky"] = [sample((a,)) for a in definite]
     found["eigh"] = [sample((a,), {}, a.dtype in (f64, f32)) for a in definite]

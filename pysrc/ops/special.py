@@ -1,6 +1,6 @@
-"""Special functions, elementwise: the error function and its inverse, log-gamma and its derivatives.
+"""Special functions, elementwise: sinc, the error function and its inverse, log-gamma and its derivatives.
 
-In: f32 or f64 arrays. Out: arrays of that type. Their meaning is SciPy's.
+In: f32 or f64 arrays. Out: arrays of that type. Their meaning is SciPy's, of `sinc` NumPy's.
 
     y: f64[n] = erf(x)
 """
@@ -16,9 +16,10 @@ from ..core.foreign import Foreign
 from ..core.primitive import Primitive
 from ..core.scalars import Scalar, Text, library
 from ..core.types import Array
-from .arithmetic import mul, neg
-from .elementary import exp
-from .families import elementwise, library_float, like, require
+from .arithmetic import abs_, add, div, mul, neg, sub
+from .compare import lt, select
+from .elementary import cos, exp
+from .families import elementwise, inexact, library_float, like, require
 
 TWO_OVER_ROOT_PI = 2 / math.sqrt(math.pi)
 
@@ -197,4 +198,41 @@ polygamma: Primitive = elementwise(
     doc="The derivative of digamma of the given order.",
 )
 
-__all__ = ["erf", "erfc", "erfinv", "lgamma", "tgamma", "digamma", "polygamma"]
+# Of a tiny y sin(y)/y is 1, to the last bit; a branch would be in the way of vectors.
+_SINC = "T y = x == 0 ? (T)1e-20 : (T)3.141592653589793238462643383279502884*x;\nreturn T_sin(y)/y;"
+_COMPLEX_SINC = """\
+if (re(x) == 0 && im(x) == 0) return pair((R)1, (R)0);
+R k = (R)3.141592653589793238462643383279502884;
+T y = pair(k*re(x), k*im(x));
+return T_div(T_sin(y), y);
+"""
+
+
+def _sinc_slope(y: Any, x: Any) -> Any:
+    """(cos(pi x) - sinc(x)) / x; near 0, where these cancel, the first terms of its series, whose rest is lost in
+    rounding there."""
+    near = lt(abs_(x), like(abs_(x), 1 / 32))
+    square = mul(x, x)
+    terms = [(-1) ** k * math.pi ** (2 * k) * 2 * k / math.factorial(2 * k + 1) for k in range(1, 6)]
+    series = like(x, terms.pop())
+    while terms:
+        series = add(like(x, terms.pop()), mul(square, series))
+    away = select(near, like(x, 1), x)
+    return select(near, mul(x, series), div(sub(cos(mul(like(x, math.pi), away)), y), away))
+
+
+def _sinc_type(x: Array) -> Array:
+    require(x.dtype.itemsize > 2, lambda: f"sinc: needs floats of 4 bytes or more, got {x}")
+    return inexact(x)
+
+
+sinc = elementwise(
+    "sinc",
+    np.sinc,
+    type=_sinc_type,
+    scalar=Scalar(side_by_side=True, texts=(Text("f", _SINC), Text("c", _COMPLEX_SINC))),
+    jvp=(lambda x_dot, y, x: mul(x_dot, _sinc_slope(y, x)),),
+    doc="sin(pi x) / (pi x), and 1 at 0.",
+)
+
+__all__ = ["sinc", "erf", "erfc", "erfinv", "lgamma", "tgamma", "digamma", "polygamma"]

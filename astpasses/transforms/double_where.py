@@ -1,0 +1,164 @@
+"""Choices whose derivatives leave out what is not taken, as if the operand had been chosen before the function.
+
+In: a Function that derivatives may be taken of. Out: the same values; what an elementwise expression reads on the way
+to a `select`, or to `y[mask]`, goes through `only_where`, whose tangent is 0 where the choice is another. So the
+cotangent of an element that is not taken, which is NaN where its slope is infinite (0 times inf), ends there.
+
+    y = sqrt(x)                                x_1 = only_where(x, c)
+    z = select(c, y, w)             ->         y_1 = sqrt(x_1)
+                                               z = select(c, y_1, w)
+
+Where derivatives have been taken, `only_where(x, c)` is x and y_1 is y. An expression that is linear has no infinite
+slopes, and stays.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from metaphrase.core.build import Builder
+from metaphrase.core.calls import derived
+from metaphrase.core.custom import RULED
+from metaphrase.core.ir import Atom, Function, Let, Var
+from metaphrase.core.native import Point
+from metaphrase.core.primitive import NotLinear
+from metaphrase.core.relation import POINTWISE
+from metaphrase.core.types import is_inexact
+from metaphrase.ops.compare import not_, only_where, select
+from metaphrase.ops.sorting import nonzero
+
+log = logging.getLogger("metaphrase")
+
+
+def double_where(function: Function) -> Function:
+    """`function` with the operands of what it chooses from chosen, too; the lines where that is so are logged."""
+    return derived(function, "double where", lambda: _Rewriting(function).run())
+
+
+@dataclass
+class _Rewriting:
+    function: Function
+    makers: dict[Var, Let] = field(default_factory=dict)  # the elementwise operations that make inexact arrays
+    negations: dict[Var, Atom] = field(default_factory=dict)
+    places: dict[Var, Atom] = field(default_factory=dict)  # of which mask they are
+    lines: set[str] = field(default_factory=set)
+
+    def run(self) -> Function:
+        changed = False
+        with Builder(self.function.name) as builder:
+            builder.params = list(self.function.params)
+            for let in self.function.lets:
+                new = self._chosen(builder, _inside(let))
+                builder.lets.append(new)
+                changed |= new is not let
+                self._note(new)
+            made = Function(self.function.name, self.function.params, tuple(builder.lets), self.function.results)
+        return made if changed else self.function
+
+    def _note(self, let: Let) -> None:
+        if let.primitive is not_:
+            self.negations[let.out] = let.args[0]
+        if let.primitive is nonzero:
+            self.places[let.out] = let.args[0]
+        if isinstance(let.primitive.native, Point) and let.primitive.dims is POINTWISE and _smooth(let.out):
+            self.makers[let.out] = let
+
+    def _choices(self, let: Let) -> list[tuple[int, Atom, bool]]:
+        """Operands of which a Let takes some elements: which, the mask of these, and whether it says the contrary."""
+        if let.primitive is select:
+            return [(1, let.args[0], False), (2, let.args[0], True)]
+        if let.primitive.takes and len(let.args) == 2 and let.args[1] in self.places:
+            mask = self.places[let.args[1]]  # type: ignore[index]
+            return [(0, mask, False)] if mask.type.dims == let.args[0].type.dims else []
+        return []
+
+    def _chosen(self, builder: Builder, let: Let) -> Let:
+        """A Let that chooses, of operands that are chosen, too; another one as it is."""
+        if let.span is not None and let.span.role != "primal":
+            return let
+        args, builder.span = list(let.args), let.span
+        for k, mask, negated in self._choices(let):
+            if _smooth(args[k]):
+                args[k] = self._masked(builder, args[k], mask, negated)
+        builder.span = None
+        if args == list(let.args):
+            return let
+        place = str(let.span or self.function.name)
+        if place not in self.lines:
+            self.lines.add(place)
+            log.info("%s: derivatives leave out what is not chosen here (double_where)", place)
+        return Let(let.outs, let.primitive, tuple(args), let.attributes, let.span)
+
+    def _masked(self, builder: Builder, value: Atom, condition: Atom, negated: bool) -> Atom:
+        chain: dict[Var, Let] = {}
+        self._collect(value, condition, negated, chain)
+        if not any(map(_bends, chain.values())):
+            return value
+        mask = not_(condition) if negated else condition
+        self.negations.update({mask: condition} if negated else {})  # type: ignore[dict-item]
+        env: dict[Atom, Atom] = {}
+        for let in chain.values():
+            for arg in (a for a in let.args if isinstance(a, Var) and a not in env and _smooth(a)):
+                if not self._is_masked(arg, condition, negated):
+                    env[arg] = only_where(arg, mask)
+                    self._note(builder.lets[-1])
+            args = tuple(env.get(a, a) for a in let.args)
+            env[let.out] = out = Var(let.out.name, let.out.type)
+            builder.lets.append(Let((out,), let.primitive, args, let.attributes, let.span))
+            self._note(builder.lets[-1])
+        return env[value]
+
+    def _collect(self, value: Atom, condition: Atom, negated: bool, chain: dict[Var, Let]) -> None:
+        """The operations that lead to `value`, each behind those of its operands."""
+        waiting: list[tuple[Atom, bool]] = [(value, False)]
+        while waiting:
+            atom, ready = waiting.pop()
+            let = self.makers.get(atom)  # type: ignore[arg-type]
+            if let is None or atom in chain or self._is_masked(atom, condition, negated):
+                continue
+            if ready:
+                chain[let.out] = let
+            else:
+                waiting += [(atom, True), *((arg, False) for arg in let.args)]
+
+    def _is_masked(self, atom: Atom, condition: Atom, negated: bool) -> bool:
+        let = self.makers.get(atom)  # type: ignore[arg-type]
+        if let is None or let.primitive is not only_where:
+            return False
+        mask = let.args[1]
+        return self.negations.get(mask) == condition if negated else mask == condition  # type: ignore[arg-type]
+
+
+def _inside(let: Let) -> Let:
+    """The Let with its regions rewritten, but for functions that have rules of the user's own."""
+    regions = [] if let.primitive.name in RULED else list(let.regions())
+    new = {id(region): double_where(region) for region in regions}
+    if all(new[id(region)] is region for region in regions):
+        return let
+
+    def put(value: object) -> object:
+        if isinstance(value, Function):
+            return new[id(value)]
+        if isinstance(value, tuple):
+            return tuple(put(v) if isinstance(v, Function) else v for v in value)
+        return value
+
+    return Let(let.outs, let.primitive, let.args, {k: put(v) for k, v in let.attributes.items()}, let.span)
+
+
+def _smooth(atom: Atom) -> bool:
+    return is_inexact(atom.type.dtype)
+
+
+def _bends(let: Let) -> bool:
+    """Whether an operation is not linear in one of its inexact operands: only then has it an infinite slope."""
+    rules: Sequence | type = let.primitive.transpose
+    if not isinstance(rules, tuple):
+        return rules is NotLinear and let.primitive.jvp is not None
+    rules = rules * len(let.args) if len(rules) == 1 else rules
+    return any(rule is None and _smooth(arg) for rule, arg in zip(rules, let.args))
+
+
+__all__ = ["double_where"]
