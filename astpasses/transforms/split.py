@@ -39,7 +39,7 @@ from metaphrase.ops.regions import call
 from metaphrase.ops.scan import cumsum
 from metaphrase.ops.shape import broadcast
 
-from . import replay
+from . import stretches
 from .callees import split_callee
 from .common import select_marked, variables
 from .marks import cond_marks, loop_marks
@@ -175,13 +175,18 @@ class _Splitter:
     def _loop_run_again(self, loop: Loop, known: Parts[bool], outs_known: Parts[bool]) -> None:
         """A loop that leaves nothing for the linear one, which runs its steps again."""
         part = split(loop.body.function, [True, *known], segments=self.segments, results_known=[*outs_known])
-        alone, again = replay.apart(loop, known, outs_known, part)
-        self._known(alone.let())
+        slots = loop.more["slots"]
+        chunk = 1 if stretches.runs_again(loop.body.function) else slots
+        alone, again = stretches.apart(loop, known, outs_known, part)
+        lets, kept = stretches.keeping(alone, slots, chunk)
+        for let in lets:
+            self._known(let)
         if loop.condition is not None:
             again = replace(
                 again, args=again.args.replace(rows=[self._cut(row, loop.trips) for row in again.args.rows])
             )
-        self._linear(again.let())
+        for let in stretches.over_stretches(again, known.carries, kept, chunk):
+            self._linear(let)
 
     def _known_loop(
         self,

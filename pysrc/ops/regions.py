@@ -41,6 +41,8 @@ def _loop_type(
     size: str | None = None,
     segment_sizes: tuple[str, ...] = (),
     slots: int = 0,
+    chunk: int = 1,
+    whole: bool = False,
 ) -> tuple:
     require(len(segment_sizes) == roles.segments, "loop: each segment names its size")
     require(cond is not None or length is not None, "loop: needs a length or a condition")
@@ -104,6 +106,8 @@ def _loop_numpy(
     size: Any = None,
     segment_sizes: tuple[str, ...] = (),
     slots: int = 0,
+    chunk: int = 1,
+    whole: bool = False,
 ) -> tuple:
     consts, carries, accumulators, rows = roles.parts(args)
     state = (*carries, *accumulators)

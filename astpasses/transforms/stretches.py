@@ -1,0 +1,251 @@
+"""Loops whose derivatives keep few states: the run forwards, and the linear loop over the stretches between states.
+
+In: a loop that says how many `slots` it has, its body split in two. Out: the loop of what is known, which keeps a state
+at the start of each stretch of `every` steps,
+
+    for i in range(n):
+        if i == count * every:
+            states[count] = state
+            count += 1
+        state = step(i, state)
+
+and a linear loop over the stretches, whose iteration is a loop of steps that carries the known state along with the
+linear one, from the state that was kept. A loop that runs for as long as a condition holds drops every second state when
+all slots are full, and makes the stretches twice as long (Wang, Moin & Iaccarino, Minimal repetition dynamic
+checkpointing, SIAM J. Sci. Comput. 31, 2009, is about choices of that kind). What runs back through a stretch is
+`replay.py`'s.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from metaphrase.core.build import Builder, literal
+from metaphrase.core.dims import DimLike, dim_max
+from metaphrase.core.ir import Atom, Function, Let, Literal, Var
+from metaphrase.core.loops import Loop, Parts, Step
+from metaphrase.core.types import i64
+from metaphrase.ops.arithmetic import add, min_, mul, sub
+from metaphrase.ops.compare import eq
+from metaphrase.ops.indexing import slice_add, slice_update, start
+
+from .closures import INDEX, ONE, TWO, ZERO, Atoms, corner, counted, if_, merged, name_of, parted, rows_like, rows_of, with_row
+from .common import without_effects
+
+
+@dataclass(frozen=True)
+class Kept:
+    """What a loop has kept: for each carry that is known the states at the starts of stretches of `every` steps."""
+
+    states: tuple[Atom, ...]
+    stretches: DimLike
+    every: Atom
+
+
+def apart(loop: Loop, known: Parts[bool], outs_known: Parts[bool], part: Any) -> tuple[Loop, Loop]:
+    """The loop of what is known alone, and the linear one, which carries the known state along: what it leaves of that
+    nobody reads. `part`: the body, split."""
+    kept = loop.results.where(outs_known)
+    condition = loop.condition
+    alone = replace(
+        loop,
+        args=loop.args.where(known),
+        body=loop.body.changed(part.known.lets, loop.params.where(known), kept.like(iter(part.known.results))),
+        condition=condition and condition.changed(params=condition.params.where(known.asked)),
+        outs=loop.outs.where(outs_known),
+    )
+    with Builder(loop.body.function.name) as builder:
+        index = builder.parameter(loop.index.name, INDEX)
+        params = loop.params.map(lambda p: builder.parameter(p.name, p.type))
+        first, second = params.parted(known)
+        made = builder.replay(part.known, [index, *first])
+        linear = builder.replay(part.linear, [*made[len(kept) :], *second])
+        others = loop.results.where(outs_known.map(lambda k: not k)).like(linear)
+        results = others.replace(carries=merged(outs_known.carries, kept.like(iter(made)).carries, others.carries))
+        own = _known_sums_as_consts(params, known)
+        lets = (without_effects(let) for let in builder.lets)  # what it prints, it has printed
+        body = Function(builder.name, (index, *own), tuple(let for let in lets if let), (*results,))
+    _, outs = loop.outs.parted(outs_known)
+    unread = (Var(v.name, v.type.plain) for v, k in zip(loop.outs.carries, outs_known.carries) if k)
+    again = replace(
+        loop,
+        args=_known_sums_as_consts(loop.args, known),
+        body=Step(body, own, results),
+        condition=None,
+        length=loop.trips,
+        more={key: value for key, value in loop.more.items() if key != "size"},
+        sizes=(),
+        outs=outs.replace(carries=merged(outs_known.carries, unread, outs.carries)),
+    )
+    return alone, again
+
+
+def _known_sums_as_consts(parts: Parts[Any], known: Parts[bool]) -> Parts[Any]:
+    """With what the known part of the loop adds to among the consts: what it adds here nobody reads."""
+    sums = [(x, k) for x, k in zip(parts.accumulators, known.accumulators)]
+    return parts.replace(consts=(*parts.consts, *(x for x, k in sums if k)), accumulators=(x for x, k in sums if not k))
+
+
+# ---- the run forwards -------------------------------------------------------------------------------------------------
+
+
+def keeping(alone: Loop, slots: int, chunk: int) -> tuple[list[Let], Kept]:
+    """The loop of what is known, which keeps `slots` states besides the first one at most, and no two that are nearer
+    than `chunk` steps; and what is left of it."""
+    builder = Builder()
+    with builder:
+        run = _Forwards(alone, slots, chunk)
+        loop = run.loop()
+        builder.lets.append(loop.let())
+        return builder.lets, run.kept(loop)
+
+
+class _Forwards:
+    def __init__(self, alone: Loop, slots: int, chunk: int):
+        self.alone, self.slots = alone, slots
+        self.online = alone.condition is not None
+        self.rooms: DimLike = slots + 1
+        every: DimLike = chunk
+        if alone.length is not None and not self.online:
+            every = dim_max(chunk, _ceil(alone.length, slots + 1))
+            self.rooms = _ceil(alone.length, every)
+        self.every = start(every)
+        buffers = [rows_like(self.rooms, s, f"{name_of(s)}_kept") for s in alone.args.carries]
+        self.more = [self.every, ZERO, *buffers]
+
+    def loop(self) -> Loop:
+        alone = self.alone
+        names = ["every", "count", *(name_of(b) for b in self.more[2:])]
+        more = [Var(name, a.type.plain) for name, a in zip(names, self.more)]
+        with Builder(alone.body.function.name) as builder:
+            index = builder.parameter(alone.index.name, INDEX)
+            params = alone.params.map(lambda p: Var(p.name, p.type))
+            step = index if not alone.reverse else sub(sub(start(alone.length), ONE), index)  # type: ignore[arg-type]
+            every, count = more[:2]
+            kept = if_(eq(step, mul(count, every)), self._keep, lambda *a: a[: len(more)], [*more, *params.carries])
+            made = alone.results.like(builder.replay(alone.body.function, [index, *params]))
+            body_params, results = params + self._roles(more), made + self._roles(kept).replace(consts=())
+            function = Function(builder.name, (index, *body_params), tuple(builder.lets), (*results,))
+        condition = alone.condition
+        if condition is not None:
+            asked = self._roles([Var(v.name, v.type) for v in more])
+            condition = condition.changed(params=condition.params + asked)
+        outs = [Var(v.name, v.type) for v in more]
+        return replace(
+            alone,
+            args=alone.args + self._roles(self.more),
+            body=Step(function, body_params, results),
+            condition=condition,
+            outs=alone.outs + self._roles(outs).replace(consts=()),
+        )
+
+    def _roles(self, more: Sequence[Any]) -> Parts[Any]:
+        """The length of stretches is the same all the time, if the number of steps is known."""
+        fixed = 0 if self.online else 1
+        return Parts(consts=tuple(more[:fixed]), carries=tuple(more[fixed:]))
+
+    def _keep(self, *args: Atom) -> list[Any]:
+        """One more state is kept."""
+        count = 2 + len(self.alone.args.carries)
+        (every, number, *states), state = args[:count], args[count:]
+        states = [with_row(x, s, number) for x, s in zip(states, state)]
+        kept = [every, add(number, ONE), *states]
+        if not self.online:
+            return kept
+        return [*if_(eq(kept[1], literal(self.slots + 1, i64)), self._thin, lambda *a: a, kept)]
+
+    def _thin(self, every: Atom, number: Atom, *states: Atom) -> list[Any]:
+        """Every second state is dropped."""
+        half = self.slots // 2 + 1
+        thinned = [slice_update(x, rows_of(x, ZERO, half, 2), *corner(x, ZERO), step=(1,) * x.type.ndim) for x in states]
+        return [mul(every, TWO), literal(half, i64), *thinned]
+
+    def kept(self, loop: Loop) -> Kept:
+        """What the loop has left of states."""
+        if not self.online:
+            return Kept(loop.outs.carries[len(self.alone.outs.carries) + 1 :], self.rooms, self.every)
+        from_here = len(self.alone.outs.carries)
+        every, count, *states = loop.outs.carries[from_here:]
+        stretches = counted(count, "stretches").type.value
+        return Kept(tuple(rows_of(x, ZERO, stretches) for x in states), stretches, every)
+
+
+def _ceil(a: DimLike, b: DimLike) -> DimLike:
+    return (a + b - 1) // b
+
+
+# ---- the linear loop --------------------------------------------------------------------------------------------------
+
+
+def over_stretches(again: Loop, known: Sequence[bool], kept: Kept, chunk: int) -> list[Let]:
+    """The linear loop over stretches, and what comes before it. `again`: the one that carries the known state along;
+    `known`: which carries that is."""
+    builder = Builder()
+    with builder:
+        totals = [rows_like(again.length, r, name_of(r)) for r in again.results.rows]
+    _, linear = parted(again.args.carries, known)
+    args = Parts(
+        (*again.args.consts, *again.args.rows, kept.every),
+        tuple(linear),
+        (*again.args.accumulators, *totals),
+        kept.states,
+    )
+    with Builder(f"{again.body.function.name}_stretch") as inner:
+        index = inner.parameter("k", INDEX)
+        params = args.map(lambda a: Var(name_of(a), a.type.plain))
+        params = params.replace(rows=(Var(p.name, p.type.with_dims(p.type.dims[1:])) for p in params.rows))
+        whole = isinstance(kept.every, Literal) and int(kept.every.value) <= chunk > 1
+        results = _stretch(again, known, index, params, chunk, whole)
+        function = Function(inner.name, (index, *params), tuple(inner.lets), (*results,))
+    _, carries = parted(again.outs.carries, known)
+    outs = Parts((), tuple(carries), (*again.outs.accumulators, *again.outs.rows))
+    body = Step(function, params, results)
+    loop = Loop(again.primitive, args, body, None, kept.stretches, {}, (), (), outs, again.span)
+    return [*builder.lets, loop.let()]
+
+
+def _stretch(again: Loop, known: Sequence[bool], k: Atom, params: Parts[Var], chunk: int, whole: bool) -> Parts[Atom]:
+    """One stretch: what it makes of the linear state."""
+    own = len(again.args.consts)
+    consts, rows, every = params.consts[:own], params.consts[own:-1], params.consts[-1]
+    own = len(again.args.accumulators)
+    sums, totals = params.accumulators[:own], params.accumulators[own:]
+    length = start(again.length)  # type: ignore[arg-type]
+    begin = mul(k, every)
+    size = counted(min_(every, sub(length, begin)), "steps")
+    low = sub(sub(length, begin), size) if again.reverse else begin
+    args = Parts(
+        (*consts, low),
+        tuple(merged(known, params.rows, params.carries)),
+        sums,
+        tuple(rows_of(x, low, size.type.value) for x in rows),
+    )
+    with Builder(again.body.function.name) as inner:
+        index = inner.parameter(again.index.name, INDEX)
+        given = args.map(lambda a: Var(name_of(a), a.type.plain))
+        given = given.replace(rows=(Var(p.name, p.type.with_dims(p.type.dims[1:])) for p in given.rows))
+        step = given.replace(consts=given.consts[:-1])
+        made = inner.replay(again.body.function, [add(index, given.consts[-1]), *step])
+        results = again.results.like(made)
+        function = Function(inner.name, (index, *given), tuple(inner.lets), made)
+    more = {**again.more, "chunk": chunk, "whole": whole}
+    outs = Loop(again.primitive, args, Step(function, given, results), None, size.type.value, more).bind().outs
+    _, carries = parted(outs.carries, known)
+    added = (
+        slice_add(total, part, *corner(total, low), step=(1,) * total.type.ndim)
+        for total, part in zip(totals, outs.rows)
+    )
+    return Parts((), tuple(carries), (*outs.accumulators, *added))
+
+
+def runs_again(function: Function) -> bool:
+    """Whether a loop in it keeps few states."""
+    return any(
+        "slots" in let.attributes and let.attributes["roles"].carries or any(map(runs_again, let.regions()))
+        for let in function.lets
+    )
+
+
+__all__ = ["Kept", "apart", "keeping", "over_stretches", "runs_again"]
