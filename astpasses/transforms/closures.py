@@ -51,6 +51,13 @@ def if_(condition: Atom, yes: Callable[..., Any], no: Callable[..., Any], args: 
     return cond(condition, *args, branches=tuple(branches))
 
 
+def named(atom: Any, name: str) -> Any:
+    """The value, by a name, if an operation has made it."""
+    if isinstance(atom, Var) and any(atom in let.outs for let in here().lets[-1:]):
+        atom.name = name
+    return atom
+
+
 def name_of(atom: Atom) -> str:
     return atom.name if isinstance(atom, Var) else "number"
 
@@ -75,12 +82,9 @@ def replayed(function: Function, args: Iterable[Atom]) -> tuple[Atom, ...]:
     return here().replay(function, [*args])
 
 
-def rows_like(length: Any, row: Atom, name: str = "") -> Atom:
+def rows_like(length: DimLike, row: Atom, name: str) -> Any:
     """So many rows of zeros that are like one."""
-    made = zeros(Array(row.type.dtype, (length, *row.type.dims)))
-    if name and isinstance(made, Var):
-        made.name = name
-    return made
+    return named(zeros(Array(row.type.dtype, (length, *row.type.dims))), name)
 
 
 def row_of(array: Atom, index: Atom) -> Atom:

@@ -1,8 +1,8 @@
-"""The way back through a loop whose derivative keeps few states: each step is run again from the last state that was kept.
+"""The way back through a loop whose derivative keeps few states: steps run again from the last state that was kept.
 
-In: a linear loop that carries a known state along. Out: the loop that runs back. Its steps are taken in chunks. Where
-there is one of them, it runs forwards once, keeps what the way back needs of each step, and runs back. Else it keeps the
-first state and `slots` others, and their places:
+In: a linear loop that carries a known state along. Out: the loop that runs back. It takes its steps in chunks: each
+runs forwards once more, keeps what the way back needs of each step, and runs back. Where there are more chunks than
+one, it keeps the first state and `slots` others, and their places:
 
     top, places[0], states[0] = 0, 0, the first state
     while end > 0:                              # the chunks 0 ... end - 1 are to be undone
@@ -23,11 +23,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from metaphrase.core.build import Builder, literal
+from metaphrase.core.build import Builder
 from metaphrase.core.dims import DimLike, dim_min
 from metaphrase.core.ir import Atom, Function, Var
 from metaphrase.core.loops import Loop, Parts, Step
-from metaphrase.core.types import i64
 from metaphrase.ops.arithmetic import add, floor_div, min_, mul, sub
 from metaphrase.ops.compare import eq, le, lt, select
 from metaphrase.ops.indexing import start
@@ -42,6 +41,7 @@ from .closures import (
     cut,
     if_,
     name_of,
+    named,
     replayed,
     row_of,
     rows_like,
@@ -85,14 +85,17 @@ class _Backward:
 
     def run(self) -> Parts[Var]:
         args = self.back.args
-        rows = [rows_like(self.length, r) for r in self.back.results.rows]
+        rows = [rows_like(self.length, r, name_of(r)) for r in self.back.results.rows]
         consts = [*args.consts, *args.rows]
-        if self.back.more["whole"]:
-            carries, sums, rows = self._undo(consts, ZERO, self.length, self.states, args.carries, args.accumulators, rows)
+        if self.chunk == 0:
+            carries, sums, rows = self._undo(
+                consts, ZERO, self.length, self.states, args.carries, args.accumulators, rows
+            )
             return Parts((), tuple(carries), tuple(sums), tuple(rows))
         self.chunks = (self.length + self.chunk - 1) // self.chunk
         count = dim_min(self.slots, self.chunks) + 2  # the first state, those kept, and the one before the chunk
-        states = [with_row(rows_like(count, s, f"{name_of(s)}_kept"), s, ZERO) for s in self.states]
+        names = [f"{name_of(s)}_kept" for s in self.states]
+        states = [named(with_row(rows_like(count, s, n), s, ZERO), n) for s, n in zip(self.states, names)]
         found = while_(
             self.back.body.function.name,
             consts,
@@ -120,12 +123,13 @@ class _Backward:
             lambda consts, carries: lt(row_of(carries[1], carries[0]), sub(consts[-1], ONE)),
             self._go_on,
         )
-        last = sub(end, ONE)
-        first, state = mul(last, literal(self.chunk, i64)), [row_of(x, top) for x in states]
+        last = named(sub(end, ONE), "last")
+        first = named(mul(last, start(self.chunk)), "first")
+        state = [named(row_of(x, top), name_of(s)) for x, s in zip(states, self.states)]
         if self.chunk == 1:
             bars, sums, stacked = self._undo_one(consts, first, state, bars, sums, stacked)
         else:
-            size = counted(min_(literal(self.chunk, i64), sub(start(self.length), first)), "steps").type.value
+            size = counted(min_(start(self.chunk), sub(start(self.length), first)), "steps").type.value
             bars, sums, stacked = self._undo(consts, first, size, state, bars, sums, stacked)
         return [last, sub(top, ONE), places, *states, *bars, *stacked, *sums]
 
@@ -133,18 +137,18 @@ class _Backward:
         """Forwards to the next place to keep a state at."""
         *own, end = consts
         top, places, *states = carries
-        step = row_of(places, top)
-        place = next_place(step, end, sub(literal(self.slots + 1, i64), top))
+        begin = named(row_of(places, top), "begin")
+        place = named(next_place(begin, end, named(sub(start(self.slots + 1), top), "free")), "place")
         _step, *state = while_(
             self.advance.name,
-            [*own, mul(place, literal(self.chunk, i64))],
-            [mul(step, literal(self.chunk, i64)), *(row_of(x, top) for x in states)],
+            [*own, mul(place, start(self.chunk))],
+            [mul(begin, start(self.chunk)), *(named(row_of(x, top), name_of(s)) for x, s in zip(states, self.states))],
             ["step", *map(name_of, self.states)],
             (),
             lambda consts, carries: lt(carries[0], consts[-1]),
             self._advance,
         )
-        above = add(top, ONE)
+        above = named(add(top, ONE), "above")
         return [above, *(with_row(x, s, above) for x, s in zip((places, *states), (place, *state)))]
 
     def _advance(self, consts: Atoms, carries: Atoms, _: Atoms) -> list[Any]:
@@ -176,7 +180,11 @@ class _Backward:
         rows = whole if size == self.length else [rows_of(x, low, size) for x in whole]
         params, part = self._parts()
         residuals = part.residuals
-        stay = [r for r in residuals if r not in params.consts and r not in params.rows[: self.rows] and r != self.back.index]
+        stay = [
+            r
+            for r in residuals
+            if r not in params.consts and r not in params.rows[: self.rows] and r != self.back.index
+        ]
 
         def again(i: Atom, args: Parts[Atom]) -> Parts[Atom]:
             made = replayed(part.known, [i, *args.consts, *args.rows, *args.carries])
@@ -240,29 +248,29 @@ class _Backward:
         return Loop(self.back.primitive, args, Step(function, params, results), None, size, more).bind().outs
 
 
-def next_place(step: Atom, end: Atom, snaps: Atom) -> Any:
-    """Where to keep the next state, to undo the steps up to `end`, with `snaps` states, that at `step` among them;
+def next_place(begin: Atom, end: Atom, free: Atom) -> Any:
+    """Where to keep the next state, to undo what comes before `end`, with `free` states, that at `begin` among them;
     `end - 1` is none. (Algorithm 799; its bino1 to bino5 are the binomials here.)"""
 
-    def one(step: Atom, end: Atom, snaps: Atom) -> Any:
+    def one(begin: Atom, end: Atom, free: Atom) -> Any:
         return sub(end, ONE)
 
-    def close(step: Atom, end: Atom, snaps: Atom) -> Any:
-        return add(step, ONE)
+    def close(begin: Atom, end: Atom, free: Atom) -> Any:
+        return add(begin, ONE)
 
-    def some(step: Atom, end: Atom, snaps: Atom) -> Any:
-        near = le(sub(end, step), add(snaps, ONE))
-        return if_(near, close, _binomial_place, [step, end, snaps])[0]
+    def some(begin: Atom, end: Atom, free: Atom) -> Any:
+        near = le(sub(end, begin), add(free, ONE))
+        return if_(near, close, _binomial_place, [begin, end, free])[0]
 
-    return if_(eq(snaps, ONE), one, some, [step, end, snaps])[0]
+    return if_(eq(free, ONE), one, some, [begin, end, free])[0]
 
 
-def _binomial_place(step: Atom, end: Atom, snaps: Atom) -> Any:
-    """The same, where no step can be run again but once with at least two states."""
-    length = sub(end, step)
-    times, most = while_(  # so often some step is run again, with which so many can be undone
+def _binomial_place(begin: Atom, end: Atom, free: Atom) -> Any:
+    """The same, where nothing can be run again but once with at least two states."""
+    length = named(sub(end, begin), "length")
+    times, most = while_(  # so often something is run again, with which so many can be undone
         "times",
-        [length, snaps],
+        [length, free],
         [ZERO, ONE],
         ["times", "most"],
         (),
@@ -272,15 +280,15 @@ def _binomial_place(step: Atom, end: Atom, snaps: Atom) -> Any:
             floor_div(mul(carries[1], add(consts[1], add(carries[0], ONE))), add(carries[0], ONE)),
         ],
     )
-    both = add(snaps, times)
-    b1 = floor_div(mul(most, times), both)
-    b2 = floor_div(mul(b1, snaps), sub(both, ONE))
-    b3 = floor_div(mul(b2, sub(snaps, ONE)), sub(both, TWO))
-    b4 = floor_div(mul(b2, sub(times, ONE)), snaps)
-    b5 = floor_div(mul(b3, sub(snaps, TWO)), times)
-    middle = sub(end, add(b2, b3))
-    late = select(le(sub(most, b5), length), add(step, b1), middle)
-    return select(le(length, add(b1, b3)), add(step, b4), late)
+    both = named(add(free, times), "both")
+    b1 = named(floor_div(mul(most, times), both), "b1")
+    b2 = named(floor_div(mul(b1, free), sub(both, ONE)), "b2")
+    b3 = named(floor_div(mul(b2, sub(free, ONE)), sub(both, TWO)), "b3")
+    b4 = named(floor_div(mul(b2, sub(times, ONE)), free), "b4")
+    b5 = named(floor_div(mul(b3, sub(free, TWO)), times), "b5")
+    middle = named(sub(end, add(b2, b3)), "middle")
+    late = named(select(le(sub(most, b5), length), add(begin, b1), middle), "late")
+    return select(le(length, add(b1, b3)), add(begin, b4), late)
 
 
 __all__ = ["backward", "next_place"]

@@ -10,28 +10,43 @@ at the start of each stretch of `every` steps,
         state = step(i, state)
 
 and a linear loop over the stretches, whose iteration is a loop of steps that carries the known state along with the
-linear one, from the state that was kept. A loop that runs for as long as a condition holds drops every second state when
-all slots are full, and makes the stretches twice as long (Wang, Moin & Iaccarino, Minimal repetition dynamic
-checkpointing, SIAM J. Sci. Comput. 31, 2009, is about choices of that kind). What runs back through a stretch is
-`replay.py`'s.
+linear one, from the state that was kept. A loop that runs for as long as a condition holds drops every second state
+when all slots are full, and makes the stretches twice as long (Stumm & Walther, New algorithms for optimal online
+checkpointing, SIAM J. Sci. Comput. 32, 2010, compares such choices). What runs back through a stretch is `replay.py`'s.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from metaphrase.core.build import Builder, literal
-from metaphrase.core.dims import DimLike, dim_max
+from metaphrase.core.build import Builder
+from metaphrase.core.dims import DimLike, dim_max, floordiv, product
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
-from metaphrase.core.types import i64
+from metaphrase.core.types import Array, type_symbols
 from metaphrase.ops.arithmetic import add, min_, mul, sub
 from metaphrase.ops.compare import eq
 from metaphrase.ops.indexing import slice_add, slice_update, start
+from metaphrase.source import Span
 
-from .closures import INDEX, ONE, TWO, ZERO, Atoms, corner, counted, if_, merged, name_of, parted, rows_like, rows_of, with_row
+from .closures import (
+    INDEX,
+    ONE,
+    TWO,
+    ZERO,
+    corner,
+    counted,
+    if_,
+    merged,
+    name_of,
+    named,
+    parted,
+    rows_like,
+    rows_of,
+    with_row,
+)
 from .common import without_effects
 
 
@@ -88,10 +103,10 @@ def _known_sums_as_consts(parts: Parts[Any], known: Parts[bool]) -> Parts[Any]:
     return parts.replace(consts=(*parts.consts, *(x for x, k in sums if k)), accumulators=(x for x, k in sums if not k))
 
 
-# ---- the run forwards -------------------------------------------------------------------------------------------------
+# ---- the run forwards -----------------------------------------------------------------------------------------------
 
 
-def keeping(alone: Loop, slots: int, chunk: int) -> tuple[list[Let], Kept]:
+def keeping(alone: Loop, slots: DimLike, chunk: DimLike) -> tuple[list[Let], Kept]:
     """The loop of what is known, which keeps `slots` states besides the first one at most, and no two that are nearer
     than `chunk` steps; and what is left of it."""
     builder = Builder()
@@ -103,7 +118,7 @@ def keeping(alone: Loop, slots: int, chunk: int) -> tuple[list[Let], Kept]:
 
 
 class _Forwards:
-    def __init__(self, alone: Loop, slots: int, chunk: int):
+    def __init__(self, alone: Loop, slots: DimLike, chunk: DimLike):
         self.alone, self.slots = alone, slots
         self.online = alone.condition is not None
         self.rooms: DimLike = slots + 1
@@ -111,13 +126,13 @@ class _Forwards:
         if alone.length is not None and not self.online:
             every = dim_max(chunk, _ceil(alone.length, slots + 1))
             self.rooms = _ceil(alone.length, every)
-        self.every = start(every)
+        self.every = named(start(every), "every")
         buffers = [rows_like(self.rooms, s, f"{name_of(s)}_kept") for s in alone.args.carries]
         self.more = [self.every, ZERO, *buffers]
 
     def loop(self) -> Loop:
         alone = self.alone
-        names = ["every", "count", *(name_of(b) for b in self.more[2:])]
+        names = ["every", "kept", *(name_of(b) for b in self.more[2:])]
         more = [Var(name, a.type.plain) for name, a in zip(names, self.more)]
         with Builder(alone.body.function.name) as builder:
             index = builder.parameter(alone.index.name, INDEX)
@@ -154,13 +169,15 @@ class _Forwards:
         kept = [every, add(number, ONE), *states]
         if not self.online:
             return kept
-        return [*if_(eq(kept[1], literal(self.slots + 1, i64)), self._thin, lambda *a: a, kept)]
+        return [*if_(eq(kept[1], start(self.slots + 1)), self._thin, lambda *a: a, kept)]
 
     def _thin(self, every: Atom, number: Atom, *states: Atom) -> list[Any]:
         """Every second state is dropped."""
         half = self.slots // 2 + 1
-        thinned = [slice_update(x, rows_of(x, ZERO, half, 2), *corner(x, ZERO), step=(1,) * x.type.ndim) for x in states]
-        return [mul(every, TWO), literal(half, i64), *thinned]
+        thinned = [
+            slice_update(x, rows_of(x, ZERO, half, 2), *corner(x, ZERO), step=(1,) * x.type.ndim) for x in states
+        ]
+        return [mul(every, TWO), start(half), *thinned]
 
     def kept(self, loop: Loop) -> Kept:
         """What the loop has left of states."""
@@ -169,17 +186,17 @@ class _Forwards:
         from_here = len(self.alone.outs.carries)
         every, count, *states = loop.outs.carries[from_here:]
         stretches = counted(count, "stretches").type.value
-        return Kept(tuple(rows_of(x, ZERO, stretches) for x in states), stretches, every)
+        return Kept(tuple(named(rows_of(x, ZERO, stretches), x.name) for x in states), stretches, every)
 
 
 def _ceil(a: DimLike, b: DimLike) -> DimLike:
     return (a + b - 1) // b
 
 
-# ---- the linear loop --------------------------------------------------------------------------------------------------
+# ---- the linear loop ------------------------------------------------------------------------------------------------
 
 
-def over_stretches(again: Loop, known: Sequence[bool], kept: Kept, chunk: int) -> list[Let]:
+def over_stretches(again: Loop, known: Sequence[bool], kept: Kept, slots: DimLike, chunk: DimLike) -> list[Let]:
     """The linear loop over stretches, and what comes before it. `again`: the one that carries the known state along;
     `known`: which carries that is."""
     builder = Builder()
@@ -193,11 +210,14 @@ def over_stretches(again: Loop, known: Sequence[bool], kept: Kept, chunk: int) -
         kept.states,
     )
     with Builder(f"{again.body.function.name}_stretch") as inner:
+        inner.span = again.span
         index = inner.parameter("k", INDEX)
         params = args.map(lambda a: Var(name_of(a), a.type.plain))
-        params = params.replace(rows=(Var(p.name, p.type.with_dims(p.type.dims[1:])) for p in params.rows))
-        whole = isinstance(kept.every, Literal) and int(kept.every.value) <= chunk > 1
-        results = _stretch(again, known, index, params, chunk, whole)
+        rows = (Var(p.name.removesuffix("_kept"), p.type.with_dims(p.type.dims[1:])) for p in params.rows)
+        params = params.replace(rows=rows)
+        if isinstance(kept.every, Literal) and kept.every.value == chunk != 1:
+            chunk = 0  # all steps of a stretch at once
+        results = _stretch(again, known, index, params, {"slots": slots, "chunk": chunk})
         function = Function(inner.name, (index, *params), tuple(inner.lets), (*results,))
     _, carries = parted(again.outs.carries, known)
     outs = Parts((), tuple(carries), (*again.outs.accumulators, *again.outs.rows))
@@ -206,7 +226,7 @@ def over_stretches(again: Loop, known: Sequence[bool], kept: Kept, chunk: int) -
     return [*builder.lets, loop.let()]
 
 
-def _stretch(again: Loop, known: Sequence[bool], k: Atom, params: Parts[Var], chunk: int, whole: bool) -> Parts[Atom]:
+def _stretch(again: Loop, known: Sequence[bool], k: Atom, params: Parts[Var], few: dict[str, DimLike]) -> Parts[Atom]:
     """One stretch: what it makes of the linear state."""
     own = len(again.args.consts)
     consts, rows, every = params.consts[:own], params.consts[own:-1], params.consts[-1]
@@ -230,7 +250,7 @@ def _stretch(again: Loop, known: Sequence[bool], k: Atom, params: Parts[Var], ch
         made = inner.replay(again.body.function, [add(index, given.consts[-1]), *step])
         results = again.results.like(made)
         function = Function(inner.name, (index, *given), tuple(inner.lets), made)
-    more = {**again.more, "chunk": chunk, "whole": whole}
+    more = {**again.more, **few}
     outs = Loop(again.primitive, args, Step(function, given, results), None, size.type.value, more).bind().outs
     _, carries = parted(outs.carries, known)
     added = (
@@ -240,12 +260,49 @@ def _stretch(again: Loop, known: Sequence[bool], k: Atom, params: Parts[Var], ch
     return Parts((), tuple(carries), (*outs.accumulators, *added))
 
 
-def runs_again(function: Function) -> bool:
-    """Whether a loop in it keeps few states."""
-    return any(
-        "slots" in let.attributes and let.attributes["roles"].carries or any(map(runs_again, let.regions()))
-        for let in function.lets
-    )
+# ---- how few --------------------------------------------------------------------------------------------------------
 
 
-__all__ = ["Kept", "apart", "keeping", "over_stretches", "runs_again"]
+def slots_asked(loop: Loop, known: Parts[bool]) -> DimLike:
+    """How many states the loop may keep, besides the first one, as its user says; 0 where it keeps what it would."""
+    slots = loop.more.get("slots", 0) if _has_states(loop, known) else 0
+    short = loop.condition is None and isinstance(loop.length, int) and loop.length <= slots
+    return 0 if short and not has_slots(loop.body.function) else slots
+
+
+def slots_within_limit(loop: Loop, known: Parts[bool], rows: Sequence[Var], inside: frozenset[str]) -> DimLike:
+    """How many states a loop may keep that would keep `rows` of each step, if these may be more bytes than its limit;
+    else 0. `inside`: the sizes that a step binds; what is as large may be larger than any limit."""
+    limit = loop.more.get("limit", 0) if _has_states(loop, known) and "slots" not in loop.more else 0
+    known_sizes = [v.type for v in rows if not type_symbols(v.type) & inside]
+    step = _bytes(known_sizes)
+    whole = loop.trips * step  # type: ignore[operator]
+    if not limit or len(known_sizes) == len(rows) and isinstance(whole, int) and whole <= limit:
+        return 0
+    states = _bytes(v.type for v, k in zip(loop.params.carries, known.carries) if k)
+    return dim_max(1, floordiv(limit, 2 * states + step))
+
+
+def _has_states(loop: Loop, known: Parts[bool]) -> bool:
+    return any(known.carries) and not loop.segment_sizes
+
+
+def _bytes(types: Iterable[Array]) -> DimLike:
+    return sum((product(t.dims) * t.dtype.itemsize for t in types), start=0)
+
+
+def has_slots(function: Function) -> bool:
+    """Whether it has a loop that says how many states it may keep."""
+    return any("slots" in let.attributes or any(map(has_slots, let.regions())) for let in function.lets)
+
+
+def over_limit(function: Function) -> Iterator[tuple[Span | None, DimLike]]:
+    """Of a linear program: the loops that keep few states because of a limit, and how many."""
+    for let in function.lets:
+        if "chunk" in let.attributes and "limit" in let.attributes:
+            yield let.span, let.attributes["slots"]
+        for region in let.regions():
+            yield from over_limit(region)
+
+
+__all__ = ["Kept", "apart", "keeping", "over_stretches", "slots_asked", "slots_within_limit", "has_slots", "over_limit"]

@@ -19,7 +19,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from ..core.build import Builder
 from ..core.ir import Function, function_symbols
-from ..core.loops import with_slots
+from ..core.loops import with_attribute
 from ..core.policies import RULES, Policy
 from ..core.types import type_symbols
 from ..ops.recompute import checkpoint as checkpoint_primitive
@@ -166,7 +166,7 @@ class LoopCheckpoint(Kept):
         return self.fun, self.slots
 
     def _kept(self, function: Function) -> Function:
-        return with_slots(function, self.slots)
+        return with_attribute(function, "slots", self.slots)
 
 
 def checkpoint(
