@@ -125,8 +125,9 @@ class _Forwards:
         every: DimLike = chunk
         if alone.length is not None and not self.online:
             every = dim_max(chunk, _ceil(alone.length, slots + 1))
-            self.rooms = _ceil(alone.length, every)
-        self.every = named(start(every), "every")
+            every = _size(every, "every")
+            self.rooms = _size(_ceil(alone.length, every), "stretches")
+        self.every = start(every)
         buffers = [rows_like(self.rooms, s, f"{name_of(s)}_kept") for s in alone.args.carries]
         self.more = [self.every, ZERO, *buffers]
 
@@ -187,6 +188,11 @@ class _Forwards:
         every, count, *states = loop.outs.carries[from_here:]
         stretches = counted(count, "stretches").type.value
         return Kept(tuple(named(rows_of(x, ZERO, stretches), x.name) for x in states), stretches, every)
+
+
+def _size(dim: DimLike, name: str) -> DimLike:
+    """The dim as a size with a name, unless it is a number."""
+    return dim if isinstance(dim, int) else counted(start(dim), name).type.value
 
 
 def _ceil(a: DimLike, b: DimLike) -> DimLike:
