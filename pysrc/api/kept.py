@@ -77,7 +77,8 @@ def memory_report(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> MemoryR
     the most memory that its gradient takes. `fun` and its gradient run, compiled, on one thread.
 
     A gradient that is compiled in one piece keeps these, or fewer where it is cheaper to compute one again; its peak
-    is measured. Where no compiler is (or `native` is False) that is what NumPy and Python take. Raises what `vjp` raises.
+    is measured. Without a compiler, or where `native` is False, that is what NumPy and Python take. Raises what `vjp`
+    raises.
     """
     with user_frames():
         of_args = (lambda *a: fun(*a, **kwargs)) if kwargs else fun
