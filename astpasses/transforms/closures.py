@@ -78,6 +78,12 @@ def counted(number: Any, name: str) -> Var:
     return here().bind(as_dim, (number,), {"size": fresh_symbol(name), "counted": True}, [name])[0]
 
 
+def dim_of(size: Atom) -> DimLike:
+    """The dim that a size is."""
+    assert size.type.value is not None
+    return size.type.value
+
+
 def replayed(function: Function, args: Iterable[Atom]) -> tuple[Atom, ...]:
     return here().replay(function, [*args])
 

@@ -20,7 +20,7 @@ Where states are kept is what binomial checkpointing says (Griewank & Walther, A
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from metaphrase.core.build import Builder
@@ -39,6 +39,7 @@ from .closures import (
     Atoms,
     counted,
     cut,
+    dim_of,
     if_,
     name_of,
     named,
@@ -74,6 +75,9 @@ def _known_step(body: Step, linear: Parts[bool]) -> Function:
     return Function(f"{body.function.name}_again", (body.index, *known), tuple(lets), tuple(results))
 
 
+_Undone = tuple[Sequence[Any], Sequence[Any], Sequence[Any]]  # bars, sums, rows
+
+
 class _Backward:
     def __init__(self, back: Loop, known: Parts[Atom], advance: Function):
         self.back, self.states, self.advance = back, known.carries, advance
@@ -88,10 +92,8 @@ class _Backward:
         rows = [rows_like(self.length, r, name_of(r)) for r in self.back.results.rows]
         consts = [*args.consts, *args.rows]
         if self.chunk == 0:
-            carries, sums, rows = self._undo(
-                consts, ZERO, self.length, self.states, args.carries, args.accumulators, rows
-            )
-            return Parts((), tuple(carries), tuple(sums), tuple(rows))
+            undone = self._undo(consts, ZERO, self.length, self.states, args.carries, args.accumulators, rows)
+            return Parts((), tuple(undone[0]), tuple(undone[1]), tuple(undone[2]))
         self.chunks = (self.length + self.chunk - 1) // self.chunk
         count = dim_min(self.slots, self.chunks) + 2  # the first state, those kept, and the one before the chunk
         names = [f"{name_of(s)}_kept" for s in self.states]
@@ -127,11 +129,11 @@ class _Backward:
         first = named(mul(last, start(self.chunk)), "first")
         state = [named(row_of(x, top), name_of(s)) for x, s in zip(states, self.states)]
         if self.chunk == 1:
-            bars, sums, stacked = self._undo_one(consts, first, state, bars, sums, stacked)
+            undone = self._undo_one(consts, first, state, bars, sums, stacked)
         else:
-            size = counted(min_(start(self.chunk), sub(start(self.length), first)), "steps").type.value
-            bars, sums, stacked = self._undo(consts, first, size, state, bars, sums, stacked)
-        return [last, sub(top, ONE), places, *states, *bars, *stacked, *sums]
+            size = dim_of(counted(min_(start(self.chunk), sub(start(self.length), first)), "steps"))
+            undone = self._undo(consts, first, size, state, bars, sums, stacked)
+        return [last, sub(top, ONE), places, *states, *undone[0], *undone[2], *undone[1]]
 
     def _go_on(self, consts: Atoms, carries: Atoms, _: Atoms) -> list[Any]:
         """Forwards to the next place to keep a state at."""
@@ -161,9 +163,7 @@ class _Backward:
         """The lowest counter of the loop in so many steps from one on: `back` runs the other way."""
         return step if self.back.reverse else sub(sub(start(self.length), start(count)), step)
 
-    def _undo_one(
-        self, consts: Atoms, step: Atom, state: Atoms, bars: Atoms, sums: Atoms, stacked: Atoms
-    ) -> tuple[Atoms, Atoms, Atoms]:
+    def _undo_one(self, consts: Atoms, step: Atom, state: Atoms, bars: Atoms, sums: Atoms, stacked: Atoms) -> _Undone:
         """The adjoint of one step from a state."""
         i = self._index(step, 1)
         own, whole = cut(consts, self.first_row)
@@ -173,7 +173,7 @@ class _Backward:
 
     def _undo(
         self, consts: Atoms, first: Atom, size: DimLike, state: Atoms, bars: Atoms, sums: Atoms, stacked: Atoms
-    ) -> tuple[Atoms, Atoms, Atoms]:
+    ) -> _Undone:
         """The adjoint of so many steps from a state: they run again, and leave what their adjoints need."""
         low = self._index(first, size)
         own, whole = cut(consts, self.first_row)

@@ -38,6 +38,7 @@ from .closures import (
     ZERO,
     corner,
     counted,
+    dim_of,
     if_,
     merged,
     name_of,
@@ -186,13 +187,13 @@ class _Forwards:
             return Kept(loop.outs.carries[len(self.alone.outs.carries) + 1 :], self.rooms, self.every)
         from_here = len(self.alone.outs.carries)
         every, count, *states = loop.outs.carries[from_here:]
-        stretches = counted(count, "stretches").type.value
+        stretches = dim_of(counted(count, "stretches"))
         return Kept(tuple(named(rows_of(x, ZERO, stretches), x.name) for x in states), stretches, every)
 
 
 def _size(dim: DimLike, name: str) -> DimLike:
     """The dim as a size with a name, unless it is a number."""
-    return dim if isinstance(dim, int) else counted(start(dim), name).type.value
+    return dim if isinstance(dim, int) else dim_of(counted(start(dim), name))
 
 
 def _ceil(a: DimLike, b: DimLike) -> DimLike:
@@ -205,6 +206,7 @@ def _ceil(a: DimLike, b: DimLike) -> DimLike:
 def over_stretches(again: Loop, known: Sequence[bool], kept: Kept, slots: DimLike, chunk: DimLike) -> list[Let]:
     """The linear loop over stretches, and what comes before it. `again`: the one that carries the known state along;
     `known`: which carries that is."""
+    assert again.length is not None
     builder = Builder()
     with builder:
         totals = [rows_like(again.length, r, name_of(r)) for r in again.results.rows]
@@ -246,7 +248,7 @@ def _stretch(again: Loop, known: Sequence[bool], k: Atom, params: Parts[Var], fe
         (*consts, low),
         tuple(merged(known, params.rows, params.carries)),
         sums,
-        tuple(rows_of(x, low, size.type.value) for x in rows),
+        tuple(rows_of(x, low, dim_of(size)) for x in rows),
     )
     with Builder(again.body.function.name) as inner:
         index = inner.parameter(again.index.name, INDEX)
@@ -257,7 +259,7 @@ def _stretch(again: Loop, known: Sequence[bool], k: Atom, params: Parts[Var], fe
         results = again.results.like(made)
         function = Function(inner.name, (index, *given), tuple(inner.lets), made)
     more = {**again.more, **few}
-    outs = Loop(again.primitive, args, Step(function, given, results), None, size.type.value, more).bind().outs
+    outs = Loop(again.primitive, args, Step(function, given, results), None, dim_of(size), more).bind().outs
     _, carries = parted(outs.carries, known)
     added = (
         slice_add(total, part, *corner(total, low), step=(1,) * total.type.ndim)
@@ -282,7 +284,8 @@ def slots_within_limit(loop: Loop, known: Parts[bool], rows: Sequence[Var], insi
     limit = loop.more.get("limit", 0) if _has_states(loop, known) and "slots" not in loop.more else 0
     known_sizes = [v.type for v in rows if not type_symbols(v.type) & inside]
     step = _bytes(known_sizes)
-    whole = loop.trips * step  # type: ignore[operator]
+    assert loop.trips is not None
+    whole = loop.trips * step
     if not limit or len(known_sizes) == len(rows) and isinstance(whole, int) and whole <= limit:
         return 0
     states = _bytes(v.type for v, k in zip(loop.params.carries, known.carries) if k)

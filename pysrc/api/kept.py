@@ -99,7 +99,7 @@ def _peak(fun: Callable[..., Any], args: tuple) -> int:
         out, pullback = Linear(fun, False, "vjp")(*args)
         return pullback(tree_map(ones_like, out))
 
-    compiled = jit(gradient)
+    compiled: Any = jit(gradient)
     with config(num_threads=1, tier="wait"):
         compiled(*args)
         if not compiled.entries:
