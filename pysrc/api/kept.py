@@ -21,7 +21,6 @@ import numpy as np
 from ..config import config
 from ..core.ir import Atom, Function, Var
 from ..core.loops import Loop
-from ..numpy import ones_like
 from ..runtime.dispatch import measure_scratch
 from ..source import Span
 from ..tree_util import tree_map
@@ -97,7 +96,7 @@ def _peak(fun: Callable[..., Any], args: tuple) -> int:
 
     def gradient(*args: Any) -> Any:
         out, pullback = Linear(fun, False, "vjp")(*args)
-        return pullback(tree_map(ones_like, out))
+        return pullback(tree_map(np.ones_like, out))
 
     compiled: Any = jit(gradient)
     with config(num_threads=1, tier="wait"):
