@@ -26,7 +26,7 @@ from metaphrase.core.dims import DimLike, dim_max, floordiv, product
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
 from metaphrase.core.types import Array, type_symbols
-from metaphrase.ops.arithmetic import add, min_, mul, sub
+from metaphrase.ops.arithmetic import add, floor_div, max_, min_, mul, sub
 from metaphrase.ops.compare import eq
 from metaphrase.ops.indexing import slice_add, slice_update, start
 from metaphrase.source import Span
@@ -122,13 +122,10 @@ class _Forwards:
     def __init__(self, alone: Loop, slots: DimLike, chunk: DimLike):
         self.alone, self.slots = alone, slots
         self.online = alone.condition is not None
+        self.every: Atom = start(chunk)
         self.rooms: DimLike = slots + 1
-        every: DimLike = chunk
         if alone.length is not None and not self.online:
-            every = dim_max(chunk, _ceil(alone.length, slots + 1))
-            every = _size(every, "every")
-            self.rooms = _size(_ceil(alone.length, every), "stretches")
-        self.every = start(every)
+            self.every, self.rooms = _stretches(alone.length, slots, chunk)
         buffers = [rows_like(self.rooms, s, f"{name_of(s)}_kept") for s in alone.args.carries]
         self.more = [self.every, ZERO, *buffers]
 
@@ -191,13 +188,15 @@ class _Forwards:
         return Kept(tuple(named(rows_of(x, ZERO, stretches), x.name) for x in states), stretches, every)
 
 
-def _size(dim: DimLike, name: str) -> DimLike:
-    """The dim as a size with a name, unless it is a number."""
-    return dim if isinstance(dim, int) else dim_of(counted(start(dim), name))
-
-
-def _ceil(a: DimLike, b: DimLike) -> DimLike:
-    return (a + b - 1) // b
+def _stretches(length: DimLike, slots: DimLike, chunk: DimLike) -> tuple[Atom, DimLike]:
+    """How long the stretches of a loop of known length are, and how many."""
+    if isinstance(length, int) and isinstance(slots, int) and isinstance(chunk, int):
+        every = max(chunk, -(-length // (slots + 1)))
+        return start(every), -(-length // every)
+    steps = start(length)
+    even = floor_div(add(steps, start(slots)), start(slots + 1))
+    every = named(max_(even, start(chunk)), "every")
+    return every, dim_of(counted(floor_div(sub(add(steps, every), ONE), every), "stretches"))
 
 
 # ---- the linear loop ------------------------------------------------------------------------------------------------
