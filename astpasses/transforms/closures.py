@@ -14,7 +14,7 @@ from metaphrase.core.build import Builder, current, literal, trace
 from metaphrase.core.dims import DimLike, fresh_symbol
 from metaphrase.core.ir import Atom, Function, Roles, Var
 from metaphrase.core.types import Array, i64
-from metaphrase.ops.arrays import as_dim, zeros
+from metaphrase.ops.arrays import as_dim, undefined, zeros
 from metaphrase.ops.indexing import slice as slice_primitive
 from metaphrase.ops.indexing import slice_update
 from metaphrase.ops.regions import cond, loop
@@ -91,6 +91,11 @@ def replayed(function: Function, args: Iterable[Atom]) -> tuple[Atom, ...]:
 def rows_like(length: DimLike, row: Atom, name: str) -> Any:
     """So many rows of zeros that are like one."""
     return named(zeros(Array(row.type.dtype, (length, *row.type.dims))), name)
+
+
+def room_for(length: DimLike, row: Atom, name: str) -> Any:
+    """So many rows that are like one, to be stored before they are read."""
+    return named(undefined(dtype=row.type.dtype, shape=(length, *row.type.dims)), name)
 
 
 def row_of(array: Atom, index: Atom) -> Atom:

@@ -44,6 +44,7 @@ from .closures import (
     name_of,
     named,
     replayed,
+    room_for,
     row_of,
     rows_like,
     rows_of,
@@ -97,7 +98,7 @@ class _Backward:
         self.chunks = (self.length + self.chunk - 1) // self.chunk
         count = dim_min(self.slots, self.chunks) + 2  # the first state, those kept, and the one before the chunk
         names = [f"{name_of(s)}_kept" for s in self.states]
-        states = [named(with_row(rows_like(count, s, n), s, ZERO), n) for s, n in zip(self.states, names)]
+        states = [named(with_row(room_for(count, s, n), s, ZERO), n) for s, n in zip(self.states, names)]
         found = while_(
             self.back.body.function.name,
             consts,

@@ -4,9 +4,9 @@ In: a loop that says how many `slots` it has, its body split in two. Out: the lo
 at the start of each stretch of `every` steps,
 
     for i in range(n):
-        if i == count * every:
-            states[count] = state
-            count += 1
+        if i == kept * every:
+            states[kept] = state
+            kept += 1
         state = step(i, state)
 
 and a linear loop over the stretches, whose iteration is a loop of steps that carries the known state along with the
@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from metaphrase.core.build import Builder
-from metaphrase.core.dims import DimLike, dim_max, floordiv, product
+from metaphrase.core.dims import DimLike, dim_max, dim_min, floordiv, product
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
 from metaphrase.core.types import Array, type_symbols
@@ -44,11 +44,14 @@ from .closures import (
     name_of,
     named,
     parted,
+    room_for,
     rows_like,
     rows_of,
     with_row,
 )
 from .common import without_effects
+
+ENOUGH = 10_000  # states: of 100,000,000 steps none runs more than twice
 
 
 @dataclass(frozen=True)
@@ -126,7 +129,7 @@ class _Forwards:
         self.rooms: DimLike = slots + 1
         if alone.length is not None and not self.online:
             self.every, self.rooms = _stretches(alone.length, slots, chunk)
-        buffers = [rows_like(self.rooms, s, f"{name_of(s)}_kept") for s in alone.args.carries]
+        buffers = [room_for(self.rooms, s, f"{name_of(s)}_kept") for s in alone.args.carries]
         self.more = [self.every, ZERO, *buffers]
 
     def loop(self) -> Loop:
@@ -288,7 +291,7 @@ def slots_within_limit(loop: Loop, known: Parts[bool], rows: Sequence[Var], insi
     if not limit or len(known_sizes) == len(rows) and isinstance(whole, int) and whole <= limit:
         return 0
     states = _bytes(v.type for v, k in zip(loop.params.carries, known.carries) if k)
-    return dim_max(1, floordiv(limit, 2 * states + step))
+    return dim_max(1, dim_min(ENOUGH, floordiv(limit, 2 * states + step)))
 
 
 def _has_states(loop: Loop, known: Parts[bool]) -> bool:

@@ -229,6 +229,46 @@ def test_loops_nest_with_all_transformations(name):
     near(mp.jacrev(mp.grad(g))(*args), mp.hessian(f)(*args))
 
 
+def test_pullbacks_take_the_states_that_were_kept():
+    g = mp.loop_checkpoint(swing, slots=3)
+    for n in (0, 7, 40):
+        slopes = mp.grad(swing)(X, n, 1.3)
+        near(mp.vjp(lambda x: g(x, n, 1.3), X)[1](1.0)[0], slopes)  # noqa: B023
+        near(mp.linearize(lambda x: g(x, n, 1.3), X)[1](X), slopes @ X)  # noqa: B023
+
+
+def test_lanes_may_have_other_numbers_of_steps():
+    counts = np.array([3, 17, 0])
+    each = mp.vmap(mp.grad(mp.loop_checkpoint(swing, slots=3)), (None, 0, None))(X, counts, 1.3)
+    near(each, np.stack([mp.grad(swing)(X, n, 1.3) for n in counts]))
+
+
+def scanned(xs, h):
+    def step(h, x):
+        h = np.tanh(h + x)
+        return h, h * x
+
+    h, ys = mp.lax.scan(step, h, xs, reverse=True)
+    return np.sum(ys * np.cos(ys)) + h
+
+
+def collected(xs, h):
+    ys = []
+    while h < 5.0:
+        h = h + np.sin(h * xs[0]) * 0.1 + 0.3
+        ys.append(h * h)
+    return np.sum(np.sin(np.array(ys)))
+
+
+@pytest.mark.parametrize("f", [scanned, collected])
+def test_rows_that_steps_take_and_leave(f):
+    xs = np.linspace(-1, 1, 23)
+    g = mp.loop_checkpoint(f, slots=2)
+    for got, want in zip(mp.grad(g, (0, 1))(xs, 0.3), mp.grad(f, (0, 1))(xs, 0.3)):
+        near(got, want)
+    near(mp.grad(mp.grad(g, 1), 1)(xs, 0.3), mp.grad(mp.grad(f, 1), 1)(xs, 0.3))
+
+
 def test_a_loop_keeps_no_row_a_step():
     report = mp.memory_report(mp.loop_checkpoint(swing, slots=3), X, 30, 1.3)
     assert all(r.steps is None for r in report.residuals)
