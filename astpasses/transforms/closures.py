@@ -13,6 +13,7 @@ from typing import Any
 from metaphrase.core.build import Builder, current, literal, trace
 from metaphrase.core.dims import DimLike, fresh_symbol
 from metaphrase.core.ir import Atom, Function, Roles, Var
+from metaphrase.core.loops import Parts
 from metaphrase.core.types import Array, i64
 from metaphrase.ops.arrays import as_dim, undefined, zeros
 from metaphrase.ops.indexing import slice as slice_primitive
@@ -60,6 +61,12 @@ def named(atom: Any, name: str) -> Any:
 
 def name_of(atom: Atom) -> str:
     return atom.name if isinstance(atom, Var) else "number"
+
+
+def params_of(args: Parts[Atom]) -> Parts[Var]:
+    """The parameters that the body of a loop has for these operands."""
+    params = args.map(lambda a: Var(name_of(a), a.type.plain))
+    return params.replace(rows=(Var(p.name, p.type.with_dims(p.type.dims[1:])) for p in params.rows))
 
 
 def _param(atom: Atom) -> tuple[str, Array]:

@@ -43,6 +43,7 @@ from .closures import (
     if_,
     name_of,
     named,
+    params_of,
     replayed,
     room_for,
     row_of,
@@ -181,11 +182,8 @@ class _Backward:
         rows = whole if size == self.length else [rows_of(x, low, size) for x in whole]
         params, part = self._parts()
         residuals = part.residuals
-        stay = [
-            r
-            for r in residuals
-            if r not in params.consts and r not in params.rows[: self.rows] and r != self.back.index
-        ]
+        passed = {*params.consts, *params.rows[: self.rows], self.back.index}
+        stay = [r for r in residuals if r not in passed]
 
         def again(i: Atom, args: Parts[Atom]) -> Parts[Atom]:
             made = replayed(part.known, [i, *args.consts, *args.rows, *args.carries])
@@ -194,7 +192,7 @@ class _Backward:
             return Parts((), tuple(after), (), tuple(of[r] for r in stay))
 
         forwards = Parts(tuple(own[: self.consts]), tuple(state), (), tuple(rows[: self.rows]))
-        saved = self._steps(f"{self.advance.name}", forwards, low, size, not self.back.reverse, again).rows
+        saved = self._steps(self.advance.name, forwards, low, size, not self.back.reverse, again).rows
         for residual, stack in zip(stay, saved):
             stack.name = residual.name
 
@@ -241,8 +239,7 @@ class _Backward:
         args = args.replace(consts=(*args.consts, low))
         with Builder(name) as builder:
             index = builder.parameter(self.back.index.name, INDEX)
-            params = args.map(lambda a: Var(name_of(a), a.type.plain))
-            params = params.replace(rows=(Var(p.name, p.type.with_dims(p.type.dims[1:])) for p in params.rows))
+            params = params_of(args)
             results = step(add(index, params.consts[-1]), params.replace(consts=params.consts[:-1]))
             function = Function(name, (index, *params), tuple(builder.lets), (*results,))
         more = {"reverse": reverse}

@@ -43,6 +43,7 @@ from .closures import (
     merged,
     name_of,
     named,
+    params_of,
     parted,
     room_for,
     rows_like,
@@ -183,10 +184,10 @@ class _Forwards:
 
     def kept(self, loop: Loop) -> Kept:
         """What the loop has left of states."""
+        more = loop.outs.carries[len(self.alone.outs.carries) :]
         if not self.online:
-            return Kept(loop.outs.carries[len(self.alone.outs.carries) + 1 :], self.rooms, self.every)
-        from_here = len(self.alone.outs.carries)
-        every, count, *states = loop.outs.carries[from_here:]
+            return Kept(more[1:], self.rooms, self.every)
+        every, count, *states = more
         stretches = dim_of(counted(count, "stretches"))
         return Kept(tuple(named(rows_of(x, ZERO, stretches), x.name) for x in states), stretches, every)
 
@@ -222,9 +223,8 @@ def over_stretches(again: Loop, known: Sequence[bool], kept: Kept, slots: DimLik
     with Builder(f"{again.body.function.name}_stretch") as inner:
         inner.span = again.span
         index = inner.parameter("k", INDEX)
-        params = args.map(lambda a: Var(name_of(a), a.type.plain))
-        rows = (Var(p.name.removesuffix("_kept"), p.type.with_dims(p.type.dims[1:])) for p in params.rows)
-        params = params.replace(rows=rows)
+        params = params_of(args)
+        params = params.replace(rows=(Var(p.name.removesuffix("_kept"), p.type) for p in params.rows))
         if isinstance(kept.every, Literal) and kept.every.value == chunk != 1:
             chunk = 0  # all steps of a stretch at once
         results = _stretch(again, known, index, params, {"slots": slots, "chunk": chunk})
@@ -254,8 +254,7 @@ def _stretch(again: Loop, known: Sequence[bool], k: Atom, params: Parts[Var], fe
     )
     with Builder(again.body.function.name) as inner:
         index = inner.parameter(again.index.name, INDEX)
-        given = args.map(lambda a: Var(name_of(a), a.type.plain))
-        given = given.replace(rows=(Var(p.name, p.type.with_dims(p.type.dims[1:])) for p in given.rows))
+        given = params_of(args)
         step = given.replace(consts=given.consts[:-1])
         made = inner.replay(again.body.function, [add(index, given.consts[-1]), *step])
         results = again.results.like(made)

@@ -197,11 +197,11 @@ def checkpoint(
 
 
 def loop_checkpoint(fun: Callable[P, R] | None = None, *, slots: int) -> Any:
-    """`fun`, of whose loops the derivatives in reverse mode keep few states, and run the steps between them again on the
-    way back: memory does not grow with the number of iterations. The run keeps `slots` states besides the first, evenly
-    spaced; of a `while`, whose length is not known, every second one is dropped when all slots are full. The way back
-    runs what is between two of them again, in chunks of at most `slots` iterations, of which it keeps what the plain
-    gradient keeps of all. So up to about slots**2 iterations run twice; beyond that as many states again are kept
+    """`fun`, of whose loops the derivatives in reverse mode keep few states, and run the steps between them again on
+    the way back: memory does not grow with the number of iterations. The run keeps `slots` states besides the first,
+    evenly spaced; of a `while`, whose length is not known, every second one is dropped when all slots are full. The way
+    back runs what is between two of them again, in chunks of at most `slots` iterations, of which it keeps what the
+    plain gradient keeps of all. So up to about slots**2 iterations run twice; beyond that as many states again are kept
     between two, by the binomial schedule, which runs the fewest iterations again. Each `for` and `while` in `fun`, and
     those inside them, has as many slots; in a loop around such loops a chunk is one iteration. Also a decorator. Raises
     SourceError for slots below 1. (Griewank & Walther, Algorithm 799: revolve, ACM TOMS 26, 2000; Stumm & Walther, New
