@@ -323,7 +323,7 @@ def written(rng: random.Random, number: int, branches: bool) -> str:
     return "\n".join([*rows, f"    return {result}", "", ""])
 
 
-@pytest.mark.parametrize(("seed", "branches"), [(0, False), (1, False), (2, True), (100, False), (101, True)])
+@pytest.mark.parametrize(("seed", "branches"), [(0, False), (1, False), (2, False), (100, False), (101, True)])
 def test_random_loops(seed, branches, tmp_path: Path):
     rng = random.Random(seed)
     source = tmp_path / f"loops_{seed}.py"
