@@ -95,6 +95,14 @@ SETTINGS = {
             "check indices in native code; where it is False, what a wrong index does is undefined",
         ),
         Setting("check", True, _boolean, "thread", "check the program after every stage"),
+        Setting(
+            "residual_limit",
+            0,
+            int,
+            "thread",
+            "bytes that derivatives may keep of the steps of a loop; one that may keep more runs steps again instead; "
+            "0 means no limit",
+        ),
         Setting("print_stages", "", str, "thread", "stages to print as they run, separated by commas, or `all`"),
         Setting("cache", True, _boolean, "process", "keep compiled programs on disk"),
         Setting(

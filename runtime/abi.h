@@ -131,14 +131,15 @@ static inline MP_UNUSED void *mp_grow(mp_ctx *c, void *stack, int64_t *capacity,
     return start;
 }
 
-/* Memory of at least `needed` bytes: `old`, which has `*room`, where that is enough, else new scratch with as much again
-   to spare. Used where a size is known on the way only, outside of inner loops: a call is smaller than the test. */
+/* Memory of at least `needed` bytes: `old`, which has `*room`, where that is enough, else new scratch; from the second
+   time on with as much again to spare. Used where a size is known on the way only, outside of inner loops: a call is
+   smaller than the test. An array of no rows has a place too: NULL means that there is no memory. */
 static __attribute__((noinline)) MP_UNUSED void *mp_room(mp_ctx *c, void *old, int64_t *room, int64_t needed) {
     if (old && needed <= *room) return old;
 #ifdef MP_RED_ZONES
     *room = needed > 0 ? needed : 0;
 #else
-    *room = needed > 0 ? 2*needed : 0; /* an array of no rows has a place too: NULL means that there is no memory */
+    *room = needed > 0 ? (old ? 2*needed : needed) : 0;
 #endif
     return mp_scratch(c, *room);
 }

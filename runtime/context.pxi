@@ -47,6 +47,7 @@ cdef struct Chunk:
     Chunk* previous
     char* start
     char* limit
+    char* filled                             # how far, when the next chunk was begun
 
 cdef struct Block:                           # a growing stack; its memory follows this header
     Block* previous
@@ -87,6 +88,36 @@ cdef struct Call:
     void* thread_state                       # of the thread that called with the GIL, which a poll released
     void* region                             # of a thread that takes part in one: share.pxi's
     int64_t part                             # of it, which runs now
+
+
+cdef bint measuring = False
+cdef int64_t most_scratch = 0                # the most bytes of scratch and stacks that a call has held at a time
+
+
+def measure_scratch(bint on):
+    """Begin or end to look how much scratch calls hold; gives the most bytes that one held at a time until now."""
+    global measuring, most_scratch
+    found = most_scratch
+    measuring, most_scratch = on, 0
+    return found
+
+
+cdef void note_scratch(mp_ctx* c, Arena* arena) noexcept nogil:
+    global most_scratch
+    cdef Chunk* chunk = arena.chunk
+    cdef Block* block = arena.blocks
+    cdef int64_t held = 0
+    if c.cursor != NULL and chunk != NULL:
+        held = c.cursor - chunk.start
+        chunk = chunk.previous
+        while chunk != NULL:
+            held += chunk.filled - chunk.start
+            chunk = chunk.previous
+    while block != NULL:
+        held += block.size
+        block = block.next
+    if held > most_scratch:
+        most_scratch = held
 
 
 cdef Chunk* new_chunk(Arena* arena, int64_t nbytes) noexcept nogil:
@@ -140,6 +171,8 @@ cdef void* new_scratch(mp_ctx* c, int64_t nbytes) noexcept nogil:
     if c.cursor == NULL and arena.chunk != NULL and arena.chunk.limit - arena.chunk.start >= rounded:
         chunk = arena.chunk                  # the chunk that an earlier call left
     else:
+        if arena.chunk != NULL:
+            arena.chunk.filled = arena.chunk.start if c.cursor == NULL else c.cursor
         chunk = new_chunk(arena, rounded)
         if chunk == NULL:
             return NULL
@@ -163,6 +196,8 @@ cdef void release_scratch(mp_ctx* c, char* mark) noexcept nogil:
     cdef Chunk* chunk
     if arena == NULL or c.cursor == NULL:
         return
+    if measuring:
+        note_scratch(c, arena)
     while arena.chunk != NULL and not (arena.chunk.start <= mark and mark <= arena.chunk.limit):
         if mark == NULL and arena.chunk.previous == NULL:
             break                            # everything is released: the first chunk stays
@@ -433,6 +468,8 @@ cdef inline void context_close(Call* call) noexcept nogil:
     """Give the arena back and free what no array has taken over. The error, if any, stays with its reader."""
     cdef int64_t k
     if call.arena != NULL:
+        if measuring:
+            note_scratch(&call.context, call.arena)
         arena_reset(call.arena)
         if not mp_give_arena(call.arena):
             arena_free(call.arena)

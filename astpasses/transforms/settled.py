@@ -125,6 +125,11 @@ def _reads(iteration: Iteration, lets: Sequence[Let], states: set[Var], found: l
                 return False
             if not _reads(inner, loop.body.lets, params, found):
                 return False
+        elif let.primitive.name == "cond":
+            for branch in iteration.branches(let):
+                params = {p for p, a in zip(branch.params, let.args[1:]) if a in states}
+                if params & {*branch.results} or not _reads(iteration, branch.lets, params, found):
+                    return False
         else:
             return False
     return True

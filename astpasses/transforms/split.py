@@ -39,7 +39,7 @@ from metaphrase.ops.regions import call
 from metaphrase.ops.scan import cumsum
 from metaphrase.ops.shape import broadcast
 
-from . import replay
+from . import stretches
 from .callees import split_callee
 from .common import select_marked, variables
 from .marks import cond_marks, loop_marks
@@ -154,8 +154,8 @@ class _Splitter:
         """A loop that leaves the residuals of its iterations, and a linear loop that goes through them."""
         loop = Loop.of(let)
         known, _, outs_known = loop_marks(loop, loop.args.map(lambda a: a not in self.unknown))
-        if "slots" in loop.more and any(known.carries) and not loop.segment_sizes:
-            self._loop_run_again(loop, known, outs_known)
+        if (slots := stretches.slots_asked(loop, known)) != 0:
+            self._loop_run_again(loop, known, outs_known, slots)
             return
         may = self.segments and not loop.parallel
         self.places.region(let, let.args, loop.body.function)
@@ -168,20 +168,28 @@ class _Splitter:
             inside=Inside(loop, may, shared, self.places),
         )
         crossing = _crossing(loop, part)
+        rows, bound = (*crossing.stacked, *crossing.ragged), _bound(part.known)
+        if (slots := stretches.slots_within_limit(loop, known, rows, bound)) != 0:
+            self._loop_run_again(loop, known, outs_known, slots)
+            return
         segments = Segments(loop, outs_known, part, crossing.ragged)
         stacks = self._known_loop(loop, known, outs_known, part, crossing, segments)
         self._linear_loop(loop, known, outs_known, part, crossing, segments, stacks)
 
-    def _loop_run_again(self, loop: Loop, known: Parts[bool], outs_known: Parts[bool]) -> None:
-        """A loop that leaves nothing for the linear one, which runs its steps again."""
+    def _loop_run_again(self, loop: Loop, known: Parts[bool], outs_known: Parts[bool], slots: DimLike) -> None:
+        """A loop that leaves few states for the linear one, which runs the steps between them again."""
         part = split(loop.body.function, [True, *known], segments=self.segments, results_known=[*outs_known])
-        alone, again = replay.apart(loop, known, outs_known, part)
-        self._known(alone.let())
+        chunk = 1 if stretches.has_slots(part.linear) else slots
+        alone, again = stretches.apart(loop, known, outs_known, part)
+        lets, kept = stretches.keeping(alone, slots, chunk)
+        for let in lets:
+            self._known(let)
         if loop.condition is not None:
             again = replace(
                 again, args=again.args.replace(rows=[self._cut(row, loop.trips) for row in again.args.rows])
             )
-        self._linear(again.let())
+        for let in stretches.over_stretches(again, known.carries, kept, slots, chunk):
+            self._linear(let)
 
     def _known_loop(
         self,
@@ -364,7 +372,7 @@ class _Crossing:
 
 
 def _crossing(loop: Loop, part: Split) -> _Crossing:
-    inside = {symbol for let in part.known.lets for symbol in let.own_symbols()}
+    inside = _bound(part.known)
     kinds: dict[str, list[Var]] = {kind: [] for kind in ("invariant", "settled", "ragged", "rows", "stacked")}
     for residual in part.residuals:
         if residual is loop.index:
@@ -379,6 +387,11 @@ def _crossing(loop: Loop, part: Split) -> _Crossing:
             kind = "settled" if residual in part.settled else "stacked"
         kinds[kind].append(residual)
     return _Crossing(**{kind: tuple(found) for kind, found in kinds.items()})
+
+
+def _bound(function: Function) -> frozenset[str]:
+    """The sizes that it binds."""
+    return frozenset(symbol for let in function.lets for symbol in let.own_symbols())
 
 
 def _share_slots(branches: Sequence[Function], parts: Sequence[Split]) -> tuple[list, list[int], list[dict]]:

@@ -19,7 +19,7 @@ from typing import Any, NoReturn, ParamSpec, TypeVar
 
 from ..core.build import Builder
 from ..core.ir import Function, function_symbols
-from ..core.loops import with_slots
+from ..core.loops import with_attribute
 from ..core.policies import RULES, Policy
 from ..core.types import type_symbols
 from ..ops.recompute import checkpoint as checkpoint_primitive
@@ -166,7 +166,7 @@ class LoopCheckpoint(Kept):
         return self.fun, self.slots
 
     def _kept(self, function: Function) -> Function:
-        return with_slots(function, self.slots)
+        return with_attribute(function, "slots", self.slots)
 
 
 def checkpoint(
@@ -197,12 +197,15 @@ def checkpoint(
 
 
 def loop_checkpoint(fun: Callable[P, R] | None = None, *, slots: int) -> Any:
-    """`fun`, of whose loops the derivatives in reverse mode keep `slots` states at most, besides the first, and run
-    steps again from these on the way back: memory does not grow with the number of iterations. The states kept are
-    those of binomial checkpointing, which runs the fewest steps again that any choice of as many states can; with
-    t iterations and t <= C(slots + 1 + r, r) no step is run more than r times. Of a `while` the number of iterations
-    is known when it has run. Each `for` and `while` in `fun`, and those inside them, has as many slots. Also a
-    decorator. Raises SourceError for slots below 1. (Griewank & Walther, Algorithm 799: revolve, ACM TOMS 26, 2000.)"""
+    """`fun`, of whose loops the derivatives in reverse mode keep few states, and run the steps between them again on
+    the way back: memory does not grow with the number of iterations. The run keeps `slots` states besides the first,
+    evenly spaced; of a `while`, whose length is not known, every second one is dropped when all slots are full. The way
+    back runs what is between two of them again, in chunks of at most `slots` iterations, of which it keeps what the
+    plain gradient keeps of all. So up to about slots**2 iterations run twice; beyond that as many states again are kept
+    between two, by the binomial schedule, which runs the fewest iterations again. Each `for` and `while` in `fun`, and
+    those inside them, has as many slots; in a loop around such loops a chunk is one iteration. Also a decorator. Raises
+    SourceError for slots below 1. (Griewank & Walther, Algorithm 799: revolve, ACM TOMS 26, 2000; Stumm & Walther, New
+    algorithms for optimal online checkpointing, SIAM J. Sci. Comput. 32, 2010.)"""
     if not isinstance(slots, int) or isinstance(slots, bool) or slots < 1:
         raise SourceError(
             f"loop_checkpoint: slots is the number of states to keep, at least 1, not {slots!r}",

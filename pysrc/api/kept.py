@@ -11,15 +11,19 @@ In: a function and its arguments. Out: the arrays that `vjp(fun, *args)` keeps, 
 
 from __future__ import annotations
 
+import tracemalloc
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..config import config
 from ..core.ir import Atom, Function, Var
 from ..core.loops import Loop
+from ..runtime.dispatch import measure_scratch
 from ..source import Span
+from ..tree_util import tree_map
 from .arguments import take_apart, takes_any_keywords
 from .program import name_of
 from .public import jit
@@ -49,10 +53,13 @@ class Residual:
 
 @dataclass(frozen=True)
 class MemoryReport:
-    """What is kept, the largest first. Prints as a table."""
+    """What is kept, the largest first; and `peak`, the most bytes that the gradient holds at a time when it is compiled
+    in one piece: residuals, states of loops that run again, cotangents and other temporaries, but neither arguments
+    nor results. Prints as a table."""
 
     name: str
     residuals: tuple[Residual, ...]
+    peak: int
 
     @property
     def total(self) -> int:
@@ -61,25 +68,64 @@ class MemoryReport:
 
     def __str__(self) -> str:
         head = f"vjp of {self.name} keeps {self.total:,d} bytes in {len(self.residuals)} arrays"
-        return "\n".join([head, *map(str, self.residuals)])
+        return "\n".join([head, *map(str, self.residuals), f"{self.peak:>14,d}  at the peak of the gradient"])
 
 
 def memory_report(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> MemoryReport:
-    """The arrays that `vjp(fun, *args)` keeps for the way back, with bytes, shapes and the lines that compute them.
-    `fun` runs once, compiled.
+    """The arrays that `vjp(fun, *args)` keeps for the way back, with bytes, shapes and the lines that compute them; and
+    the most memory that its gradient takes. `fun` and its gradient run, compiled, on one thread.
 
-    A gradient that is compiled in one piece keeps these, or fewer where it is cheaper to compute one again. Raises what
-    `vjp` raises.
+    A gradient that is compiled in one piece keeps these, or fewer where it is cheaper to compute one again; its peak
+    is measured. Without a compiler, or where `native` is False, that is what NumPy and Python take. Raises what `vjp`
+    raises.
     """
     with user_frames():
-        made = Linear((lambda *a: fun(*a, **kwargs)) if kwargs else fun, False, "vjp")
+        of_args = (lambda *a: fun(*a, **kwargs)) if kwargs else fun
+        made = Linear(of_args, False, "vjp")
         _, pullback = jit(made)(*args)
         call = take_apart(args, {}, in_order=takes_any_keywords(fun))
         function = program_of(made, call.structure, call.specs).function
         values = [np.asarray(value) for value in pullback.residuals]
         atoms = function.results[len(function.results) - len(values) :]
         kept = [_residual(function, *pair) for pair in zip(atoms, values)]
-    return MemoryReport(name_of(fun), tuple(sorted(kept, key=lambda r: -r.nbytes)))
+        return MemoryReport(name_of(fun), tuple(sorted(kept, key=lambda r: -r.nbytes)), _peak(of_args, args))
+
+
+def _peak(fun: Callable[..., Any], args: tuple) -> int:
+    """The most bytes that the gradient holds at a time, besides arguments and results."""
+
+    def gradient(*args: Any) -> Any:
+        out, pullback = Linear(fun, False, "vjp")(*args)
+        return pullback(tree_map(np.ones_like, out))
+
+    compiled: Any = jit(gradient)
+    with config(num_threads=1, tier="wait"):
+        compiled(*args)
+        if not compiled.entries:
+            return _traced_peak(lambda: compiled(*args))
+        measure_scratch(True)
+        try:
+            compiled(*args)
+        finally:
+            most = measure_scratch(False)
+    return most
+
+
+def _traced_peak(run: Callable[[], Any]) -> int:
+    """The most bytes that Python and NumPy have taken at a time in `run`, besides what it returns."""
+    tracing = tracemalloc.is_tracing()
+    if not tracing:
+        tracemalloc.start()
+    try:
+        tracemalloc.reset_peak()
+        before, _ = tracemalloc.get_traced_memory()
+        result = run()
+        after, most = tracemalloc.get_traced_memory()
+        del result
+    finally:
+        if not tracing:
+            tracemalloc.stop()
+    return most - max(before, after)
 
 
 def print_saved_residuals(fun: Callable[..., Any], *args: Any, **kwargs: Any) -> None:

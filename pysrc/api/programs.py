@@ -11,6 +11,7 @@ order that `api` fits pytrees to. Nothing here knows of users' functions.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -18,17 +19,22 @@ from typing import Any
 from ..astpasses.transforms.batch import batch
 from ..astpasses.transforms.jvp import jvp
 from ..astpasses.transforms.reverse import linearize
+from ..astpasses.transforms.stretches import over_limit
 from ..astpasses.transforms.transpose import transpose
+from ..config import config
 from ..core.build import Builder, literal
 from ..core.custom import through_rules
 from ..core.dims import Dim, DimLike, Sym, product, symbols
 from ..core.ir import Atom, Function, Var
+from ..core.loops import with_attribute
 from ..core.types import Array, Size, has_tangent
 from ..ops.arrays import dim_value, zeros
 from ..ops.elementary import stop_gradient
 from ..ops.shape import broadcast, permute, reshape
 from ..ops.unit_matrix import eye
 from .orders import lanes_to_come
+
+log = logging.getLogger("metaphrase")
 
 Clean = Callable[[Function], Function]
 Marks = Sequence[bool]
@@ -89,7 +95,10 @@ class LinearParts:
 
 def linear_parts(function: Function, wrt: Marks, clean: Clean = _unchanged) -> LinearParts:
     """The function's value at a point, and its derivative there in both directions."""
-    part = linearize(function, wrt, clean, segments=lanes_to_come() is None)
+    limited = with_attribute(function, "limit", config.residual_limit) if config.residual_limit else function
+    part = linearize(limited, wrt, clean, segments=lanes_to_come() is None)
+    for span, slots in over_limit(part.linear):
+        log.info("%s: derivatives keep %s states of this loop and run steps again (residual_limit)", span, slots)
     linear = clean(part.linear)
     has = [has_tangent(r.type) for r in function.results]
     nonzero = _pick(part.out_nonzero, has)

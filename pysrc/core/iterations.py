@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from .dims import DimLike, Sym, fresh_symbol, substitute
-from .ir import Atom, Let, Literal, Var
+from .ir import Atom, Function, Let, Literal, Var
 from .loops import Loop
 from .places import Places
 from .types import i64
@@ -23,35 +23,56 @@ Region = tuple[tuple[DimLike, DimLike], ...]  # for each axis where it begins an
 
 @dataclass(frozen=True)
 class Store:
-    """One Let on the way from a carry to its next value: a write to `array`, or a loop that carries it on, as its
-    carry of that number."""
+    """One Let on the way from a carry to its next value: a write to `array`, or a loop or branches that carry it on, of
+    which `out` is what becomes of it."""
 
     position: int
     let: Let
     array: Atom
-    carry: int | None = None
+    out: Var
 
 
 def stores_between(lets: Sequence[Let], param: Var, result: Atom) -> list[Store] | None:
     """The way from an array to what becomes of it; None where it is not one of stores alone."""
+    found = _way(lets, result)
+    while found and any(store.out is param for store in found):
+        found.pop(0)
+    return found if (found[0].array if found else result) is param else None
+
+
+def _way(lets: Sequence[Let], result: Atom) -> list[Store]:
+    """The stores that lead to `result`."""
     makers = {v: (k, let) for k, let in enumerate(lets) for v in let.outs}
     found: list[Store] = []
-    while result is not param:
-        position, let = makers.get(result, (0, None))  # type: ignore[arg-type]
-        if let is None:
-            return None
-        if let.primitive.name == "loop":
-            loop = Loop.of(let)
-            if result not in loop.outs.carries:
-                return None
-            carry = loop.outs.carries.index(result)  # type: ignore[arg-type]
-            found.insert(0, Store(position, let, loop.args.carries[carry], carry))
-        elif let.primitive.stores:
-            found.insert(0, Store(position, let, let.args[0]))
-        else:
-            return None
-        result = found[0].array
+    while isinstance(result, Var) and result in makers:
+        position, let = makers[result]
+        before = _before(let, result)
+        if before is None:
+            break
+        found.insert(0, Store(position, let, before, result))
+        result = before
     return found
+
+
+def _before(let: Let, out: Var) -> Atom | None:
+    """The array that a result of `let` is a later state of."""
+    if let.primitive.name == "loop":
+        loop = Loop.of(let)
+        return loop.args.carries[loop.outs.carries.index(out)] if out in loop.outs.carries else None
+    if let.primitive.name == "cond":
+        place = _operand(let, let.outs.index(out))
+        return None if place is None else let.args[1 + place]
+    return let.args[0] if let.primitive.stores else None
+
+
+def _operand(let: Let, number: int) -> int | None:
+    """The operand of which a result of branches is a later state in each of them."""
+    places: set[int | None] = set()
+    for branch in let.attributes["branches"]:
+        way = _way(branch.lets, branch.results[number])
+        first = way[0].array if way else branch.results[number]
+        places.add(branch.params.index(first) if first in branch.params else None)  # type: ignore[arg-type]
+    return places.pop() if len(places) == 1 else None
 
 
 def is_number(atom: Atom) -> bool:
@@ -139,13 +160,31 @@ class Iteration:
 
     def store(self, store: Store, found: list[Region]) -> bool:
         """Collect where a Let writes to the array that it stores into."""
-        if store.carry is None:
+        if store.let.primitive.stores:
             region = self.written(store.let)
             found += [] if region is None else [region]
             return region is not None
-        loop, inner = self.inside(store.let)
-        stores = stores_between(loop.body.lets, loop.params.carries[store.carry], loop.results.carries[store.carry])
-        return stores is not None and all(inner.store(s, found) for s in stores)
+        if store.let.primitive.name == "loop":
+            loop, inner = self.inside(store.let)
+            carry = loop.outs.carries.index(store.out)
+            ways = [(inner, loop.body.lets, loop.params.carries[carry], loop.results.carries[carry])]
+        else:
+            number = store.let.outs.index(store.out)
+            place = _operand(store.let, number)
+            ways = [(self, b.lets, b.params[place], b.results[number]) for b in self.branches(store.let)]  # type: ignore[index]
+        for iteration, lets, param, result in ways:
+            stores = stores_between(lets, param, result)
+            if stores is None or not all(iteration.store(s, found) for s in stores):
+                return False
+        return True
+
+    def branches(self, let: Let) -> tuple[Function, ...]:
+        """The branches of a `cond`, whose parameters are worth what its operands are."""
+        branches: tuple[Function, ...] = let.attributes["branches"]
+        for branch in branches:
+            self.bind(branch.params, let.args[1:])
+            self.scalars(branch.lets)
+        return branches
 
     def inside(self, let: Let) -> tuple[Loop, Iteration]:
         """Any iteration of a loop in this one."""

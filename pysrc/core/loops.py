@@ -146,8 +146,8 @@ class Step:
 @dataclass(frozen=True, slots=True)
 class Loop:
     """A loop: `sizes` are its results that name sizes (how many iterations ran, the lengths of segments), `outs` the
-    others; `more` are attributes that say how it runs (`size`, `reverse`, `parallel`), and how many
-    states its derivative keeps (`slots`)."""
+    others; `more` are attributes that say how it runs (`size`, `reverse`, `parallel`), how many states its derivative
+    keeps (`slots`; of how many steps it keeps at once what they leave: `chunk`), or how many bytes (`limit`)."""
 
     primitive: Primitive
     args: Parts[Atom]
@@ -240,21 +240,24 @@ class Loop:
         return replace(self, sizes=outs[:lead], outs=self.results.like(outs[lead:]), span=builder.lets[-1].span)
 
 
-def with_slots(function: Function, slots: int) -> Function:
-    """`function` whose loops keep so many states for derivatives, at every depth, unless they say how many already."""
+def with_attribute(function: Function, key: str, value: Any) -> Function:
+    """`function` whose loops that carry something say so, at every depth, unless they say so already: how many states
+    their derivatives keep (`slots`), or how many bytes (`limit`)."""
     lets = []
     for let in function.lets:
-        attributes = {key: _with_slots_inside(value, slots) for key, value in let.attributes.items()}
+        attributes = {name: _with_attribute_inside(a, key, value) for name, a in let.attributes.items()}
         if let.primitive.name == "loop" and let.attributes["roles"].carries:
-            attributes.setdefault("slots", slots)
+            attributes.setdefault(key, value)
         lets.append(Let(let.outs, let.primitive, let.args, attributes, let.span))
     return Function(function.name, function.params, tuple(lets), function.results)
 
 
-def _with_slots_inside(value: Any, slots: int) -> Any:
-    if isinstance(value, Function):
-        return with_slots(value, slots)
-    return tuple(_with_slots_inside(v, slots) for v in value) if isinstance(value, tuple) else value
+def _with_attribute_inside(attribute: Any, key: str, value: Any) -> Any:
+    if isinstance(attribute, Function):
+        return with_attribute(attribute, key, value)
+    if isinstance(attribute, tuple):
+        return tuple(_with_attribute_inside(a, key, value) for a in attribute)
+    return attribute
 
 
-__all__ = ["Parts", "Step", "Loop", "with_slots"]
+__all__ = ["Parts", "Step", "Loop", "with_attribute"]

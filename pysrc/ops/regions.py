@@ -40,7 +40,9 @@ def _loop_type(
     parallel: bool = False,
     size: str | None = None,
     segment_sizes: tuple[str, ...] = (),
-    slots: int = 0,
+    slots: DimLike = 0,
+    chunk: DimLike = 0,
+    limit: int = 0,
 ) -> tuple:
     require(len(segment_sizes) == roles.segments, "loop: each segment names its size")
     require(cond is not None or length is not None, "loop: needs a length or a condition")
@@ -103,7 +105,9 @@ def _loop_numpy(
     parallel: bool = False,
     size: Any = None,
     segment_sizes: tuple[str, ...] = (),
-    slots: int = 0,
+    slots: DimLike = 0,
+    chunk: DimLike = 0,
+    limit: int = 0,
 ) -> tuple:
     consts, carries, accumulators, rows = roles.parts(args)
     state = (*carries, *accumulators)

@@ -178,6 +178,12 @@ def rows(xs, h):
     return np.sum(out * np.arange(len(xs)))
 
 
+def fixed(x):
+    for k in range(30):
+        x = x + 0.1 * np.sin(x * k)
+    return np.sum(x * x)
+
+
 def leaving(x, n):
     for _ in range(n):
         if x > 2.0:
@@ -194,6 +200,7 @@ LOOPS = {
     "nested": (nested, (X, 5, 4)),
     "stores": (cholesky, (W @ W.T + 4 * np.eye(4),)),
     "rows": (rows, (np.linspace(-1, 1, 7), 0.3)),
+    "fixed": (fixed, (X,)),
     "break": (leaving, (0.7, 30)),
 }
 
@@ -222,9 +229,167 @@ def test_loops_nest_with_all_transformations(name):
     near(mp.jacrev(mp.grad(g))(*args), mp.hessian(f)(*args))
 
 
+def test_pullbacks_take_the_states_that_were_kept():
+    g = mp.loop_checkpoint(swing, slots=3)
+    for n in (0, 7, 40):
+        slopes = mp.grad(swing)(X, n, 1.3)
+        near(mp.vjp(lambda x: g(x, n, 1.3), X)[1](1.0)[0], slopes)  # noqa: B023
+        near(mp.linearize(lambda x: g(x, n, 1.3), X)[1](X), slopes @ X)  # noqa: B023
+
+
+def test_lanes_may_have_other_numbers_of_steps():
+    counts = np.array([3, 17, 0])
+    each = mp.vmap(mp.grad(mp.loop_checkpoint(swing, slots=3)), (None, 0, None))(X, counts, 1.3)
+    near(each, np.stack([mp.grad(swing)(X, n, 1.3) for n in counts]))
+
+
+def scanned(xs, h):
+    def step(h, x):
+        h = np.tanh(h + x)
+        return h, h * x
+
+    h, ys = mp.lax.scan(step, h, xs, reverse=True)
+    return np.sum(ys * np.cos(ys)) + h
+
+
+def collected(xs, h):
+    ys = []
+    while h < 5.0:
+        h = h + np.sin(h * xs[0]) * 0.1 + 0.3
+        ys.append(h * h)
+    return np.sum(np.sin(np.array(ys)))
+
+
+@pytest.mark.parametrize("f", [scanned, collected])
+def test_rows_that_steps_take_and_leave(f):
+    xs = np.linspace(-1, 1, 23)
+    g = mp.loop_checkpoint(f, slots=2)
+    for got, want in zip(mp.grad(g, (0, 1))(xs, 0.3), mp.grad(f, (0, 1))(xs, 0.3)):
+        near(got, want)
+    near(mp.grad(mp.grad(g, 1), 1)(xs, 0.3), mp.grad(mp.grad(f, 1), 1)(xs, 0.3))
+
+
 def test_a_loop_keeps_no_row_a_step():
-    assert [r.steps for r in mp.memory_report(mp.loop_checkpoint(swing, slots=3), X, 30, 1.3).residuals] == [None] * 4
+    report = mp.memory_report(mp.loop_checkpoint(swing, slots=3), X, 30, 1.3)
+    assert all(r.steps is None for r in report.residuals)
+    assert sorted(r.shape for r in report.residuals if r.shape) == [(4,), (4, 4), (4, 4)]  # 4 stretches
     assert any(r.steps == 30 for r in mp.memory_report(swing, X, 30, 1.3).residuals)
+
+
+class Counting:
+    """NumPy that counts the calls of `sin` and `cos`."""
+
+    def __init__(self):
+        self.calls = {"sin": 0, "cos": 0}
+
+    def __getattr__(self, name):
+        if name in self.calls:
+            self.calls[name] += 1
+        return getattr(np, name)
+
+
+def chain(x, n):
+    for _ in range(n):
+        x = x + 0.01 * np.sin(x)
+    return x
+
+
+def search(x, n):
+    while x < n:
+        x = x + np.sin(0.0 * x) + 1.0
+    return x
+
+
+def calls(f, slots, n):
+    """How often the gradient through n steps runs a step, and the adjoint of one."""
+    text = mp.source(mp.grad(mp.loop_checkpoint(f, slots=slots)), 0.0, n)
+    space = {"np": Counting()}
+    exec(text.replace("import numpy as np\n", ""), space)
+    near(space[f"grad_{f.__name__}"](0.0, n), mp.grad(f)(0.0, n))
+    return space["np"].calls["sin"], space["np"].calls["cos"]
+
+
+def replays(slots, stretch, n):
+    """How many steps are run besides the run forwards, and that of each chunk of steps whose adjoints come next."""
+    return sum(slots * fewest(-(-min(stretch, n - first) // slots), slots) for first in range(0, n, stretch))
+
+
+@pytest.mark.parametrize(("slots", "n"), [(3, 0), (10, 5), (10, 100), (10, 110), (3, 200), (2, 57), (1, 12)])
+def test_steps_run_as_often_as_the_theory_says(slots, n):
+    again = replays(slots, max(slots, -(-n // (slots + 1))), n)
+    assert (again == 0) == (n <= slots * (slots + 1))
+    own = 0 if slots == 1 else n  # a chunk of one step is not run to keep anything
+    assert calls(chain, slots, n) == (n + own + again, n)
+
+
+@pytest.mark.parametrize(("slots", "n"), [(10, 100), (4, 1000)])
+def test_a_while_keeps_states_as_it_goes(slots, n):
+    stretch = slots
+    while n > (slots + 1) * stretch:
+        stretch *= 2
+    assert calls(search, slots, n) == (2 * n + replays(slots, stretch, n), n)
+
+
+def test_the_peak_is_what_is_needed_at_once():
+    plain = mp.memory_report(swing, np.ones(100), 500, 1.3)
+    assert 500 * 800 <= plain.peak <= 2.1 * 500 * 800
+    few = mp.memory_report(mp.loop_checkpoint(swing, slots=10), np.ones(100), 500, 1.3)
+    assert few.peak <= 800 * (2 * 11 + 2 * 12 + 3 * 10 + 15)  # states of the run, of the way back, residuals, others
+    assert few.peak > few.total and f"{few.peak:,d}  at the peak" in str(few)
+    with mp.config(native=False):
+        traced = mp.memory_report(swing, np.ones(100), 500, 1.3)
+    assert 0.8 < traced.peak / plain.peak < 1.5
+
+
+def test_a_limit_checkpoints_what_would_be_over_it(caplog):
+    x = np.ones(100)
+    with caplog.at_level("INFO", "metaphrase"), mp.config(residual_limit=100_000):
+        near(mp.grad(swing)(x, 500, 1.3), mp.grad(mp.loop_checkpoint(swing, slots=3))(x, 500, 1.3))
+        assert mp.memory_report(swing, x, 500, 1.3).peak < 100_000
+        near(mp.grad(nested)(X, 30, 40), mp.grad(mp.loop_checkpoint(nested, slots=3))(X, 30, 40))
+    said = [r.getMessage() for r in caplog.records if "residual_limit" in r.getMessage()]
+    assert any("test_checkpoint.py" in line and "run steps again" in line for line in said)
+    caplog.clear()
+    with caplog.at_level("INFO", "metaphrase"), mp.config(residual_limit=100_000):
+        assert mp.source(mp.grad(fixed), X) == mp.source(mp.grad(fixed), X) and "kept" not in mp.source(
+            mp.grad(fixed), X
+        )
+    assert not any("residual_limit" in r.getMessage() for r in caplog.records)
+
+
+def cholesky_by_rows(a):
+    n = len(a)
+    l = np.zeros_like(a)
+    for i in range(n):
+        for j in range(i + 1):
+            s = a[i, j]
+            for k in range(j):
+                s -= l[i, k] * l[j, k]
+            if i == j:
+                l[i, j] = np.sqrt(s)
+            else:
+                l[i, j] = s / l[j, j]
+    return np.sum(l)
+
+
+def lu(a):
+    a = a.copy()
+    n = len(a)
+    for k in range(n):
+        for i in range(k + 1, n):
+            a[i, k] /= a[k, k]
+            for j in range(k + 1, n):
+                a[i, j] -= a[i, k] * a[k, j]
+    return np.sum(a)
+
+
+@pytest.mark.parametrize("factor", [cholesky, cholesky_by_rows, lu])
+def test_factors_keep_few_numbers_an_element(factor):
+    for n in (20, 40):
+        a = np.random.default_rng(n).normal(size=(n, n))
+        report = mp.memory_report(factor, a @ a.T + n * np.eye(n))
+        assert report.total < 4 * 8 * n**2
+        assert report.peak < 7 * 8 * n**2
 
 
 PLACE = trace("place", lambda s, e, k: next_place(s, e, k), [(n, Array(i64)) for n in ("step", "end", "snaps")])

@@ -55,8 +55,9 @@ def test_the_programs_of_the_page_on_memory_run(tmp_path, capsys):
     path.write_text("".join(programs))
     found = runpy.run_path(str(path))
     printed = capsys.readouterr().out.replace(f"{tmp_path}/", "")
-    assert printed.startswith(re.search(r"```text\n(.*?)```", page, re.S).group(1))
-    assert len(programs) == 3 and "hidden (51,200 a step)" in printed and found["slopes"].shape == (8, 100, 100)
+    report, source = re.findall(r"```text\n(.*?)```", page, re.S)
+    assert printed.startswith(report) and source in printed
+    assert len(programs) == 5 and "hidden (51,200 a step)" in printed and found["slopes"].shape == (8, 100, 100)
 
 
 def test_the_programs_of_the_page_on_rules_run(tmp_path, monkeypatch, capsys):

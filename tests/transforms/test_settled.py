@@ -97,6 +97,18 @@ def in_a_branch(x):
     return np.sum(x)
 
 
+def diagonal_in_a_branch(x):
+    a = np.outer(x, x) + 1.0
+    for i in range(len(x)):
+        for j in range(i + 1):
+            s = a[i, j] - np.sum(a[i, :j] * a[j, :j])
+            if i == j:
+                a[i, j] = np.sqrt(s * s + 1.0)
+            else:
+                a[i, j] = s / a[j, j]
+    return np.sum(a)
+
+
 def squares(x):
     for i in range(len(x) - 1):
         x[i + 1] = x[i] * x[i]
@@ -145,6 +157,7 @@ LOOPS = [
     until,
     permuted,
     in_a_branch,
+    diagonal_in_a_branch,
     squares,
     triangle,
     blocks,
@@ -256,8 +269,8 @@ def test_what_a_branch_leaves_unread_is_a_plain_zero():
     assert "        else:\n            chosen = 0.0\n" in text and "np.float64" not in text
 
 
-def written(rng: random.Random, number: int) -> str:
-    """A function with one or two nested loops of stores at sums of counters."""
+def written(rng: random.Random, number: int, branches: bool) -> str:
+    """A function with one or two nested loops of stores at sums of counters, some in branches."""
     deep, buffer = rng.random() < 0.5, rng.random() < 0.5
     counters = ["i", "j"] if deep else ["i"]
     size = 9
@@ -296,16 +309,25 @@ def written(rng: random.Random, number: int) -> str:
                 f"{first} / {second}",
             ]
         )
-        rows.append(f"{indent}{target} = {value}")
+        store = f"{target} = {value}"
+        if branches and rng.random() < 0.7:
+            test = rng.choice(
+                [f"{counters[-1]} % 2 == {rng.randrange(2)}", f"i == {counters[-1]}", "np.real(x[i]) > 1.0"]
+            )
+            rows += [f"{indent}if {test}:", f"{indent}    {store}"]
+            if rng.random() < 0.6:
+                rows += [f"{indent}else:", f"{indent}    {place()} = {first} * {rng.choice([target, second])}"]
+        else:
+            rows.append(indent + store)
     result = rng.choice(["np.sum(y)", "y[2]", "y[1] * x[3]", "np.sum(y[3:] * x[3:])"]) if buffer else "np.sum(x * x)"
     return "\n".join([*rows, f"    return {result}", "", ""])
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2, 100])
-def test_random_loops(seed, tmp_path: Path):
+@pytest.mark.parametrize(("seed", "branches"), [(0, False), (1, False), (2, False), (100, False), (101, True)])
+def test_random_loops(seed, branches, tmp_path: Path):
     rng = random.Random(seed)
     source = tmp_path / f"loops_{seed}.py"
-    source.write_text("import numpy as np\n\n\n" + "\n".join(written(rng, k) for k in range(12)))
+    source.write_text("import numpy as np\n\n\n" + "\n".join(written(rng, k, branches) for k in range(12)))
     spec = importlib.util.spec_from_file_location(source.stem, source)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
