@@ -1,0 +1,536 @@
+"""Errors as values: a program that fails becomes one that says what failed.
+
+In: a Function with checks. Out: the same without those that are wanted as values, with more results: the number of the
+site that failed, 0 where none did, and the numbers that its message shows, as 64 bits each. Example, shortened:
+
+    def f(T: f64[3], k: i64) -> f64:                 def f(T: f64[3], k: i64) -> (f64, i64, i64):
+        inside = lt(k, 3)                                inside = lt(k, 3)
+        check(inside, k, exception="IndexError", ...)    error = select(inside, 0, 1)
+        y = gather(T, k)                                 y = cond(inside, T, k; branches=(0.0, gather(T, k)))
+        return y                                         return y, error, k
+
+Where an error is, what may do harm does not run: reads and stores at places that a check was for, loops that might not
+end, printing. Each is in a branch on "no error yet", of which the other side gives zeros, or what an array was before
+the store. Other operations run on. A loop carries its error, and ends with it; one whose iterations leave rows goes on,
+doing nothing. Lanes of a parallel loop have an error each, of which the first is kept.
+
+All of it is made of branches, loops and numbers: derivatives, lanes, NumPy source and native code know nothing of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from metaphrase.core.build import Builder, current, literal
+from metaphrase.core.dims import Sym, fresh_symbol, product
+from metaphrase.core.facts import Facts
+from metaphrase.core.guarded import needs_a_check
+from metaphrase.core.ir import Atom, Function, Let, Literal, Var
+from metaphrase.core.loops import Loop, Parts, Step
+from metaphrase.core.types import Array, Size, bool_, f64, i64, is_inexact, type_symbols
+from metaphrase.effects import printed
+from metaphrase.ops.arithmetic import add
+from metaphrase.ops.arrays import zeros
+from metaphrase.ops.collectives import axes_of
+from metaphrase.ops.compare import and_, eq, ne, select
+from metaphrase.ops.complex_numbers import imag, real
+from metaphrase.ops.indexing import gather
+from metaphrase.ops.reduce import argmax, argmin, reduce_all, reduce_any
+from metaphrase.ops.regions import cond
+from metaphrase.ops.shape import bitcast, convert, reshape
+from metaphrase.source import Span, UnsupportedError
+
+from .common import renamed, variables
+
+_REGIONS = ("cond", "loop", "call", "checkpoint")  # whose regions give what they make to the Let, and no more
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What a site raises. `values`: of each number that it shows or holds its dtype, and the number where the program
+    knows it."""
+
+    exception: str
+    message: str
+    holds: tuple
+    values: tuple[tuple[np.dtype, Any], ...]
+    span: Span | None
+
+
+@dataclass(frozen=True)
+class _State:
+    """What is known of errors at a place in a program. `going`: that there is none yet; None: there can't be one."""
+
+    code: Atom
+    slots: tuple[Atom, ...] = ()
+    going: Atom | None = None
+
+    def wide(self, width: int) -> tuple[Atom, ...]:
+        """The numbers of the message, as many as that at least."""
+        return (*self.slots, *[literal(0, i64)] * (width - len(self.slots)))
+
+
+_CLEAN = _State(literal(0, i64))
+
+
+def checked(
+    function: Function, is_wanted: Callable[[Let], bool], facts: Facts
+) -> tuple[Function, tuple[Failure, ...]]:
+    """See the head of this file. `is_wanted` says of a check whether its error becomes a value; `facts` are those of
+    the sizes of the parameters. Raises UnsupportedError where a result has a size that is not known if a check failed
+    before it."""
+    making = _Checked(is_wanted, facts)
+    return making.function(function, making.width(function)), tuple(making.failures)
+
+
+class _Checked:
+    def __init__(self, is_wanted: Callable[[Let], bool], facts: Facts):
+        self.is_wanted, self.facts = is_wanted, facts
+        self.failures: list[Failure] = []
+        self.widths: dict[Function, int] = {}
+        self.made: dict[tuple[Function, int], Function] = {}
+
+    # ---- what is to be done -------------------------------------------------------------------------------------
+
+    def is_check(self, let: Let) -> bool:
+        return let.primitive.name == "check" and self.is_wanted(let)
+
+    def width(self, function: Function) -> int:
+        """How many numbers the messages of a function need at most; -1 where it has no check that is wanted."""
+        if function not in self.widths:
+            self.widths[function] = max(map(self.width_of, function.lets), default=-1)
+        return self.widths[function]
+
+    def width_of(self, let: Let) -> int:
+        if self.is_check(let):
+            return sum(1 + (a.type.dtype.kind == "c") for a in let.args[1:] if isinstance(a, Var))
+        if let.primitive.name not in _REGIONS or "failing" not in let.effects:
+            return -1
+        return max(map(self.width, let.regions()), default=-1)
+
+    def ends_known_sizes(self, let: Let) -> bool:
+        """Whether sizes depend on what was computed where an error may be: they may be anything."""
+        if let.own_symbols() and not (_is_open(let) or _names_size(let)):
+            return True
+        return not all(self.facts.nonnegative(dim) for v in let.outs for dim in v.type.dims)
+
+    def is_harmful(self, let: Let) -> bool:
+        """Whether an operation must not run where an error is."""
+        if let.effects or let.primitive.stores or _is_open(let):
+            return True
+        if let.primitive.region:
+            return any(self.is_harmful(inner) for region in let.regions() for inner in region.lets)
+        return needs_a_check(let) and any(a.type.dims for a in let.args) and not self.is_inside(let)
+
+    def is_inside(self, let: Let) -> bool:
+        """Whether what is read of an array is there, whatever the numbers of the run are."""
+        if not let.primitive.takes or not all(isinstance(a, Literal) for a in let.args[1:]):
+            return False
+        places, dims = [int(a.value) for a in let.args[1:] if isinstance(a, Literal)], let.args[0].type.dims
+        axes = let.attributes.get("axes", range(len(dims)))
+        steps = let.attributes.get("step", (1,) * len(places))
+        shape = let.attributes.get("shape", (1,) * len(places))
+        for axis, first, step, length in zip(axes, places, steps, shape):
+            last = first + (length - 1) * step
+            low, high = (first, last) if step > 0 else (last, first)
+            if not (self.facts.less_equal(0, low) and self.facts.less(high, dims[axis])):
+                return False
+        return True
+
+    # ---- programs -----------------------------------------------------------------------------------------------
+
+    def function(self, function: Function, width: int) -> Function:
+        """A function with its error behind its results."""
+        key = function, width
+        if key not in self.made:
+            with Builder(function.name) as builder:
+                builder.params = list(function.params)
+                results, state = self.run(function.lets, function.results, _CLEAN)
+                self.made[key] = builder.function((*results, state.code, *state.wide(max(width, 0))))
+        return self.made[key]
+
+    def run(self, lets: Sequence[Let], results: Sequence[Atom], state: _State) -> tuple[Sequence[Atom], _State]:
+        """Bind the operations in the current builder. Returns the results and what is known at the end."""
+        builder = _here()
+        last = _last_uses(lets, results)
+        k = 0
+        while k < len(lets):
+            let, builder.span = lets[k], lets[k].span
+            if state.going is not None and self.ends_known_sizes(let):
+                return self.nested(lets[k:], results, state)
+            if self.is_check(let):
+                state = self.check(let, state)
+            elif self.width_of(let) >= 0 and (state.going is None or _carries_error(let)):
+                state = self.region(let, state)
+            elif state.going is not None and (self.width_of(let) >= 0 or self.is_harmful(let)):
+                end = self.end_of_group(lets, k, last)
+                state = self.guarded(lets[k:end], [v for v in _made(lets[k:end]) if last.get(v, -1) >= end], state)
+                k = end
+                continue
+            elif state.going is not None and _names_size(let):  # of what may be any number
+                number = select(state.going, convert(let.args[0], dtype=i64), literal(0, i64))
+                builder.lets.append(Let(let.outs, let.primitive, (number,), let.attributes, let.span))
+            else:
+                builder.lets.append(let)
+            k += 1
+        return results, state
+
+    def end_of_group(self, lets: Sequence[Let], start: int, last: dict[Var, int]) -> int:
+        """Where the operations end that share a branch: behind the last that must not run where an error is, and
+        before the next that may fail itself."""
+        end = start + 1
+        if self.width_of(lets[start]) >= 0 or _is_open(lets[start]) or axes_of(lets[start]):
+            return end
+        for k in range(start + 1, len(lets)):
+            let = lets[k]
+            if self.width_of(let) >= 0 or let.own_symbols() or axes_of(let) or self.ends_known_sizes(let):
+                break
+            if any(v.type.value is not None and last.get(v, -1) > k for v in let.outs):
+                break
+            if self.is_harmful(let):
+                end = k + 1
+        return end
+
+    # ---- one check ----------------------------------------------------------------------------------------------
+
+    def check(self, let: Let, state: _State) -> _State:
+        ok, *values = let.args
+        if isinstance(ok, Literal) and ok.value:
+            return state
+        site = literal(self.site(let), i64)
+        if ok.type.dims:
+            ok, slots = _first_failing(ok, values)
+        else:
+            slots = _encoded(values)
+        here = renamed(select(ok, literal(0, i64), site), "error", _here())
+        if state.going is None:
+            return _State(here, tuple(slots), ok)
+        wide = state.wide(len(slots))
+        kept = [renamed(select(state.going, new, old), "shown", _here()) for new, old in zip(slots, wide)]
+        code = renamed(select(state.going, here, state.code), "error", _here())
+        return _State(code, (*kept, *wide[len(slots) :]), and_(state.going, ok))
+
+    def site(self, let: Let) -> int:
+        """The number of what a check raises."""
+        attributes = let.attributes
+        values = tuple((a.type.dtype, printed(a.value) if isinstance(a, Literal) else None) for a in let.args[1:])
+        failure = Failure(
+            attributes["exception"], attributes["message"], attributes.get("holds", ()), values, let.span
+        )
+        if failure not in self.failures:
+            self.failures.append(failure)
+        return self.failures.index(failure) + 1
+
+    # ---- operations that stand behind a check -------------------------------------------------------------------
+
+    def guarded(self, lets: Sequence[Let], live: Sequence[Var], state: _State) -> _State:
+        """A branch with these operations, taken where there is no error; `live`: what is read of them later."""
+        (let,) = lets[:1]
+        if _is_open(let):
+            _here().lets.append(_stopped(let, state.going))
+            return state
+        width = max(map(self.width_of, lets))
+        outs, state = self.branch(lets, live, _before(lets, live), state, width)
+        builder = _here()
+        place = max(k for k, let in enumerate(builder.lets) if let.outs[: len(outs)] == tuple(outs))
+        builder.lets[place] = _with_outs(builder.lets[place], [*live, *builder.lets[place].outs[len(live) :]])
+        return state
+
+    def nested(self, lets: Sequence[Let], results: Sequence[Atom], state: _State) -> tuple[Sequence[Atom], _State]:
+        """All that is left of a program as one branch."""
+        bound = frozenset().union(*(let.own_symbols() for let in lets))
+        for result in results:
+            if type_symbols(result.type) & bound or not all(map(self.facts.nonnegative, result.type.dims)):
+                raise UnsupportedError(
+                    "an array is returned whose size is not known where an error is, since something before it may fail",
+                    lets[0].span,
+                    code="checked",
+                    remedy="return an array of a size that is known, or leave this error out of `errors`",
+                )
+        width = max(map(self.width_of, lets), default=-1)
+        return self.branch(lets, results, [None] * len(results), state, width)
+
+    def branch(
+        self, lets: Sequence[Let], results: Sequence[Atom], instead: Sequence[Atom | None], state: _State, width: int
+    ) -> tuple[Sequence[Atom], _State]:
+        """The results of operations where no error is yet, else `instead` (zeros, for None). `width`: as of them."""
+        assert state.going is not None
+        fails = width >= 0
+        wide = state.wide(width) if fails else ()
+        more = (state.code, *wide) if fails else ()
+        with Builder("go_on") as body:
+            body.span = lets[0].span
+            made, after = self.run(lets, results, _CLEAN)
+            then = body.function((*made, *((after.code, *after.wide(len(wide))) if fails else ())))
+        with Builder("leave") as body:
+            body.span = lets[0].span
+            other = [zeros(r.type.plain) if i is None else i for r, i in zip(results, instead)]
+            leave = body.function((*other, *more))
+        free = _free((then, leave))
+        outs = cond(state.going, *free, branches=(_closed(leave, free), _closed(then, free)))
+        if not fails:
+            return outs, state
+        for var, name in zip(outs[len(results) :], _error(len(wide))):
+            var.name = name.name
+        return outs[: len(results)], _after(outs[len(results) :])
+
+    # ---- branches, calls and loops with checks in them ------------------------------------------------------------
+
+    def region(self, let: Let, state: _State) -> _State:
+        width = self.width_of(let)
+        if let.primitive.name == "loop":
+            loop = Loop.of(let)
+            return self.loop(loop, width, state) if _carries_error(let) else self.lanes(loop, width)
+        attributes = dict(let.attributes)
+        for key, value in attributes.items():
+            if isinstance(value, Function):
+                attributes[key] = self.function(value, width)
+            elif isinstance(value, tuple) and any(isinstance(v, Function) for v in value):
+                attributes[key] = tuple(self.function(v, width) for v in value)
+        more = _error(width)
+        _here().lets.append(Let((*let.outs, *more), let.primitive, let.args, attributes, let.span))
+        return _after(more)
+
+    def loop(self, loop: Loop, width: int, state: _State) -> _State:
+        """A loop that carries its error."""
+        width = max(width, len(state.slots))
+        test = loop.condition if loop.condition is not None and self.width(loop.condition.function) >= 0 else None
+        goes_on = loop.condition is None and bool(loop.results.stacked or loop.more.get("reverse"))
+        error = _error(width)
+        more = error if test is None else [Var("again", Array(bool_)), *error]
+        start: Sequence[Atom] = (state.code, *state.wide(width))
+        if test is not None:
+            start = self.asked(test.function, (literal(0, i64), *loop.args.asked), replace(state, slots=start[1:]))
+        held = [Var(v.name, v.type) for v in more]
+        params = loop.params.replace(carries=(*loop.params.carries, *held))
+        with Builder(loop.body.function.name) as body:
+            body.span, body.params = loop.span, [loop.index, *params]
+            results, end = self.iteration(loop, held[-1 - width :], goes_on)
+            ended: Sequence[Atom] = (end.code, *end.wide(width))
+            if test is not None:
+                later = add(loop.index, literal(1, i64))
+                end = replace(end, slots=ended[1:])
+                ended = self.asked(test.function, (later, *loop.params.consts, *results.carries), end)
+            results = results.replace(carries=(*results.carries, *ended))
+            made = Step(body.function((*results,)), params, results)
+        args = loop.args.replace(carries=(*loop.args.carries, *start))
+        outs = loop.outs.replace(carries=(*loop.outs.carries, *more))
+        made_loop = replace(loop, args=args, body=made, outs=outs)
+        _here().lets.append((made_loop if goes_on else _ending(made_loop, loop.condition, width, test)).let())
+        return _after(error)
+
+    def iteration(self, loop: Loop, error: Sequence[Var], goes_on: bool) -> tuple[Parts[Atom], _State]:
+        """The body, which an error may be before if the loop goes on then: it does nothing more."""
+        lets, given = loop.body.lets, loop.body.results
+        if not goes_on:
+            results, state = self.run(lets, (*given,), _CLEAN)
+        elif given.segments:  # sizes that are bound here can't leave a branch
+            results, state = self.run(lets, (*given,), _after(error))
+        else:
+            before = given.replace(
+                carries=loop.params.carries, accumulators=loop.params.accumulators, rows=[None] * len(given.rows)
+            )
+            results, state = self.branch(lets, (*given,), (*before,), _after(error), len(error) - 1)
+        return given.like(results), state
+
+    def asked(self, test: Function, args: Sequence[Atom], state: _State) -> Sequence[Atom]:
+        """Whether a loop goes on, by a condition that may fail, and the error after it was asked."""
+        made = self.function(test, len(state.slots))
+        if state.going is None:
+            return _here().replay(made, args)
+        held = [Var(v.name, v.type) for v in (*made.params, *_error(len(state.slots)))]
+        error = held[len(args) :]
+        with Builder(test.name) as body:
+            again = body.function(body.replay(made, held[: len(args)]))
+        then = Function(test.name, tuple(held), again.lets, again.results)
+        held = [Var(v.name, v.type) for v in held]
+        leave = Function("leave", tuple(held), (), (literal(False), *held[-len(error) :]))
+        return cond(state.going, *args, state.code, *state.slots, branches=(leave, then))
+
+    def lanes(self, loop: Loop, width: int) -> _State:
+        """A parallel loop, whose iterations leave an error each: the first is kept."""
+        with Builder(loop.body.function.name) as body:
+            body.span, body.params = loop.span, list(loop.body.function.params)
+            made, state = self.run(loop.body.lets, loop.body.function.results, _CLEAN)
+            results = loop.results.like(made)
+            results = results.replace(rows=(*results.rows, state.code, *state.wide(width)))
+            step = Step(body.function((*results,)), loop.params, results)
+        rows = [Var(v.name, Array(i64, (loop.length,))) for v in _error(width)]
+        outs = loop.outs.replace(rows=(*loop.outs.rows, *rows))
+        _here().lets.append(replace(loop, body=step, outs=outs).let())
+        failed = ne(rows[0], zeros(rows[0].type))
+        with Builder("first") as first:
+            first.span = loop.span
+            place = argmax(convert(failed, dtype=i64), axes=(0,))
+            picked = first.function([gather(row, place, axes=(0,)) for row in rows])
+        none = Function("none", (), (), (literal(0, i64),) * len(rows))
+        free = _free((picked,))
+        there = reduce_any(failed, axes=(0,))
+        outs_ = cond(there, *free, branches=(_closed(none, free), _closed(picked, free)))
+        return _after(outs_)
+
+
+def _here() -> Builder:
+    builder = current()
+    assert builder is not None
+    return builder
+
+
+def _error(width: int) -> list[Var]:
+    """Variables for an error: its site, and the numbers that its message shows."""
+    return [Var("error", Array(i64)), *(Var("shown", Array(i64)) for _ in range(width))]
+
+
+def _after(error: Sequence[Atom]) -> _State:
+    """What is known behind something that may have failed."""
+    code, *slots = error
+    return _State(code, tuple(slots), eq(code, literal(0, i64)))
+
+
+def _is_open(let: Let) -> bool:
+    """Whether an operation is a loop that values end: on numbers that make no sense it might not end."""
+    return let.primitive.name == "loop" and let.attributes["cond"] is not None
+
+
+def _names_size(let: Let) -> bool:
+    return let.primitive.name == "as_dim"
+
+
+def _carries_error(let: Let) -> bool:
+    """Whether an operation with checks in it can be told that there is an error already."""
+    return let.primitive.name == "loop" and not let.attributes.get("parallel")
+
+
+def _made(lets: Sequence[Let]) -> list[Var]:
+    return [v for let in lets for v in let.outs]
+
+
+def _last_uses(lets: Sequence[Let], results: Sequence[Atom]) -> dict[Var, int]:
+    """For each variable the number of the last operation that reads it; how many there are for a result."""
+    last = {v: k for k, let in enumerate(lets) for v in variables(let.args)}
+    return {**last, **dict.fromkeys(variables(results), len(lets))}
+
+
+def _before(lets: Sequence[Let], live: Sequence[Var]) -> list[Atom | None]:
+    """What stands for the results of operations that have not run: an array that they store into, as it was."""
+    kept: dict[Var, Atom] = {}
+    inside = set(_made(lets))
+    for let in lets:
+        pairs: list[tuple[Var, Atom]] = []
+        if let.primitive.stores:
+            pairs = [(let.out, let.args[0])]
+        elif let.primitive.name == "loop":
+            loop = Loop.of(let)
+            pairs = list(zip(loop.outs.state, loop.args.state))
+        for out, before in pairs:
+            if isinstance(before, Var) and before in inside:
+                if before not in kept:
+                    continue
+                before = kept[before]
+            kept[out] = before
+    return [kept.get(v) for v in live]
+
+
+def _free(functions: Sequence[Function]) -> list[Var]:
+    """What functions without parameters read from around them."""
+    found: dict[Var, None] = {}
+    for function in functions:
+        bound = {v for let in function.lets for v in let.outs}
+        read = [v for let in function.lets for v in variables(let.args)] + variables(function.results)
+        found.update(dict.fromkeys(v for v in read if v not in bound))
+    return list(found)
+
+
+def _closed(function: Function, free: Sequence[Var]) -> Function:
+    """A function without parameters as one that is given what it reads."""
+    with Builder(function.name) as builder:
+        params = [builder.parameter(v.name, v.type) for v in free]
+        return builder.function(builder.replay(replace(function, params=tuple(free)), params))
+
+
+def _with_outs(let: Let, outs: Sequence[Var]) -> Let:
+    return Let(tuple(outs), let.primitive, let.args, let.attributes, let.span)
+
+
+def _encoded(values: Sequence[Atom]) -> list[Atom]:
+    """Numbers as 64 bits each, complex ones as two; those that the program knows are not among them."""
+    made: list[Atom] = []
+    for value in variables(values):
+        parts = [real(value), imag(value)] if value.type.dtype.kind == "c" else [value]
+        for part in parts:
+            if is_inexact(part.type.dtype):
+                part = bitcast(part if part.type.dtype == f64 else convert(part, dtype=f64), dtype=i64)
+            elif part.type != Array(i64, part.type.dims):
+                part = convert(part, dtype=i64)
+            made.append(part)
+    return made
+
+
+def _first_failing(ok: Var, values: Sequence[Atom]) -> tuple[Atom, Sequence[Atom]]:
+    """Whether all elements pass, and the numbers at the first that does not."""
+    whole = reduce_all(ok, axes=tuple(range(ok.type.ndim)))
+    if not variables(values):
+        return whole, ()
+    with Builder("first") as first:
+        first.span = _here().span
+        length = (product(ok.type.dims),)
+        place = argmin(convert(reshape(ok, shape=length), dtype=i64), axes=(0,))
+        picked = [gather(reshape(v, shape=length), place, axes=(0,)) for v in variables(values)]
+        failed = first.function(_encoded(picked))
+    none = Function("none", (), (), (literal(0, i64),) * len(failed.results))
+    free = _free((failed,))
+    return whole, cond(whole, *free, branches=(_closed(failed, free), _closed(none, free)))
+
+
+def _ending(loop: Loop, condition: Step | None, width: int, test: Step | None) -> Loop:
+    """A loop that ends when its error, the last of what it carries, is there. `condition`: under which it goes on
+    otherwise; `test`: the same if it may fail: what it said is carried before the error."""
+    params = loop.params.asked.map(lambda v: Var(v.name, v.type))
+    with Builder("go_on") as asked:
+        asked.span = loop.span
+        asked.params = [Var(loop.index.name, loop.index.type), *params]
+        going = eq(params.carries[-1 - width], literal(0, i64))
+        if test is not None:
+            going = and_(going, params.carries[-2 - width])
+        elif condition is not None:
+            held = params.carries[: len(params.carries) - 1 - width]
+            going = _and_then(going, condition.function, (asked.params[0], *params.consts, *held))
+        step = Step(asked.function([going]), params)
+    if condition is not None:
+        return replace(loop, condition=step)
+    size = fresh_symbol("trips")
+    sizes = (Var("trips", Size(Sym(size))), *loop.sizes)
+    return replace(loop, condition=step, more={**loop.more, "size": size}, sizes=sizes)
+
+
+def _stopped(let: Let, going: Atom) -> Let:
+    """A loop with a condition that is not entered unless `going`."""
+    loop = Loop.of(let)
+    assert loop.condition is not None
+    inside, outside = Var("going", Array(bool_)), Var("going", Array(bool_))
+    given = loop.condition.params.map(lambda v: Var(v.name, v.type))
+    params = given.replace(consts=(*given.consts, inside))
+    with Builder(loop.condition.function.name) as asked:
+        asked.span = loop.span
+        asked.params = [Var(loop.index.name, loop.index.type), *params]
+        made = _and_then(inside, loop.condition.function, (asked.params[0], *given))
+        condition = Step(asked.function([made]), params)
+    body = loop.body.changed(params=loop.params.replace(consts=(*loop.params.consts, outside)))
+    args = loop.args.replace(consts=(*loop.args.consts, going))
+    return replace(loop, args=args, body=body, condition=condition).let()
+
+
+def _and_then(going: Atom, test: Function, args: Sequence[Atom]) -> Atom:
+    """`going and test(*args)`, the test asked only if that is needed."""
+    if all(let.primitive.effect is None and not let.primitive.region and not needs_a_check(let) for let in test.lets):
+        return and_(going, _here().replay(test, args)[0])
+    held = tuple(Var(v.name, v.type) for v in test.params)
+    leave = Function("leave", held, (), (literal(False),))
+    return cond(going, *args, branches=(leave, test))[0]
+
+
+__all__ = ["Failure", "checked"]
