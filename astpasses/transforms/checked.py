@@ -36,7 +36,7 @@ from metaphrase.effects import printed
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.arrays import zeros
 from metaphrase.ops.collectives import axes_of
-from metaphrase.ops.compare import and_, eq, ne, select
+from metaphrase.ops.compare import and_, eq, ne, not_, select
 from metaphrase.ops.complex_numbers import imag, real
 from metaphrase.ops.indexing import gather
 from metaphrase.ops.reduce import argmax, argmin, reduce_all, reduce_any
@@ -206,12 +206,11 @@ class _Checked:
             ok, slots = _first_failing(ok, values)
         else:
             slots = _encoded(values)
-        here = renamed(select(ok, literal(0, i64), site), "error", _here())
         if state.going is None:
-            return _State(here, tuple(slots), ok)
-        wide = state.wide(len(slots))
-        kept = [renamed(select(state.going, new, old), "shown", _here()) for new, old in zip(slots, wide)]
-        code = renamed(select(state.going, here, state.code), "error", _here())
+            return _State(renamed(select(ok, literal(0, i64), site), "error", _here()), tuple(slots), ok)
+        fails, wide = and_(state.going, not_(ok)), state.wide(len(slots))
+        kept = [renamed(select(fails, new, old), "shown", _here()) for new, old in zip(slots, wide)]
+        code = renamed(select(fails, site, state.code), "error", _here())
         return _State(code, (*kept, *wide[len(slots) :]), and_(state.going, ok))
 
     def site(self, let: Let) -> int:

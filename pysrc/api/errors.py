@@ -83,8 +83,8 @@ class Error:
 
     __slots__ = ("code", "numbers", "sites")
 
-    def __init__(self, code: Any, numbers: Sequence[Any], sites: tuple[Row, ...]):
-        self.code, self.numbers, self.sites = code, tuple(numbers), sites
+    def __init__(self, code: Any, numbers: tuple, sites: tuple[Row, ...]):
+        self.code, self.numbers, self.sites = code, numbers, sites
 
     @property
     def failed(self) -> Any:
@@ -143,7 +143,7 @@ class Error:
         return placed(raised(exception, message, holds, shown), () if place is None else (_span(place),))
 
     def __getitem__(self, index: Any) -> Error:
-        return Error(self.code[index], [n[index] for n in self.numbers], self.sites)
+        return Error(self.code[index], tuple(n[index] for n in self.numbers), self.sites)
 
     def __len__(self) -> int:
         return len(self.code)
@@ -178,12 +178,9 @@ def _in_lanes(row: Row, lane: tuple[int, ...]) -> Row:
 
 register_pytree_with_keys(
     Error,
-    lambda e: (
-        ((GetAttrKey("code"), e.code), *((GetAttrKey(f"numbers[{k}]"), n) for k, n in enumerate(e.numbers))),
-        e.sites,
-    ),
-    lambda sites, children: Error(children[0], children[1:], sites),
-    lambda e: ((e.code, *e.numbers), e.sites),
+    lambda e: (((GetAttrKey("code"), e.code), (GetAttrKey("numbers"), e.numbers)), e.sites),
+    lambda sites, children: Error(*children, sites),
+    lambda e: ((e.code, e.numbers), e.sites),
 )
 
 
