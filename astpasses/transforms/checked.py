@@ -77,7 +77,7 @@ class _State:
 _CLEAN = _State(literal(0, i64))
 
 
-def checked(
+def errors_as_results(
     function: Function, is_wanted: Callable[[Let], bool], facts: Facts
 ) -> tuple[Function, tuple[Failure, ...]]:
     """See the head of this file. `is_wanted` says of a check whether its error becomes a value; `facts` are those of
@@ -532,4 +532,4 @@ def _and_then(going: Atom, test: Function, args: Sequence[Atom]) -> Atom:
     return cond(going, *args, branches=(leave, test))[0]
 
 
-__all__ = ["Failure", "checked"]
+__all__ = ["Failure", "errors_as_results"]

@@ -13,14 +13,16 @@ The program is made by `transforms/checked.py`; what is called with JAX's names 
 from __future__ import annotations
 
 import enum
+import functools
 import traceback
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
 from ..astpasses.frontend import least_size
-from ..astpasses.transforms.checked import Failure, checked
+from ..astpasses.transforms.checked import Failure, errors_as_results
+from ..astpasses.transforms.float_checks import with_float_checks
 from ..core.build import Builder, current, literal
 from ..core.facts import Facts
 from ..core.ir import Atom, Function, Let
@@ -40,25 +42,35 @@ from .staging import give_back
 from .transforms import Transformed, call_inside, program_of
 
 
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
 class Errors(enum.Flag):
     """Which errors become values; sets are joined by `|`."""
 
     USER = enum.auto()
     INDEX = enum.auto()
+    NAN = enum.auto()
+    DIV = enum.auto()
 
     def __repr__(self) -> str:
         return " | ".join(f"{flag.name}".lower() + "_checks" for flag in self)
 
 
-_ALWAYS_RAISED = (ListFull, MemoryError)  # of a run that can't go on
+# Of a run that can't go on: these are raised whatever is asked.
+_RAISED = (ListFull, MemoryError)
 
 
-def _kind(exception: str) -> Errors | None:
-    """The set that an exception belongs to."""
+def _sets_of(exception: str) -> Errors:
+    """The sets that an exception is in."""
     cls = exception_class(exception)
-    if issubclass(cls, _ALWAYS_RAISED):
-        return None
-    return Errors.INDEX if issubclass(cls, LookupError) else Errors.USER
+    if issubclass(cls, _RAISED):
+        return Errors(0)
+    if issubclass(cls, LookupError):
+        return Errors.INDEX
+    more = {FloatingPointError: Errors.NAN, ZeroDivisionError: Errors.DIV}
+    return Errors.USER | more.get(cls, Errors(0))
 
 
 # ---- the error -------------------------------------------------------------------------------------------------------
@@ -202,7 +214,10 @@ class Checked(Transformed):
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         program = program_of(self.fun, structure, specs)
-        function, failures = checked(program.function, self._is_wanted, _known_sizes(program.function))
+        function = program.function
+        if self.errors & (Errors.NAN | Errors.DIV):
+            function = with_float_checks(function, Errors.NAN in self.errors, Errors.DIV in self.errors)
+        function, failures = errors_as_results(function, self._is_wanted, _known_sizes(function))
         count = len(program.function.results)
         width = len(function.results) - count - 1
         error = Error(0, (0,) * width, tuple(map(_row, failures)))
@@ -216,8 +231,7 @@ class Checked(Transformed):
         )
 
     def _is_wanted(self, let: Let) -> bool:
-        kind = _kind(let.attributes["exception"])
-        return kind is not None and kind in self.errors
+        return bool(_sets_of(let.attributes["exception"]) & self.errors)
 
 
 def _known_sizes(function: Function) -> Facts:
@@ -226,13 +240,28 @@ def _known_sizes(function: Function) -> Facts:
     return Facts({name: (least_size(name) or 0, None) for name in names})
 
 
-def checked_(fun: Callable[..., Any], errors: Errors) -> Checked:
-    if not isinstance(errors, Errors):
+def checked(
+    fun: Callable[P, R] | None = None, *, errors: Errors = Errors.USER | Errors.INDEX
+) -> Any:
+    """`fun`, whose calls return `(error, result)` and don't raise what they would have raised: the error is a value, an
+    `Error`, under every transformation; under `vmap` each lane has its own. Also a decorator.
+
+    `errors`: which ones, sets of `metaphrase.experimental.checkify` joined by `|`. The default is all that a call of
+    `fun` would raise: `index_checks`, of indices and keys, and `user_checks`, everything else. `nan_checks` and
+    `div_checks` are of what NumPy lets pass: an operation that makes a NaN, a division by 0. What is not among them is
+    raised as ever; so are MemoryError and what is found while translating.
+
+    Where an error is, the result is undefined: its arrays have their shapes, and any numbers. What was printed and stored
+    until then is. Raises DTypeError for what is no function or no set of errors, UnsupportedError for a result whose size
+    is not known where an error is. (JAX's `checkify.checkify`.)"""
+    if fun is None:
+        return functools.partial(checked, errors=errors)
+    if not isinstance(errors, Errors) or not errors:
         raise DTypeError(
             f"checked: errors={errors!r} is no set of errors",
             caller_span(),
             code="checked",
-            remedy="join sets of metaphrase.experimental.checkify, as in user_checks | index_checks",
+            remedy="join sets of metaphrase.experimental.checkify, as in user_checks | nan_checks",
         )
     return Checked(fun, errors)
 
@@ -302,4 +331,4 @@ def _decoded(dtype: np.dtype, left: Iterator[Atom]) -> Atom:
 
 check_error = _CheckError()
 
-__all__ = ["Checked", "Error", "Errors", "check_error", "checked_"]
+__all__ = ["Checked", "Error", "Errors", "check_error", "checked"]
