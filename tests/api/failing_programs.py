@@ -48,9 +48,9 @@ def key_in_a_nested_function(x, k):
 def raised_in_a_while(x, k):
     n = 0
     while x < 100:
-        if n > k:
+        if n > 6 + k:
             raise Diverged(x, n)
-        x = x * 1.5 + TABLE[n % 4]
+        x = x * 1.5 + TABLE[n % 3]
         n += 1
     return x
 
@@ -65,7 +65,7 @@ def condition_that_fails(x, k):
 def while_in_a_loop(x, k):
     total = 0.0
     for i in range(4):
-        y = x + i
+        y = abs(x) + i
         while y < 10:
             y = y * TABLE[k] + 1
             assert y < 30
@@ -81,7 +81,7 @@ def rows_of_a_scan(x, k):
 
 
 def singular(x, k):
-    matrix = np.array([[1.0, 2.0], [k, x]])
+    matrix = np.array([[1.0, 1.5], [k, x]])
     return np.linalg.solve(matrix, np.array([1.0, x])).sum()
 
 
@@ -94,7 +94,7 @@ def stored(x, k):
 
 
 def divided(x, k):
-    return x * (7 // k)
+    return x * (7 // int(k))
 
 
 def many_indices(x, k):
