@@ -51,13 +51,13 @@ _REGIONS = ("cond", "loop", "call", "checkpoint")  # whose regions give what the
 
 @dataclass(frozen=True)
 class Failure:
-    """What a site raises. `values`: of each number that it shows or holds its dtype, and the number where the program
-    knows it."""
+    """What a site raises. `values`: of each number that it shows or holds its dtype, and the number itself where the
+    program knows it, else where it begins among the numbers of the run."""
 
     exception: str
     message: str
     holds: tuple
-    values: tuple[tuple[np.dtype, Any], ...]
+    values: tuple[tuple[np.dtype, Any, int], ...]
     span: Span | None
 
 
@@ -107,7 +107,7 @@ class _Checked:
 
     def width_of(self, let: Let) -> int:
         if self.is_check(let):
-            return sum(1 + (a.type.dtype.kind == "c") for a in let.args[1:] if isinstance(a, Var))
+            return sum(map(_slots, set(variables(let.args[1:]))))
         if let.primitive.name not in _REGIONS or "failing" not in let.effects:
             return -1
         return max(map(self.width, let.regions()), default=-1)
@@ -216,10 +216,16 @@ class _Checked:
     def site(self, let: Let) -> int:
         """The number of what a check raises."""
         attributes = let.attributes
-        values = tuple((a.type.dtype, printed(a.value) if isinstance(a, Literal) else None) for a in let.args[1:])
-        failure = Failure(
-            attributes["exception"], attributes["message"], attributes.get("holds", ()), values, let.span
+        places: dict[Atom, int] = {}
+        count = 0
+        for value in dict.fromkeys(variables(let.args[1:])):
+            places[value] = count
+            count += _slots(value)
+        values = tuple(
+            (a.type.dtype, printed(a.value) if isinstance(a, Literal) else None, places.get(a, 0)) for a in let.args[1:]
         )
+        holds = attributes.get("holds", ())
+        failure = Failure(attributes["exception"], attributes["message"], holds, values, let.span)
         if failure not in self.failures:
             self.failures.append(failure)
         return self.failures.index(failure) + 1
@@ -455,10 +461,15 @@ def _with_outs(let: Let, outs: Sequence[Var]) -> Let:
     return Let(tuple(outs), let.primitive, let.args, let.attributes, let.span)
 
 
+def _slots(value: Var) -> int:
+    return 1 + (value.type.dtype.kind == "c")
+
+
 def _encoded(values: Sequence[Atom]) -> list[Atom]:
-    """Numbers as 64 bits each, complex ones as two; those that the program knows are not among them."""
+    """Numbers as 64 bits each, complex ones as two; those that the program knows are not among them, and one that is
+    there twice is there once."""
     made: list[Atom] = []
-    for value in variables(values):
+    for value in dict.fromkeys(variables(values)):
         parts = [real(value), imag(value)] if value.type.dtype.kind == "c" else [value]
         for part in parts:
             if is_inexact(part.type.dtype):
@@ -478,7 +489,8 @@ def _first_failing(ok: Var, values: Sequence[Atom]) -> tuple[Atom, Sequence[Atom
         first.span = _here().span
         length = (product(ok.type.dims),)
         place = argmin(convert(reshape(ok, shape=length), dtype=i64), axes=(0,))
-        picked = [gather(reshape(v, shape=length), place, axes=(0,)) for v in variables(values)]
+        read = dict.fromkeys(variables(values))
+        picked = [gather(reshape(v, shape=length), place, axes=(0,)) for v in read]
         failed = first.function(_encoded(picked))
     none = Function("none", (), (), (literal(0, i64),) * len(failed.results))
     free = _free((failed,))

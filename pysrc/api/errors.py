@@ -75,14 +75,15 @@ def _sets_of(exception: str) -> Errors:
 
 # ---- the error -------------------------------------------------------------------------------------------------------
 
-# What an error knows of a site: exception, message, holds, (dtype, known number) of each value, and the place.
-Row = tuple[str, str, tuple, tuple[tuple[str, Any], ...], tuple | None]
+# What an error knows of a site: exception, message, holds, of each value its dtype, the number if it is known, and where
+# it begins among the error's numbers if not; and the place.
+Row = tuple[str, str, tuple, tuple[tuple[str, Any, int], ...], tuple | None]
 
 
 def _row(failure: Failure) -> Row:
     span = failure.span
     place = span and (span.file, span.line, span.column, span.end_line, span.end_column, span.role, span.function)
-    values = tuple((NAMES[dtype], known) for dtype, known in failure.values)
+    values = tuple((NAMES[dtype], known, first) for dtype, known, first in failure.values)
     return failure.exception, failure.message, failure.holds, values, place
 
 
@@ -146,12 +147,11 @@ class Error:
         if not code:
             return None
         exception, message, holds, values, place = self.sites[code - 1]
-        given = iter(numbers)
         shown = []
-        for name, known in values:
+        for name, known, first in values:
             dtype = SHORT[name]
-            taken = () if known is not None else tuple(next(given) for _ in range(1 + (dtype.kind == "c")))
-            shown.append(known if known is not None else decode(taken, (dtype,))[0])
+            taken = tuple(numbers[first : first + 1 + (dtype.kind == "c")])
+            shown.append(decode(taken, (dtype,))[0] if known is None else known)
         return placed(raised(exception, message, holds, shown), () if place is None else (_span(place),))
 
     def __getitem__(self, index: Any) -> Error:
@@ -313,20 +313,21 @@ def _raise_again(code: Atom, numbers: Sequence[Atom], sites: Sequence[Row]) -> N
     dims = code.type.dims
     for site, (exception, message, holds, values, place) in enumerate(sites, 1):
         builder.span = None if place is None else _span(place)
-        left, shown = iter(numbers), []
-        for name, known in values:
+        shown = []
+        for name, known, first in values:
             dtype = SHORT[name]
-            shown.append(_decoded(dtype, left) if known is None else broadcast_to(literal(known, dtype), dims))
+            number = broadcast_to(literal(known, dtype), dims) if known is not None else None
+            shown.append(_decoded(dtype, numbers[first:]) if number is None else number)
         ok = ne(code, broadcast_to(literal(site, i64), dims))
         more = {"holds": holds} if holds else {}
         check(ok, *shown, exception=exception, message=message, **more)
 
 
-def _decoded(dtype: np.dtype, left: Iterator[Atom]) -> Atom:
-    """A number that an error holds as 64 bits."""
+def _decoded(dtype: np.dtype, numbers: Sequence[Atom]) -> Atom:
+    """A number that an error holds as 64 bits, the first of these."""
     if dtype.kind == "c":
-        return convert(complex_(bitcast(next(left), dtype=f64), bitcast(next(left), dtype=f64)), dtype=dtype)
-    return convert(bitcast(next(left), dtype=f64) if is_inexact(dtype) else next(left), dtype=dtype)
+        return convert(complex_(*(bitcast(n, dtype=f64) for n in numbers[:2])), dtype=dtype)
+    return convert(bitcast(numbers[0], dtype=f64) if is_inexact(dtype) else numbers[0], dtype=dtype)
 
 
 check_error = _CheckError()
