@@ -173,7 +173,7 @@ class _Checked:
                 continue
             elif state.going is not None and _names_size(let):  # of what may be any number
                 number = select(state.going, convert(let.args[0], dtype=i64), literal(0, i64))
-                builder.lets.append(Let(let.outs, let.primitive, (number,), let.attributes, let.span))
+                builder.lets.append(Let(let.outs, let.primitive, (number,), {**let.attributes, "counted": True}, let.span))
             else:
                 builder.lets.append(let)
             k += 1

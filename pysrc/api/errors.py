@@ -16,11 +16,12 @@ import enum
 import functools
 import traceback
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from ..astpasses.frontend import least_size
+from ..astpasses.frontend import Output, least_size
 from ..astpasses.transforms.checked import Failure, errors_as_results
 from ..astpasses.transforms.float_checks import with_float_checks
 from ..core.build import Builder, current, literal
@@ -34,7 +35,7 @@ from ..ops.effects import check
 from ..ops.families import broadcast_to
 from ..ops.shape import bitcast, convert
 from ..runtime.errors import decode, placed
-from ..source import DTypeError, Span
+from ..source import DTypeError, Span, UnsupportedError
 from ..tree_util import GetAttrKey, PyTreeDef, register_pytree_with_keys, tree_structure, treedef_tuple
 from .arguments import Spec, take_apart
 from .program import Fixed, Program, Slot, caller_span, under_way
@@ -221,14 +222,33 @@ class Checked(Transformed):
         count = len(program.function.results)
         width = len(function.results) - count - 1
         error = Error(0, (0,) * width, tuple(map(_row, failures)))
+        out = treedef_tuple([tree_structure(error), program.out])
+        origin = program.origin
+        if program.writes and failures:
+            self._refuse_stores(program)
+        if program.writes:
+            told = tuple(Output("result", count + k) for k in range(1 + width))
+            origin = replace(origin, out_tree=out, outputs=(*told, *origin.outputs))
         return program.with_function(
             function,
-            out=treedef_tuple([tree_structure(error), program.out]),
+            out=out,
+            origin=origin,
             slots=(*(Slot(count + k) for k in range(1 + width)), *program.slots),
             forms=(*program.forms, *["scalar"] * (1 + width)),
             name=self.__name__,
             raises=False,
         )
+
+    def _refuse_stores(self, program: Program) -> None:
+        """What is stored into attributes and containers is stored when a run has ended: after an error, too."""
+        for write in program.writes:
+            if write.kind not in ("argument", "capture"):
+                raise UnsupportedError(
+                    f"checked: {program.title} stores into an attribute or a container, and may fail before it does",
+                    self._place(),
+                    code="checked",
+                    remedy="return the new value beside the result, and store it where there is no error",
+                )
 
     def _is_wanted(self, let: Let) -> bool:
         return bool(_sets_of(let.attributes["exception"]) & self.errors)
