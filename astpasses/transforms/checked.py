@@ -28,7 +28,7 @@ import numpy as np
 from metaphrase.core.build import Builder, current, literal
 from metaphrase.core.dims import Sym, fresh_symbol, product
 from metaphrase.core.facts import Facts
-from metaphrase.core.guarded import needs_a_check
+from metaphrase.core.guarded import is_count, needs_a_check
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
 from metaphrase.core.types import Array, Size, bool_, f64, i64, is_inexact, type_symbols
@@ -36,8 +36,9 @@ from metaphrase.effects import printed
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.arrays import zeros
 from metaphrase.ops.collectives import axes_of
-from metaphrase.ops.compare import and_, eq, ne, not_, select
+from metaphrase.ops.compare import and_, eq, ge, ne, not_, select
 from metaphrase.ops.complex_numbers import imag, real
+from metaphrase.ops.effects import check
 from metaphrase.ops.indexing import gather
 from metaphrase.ops.reduce import argmax, argmin, reduce_all, reduce_any
 from metaphrase.ops.regions import cond
@@ -75,6 +76,7 @@ class _State:
 
 
 _CLEAN = _State(literal(0, i64))
+_FAILED = literal(False)
 
 
 def errors_as_results(
@@ -92,6 +94,7 @@ class _Checked:
         self.is_wanted, self.facts = is_wanted, facts
         self.failures: list[Failure] = []
         self.widths: dict[Function, int] = {}
+        self.counts: set[Let] = set()  # operations that name a size of a number that is not negative
         self.made: dict[tuple[Function, int], Function] = {}
 
     # ---- what is to be done -------------------------------------------------------------------------------------
@@ -102,15 +105,22 @@ class _Checked:
     def width(self, function: Function) -> int:
         """How many numbers the messages of a function need at most; -1 where it has no check that is wanted."""
         if function not in self.widths:
+            makers = {v: let for let in function.lets for v in let.outs}
+            self.counts.update(let for let in function.lets if _names_size(let) and is_count(let.args[0], makers))
             self.widths[function] = max(map(self.width_of, function.lets), default=-1)
         return self.widths[function]
 
     def width_of(self, let: Let) -> int:
         if self.is_check(let):
             return sum(map(_slots, set(variables(let.args[1:]))))
-        if let.primitive.name not in _REGIONS or "failing" not in let.effects:
+        if _names_size(let):
+            return 0 if self.is_wanted(_size_check(let)) and not self.is_counted(let) else -1
+        if let.primitive.name not in _REGIONS:
             return -1
         return max(map(self.width, let.regions()), default=-1)
+
+    def is_counted(self, let: Let) -> bool:
+        return let in self.counts or bool(let.attributes.get("counted"))
 
     def ends_known_sizes(self, let: Let) -> bool:
         """Whether sizes depend on what was computed where an error may be: they may be anything."""
@@ -164,6 +174,8 @@ class _Checked:
                 return self.nested(lets[k:], results, state)
             if self.is_check(let):
                 state = self.check(let, state)
+            elif _names_size(let):
+                state = self.size(let, state)
             elif self.width_of(let) >= 0 and (state.going is None or _carries_error(let)):
                 state = self.region(let, state)
             elif state.going is not None and (self.width_of(let) >= 0 or self.is_harmful(let)):
@@ -171,9 +183,6 @@ class _Checked:
                 state = self.guarded(lets[k:end], [v for v in _made(lets[k:end]) if last.get(v, -1) >= end], state)
                 k = end
                 continue
-            elif state.going is not None and _names_size(let):  # of what may be any number
-                number = select(state.going, convert(let.args[0], dtype=i64), literal(0, i64))
-                builder.lets.append(Let(let.outs, let.primitive, (number,), {**let.attributes, "counted": True}, let.span))
             else:
                 builder.lets.append(let)
             k += 1
@@ -212,6 +221,18 @@ class _Checked:
         kept = [renamed(select(fails, new, old), "shown", _here()) for new, old in zip(slots, wide)]
         code = renamed(select(fails, site, state.code), "error", _here())
         return _State(code, (*kept, *wide[len(slots) :]), and_(state.going, ok))
+
+    def size(self, let: Let, state: _State) -> _State:
+        """A number that becomes a size: a check that it is not negative, unless it is a count; 0 where an error is."""
+        number, attributes = let.args[0], dict(let.attributes)
+        if self.width_of(let) >= 0:
+            atom = convert(number, dtype=i64)
+            state = self.check(_size_check(let, ge(atom, literal(0, i64))), state)
+        if state.going is not None:
+            number = select(state.going, convert(number, dtype=i64), literal(0, i64))
+            attributes["counted"] = self.width_of(let) >= 0 or self.is_counted(let)
+        _here().lets.append(Let(let.outs, let.primitive, (number,), attributes, let.span))
+        return state
 
     def site(self, let: Let) -> int:
         """The number of what a check raises."""
@@ -403,6 +424,11 @@ def _is_open(let: Let) -> bool:
 
 def _names_size(let: Let) -> bool:
     return let.primitive.name == "as_dim"
+
+
+def _size_check(let: Let, ok: Atom = _FAILED) -> Let:
+    """The check that is in an operation that names a size."""
+    return Let((), check, (ok,), {"exception": "ValueError", "message": "negative dimensions are not allowed"}, let.span)
 
 
 def _carries_error(let: Let) -> bool:

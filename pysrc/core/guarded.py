@@ -6,8 +6,10 @@ is computed of numbers and of whole arrays can't, whatever the numbers are.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from .dims import Dim, divides
-from .ir import Let
+from .ir import Atom, Let, Literal, Var
 from .native import Composite, Gather, Lib, Move, Reduce
 
 
@@ -21,4 +23,17 @@ def needs_a_check(let: Let) -> bool:
     return isinstance(native, (Move, Reduce)) and any(isinstance(d, Dim) for d in dims)
 
 
-__all__ = ["needs_a_check"]
+def is_count(atom: Atom, makers: Mapping[Var, Let]) -> bool:
+    """Whether an integer can't be negative: a count, or the larger of something and zero. `makers`: the operation
+    that made each variable, of those that are known."""
+    let = makers.get(atom) if isinstance(atom, Var) else None
+    if let is None:
+        return False
+    if let.primitive.name == "max":
+        return any(isinstance(a, Literal) and a.value >= 0 for a in let.args)
+    if let.primitive.name == "convert":
+        return isinstance(let.args[0], Var) and let.args[0].type.dtype == bool
+    return let.primitive.name == "reduce_sum" and is_count(let.args[0], makers)
+
+
+__all__ = ["is_count", "needs_a_check"]

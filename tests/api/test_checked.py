@@ -6,6 +6,7 @@ the calls that don't fail; one error for each lane.
 
 from __future__ import annotations
 
+import pickle
 import traceback
 
 import numpy as np
@@ -15,6 +16,8 @@ import metaphrase as mp
 from metaphrase import lax
 from metaphrase.experimental import checkify
 from metaphrase.experimental.checkify import all_checks, check, check_error, div_checks, index_checks, nan_checks
+from metaphrase.source import SourceError
+
 from . import failing_programs as programs
 from .failing_programs import PROGRAMS, TABLE
 
@@ -104,3 +107,208 @@ def test_native_code():
     native = mp.jit(mp.vmap(everything))(X, K)
     for function, (error, out) in zip(PROGRAMS, native, strict=True):
         each_lane(error, out, [ran(function, x, k) for x, k in LANES])
+
+
+def test_around_a_batch_and_in_a_scan():
+    """One error of all lanes, with the message of a batch that raises; and an error among the rows of a scan."""
+    function = programs.in_branches
+    error, out = mp.checked(mp.vmap(function))(X, K)
+    same(error, out, ran(mp.vmap(function), X, K))
+    assert error.get().endswith("of vmap") and out.shape == X.shape
+
+    def step(count, pair):
+        return count + 1, mp.checked(function)(*pair)
+
+    _, (errors, outs) = lax.scan(step, 0, (X, K))
+    each_lane(errors, outs, [ran(function, x, k) for x, k in LANES])
+
+
+def test_tangents_and_second_derivatives():
+    def cubes(x):
+        total = 0.0
+        for i in range(3):
+            assert x[i] < 5
+            total += x[i] ** 3
+        return total
+
+    good, bad = np.array([1.0, 2.0, 3.0]), np.array([1.0, 7.0, 3.0])
+    error, matrix = mp.checked(mp.hessian(cubes))(good)
+    np.testing.assert_allclose(matrix, np.diag(6 * good))
+    assert not error.failed and mp.checked(mp.hessian(cubes))(bad)[0].failed
+    for x in (good, bad):
+        (error, out), (_, out_dot) = mp.jvp(mp.checked(cubes), (x,), (np.ones(3),))
+        assert error.failed == (x is bad) and (x is bad or np.isclose(out_dot, 3 * np.sum(x**2)))
+
+
+def sizes(x, k):
+    assert len(x) > 1
+    steps = x[1:] - x[:-1]
+    total = 0.0
+    for i in range(len(steps)):
+        total += steps[i] * x[k + i]
+    return total, steps, x[x > x[k]]
+
+
+def test_sizes_that_are_left_open():
+    run = mp.checked(sizes)
+    for n in (3, 4, 6, 9):
+        x = np.arange(n) * 1.5
+        for k in (0, 1, n + 1):
+            error, out = run(x, k)
+            expected = ran(sizes, x, k)
+            if isinstance(expected, Exception):
+                same(error, None, expected)
+                assert out[1].shape == (n - 1,)
+            else:
+                assert error.get() is None and all(map(np.array_equal, out, expected))
+
+
+def test_sizes_that_the_run_computes():
+    def cut(x):
+        n = int(x[0])
+        y = np.zeros(n)
+        assert n != 1
+        return y[1:] - y[:-1], x[x > x[n]]
+
+    for first in (3.0, 1.0, -2.0, 9.0, np.nan):
+        x = np.array([first, 4.0, 5.0, 6.0])
+        for run in (mp.checked(cut), mp.jit(mp.checked(cut))):
+            error, out = run(x)
+            expected = ran(cut, x)
+            if isinstance(expected, Exception):
+                same(error, out, expected)
+            else:
+                assert error.get() is None and all(map(np.array_equal, out, expected))
+
+
+def test_printing_ends_where_the_error_is(capsys):
+    def steps(x, k):
+        for i in range(4):
+            print(i)
+            x = x * TABLE[k + i]
+        print("end")
+        return x
+
+    assert isinstance(ran(steps, 1.0, 1), IndexError)
+    expected = capsys.readouterr().out
+    assert mp.checked(steps)(1.0, 1)[0].failed and capsys.readouterr().out == expected == "0\n1\n2\n"
+
+
+def test_stores_are_those_of_the_call_that_raises():
+    def stores(x, k):
+        for i in range(4):
+            x[i] = 7.0
+            assert i < k
+        return x
+
+    plain, value = np.zeros(4), np.zeros(4)
+    assert isinstance(ran(stores, plain, 1), AssertionError)
+    error, out = mp.checked(stores)(value, 1)
+    assert error.failed and out is value and value.tolist() == plain.tolist() == [7.0, 7.0, 0.0, 0.0]
+
+    def moves(model, k):
+        model["t"] = TABLE[k]
+        return k
+
+    with pytest.raises(Exception, match="stores into an attribute or a container, and may fail before"):
+        mp.checked(moves)({"t": 0.0}, 1)
+
+
+def test_lists_that_grow_and_functions_that_are_called_often():
+    def grown(n, k):
+        out = [0.0]
+        while len(out) < n:
+            out.append(out[-1] + TABLE[k])
+            if len(out) > 100:
+                k = k + 1
+        return sum(out)
+
+    for n in (10, 90, 150):
+        same(*mp.checked(grown)(n, 0), ran(grown, n, 0))
+
+    def layer(x, k):
+        for _ in range(3):
+            if x > 50:
+                raise OverflowError(f"{x}")
+            x = x * TABLE[k] + np.sin(x)
+        return x + np.cos(x) * np.exp(-x) + x * x / (1 + x * x) - np.tanh(x) * x + np.sqrt(x * x + 1)
+
+    def network(x, k):
+        for _ in [0, 1, 2, 3, 4]:
+            x = layer(x, k)
+        return x
+
+    for x, k in ((0.5, 0), (0.5, 3), (4.0, 2)):
+        same(*mp.checked(network)(x, k), ran(network, x, k))
+
+
+def test_which_errors():
+    def function(x, k):
+        assert x > 0, "not positive"
+        return x * TABLE[k]
+
+    assert mp.checked(function, errors=index_checks)(1.0, 7)[0].get().startswith("IndexError: index 7")
+    with pytest.raises(AssertionError, match="not positive"):
+        mp.checked(function, errors=index_checks)(-1.0, 1)
+    assert checkify.checkify(function)(-1.0, 7)[0].get() == "AssertionError: not positive"
+    with pytest.raises(IndexError):
+        checkify.checkify(function)(1.0, 7)
+    with pytest.raises(SourceError, match="no set of errors"):
+        mp.checked(function, errors="all")
+
+
+def test_nans_and_divisions():
+    def function(x):
+        return np.sqrt(x).sum() / x[0]
+
+    values = np.array([[4.0, 1.0], [0.0, 1.0], [1.0, -1.0]])
+    error, _ = mp.vmap(mp.checked(function, errors=all_checks))(values)
+    zero, nan = "ZeroDivisionError: div(1.0, 0.0): division by zero", "FloatingPointError: sqrt(-1.0) is nan"
+    assert error.get() == f"in lane 1: {zero}\nin lane 2: {nan}"
+    assert not mp.checked(function, errors=div_checks)(values[2])[0].failed
+    slope, _ = mp.checked(mp.grad(np.sqrt), errors=nan_checks)(-1.0)
+    assert slope.get() == "FloatingPointError: sqrt(-1.0) is nan"
+    quotient = mp.checked(mp.grad(lambda x: np.where(x > 0, np.sqrt(x), 0.0)), errors=div_checks)(0.0)[0]
+    assert "adjoint" in "".join(quotient.exception().__notes__)
+
+
+def test_check_and_check_error():
+    def inverse(x):
+        check(x != 0, "{} is {x}", "x", x=x)
+        return 1 / x
+
+    error, _ = mp.vmap(mp.checked(inverse))(np.array([2.0, 0.0]))
+    assert error.get() == "in lane 1: metaphrase.experimental.checkify.FailedCheckError: x is 0.0"
+    with pytest.raises(checkify.FailedCheckError, match="^x is 0.0, in lane 1 of vmap$") as caught:
+        error.throw()
+    assert caught.traceback[-1].lineno + 1 == inverse.__code__.co_firstlineno + 1
+
+    @mp.vmap
+    def guarded(x):
+        error, y = mp.checked(inverse)(x)
+        check_error(error)
+        return y
+
+    with pytest.raises(checkify.FailedCheckError, match="x is 0.0, in lane 1 of vmap"):
+        guarded(np.array([2.0, 0.0]))
+
+    def instead(x):
+        error, y = mp.checked(inverse)(x)
+        return -1.0 if error.failed else y
+
+    assert mp.vmap(instead)(np.array([2.0, 0.0])).tolist() == [0.5, -1.0]
+    assert mp.checked(lambda x: mp.checked(inverse)(x)[0].throw())(0.0)[0].get() == error[1].get()
+
+
+def test_an_error_is_a_pytree_of_integers():
+    error, _ = mp.vmap(mp.checked(programs.in_branches))(X, K)
+    again = pickle.loads(pickle.dumps(error))
+    assert again.get() == error.get() and mp.jit(lambda e: e[1:])(error).get() == error[1:].get()
+    assert [leaf.dtype for leaf in mp.tree.leaves(error)] == [np.dtype(int)] * len(mp.tree.leaves(error))
+    assert [one.failed for one in error] == error.failed.tolist() and len(error) == len(X)
+    assert "Error(" in repr(mp.eval_shape(mp.checked(programs.domain), 1.0, 1))
+
+
+def test_the_program_reads_well():
+    text = mp.source(mp.checked(programs.raised_in_a_while), 1.0, 1)
+    assert "    while error == 0 and x < 100.0:\n" in text and "raise" not in text.replace("raised_in", "")
