@@ -14,9 +14,13 @@ import pytest
 
 import metaphrase as mp
 from metaphrase import lax
+from metaphrase.astpasses.transforms.checked import errors_as_results
+from metaphrase.core.evaluate import evaluate
+from metaphrase.core.facts import Facts
+from metaphrase.core.read import read
 from metaphrase.experimental import checkify
 from metaphrase.experimental.checkify import all_checks, check, check_error, div_checks, index_checks, nan_checks
-from metaphrase.source import SourceError
+from metaphrase.source import SourceError, UnsupportedError
 
 from . import failing_programs as programs
 from .failing_programs import PROGRAMS, TABLE
@@ -167,7 +171,8 @@ def test_sizes_that_the_run_computes():
     def cut(x):
         n = int(x[0])
         y = np.zeros(n)
-        assert n != 1
+        if n == 1:
+            raise OverflowError(f"{x[1]}")
         return y[1:] - y[:-1], x[x > x[n]]
 
     for first in (3.0, 1.0, -2.0, 9.0, np.nan):
@@ -179,6 +184,39 @@ def test_sizes_that_the_run_computes():
                 same(error, out, expected)
             else:
                 assert error.get() is None and all(map(np.array_equal, out, expected))
+
+
+def test_the_rest_of_a_program_is_one_branch_where_sizes_are_bound():
+    def steps(x, k):
+        x = x * TABLE[k]
+        for i in range(3):
+            y = 1.0
+            while y < x + i:
+                y = y * 1.5 + np.sin(x)
+            x = x + y
+        return x
+
+    lanes = [(0.5, 0), (2.0, 7), (3.0, 1)]
+    slope = mp.grad(steps)
+    for x, k in lanes:
+        same(*mp.checked(slope)(x, k), ran(slope, x, k))
+    each_lane(*mp.vmap(mp.checked(slope))(*map(np.array, zip(*lanes))), [ran(slope, x, k) for x, k in lanes])
+
+
+def test_a_result_whose_size_is_not_known_where_an_error_is():
+    program = read(
+        """
+def f(x: f64[n], y: f64) -> f64[n - 3]:
+    ok: bool = lt(y, 1.0)
+    check(ok, exception="ValueError", message="")
+    part: f64[n - 3] = slice(x, 0, shape=(n - 3,), step=(1,))
+    return part
+"""
+    )
+    with pytest.raises(UnsupportedError, match="whose size is not known where an error is"):
+        errors_as_results(program, lambda let: True, Facts())
+    made, failures = errors_as_results(program, lambda let: True, Facts().bounded("n", 3, None))
+    assert len(failures) == 1 and len(evaluate(made, np.ones(5), np.array(2.0))[0]) == 2
 
 
 def test_printing_ends_where_the_error_is(capsys):
