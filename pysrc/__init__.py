@@ -2,9 +2,9 @@
 
 In: Python functions over NumPy arrays. Out: the transformations `jit grad value_and_grad jvp vjp linearize
 vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient`, what derivatives
-keep by `checkpoint loop_checkpoint`, errors as values by `checked`, calls of Python code by `pure_callback io_callback`, the readers `source stages`,
-the settings `config disable_jit debug_nans debug_infs`, and the libraries `ad_checkpoint custom_batching debug
-flatten_util implicit_diff lax nn numpy ode random tree tree_util`.
+keep by `checkpoint loop_checkpoint`, errors as values by `checked`, calls of Python code by `pure_callback
+io_callback`, the readers `source stages`, the settings `config disable_jit debug_nans debug_infs`, and the libraries
+`ad_checkpoint custom_batching debug experimental flatten_util implicit_diff lax nn numpy ode random tree tree_util`.
 
 >>> import metaphrase as mp
 >>> mp.grad(lambda x: x * x)(3.0)
@@ -74,8 +74,8 @@ if TYPE_CHECKING:
     from . import build as build
     from .api.calculus import closure_convert, fwd_and_bwd, hvp, linear_transpose
     from .api.callbacks import io_callback, pure_callback
-    from .api.errors import checked
     from .api.checkpoint import checkpoint, checkpoint_policies, loop_checkpoint, remat
+    from .api.errors import checked
     from .api.kept import memory_report
     from .api.saved import load
     from .api.taylor import jet

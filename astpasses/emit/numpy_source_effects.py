@@ -9,7 +9,7 @@ from dataclasses import replace
 
 from metaphrase.core.dims import Sym
 from metaphrase.core.guarded import is_count
-from metaphrase.core.ir import Let, Literal, Var
+from metaphrase.core.ir import Atom, Let, Literal, Var
 
 from .numpy_source_arrays import gathered, permuted
 from .numpy_source_blocks import Block, Emitter, named

@@ -272,7 +272,7 @@ class _Checked:
         for result in results:
             if type_symbols(result.type) & bound or not all(map(self.facts.nonnegative, result.type.dims)):
                 raise UnsupportedError(
-                    "an array is returned whose size is not known where an error is, since something before it may fail",
+                    "an array is returned whose size is not known where an error is, which may be before it",
                     lets[0].span,
                     code="checked",
                     remedy="return an array of a size that is known, or leave this error out of `errors`",
@@ -428,7 +428,9 @@ def _names_size(let: Let) -> bool:
 
 def _size_check(let: Let, ok: Atom = _FAILED) -> Let:
     """The check that is in an operation that names a size."""
-    return Let((), check, (ok,), {"exception": "ValueError", "message": "negative dimensions are not allowed"}, let.span)
+    return Let(
+        (), check, (ok,), {"exception": "ValueError", "message": "negative dimensions are not allowed"}, let.span
+    )
 
 
 def _carries_error(let: Let) -> bool:

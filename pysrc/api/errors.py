@@ -7,7 +7,7 @@ integers: a result like any other, of a jitted function, of lanes, of a step of 
     error.get()       # 'IndexError: index 7 is out of bounds for axis 0 with size 3'
     error.throw()     # raises it, at the line in f
 
-The program is made by `transforms/checked.py`; what is called with JAX's names is in `metaphrase.experimental.checkify`.
+The program is made by `transforms/checked.py`; `metaphrase.experimental.checkify` has JAX's names.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import functools
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar, overload
 
 import numpy as np
 
@@ -41,7 +41,6 @@ from .arguments import Spec, take_apart
 from .program import Fixed, Program, Slot, caller_span, under_way
 from .staging import give_back
 from .transforms import Transformed, call_inside, program_of
-
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -76,8 +75,8 @@ def _sets_of(exception: str) -> Errors:
 
 # ---- the error -------------------------------------------------------------------------------------------------------
 
-# What an error knows of a site: exception, message, holds, of each value its dtype, the number if it is known, and where
-# it begins among the error's numbers if not; and the place.
+# What an error knows of a site: exception, message, holds, of each value its dtype, the number if it is known, and
+# where it begins among the error's numbers if not; and the place.
 Row = tuple[str, str, tuple, tuple[tuple[str, Any, int], ...], tuple | None]
 
 
@@ -89,8 +88,8 @@ def _row(failure: Failure) -> Row:
 
 
 class Error:
-    """What a call of a checked function would have raised, or that it would not have. A pytree of integers, with an axis
-    for each `vmap`.
+    """What a call of a checked function would have raised, or that it would not have. A pytree of integers, with an
+    axis for each `vmap`.
 
     `failed`: whether there is an error, one bool for each lane. `error[i]`: that of a lane. `len`, iteration: of lanes.
     """
@@ -244,7 +243,7 @@ class Checked(Transformed):
         for write in program.writes:
             if write.kind not in ("argument", "capture"):
                 raise UnsupportedError(
-                    f"checked: {program.title} stores into an attribute or a container, and may fail before it does",
+                    f"checked: {program.title} stores into an attribute or a container, and may fail",
                     self._place(),
                     code="checked",
                     remedy="return the new value beside the result, and store it where there is no error",
@@ -260,20 +259,24 @@ def _known_sizes(function: Function) -> Facts:
     return Facts({name: (least_size(name) or 0, None) for name in names})
 
 
-def checked(
-    fun: Callable[P, R] | None = None, *, errors: Errors = Errors.USER | Errors.INDEX
-) -> Any:
+@overload
+def checked(fun: Callable[P, R], *, errors: Errors = ...) -> Callable[P, tuple[Error, R]]: ...
+@overload
+def checked(fun: None = None, *, errors: Errors = ...) -> Callable[[Callable[P, R]], Callable[P, tuple[Error, R]]]: ...
+
+
+def checked(fun: Callable[P, R] | None = None, *, errors: Errors = Errors.USER | Errors.INDEX) -> Any:
     """`fun`, whose calls return `(error, result)` and don't raise what they would have raised: the error is a value, an
     `Error`, under every transformation; under `vmap` each lane has its own. Also a decorator.
 
     `errors`: which ones, sets of `metaphrase.experimental.checkify` joined by `|`. The default is all that a call of
     `fun` would raise: `index_checks`, of indices and keys, and `user_checks`, everything else. `nan_checks` and
-    `div_checks` are of what NumPy lets pass: an operation that makes a NaN, a division by 0. What is not among them is
+    `div_checks` are of what NumPy lets pass: an operation that gives a NaN, a division by 0. What is not among them is
     raised as ever; so are MemoryError and what is found while translating.
 
-    Where an error is, the result is undefined: its arrays have their shapes, and any numbers. What was printed and stored
-    until then is. Raises DTypeError for what is no function or no set of errors, UnsupportedError for a result whose size
-    is not known where an error is. (JAX's `checkify.checkify`.)"""
+    Where an error is, the result is undefined: its arrays have their shapes, and any numbers. What was printed and
+    stored until then is. Raises DTypeError for what is no function or no set of errors, UnsupportedError for a result
+    whose size is not known where an error is. (JAX's `checkify.checkify`.)"""
     if fun is None:
         return functools.partial(checked, errors=errors)
     if not isinstance(errors, Errors) or not errors:
@@ -294,8 +297,8 @@ class _CheckError:
 
     __name__ = __qualname__ = "check_error"
     __module__ = "metaphrase.experimental.checkify"
-    __doc__ = """Raise the error, if it is one. In a translated function it is an error of that function, which `checked`
-    makes a value again. (JAX's `checkify.check_error`.)"""
+    __doc__ = """Raise the error, if it is one. In a translated function it is an error of that function, which
+    `checked` makes a value again. (JAX's `checkify.check_error`.)"""
 
     def __call__(self, error: Error) -> None:
         if not isinstance(error, Error):

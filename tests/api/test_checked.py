@@ -1,13 +1,16 @@
 """Errors as values: `checked(f)` returns what a call of `f` would have raised, under every transformation.
 
-In: functions of which some calls fail. Out: the same class, message and line that Python has, as a value; the results of
-the calls that don't fail; one error for each lane.
+In: functions of which some calls fail. Out: the same class, message and line that Python has, as a value; the results
+of the calls that don't fail; one error for each lane.
 """
 
 from __future__ import annotations
 
 import pickle
+import re
+import runpy
 import traceback
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -248,7 +251,7 @@ def test_stores_are_those_of_the_call_that_raises():
         model["t"] = TABLE[k]
         return k
 
-    with pytest.raises(Exception, match="stores into an attribute or a container, and may fail before"):
+    with pytest.raises(Exception, match="stores into an attribute or a container, and may fail"):
         mp.checked(moves)({"t": 0.0}, 1)
 
 
@@ -350,3 +353,17 @@ def test_an_error_is_a_pytree_of_integers():
 def test_the_program_reads_well():
     text = mp.source(mp.checked(programs.raised_in_a_while), 1.0, 1)
     assert "    while error == 0 and x < 100.0:\n" in text and "raise" not in text.replace("raised_in", "")
+
+
+def test_the_page_says_what_is_printed(tmp_path, capsys):
+    page = (Path(__file__).parents[2] / "docs" / "debugging.md").read_text()
+    section = page[page.index("## Errors as values") : page.index("## Looking at values")]
+    (program,), (printed, text) = (
+        re.findall(r"```python\n(.*?)```", section, re.S),
+        re.findall(r"```\n(\w.*?)```", section.replace("```python", ""), re.S),
+    )
+    path = tmp_path / "walks.py"
+    path.write_text("import numpy as np\nimport metaphrase as mp\n" + program)
+    scope = runpy.run_path(str(path))
+    assert capsys.readouterr().out == printed
+    assert mp.source(mp.checked(scope["walk"]), 1.0, 0).endswith(text + "\n" * (not text.endswith("\n")))
