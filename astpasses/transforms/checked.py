@@ -20,63 +20,51 @@ All of it is made of branches, loops and numbers: derivatives, lanes, NumPy sour
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import replace
 
-import numpy as np
-
-from metaphrase.core.build import Builder, current, literal
-from metaphrase.core.dims import Sym, fresh_symbol, product
+from metaphrase.core.build import Builder, literal
 from metaphrase.core.facts import Facts
 from metaphrase.core.guarded import is_count, needs_a_check
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
-from metaphrase.core.types import Array, Size, bool_, f64, i64, is_inexact, type_symbols
+from metaphrase.core.types import Array, bool_, i64, type_symbols
 from metaphrase.effects import printed
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.arrays import zeros
 from metaphrase.ops.collectives import axes_of
-from metaphrase.ops.compare import and_, eq, ge, ne, not_, select
-from metaphrase.ops.complex_numbers import imag, real
-from metaphrase.ops.effects import check
+from metaphrase.ops.compare import and_, ge, ne, not_, select
 from metaphrase.ops.indexing import gather
-from metaphrase.ops.reduce import argmax, argmin, reduce_all, reduce_any
+from metaphrase.ops.reduce import argmax, reduce_any
 from metaphrase.ops.regions import cond
-from metaphrase.ops.shape import bitcast, convert, reshape
-from metaphrase.source import Span, UnsupportedError
+from metaphrase.ops.shape import convert
+from metaphrase.source import UnsupportedError
 
+from .checked_parts import (
+    CLEAN,
+    Failure,
+    State,
+    after,
+    before,
+    carries_error,
+    closed,
+    encoded,
+    ending,
+    error_variables,
+    first_failing,
+    free_variables,
+    here,
+    is_open,
+    last_uses,
+    made_by,
+    names_size,
+    size_check,
+    slots_of,
+    stopped,
+    with_outs,
+)
 from .common import renamed, variables
 
 _REGIONS = ("cond", "loop", "call", "checkpoint")  # whose regions give what they make to the Let, and no more
-
-
-@dataclass(frozen=True)
-class Failure:
-    """What a site raises. `values`: of each number that it shows or holds its dtype, and the number itself where the
-    program knows it, else where it begins among the numbers of the run."""
-
-    exception: str
-    message: str
-    holds: tuple
-    values: tuple[tuple[np.dtype, Any, int], ...]
-    span: Span | None
-
-
-@dataclass(frozen=True)
-class _State:
-    """What is known of errors at a place in a program. `going`: that there is none yet; None: there can't be one."""
-
-    code: Atom
-    slots: tuple[Atom, ...] = ()
-    going: Atom | None = None
-
-    def wide(self, width: int) -> tuple[Atom, ...]:
-        """The numbers of the message, as many as that at least."""
-        return (*self.slots, *[literal(0, i64)] * (width - len(self.slots)))
-
-
-_CLEAN = _State(literal(0, i64))
-_FAILED = literal(False)
 
 
 def errors_as_results(
@@ -106,15 +94,15 @@ class _Checked:
         """How many numbers the messages of a function need at most; -1 where it has no check that is wanted."""
         if function not in self.widths:
             makers = {v: let for let in function.lets for v in let.outs}
-            self.counts.update(let for let in function.lets if _names_size(let) and is_count(let.args[0], makers))
+            self.counts.update(let for let in function.lets if names_size(let) and is_count(let.args[0], makers))
             self.widths[function] = max(map(self.width_of, function.lets), default=-1)
         return self.widths[function]
 
     def width_of(self, let: Let) -> int:
         if self.is_check(let):
-            return sum(map(_slots, set(variables(let.args[1:]))))
-        if _names_size(let):
-            return 0 if self.is_wanted(_size_check(let)) and not self.is_counted(let) else -1
+            return sum(map(slots_of, set(variables(let.args[1:]))))
+        if names_size(let):
+            return 0 if self.is_wanted(size_check(let)) and not self.is_counted(let) else -1
         if let.primitive.name not in _REGIONS:
             return -1
         return max(map(self.width, let.regions()), default=-1)
@@ -124,13 +112,13 @@ class _Checked:
 
     def ends_known_sizes(self, let: Let) -> bool:
         """Whether sizes depend on what was computed where an error may be: they may be anything."""
-        if let.own_symbols() and not (_is_open(let) or _names_size(let)):
+        if let.own_symbols() and not (is_open(let) or names_size(let)):
             return True
         return not all(self.facts.nonnegative(dim) for v in let.outs for dim in v.type.dims)
 
     def is_harmful(self, let: Let) -> bool:
         """Whether an operation must not run where an error is."""
-        if let.effects or let.primitive.stores or _is_open(let):
+        if let.effects or let.primitive.stores or is_open(let):
             return True
         if let.primitive.region:
             return any(self.is_harmful(inner) for region in let.regions() for inner in region.lets)
@@ -159,14 +147,14 @@ class _Checked:
         if key not in self.made:
             with Builder(function.name) as builder:
                 builder.params = list(function.params)
-                results, state = self.run(function.lets, function.results, _CLEAN)
+                results, state = self.run(function.lets, function.results, CLEAN)
                 self.made[key] = builder.function((*results, state.code, *state.wide(max(width, 0))))
         return self.made[key]
 
-    def run(self, lets: Sequence[Let], results: Sequence[Atom], state: _State) -> tuple[Sequence[Atom], _State]:
+    def run(self, lets: Sequence[Let], results: Sequence[Atom], state: State) -> tuple[Sequence[Atom], State]:
         """Bind the operations in the current builder. Returns the results and what is known at the end."""
-        builder = _here()
-        last = _last_uses(lets, results)
+        builder = here()
+        last = last_uses(lets, results)
         k = 0
         while k < len(lets):
             let, builder.span = lets[k], lets[k].span
@@ -174,13 +162,13 @@ class _Checked:
                 return self.nested(lets[k:], results, state)
             if self.is_check(let):
                 state = self.check(let, state)
-            elif _names_size(let):
+            elif names_size(let):
                 state = self.size(let, state)
-            elif self.width_of(let) >= 0 and (state.going is None or _carries_error(let)):
+            elif self.width_of(let) >= 0 and (state.going is None or carries_error(let)):
                 state = self.region(let, state)
             elif state.going is not None and (self.width_of(let) >= 0 or self.is_harmful(let)):
                 end = self.end_of_group(lets, k, last)
-                state = self.guarded(lets[k:end], [v for v in _made(lets[k:end]) if last.get(v, -1) >= end], state)
+                state = self.guarded(lets[k:end], [v for v in made_by(lets[k:end]) if last.get(v, -1) >= end], state)
                 k = end
                 continue
             else:
@@ -192,7 +180,7 @@ class _Checked:
         """Where the operations end that share a branch: behind the last that must not run where an error is, and
         before the next that may fail itself."""
         end = start + 1
-        if self.width_of(lets[start]) >= 0 or _is_open(lets[start]) or axes_of(lets[start]):
+        if self.width_of(lets[start]) >= 0 or is_open(lets[start]) or axes_of(lets[start]):
             return end
         for k in range(start + 1, len(lets)):
             let = lets[k]
@@ -206,32 +194,32 @@ class _Checked:
 
     # ---- one check ----------------------------------------------------------------------------------------------
 
-    def check(self, let: Let, state: _State) -> _State:
+    def check(self, let: Let, state: State) -> State:
         ok, *values = let.args
         if isinstance(ok, Literal) and ok.value:
             return state
         site = literal(self.site(let), i64)
-        if ok.type.dims:
-            ok, slots = _first_failing(ok, values)
+        if isinstance(ok, Var) and ok.type.dims:
+            ok, slots = first_failing(ok, values)
         else:
-            slots = _encoded(values)
+            slots = encoded(values)
         if state.going is None:
-            return _State(renamed(select(ok, literal(0, i64), site), "error", _here()), tuple(slots), ok)
+            return State(renamed(select(ok, literal(0, i64), site), "error", here()), tuple(slots), ok)
         fails, wide = and_(state.going, not_(ok)), state.wide(len(slots))
-        kept = [renamed(select(fails, new, old), "shown", _here()) for new, old in zip(slots, wide)]
-        code = renamed(select(fails, site, state.code), "error", _here())
-        return _State(code, (*kept, *wide[len(slots) :]), and_(state.going, ok))
+        kept = [renamed(select(fails, new, old), "shown", here()) for new, old in zip(slots, wide)]
+        code = renamed(select(fails, site, state.code), "error", here())
+        return State(code, (*kept, *wide[len(slots) :]), and_(state.going, ok))
 
-    def size(self, let: Let, state: _State) -> _State:
+    def size(self, let: Let, state: State) -> State:
         """A number that becomes a size: a check that it is not negative, unless it is a count; 0 where an error is."""
         number, attributes = let.args[0], dict(let.attributes)
         if self.width_of(let) >= 0:
             atom = convert(number, dtype=i64)
-            state = self.check(_size_check(let, ge(atom, literal(0, i64))), state)
+            state = self.check(size_check(let, ge(atom, literal(0, i64))), state)
         if state.going is not None:
             number = select(state.going, convert(number, dtype=i64), literal(0, i64))
             attributes["counted"] = self.width_of(let) >= 0 or self.is_counted(let)
-        _here().lets.append(Let(let.outs, let.primitive, (number,), attributes, let.span))
+        here().lets.append(Let(let.outs, let.primitive, (number,), attributes, let.span))
         return state
 
     def site(self, let: Let) -> int:
@@ -241,7 +229,7 @@ class _Checked:
         count = 0
         for value in dict.fromkeys(variables(let.args[1:])):
             places[value] = count
-            count += _slots(value)
+            count += slots_of(value)
         values = tuple(
             (a.type.dtype, printed(a.value) if isinstance(a, Literal) else None, places.get(a, 0)) for a in let.args[1:]
         )
@@ -253,20 +241,21 @@ class _Checked:
 
     # ---- operations that stand behind a check -------------------------------------------------------------------
 
-    def guarded(self, lets: Sequence[Let], live: Sequence[Var], state: _State) -> _State:
+    def guarded(self, lets: Sequence[Let], live: Sequence[Var], state: State) -> State:
         """A branch with these operations, taken where there is no error; `live`: what is read of them later."""
         (let,) = lets[:1]
-        if _is_open(let):
-            _here().lets.append(_stopped(let, state.going))
+        if is_open(let):
+            assert state.going is not None
+            here().lets.append(stopped(let, state.going))
             return state
         width = max(map(self.width_of, lets))
-        outs, state = self.branch(lets, live, _before(lets, live), state, width)
-        builder = _here()
+        outs, state = self.branch(lets, live, before(lets, live), state, width)
+        builder = here()
         place = max(k for k, let in enumerate(builder.lets) if let.outs[: len(outs)] == tuple(outs))
-        builder.lets[place] = _with_outs(builder.lets[place], [*live, *builder.lets[place].outs[len(live) :]])
+        builder.lets[place] = with_outs(builder.lets[place], [*live, *builder.lets[place].outs[len(live) :]])
         return state
 
-    def nested(self, lets: Sequence[Let], results: Sequence[Atom], state: _State) -> tuple[Sequence[Atom], _State]:
+    def nested(self, lets: Sequence[Let], results: Sequence[Atom], state: State) -> tuple[Sequence[Atom], State]:
         """All that is left of a program as one branch."""
         bound = frozenset().union(*(let.own_symbols() for let in lets))
         for result in results:
@@ -281,8 +270,8 @@ class _Checked:
         return self.branch(lets, results, [None] * len(results), state, width)
 
     def branch(
-        self, lets: Sequence[Let], results: Sequence[Atom], instead: Sequence[Atom | None], state: _State, width: int
-    ) -> tuple[Sequence[Atom], _State]:
+        self, lets: Sequence[Let], results: Sequence[Atom], instead: Sequence[Atom | None], state: State, width: int
+    ) -> tuple[Sequence[Atom], State]:
         """The results of operations where no error is yet, else `instead` (zeros, for None). `width`: as of them."""
         assert state.going is not None
         fails = width >= 0
@@ -290,47 +279,49 @@ class _Checked:
         more = (state.code, *wide) if fails else ()
         with Builder("go_on") as body:
             body.span = lets[0].span
-            made, after = self.run(lets, results, _CLEAN)
-            then = body.function((*made, *((after.code, *after.wide(len(wide))) if fails else ())))
+            made, end = self.run(lets, results, CLEAN)
+            then = body.function((*made, *((end.code, *end.wide(len(wide))) if fails else ())))
         with Builder("leave") as body:
             body.span = lets[0].span
             other = [zeros(r.type.plain) if i is None else i for r, i in zip(results, instead)]
             leave = body.function((*other, *more))
-        free = _free((then, leave))
-        outs = cond(state.going, *free, branches=(_closed(leave, free), _closed(then, free)))
+        free = free_variables((then, leave))
+        outs = cond(state.going, *free, branches=(closed(leave, free), closed(then, free)))
         if not fails:
             return outs, state
-        for var, name in zip(outs[len(results) :], _error(len(wide))):
+        for var, name in zip(outs[len(results) :], error_variables(len(wide))):
             var.name = name.name
-        return outs[: len(results)], _after(outs[len(results) :])
+        return outs[: len(results)], after(outs[len(results) :])
 
     # ---- branches, calls and loops with checks in them ------------------------------------------------------------
 
-    def region(self, let: Let, state: _State) -> _State:
+    def region(self, let: Let, state: State) -> State:
         width = self.width_of(let)
         if let.primitive.name == "loop":
             loop = Loop.of(let)
-            return self.loop(loop, width, state) if _carries_error(let) else self.lanes(loop, width)
+            return self.loop(loop, width, state) if carries_error(let) else self.lanes(loop, width)
         attributes = dict(let.attributes)
         for key, value in attributes.items():
             if isinstance(value, Function):
                 attributes[key] = self.function(value, width)
             elif isinstance(value, tuple) and any(isinstance(v, Function) for v in value):
                 attributes[key] = tuple(self.function(v, width) for v in value)
-        more = _error(width)
-        _here().lets.append(Let((*let.outs, *more), let.primitive, let.args, attributes, let.span))
-        return _after(more)
+        more = error_variables(width)
+        here().lets.append(Let((*let.outs, *more), let.primitive, let.args, attributes, let.span))
+        return after(more)
 
-    def loop(self, loop: Loop, width: int, state: _State) -> _State:
+    def loop(self, loop: Loop, width: int, state: State) -> State:
         """A loop that carries its error."""
         width = max(width, len(state.slots))
         test = loop.condition if loop.condition is not None and self.width(loop.condition.function) >= 0 else None
         goes_on = loop.condition is None and bool(loop.results.stacked or loop.more.get("reverse"))
-        error = _error(width)
+        error = error_variables(width)
         more = error if test is None else [Var("again", Array(bool_)), *error]
         start: Sequence[Atom] = (state.code, *state.wide(width))
         if test is not None:
-            start = self.asked(test.function, (literal(0, i64), *loop.args.asked), replace(state, slots=start[1:]))
+            start = self.asked(
+                test.function, (literal(0, i64), *loop.args.asked), replace(state, slots=tuple(start[1:]))
+            )
         held = [Var(v.name, v.type) for v in more]
         params = loop.params.replace(carries=(*loop.params.carries, *held))
         with Builder(loop.body.function.name) as body:
@@ -339,36 +330,36 @@ class _Checked:
             ended: Sequence[Atom] = (end.code, *end.wide(width))
             if test is not None:
                 later = add(loop.index, literal(1, i64))
-                end = replace(end, slots=ended[1:])
+                end = replace(end, slots=tuple(ended[1:]))
                 ended = self.asked(test.function, (later, *loop.params.consts, *results.carries), end)
             results = results.replace(carries=(*results.carries, *ended))
             made = Step(body.function((*results,)), params, results)
         args = loop.args.replace(carries=(*loop.args.carries, *start))
         outs = loop.outs.replace(carries=(*loop.outs.carries, *more))
         made_loop = replace(loop, args=args, body=made, outs=outs)
-        _here().lets.append((made_loop if goes_on else _ending(made_loop, loop.condition, width, test)).let())
-        return _after(error)
+        here().lets.append((made_loop if goes_on else ending(made_loop, loop.condition, width, test)).let())
+        return after(error)
 
-    def iteration(self, loop: Loop, error: Sequence[Var], goes_on: bool) -> tuple[Parts[Atom], _State]:
+    def iteration(self, loop: Loop, error: Sequence[Var], goes_on: bool) -> tuple[Parts[Atom], State]:
         """The body, which an error may be before if the loop goes on then: it does nothing more."""
         lets, given = loop.body.lets, loop.body.results
         if not goes_on:
-            results, state = self.run(lets, (*given,), _CLEAN)
+            results, state = self.run(lets, (*given,), CLEAN)
         elif given.segments:  # sizes that are bound here can't leave a branch
-            results, state = self.run(lets, (*given,), _after(error))
+            results, state = self.run(lets, (*given,), after(error))
         else:
-            before = given.replace(
+            kept = given.replace(
                 carries=loop.params.carries, accumulators=loop.params.accumulators, rows=[None] * len(given.rows)
             )
-            results, state = self.branch(lets, (*given,), (*before,), _after(error), len(error) - 1)
+            results, state = self.branch(lets, (*given,), (*kept,), after(error), len(error) - 1)
         return given.like(results), state
 
-    def asked(self, test: Function, args: Sequence[Atom], state: _State) -> Sequence[Atom]:
+    def asked(self, test: Function, args: Sequence[Atom], state: State) -> Sequence[Atom]:
         """Whether a loop goes on, by a condition that may fail, and the error after it was asked."""
         made = self.function(test, len(state.slots))
         if state.going is None:
-            return _here().replay(made, args)
-        held = [Var(v.name, v.type) for v in (*made.params, *_error(len(state.slots)))]
+            return here().replay(made, args)
+        held = [Var(v.name, v.type) for v in (*made.params, *error_variables(len(state.slots)))]
         error = held[len(args) :]
         with Builder(test.name) as body:
             again = body.function(body.replay(made, held[: len(args)]))
@@ -377,199 +368,28 @@ class _Checked:
         leave = Function("leave", tuple(held), (), (literal(False), *held[-len(error) :]))
         return cond(state.going, *args, state.code, *state.slots, branches=(leave, then))
 
-    def lanes(self, loop: Loop, width: int) -> _State:
+    def lanes(self, loop: Loop, width: int) -> State:
         """A parallel loop, whose iterations leave an error each: the first is kept."""
         with Builder(loop.body.function.name) as body:
             body.span, body.params = loop.span, list(loop.body.function.params)
-            made, state = self.run(loop.body.lets, loop.body.function.results, _CLEAN)
+            made, state = self.run(loop.body.lets, loop.body.function.results, CLEAN)
             results = loop.results.like(made)
             results = results.replace(rows=(*results.rows, state.code, *state.wide(width)))
             step = Step(body.function((*results,)), loop.params, results)
-        rows = [Var(v.name, Array(i64, (loop.length,))) for v in _error(width)]
+        assert loop.length is not None
+        rows = [Var(v.name, Array(i64, (loop.length,))) for v in error_variables(width)]
         outs = loop.outs.replace(rows=(*loop.outs.rows, *rows))
-        _here().lets.append(replace(loop, body=step, outs=outs).let())
+        here().lets.append(replace(loop, body=step, outs=outs).let())
         failed = ne(rows[0], zeros(rows[0].type))
         with Builder("first") as first:
             first.span = loop.span
             place = argmax(convert(failed, dtype=i64), axes=(0,))
             picked = first.function([gather(row, place, axes=(0,)) for row in rows])
         none = Function("none", (), (), (literal(0, i64),) * len(rows))
-        free = _free((picked,))
+        free = free_variables((picked,))
         there = reduce_any(failed, axes=(0,))
-        outs_ = cond(there, *free, branches=(_closed(none, free), _closed(picked, free)))
-        return _after(outs_)
-
-
-def _here() -> Builder:
-    builder = current()
-    assert builder is not None
-    return builder
-
-
-def _error(width: int) -> list[Var]:
-    """Variables for an error: its site, and the numbers that its message shows."""
-    return [Var("error", Array(i64)), *(Var("shown", Array(i64)) for _ in range(width))]
-
-
-def _after(error: Sequence[Atom]) -> _State:
-    """What is known behind something that may have failed."""
-    code, *slots = error
-    return _State(code, tuple(slots), eq(code, literal(0, i64)))
-
-
-def _is_open(let: Let) -> bool:
-    """Whether an operation is a loop that values end: on numbers that make no sense it might not end."""
-    return let.primitive.name == "loop" and let.attributes["cond"] is not None
-
-
-def _names_size(let: Let) -> bool:
-    return let.primitive.name == "as_dim"
-
-
-def _size_check(let: Let, ok: Atom = _FAILED) -> Let:
-    """The check that is in an operation that names a size."""
-    return Let(
-        (), check, (ok,), {"exception": "ValueError", "message": "negative dimensions are not allowed"}, let.span
-    )
-
-
-def _carries_error(let: Let) -> bool:
-    """Whether an operation with checks in it can be told that there is an error already."""
-    return let.primitive.name == "loop" and not let.attributes.get("parallel")
-
-
-def _made(lets: Sequence[Let]) -> list[Var]:
-    return [v for let in lets for v in let.outs]
-
-
-def _last_uses(lets: Sequence[Let], results: Sequence[Atom]) -> dict[Var, int]:
-    """For each variable the number of the last operation that reads it; how many there are for a result."""
-    last = {v: k for k, let in enumerate(lets) for v in variables(let.args)}
-    return {**last, **dict.fromkeys(variables(results), len(lets))}
-
-
-def _before(lets: Sequence[Let], live: Sequence[Var]) -> list[Atom | None]:
-    """What stands for the results of operations that have not run: an array that they store into, as it was."""
-    kept: dict[Var, Atom] = {}
-    inside = set(_made(lets))
-    for let in lets:
-        pairs: list[tuple[Var, Atom]] = []
-        if let.primitive.stores:
-            pairs = [(let.out, let.args[0])]
-        elif let.primitive.name == "loop":
-            loop = Loop.of(let)
-            pairs = list(zip(loop.outs.state, loop.args.state))
-        for out, before in pairs:
-            if isinstance(before, Var) and before in inside:
-                if before not in kept:
-                    continue
-                before = kept[before]
-            kept[out] = before
-    return [kept.get(v) for v in live]
-
-
-def _free(functions: Sequence[Function]) -> list[Var]:
-    """What functions without parameters read from around them."""
-    found: dict[Var, None] = {}
-    for function in functions:
-        bound = {v for let in function.lets for v in let.outs}
-        read = [v for let in function.lets for v in variables(let.args)] + variables(function.results)
-        found.update(dict.fromkeys(v for v in read if v not in bound))
-    return list(found)
-
-
-def _closed(function: Function, free: Sequence[Var]) -> Function:
-    """A function without parameters as one that is given what it reads."""
-    with Builder(function.name) as builder:
-        params = [builder.parameter(v.name, v.type) for v in free]
-        return builder.function(builder.replay(replace(function, params=tuple(free)), params))
-
-
-def _with_outs(let: Let, outs: Sequence[Var]) -> Let:
-    return Let(tuple(outs), let.primitive, let.args, let.attributes, let.span)
-
-
-def _slots(value: Var) -> int:
-    return 1 + (value.type.dtype.kind == "c")
-
-
-def _encoded(values: Sequence[Atom]) -> list[Atom]:
-    """Numbers as 64 bits each, complex ones as two; those that the program knows are not among them, and one that is
-    there twice is there once."""
-    made: list[Atom] = []
-    for value in dict.fromkeys(variables(values)):
-        parts = [real(value), imag(value)] if value.type.dtype.kind == "c" else [value]
-        for part in parts:
-            if is_inexact(part.type.dtype):
-                part = bitcast(part if part.type.dtype == f64 else convert(part, dtype=f64), dtype=i64)
-            elif part.type != Array(i64, part.type.dims):
-                part = convert(part, dtype=i64)
-            made.append(part)
-    return made
-
-
-def _first_failing(ok: Var, values: Sequence[Atom]) -> tuple[Atom, Sequence[Atom]]:
-    """Whether all elements pass, and the numbers at the first that does not."""
-    whole = reduce_all(ok, axes=tuple(range(ok.type.ndim)))
-    if not variables(values):
-        return whole, ()
-    with Builder("first") as first:
-        first.span = _here().span
-        length = (product(ok.type.dims),)
-        place = argmin(convert(reshape(ok, shape=length), dtype=i64), axes=(0,))
-        read = dict.fromkeys(variables(values))
-        picked = [gather(reshape(v, shape=length), place, axes=(0,)) for v in read]
-        failed = first.function(_encoded(picked))
-    none = Function("none", (), (), (literal(0, i64),) * len(failed.results))
-    free = _free((failed,))
-    return whole, cond(whole, *free, branches=(_closed(failed, free), _closed(none, free)))
-
-
-def _ending(loop: Loop, condition: Step | None, width: int, test: Step | None) -> Loop:
-    """A loop that ends when its error, the last of what it carries, is there. `condition`: under which it goes on
-    otherwise; `test`: the same if it may fail: what it said is carried before the error."""
-    params = loop.params.asked.map(lambda v: Var(v.name, v.type))
-    with Builder("go_on") as asked:
-        asked.span = loop.span
-        asked.params = [Var(loop.index.name, loop.index.type), *params]
-        going = eq(params.carries[-1 - width], literal(0, i64))
-        if test is not None:
-            going = and_(going, params.carries[-2 - width])
-        elif condition is not None:
-            held = params.carries[: len(params.carries) - 1 - width]
-            going = _and_then(going, condition.function, (asked.params[0], *params.consts, *held))
-        step = Step(asked.function([going]), params)
-    if condition is not None:
-        return replace(loop, condition=step)
-    size = fresh_symbol("trips")
-    sizes = (Var("trips", Size(Sym(size))), *loop.sizes)
-    return replace(loop, condition=step, more={**loop.more, "size": size}, sizes=sizes)
-
-
-def _stopped(let: Let, going: Atom) -> Let:
-    """A loop with a condition that is not entered unless `going`."""
-    loop = Loop.of(let)
-    assert loop.condition is not None
-    inside, outside = Var("going", Array(bool_)), Var("going", Array(bool_))
-    given = loop.condition.params.map(lambda v: Var(v.name, v.type))
-    params = given.replace(consts=(*given.consts, inside))
-    with Builder(loop.condition.function.name) as asked:
-        asked.span = loop.span
-        asked.params = [Var(loop.index.name, loop.index.type), *params]
-        made = _and_then(inside, loop.condition.function, (asked.params[0], *given))
-        condition = Step(asked.function([made]), params)
-    body = loop.body.changed(params=loop.params.replace(consts=(*loop.params.consts, outside)))
-    args = loop.args.replace(consts=(*loop.args.consts, going))
-    return replace(loop, args=args, body=body, condition=condition).let()
-
-
-def _and_then(going: Atom, test: Function, args: Sequence[Atom]) -> Atom:
-    """`going and test(*args)`, the test asked only if that is needed."""
-    if all(let.primitive.effect is None and not let.primitive.region and not needs_a_check(let) for let in test.lets):
-        return and_(going, _here().replay(test, args)[0])
-    held = tuple(Var(v.name, v.type) for v in test.params)
-    leave = Function("leave", held, (), (literal(False),))
-    return cond(going, *args, branches=(leave, test))[0]
+        first_error = cond(there, *free, branches=(closed(none, free), closed(picked, free)))
+        return after(first_error)
 
 
 __all__ = ["Failure", "errors_as_results"]

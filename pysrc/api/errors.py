@@ -69,7 +69,7 @@ def _sets_of(exception: str) -> Errors:
         return Errors(0)
     if issubclass(cls, LookupError):
         return Errors.INDEX
-    more = {FloatingPointError: Errors.NAN, ZeroDivisionError: Errors.DIV}
+    more: dict[type, Errors] = {FloatingPointError: Errors.NAN, ZeroDivisionError: Errors.DIV}
     return Errors.USER | more.get(cls, Errors(0))
 
 
@@ -82,7 +82,11 @@ Row = tuple[str, str, tuple, tuple[tuple[str, Any, int], ...], tuple | None]
 
 def _row(failure: Failure) -> Row:
     span = failure.span
-    place = span and (span.file, span.line, span.column, span.end_line, span.end_column, span.role, span.function)
+    place = (
+        None
+        if span is None
+        else (span.file, span.line, span.column, span.end_line, span.end_column, span.role, span.function)
+    )
     values = tuple((NAMES[dtype], known, first) for dtype, known, first in failure.values)
     return failure.exception, failure.message, failure.holds, values, place
 
@@ -168,7 +172,7 @@ class Error:
 
 
 def _span(place: tuple) -> Span:
-    return Span(*place[:5], role=place[5], function=place[6])
+    return Span(*place)
 
 
 def _said(error: BaseException) -> str:
@@ -191,7 +195,7 @@ def _in_lanes(row: Row, lane: tuple[int, ...]) -> Row:
 register_pytree_with_keys(
     Error,
     lambda e: (((GetAttrKey("code"), e.code), (GetAttrKey("numbers"), e.numbers)), e.sites),
-    lambda sites, children: Error(*children, sites),
+    lambda sites, children: Error(children[0], children[1], sites),
     lambda e: ((e.code, e.numbers), e.sites),
 )
 
