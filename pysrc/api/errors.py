@@ -38,6 +38,7 @@ from ..runtime.errors import decode, placed
 from ..source import DTypeError, Span, UnsupportedError
 from ..tree_util import GetAttrKey, PyTreeDef, register_pytree_with_keys, tree_structure, treedef_tuple
 from .arguments import Spec, take_apart
+from .placement import on_host
 from .program import Fixed, Program, Slot, caller_span, under_way
 from .staging import give_back
 from .transforms import Transformed, call_inside, program_of
@@ -111,18 +112,20 @@ class Error:
     def get(self) -> str | None:
         """The error as the last line of Python's traceback has it, None if there is none. Of lanes those that failed,
         a line each, with their numbers."""
-        if not np.ndim(self.code):
-            error = self.exception()
+        here = self._on_host()
+        if not np.ndim(here.code):
+            error = here.exception()
             return None if error is None else _said(error)
-        lines = [f"in lane {_numbered(lane)}: {_said(error)}" for lane, error in self._lanes()]
+        lines = [f"in lane {_numbered(lane)}: {_said(error)}" for lane, error in here._lanes()]
         return "\n".join(lines) or None
 
     def exception(self) -> BaseException | None:
         """The exception that a call would have raised, with its traceback, None if there is none. Of lanes the first,
         its message with the lane's number, as a call of the lanes has it."""
-        if not np.ndim(self.code):
-            return self._made(int(self.code), [int(n) for n in self.numbers])
-        return next((self._at(lane).exception() for lane, _ in self._lanes()), None)
+        here = self._on_host()
+        if not np.ndim(here.code):
+            return here._made(int(here.code), [int(n) for n in here.numbers])
+        return next((here._at(lane).exception() for lane, _ in here._lanes()), None)
 
     def throw(self) -> None:
         """Raise the exception that a call would have raised, if there is one. In a translated function it becomes an
@@ -133,6 +136,10 @@ class Error:
         error = self.exception()
         if error is not None:
             raise error
+
+    def _on_host(self) -> Error:
+        code, *numbers = on_host([self.code, *self.numbers])
+        return Error(code, tuple(numbers), self.sites)
 
     def _lanes(self) -> Iterator[tuple[tuple[int, ...], BaseException]]:
         for place in np.argwhere(np.asarray(self.code) != 0):
