@@ -24,7 +24,7 @@ from dataclasses import replace
 
 from metaphrase.core.build import Builder, literal
 from metaphrase.core.facts import Facts
-from metaphrase.core.guarded import is_count, needs_a_check
+from metaphrase.core.guarded import is_count, most, needs_a_check
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
 from metaphrase.core.types import Array, bool_, i64, type_symbols
@@ -82,7 +82,7 @@ class _Checked:
         self.is_wanted, self.facts = is_wanted, facts
         self.failures: list[Failure] = []
         self.widths: dict[Function, int] = {}
-        self.counts: set[Let] = set()  # operations that name a size of a number that is not negative
+        self.makers: dict[Var, Let] = {}  # the operation that made a variable, in all functions
         self.made: dict[tuple[Function, int], Function] = {}
 
     # ---- what is to be done -------------------------------------------------------------------------------------
@@ -93,8 +93,7 @@ class _Checked:
     def width(self, function: Function) -> int:
         """How many numbers the messages of a function need at most; -1 where it has no check that is wanted."""
         if function not in self.widths:
-            makers = {v: let for let in function.lets for v in let.outs}
-            self.counts.update(let for let in function.lets if names_size(let) and is_count(let.args[0], makers))
+            self.makers.update((v, let) for let in function.lets for v in let.outs)
             self.widths[function] = max(map(self.width_of, function.lets), default=-1)
         return self.widths[function]
 
@@ -108,7 +107,7 @@ class _Checked:
         return max(map(self.width, let.regions()), default=-1)
 
     def is_counted(self, let: Let) -> bool:
-        return let in self.counts or bool(let.attributes.get("counted"))
+        return bool(let.attributes.get("counted")) or is_count(let.args[0], self.makers)
 
     def ends_known_sizes(self, let: Let) -> bool:
         """Whether sizes depend on what was computed where an error may be: they may be anything."""
@@ -196,7 +195,7 @@ class _Checked:
 
     def check(self, let: Let, state: State) -> State:
         ok, *values = let.args
-        if isinstance(ok, Literal) and ok.value:
+        if isinstance(ok, Literal) and ok.value or 0 in ok.type.dims:
             return state
         site = literal(self.site(let), i64)
         if isinstance(ok, Var) and ok.type.dims:
@@ -213,6 +212,7 @@ class _Checked:
     def size(self, let: Let, state: State) -> State:
         """A number that becomes a size: a check that it is not negative, unless it is a count; 0 where an error is."""
         number, attributes = let.args[0], dict(let.attributes)
+        self.facts = self.facts.bounded(attributes["size"], 0, most(number, self.makers))
         if self.width_of(let) >= 0:
             atom = convert(number, dtype=i64)
             state = self.check(size_check(let, ge(atom, literal(0, i64))), state)
@@ -261,7 +261,7 @@ class _Checked:
         for result in results:
             if type_symbols(result.type) & bound or not all(map(self.facts.nonnegative, result.type.dims)):
                 raise UnsupportedError(
-                    "an array is returned whose size is not known where an error is, which may be before it",
+                    "a result has a size that is not known where an error is",
                     lets[0].span,
                     code="checked",
                     remedy="return an array of a size that is known, or leave this error out of `errors`",
@@ -370,6 +370,9 @@ class _Checked:
 
     def lanes(self, loop: Loop, width: int) -> State:
         """A parallel loop, whose iterations leave an error each: the first is kept."""
+        if loop.length == 0:
+            here().lets.append(loop.let())
+            return CLEAN
         with Builder(loop.body.function.name) as body:
             body.span, body.params = loop.span, list(loop.body.function.params)
             made, state = self.run(loop.body.lets, loop.body.function.results, CLEAN)

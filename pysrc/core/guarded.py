@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from .dims import Dim, divides
+from .dims import Dim, DimLike, divides
 from .ir import Atom, Let, Literal, Var
 from .native import Composite, Gather, Lib, Move, Reduce
 
@@ -24,16 +24,27 @@ def needs_a_check(let: Let) -> bool:
 
 
 def is_count(atom: Atom, makers: Mapping[Var, Let]) -> bool:
-    """Whether an integer can't be negative: a count, or the larger of something and zero. `makers`: the operation
-    that made each variable, of those that are known."""
-    let = makers.get(atom) if isinstance(atom, Var) else None
+    """Whether an integer can't be negative: a size, a count, or the larger of something and one. `makers`: the
+    operation that made each variable, of those that are known."""
+    if not isinstance(atom, Var):
+        return bool(atom.value >= 0)
+    let = makers.get(atom)
     if let is None:
         return False
-    if let.primitive.name == "max":
-        return any(isinstance(a, Literal) and a.value >= 0 for a in let.args)
+    if let.primitive.name in ("max", "min"):
+        return (any if let.primitive.name == "max" else all)(is_count(a, makers) for a in let.args)
     if let.primitive.name == "convert":
         return isinstance(let.args[0], Var) and let.args[0].type.dtype == bool
     return let.primitive.name == "reduce_sum" and is_count(let.args[0], makers)
 
 
-__all__ = ["is_count", "needs_a_check"]
+def most(atom: Atom, makers: Mapping[Var, Let]) -> DimLike | None:
+    """What an integer is not larger than, where it is the smaller of something and a size that is known."""
+    let = makers.get(atom) if isinstance(atom, Var) else None
+    if let is None or let.primitive.name != "min":
+        return None
+    known = (int(a.value) if isinstance(a, Literal) else a.type.value for a in let.args)
+    return next((size for size in known if size is not None), None)
+
+
+__all__ = ["is_count", "most", "needs_a_check"]

@@ -6,6 +6,7 @@ of the calls that don't fail; one error for each lane.
 
 from __future__ import annotations
 
+import copy
 import pickle
 import re
 import runpy
@@ -14,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from corpus import failures
 
 import metaphrase as mp
 from metaphrase import lax
@@ -216,7 +218,7 @@ def f(x: f64[n], y: f64) -> f64[n - 3]:
     return part
 """
     )
-    with pytest.raises(UnsupportedError, match="whose size is not known where an error is"):
+    with pytest.raises(UnsupportedError, match="size that is not known where an error is"):
         errors_as_results(program, lambda let: True, Facts())
     made, failures = errors_as_results(program, lambda let: True, Facts().bounded("n", 3, None))
     assert len(failures) == 1 and len(evaluate(made, np.ones(5), np.array(2.0))[0]) == 2
@@ -348,6 +350,13 @@ def test_an_error_is_a_pytree_of_integers():
     assert [leaf.dtype for leaf in mp.tree.leaves(error)] == [np.dtype(int)] * len(mp.tree.leaves(error))
     assert [one.failed for one in error] == error.failed.tolist() and len(error) == len(X)
     assert "Error(" in repr(mp.eval_shape(mp.checked(programs.domain), 1.0, 1))
+
+
+@pytest.mark.parametrize("function, args", failures.CASES, ids=[f.__name__ for f, _ in failures.CASES])
+def test_the_corpus_of_failures(function, args):
+    expected = ran(function, *copy.deepcopy(args))
+    error, _ = mp.checked(function)(*copy.deepcopy(args))
+    assert type(error.exception()) is (type(expected) if isinstance(expected, Exception) else type(None))
 
 
 def test_the_program_reads_well():
