@@ -73,13 +73,13 @@ def errors_as_results(
     """See the head of this file. `is_wanted` says of a check whether its error becomes a value; `facts` are those of
     the sizes of the parameters. Raises UnsupportedError where a result has a size that is not known if a check failed
     before it."""
-    making = _Checked(is_wanted, facts)
+    making = _Checked(is_wanted, facts, function.params)
     return making.function(function, making.width(function)), tuple(making.failures)
 
 
 class _Checked:
-    def __init__(self, is_wanted: Callable[[Let], bool], facts: Facts):
-        self.is_wanted, self.facts = is_wanted, facts
+    def __init__(self, is_wanted: Callable[[Let], bool], facts: Facts, given: Sequence[Var]):
+        self.is_wanted, self.facts, self.given = is_wanted, facts, frozenset(given)
         self.failures: list[Failure] = []
         self.widths: dict[Function, int] = {}
         self.makers: dict[Var, Let] = {}  # the operation that made a variable, in all functions
@@ -216,7 +216,7 @@ class _Checked:
         if self.width_of(let) >= 0:
             atom = convert(number, dtype=i64)
             state = self.check(size_check(let, ge(atom, literal(0, i64))), state)
-        if state.going is not None:
+        if state.going is not None and not (self.is_counted(let) and number in self.given):
             number = select(state.going, convert(number, dtype=i64), literal(0, i64))
             attributes["counted"] = self.width_of(let) >= 0 or self.is_counted(let)
         here().lets.append(Let(let.outs, let.primitive, (number,), attributes, let.span))
