@@ -163,7 +163,7 @@ class Error:
             dtype = SHORT[name]
             taken = tuple(numbers[first : first + 1 + (dtype.kind == "c")])
             shown.append(decode(taken, (dtype,))[0] if known is None else known)
-        return placed(raised(exception, message, holds, shown), () if place is None else (_span(place),))
+        return placed(raised(exception, message, holds, shown), () if place is None else (Span(*place),))
 
     def __getitem__(self, index: Any) -> Error:
         return Error(self.code[index], tuple(n[index] for n in self.numbers), self.sites)
@@ -178,13 +178,9 @@ class Error:
             return f"Error({self.code!r})"
 
 
-def _span(place: tuple) -> Span:
-    return Span(*place)
-
-
 def _said(error: BaseException) -> str:
-    lines = traceback.format_exception_only(error)
-    return "".join(lines).rstrip("\n")
+    """An exception as the last line of Python's traceback has it."""
+    return "".join(traceback.format_exception_only(error)).rstrip("\n")
 
 
 def _numbered(lane: tuple[int, ...]) -> str:
@@ -346,7 +342,7 @@ def _raise_again(code: Atom, numbers: Sequence[Atom], sites: Sequence[Row]) -> N
     assert builder is not None
     dims = code.type.dims
     for site, (exception, message, holds, values, place) in enumerate(sites, 1):
-        builder.span = None if place is None else _span(place)
+        builder.span = None if place is None else Span(*place)
         shown = []
         for name, known, first in values:
             dtype = SHORT[name]
