@@ -2,9 +2,10 @@
 
 In: Python functions over NumPy arrays. Out: the transformations `jit grad value_and_grad jvp vjp linearize
 vmap jacfwd jacrev hessian eval_shape`, derivative rules by `custom_jvp custom_vjp custom_gradient derivative
-derivative_of`, what derivatives keep by `checkpoint loop_checkpoint`, calls of Python code by `pure_callback
-io_callback`, the readers `source stages`, the settings `config disable_jit debug_nans debug_infs`, and the libraries
-`ad_checkpoint custom_batching debug flatten_util implicit_diff lax nn numpy ode random tree tree_util`.
+derivative_of`, what derivatives keep by `checkpoint loop_checkpoint`, errors as values by `checked`, calls of Python
+code by `pure_callback io_callback`, the readers `source stages`, the settings `config disable_jit debug_nans
+debug_infs`, and the libraries `ad_checkpoint custom_batching debug experimental flatten_util implicit_diff lax nn numpy
+ode random tree tree_util`.
 
 >>> import metaphrase as mp
 >>> mp.grad(lambda x: x * x)(3.0)
@@ -76,6 +77,7 @@ if TYPE_CHECKING:
     from .api.callbacks import io_callback, pure_callback
     from .api.checkpoint import checkpoint, checkpoint_policies, loop_checkpoint, remat
     from .api.derivative_file import derivative
+    from .api.errors import checked
     from .api.kept import memory_report
     from .api.own_rules import derivative_of
     from .api.saved import load
@@ -110,6 +112,7 @@ _LATE = {
     **dict.fromkeys(("io_callback", "pure_callback"), "api.callbacks"),
     **dict.fromkeys(("checkpoint", "checkpoint_policies", "loop_checkpoint", "remat"), "api.checkpoint"),
     "check_grads": "test_util",
+    "checked": "api.errors",
     "derivative": "api.derivative_file",
     "derivative_of": "api.own_rules",
     "jet": "api.taylor",
@@ -121,6 +124,7 @@ __all__ = [
     "Device",
     "ShapeDtypeStruct",
     "check_grads",
+    "checked",
     "checkpoint",
     "checkpoint_policies",
     "closure_convert",

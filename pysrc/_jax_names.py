@@ -50,9 +50,6 @@ _SAID: dict[str, dict[str, str]] = {
         **dict.fromkeys(("vectorize", "guvectorize"), "write it for one element and use vmap"),
     },
     "metaphrase.debug": {**dict.fromkeys(("visualize_array_sharding", "inspect_array_sharding"), _ONE_DEVICE)},
-    "metaphrase.experimental": {
-        "checkify": "errors are Python's own, raised from native code too: raise, assert, IndexError, debug_nans"
-    },
     "metaphrase.lax": {
         **dict.fromkeys(("pvary", "pbroadcast"), "leave it out: under vmap every value may vary from lane to lane"),
         **dict.fromkeys(

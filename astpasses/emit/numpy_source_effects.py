@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from metaphrase.core.dims import Sym
+from metaphrase.core.guarded import is_count
 from metaphrase.core.ir import Atom, Let, Literal, Var
 
 from .numpy_source_arrays import gathered, permuted
@@ -241,21 +242,9 @@ def _as_dim(emitter: Emitter, let: Let) -> None:
     emitter.size_reads |= value.reads
     emitter.block.env[out] = value
     counted = let.attributes.get("counted", False)
-    if value.weak is None and not counted and not _not_negative(emitter, let.args[0]):
+    if value.weak is None and not counted and not is_count(let.args[0], emitter.block.makers):
         emitter.line(f"if {value.text} < 0:")
         emitter.line(f'    raise ValueError(f"negative dimensions are not allowed, got {{{value.text}}}")')
-
-
-def _not_negative(emitter: Emitter, atom: Atom) -> bool:
-    """Whether a size can't be negative: a count, or the larger of something and zero."""
-    let = emitter.block.makers.get(atom) if isinstance(atom, Var) else None
-    if let is None:
-        return False
-    if let.primitive.name == "max":
-        return any(isinstance(a, Literal) and a.value >= 0 for a in let.args)
-    if let.primitive.name == "convert":
-        return isinstance(let.args[0], Var) and let.args[0].type.dtype == bool
-    return let.primitive.name == "reduce_sum" and _not_negative(emitter, let.args[0])
 
 
 STATEMENTS["as_dim"] = _as_dim

@@ -11,6 +11,7 @@ from collections.abc import Callable
 
 import numpy as np
 
+from metaphrase.core.calls import derived
 from metaphrase.core.ir import Function, Let, Literal, Var
 from metaphrase.core.types import Array
 
@@ -78,6 +79,18 @@ def _only_checked(function: Function, flag: Var) -> bool:
     return True
 
 
+def _goes_on(function: Function) -> bool:
+    """Whether a program goes on where NumPy refuses a matrix: then what is computed of the matrix later, as derivatives
+    are, goes on as well, though nobody reads the flag."""
+
+    def look() -> bool:
+        flags = (let.outs[-1] for let in function.lets if let.primitive.name in FLAGS)
+        inside = (region for let in function.lets for region in let.regions())
+        return not all(_only_checked(function, flag) for flag in flags) or any(map(_goes_on, inside))
+
+    return derived(function, "goes on", look)
+
+
 def _tuple(items: list[str]) -> str:
     return f"({items[0]},)" if len(items) == 1 else f"({', '.join(items)})"
 
@@ -117,7 +130,8 @@ def _statement(emitter: Emitter, let: Let) -> None:
     text = TEXTS[let.primitive.name](let, *args)
     outs = let.outs[:-1] if let.primitive.name in FLAGS else let.outs
     targets = [_target(emitter, let, out, role) for out, role in zip(outs, ROLES[let.primitive.name])]
-    wanted = let.primitive.name in FLAGS and not _only_checked(emitter.block.function, let.outs[-1])
+    has_flag, outermost = let.primitive.name in FLAGS, emitter.blocks[0].function
+    wanted = has_flag and (_goes_on(outermost) or not _only_checked(emitter.block.function, let.outs[-1]))
     if wanted:
         _tried(emitter, let, targets, text)
     else:

@@ -50,7 +50,7 @@ def rows_at(lines: Iterable[str], span: Span | None) -> list[str]:
 def without_unread(lines: list[str], names: set[str]) -> list[str]:
     """The lines without those that give one of `names` to what no other line reads."""
     for name in sorted(names):
-        word, gives = re.compile(rf"\b{name}\b"), re.compile(rf" *{name} = .*")
+        word, gives = re.compile(rf"\b{name}\b"), re.compile(rf"^ *{name} = .*")
         readers = [row for row in lines if word.search(gives.sub("", row, count=1))]
         if not readers:
             lines = _without(lines, {k for k, row in enumerate(lines) if gives.fullmatch(row) and _is_whole(row)})

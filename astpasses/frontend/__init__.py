@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from .staging.faults import is_ours, is_users
     from .staging.stage import stage
     from .staging.staged import Output, Shared, Staged, Write, found_at, in_order
-    from .staging.under_way import current_session, numbers_change, sizes_at_least
+    from .staging.under_way import current_session, least_size, numbers_change, sizes_at_least
     from .values.chosen import Chosen, Viewed, chosen_text, viewed_text
     from .values.definitions import ClassState, written_bases
     from .values.listed import Listed, has_lists, list_text
@@ -51,7 +51,7 @@ NAMES = {
     "staging.faults": "is_ours is_users",
     "staging.stage": "stage",
     "staging.staged": "Output Shared Staged Write found_at in_order",
-    "staging.under_way": "current_session numbers_change sizes_at_least",
+    "staging.under_way": "current_session least_size numbers_change sizes_at_least",
     "values.chosen": "Chosen Viewed chosen_text viewed_text",
     "values.definitions": "ClassState written_bases",
     "values.listed": "Listed has_lists list_text",

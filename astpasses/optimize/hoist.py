@@ -12,11 +12,11 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from dataclasses import replace
 
-from metaphrase.core.dims import Dim, divides
 from metaphrase.core.facts import Facts
+from metaphrase.core.guarded import needs_a_check
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
-from metaphrase.core.native import Composite, Gather, Lib, Move, Reduce
+from metaphrase.core.native import Gather, Move
 from metaphrase.core.scalars import FREE
 
 from .rebuild import map_regions, replaced
@@ -90,7 +90,7 @@ def _invariant(step: Step) -> dict[Var, Let]:
         guarded |= "failing" in let.effects
         if let.primitive.region or let.effects or let.own_symbols() or let.uses_symbols() & bound:
             continue
-        if guarded and _needs_a_check(let) or _may_have_no_size(let):
+        if guarded and needs_a_check(let) or _may_have_no_size(let):
             continue
         if all(isinstance(a, Literal) or a in outside for a in let.args):
             found.update((v, let) for v in let.outs)
@@ -102,16 +102,6 @@ def _may_have_no_size(let: Let) -> bool:
     """Whether an array is made of numbers, of a size that may be negative where the loop has no iterations."""
     made = not any(a.type.dims for a in let.args)
     return made and not all(NO_FACTS.nonnegative(d) for v in let.outs for d in v.type.dims)
-
-
-def _needs_a_check(let: Let) -> bool:
-    """Whether an operation may do harm where the check before it has failed: read outside of an array, divide by 0, or
-    raise NumPy's exception."""
-    native = let.primitive.native
-    dims = [d for v in (*let.args, *let.outs) for d in (*v.type.dims, v.type.value)]
-    if isinstance(native, (Gather, Lib, Composite)) or any(map(divides, dims)):
-        return True
-    return isinstance(native, (Move, Reduce)) and any(isinstance(d, Dim) for d in dims)
 
 
 def _worth_moving(step: Step, invariant: dict[Var, Let]) -> set[int]:

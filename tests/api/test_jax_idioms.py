@@ -180,7 +180,6 @@ def test_a_row_that_is_masked_whole_has_no_softmax():
         (lax, "gather", "index with arrays"),
         (mp, "pmap", "vmap"),
         (mp.debug, "visualize_array_sharding", "one device"),
-        (mp.experimental, "checkify", "debug_nans"),
         (mp, "block_until_ready", "leave it out"),
         (mp, "make_jaxpr", "stage='core'"),
         (lax, "conv_general_dilated", "add up"),

@@ -38,3 +38,5 @@ def test_a_block_that_is_left_without_lines_passes():
 
 def test_a_name_that_only_its_own_line_reads_leaves():
     assert without_unread(["    k = k_1 + 1", "    return k_1"], {"k"}) == ["    return k_1"]
+    lines = ["    n_1 = n + 1", "    zeros_n_1 = np.zeros(n_1)", "    return zeros_n_1"]
+    assert without_unread(lines, {"n_1"}) == lines

@@ -295,3 +295,24 @@ def test_donating_what_is_needed_gives_the_same():
     assert d.get().tolist() == x.tolist()
     with pytest.raises(SourceError, match="donate_argnames has 'z'"):
         mp.jit(lambda x: x, donate_argnames="z")
+
+
+# ---- errors as values ------------------------------------------------------------------------------------------------
+
+
+def test_lanes_have_an_error_each():
+    def function(x, k):
+        for i in range(2):
+            if x > 3:
+                raise OverflowError(f"{x} in step {i}")
+            x = x * W[k + i]
+        return x
+
+    x, k = np.array([0.5, 1.5, 3.5, 2.5]), np.array([0, 2, 0, 1])
+    checked = mp.vmap(mp.checked(function))
+    error, out = mp.jit(checked)(*put(x, k))
+    expected, values = checked(x, k)
+    assert error.get() == expected.get() and error.get().count("in lane") == 3
+    assert out.get()[0] == values[0] and mp.device_get(error).failed.tolist() == [False, True, True, True]
+    with pytest.raises(OverflowError, match="^4.5 in step 1, in lane 1 of vmap$"):
+        error.throw()

@@ -404,7 +404,7 @@ class StagedStager(PlainStager):
         if attempt is not None or not here.in_region() and not raises_later(here, exception):
             return exception
         here.raises += 1
-        raise BranchRaised(exception, here.span())
+        raise BranchRaised(exception, here.users_span())
 
     @contextmanager
     def finally_(self) -> Iterator[None]:

@@ -429,7 +429,7 @@ class Session:
             param = Var(room.name, Array(np.dtype("int64")))
             self.captures[("captured", source.key())] = (source, param)
             name = fresh_symbol(room.name)
-            outermost.builder.bind(as_dim, (param,), {"size": name}, span=self.span())
+            outermost.builder.bind(as_dim, (param,), {"size": name, "counted": True}, span=self.span())
             outermost.symbols.add(name)
             self.facts.learn(name, max(FIRST_ROOM, 2 * least), None)
             self.rooms[key] = (room.name, Sym(name))
