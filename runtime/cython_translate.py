@@ -136,6 +136,8 @@ def vectorized(c_text: str) -> str:
     def pragma(found: re.Match) -> str:
         if "mp_simd_rolled(" in found[1]:
             return f'{found[2]}{found[3]}_Pragma("GCC unroll 1")\n{found[3]}for ('
+        if "mp_simd_apart(" in found[1]:
+            return f'{found[2]}{found[3]}_Pragma("omp simd")\n{found[3]}for ('
         accumulators = [f"reduction({SIMD_SPELLED.get(how, how)}:{name})" for how, name in SIMD_MARK.findall(found[1])]
         return f'{found[2]}{found[3]}_Pragma("omp simd {" ".join(accumulators)}")\n{found[3]}for ('
 

@@ -44,7 +44,7 @@ from metaphrase.core.types import i64
 
 from .cython_library import combination, library_call
 from .cython_share import share
-from .cython_simd import marks, stays_rolled
+from .cython_simd import marks, runs_apart, stays_rolled
 from .polls import ask_each_round, charge
 from .spell import CALL, Printer, c_name
 
@@ -309,6 +309,9 @@ class FunctionWriter:
         if rolled:
             self.simd.add("rolled")
             self.line(depth, f"mp_simd_rolled({stmt.index})")
+        elif runs_apart(stmt):
+            self.simd.add("apart")
+            self.line(depth, f"mp_simd_apart({stmt.index})")
         for operation, accumulator in marks(stmt) if not rolled else ():
             self.simd.add(operation)
             if "_" in operation:

@@ -10,7 +10,7 @@ accumulator; cython_translate.py turns them into a pragma on the C loop.
 
 from __future__ import annotations
 
-from metaphrase.astpasses.schedule.nest import Buf, For, If, Op, While, subexpressions, walk
+from metaphrase.astpasses.schedule.nest import Buf, For, If, Op, Store, While, subexpressions, walk
 from metaphrase.core.scalars import MONOIDS
 
 from .spell import c_name
@@ -44,6 +44,17 @@ def stays_rolled(loop: For) -> bool:
     )
 
 
+def runs_apart(loop: For) -> bool:
+    """Whether gcc has to be told that the iterations of a loop may share a vector: it writes out a short one before it
+    looks for vectors, and finds few in what is left."""
+    if loop.kind != "par" or not isinstance(loop.extent, int) or not 4 <= loop.extent <= WRITTEN_OUT:
+        return False
+    return all(
+        isinstance(s, Store) and s.buf.dtype.kind == "f" and (s.buf.dims or s.monoid is None and s.buf.is_temporary)
+        for s in loop.body
+    )
+
+
 def _operation(buf: Buf, name: str) -> str | None:
     kind, monoid = c_name(buf.dtype), MONOIDS[name]
     if monoid.openmp and kind in ("b1", *_INTEGERS, *_FLOATS):
@@ -53,4 +64,4 @@ def _operation(buf: Buf, name: str) -> str | None:
     return None
 
 
-__all__ = ["DECLARED", "marks", "stays_rolled"]
+__all__ = ["DECLARED", "marks", "runs_apart", "stays_rolled"]

@@ -16,7 +16,22 @@ from metaphrase.core.check import check
 from metaphrase.core.custom import has_rules, without_rules
 from metaphrase.core.ir import Function
 
-from . import branches, cse, dead, dead_stores, hoist, open_gradients, reuse, rows, simplify, sizes, undo, zero_sums
+from . import (
+    branches,
+    cse,
+    dead,
+    dead_stores,
+    hoist,
+    induction,
+    open_gradients,
+    reuse,
+    rows,
+    simplify,
+    sizes,
+    sums_of_products,
+    undo,
+    zero_sums,
+)
 from .callees import clean_callees
 
 ROUNDS = 8
@@ -48,12 +63,24 @@ PASSES: tuple[Pass, ...] = (
         "before simplify, which then sees what the sums were in the way of",
     ),
     Pass(
+        "sums_of_products",
+        sums_of_products.sums_of_products,
+        sums_of_products.pre_ad_safe,
+        "before simplify, which finds what the products that are no longer read were made of",
+    ),
+    Pass(
         "join_branches",
         branches.join_branches,
         branches.pre_ad_safe,
         "what a branch saved for its derivative is in the same branch then, for simplify and cse to see",
     ),
     Pass("rows", rows.rows, rows.pre_ad_safe, "its reshapes meet others in simplify"),
+    Pass(
+        "induction",
+        induction.induction,
+        induction.pre_ad_safe,
+        "before simplify, which cleans the expressions, and before derivatives, which would keep each value of a carry",
+    ),
     Pass("simplify", simplify.simplify, simplify.pre_ad_safe, "turns equal things into the same thing, so before cse"),
     Pass("cse", cse.cse, cse.pre_ad_safe, "what repeats is found once it looks the same"),
     Pass("hoist", hoist.hoist, hoist.pre_ad_safe, "after cse, so that one copy moves; its constants fold next round"),

@@ -14,6 +14,8 @@ so no cycle can arise.
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from metaphrase.core.dims import Dim, symbols
@@ -36,20 +38,30 @@ class Group:
 
 @dataclass(frozen=True)
 class Limits:
-    """`streams`: the arrays that one loop may touch; where it is 0, nests share no loops. `sums_inside`: the loop that
-    an array is combined along is never outside of those over its elements: each may be a thread's own."""
+    """`streams`: the arrays that one loop may touch, those aside that nothing else touches; where it is 0, nests share
+    no loops. `sums_inside`: the loop that an array is combined along is never outside of those over its elements: each
+    may be a thread's own. `accesses`: how often the function touches each array."""
 
     streams: int
     sums_inside: bool = False
+    accesses: Mapping[Buf, int] | None = None
 
     def outer(self, item: Item) -> list[Axis]:
         """The axes of a nest that may be its outermost loop."""
         free = [axis for axis in item.axes if axis.kind == "par"] if self.sums_inside else []
         return free or list(item.axes)
 
+    def leave(self, touched: Mapping[Buf, int]) -> int:
+        """How many of the arrays that a loop touches so often are touched elsewhere, too: the others will be no arrays,
+        or a few elements of one."""
+        assert self.accesses is not None
+        return sum(1 for b, n in touched.items() if b.dims and (b.space != "temp" or n < self.accesses.get(b, n)))
+
 
 def fuse_block(block: tuple[Stmt, ...], facts: Facts, limits: Limits) -> tuple[Stmt, ...]:
     """Fuse a block and every block inside it."""
+    if limits.accesses is None:
+        limits = replace(limits, accesses=_counted(map(summarize, block)))
     inside = tuple(
         s.with_blocks(tuple(fuse_block(b, facts, limits) for b in s.blocks)) if s.blocks and not _is_nest(s) else s
         for s in block
@@ -224,9 +236,8 @@ def _gain(group: Group, item: Item, kind: str, limits: Limits) -> int:
     inner = frozenset(a.name for a in item.axes if a.name != loop)
     if inner and _walks_across(item, loop, inner):
         return 0
-    gain, made, arrays = 0, False, set(item.touched)
+    gain, made, arrays = 0, False, _counted([*group.members, item])
     for member in group.members:
-        arrays |= set(member.touched)
         for buf, theirs in member.touched.items():
             mine = item.touched.get(buf)
             if mine is None or not buf.dims:
@@ -236,7 +247,7 @@ def _gain(group: Group, item: Item, kind: str, limits: Limits) -> int:
                 flows = any(a.write for a in theirs)
                 made = made or flows
                 gain += 2 if flows else 1
-    if len([b for b in arrays if b.dims]) > limits.streams:
+    if limits.leave(arrays) > limits.streams:
         return 0
     if (
         not made
@@ -245,6 +256,15 @@ def _gain(group: Group, item: Item, kind: str, limits: Limits) -> int:
     ):
         return 0  # a loop that can be vectorised stays free of one that can't
     return gain
+
+
+def _counted(items: Iterable[Item]) -> Counter[Buf]:
+    """How often they touch each array."""
+    found: Counter[Buf] = Counter()
+    for item in items:
+        for buf, accesses in item.touched.items():
+            found[buf] += len(accesses)
+    return found
 
 
 def _straight(item: Item, kind: str) -> bool:

@@ -16,11 +16,12 @@ from typing import Any
 
 from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols
 from metaphrase.core.ir import Let, Var
-from metaphrase.core.native import Lib
+from metaphrase.core.native import Lib, Move
 
 from .lower import Block, rule
 from .lower_arrays import _accumulator, _finish, identity
 from .nest import Axis, For, LibraryCall, Load, Stmt, Store, Sym, View
+from .pieces import move_pieces
 from .target import EACH, LINES, ROWS, Offer
 from .values import Indices, Place, Value, stored
 
@@ -158,14 +159,24 @@ def _dot_general(block: Block, let: Let, offer: Offer | None) -> None:
         or isinstance(total, int)
         and total <= offer.pays_from
         or 1 in (m, n, k)
+        or any(isinstance(size, int) and size <= offer.small for size in (m * n, m * k, n * k))
+        and (_lie_between(block, a, a_common) or _lie_between(block, b, b_common))
         or offer.dtypes is not None
         and a.dtype.str[1:] not in offer.dtypes
     ):
         _product_nest(block, let, a, b, (a_sum, a_common, a_free), (b_sum, b_common, b_free))
     else:
-        _product_call(
-            block, let, offer, _matrix(block, a, a_common, a_free, a_sum), _matrix(block, b, b_common, b_sum, b_free)
-        )
+        left, right = _matrix(block, a, a_common, a_free, a_sum), _matrix(block, b, b_common, b_sum, b_free)
+        _product_call(block, let, offer, left, right, len(a_free))
+
+
+def _lie_between(block: Block, x: Value, common: Sequence[int]) -> bool:
+    """Whether the matrices of a stack lie between one another, so that a library takes each of them in pieces."""
+    view = strided(block, x) if common else None
+    if view is None or not all(isinstance(stride, int) for stride in view.strides):
+        return False
+    inside = max((s for d, s in enumerate(view.strides) if d not in common), default=0)  # type: ignore[type-var]
+    return any(0 < view.strides[d] < inside for d in common)  # type: ignore[operator]
 
 
 def _product_nest(block: Block, let: Let, a: Value, b: Value, a_axes: tuple, b_axes: tuple) -> None:
@@ -186,18 +197,35 @@ def _product_nest(block: Block, let: Let, a: Value, b: Value, a_axes: tuple, b_a
                 index[d] = i
     dtype = out.type.dtype
     factors = (a.at(tuple(a_index)), b.at(tuple(b_index)))
+    place, order = _in_order_of_reader(block, out)
+    spots = (*common_index, *row_index, *column_index)
+    spot = (*place.prefix, *(spots[d] for d in order))
+    outer, along = [*common, *rows, *columns], list[Axis]()
+    if order != tuple(range(len(order))):
+        outer = [axis for d in order for axis in outer if axis.name in symbols(spots[d])]
+    elif _runs_along(factors[1], columns):
+        outer, along = [*common, *rows], columns
+    loops = [*outer, *summed, *along]
     value = block.apply("and" if dtype.kind == "b" else "mul", *factors, dtype=dtype)
-    place = _accumulator(block, out)
-    spot = (*place.prefix, *common_index, *row_index, *column_index)
-    order = (
-        [*common, *rows, *summed, *columns] if _runs_along(factors[1], columns) else [*common, *rows, *columns, *summed]
-    )
     if not summed:
-        block.nest(order, [Store(place.buf, spot, value)])
+        block.nest(loops, [Store(place.buf, spot, value)])
     else:
         monoid = "any" if dtype.kind == "b" else "sum"
-        block.nest(order, [Store(place.buf, spot, value, monoid)], [Store(place.buf, spot, identity(monoid, dtype))])
-    _finish(block, out, place)
+        block.nest(loops, [Store(place.buf, spot, value, monoid)], [Store(place.buf, spot, identity(monoid, dtype))])
+    if place.dims and order != tuple(range(len(order))):
+        dims = block.dims(out.type.dims)
+        block.values[out] = Value(dtype, dims, lambda index: place.load(tuple(index[d] for d in order)))
+    else:
+        _finish(block, out, place)
+
+
+def _in_order_of_reader(block: Block, out: Var) -> tuple[Place, tuple[int, ...]]:
+    """Storage for a product that a nest makes, and the dims of it in the order in which they lie there."""
+    order = _order_of_reader(block, out)
+    if out in block.wanted or order == tuple(range(len(order))):
+        return _accumulator(block, out), tuple(range(len(order)))
+    dims = block.dims(out.type.dims)
+    return block.temp(out.name, out.type.dtype, [dims[d] for d in order]), order
 
 
 def _runs_along(factor: object, columns: list[Axis]) -> bool:
@@ -208,20 +236,55 @@ def _runs_along(factor: object, columns: list[Axis]) -> bool:
     return isinstance(last, Dim) and columns[-1].name in symbols(last)
 
 
-def _product_call(block: Block, let: Let, offer: Offer, left: View, right: View) -> None:
-    """Products of the matrices of two stacks."""
-    place = block.place_for(let.out)
+def _product_call(block: Block, let: Let, offer: Offer, left: View, right: View, rows: int) -> None:
+    """Products of the matrices of two stacks; where the columns of the result are close, of their transposes."""
     common = range(len(left.extents) - 2)
-    m, n = left.extents[-2], right.extents[-1]
+    value, matrix = _room(block, let.out, offer, len(common), rows, left.extents[-2], right.extents[-1])
+    turned = matrix.strides[-1] != 1
 
     def views(index: Indices) -> tuple[tuple[View, ...], tuple[View, ...]]:
-        out = _part_of(place, common, index)
-        operands = (_part(left, common, index), _part(right, common, index))
-        return operands, (View(out.buf, out.index, (m, n), (n, 1)),)
+        a, b, out = (_part(view, common, index) for view in (left, right, matrix))
+        return ((_turned(b), _turned(a)), (_turned(out),)) if turned else ((a, b), (out,))
 
     matrices = {"contract": ((1,), (0,)), "batch": ((), ())}
     _calls(block, let, offer, left.extents[:-2], views, matrices)
-    block.values[let.out] = stored(place)
+    block.values[let.out] = value
+
+
+def _room(block: Block, out: Var, offer: Offer, common: int, rows: int, m: DimLike, n: DimLike) -> tuple[Value, View]:
+    """Storage for a product, and that as a stack of matrices. If all that reads it is a transposition, its dims lie in
+    the order of that, where the library can write there: loops go over what they read as it lies."""
+    dims, order = block.dims(out.type.dims), _order_of_reader(block, out)
+    if offer.spaced_results and order != tuple(range(len(dims))) and out not in block.wanted:
+        place = block.temp(out.name, out.type.dtype, [dims[d] for d in order])
+        value = Value(place.buf.dtype, dims, lambda index: place.load(tuple(index[d] for d in order)))
+        view, at = strided(block, value), range(len(dims))
+        matrix = view and _as_matrix(block, view, at[:common], at[common : common + rows], at[common + rows :])
+        if matrix is not None:
+            return value, matrix
+    place = block.place_for(out)
+    strides = row_strides(place.dims)[:common]
+    start = (*place.prefix, *(0 for _ in place.dims))
+    return stored(place), View(place.buf, start, (*place.dims[:common], m, n), (*strides, n, 1))
+
+
+def _order_of_reader(block: Block, out: Var) -> tuple[int, ...]:
+    """The dims of an array in the order that its only reader gives them, where that does nothing else."""
+    order = tuple(range(len(out.type.dims)))
+    uses, lets = block.plan.uses.get(out, []), block.plan.function.lets
+    if len(uses) != 1 or uses[0] >= len(lets):
+        return order
+    reader = lets[uses[0]]
+    if not isinstance(reader.primitive.native, Move) or len(reader.out.type.dims) != len(order):
+        return order
+    pieces = move_pieces(reader)
+    read = [e.name if isinstance(e, Dim) and e.is_sym else "" for e in pieces[0].index]
+    wanted = [f"_{k}" for k in order]
+    return tuple(map(read.index, wanted)) if len(pieces) == 1 and sorted(read) == wanted else order
+
+
+def _turned(matrix: View) -> View:
+    return View(matrix.buf, matrix.index, matrix.extents[::-1], matrix.strides[::-1])
 
 
 def _matrix(block: Block, x: Value, common: Sequence[int], rows: Sequence[int], columns: Sequence[int]) -> View:

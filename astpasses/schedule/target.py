@@ -21,8 +21,11 @@ class Offer:
     other), CLOSE (a matrix whose rows or columns are without gaps, the rest at any distance), EACH (a line, and another
     of whose elements each is worked on by itself; both at any stride).
     `in_place`: it works on what lies where its result goes.
+    `spaced_results`: its result may lie as its operands may; else its rows stand one behind the other.
     `dtypes`: of which operands; None: whatever the primitive takes.
     `pays_from`: multiplications up to which a nest beats it.
+    `small`: the elements of the smallest matrix of a product up to which a nest beats it, where the matrices of a
+    stack lie between one another: the nest goes over memory once, with what else is done to it.
     `failures`: the exception and the message of each site at which a call fails, in their order.
     `an_element`: the work that an element of the first operand is, or of the result; 0: what products of matrices are.
     `left_anywhere`: a signal may end a call in the middle. It takes no lock, and no memory but the arena's.
@@ -31,8 +34,10 @@ class Offer:
     operation: str
     layout: str
     in_place: bool = False
+    spaced_results: bool = False
     dtypes: frozenset[str] | None = None
     pays_from: int = 0
+    small: int = 0
     failures: tuple[tuple[str, str], ...] = ()
     an_element: int = 0
     left_anywhere: bool = False
@@ -95,8 +100,10 @@ _COUNTED = (
 _PRODUCT = Offer(
     "dot_general",
     CLOSE,
+    spaced_results=True,
     dtypes=frozenset({"f4", "f8", "c8", "c16"}),
     pays_from=24**3,
+    small=1024,
     failures=(("OverflowError", "the product of matrices of {0} x {1} and {1} x {2}" + _COUNTED),),
 )
 
@@ -179,7 +186,7 @@ CUDA = replace(
     part_from=64,
     shared_bytes=48 << 10,
     offers=(
-        _PRODUCT,
+        replace(_PRODUCT, spaced_results=False, small=0),
         *map(_of_lapack, ("solve", "triangular_solve", "slogdet", "cholesky", "qr", "eigh", "svd", "eig")),
         *(Offer(operation, LINES) for operation in ("sort", "argsort", "fft", "nonzero")),
         Offer("searchsorted", EACH),

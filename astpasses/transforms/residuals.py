@@ -174,7 +174,7 @@ class Residuals:
         sizes = let.own_symbols()
         if sizes and (self.inside is None or any(type_symbols(r.type) & sizes for r in self.chosen)):
             return False  # a residual of that size is read back by the size that crosses
-        if let.primitive.takes and self.inside and let.args[0] in self.inside.shared:
+        if let.primitive.takes and self.inside:  # of an array that crosses anyway, or has to be made anew
             return True
         if let.primitive.name == "div" and self.readable:  # one division instead of a stack
             return True
