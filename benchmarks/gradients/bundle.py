@@ -161,7 +161,9 @@ def main(sizes: list[int]) -> None:
     mp.config.num_threads = 1
     ours = {"objective": mp.jit(objective)}
     ours |= {name: mp.jit(blocks(getattr(mp, name))) for name in ("jacrev", "jacfwd")}
-    print(f"{'observations':>12} {'C by hand':>10} {'objective':>10} {'jacrev':>8} {'jacfwd':>8}   the better one / the")
+    print(
+        f"{'observations':>12} {'C by hand':>10} {'objective':>10} {'jacrev':>8} {'jacfwd':>8}   the better one / the"
+    )
     print(f"{'':>12} {'ms':>10} {'ms':>10} {'ms':>8} {'ms':>8}   better objective")
     with tempfile.TemporaryDirectory() as folder:
         works = {"by hand": compiled(folder), **ours}

@@ -8,6 +8,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 LAST_WORDS = {
+    "bundle": "by SciPy's least_squares",
     "kepler": "largest difference from finite differences",
     "escape": "NumPy by hand",
     "digits": "test accuracy",
