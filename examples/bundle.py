@@ -236,7 +236,7 @@ def draw_camera(axes, camera, colour):
     corners = centre + turn.apply([[x, y, -1.2] for x, y in ((-0.5, -0.4), (0.5, -0.4), (0.5, 0.4), (-0.5, 0.4))])
     for k in range(4):
         lines = np.stack([centre, corners[k], corners[(k + 1) % 4]])
-        axes.plot(*lines.T, color=colour, linewidth=0.7)
+        axes.plot(*lines.T, color=colour, linewidth=0.7, clip_on=False)
 
 
 def draw_picture(path, before, after, progress):
