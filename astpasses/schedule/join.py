@@ -1,0 +1,107 @@
+"""Loops with branches inside, and the loops between them, as one loop.
+
+In: the fused tree. Out: the same, where a loop with branches, those behind it that run over the same iterations, and
+another one with branches are one loop, if an iteration of each needs of the others only what the same iteration left.
+So it is with what `vmap` makes of a derivative: shrink then keeps in variables what the function leaves for it.
+
+    for i in range(n):                              for i in range(n):
+        if p[i]: t[i] = ...                             if p[i]: t[i] = ...
+        else: t[i] = ...                    ->          else: t[i] = ...
+    for i in range(n):                                  if p[i]: y[i] = t[i]*...
+        if p[i]: y[i] = t[i]*...                        else: y[i] = t[i]/...
+        else: y[i] = t[i]/...
+
+Fusion looks at perfect nests only. What a compiler makes vectors of stays apart: a loop around arithmetic on single
+elements, and one that calls functions. So does a `while`, whose lanes go in step (lockstep.py).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from metaphrase.core.dims import DimLike, Sym
+from metaphrase.core.facts import Facts
+from metaphrase.core.scalars import CALLED, facts
+
+from .nest import Buf, For, If, Op, Stmt, Store, subexpressions, used_inside, walk
+from .place import accesses_of
+from .rewrite import rename_statement
+from .target import Target
+
+
+def join_loops(body: tuple[Stmt, ...], known: Facts, target: Target) -> tuple[Stmt, ...]:
+    """The statements of a function with such loops joined. On a GPU kernels are joined (joined_kernels.py)."""
+    if target.threads or sum(isinstance(s, For) and _branches(s) for s in body) < 2:
+        return body
+    users: dict[Buf, set[Stmt]] = {}  # of each array the statements that name it
+    for stmt in body:
+        for buf in used_inside(stmt):
+            users.setdefault(buf, set()).add(stmt)
+    made: list[Stmt] = []
+    run: list[For] = []  # the loops that are joined, and what they are then
+    whole: For | None = None
+    for stmt in body:
+        loop = stmt if isinstance(stmt, For) and _joinable(stmt) else None
+        both = _joined(whole, loop, known) if whole and loop else None
+        if loop and both:
+            run, whole = [*run, loop], both
+            continue
+        made += _better(run, whole, users, target)
+        run, whole = ([loop], loop) if loop else ([], None)
+        if loop is None:
+            made.append(stmt)
+    return (*made, *_better(run, whole, users, target))
+
+
+def _better(run: list[For], whole: For | None, users: dict[Buf, set[Stmt]], target: Target) -> list[For]:
+    """The loops as one, if more than one of them has branches, and no more arrays are not its own than the target
+    says."""
+    if whole is None or sum(map(_branches, run)) < 2:
+        return run
+    arrays = [buf for buf in used_inside(whole) if buf.dims]
+    streams = sum(buf.space != "temp" or not users[buf] <= set(run) for buf in arrays)
+    return [whole] if streams <= target.streams else run
+
+
+def _joined(whole: For, loop: For, known: Facts) -> For | None:
+    """Both as one loop, where that means the same."""
+    if not known.equal(whole.extent, loop.extent):
+        return None
+    here = Sym(whole.index)
+    body = tuple(rename_statement(s, {loop.index: here}) for s in loop.body)
+    return replace(whole, body=(*whole.body, *body)) if in_step(whole.body, body, (here,)) else None
+
+
+def _joinable(loop: For) -> bool:
+    inside = list(walk(loop.body))
+    return (
+        loop.kind == "par"
+        and any(s.blocks for s in loop.body)
+        and all(isinstance(s, (Store, For, If)) for s in inside)
+        and (_branches(loop) or not any(map(_calls, inside)))
+    )
+
+
+def _branches(loop: For) -> bool:
+    return any(isinstance(s, If) for s in walk(loop.body))
+
+
+def _calls(stmt: Stmt) -> bool:
+    """Whether a statement has an operation that is a call of a function."""
+    return any(isinstance(x, Op) and facts(x.name).cost >= CALLED for e in stmt.expressions for x in subexpressions(e))
+
+
+def in_step(a: tuple[Stmt, ...], b: tuple[Stmt, ...], indices: tuple[DimLike, ...]) -> bool:
+    """Whether what both touch and one writes is a part of an array that belongs to the iteration."""
+    places = [[x for s in walk(block) for x in accesses_of(s)] for block in (a, b)]
+    bufs = [{x.buf for x in found} for found in places]
+    written = {x.buf for found in places for x in found if x.write}
+    for buf in bufs[0] & bufs[1] & written:
+        if not buf.dims:
+            return False
+        if not all(x.index[: len(indices)] == indices for found in places for x in found if x.buf is buf):
+            return False
+    return True
+
+
+__all__ = ["in_step", "join_loops"]
