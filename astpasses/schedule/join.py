@@ -11,13 +11,14 @@ So it is with what `vmap` makes of a derivative: shrink then keeps in variables 
         if p[i]: y[i] = t[i]*...                        else: y[i] = t[i]/...
         else: y[i] = t[i]/...
 
-Fusion looks at perfect nests only. What a compiler makes vectors of stays apart: a loop around arithmetic on single
-elements, and one that calls functions. So does a `while`, whose lanes go in step (lockstep.py).
+Fusion looks at perfect nests only. What a compiler makes vectors of stays apart: loops without branches that
+call functions, and those around arithmetic on single elements, but for what stands between branches. So does a `while`,
+whose lanes go in step (lockstep.py).
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from metaphrase.core.dims import DimLike, Sym
 from metaphrase.core.facts import Facts
@@ -38,29 +39,53 @@ def join_loops(body: tuple[Stmt, ...], known: Facts, target: Target) -> tuple[St
         for buf in used_inside(stmt):
             users.setdefault(buf, set()).add(stmt)
     made: list[Stmt] = []
-    run: list[For] = []  # the loops that are joined, and what they are then
-    whole: For | None = None
+    run = _Run()
     for stmt in body:
-        loop = stmt if isinstance(stmt, For) and _joinable(stmt) else None
-        both = _joined(whole, loop, known) if whole and loop else None
-        if loop and both:
-            run, whole = [*run, loop], both
-            continue
-        made += _better(run, whole, users, target)
-        run, whole = ([loop], loop) if loop else ([], None)
-        if loop is None:
-            made.append(stmt)
-    return (*made, *_better(run, whole, users, target))
+        if isinstance(stmt, For) and _joinable(stmt):
+            if run.take(stmt, known):
+                continue
+            made += run.written(users, target)
+            run = _Run()
+            if _has_blocks(stmt):
+                run.take(stmt, known)
+                continue
+        else:
+            made += run.written(users, target)
+            run = _Run()
+        made.append(stmt)
+    return (*made, *run.written(users, target))
 
 
-def _better(run: list[For], whole: For | None, users: dict[Buf, set[Stmt]], target: Target) -> list[For]:
-    """The loops as one, if more than one of them has branches, and no more arrays are not its own than the target
-    says."""
-    if whole is None or sum(map(_branches, run)) < 2:
-        return run
-    arrays = [buf for buf in used_inside(whole) if buf.dims]
-    streams = sum(buf.space != "temp" or not users[buf] <= set(run) for buf in arrays)
-    return [whole] if streams <= target.streams else run
+@dataclass
+class _Run:
+    """Loops behind one another that can be one, `whole`. It ends with the last that has loops or branches inside: the
+    first `count` are `joined`."""
+
+    loops: list[For] = field(default_factory=list)
+    whole: For | None = None
+    count: int = 0
+    joined: For | None = None
+
+    def take(self, loop: For, known: Facts) -> bool:
+        """Whether the loop can be one with those that are there; then it is."""
+        whole = _joined(self.whole, loop, known) if self.whole else loop
+        if whole is None:
+            return False
+        self.loops.append(loop)
+        self.whole = whole
+        if _has_blocks(loop):
+            self.count, self.joined = len(self.loops), whole
+        return True
+
+    def written(self, users: dict[Buf, set[Stmt]], target: Target) -> list[For]:
+        """One loop, if more than one has branches, and it touches no more arrays that others touch than the target
+        says."""
+        loops = self.loops[: self.count]
+        if self.joined is None or sum(map(_branches, loops)) < 2:
+            return self.loops
+        arrays = [buf for buf in used_inside(self.joined) if buf.dims]
+        streams = sum(buf.space != "temp" or not users[buf] <= set(loops) for buf in arrays)
+        return [self.joined, *self.loops[self.count :]] if streams <= target.streams else self.loops
 
 
 def _joined(whole: For, loop: For, known: Facts) -> For | None:
@@ -76,10 +101,13 @@ def _joinable(loop: For) -> bool:
     inside = list(walk(loop.body))
     return (
         loop.kind == "par"
-        and any(s.blocks for s in loop.body)
         and all(isinstance(s, (Store, For, If)) for s in inside)
         and (_branches(loop) or not any(map(_calls, inside)))
     )
+
+
+def _has_blocks(loop: For) -> bool:
+    return any(s.blocks for s in loop.body)
 
 
 def _branches(loop: For) -> bool:
