@@ -94,7 +94,7 @@ def _joined(whole: For, loop: For, known: Facts) -> For | None:
         return None
     here = Sym(whole.index)
     body = tuple(rename_statement(s, {loop.index: here}) for s in loop.body)
-    return replace(whole, body=(*whole.body, *body)) if in_step(whole.body, body, (here,)) else None
+    return replace(whole, body=(*whole.body, *body)) if of_one_iteration(whole.body, body, (here,)) else None
 
 
 def _joinable(loop: For) -> bool:
@@ -119,7 +119,7 @@ def _calls(stmt: Stmt) -> bool:
     return any(isinstance(x, Op) and facts(x.name).cost >= CALLED for e in stmt.expressions for x in subexpressions(e))
 
 
-def in_step(a: tuple[Stmt, ...], b: tuple[Stmt, ...], indices: tuple[DimLike, ...]) -> bool:
+def of_one_iteration(a: tuple[Stmt, ...], b: tuple[Stmt, ...], indices: tuple[DimLike, ...]) -> bool:
     """Whether what both touch and one writes is a part of an array that belongs to the iteration."""
     places = [[x for s in walk(block) for x in accesses_of(s)] for block in (a, b)]
     bufs = [{x.buf for x in found} for found in places]
@@ -132,4 +132,4 @@ def in_step(a: tuple[Stmt, ...], b: tuple[Stmt, ...], indices: tuple[DimLike, ..
     return True
 
 
-__all__ = ["in_step", "join_loops"]
+__all__ = ["of_one_iteration", "join_loops"]

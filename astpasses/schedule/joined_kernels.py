@@ -15,7 +15,7 @@ from dataclasses import replace
 
 from metaphrase.core.dims import Sym
 
-from .join import in_step
+from .join import of_one_iteration
 from .launches import Region
 from .nest import Check, For, Grow, Stmt, walk
 from .rewrite import rename_statement
@@ -44,7 +44,7 @@ def _joined(a: Region, b: Region) -> Region | None:
         return None
     here = {theirs.index: Sym(ours.index) for ours, theirs in zip(first, second)}
     inner = tuple(rename_statement(s, here) for s in second[-1].body)
-    if not in_step(first[-1].body, inner, tuple(Sym(loop.index) for loop in first)):
+    if not of_one_iteration(first[-1].body, inner, tuple(Sym(loop.index) for loop in first)):
         return None
     body: tuple[Stmt, ...] = (*first[-1].body, *inner)
     for loop in reversed(first):

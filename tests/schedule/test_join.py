@@ -55,23 +55,36 @@ def lanes(size):
     return r, p
 
 
-@pytest.mark.parametrize("function", [blocks, behind, backwards, called])
-def test_values(function):
-    jitted = mp.jit(function)
-    for size in (1, 5, 9, 300):
-        r, p = lanes(size)
-        expected = function(r, p) if function is not blocks else None
-        found = jitted(r, p)
-        if function is blocks:
-            for k in (0, 1):
-                for j in range(3):
-                    moved = [[x.copy() for x in (r, p)] for _ in range(2)]
-                    moved[0][k][:, j] += 1e-6
-                    moved[1][k][:, j] -= 1e-6
-                    ends = [np.array([projected(a, b) for a, b in zip(*rows)]) for rows in moved]
-                    np.testing.assert_allclose(found[k][:, :, j], (ends[0] - ends[1]) / 2e-6, rtol=1e-5, atol=1e-6)
-        else:
-            np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-12)
+def by_differences(r, p):
+    found = []
+    for k in (0, 1):
+        columns = []
+        for j in range(3):
+            above, below = ([x.copy() for x in (r, p)] for _ in range(2))
+            above[k][:, j] += 1e-6
+            below[k][:, j] -= 1e-6
+            ends = [np.array([projected(a, b) for a, b in zip(*rows)]) for rows in (above, below)]
+            columns.append((ends[0] - ends[1]) / 2e-6)
+        found.append(np.stack(columns, axis=2))
+    return found
+
+
+@pytest.mark.parametrize("size", [1, 9])
+def test_derivatives(size):
+    for found, expected in zip(mp.jit(blocks)(*lanes(size)), by_differences(*lanes(size))):
+        np.testing.assert_allclose(found, expected, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    "function, between",
+    [(behind, lambda p: p * 2.0), (backwards, lambda p: p[::-1]), (called, np.exp)],
+    ids=["behind", "backwards", "called"],
+)
+def test_values(function, between):
+    r, p = lanes(9)
+    first = np.array([turned(a, b) for a, b in zip(r, p)])
+    expected = np.array([bent(row) for row in between(first)])
+    np.testing.assert_allclose(mp.jit(function)(r, p), expected, rtol=1e-12, atol=1e-12)
 
 
 def test_a_derivative_of_lanes_is_one_loop():
