@@ -15,8 +15,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
-from metaphrase.core.dims import Sym, product
+from metaphrase.core.dims import Sym
 from metaphrase.core.ir import Function, Let, Literal, Var
 from metaphrase.core.loops import Loop
 from metaphrase.core.native import Iota, Move
@@ -139,13 +140,14 @@ class Residuals:
 
     def _whole_instead_of_parts(self) -> None:
         """Where the parts of an array that cross are as large as the array, that crosses, and they are read in it."""
-        parts: dict[Var, list[int]] = {}
+        elements: dict[Var, int] = {}
         for var in self.chosen:
             let = self.known.makers.get(var)
             if let is not None and _is_fixed_part(let):
-                parts.setdefault(let.args[0], []).append(product(var.type.dims))
-        for array, sizes in parts.items():
-            if array not in self.remade and sum(sizes) >= product(array.type.dims) and self._may_leave(array):
+                for array in variables(let.args):
+                    elements[array] = elements.get(array, 0) + _elements(var)
+        for array, crossing in elements.items():
+            if array not in self.remade and crossing >= _elements(array) and self._may_leave(array):
                 self.chosen.setdefault(array)
 
     def _make_again_if_cheap(self, var: Var) -> None:
@@ -228,6 +230,11 @@ def _is_fixed_part(let: Let) -> bool:
         and all(isinstance(start, Literal) for start in let.args[1:])
         and all(isinstance(dim, int) for dim in (*let.args[0].type.dims, *let.out.type.dims))
     )
+
+
+def _elements(array: Var) -> int:
+    """How many elements there are, of an array of known size."""
+    return prod(dim for dim in array.type.dims if isinstance(dim, int))
 
 
 def _only_moves(let: Let) -> bool:
