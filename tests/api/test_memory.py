@@ -343,15 +343,3 @@ def test_the_class_of_a_value_is_pythons(native):
     with mp.config(native=native):
         assert mp.jit(lambda x: x.__class__.__name__)(1.0) == "float"
         assert mp.jit(lambda x: x.__class__ is np.ndarray)(np.ones(2)) is True
-
-
-def test_an_array_is_kept_rather_than_parts_that_are_as_large():
-    def turned(r, p):
-        if r @ r == 0.0:
-            return p + np.cross(r, p)
-        axis = r / np.sqrt(r @ r)
-        return p + np.cross(axis, np.cross(axis, p))
-
-    kept = str(mp.memory_report(turned, np.ones(3), np.ones(3)))
-    assert "float64[3]" in kept
-    assert "float64[1]" not in kept
