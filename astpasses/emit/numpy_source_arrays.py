@@ -42,7 +42,8 @@ def _broadcast(emitter: Emitter, let: Let) -> Expr:
     if not x.type.dims:
         if x.operations and emitter.block.uses.get(let.out, 0) > 1:
             x = _name_for(emitter, let, x)
-        return replace(_filled(emitter, x, type_), loose=x, cheap=x.operations == 0)
+        alone = x if all(d == 1 for d in type_.dims) else None
+        return replace(_filled(emitter, x, type_), loose=x, narrow=alone, cheap=x.operations == 0)
     aligned = _aligned(x, axes, type_)
     if emitter.block.uses.get(let.out, 0) > 1 and aligned.operations:
         aligned = _name_for(emitter, let, aligned)

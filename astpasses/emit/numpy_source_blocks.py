@@ -286,7 +286,13 @@ class Emitter:
         self.wait(
             var,
             replace(
-                expr, text=text, reads=expr.reads - number.reads | short.reads, operations=1, loose=short, cheap=True
+                expr,
+                text=text,
+                reads=expr.reads - number.reads | short.reads,
+                operations=1,
+                loose=short,
+                narrow=expr.narrow and short,
+                cheap=True,
             ),
         )
 

@@ -13,11 +13,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import replace
 
-from metaphrase.core.dims import DimLike, Sym
+from metaphrase.core.dims import Sym
 
+from .join import of_one_iteration
 from .launches import Region
 from .nest import Check, For, Grow, Stmt, walk
-from .place import accesses_of
 from .rewrite import rename_statement
 
 
@@ -44,7 +44,7 @@ def _joined(a: Region, b: Region) -> Region | None:
         return None
     here = {theirs.index: Sym(ours.index) for ours, theirs in zip(first, second)}
     inner = tuple(rename_statement(s, here) for s in second[-1].body)
-    if not _in_step(first[-1].body, inner, tuple(Sym(loop.index) for loop in first)):
+    if not of_one_iteration(first[-1].body, inner, tuple(Sym(loop.index) for loop in first)):
         return None
     body: tuple[Stmt, ...] = (*first[-1].body, *inner)
     for loop in reversed(first):
@@ -62,19 +62,6 @@ def _loops(stmt: Stmt) -> list[For]:
             break
         stmt = stmt.body[0]
     return loops
-
-
-def _in_step(a: tuple[Stmt, ...], b: tuple[Stmt, ...], indices: tuple[DimLike, ...]) -> bool:
-    """Whether what both touch and one writes is a part of an array that belongs to the iteration."""
-    places = [[x for s in walk(block) for x in accesses_of(s)] for block in (a, b)]
-    bufs = [{x.buf for x in found} for found in places]
-    written = {x.buf for found in places for x in found if x.write}
-    for buf in bufs[0] & bufs[1] & written:
-        if not buf.dims:
-            return False
-        if not all(x.index[: len(indices)] == indices for found in places for x in found if x.buf is buf):
-            return False
-    return True
 
 
 __all__ = ["joined"]

@@ -183,7 +183,13 @@ def _find_inlined(made: Plan) -> None:
     no storage and no nest."""
     function = made.function
     size: dict[Var, int] = {}
+    counted: set[Var] = set()
     for let in function.lets:
+        if let.outs and _is_counted(let, counted):
+            counted.add(let.out)
+            if isinstance(let.primitive.native, Point) and let.out.type.dims and let.out not in function.results:
+                made.inlined.add(let.out)
+            continue
         if not isinstance(let.primitive.native, Point) or not let.out.type.dims or let.out in function.results:
             continue
         uses = made.uses.get(let.out, [])
@@ -195,6 +201,18 @@ def _find_inlined(made: Plan) -> None:
             made.inlined.add(let.out)
         else:
             size[let.out] = 0
+
+
+def _is_counted(let: Let, counted: set[Var]) -> bool:
+    """Whether an element is told by where it stands, as that of a unit matrix is: there is nothing to load."""
+    if isinstance(let.primitive.native, Iota):
+        return True
+    point = isinstance(let.primitive.native, Point) and let.primitive.cost <= CHEAP
+    return (
+        (point or is_lazy(let))
+        and all(a in counted if isinstance(a, Var) else True for a in let.args)
+        and (any(isinstance(a, Var) for a in let.args))
+    )
 
 
 def _reads_once(reader: Let, var: Var, alone: bool) -> bool:

@@ -27,6 +27,7 @@ from .columns import columns_as_rows
 from .expand import expand
 from .fold import fold
 from .fuse import Limits, fuse_block
+from .join import join_loops
 from .kernels import kernels
 from .lanes import in_lanes
 from .late_checks import late_checks
@@ -76,6 +77,12 @@ PASSES: tuple[Pass, ...] = (
         _each(lambda fn, target: fuse_block(fn.body, fn.facts, Limits(0, target.threads > 0))),
         "in place of fuse",
         fused=False,
+    ),
+    Pass(
+        "join",
+        _each(lambda fn, target: join_loops(fn.body, fn.facts, target)),
+        "after fuse, which takes perfect nests only; before shrink, as fuse",
+        fused=True,
     ),
     Pass(
         "shrink",

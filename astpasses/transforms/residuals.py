@@ -15,9 +15,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from math import prod
 
 from metaphrase.core.dims import Sym
-from metaphrase.core.ir import Function, Let, Var
+from metaphrase.core.ir import Function, Let, Literal, Var
 from metaphrase.core.loops import Loop
 from metaphrase.core.native import Iota, Move
 from metaphrase.core.places import Places
@@ -89,6 +90,7 @@ class Residuals:
         self.rereads: dict[Var, Let] = {}  # and those that are
         for var in demanded:
             self._need(var)
+        self._whole_instead_of_parts()
         states = None
         if inside is not None and inside.loop is not None:
             body = inside.loop.body.like(function)
@@ -136,6 +138,18 @@ class Residuals:
     def _own_sizes(self, type_: Array) -> list[Var]:
         return self.known.sizes(type_symbols(type_))
 
+    def _whole_instead_of_parts(self) -> None:
+        """Where the parts of an array that cross are as large as the array, that crosses, and they are read in it."""
+        elements: dict[Var, int] = {}
+        for var in self.chosen:
+            let = self.known.makers.get(var)
+            if let is not None and _is_fixed_part(let):
+                for array in variables(let.args):
+                    elements[array] = elements.get(array, 0) + _elements(var)
+        for array, crossing in elements.items():
+            if array not in self.remade and crossing >= _elements(array) and self._may_leave(array):
+                self.chosen.setdefault(array)
+
     def _make_again_if_cheap(self, var: Var) -> None:
         del self.chosen[var]
         params = set(self.function.params)
@@ -176,6 +190,8 @@ class Residuals:
             return False  # a residual of that size is read back by the size that crosses
         if let.primitive.takes and self.inside:  # of an array that crosses anyway, or has to be made anew
             return True
+        if _is_fixed_part(let) and let.args[0] in self.chosen:
+            return True
         if let.primitive.name == "div" and self.readable:  # one division instead of a stack
             return True
         return _only_moves(let) or let.primitive.cost <= CHEAP
@@ -205,6 +221,20 @@ class Residuals:
             if var in self.remade:
                 add(let)
         return lets
+
+
+def _is_fixed_part(let: Let) -> bool:
+    """Whether an operation takes the elements at places that the program names, of an array of known size."""
+    return (
+        let.primitive.takes
+        and all(isinstance(start, Literal) for start in let.args[1:])
+        and all(isinstance(dim, int) for dim in (*let.args[0].type.dims, *let.out.type.dims))
+    )
+
+
+def _elements(array: Var) -> int:
+    """How many elements there are, of an array of known size."""
+    return prod(dim for dim in array.type.dims if isinstance(dim, int))
 
 
 def _only_moves(let: Let) -> bool:

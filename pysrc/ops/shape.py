@@ -37,7 +37,9 @@ def _broadcast_transpose(y_bar: Any, x: Any, *, shape: tuple, axes: tuple) -> An
     from .reduce import reduce_sum
 
     rest = tuple(k for k in range(len(shape)) if k not in axes)
-    return reduce_sum(y_bar, axes=rest) if rest else y_bar
+    if all(shape[k] == 1 for k in rest):
+        return reshape(y_bar, shape=x.type.dims) if rest else y_bar
+    return reduce_sum(y_bar, axes=rest)
 
 
 broadcast: Primitive = Primitive(

@@ -454,3 +454,15 @@ def test_what_is_no_policy_is_refused():
     for slots in (0, 2.0, True):
         with pytest.raises(SourceError, match="at least 1"):
             mp.loop_checkpoint(swing, slots=slots)
+
+
+def test_an_array_is_kept_rather_than_parts_that_are_as_large():
+    def turned(r, p):
+        if r @ r == 0.0:
+            return p + np.cross(r, p)
+        axis = r / np.sqrt(r @ r)
+        return p + np.cross(axis, np.cross(axis, p))
+
+    kept = str(mp.memory_report(turned, np.ones(3), np.ones(3)))
+    assert "float64[3]" in kept
+    assert "float64[1]" not in kept

@@ -33,3 +33,14 @@ def test_sizes():
     done = subprocess.run(command, capture_output=True, text=True, timeout=300)
     assert done.returncode == 0, done.stderr
     assert "70 derivatives:" in done.stdout
+
+
+def test_a_bundle_of_few_observations(tmp_path):
+    """On the CPU: the emulator agrees, but compiles its kernels for half a minute."""
+    picture = tmp_path / "knot.png"
+    command = [sys.executable, str(ROOT / "examples" / "bundle.py"), "--size", "150", "--plot", str(picture)]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr
+    assert "the loss of 150 observations is 673.766" in done.stdout
+    assert "by SciPy's least_squares 673.766" in done.stdout
+    assert picture.stat().st_size > 10_000
