@@ -14,16 +14,16 @@ import ctypes
 import subprocess
 import sys
 import tempfile
-import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from rows import least
 
 import metaphrase as mp
 
 SIZES = {31_843: (49, 7_776), 204_472: (150, 60_876)}  # observations: cameras and points, as in scenes of BAL
-ROUNDS = 15
 
 
 def rotated(rotation, point):
@@ -146,17 +146,6 @@ def by_complex_steps(arrays, few: int) -> list[np.ndarray]:
     return [*found[:2], found[2][..., 0]]
 
 
-def fastest(works: dict[str, Callable], arguments: tuple) -> dict[str, float]:
-    """The least milliseconds of this process's time that each takes, in turn."""
-    best = dict.fromkeys(works, float("inf"))
-    for _ in range(ROUNDS):
-        for name, work in works.items():
-            begin = time.process_time()
-            work(*arguments)
-            best[name] = min(best[name], 1e3 * (time.process_time() - begin))
-    return best
-
-
 def check(works: dict[str, Callable], arrays: tuple, few: int = 20) -> None:
     """Raise unless objectives agree with one another, and the blocks with complex steps."""
     few = min(few, len(arrays[2]))
@@ -181,7 +170,7 @@ def main(sizes: list[int]) -> None:
         for size in sizes:
             arrays = problem(size)
             check(works, arrays)
-            times = fastest(works, arrays)
+            times = least({name: partial(work, *arrays) for name, work in works.items()})
             best = min(times[name] for name in ("C", "C, fast", "objective"))
             ratios = f"{times['jacrev'] / best:15.2f} {times['jacfwd'] / best:15.2f}"
             print(f"{size:12,}" + "".join(f"{taken:8.3f} ms" for taken in times.values()) + ratios)
