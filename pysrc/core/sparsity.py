@@ -176,15 +176,26 @@ class _Run:
             if value.reads is None:
                 continue
             reads = value.reads
-            if settled and all(arg.type.dtype.kind != "c" for arg in let.args):
-                one = np.ones(reads.shape, arg.type.dtype)[()]
-                args = [one if j == k else one * 0 if v.reads is not None else v.known for j, v in enumerate(operands)]
-                with np.errstate(all="ignore"):
-                    factor = np.asarray(run_let(let, args, self.sizes)[0])
-                if not np.all(factor):
-                    reads = np.where(factor != 0, reads, 0.0)
+            if settled and _linear_in(let, k) and all(arg.type.dtype.kind != "c" for arg in let.args):
+                used = self.slope(let, k, operands, 0) | self.slope(let, k, operands, 1)
+                if not np.all(used):
+                    reads = np.where(used, reads, 0.0)
             total = np.add(total, reads)
         return np.asarray(total, object)
+
+    def slope(self, let: Let, k: int, operands: list[Value], others: int) -> np.ndarray:
+        """Where the result of an elementwise operation depends on operand k, if the others that depend on something
+        are that number. (A product of two does not depend on one where the other is zero; the solver of a linear
+        equation has such products.)"""
+        found = []
+        for number in (0, 1):
+            args = [v.known for v in operands]
+            for j, value in enumerate(operands):
+                if value.reads is not None:
+                    args[j] = np.full(value.reads.shape, number if j == k else others, let.args[j].type.dtype)[()]
+            with np.errstate(all="ignore"):
+                found.append(np.asarray(run_let(let, args, self.sizes)[0]))
+        return found[0] != found[1]
 
     def by_rule(self, let: Let, operands: list[Value]) -> Sequence[np.ndarray] | None:
         """The NumPy rule of the operation, run on sets; numbers that are not known are ones."""
@@ -336,6 +347,12 @@ class _Run:
             code="sparsity",
             remedy="give the pattern as sparsity=, a boolean matrix",
         )
+
+
+def _linear_in(let: Let, operand: int) -> bool:
+    """Whether an elementwise operation is linear in an operand, as far as its declaration says."""
+    rules = let.primitive.transpose
+    return isinstance(rules, tuple) and rules[operand] is not None
 
 
 def _spread(reads: np.ndarray, own: Factors, wanted: Factors) -> np.ndarray:

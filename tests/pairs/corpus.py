@@ -19,7 +19,9 @@ class Case(NamedTuple):
     rule: str
     forward: bool  # whether it has a derivative in forward mode; a rule for reverse mode alone gives none
     tolerance: float  # how exact a solver's derivatives are
-    consistent: bool  # whether its derivatives are those of its values; `stop_gradient` may say something else
+    frozen: Callable[..., Any] | None  # what has its derivatives at the sample, where `stop_gradient` says others than
+    # those of its values
+    stores: bool  # whether it stores into its arguments, which is refused in lanes
     jax: bool  # whether JAX can run the same text
 
 
@@ -31,12 +33,13 @@ def case(
     *args: Any,
     forward: bool = True,
     tolerance: float = 1e-6,
-    consistent: bool = True,
+    frozen: Callable[..., Any] | None = None,
+    stores: bool = False,
     jax: bool = True,
 ) -> Callable:
     def register(function: Callable) -> Callable:
         assert function.__name__ not in CASES
-        CASES[function.__name__] = Case(function, args, rule, forward, tolerance, consistent, jax)
+        CASES[function.__name__] = Case(function, args, rule, forward, tolerance, frozen, stores, jax)
         return function
 
     return register

@@ -89,11 +89,27 @@ FORWARD = ("jvp", "linearize", "jacfwd", "jet")  # what a rule for reverse mode 
 REVERSE = ("grad", "jacrev", "hessian")  # what forward mode goes through all the same
 
 
+LANES_OF = ("vmap", "vmap_of_one")
+
+
+def may_follow(case: Any, outer: str, *inner: str) -> bool:
+    """Whether a function has this derivative after these; the outer ones stand first."""
+    forward = case.forward or outer not in FORWARD or any(name in REVERSE for name in inner)
+    same = all(name in ("jit", "checkpoint") for name in inner)
+    lanes = outer not in LANES_OF or not (case.frozen or (case.stores and same))
+    return forward and lanes and (not inner or may_follow(case, *inner))
+
+
 def pairs(case: Any) -> list[tuple[str, ...]]:
     """Each transformation alone and each ordered pair of them that a function has; the outer one stands first."""
-    inner = [b for b in TRANSFORMATIONS if case.forward or b not in FORWARD]
-    both = [(a, b) for b in inner for a in TRANSFORMATIONS if case.forward or b in REVERSE or a not in FORWARD]
-    return [*[(b,) for b in inner], *both]
+    every = [(a,) for a in TRANSFORMATIONS] + list(itertools.product(TRANSFORMATIONS, repeat=2))
+    return [names for names in every if may_follow(case, *names)]
+
+
+def composed(names: tuple[str, ...], function: Callable) -> Callable:
+    for name in reversed(names):
+        function = TRANSFORMATIONS[name](function)
+    return function
 
 
 # ---- the same by differences --------------------------------------------------------------------------------
