@@ -85,6 +85,19 @@ TRANSFORMATIONS: dict[str, Callable[[Callable], Callable]] = {
     "jet": taylor,
     "checkpoint": lambda f: mp.checkpoint(f),
 }
+
+
+def sparse(f: Callable) -> Callable:
+    """The Jacobian in matrices of SciPy's, which are there outside of translated functions alone."""
+
+    def blocks(*args):
+        found = mp.jacobian(f, argnums=all_of(args), sparsity="detect")(*args)
+        return tree.map(lambda matrix: matrix.toarray(), found)
+
+    return blocks
+
+
+OUTERMOST: dict[str, Callable[[Callable], Callable]] = {"sparse": sparse}
 FORWARD = ("jvp", "linearize", "jacfwd", "jet")  # what a rule for reverse mode alone does not go through
 REVERSE = ("grad", "jacrev", "hessian")  # what forward mode goes through all the same
 
@@ -102,13 +115,14 @@ def may_follow(case: Any, outer: str, *inner: str) -> bool:
 
 def pairs(case: Any) -> list[tuple[str, ...]]:
     """Each transformation alone and each ordered pair of them that a function has; the outer one stands first."""
-    every = [(a,) for a in TRANSFORMATIONS] + list(itertools.product(TRANSFORMATIONS, repeat=2))
+    outer = [*TRANSFORMATIONS, *OUTERMOST]
+    every = [(a,) for a in outer] + list(itertools.product(outer, TRANSFORMATIONS))
     return [names for names in every if may_follow(case, *names)]
 
 
 def composed(names: tuple[str, ...], function: Callable) -> Callable:
     for name in reversed(names):
-        function = TRANSFORMATIONS[name](function)
+        function = (TRANSFORMATIONS | OUTERMOST)[name](function)
     return function
 
 
@@ -184,6 +198,10 @@ class Differences:
     def jacobian(self) -> list:
         return self.split([self.along(e, 1) for e in np.eye(len(self.here))], 1)
 
+    def matrices(self) -> list:
+        blocks, count = self.jacobian(), len(self.leaves)
+        return [block.reshape(-1, self.leaves[k % count].size) for k, block in enumerate(blocks)]
+
     def grad(self) -> list:
         scalar = Differences(total(self.f), self.args)
         return scalar.jacobian()
@@ -230,6 +248,7 @@ ORACLES: dict[str, Callable[[Differences], list]] = {
     "hessian": Differences.hessian,
     "jet": Differences.jet,
     "checkpoint": Differences.value,
+    "sparse": Differences.matrices,
 }
 
 
