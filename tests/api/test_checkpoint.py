@@ -289,3 +289,17 @@ def test_what_is_no_policy_is_refused():
     for slots in (0, 2.0, True):
         with pytest.raises(SourceError, match="at least 1"):
             mp.loop_checkpoint(swing, slots=slots)
+
+
+def test_third_derivatives_of_loops_that_run_again():
+    """What the way back keeps of the lanes are rows of their own, not views of the states, which are stored anew."""
+
+    def steps(x):
+        for _ in range(6):
+            x = x + 0.1 * np.sin(x)
+        return x
+
+    second = mp.hessian(mp.loop_checkpoint(steps, slots=2))
+    with mp.config(native=False):
+        near(mp.linearize(second, 0.9)[1](1.0), mp.grad(mp.grad(mp.grad(steps)))(0.9))
+        near(mp.grad(second)(0.9), mp.grad(mp.grad(mp.grad(steps)))(0.9))
