@@ -96,7 +96,9 @@ def results(themes: list[str], part: int, path: Path) -> None:
                 continue
             try:
                 with contextlib.redirect_stdout(io.StringIO()):
-                    made = transformations.flat(transformations.composed(pair, case.function)(*copy.deepcopy(case.args)))
+                    made = transformations.flat(
+                        transformations.composed(pair, case.function)(*copy.deepcopy(case.args))
+                    )
                 found[key] = [numpy.asarray(leaf) for leaf in made]
             except Exception as error:
                 found[key] = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:150]}"

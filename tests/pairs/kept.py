@@ -8,11 +8,11 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from pairs.corpus import case
 
 import metaphrase as mp
 from metaphrase import lax
 from metaphrase.ad_checkpoint import checkpoint_name
+from pairs.corpus import case
 
 policies = mp.checkpoint_policies
 W = np.array([[0.6, -0.4], [0.3, 0.9]])

@@ -6,10 +6,10 @@ In: nothing. Out: cases. Example: `curvature`.
 from __future__ import annotations
 
 import numpy as np
-from pairs.corpus import case
 
 import metaphrase as mp
 from metaphrase import lax
+from pairs.corpus import case
 
 # ---- derivatives inside -------------------------------------------------------------------------------------
 

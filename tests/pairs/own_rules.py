@@ -8,12 +8,12 @@ from __future__ import annotations
 import functools
 
 import numpy as np
-from pairs.corpus import case
 
 import metaphrase as mp
 from metaphrase import lax
 from metaphrase.custom_batching import custom_vmap
 from metaphrase.custom_derivatives import SymbolicZero
+from pairs.corpus import case
 
 # ---- custom_jvp ---------------------------------------------------------------------------------------------
 

@@ -8,11 +8,11 @@ from __future__ import annotations
 import numpy as np
 import scipy.optimize
 import scipy.sparse.linalg
-from pairs.corpus import case
 
 import metaphrase as mp
 from metaphrase import implicit_diff, lax
 from metaphrase.ode import odeint
+from pairs.corpus import case
 
 MATRIX = np.array([[4.0, 1.0], [0.3, 3.0]])
 
@@ -114,9 +114,7 @@ def conjugate_gradients(shift, b):
         return x
 
     matrix = MATRIX @ MATRIX.T
-    return lax.custom_linear_solve(
-        lambda x: matrix @ x + shift * x, np.stack([1.0, b]), solve, symmetric=True
-    )
+    return lax.custom_linear_solve(lambda x: matrix @ x + shift * x, np.stack([1.0, b]), solve, symmetric=True)
 
 
 # ---- decorators ---------------------------------------------------------------------------------------------

@@ -1,8 +1,8 @@
 """Each ordered pair of transformations of each function of the corpus, against differences and loops.
 
-In: the corpus. Out: what a transformation of a transformed function gives, from NumPy source and from native code, beside
-differences (of order 6) of the transformed function, which is another day's outer one; of a function itself they are of
-plain Python. Each day others of the pairs are taken; METAPHRASE_PAIRS=all takes all. Example:
+In: the corpus. Out: what a transformation of a transformed function gives, from NumPy source and from native code, and
+differences (of order 6) of the transformed function, which is another day's outer one; of a function itself they are
+those of a plain call. Each day others of the pairs are taken; METAPHRASE_PAIRS=all takes all. Example:
 
     METAPHRASE_PAIRS=all pytest tests/pairs -k kepler
 """

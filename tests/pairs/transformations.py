@@ -2,7 +2,7 @@
 differences and loops.
 
 In: `function(*args)`, of pytrees of floats. Out: `TRANSFORMATIONS`, by name; `by_differences`, of a function that is
-only called. Directions, weights and lanes follow from the arguments, so that what comes out is a function of them again.
+only called. Directions, weights and lanes follow from the arguments: what comes out is a function of them again.
 Example:
 
     TRANSFORMATIONS["grad"](TRANSFORMATIONS["vmap"](f))(*args)
@@ -66,8 +66,11 @@ def taylor(f: Callable) -> Callable:
     def series(*args):
         leaves, structure = tree.flatten(args)
         dots = tree.leaves(direction(args))
-        on_leaves = lambda *leaves: tree.leaves(f(*structure.unflatten(leaves)))
-        return mp.jet(on_leaves, tuple(leaves), tuple((dot, dot * 0.0) for dot in dots))
+        return mp.jet(
+            lambda *leaves: tree.leaves(f(*structure.unflatten(leaves))),
+            tuple(leaves),
+            tuple((dot, dot * 0.0) for dot in dots),
+        )
 
     return series
 
