@@ -13,7 +13,7 @@ from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
 THEME = re.compile(r"\[(?:[a-z]+-)?([a-z_]+)\.\w+(?:-\w+)?\]$")
-SINGLE = ("fuzz/", "programs/", "test_sizes.py", "test_registry.py", "kernels/")  # long ones
+SINGLE = ("fuzz/", "programs/", "test_sizes.py", "test_registry.py", "kernels/", "pairs/")  # long ones
 
 
 class ByTheme(LoadScopeScheduling):

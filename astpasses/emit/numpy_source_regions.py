@@ -189,12 +189,18 @@ def _bind_parameters(emitter: Emitter, loop: Loop, inner: Block) -> list[tuple[V
     index, *params = loop.body.params
     inner.env[index] = name(loop.index, index.type, weak=INDEX_BITS)
     consts, carries, accumulators, rows = loop.roles.parts(params)
+    nested = len(emitter.blocks) > 2
     for param, atom in zip(consts, loop.consts):
-        inner.env[param] = borrowed(outer_expr(outer, atom), param)
+        whole = outer_expr(outer, atom)
+        inner.env[param] = borrowed(whole, param)
+        if nested or any(s.owned for s in whole.storages):
+            loop.foreign += inner.env[param].storages
     for k, (param, target) in enumerate(zip((*carries, *accumulators), loop.targets)):
         storage = Storage(loop.owned[k])
         made = name(target, param.type, storages=(storage,) if param.type.dims else ())
         first = loop.initial[k]
+        if first.text != target and first.storages and (nested or any(s.owned for s in first.storages)):
+            loop.foreign += made.storages  # in the first iteration it is what somebody else has
         if first.maybe_python:
             made = replace(made, maybe_python=True)
             emitter.roots[target] = emitter.roots_of([first])

@@ -61,6 +61,7 @@ class Loop:
     owned: tuple[bool, ...]  # state that the body writes in place
     index: str = ""
     initial: list[Expr] = field(default_factory=list)
+    foreign: list[Storage] = field(default_factory=list)  # memory that code around the loop may write to later
     targets: list[str] = field(default_factory=list)
     lists: list[RowList] = field(default_factory=list)
     arrays: dict[Var, str] = field(default_factory=dict)
@@ -272,7 +273,7 @@ def store_rows(emitter: Emitter, loop: Loop, inner: Block) -> None:
     """At the end of an iteration its rows go into their arrays and lists."""
     kept, rows = loop.body.results[: len(loop.kept)], loop.body.results[len(loop.kept) :]
     by_var = dict(zip((*loop.stacked, *loop.segments), rows))
-    shared = [s for atom in kept if isinstance(atom, Var) for s in inner.env[atom].storages]
+    shared = [s for atom in kept if isinstance(atom, Var) for s in inner.env[atom].storages] + loop.foreign
     for var, target in loop.arrays.items():
         emitter.line(f"{target}[{loop.index}] = {emitter.expr(by_var[var]).text}")
     for rows_list in (*loop.lists, *loop.joined):

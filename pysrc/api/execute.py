@@ -373,7 +373,7 @@ def call_numpy(
     inputs += [call.leaves[position] for position in memory.leaf_positions(program)]
     try:
         with np.errstate(all="ignore"):
-            results = compiled(*inputs)
+            results = compiled(*map(_scalar, inputs))
     except ListFull as full:
         if captures is not None:
             raise
@@ -386,6 +386,11 @@ def call_numpy(
     elif not program.function.results:
         results = ()
     return finish(program, call, owned(results, inputs), captured)
+
+
+def _scalar(value: Any) -> Any:
+    """An array of rank 0 as a number: what NumPy source adds to by `+=` must not be the caller's array."""
+    return value[()] if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
 def at_user_line(error: Exception, compiled: Any) -> BaseException:

@@ -22,13 +22,13 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..source import UnsupportedError
-from .dims import Dim, substitute
+from .dims import Dim, substitute, symbols
 from .evaluate import run_let
 from .ir import Atom, Function, Let, Literal, Var
 from .loops import Loop, Parts
 from .native import Gather, Point
 from .relation import Dims, Factors
-from .types import Array, has_tangent
+from .types import Array, has_tangent, type_symbols
 
 SMALL = 32  # unions of at most so many elements are made at once
 STEPS = 300_000  # operations that run iteration by iteration; a loop of more is taken to a fixpoint
@@ -110,9 +110,11 @@ def dependencies(function: Function, wrt: Sequence[int], known: Mapping[int, Any
 
 @dataclass
 class _Run:
-    """One run of a program on sets. `sizes`: of the symbols that are known by now."""
+    """One run of a program on sets. `sizes`: of the symbols that are known by now. Of those in `open` values decide
+    that are not known: such a dim has one element here, which stands for all."""
 
     sizes: dict[str, int] = field(default_factory=dict)
+    open: set[str] = field(default_factory=set)
     steps: int = 0
 
     def function(self, function: Function, values: Sequence[Value]) -> list[Value]:
@@ -129,6 +131,10 @@ class _Run:
                 if isinstance(size, Dim) and size.is_sym and value.known is not None:
                     self.sizes[size.name] = int(value.known)
         return [of(r) for r in function.results]
+
+    def mentions_open(self, let: Let) -> bool:
+        named = (let.uses_symbols(), *(type_symbols(arg.type) for arg in let.args))
+        return any(not self.open.isdisjoint(symbols) for symbols in named)
 
     def shape(self, type_: Array, let: Let | None) -> tuple[int, ...]:
         found = [substitute(dim, self.sizes) for dim in type_.dims]
@@ -150,12 +156,13 @@ class _Run:
             return ()
         if let.primitive.region:
             return _REGIONS[let.primitive.name](self, let, operands)
+        stands_for_all = bool(self.open) and self.mentions_open(let)
         if all(value.reads is None for value in operands):
-            return self.evaluated(let, operands)
+            return [UNKNOWN] * len(let.outs) if stands_for_all else self.evaluated(let, operands)
         if isinstance(let.primitive.native, Point):
             found: Sequence[Any] = [self.point(let, operands)]
         else:
-            found = self.by_rule(let, operands) or self.by_dims(let, operands)
+            found = (not stands_for_all and self.by_rule(let, operands)) or self.by_dims(let, operands)
         return [Value(reads=r) if has_tangent(out.type) else UNKNOWN for r, out in zip(found, let.outs)]
 
     def evaluated(self, let: Let, operands: list[Value]) -> Sequence[Value]:
@@ -176,15 +183,26 @@ class _Run:
             if value.reads is None:
                 continue
             reads = value.reads
-            if settled and all(arg.type.dtype.kind != "c" for arg in let.args):
-                one = np.ones(reads.shape, arg.type.dtype)[()]
-                args = [one if j == k else one * 0 if v.reads is not None else v.known for j, v in enumerate(operands)]
-                with np.errstate(all="ignore"):
-                    factor = np.asarray(run_let(let, args, self.sizes)[0])
-                if not np.all(factor):
-                    reads = np.where(factor != 0, reads, 0.0)
+            if settled and _linear_in(let, k) and all(arg.type.dtype.kind != "c" for arg in let.args):
+                used = self.slope(let, k, operands, 0) | self.slope(let, k, operands, 1)
+                if not np.all(used):
+                    reads = np.where(used, reads, 0.0)
             total = np.add(total, reads)
         return np.asarray(total, object)
+
+    def slope(self, let: Let, k: int, operands: list[Value], others: int) -> np.ndarray:
+        """Where the result of an elementwise operation depends on operand k, if the others that depend on something
+        are that number. (A product of two does not depend on one where the other is zero; the solver of a linear
+        equation has such products.)"""
+        found = []
+        for number in (0, 1):
+            args = [v.known for v in operands]
+            for j, value in enumerate(operands):
+                if value.reads is not None:
+                    args[j] = np.full(value.reads.shape, number if j == k else others, let.args[j].type.dtype)[()]
+            with np.errstate(all="ignore"):
+                found.append(np.asarray(run_let(let, args, self.sizes)[0]))
+        return found[0] != found[1]
 
     def by_rule(self, let: Let, operands: list[Value]) -> Sequence[np.ndarray] | None:
         """The NumPy rule of the operation, run on sets; numbers that are not known are ones."""
@@ -257,10 +275,12 @@ class _Run:
         """Iteration by iteration as far as it is known whether there is one more, and all others at once."""
         loop = Loop.of(let)
         args = loop.args.like(operands)
-        length = None if loop.length is None else substitute(loop.length, self.sizes)
+        length: Any = loop.length
+        if isinstance(length, Dim):
+            length = None if self.open & symbols(length) else substitute(length, self.sizes)
         stacked: list[list[Value]] = [[] for _ in loop.results.stacked]
         trips, ended = 0, False
-        for i in self.iterations(loop, length):
+        for i in self.iterations(loop, length) if loop.condition is not None or length is not None else ():
             going = True if loop.condition is None else self.asked(loop, i, args)
             if not going:
                 ended = going is False
@@ -312,6 +332,10 @@ class _Run:
                 break
         if loop.segment_sizes:
             self.refuse_segments(let)
+        for var in let.outs[: len(loop.sizes)]:
+            if isinstance(var.type.value, Dim):
+                self.open.add(var.type.value.name)
+                self.sizes[var.type.value.name] = 1
         outs = []
         for rows, row, out in zip(before, results.stacked, let.outs[-len(before) :] if before else ()):
             joined = reduce(self.joined, rows, row)
@@ -336,6 +360,12 @@ class _Run:
             code="sparsity",
             remedy="give the pattern as sparsity=, a boolean matrix",
         )
+
+
+def _linear_in(let: Let, operand: int) -> bool:
+    """Whether an elementwise operation is linear in an operand, as far as its declaration says."""
+    rules = let.primitive.transpose
+    return isinstance(rules, tuple) and rules[operand] is not None
 
 
 def _spread(reads: np.ndarray, own: Factors, wanted: Factors) -> np.ndarray:

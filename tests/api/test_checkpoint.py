@@ -466,3 +466,17 @@ def test_an_array_is_kept_rather_than_parts_that_are_as_large():
     kept = str(mp.memory_report(turned, np.ones(3), np.ones(3)))
     assert "float64[3]" in kept
     assert "float64[1]" not in kept
+
+
+def test_third_derivatives_of_loops_that_run_again():
+    """What the way back keeps of the lanes are rows of their own, not views of the states, which are stored anew."""
+
+    def steps(x):
+        for _ in range(6):
+            x = x + 0.1 * np.sin(x)
+        return x
+
+    second = mp.hessian(mp.loop_checkpoint(steps, slots=2))
+    with mp.config(native=False):
+        near(mp.linearize(second, 0.9)[1](1.0), mp.grad(mp.grad(mp.grad(steps)))(0.9))
+        near(mp.grad(second)(0.9), mp.grad(mp.grad(mp.grad(steps)))(0.9))

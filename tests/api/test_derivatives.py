@@ -315,3 +315,15 @@ def test_a_number_whose_hash_is_asked_for_has_no_derivative():
     with pytest.raises(UnsupportedError, match="depends on x") as error:
         mp.grad(looked_up)(2.0)
     assert "compare numbers" in error.value.remedy and "recursion" not in error.value.remedy
+
+
+def test_a_tangent_of_rank_0_is_no_memory_to_add_to():
+    def until(x):
+        while x < 4.0:
+            x = x + np.sin(x) + 0.5
+        return x
+
+    direction = np.array(0.5)
+    _, tangent = mp.jvp(lambda x: until(x) * x, (0.9,), (direction,))
+    assert direction == 0.5
+    np.testing.assert_allclose(tangent, 0.5 * mp.grad(lambda x: until(x) * x)(0.9), rtol=1e-12)

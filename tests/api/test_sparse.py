@@ -10,6 +10,7 @@ import functools
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.sparse.linalg
 
 import metaphrase as mp
 from metaphrase import lax
@@ -353,3 +354,36 @@ def test_what_is_refused():
         sparse_jacobian(lambda z: np.abs(z))(X + 1j)
     with pytest.raises(DTypeError, match="which is not a float"):
         sparse_jacobian(tridiagonal)(np.arange(4))
+
+
+MATRIX = np.array([[4.0, 1.0, 0.0], [1.0, 3.0, 0.0], [0.0, 0.0, 2.0]])
+
+
+@pytest.mark.parametrize("solve", ["cg", "gmres", "bicgstab"])
+def test_iterative_solvers_of_linear_equations(solve):
+    """Their steps multiply what depends on the right side with what does."""
+
+    def solved(b):
+        return getattr(scipy.sparse.linalg, solve)(MATRIX, b, rtol=1e-14)[0]
+
+    np.testing.assert_allclose(sparse_jacobian(solved)(X[:3]).toarray(), np.linalg.inv(MATRIX), rtol=1e-9, atol=1e-12)
+
+
+def each_until(x):
+    """Some steps, as many as values decide, which the way back takes in rows."""
+    while x[0] < 2.0:
+        x = x + 0.25 * x * x
+    return np.sum(x**2)
+
+
+def mixed_until(x):
+    while np.sum(x) < 12.0:
+        x = x + 0.3 * x * np.roll(x, 1)
+    return np.sum(x[:2])
+
+
+@pytest.mark.parametrize("function, count", [(each_until, 4), (mixed_until, 16)])
+def test_hessians_of_loops_whose_number_of_steps_is_not_known(function, count):
+    found = mp.hessian(function, sparsity="detect")(X[:4])
+    assert found.nnz == count
+    np.testing.assert_allclose(found.toarray(), mp.hessian(function)(X[:4]), rtol=1e-9, atol=1e-12)
