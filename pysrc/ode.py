@@ -163,6 +163,7 @@ def _with_continuous_adjoint(f: Callable, y: Any, ts: Any, *options: Any) -> Any
         return y_bar, t_bars, unravel(others_bar)[1:]
 
     continuous_odeint.defvjp(forward, backward)
+    continuous_odeint.through = True  # forward mode takes the derivative of the steps, which keeps nothing of them
     return continuous_odeint(y, ts, consts)
 
 
@@ -184,8 +185,8 @@ def odeint(
 
     Derivatives reach y0, t, args and what func reads of what is around it. With `adjoint="discrete"` they are those of
     the steps that were made, in both modes and of every order; reverse mode keeps the steps. With `"continuous"`
-    reverse mode solves the adjoint equation backwards, to the same tolerances: it keeps y at the times t alone, and
-    there is no forward mode. (Chen et al., Neural ordinary differential equations, 2018.)
+    reverse mode solves the adjoint equation backwards, to the same tolerances: it keeps y at the times t alone;
+    forward mode is that of the steps. (Chen et al., Neural ordinary differential equations, 2018.)
 
     Raises ValueError for times that don't increase and another `adjoint`, RuntimeError where the steps don't reach a
     time.

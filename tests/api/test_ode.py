@@ -12,7 +12,6 @@ from together import jitted
 
 import metaphrase as mp
 from metaphrase.ode import odeint
-from metaphrase.source import UnsupportedError
 
 TIMES = np.array([0.0, 0.4, 1.0, 1.5])
 BOTH = pytest.mark.parametrize("adjoint", ["discrete", "continuous"])
@@ -204,6 +203,8 @@ def test_errors(call, kind, said):
             made(1.0)
 
 
-def test_the_continuous_adjoint_has_no_forward_mode():
-    with pytest.raises(UnsupportedError, match="custom-forward"):
-        mp.jacfwd(total("decay", "continuous"))(1.0, 1.0, TIMES)
+def test_forward_mode_beside_the_continuous_adjoint():
+    """It is that of the steps; a Hessian is that of the adjoint equation's steps."""
+    one, other = (total("decay", adjoint) for adjoint in ("discrete", "continuous"))
+    np.testing.assert_allclose(mp.jacfwd(other)(1.0, 1.0, TIMES), mp.jacfwd(one)(1.0, 1.0, TIMES), rtol=1e-13)
+    np.testing.assert_allclose(mp.hessian(other)(1.0, 1.0, TIMES), mp.hessian(one)(1.0, 1.0, TIMES), rtol=1e-6)

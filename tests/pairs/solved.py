@@ -232,7 +232,7 @@ def a_discrete_adjoint(y, a):
     return odeint(decay, y, np.array([0.0, 0.4, 0.9]), a, rtol=1e-10, atol=1e-10)
 
 
-@case("odeint continuous", 1.0, 0.7, forward=False, tolerance=2e-5)
+@case("odeint continuous", 1.0, 0.7, tolerance=2e-5)
 def a_continuous_adjoint(y, a):
     return odeint(decay, y, np.array([0.0, 0.4, 0.9]), a, rtol=1e-10, atol=1e-10, adjoint="continuous")
 
