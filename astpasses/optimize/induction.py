@@ -156,13 +156,14 @@ def _without(loop: Loop, steps: dict[int, tuple[Step, Step]]) -> tuple[Let, list
             inside[param] = _value(begin, parts, {}, loop.index, param.name)
         with last:
             behind[out] = _value(start, parts, given, count, out.name)
+    left = loop.results.map(lambda _: True).replace(carries=stay.carries)  # there are other rows than among operands
     body = loop.body.changed(
         [*first.lets, *(replaced(let, inside) for let in loop.body.lets)],
         loop.params.where(stay) + Parts(consts=tuple(consts)),
-        loop.results.where(stay.replace(consts=())).renamed(inside),
+        loop.results.where(left).renamed(inside),
     )
     args = loop.args.where(stay) + Parts(consts=tuple(consts.values()))
-    outs = loop.outs.where(loop.outs.map(lambda _: True).replace(carries=stay.carries))
+    outs = loop.outs.where(left)
     return replace(loop, args=args, body=body, outs=outs).let(), last.lets, behind
 
 

@@ -29,8 +29,8 @@ _SPEC = re.compile(r"([<>]?)(\+?)(0?)(\d*)((?:\.\d+)?)([defg%]?)")
 def quoted_c(text: str) -> str:
     """A string of C.
 
-    >>> print(quoted_c('say "x"'))
-    "say \\"x\\""
+    >>> print(quoted_c("two\\nlines"))
+    "two\\nlines"
     """
     escapes = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\t": "\\t", "\r": "\\r", "?": "\\?"}
     parts = [escapes.get(c, c) if " " <= c <= "~" or c in escapes else _octal(c) for c in text]

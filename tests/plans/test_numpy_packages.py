@@ -197,7 +197,7 @@ def test_what_a_package_can_not_hold_is_refused_here_too(tmp_path):
     )
     with pytest.raises(SourceError, match="f can't be compiled into a package: a package would have to name"):
         compile_module(module_of(tmp_path / "refused.py"), tmp_path / "out", to="numpy")
-    with pytest.raises(ValueError, match="a module is compiled to native or numpy, not to 'fortran'"):
+    with pytest.raises(ValueError, match="a module is compiled to native, numpy or c, not to 'fortran'"):
         compile_module(_small(tmp_path), tmp_path / "out", to="fortran")
     with pytest.raises(ValueError, match="NumPy source is for every processor"):
         compile_module(_small(tmp_path), tmp_path / "out", levels=["x86-64"], to="numpy")
