@@ -3,7 +3,7 @@
 In: a message with fields as `str.format` has them, the dtypes of its values, and where C finds them. Out: the format
 and its arguments. Example:
 
-    printf_of("index {} is not below {:4d}", ["i64", "i64"], ["v[0]", "v[1]"])
+    printf_of("index {} is not below {:4d}", ["i8", "i8"], ["v[0]", "v[1]"])
     # ('"index %lld is not below %4lld"', ["(long long)v[0]", "(long long)v[1]"])
 
 Numbers are shown as Python shows them. Of format specifications C has these: `[<>][+][0][width][.precision]` and one
@@ -44,7 +44,7 @@ def _octal(character: str) -> str:
 def printf_of(template: str, dtypes: Sequence[Any], values: Sequence[str]) -> tuple[str, list[str]]:
     """The format as C writes it, and its arguments. `values`: an expression of C for each dtype.
 
-    >>> printf_of("x is {:.3f}", ["f64"], ["x"])
+    >>> printf_of("x is {:.3f}", ["f8"], ["x"])
     ('"x is %.3f"', ['x'])
     """
     format_, arguments, count = "", [], 0
