@@ -260,7 +260,7 @@ cdef void* grown(mp_ctx* c, void* stack, int64_t* capacity, int64_t needed) noex
         if capacity[0] >= needed:
             return stack                     # it came from an earlier call with more room than was asked for
         old = <Block*>stack - 1
-    elif arena.idle != NULL and arena.idle.size >= needed:
+    elif arena.idle != NULL and arena.idle.size >= needed and not measuring:
         block = arena.idle                   # as large as it became in an earlier call: it need not grow
         arena.idle = block.next
         link_block(arena, block)
