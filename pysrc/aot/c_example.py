@@ -64,8 +64,8 @@ def _printed(one: CFunction, p: Parameter) -> Iterator[str]:
     count: Any = _count(p)
     if p.kind == "made":
         at = one.parameters.index(p) + 1
-        dims = one.parameters[at].declaration
-        rank = int(dims.partition("[")[2].rstrip("]"))
+        (rank,) = one.parameters[at].dims
+        assert isinstance(rank, int)
         count = "*".join(f"{one.parameters[at].name}[{k}]" for k in range(rank))
     format_, parts = _format(p.dtype)
     if p.kind == "result" and not p.dims:

@@ -25,7 +25,7 @@ from ..astpasses.emit.dialects import C
 from ..astpasses.emit.spell import Printer
 from ..core.dims import DimLike, product, symbols
 from ..core.types import NAMES
-from ..exceptions import Room, Site
+from ..exceptions import FIRST_ROOM, Room, Site
 from ..runtime import entry as abi
 from .c_messages import effect_case, error_case, quoted_c
 
@@ -56,7 +56,8 @@ class Parameter:
 
 @dataclass
 class CFunction:
-    """One signature. `kernel`: the name of its native code, without the level of the processor."""
+    """One signature. `kernel`: the name of its native code, without the level of the processor; `cython`: the text that
+    it was translated from."""
 
     name: str
     kernel: str
@@ -66,6 +67,7 @@ class CFunction:
     sites: Sequence[Site]
     span: Any
     names: Sequence[str] | None
+    cython: str = ""
     parameters: list[Parameter] = field(default_factory=list)
     constants: list[str] = field(default_factory=list)  # definitions of arrays that it reads
 
@@ -80,6 +82,8 @@ class CFunction:
         self.rooms: dict[str, str] = {}
         self.written = {id(write.leaf) for write in entry.writes}
         self.printer = Printer(C)
+        self.copies: list[tuple[int, str, str]] = []  # (result, bytes, where it is stored behind the run)
+        self.dims = "NULL"
         for name in entry.symbols:
             if name in _RESERVED or not re.fullmatch(r"[A-Za-z]\w*", name, re.ASCII):
                 raise self.refused(f"C has no variable called {name}: give the size another name")
@@ -199,7 +203,7 @@ class CFunction:
             dims = self._free(f"{own}_dims")
             shown = f"{short}[{', '.join(['?'] * result.rank)}]"
             made = Parameter("made", own, f"{TYPES[short]} **{own}", short, shown=shown)
-            self.parameters += [made, Parameter("dims", dims, f"int64_t {dims}[{result.rank}]")]
+            self.parameters += [made, Parameter("dims", dims, f"int64_t {dims}[{result.rank}]", dims=(result.rank,))]
             self.results[index] = made
         else:
             shown = f"{short}[{', '.join(map(str, result.dims))}]" if result.dims else short
@@ -256,10 +260,11 @@ class CFunction:
             said = quoted_c(f"{one.left} {one.operator} {one.right}")
             yield f"if (!({self.dim(one.left)} {one.operator} {self.dim(one.right)})) return mp_refused(error, {said});"
 
-    def _buffers(self) -> Iterator[str]:
-        """The buffers of the kernel: parameters, then results."""
+    def _buffers(self) -> list[str]:
+        """The buffers of the kernel: parameters, then results; which of these are copied behind the run (`copies`), and
+        where the dims of others go (`dims`)."""
         places = [self.places[id(leaf)] for leaf in self.entry.parameters]
-        self.copies: list[tuple[int, str, str]] = []  # (result, bytes, where it is stored behind the run)
+        self.copies = []
         own: list[str] = []
         written = {write.result: write for write in self.entry.writes}
         dims: list[str] = []
@@ -282,11 +287,9 @@ class CFunction:
                 places.append(f"mp_new_{k}")
                 self.copies.append((k, size, self.places[id(written[k].leaf)] if k in written else ""))
         self.dims = "mp_dims" if any(d != "NULL" for d in dims) else "NULL"
-        yield from own
-        if self.dims != "NULL":
-            yield f"int64_t *mp_dims[] = {{{', '.join(dims)}}};"
-        yield from (f"int64_t {name} = 64; /* items of a list that grows */" for name in self.rooms.values())
-        yield from _list("void *mp_buffers[]", places or ["NULL"])
+        own += [f"int64_t *mp_dims[] = {{{', '.join(dims)}}};"] if self.dims != "NULL" else []
+        own += [f"int64_t {name} = {FIRST_ROOM}; /* items of a list that grows */" for name in self.rooms.values()]
+        return own + _list("void *mp_buffers[]", places or ["NULL"])
 
     def _run(self, levels: Sequence[str], blas: str | None, describe: str, effect: str | None) -> Iterator[str]:
         kernel = f"{self.kernel}{levels[0]}"

@@ -10,6 +10,7 @@ Example:
 
 from __future__ import annotations
 
+import platform
 import re
 import shutil
 import subprocess
@@ -25,7 +26,7 @@ from ..astpasses.emit.cython_text import EmittedText
 from ..config import config
 from ..pipeline import cython, finished, loops
 from ..runtime.abi import BLAS_ROUTINES, HEADER_DIRECTORY
-from ..runtime.compiler import BASE_FLAGS, find_compiler, flags
+from ..runtime.compiler import find_compiler, flags
 from ..runtime.cython_build import BuildError, Library, translate
 from ..runtime.cython_translate import SYMBOL
 from ..runtime.module import LEVELS
@@ -73,12 +74,6 @@ def write(
     return made
 
 
-class _Function(CFunction):
-    """With the text that its kernel was translated from."""
-
-    cython = ""
-
-
 def _names(library: str, rows: Sequence[Signature]) -> list[str]:
     """What C calls each signature: several of one function are told apart by the parts of their types that differ."""
     names = []
@@ -95,7 +90,7 @@ def _names(library: str, rows: Sequence[Signature]) -> list[str]:
     return names
 
 
-def _function(signature: Signature, function: Any, library: str, name: str) -> tuple[_Function, str]:
+def _function(signature: Signature, function: Any, library: str, name: str) -> tuple[CFunction, str]:
     """A signature, and the C of its kernel."""
     texts: list[EmittedText] = []
 
@@ -113,7 +108,7 @@ def _function(signature: Signature, function: Any, library: str, name: str) -> t
 
     compiled = signature.program(text_of)
     entry, _ = signature.plan(compiled, [])
-    one = _Function(
+    one = CFunction(
         name=name,
         kernel=f"{library}_{signature.public}_{signature.number}",
         title=f"{signature.public}{signature.title}",
@@ -122,8 +117,8 @@ def _function(signature: Signature, function: Any, library: str, name: str) -> t
         sites=compiled.sites,
         span=signature.jitted.span,
         names=None if function.parameters is None else tuple(function.parameters),
+        cython=texts[-1].text,
     )
-    one.cython = texts[-1].text
     answer = translate(one.cython, False)
     if answer.get("form") != "kernel":
         raise BuildError(name, answer.get("error") or answer.get("note", ""), None)
@@ -189,11 +184,9 @@ def _options() -> list[str]:
 
 
 def _libraries(blas: bool) -> list[str]:
-    """What a program is linked with."""
-    return [
-        *(["-llapack", "-lblas"] if blas else []),
-        *(["-lmvec"] if "-mprefer-vector-width=256" in BASE_FLAGS else []),
-    ] + ["-lm"]
+    """What a program is linked with. gcc's functions of vectors are in libmvec, where there is one."""
+    vectors = ["-lmvec"] if platform.machine() in ("x86_64", "AMD64") else []
+    return [*(["-llapack", "-lblas"] if blas else []), *vectors, "-lm"]
 
 
 def _makefile(name: str, written: Sequence[CFunction], levels: Sequence[str], blas: bool) -> str:
