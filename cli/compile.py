@@ -1,6 +1,6 @@
-"""`metaphrase compile`: a module's exported functions as a package that needs NumPy alone.
+"""`metaphrase compile`: a module's exported functions as a package that needs NumPy alone, or as a library of C.
 
-In: modules whose functions are marked by `mp.export`. Out: a package of each in a folder, and a wheel if
+In: modules whose functions are marked by `mp.export`. Out: a package or library of each in a folder, and a wheel if
 asked. Example: `metaphrase compile orbits.py --out build --wheel`.
 """
 
@@ -20,7 +20,9 @@ from .progress import Progress
 
 def add(commands: argparse._SubParsersAction) -> None:
     parser = commands.add_parser(
-        "compile", help="make packages of native functions", description=(__doc__ or "").partition("\n")[0]
+        "compile",
+        help="make packages of native functions, or libraries of C",
+        description=(__doc__ or "").partition("\n")[0],
     )
     parser.add_argument("modules", nargs="+", metavar="FILE.py", help="modules; package.module works as well")
     parser.add_argument("--out", type=Path, required=True, metavar="DIR", help="where the packages go")

@@ -6,6 +6,8 @@ accumulator; cython_translate.py turns them into a pragma on the C loop.
     mp_simd_sum(s)
     for i in range(n):                 #pragma omp simd reduction(+:s)
         s += x[i]*y[i]                 for (...) s += x[i]*y[i];
+
+Short loops whose iterations are independent have such a mark, too (`runs_apart`).
 """
 
 from __future__ import annotations

@@ -210,8 +210,8 @@ def _is_counted(let: Let, counted: set[Var]) -> bool:
     point = isinstance(let.primitive.native, Point) and let.primitive.cost <= CHEAP
     return (
         (point or is_lazy(let))
-        and all(a in counted if isinstance(a, Var) else True for a in let.args)
-        and (any(isinstance(a, Var) for a in let.args))
+        and all(a in counted or not isinstance(a, Var) for a in let.args)
+        and any(isinstance(a, Var) for a in let.args)
     )
 
 

@@ -8,7 +8,7 @@ that give the others.
     b: f64[n] = broadcast(s)
 
 What is cheap is made again of what crosses anyway, and so is what a loop can't hand out: an array whose size is
-bound in its body, unless it leaves as a segment.
+bound in its body, unless it leaves as a segment. Of an array whose parts together are as large, the array crosses.
 """
 
 from __future__ import annotations

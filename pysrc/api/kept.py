@@ -1,6 +1,7 @@
 """What a derivative in reverse mode keeps for the way back: `memory_report` and `print_saved_residuals`.
 
-In: a function and its arguments. Out: the arrays that `vjp(fun, *args)` keeps, each with the line that computes it.
+In: a function and its arguments. Out: the arrays that `vjp(fun, *args)` keeps, each with the line that computes it, and
+the most memory that its gradient holds at a time.
 
 >>> import metaphrase as mp
 >>> def f(x):

@@ -1,6 +1,7 @@
 """A loop taken apart: its operands, parameters and results by role, under their names.
 
-In: a `loop` Let. Out: a `Loop`; a rule replaces parts of it, and `let` or `bind` counts the roles anew.
+In: a `loop` Let. Out: a `Loop`, the same one each time, so that nothing in it is written to; a rule replaces parts of
+it, and `let` or `bind` counts the roles anew.
 
     loop = Loop.of(let)
     loop.args.rows          # arrays of which each iteration takes a row

@@ -82,11 +82,10 @@ def has_staged(value: Any, depth: int = 6) -> bool:
     """Whether a value is, or in a container holds, something staged."""
     if isinstance(value, (Staged, Unsettled)):
         return True
-    if depth and isinstance(value, (list, tuple, set, dict)):
-        return any(has_staged(v, depth - 1) for v in (value.values() if isinstance(value, dict) else value))
     if isinstance(value, slice):
-        return has_staged((value.start, value.stop, value.step))
-    return False
+        value = (value.start, value.stop, value.step)
+    parts = value.values() if isinstance(value, dict) else value
+    return depth > 0 and isinstance(value, (list, tuple, set, dict)) and any(has_staged(v, depth - 1) for v in parts)
 
 
 def answers(*functions: Any) -> Callable:
@@ -223,8 +222,7 @@ def call_function(here: Session, function: types.FunctionType, args: tuple, keyw
             code="generator",
         )
     if function.__code__ is _context_manager.__code__:
-        generator = function.__wrapped__  # type: ignore[attr-defined]  # the user's, decorated
-        return contextlib._GeneratorContextManager(hosted_value(generator), args, keywords)  # type: ignore[arg-type]
+        return contextlib._GeneratorContextManager(hosted_value(function.__wrapped__), args, keywords)  # type: ignore
     if (
         is_native(module)
         and not is_ordering(function)
