@@ -5,7 +5,7 @@ text that each came from, `liborbits.a`, `liborbits.so`, an example `main.c`, an
 Example:
 
     metaphrase compile orbits.py --to c --out build
-    cc main.c -I build/orbits -L build/orbits -lorbits -lmvec -lm
+    cc main.c -I build/orbits build/orbits/liborbits.a -lmvec -lm
 """
 
 from __future__ import annotations
