@@ -1,11 +1,11 @@
-# demo, test, fuzz, sanitize, bench and lint each build .venv from nothing when it is missing or older than the package's own files.
+# demo, test, test-all, fuzz, sanitize, bench and lint each build .venv from nothing when it is missing or older than the package's own files.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 PACKAGE_FILES := pyproject.toml setup.py metaphrase_setuptools.py $(wildcard runtime/*.pyx runtime/*.pxi runtime/*.h)
 
-.PHONY: demo test fuzz sanitize stress bench gpu lint clean
+.PHONY: demo test test-all fuzz sanitize stress bench gpu lint clean
 
 demo: $(VENV)/ready
 	$(BIN)/python examples/digits.py
@@ -13,6 +13,10 @@ demo: $(VENV)/ready
 	$(BIN)/python examples/escape.py
 
 test: $(VENV)/ready
+	METAPHRASE_TESTS="quick $(METAPHRASE_TESTS)" $(BIN)/python -P -m pytest -n $(WORKERS) tests
+
+# As a whole, what `test` takes in turns (tests/turns.py).
+test-all: $(VENV)/ready
 	$(BIN)/python -P -m pytest -n $(WORKERS) tests
 
 PROGRAMS ?= 2000

@@ -2,7 +2,7 @@
 
 In: a pytest session. Out: METAPHRASE_CACHE_DIR points to a directory that all workers share. It is kept
 between runs, for an entry's key is all that goes into it; with METAPHRASE_TESTS=cold it is a new one that the
-session removes. METAPHRASE_TESTS_DAY is the day's number: what is tested in turns depends on it.
+session removes. What is tested in turns is chosen by tests/turns.py.
 Fixtures used by several rooms go at the end of this file.
 """
 
@@ -13,12 +13,12 @@ import os
 import shutil
 import sys
 import tempfile
-from datetime import date
 from pathlib import Path
 
 import pytest
 from parallel import ByTheme
 from times import Times
+from turns import takes
 
 # The rooms as they are called on disk. Imported under these names a module would exist twice, with two
 # registries.
@@ -33,16 +33,23 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     if config.option.times:
         config.pluginmanager.register(Times(config.option.times), "times")
-    os.environ.setdefault("METAPHRASE_TESTS_DAY", str(date.today().toordinal()))
     os.environ["METAPHRASE_PLANS"] = "0"  # tests look at what translating does; tests/plans/ sets it
     if "METAPHRASE_CACHE_DIR" in os.environ or hasattr(config, "workerinput"):
         return
-    if os.environ.get("METAPHRASE_TESTS") == "cold":
+    if "cold" in os.environ.get("METAPHRASE_TESTS", "").split():
         config._metaphrase_cache = tempfile.mkdtemp(prefix="metaphrase-test-cache-")
         os.environ["METAPHRASE_CACHE_DIR"] = config._metaphrase_cache
     else:
         home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
         os.environ["METAPHRASE_CACHE_DIR"] = str(home / "metaphrase-tests")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    others = [item for item in items if not takes(item)]
+    if others:
+        config.hook.pytest_deselected(items=others)
+        items[:] = [item for item in items if takes(item)]
 
 
 def pytest_collection_finish(session: pytest.Session) -> None:

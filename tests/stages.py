@@ -1,8 +1,9 @@
 """The corpus at every stage, each made once for the tests of a process that ask for it.
 
 In: a case's name. Out: the case staged, and its core programs. `names` and `chunks` parametrize tests by
-case, and by `SIZE` cases of a theme at a time; a theme's tests run in one process (tests/parallel.py), so
-that little is made twice and little has to be kept. Example:
+case; a theme's tests run in one process (tests/parallel.py), so that little is made twice and little has to be
+kept. Native code is compiled of a chunk at a time, `SIZE` cases of a theme, and each day of another part of the
+chunks (`TODAY`, and the cases in them). Example:
 
     @names
     def test_it_reads_back(name):
@@ -15,6 +16,7 @@ import functools
 
 import pytest
 from corpus import THEMES, cases, fresh
+from turns import turn
 
 from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.astpasses.frontend.staging.staged import Staged
@@ -32,8 +34,10 @@ CHUNKS = {
     for k in range(0, len(found), SIZE)
 }
 SAMPLE = list(CASES)[::8]  # where the corpus as a whole is counted
+TURNS = 4  # days in which each chunk is tested in all ways
+TODAY = turn(CHUNKS, TURNS)
 names = pytest.mark.parametrize("name", CASES)
-chunks = pytest.mark.parametrize("chunk", CHUNKS)
+names_of_today = pytest.mark.parametrize("name", [name for chunk in TODAY for name in CHUNKS[chunk]])
 once = functools.lru_cache(maxsize=len(SAMPLE))  # more than any theme has
 
 

@@ -27,6 +27,8 @@ from metaphrase.core.read import read
 from metaphrase.core.show import same, show
 from metaphrase.pipeline import cython, loops
 
+pytestmark = pytest.mark.turns(2)
+
 RNG = np.random.default_rng(3)
 WIDTH = 6
 

@@ -15,6 +15,8 @@ import metaphrase as mp
 
 from .equations import CASES
 
+pytestmark = pytest.mark.turns(3)
+
 NAMES = sorted(CASES)
 CHUNK = 12
 # Some have the same loops as others, and are left out where code is compiled or long programs are batched.

@@ -16,6 +16,8 @@ import metaphrase as mp
 from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves
 
+pytestmark = pytest.mark.turns(3)
+
 THEMES = (
     "statements",
     "expressions",

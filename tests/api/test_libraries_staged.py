@@ -11,6 +11,8 @@ from together import jitted
 
 import metaphrase as mp
 
+pytestmark = pytest.mark.turns(3)
+
 HERE = Path(__file__).parent
 HEAD = """import numpy as np
 from metaphrase import lax, nn, random

@@ -13,6 +13,8 @@ from together import jitted
 import metaphrase as mp
 from metaphrase.ode import odeint
 
+pytestmark = pytest.mark.turns(3)
+
 TIMES = np.array([0.0, 0.4, 1.0, 1.5])
 BOTH = pytest.mark.parametrize("adjoint", ["discrete", "continuous"])
 TIGHT = {"rtol": 1e-10, "atol": 1e-10}

@@ -24,6 +24,8 @@ import pytest
 import metaphrase as mp
 from metaphrase.runtime import cache, cython_build, threads
 
+pytestmark = pytest.mark.turns(3)
+
 
 def program(tmp_path: Path, text: str) -> list[str]:
     """The command that runs a program which stands in a file, as users' programs do."""

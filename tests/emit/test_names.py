@@ -23,6 +23,8 @@ from metaphrase.core.evaluate import evaluate
 from metaphrase.core.primitive import REGISTRY
 from metaphrase.pipeline import finished
 
+pytestmark = pytest.mark.turns(4)
+
 files = itertools.count()
 
 HEAD = """

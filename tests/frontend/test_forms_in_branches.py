@@ -11,6 +11,8 @@ import pytest
 import metaphrase as mp
 from metaphrase.source import SourceError
 
+pytestmark = pytest.mark.turns(3)
+
 SIDES = [
     "pass",
     "l[0] = 7.0",

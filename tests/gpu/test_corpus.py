@@ -8,7 +8,6 @@ and a part of it is watched for races. A part is compiled for a real GPU by NVRT
 from __future__ import annotations
 
 import copy
-import os
 
 import numpy as np
 import pytest
@@ -19,6 +18,7 @@ from derivatives import derive, programs
 from emulated import SMALL, TARGETS, emitted, run
 from resized import has_lengths, runs_of
 from stages import CASES, CHUNKS, core, staged
+from turns import DAY, turn
 from ways import assert_same, caught, distance, evaluated, failures, python
 
 import metaphrase as mp
@@ -28,16 +28,15 @@ from metaphrase.core.evaluate import evaluate
 from metaphrase.runtime import nvrtc
 from metaphrase.source import SourceError
 
-DAY = int(os.environ["METAPHRASE_TESTS_DAY"])
-ORDER = ("fwd", "rev", "rand")[DAY % 3]
+ORDER = ("fwd", "rev", "rand")[DAY % 3]  # the numbers of parts are powers of 2, so that each case meets each order
 BOUND = 16  # units in the last place: sums go in another order
 DERIVED = 256  # of derivatives and batches, as for native code
 REGISTERS = 255  # that a thread can have
 
 
 def share(parts: int, first: int = 0) -> list[str]:
-    """The cases that are looked at today: one of so many parts."""
-    return list(CASES)[(DAY + first) % parts :: parts]
+    """The cases that are looked at today: one of so many parts, and a fourth of it where a quick run is asked for."""
+    return turn(CASES, 4 * parts, thorough=parts, first=first)
 
 
 def groups(names: list[str], size: int = 16) -> dict[str, list[str]]:
@@ -66,7 +65,7 @@ def test_values(found, target):
     assert not (wrong := failures(found, lambda name: of_corpus(name, TARGETS[target]))), wrong
 
 
-@pytest.mark.parametrize("found", groups(share(48, 2)).values(), ids=groups(share(48, 2)))
+@pytest.mark.parametrize("found", groups(share(32, 2)).values(), ids=groups(share(32, 2)))
 def test_no_thread_races(found, monkeypatch):
     monkeypatch.setenv("CUEMU_RACES", "1")
     assert not (wrong := failures(found, lambda name: of_corpus(name, SMALL))), wrong
@@ -88,7 +87,7 @@ def test_derivatives(found):
 
 
 @pytest.mark.parametrize("only_floats", [True, False], ids=["floats", "all"])
-@pytest.mark.parametrize("found", groups(share(24, 5)).values(), ids=groups(share(24, 5)))
+@pytest.mark.parametrize("found", groups(share(32, 5)).values(), ids=groups(share(32, 5)))
 def test_batches(found, only_floats):
     programs_of, _ = cases_of(found, only_floats)
 
@@ -103,7 +102,7 @@ def test_batches(found, only_floats):
     assert not (wrong := failures(programs_of, test)), wrong
 
 
-@pytest.mark.parametrize("found", groups(share(24, 7)).values(), ids=groups(share(24, 7)))
+@pytest.mark.parametrize("found", groups(share(32, 7)).values(), ids=groups(share(32, 7)))
 def test_kernels_compile_for_a_gpu(found):
     """By NVRTC for compute capability 9.0; no thread writes registers to memory for want of more."""
 
@@ -118,7 +117,7 @@ def test_kernels_compile_for_a_gpu(found):
 
 
 def test_every_chunk_has_its_day():
-    days = {name for day in range(4) for name in list(CASES)[day::4]}
+    days = {name for day in range(16) for name in turn(CASES, 16, day=day)}
     assert days == set(CASES) and sum(map(len, CHUNKS.values())) == len(CASES)
 
 

@@ -6,6 +6,8 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.turns(3)
+
 ROOT = Path(__file__).parents[2]
 LAST_WORDS = {
     "kepler": "largest difference from finite differences",

@@ -6,12 +6,12 @@ And docs/gpu.md says how each is computed; the table there is written by `pytest
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 from emulated import SMALL, TARGETS, run
+from turns import part, turn
 from ways import caught, distance
 
 from metaphrase import ops  # noqa: F401
@@ -25,7 +25,7 @@ from metaphrase.ops.samples import SAMPLES
 NAMES = sorted(name for name in set(REGISTRY) & set(SAMPLES) if not REGISTRY[name].transient)
 BOUND = {"eigh": 2**14, "svd": 2**14, "eig": 2**14, "rfft_transposed": 2**9}  # in units in the last place
 DOCUMENT = Path(__file__).parents[2] / "docs" / "gpu.md"
-TARGET = list(TARGETS.values())[int(os.environ["METAPHRASE_TESTS_DAY"]) % 2]  # in turns
+TARGET = part(TARGETS.values(), 2, of=4)[0]
 BEGIN, END = "<!-- written by tests/gpu/test_registry.py -->", "<!-- end -->"
 WAYS = {
     native.Point: "in a kernel, element by element",
@@ -41,7 +41,7 @@ WAYS = {
 }
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", turn(NAMES, 4))
 def test_primitive(name):
     for sample in SAMPLES[name]:
         args = tuple(np.asarray(a)[()] for a in sample.args)

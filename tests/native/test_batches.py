@@ -2,19 +2,19 @@
 
 Once with the floating-point arguments in lanes, and once with all of them, so that lanes part: other
 branches, trip counts, indices, and errors. Of several lanes' errors that of the program's first
-failing check is raised. Each day one of the two ways is native code, at -O1, and the other the evaluated
-program: the next day they change; one group in sixteen is compiled at -O3.
+failing check is raised. Each day other groups are tested (tests/turns.py), one of the two ways as native code,
+at -O1, and the other as the evaluated program: the next time they change; one group in sixteen is compiled at
+-O3.
 """
 
 from __future__ import annotations
-
-import os
 
 import numpy as np
 import pytest
 from batches import cases_of, outcomes
 from grouped import build
-from stages import CHUNKS, SAMPLE, chunks
+from stages import CHUNKS, SAMPLE, TODAY, TURNS
+from turns import DAY
 from ways import Outcome, assert_same, failures, is_exact
 
 from metaphrase.core.check import check
@@ -26,10 +26,10 @@ BOUND = 64  # units in the last place: a product with a batch sums in another or
 
 
 @pytest.mark.parametrize("only_floats", [True, False], ids=["floats", "all"])
-@chunks
+@pytest.mark.parametrize("chunk", TODAY)
 def test_batched_native_code(chunk, only_floats):
     found, refused = cases_of(CHUNKS[chunk], only_floats)
-    turn = int(os.environ["METAPHRASE_TESTS_DAY"]) + list(CHUNKS).index(chunk)
+    turn = DAY // TURNS + TODAY.index(chunk)
     functions = {name: function for name, (function, *_) in found.items() if turn % 2 == only_floats}
     compiled = build(functions, level="-O3" if turn // 2 % 16 == 0 else "-O1") if functions else {}
 

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import os
 
 import numpy as np
 import pytest
@@ -17,8 +16,9 @@ from corpus import fresh
 from derivatives import Derived, derive, derived_loops, moved, programs
 from grouped import build
 from saved import foreign, run_alone
-from stages import CASES, CHUNKS, SAMPLE, chunks, names
+from stages import CASES, CHUNKS, SAMPLE, TODAY, TURNS, names_of_today
 from together import jitted
+from turns import part
 from ways import SMALL_PARTS, Outcome, assert_same, caught, distance, failures, is_exact, run_loops, several_threads
 
 import metaphrase as mp
@@ -51,7 +51,7 @@ def listed(run, function):
     return arrays
 
 
-@names
+@names_of_today
 def test_programs_read_back_and_their_loops_run(name):
     for mode, (function, args) in programs(derive(name)).items():
         check(function)
@@ -69,13 +69,8 @@ def bound(function: Function) -> int:
     return 0 if is_exact(function) else BOUND
 
 
-DAY = int(os.environ["METAPHRASE_TESTS_DAY"])
-# Unfused every sixth, and shared among threads, others each day, as every fourth in tests/native/test_values.py.
-WAYS = [
-    *((chunk, "fused") for chunk in CHUNKS),
-    *((chunk, "unfused") for chunk in list(CHUNKS)[DAY % 6 :: 6]),
-    *((chunk, "shared") for chunk in list(CHUNKS)[(DAY + 3) % 6 :: 6]),
-]
+WAYS = [(chunk, "fused") for chunk in TODAY]
+WAYS += [(chunk, way) for k, way in enumerate(("unfused", "shared")) for chunk in part(TODAY, 6, of=TURNS, first=k)]
 
 
 @pytest.mark.parametrize("chunk, way", WAYS)
@@ -98,7 +93,7 @@ def test_native_derivatives(chunk, way):
         assert not (wrong := failures(found, test)), wrong
 
 
-@names
+@names_of_today
 def test_the_texts_of_derivatives(name):
     for mode, (function, args) in programs(derive(name)).items():
         text = numpy_source(function, name="saved")
@@ -186,7 +181,7 @@ def differences(name: str, decisions: list) -> int:
     return checked
 
 
-@names
+@names_of_today
 def test_forward_mode_is_the_slope(name, decisions):
     derived = derive(name)
     checked = differences(name, decisions)
@@ -217,7 +212,7 @@ def scaled(function: Function) -> Function:
         return builder.function([mul(first, like(first.type, 1.001)), *rest])
 
 
-@names
+@names_of_today
 def test_reverse_mode_is_the_transpose_of_forward_mode(name):
     derived = derive(name)
     if derived is None or derived.vjp is None:
@@ -256,7 +251,7 @@ def is_scalar(name: str) -> bool:
     return first and alone and np.isscalar(caught(function, args).result)
 
 
-@chunks
+@pytest.mark.parametrize("chunk", TODAY)
 def test_jitted_gradients(chunk):
     """`jit(grad)`, `grad` and `jit(jvp)` agree, of every second function."""
     scalar = list(filter(is_scalar, CHUNKS[chunk]))[::2]

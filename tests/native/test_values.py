@@ -3,22 +3,22 @@
 Results, exceptions with their words, what is printed and what is written to the arguments. Without
 contraction the results are the same bits wherever IEEE arithmetic fixes them; elsewhere within `BOUND`.
 
-All cases are compiled in groups at -O1. Every eighth goes the whole way through `jit`, which compiles at
--O3, and of the groups every fourth is unfused, every fourth contracted at -O3 and every fourth shared among threads as
-well, in parts so small that most loops have several; the day says which.
+Each day others of the groups (tests/turns.py) are compiled at -O1, and some of them once more: unfused,
+contracted at -O3, and shared among threads in parts so small that most loops have several. Other cases go the
+whole way through `jit`, which compiles at -O3.
 """
 
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 from dataclasses import replace
 
 import numpy as np
 import pytest
 from grouped import build, module
-from stages import CASES, CHUNKS, SAMPLE, core, loops, names, staged
+from stages import CASES, CHUNKS, SAMPLE, TODAY, TURNS, core, loops, names_of_today, staged
+from turns import part, turn
 from ways import (
     SMALL_PARTS,
     assert_same,
@@ -37,20 +37,16 @@ from metaphrase.astpasses.schedule.target import CPU
 
 BOUND = 4  # units in the last place of an array's largest element: docs/limitations.md states it
 CONTRACTED = 64
-DAY = int(os.environ["METAPHRASE_TESTS_DAY"])
-WAYS = [
-    *((chunk, "fused") for chunk in CHUNKS),
-    *((chunk, "unfused") for chunk in list(CHUNKS)[(DAY + 2) % 4 :: 4]),
-    *((chunk, "contracted") for chunk in list(CHUNKS)[DAY % 4 :: 4]),
-    *((chunk, "shared") for chunk in list(CHUNKS)[(DAY + 1) % 4 :: 4]),
-]
+WAYS = [(chunk, "fused") for chunk in TODAY]
+for k, way in enumerate(("contracted", "shared", "unfused")):
+    WAYS += [(chunk, way) for chunk in part(TODAY, 4, of=TURNS, first=k)]
 
 
 def bound(name: str) -> int:
     return 0 if is_exact(staged(name).function) else BOUND
 
 
-@pytest.mark.parametrize("name", list(CASES)[DAY % 8 :: 8])
+@pytest.mark.parametrize("name", turn(CASES, 32, thorough=8))
 def test_jitted_code(name):
     function, args = CASES[name]
     assert_same(python(function, args), native(function, args), bound(name), "native")
@@ -74,7 +70,7 @@ def test_native_code(chunk, way):
         assert not (wrong := failures(CHUNKS[chunk], test)), wrong
 
 
-@pytest.mark.parametrize("chunk", list(CHUNKS)[::6])
+@pytest.mark.parametrize("chunk", turn(CHUNKS, 24, thorough=6))
 def test_another_compiler(chunk, monkeypatch):
     """A part of the corpus by clang, where it is installed; float16 has none before version 15."""
     if shutil.which("clang"):
@@ -89,13 +85,13 @@ def test_another_compiler(chunk, monkeypatch):
     assert programs and not (wrong := failures(programs, test)), wrong
 
 
-@names
+@names_of_today
 def test_loops_as_python(name):
     got = evaluated(name, lambda arrays: run_loops(loops(name), arrays))
     assert_same(python(*CASES[name]), got, bound(name), "loops")
 
 
-@names
+@names_of_today
 def test_loops_with_every_nest_outlined(name):
     """As a program of many loops is, whatever a nest's size."""
     scheduled = schedule(core(name), replace(CPU, whole=-1, call=0))

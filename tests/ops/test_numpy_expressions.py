@@ -20,6 +20,8 @@ from metaphrase.source import SourceError
 
 from .library_cases import OPERANDS as LIBRARY_OPERANDS
 
+pytestmark = pytest.mark.turns(3)
+
 LINES = [
     line
     for line in pathlib.Path(__file__).with_name("expressions.txt").read_text().splitlines()

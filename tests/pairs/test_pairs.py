@@ -25,6 +25,8 @@ from . import kept, operators, own_rules, solved  # noqa: F401
 from .corpus import CASES
 from .transformations import TRANSFORMATIONS, by_differences, composed, flat, may_follow, pairs
 
+pytestmark = pytest.mark.turns(2)
+
 DAY = int(os.environ["METAPHRASE_TESTS_DAY"])
 TURNS = 1 if os.environ.get("METAPHRASE_PAIRS") == "all" else 48
 NATIVE = 8  # of so many functions one has native code

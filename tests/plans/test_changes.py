@@ -12,6 +12,8 @@ from pathlib import Path
 import pytest
 from plans.process import report
 
+pytestmark = pytest.mark.turns(4)
+
 PHYSICS = """
 import dataclasses
 import enum

@@ -11,6 +11,8 @@ from collections.abc import Callable
 import pytest
 from plans.process import report
 
+pytestmark = pytest.mark.turns(3)
+
 SHAPES = """
 import numpy as np
 import formulas

@@ -16,6 +16,8 @@ from pathlib import Path
 import pytest
 from plans.project import ORBITS, USE, assert_alike, given, installed, module_of, wanted
 
+pytestmark = pytest.mark.turns(3)
+
 HEAD = """[build-system]
 requires = ["setuptools", "metaphrase"]
 build-backend = "setuptools.build_meta"

@@ -9,6 +9,8 @@ from __future__ import annotations
 import pytest
 from plans.process import report
 
+pytestmark = pytest.mark.turns(4)
+
 HEAD = """
 import dataclasses, enum, importlib.util, json, os, sys, warnings
 import numpy as np

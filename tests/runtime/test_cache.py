@@ -15,6 +15,8 @@ import pytest
 
 from metaphrase.runtime import cache, compiler, cython_build, dispatch
 
+pytestmark = pytest.mark.turns(3)
+
 SCRIPT = """
 import sys
 from metaphrase.runtime import cython_build, dispatch

@@ -20,6 +20,8 @@ from metaphrase.runtime import cache, compiler, cython_build, dispatch, scratch
 
 from .test_cache import entry_of, stored
 
+pytestmark = pytest.mark.turns(3)
+
 SCRIPT = """
 import logging, os, pathlib, sys
 logging.basicConfig(format="%(message)s")

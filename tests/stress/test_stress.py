@@ -7,6 +7,8 @@ import pytest
 from .campaign import builds, crowd, forks, kills, loops
 from .processes import COMPILE, run
 
+pytestmark = pytest.mark.turns(3)
+
 
 @pytest.mark.parametrize(("work", "count"), [(kills, 4), (builds, 3), (forks, 5), (crowd, 3), (loops, 4)])
 def test_none_hangs_and_each_answers(tmp_path, work, count):

@@ -15,6 +15,8 @@ import metaphrase as mp
 from metaphrase import lax
 from metaphrase.source import SourceError
 
+pytestmark = pytest.mark.turns(3)
+
 RNG = np.random.default_rng(7)
 X = RNG.uniform(-1.5, 1.5, (LANES, 3))
 T = RNG.uniform(-1, 1, (LANES, 3))

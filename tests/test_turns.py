@@ -1,0 +1,42 @@
+"""Each case has its day, in each way that it is tested in."""
+
+from __future__ import annotations
+
+import pytest
+import turns
+from turns import part, takes, turn
+
+CASES = list(range(57))
+
+
+@pytest.fixture(params=[False, True], ids=["quick", "all"])
+def everything(request, monkeypatch):
+    monkeypatch.setattr(turns, "QUICK", not request.param)
+    return request.param
+
+
+def test_each_case_has_one_day(everything):
+    days = [turn(CASES, 8, thorough=2, day=day) for day in range(100, 102 if everything else 108)]
+    assert sorted(sum(days, [])) == CASES
+
+
+def test_all_are_taken_where_all_are_asked_for(everything):
+    assert (turn(CASES, 4, day=3) == CASES) == everything
+
+
+def test_each_case_of_a_turn_has_each_way(everything):
+    """Four days give all cases, and six such rounds all cases in each of the two ways."""
+    seen = {k: set() for k in range(2)}
+    for day in range(1000, 1024):
+        today = turn(CASES, 4, day=day)
+        for k in seen:
+            some = part(today, 6, of=4, first=k, day=day)
+            assert set(some) <= set(today)
+            seen[k] |= set(some)
+    assert seen[0] == seen[1] == set(CASES)
+
+
+@pytest.mark.turns(3)
+def test_a_marked_test_has_one_day_of_three(request, everything):
+    days = [takes(request.node, day) for day in range(100, 103)]
+    assert sum(days) == (3 if everything else 1)
