@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
-PACKAGE_FILES := pyproject.toml setup.py metaphrase_setuptools.py $(wildcard runtime/*.pyx runtime/*.pxi runtime/*.h)
+PACKAGE_FILES := pyproject.toml setup.py metaphrase_setuptools.py $(wildcard runtime/*.pyx runtime/*.pxi runtime/*.h runtime/abi3/*.pyx)
 
 .PHONY: demo test test-all fuzz sanitize stress bench gpu lint clean
 
@@ -68,4 +68,4 @@ $(VENV)/ready-gpu: $(VENV)/ready
 	@touch $@
 
 clean:
-	rm -rf $(VENV) build dist *.egg-info runtime/dispatch.c runtime/*.so
+	rm -rf $(VENV) build dist *.egg-info runtime/dispatch.c runtime/*.so runtime/abi3/dispatch.c runtime/abi3/*.so

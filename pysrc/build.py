@@ -19,6 +19,7 @@ import subprocess
 import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,7 @@ from setuptools.errors import ExecError, OptionError
 
 from .aot import PACKAGES
 from .aot.exported import calls_export
+from .runtime.abi3 import FIRST
 from .runtime.module import LEVELS
 
 
@@ -77,7 +79,23 @@ def prepare(distribution: Any, table: Any, marked: Sequence[Any]) -> None:
 
     distribution.cmdclass["build_py"] = build_py
     if any(options.to == "native" for options in wanted):
-        distribution.has_ext_modules = lambda: True  # the wheel is for this Python and platform
+        distribution.has_ext_modules = lambda: True  # the wheel is for this platform
+        distribution.cmdclass["bdist_wheel"] = _for_many_pythons(distribution.get_command_class("bdist_wheel"))
+
+
+def _for_many_pythons(base: Any) -> Any:
+    """`bdist_wheel` whose wheel is for all versions of Python that a compiled package is for, unless it holds an
+    extension for this one."""
+
+    class bdist_wheel(base):
+        py_limited_api: Any
+
+        def get_tag(self) -> tuple[str, str, str]:
+            if not any(Path(self.bdist_dir).rglob(f"*{EXTENSION_SUFFIXES[0]}")):
+                self.py_limited_api = self.py_limited_api or FIRST
+            return super().get_tag()
+
+    return bdist_wheel
 
 
 def _options_of(table: Any) -> Iterator[Options]:

@@ -26,7 +26,29 @@ def pass_over(bint value):
     passed_over = value
 
 
-cdef class Dispatcher:
+cdef Memory room_for_items():
+    """Memory for copies of the items of tuples, where they can't be read in place; else None."""
+    return Memory() if MP_MANY_PYTHONS else None
+
+
+cdef PyObject** items(tuple args, Memory room) except? NULL:
+    """The items of a tuple, which are valid as long as the tuple and the room are."""
+    cdef Py_ssize_t index
+    cdef PyObject** copies
+    if room is None:
+        return mp_items(args)
+    copies = <PyObject**>room.take(len(args) * sizeof(void*))
+    for index in range(len(args)):
+        copies[index] = PyTuple_GET_ITEM(args, index)
+    return copies
+
+
+cdef class Referable:
+    """Weak references to it are possible. (Cython 3.3 makes no class of the stable ABI that has these and a `__dict__`.)"""
+    cdef object __weakref__
+
+
+cdef class Dispatcher(Referable):
     """Calls the first entry that matches, else `miss(args)`.
 
     `function`: the user's own, called when dispatching is disabled. `parameters`: its parameter names, or
@@ -51,7 +73,6 @@ cdef class Dispatcher:
     cdef dict index                          # by which one of many is found (find.pxi)
     cdef readonly Py_ssize_t hits, misses
     cdef dict __dict__
-    cdef object __weakref__
 
     def __cinit__(self, *args, **kwargs):
         self.vectorcall = <vectorcallfunc>mp_outer_call
@@ -105,19 +126,21 @@ cdef class Dispatcher:
     def run(self, CompiledEntry entry, tuple args):
         """Call `entry` with a bound tuple. LookupError when the arguments do not match it."""
         cdef bint matched = False
+        cdef Memory memory = room_for_items()
         if len(args) < entry.plan.arity:
             raise TypeError(f"{entry.name} takes {entry.plan.arity} arguments, not {len(args)}")
-        result = try_entry(entry, mp_items(args), &matched)
+        result = try_entry(entry, items(args, memory), &matched)
         if not matched:
             raise LookupError(f"the arguments do not match {entry.name}")
         return result
 
     def matches(self, CompiledEntry entry, tuple args):
         """Whether a bound tuple matches `entry`, without calling it."""
-        return len(args) >= entry.plan.arity and matches_call(entry, mp_items(args))
+        cdef Memory memory = room_for_items()
+        return len(args) >= entry.plan.arity and matches_call(entry, items(args, memory))
 
     def __get__(self, instance, owner):
-        return self if instance is None else PyMethod_New(self, instance)
+        return self if instance is None else mp_new_method(self, instance)
 
     def __copy__(self):
         return self                          # as functions are
@@ -132,7 +155,9 @@ cdef class Dispatcher:
         return f"<jit of {getattr(self, '__name__', self.function)}>"
 
     def __call__(self, *args, **kwargs):     # only for who asks for `__call__`: calls use the vectorcall slot
-        return PyVectorcall_Call(self, args, kwargs)
+        cdef Memory memory = room_for_items()
+        cdef tuple given = (*args, *kwargs.values()), names = tuple(kwargs)
+        return mp_outer_call(<PyObject*>self, items(given, memory), len(args), <PyObject*>names if names else NULL)
 
     def __metaphrase_stage__(self, args, kwargs):
         """What staged code does with a call of this function: `stage(args, kwargs)`, set by who made it."""
@@ -142,8 +167,9 @@ cdef class Dispatcher:
         """Bind by the pipeline's `bind`, then as ever."""
         if self.bind is None:
             raise TypeError("the arguments do not fit the function's parameters")
-        bound = self.bind(args, kwargs)
-        return self.dispatch(mp_items(<tuple?>bound), len(bound), bound)
+        cdef tuple bound = self.bind(args, kwargs)
+        cdef Memory memory = room_for_items()
+        return self.dispatch(items(bound, memory), len(bound), bound)
 
     cdef object dispatch(self, PyObject** args, Py_ssize_t count, tuple bound):
         global moment
@@ -227,9 +253,7 @@ cdef object dispatcher_vectorcall(PyObject* callable, PyObject** args, size_t fl
     cdef PyObject* bound[STACK_ARGUMENTS]
     if self.watched is not None and not function_holds(<PyObject*>self.watched, <PyObject*>self.state):
         self.renew()
-    if bypassed:
-        return mp_vectorcall(<PyObject*>self.function, args, flagged, names)
-    if self.parameters is not None:
+    if self.parameters is not None and not bypassed:
         if names == NULL and given == PyTuple_GET_SIZE(self.parameters) and self.keyword_only == 0:
             return self.dispatch(args, given, None)
         if PyTuple_GET_SIZE(self.parameters) <= STACK_ARGUMENTS and bind_simple(self, args, given, names, bound):
@@ -239,7 +263,7 @@ cdef object dispatcher_vectorcall(PyObject* callable, PyObject** args, size_t fl
     if names != NULL:
         for index in range(PyTuple_GET_SIZE(<object>names)):
             keywords[<object>PyTuple_GET_ITEM(<object>names, index)] = <object>args[given + index]
-    return self.slow(positional, keywords)
+    return self.function(*positional, **keywords) if bypassed else self.slow(positional, keywords)
 
 
 cdef bint blas_loaded = False
@@ -276,12 +300,13 @@ def get_threads():
 def called_fast(cls):
     """Decorator for subclasses of Dispatcher: Python 3.11 does not let them inherit the fast way of being
     called."""
-    mp_set_vectorcall(cls, mp_vectorcall_offset)
-    return cls
+    return mp_called_fast(cls, mp_vectorcall_offset)
 
 
 mp_inner = dispatcher_vectorcall
+cdef object method_type = types.MethodType
+mp_method_type = <PyObject*>method_type
 cdef Dispatcher sample = Dispatcher()
 cdef Py_ssize_t mp_vectorcall_offset = <char*>&sample.vectorcall - <char*><PyObject*>sample
 sample = None
-mp_set_vectorcall(Dispatcher, mp_vectorcall_offset)
+globals()["Dispatcher"] = mp_called_fast(Dispatcher, mp_vectorcall_offset)

@@ -42,14 +42,20 @@ cdef class CompiledEntry:
         return self.plan.arity
 
 
+ctypedef PyObject* (*Trial)(CompiledEntry, PyObject**, bint*) noexcept    # with the error left set: `try` costs more
+cdef object list_full = ListFull             # no name is looked up where an error is set
+
+
 cdef object try_entry(CompiledEntry entry, PyObject** args, bint* matched):
     """The result when the call matches; `matched` says whether it does. A run in which a list has outgrown its
     room is begun again: `raise_site` has made the room larger."""
+    cdef PyObject* result
     while True:
-        try:
-            return try_once(entry, args, matched)
-        except ListFull:
-            pass
+        result = (<Trial>try_once)(entry, args, matched)
+        if result == NULL and PyErr_ExceptionMatches(list_full):
+            PyErr_Clear()
+            continue
+        return mp_owned(result)
 
 
 cdef object try_once(CompiledEntry entry, PyObject** args, bint* matched):

@@ -55,7 +55,7 @@ cdef int add_value(Number* sum, PyObject* value) except -1:
     cdef Number bits
     sum[0] = mixed(sum[0], <size_t>Py_TYPE(value))
     if PyFloat_CheckExact(<object>value):
-        number = (<FloatObject*>value).ob_fval
+        number = mp_float(value)
         memcpy(&bits, &number, sizeof(bits))
         sum[0] = mixed(sum[0], bits)
     elif PyTuple_CheckExact(<object>value):

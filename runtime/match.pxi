@@ -123,12 +123,14 @@ cdef int contiguous_copy(NodePlan* node, PyObject* value, Frame* frame) except -
 
 cdef int match_static(PyObject* value, PyObject* expected) except -1:
     cdef Py_ssize_t index
+    cdef double a, b
     if value == expected:
         return 1
     if Py_TYPE(value) != Py_TYPE(expected):
         return 0
     if PyFloat_CheckExact(<object>value):    # by bits: 0.0 is not -0.0, and nan equals itself
-        return memcmp(&(<FloatObject*>value).ob_fval, &(<FloatObject*>expected).ob_fval, sizeof(double)) == 0
+        a, b = mp_float(value), mp_float(expected)
+        return memcmp(&a, &b, sizeof(double)) == 0
     if PyTuple_CheckExact(<object>value):    # element by element: (1,) is not (True,)
         if PyTuple_GET_SIZE(<object>value) != PyTuple_GET_SIZE(<object>expected):
             return 0
@@ -195,7 +197,7 @@ cdef int match_node(NodePlan* node, PyObject* value, Frame* frame) except -1:
             if not PyFloat_CheckExact(<object>value):
                 return 0
             if node.buffer >= 0:
-                (<double*>slot)[0] = (<FloatObject*>value).ob_fval
+                (<double*>slot)[0] = mp_float(value)
         elif node.kind == NODE_COMPLEX:
             if not PyComplex_CheckExact(<object>value):
                 return 0
@@ -305,10 +307,10 @@ cdef PyObject* fetch(SourcePlan* source, PyObject** args, Frame* frame) except? 
     elif source.kind == SOURCE_HELD:
         found = source.object
     elif source.kind == SOURCE_CELL:
-        found = PyCell_GET(source.object)
+        found = mp_cell_value(source.object)
         if found == NULL:
             return NULL
-        hold(frame, found)
+        take(frame, found)
     elif source.kind == SOURCE_ITEM:
         found = PyDict_GetItemWithError(<object>source.object, <object>source.key)
         if found == NULL:
@@ -432,7 +434,7 @@ cdef int method_holds(PyObject* owner, PyObject* expected) except -1:
     if found == NULL:
         not_there()
         return 0
-    held = found == function or PyMethod_Check(found) and mp_method_function(found) == function
+    held = found == function or mp_method_function(found) == function
     Py_DECREF(<object>found)
     return held
 

@@ -3,7 +3,7 @@
 In: a module whose functions are marked by `mp.export`. Out: a package with the same names, types for editors, and what
 runs the calls: native code for two levels of the processor with its Cython text, or NumPy source. Example:
 
-    metaphrase compile orbits.py --out build --wheel        # build/dist/orbits-0.1-cp311-cp311-linux_x86_64.whl
+    metaphrase compile orbits.py --out build --wheel        # build/dist/orbits-0.1-cp311-abi3-linux_x86_64.whl
     metaphrase compile orbits.py --to numpy --out build     # build/orbits, which a person can read
     metaphrase compile orbits.py --to c --out build         # build/orbits/orbits.h, liborbits.a and liborbits.so
 
@@ -48,7 +48,7 @@ class Package:
     pure: bool = False
 
     def wheel(self, version: str) -> Path:
-        """A wheel of the package in `dist` beside it, for this Python and platform, or for all. Raises RuntimeError."""
+        """A wheel of the package in `dist` beside it, for this platform, or for all. Raises RuntimeError."""
         needs = ["numpy>=2.0", *(["scipy>=1.13"] if self.needs_scipy else [])]
         return wheel(self.folder, version, needs, self.pure)
 

@@ -23,8 +23,9 @@ from ..api.compile import compile_program
 from ..api.plans.modules import written_defaults
 from ..api.text import documentation
 from ..config import config
-from ..runtime import cython_build, dispatch
+from ..runtime import cython_build
 from ..runtime import entry as abi
+from ..runtime.abi3 import EXTENSION
 from ..runtime.module import LEVELS
 from .exported import Made, Progress, Signature, head, literal, names_text, signatures
 from .own_exceptions import exceptions, exceptions_text
@@ -130,9 +131,9 @@ import sys
 
 from .runtime import dispatch
 
-# The extension enters itself under the name that it was compiled for as well, which may be wanted for metaphrase's own.
-if sys.modules.get("metaphrase.runtime.dispatch") is dispatch:
-    del sys.modules["metaphrase.runtime.dispatch"]
+# The extension enters itself under the name that it was compiled for as well, which another package's has, too.
+if sys.modules.get("metaphrase.runtime.abi3.dispatch") is dispatch:
+    del sys.modules["metaphrase.runtime.abi3.dispatch"]
 '''
 
 
@@ -149,8 +150,7 @@ def _runtime_files() -> Iterator[tuple[Path, str]]:
     for room, files in names.items():
         folder = Path(str(rooms[room])).parent
         yield from ((folder / name, f"{room}/{name}" if room else name) for name in files)
-    extension = Path(dispatch.__file__)
-    yield extension, f"runtime/{extension.name}"
+    yield EXTENSION, "runtime/dispatch.abi3.so"
 
 
 __all__ = ["levels_of", "write"]

@@ -15,9 +15,10 @@ import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 
+from ..runtime.abi3 import FIRST
 from .places import Unwritable, reason
 
-_SETUP = '''"""The package holds native code: its wheel is for this Python and platform."""
+_SETUP = f'''"""The package holds native code: its wheel is for this platform, and for Pythons from one version on."""
 
 from setuptools import Distribution, setup
 
@@ -27,7 +28,7 @@ class Native(Distribution):
         return True
 
 
-setup(distclass=Native)
+setup(distclass=Native, options={{"bdist_wheel": {{"py_limited_api": "{FIRST}"}}}})
 '''
 _PROJECT = """[build-system]
 requires = ["setuptools>=77"]
@@ -48,7 +49,7 @@ packages = {packages}
 
 
 def wheel(folder: Path, version: str, needs: Sequence[str], pure: bool) -> Path:
-    """A wheel of the package in a folder: for this Python and platform, or for all if it is `pure`."""
+    """A wheel of the package in a folder: for this platform, or for all if it is `pure`."""
     dist, name = folder.parent.resolve() / "dist", folder.name
     with tempfile.TemporaryDirectory(prefix="metaphrase-wheel-") as place:
         try:

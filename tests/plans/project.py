@@ -95,11 +95,11 @@ for call in (lambda: m.loss({{"w": x, "b": -2.0}}, x), lambda: m.period(0.3), la
 """
 
 
-def given(text: str, module: str, path: str) -> list:
-    """What the program gives in a Python of its own, which finds nothing but what is in `path`."""
-    script = f"import sys; sys.path[:0] = [{path!r}]\n" + text.format(module=module)
+def given(text: str, module: str, *paths: str, python: str | Path = sys.executable) -> list:
+    """What the program gives in a Python of its own, which finds nothing but what is in `paths`."""
+    script = f"import sys; sys.path[:0] = {[*map(str, paths)]}\n" + text.format(module=module)
     script += "\nimport json; print(json.dumps([got, sorted(sys.modules)], default=float))"
-    done = subprocess.run([sys.executable, "-I", "-S", "-c", script], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([python, "-I", "-S", "-c", script], capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout.splitlines()[-1])
 

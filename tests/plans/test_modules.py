@@ -8,19 +8,43 @@ from __future__ import annotations
 
 import inspect
 import pickle
+import subprocess
 import sys
+import warnings
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 from plans.project import ORBITS, USE, assert_alike, given, installed, module_of, wanted
+from plans.pythons import library, others, unpacked
 
 import metaphrase as mp
 from metaphrase.aot import compile_module, exported
 from metaphrase.cli.main import main
 from metaphrase.runtime import module as compiled
 from metaphrase.source import SourceError
+
+MATRICES = """
+import numpy as np
+
+import metaphrase as mp
+
+
+@mp.export("f64[n, n]")
+def square(a):
+    return a @ a
+
+
+slope = mp.export("f64[n, n]")(mp.grad(lambda a: np.sum(a @ a)))
+"""
+PRODUCT = """
+import numpy as np
+import {module} as m
+
+a = np.arange(1.0, 5.0).reshape(2, 2)
+got = [m.square(a).tolist(), m.slope(a).tolist()]
+"""
 
 
 @pytest.fixture(scope="module")
@@ -30,7 +54,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "orbits.py").write_text(ORBITS)
     assert main(["compile", str(place / "orbits.py"), "--out", str(place / "out"), "--wheel", "--version", "1.2"]) == 0
     (wheel,) = (place / "out" / "dist").glob("orbits-1.2-*.whl")
-    assert f"cp{sys.version_info[0]}{sys.version_info[1]}" in wheel.name and "any" not in wheel.name
+    assert wheel.name.startswith("orbits-1.2-cp311-abi3-") and "any" not in wheel.name
     installed(wheel, place / "site")
     return place
 
@@ -39,6 +63,28 @@ def test_the_wheel_gives_the_same_numbers_with_numpy_alone(project):
     got, modules = given(USE, "orbits", str(project / "site"))
     assert_alike(got, wanted(module_of(project / "orbits.py")))
     assert not {m for m in modules if m.split(".")[0] in ("metaphrase", "scipy", "Cython", "gast", "ml_dtypes")}
+
+
+def test_the_same_wheel_is_for_other_versions_of_python(project, tmp_path):
+    """abi3audit knows what the stable ABI of each version has; other Pythons, where there are any, run the wheel."""
+    (wheel,) = (project / "out" / "dist").glob("*.whl")
+    (tmp_path / "matrices.py").write_text(MATRICES)
+    package = compile_module(module_of(tmp_path / "matrices.py"), tmp_path / "blas")
+    assert package.needs_scipy
+    command = [sys.executable, "-m", "abi3audit", "--strict", "--report", str(wheel)]
+    done = subprocess.run(command, capture_output=True, text=True)
+    assert done.returncode == 0 and "dispatch.abi3.so" in done.stdout, done.stdout + done.stderr
+    found = others()
+    if not found:
+        warnings.warn("no other Python is here, from 3.11 on: that wheels run there was not seen", stacklevel=1)
+    for version, python in found.items():
+        numpy, scipy = library("numpy", version), library("scipy", version)
+        site = unpacked(str(wheel), version, tmp_path / version)
+        got, modules = given(USE, "orbits", site, numpy, python=python)
+        assert_alike(got, wanted(module_of(project / "orbits.py")))
+        assert not {m for m in modules if m.split(".")[0] in ("metaphrase", "scipy", "Cython", "gast", "ml_dtypes")}
+        got, _ = given(PRODUCT, "matrices", package.folder.parent, numpy, scipy, python=python)
+        assert got == [[[7.0, 10.0], [15.0, 22.0]], [[7.0, 11.0], [9.0, 13.0]]]
 
 
 def test_the_wheel_says_what_it_needs(project):
