@@ -18,7 +18,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +26,7 @@ from setuptools.errors import ExecError, OptionError
 
 from .aot import PACKAGES
 from .aot.exported import calls_export
+from .late import dataclass
 from .runtime.module import LEVELS
 
 

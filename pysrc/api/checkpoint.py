@@ -13,7 +13,6 @@ and compute it again on the way back. Where no derivative is taken it is the fun
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn, ParamSpec, TypeVar
 
@@ -22,6 +21,7 @@ from ..core.ir import Function, function_symbols
 from ..core.loops import with_attribute
 from ..core.policies import RULES, Policy
 from ..core.types import type_symbols
+from ..late import log
 from ..ops.recompute import checkpoint as checkpoint_primitive
 from ..source import DTypeError, SourceError, UnsupportedError
 from ..tree_util import PyTreeDef
@@ -33,8 +33,6 @@ from .transforms import Transformed, call_inside, program_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-log = logging.getLogger("metaphrase")
 
 
 class CheckpointPolicy:
