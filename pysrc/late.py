@@ -142,7 +142,7 @@ class _Unwritten:
             twin: Any = dataclasses.dataclass(**self.options)(type(cls.__name__, bases, known | self.given))
             for name in self.methods:
                 setattr(cls, name, vars(twin)[name])
-            cls.__dataclass_params__ = vars(twin)["__dataclass_params__"]
+            cls.__dataclass_params__ = vars(twin)["__dataclass_params__"]  # type: ignore[attr-defined]
             del _waiting[cls]
 
 

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar, overload
 
 from ..core.build import Builder
 from ..core.ir import Function, function_symbols
@@ -167,6 +167,26 @@ class LoopCheckpoint(Kept):
         return with_attribute(function, "slots", self.slots)
 
 
+@overload
+def checkpoint(
+    fun: Callable[P, R],
+    *,
+    prevent_cse: bool = ...,
+    policy: CheckpointPolicy | None = ...,
+    static_argnums: int | Sequence[int] = ...,
+    concrete: bool = ...,
+) -> Callable[P, R]: ...
+@overload
+def checkpoint(
+    fun: None = None,
+    *,
+    prevent_cse: bool = ...,
+    policy: CheckpointPolicy | None = ...,
+    static_argnums: int | Sequence[int] = ...,
+    concrete: bool = ...,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
 def checkpoint(
     fun: Callable[P, R] | None = None,
     *,
@@ -192,6 +212,12 @@ def checkpoint(
             remedy="use one of these: " + ", ".join(f"{name}" for name in sorted(RULES)),
         )
     return Checkpoint(fun, chosen, prevent_cse)
+
+
+@overload
+def loop_checkpoint(fun: Callable[P, R], *, slots: int) -> Callable[P, R]: ...
+@overload
+def loop_checkpoint(fun: None = None, *, slots: int) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
 def loop_checkpoint(fun: Callable[P, R] | None = None, *, slots: int) -> Any:
