@@ -165,16 +165,13 @@ def _refuse(one: Any, name: str, *value: Any) -> None:
 
 
 class module:
-    """Stands for a module, which is imported when something of it is read or set."""
+    """Stands for a module, which is imported when something of it is read."""
 
     def __init__(self, name: str):
-        vars(self)["module_name"] = name
+        self.module_name = name
 
     def __getattr__(self, name: str) -> Any:
         return getattr(importlib.import_module(self.module_name), name)
-
-    def __setattr__(self, name: str, value: Any) -> None:
-        setattr(importlib.import_module(self.module_name), name, value)
 
 
 class _Log:

@@ -143,8 +143,7 @@ colorsys = late.module("colorsys")
 late.log.info("lost")
 assert "colorsys" not in sys.modules and "logging" not in sys.modules
 assert colorsys.rgb_to_hls(0, 0, 0) == (0.0, 0.0, 0.0)
-colorsys.ONE = 2
-assert sys.modules["colorsys"].ONE == 2
+assert "colorsys" in sys.modules
 late.log.warning("seen")
 """
     done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True)
