@@ -10,11 +10,12 @@ child.
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any
 
+from .late import dataclass
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class SequenceKey:
     """An item of a tuple or a list."""
 
@@ -24,7 +25,7 @@ class SequenceKey:
         return f"[{self.idx!r}]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class DictKey:
     """A value of a dict."""
 
@@ -34,7 +35,7 @@ class DictKey:
         return f"[{self.key!r}]"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class GetAttrKey:
     """A field of a NamedTuple or of a registered class."""
 
@@ -44,7 +45,7 @@ class GetAttrKey:
         return f".{self.name}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class FlattenedIndexKey:
     """A child of a class that was registered without names for its children."""
 

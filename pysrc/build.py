@@ -18,7 +18,6 @@ import os
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from importlib.machinery import EXTENSION_SUFFIXES
 from pathlib import Path
 from typing import Any
@@ -28,6 +27,7 @@ from setuptools.errors import ExecError, OptionError
 
 from .aot import PACKAGES
 from .aot.exported import calls_export
+from .late import dataclass
 from .runtime.abi3 import FIRST
 from .runtime.module import LEVELS
 

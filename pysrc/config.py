@@ -16,7 +16,6 @@ import contextlib
 import os
 import threading
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from typing import Any
 
 from .source import close_name
@@ -37,16 +36,12 @@ def _tier(text: str) -> str:
     return text
 
 
-@dataclass(frozen=True)
 class Setting:
     """`scope`: "thread" (a `with` holds for this thread) or "process" (read by the runtime from the
     environment)."""
 
-    name: str
-    default: Any
-    parse: Callable[[str], Any]
-    scope: str
-    doc: str
+    def __init__(self, name: str, default: Any, parse: Callable[[str], Any], scope: str, doc: str):
+        self.name, self.default, self.parse, self.scope, self.doc = name, default, parse, scope, doc
 
     @property
     def variable(self) -> str:

@@ -16,11 +16,11 @@ import builtins
 import importlib
 import string
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .late import dataclass
 from .source import Span
 
 # ("value", a constant), ("number", its type), ("text", a template), ("tuple" or "list", the parts)

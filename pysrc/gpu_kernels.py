@@ -9,7 +9,6 @@ a GPU: NVRTC compiles for one. Example:
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 from .api.arguments import take_apart, takes_any_keywords
@@ -19,6 +18,7 @@ from .astpasses.emit.cuda_text import emit_cuda
 from .astpasses.schedule import nest
 from .astpasses.schedule.target import CUDA
 from .core.dims import DimLike, floordiv, product
+from .late import dataclass
 from .pipeline import finished, loops, run
 from .runtime.nvrtc import KernelReport, NvrtcMissing, report
 

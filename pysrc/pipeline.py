@@ -14,18 +14,18 @@ pass is imported when it first runs: `import metaphrase` does not pay for it.
 from __future__ import annotations
 
 import contextlib
-import logging
 import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from dataclasses import field
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from .config import config
 from .core.check import check as check_core
 from .core.ir import Function
 from .interpreter import deep_calls
+from .late import dataclass
 from .runtime.cython_build import Library, build
 
 if TYPE_CHECKING:
@@ -34,11 +34,8 @@ if TYPE_CHECKING:
     from .astpasses.emit.numpy_source import Signature
     from .astpasses.schedule.nest import Program, Target
 
-log = logging.getLogger("metaphrase")
 
-
-@dataclass(frozen=True)
-class Stage:
+class Stage(NamedTuple):
     """`check(output)` raises when the stage broke its promise; `text(output)` is what a person reads."""
 
     name: str

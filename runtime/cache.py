@@ -18,21 +18,25 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import json
-import logging
 import os
-import shutil
 import stat
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-log = logging.getLogger("metaphrase")
+from ..late import log, module
+
+if TYPE_CHECKING:
+    import shutil
+    import tempfile
+else:
+    shutil, tempfile = map(module, ("shutil", "tempfile"))
+
 
 DEFAULT_LIMIT = 512 << 20
-LIBRARY, RECORD, TEXTS = "library.so", "record.json", "texts-"
+LIBRARY, RECORD, TEXTS = "library.so", "record", "texts-"
 TALLY, RECOUNT = ".tally", 256  # bytes and stores since they were counted; how many at most
 
 
@@ -101,8 +105,9 @@ def _heading(body: bytes) -> str:
     return f"# sha256 {hashlib.sha256(body).hexdigest()}"
 
 
-def _digest(path: Path) -> str:
-    return hashlib.sha256(read_own(path)).hexdigest()
+def _record(key: str, library: Path) -> bytes:
+    """What stands beside a library: its key and its digest."""
+    return f"{key} {hashlib.sha256(read_own(library)).hexdigest()}".encode()
 
 
 def _size(path: Path) -> int:
@@ -141,11 +146,10 @@ class Cache:
         try:
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
                 raise ValueError("it is not a directory of ours")
-            record = json.loads(read_own(entry / RECORD))
             library = entry / LIBRARY
-            if record["key"] != key or record["digest"] != _digest(library):
+            if read_own(entry / RECORD) != _record(key, library):
                 raise ValueError("its digest differs")
-        except (OSError, ValueError, KeyError, TypeError) as error:
+        except (OSError, ValueError) as error:
             self.discard(key, str(error))
             return None
         with contextlib.suppress(OSError):
@@ -168,7 +172,7 @@ class Cache:
                 os.chmod(pending / LIBRARY, 0o700)
                 for name, text in texts.items():
                     (pending / name).write_text(text)
-                (pending / RECORD).write_text(json.dumps({"key": key, "digest": _digest(pending / LIBRARY)}))
+                (pending / RECORD).write_bytes(_record(key, pending / LIBRARY))
                 with self._locked():
                     if self.find_quietly(key) is None:
                         self._remove(entry)
@@ -184,9 +188,8 @@ class Cache:
         """Like `find`, without removing, logging or marking as used."""
         entry = self.directory / key
         try:
-            record = json.loads(read_own(entry / RECORD))
-            whole = record["key"] == key and record["digest"] == _digest(entry / LIBRARY)
-        except (OSError, ValueError, KeyError, TypeError):
+            whole = read_own(entry / RECORD) == _record(key, entry / LIBRARY)
+        except OSError:
             return None
         return entry / LIBRARY if whole else None
 

@@ -20,21 +20,19 @@ import ctypes
 import errno
 import functools
 import importlib.util
-import json
-import logging
 import os
 import platform
 import re
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 import weakref
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .._version import VERSION
+from ..late import dataclass, log, module
 from . import cache as disk
 from . import compiler, cython_translate, scratch
 from .abi import ABI_VERSION, HEADER_DIRECTORY
@@ -51,8 +49,14 @@ from .compiler import (
 from .load import load
 from .miscompilations import remedies
 
+if TYPE_CHECKING:
+    import json
+    import subprocess
+    import tempfile
+else:
+    json, subprocess, tempfile = map(module, ("json", "subprocess", "tempfile"))
+
 __all__ = ["BuildError", "CompilerMissing", "Library", "build", "find", "open_cache", "warm"]
-log = logging.getLogger("metaphrase")
 
 
 class BuildError(RuntimeError):

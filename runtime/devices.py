@@ -14,18 +14,15 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import logging
 import re
 import threading
 from collections.abc import Callable, Iterator
 from contextvars import ContextVar
-from dataclasses import dataclass
 from typing import Any
 
+from ..late import dataclass, log
 from ..source import SourceError, UnsupportedError, caller_span
 from . import dispatch
-
-log = logging.getLogger("metaphrase")
 
 
 @dataclass(frozen=True, order=True)
@@ -48,7 +45,7 @@ class Device:
 
 
 CPU = Device("cpu")
-_SPELLED = re.compile(r"(cpu|gpu|cuda)(?::(\d+))?")
+_SPELLED = r"(cpu|gpu|cuda)(?::(\d+))?"
 
 
 def device_named(what: Any, by: str = "device") -> Device:
@@ -56,7 +53,7 @@ def device_named(what: Any, by: str = "device") -> Device:
     when something is to run on it."""
     if isinstance(what, Device):
         return what
-    spelled = _SPELLED.fullmatch(what) if isinstance(what, str) else None
+    spelled = re.fullmatch(_SPELLED, what) if isinstance(what, str) else None
     if spelled is not None:
         device = Device("cpu" if spelled[1] == "cpu" else "gpu", int(spelled[2] or 0))
         if device.platform == "gpu" or device.id == 0:

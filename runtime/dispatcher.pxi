@@ -48,17 +48,18 @@ cdef class Referable:
     cdef object __weakref__
 
 
+# Calls the first entry that matches, else `miss(args)`.
+#
+# `function`: the user's own, called when dispatching is disabled. `parameters`: its parameter names, or
+# None when it has *args, **kwargs or positional-only parameters; then, and for calls with the wrong
+# arguments, `bind(args, kwargs)` gives the positional tuple or raises Python's TypeError. `keyword_only` of
+# the parameters come last; `defaults` has one value a parameter, REQUIRED where there is none. `miss(args)`
+# gets the bound tuple, adds entries by `add`, and gives the call's result, usually by `run(entry, args)`.
+# Before a call that finds another code or other default values in the function that is `watch`ed, `renew()`
+# is called; it calls `lay_out` with what the parameters are now.
 cdef class Dispatcher(Referable):
-    """Calls the first entry that matches, else `miss(args)`.
-
-    `function`: the user's own, called when dispatching is disabled. `parameters`: its parameter names, or
-    None when it has *args, **kwargs or positional-only parameters; then, and for calls with the wrong
-    arguments, `bind(args, kwargs)` gives the positional tuple or raises Python's TypeError. `keyword_only` of
-    the parameters come last; `defaults` has one value a parameter, REQUIRED where there is none. `miss(args)`
-    gets the bound tuple, adds entries by `add`, and gives the call's result, usually by `run(entry, args)`.
-    Before a call that finds another code or other default values in the function that is `watch`ed, `renew()`
-    is called; it calls `lay_out` with what the parameters are now.
-    """
+    """A function that metaphrase translates when it is called: `lower` and `source` show what became of it, `py_func` is
+    the function as it was written."""
     cdef vectorcallfunc vectorcall
     cdef readonly object function
     cdef readonly tuple parameters

@@ -19,8 +19,9 @@ containers in order of their children) binds it; every later occurrence is compa
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from typing import Any
+
+from ..late import dataclass
 
 Number = type[float] | type[int] | type[bool] | type[complex]
 

@@ -21,12 +21,12 @@ import ast
 import struct
 import sys
 import types
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
 
 from ..exceptions import exception_class, raised
+from ..late import dataclass
 from ..source import Span
 
 

@@ -12,23 +12,21 @@ Two faults of gcc 12 are kept from in the emitted text itself: `stays_rolled` (e
 
 from __future__ import annotations
 
-import logging
 import re
-from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
+from ..late import log
 from . import cache as disk
 from . import scratch
 from .compiler import CompileError, CompilerMissing, Toolchain, compile_shared, flags, machine_identity
 from .load import load
 
 __all__ = ["FAULTS", "Fault", "remedies", "shows"]
-log = logging.getLogger("metaphrase")
 SYMBOL = "metaphrase_probe"
 
 
-@dataclass(frozen=True)
-class Fault:
+class Fault(NamedTuple):
     """`c` defines `int metaphrase_probe(void)`, which gives 1 where the compiler has made wrong code of it.
     `concerned`: patterns that are all found in a text that the fault may be met in."""
 

@@ -22,10 +22,10 @@ import os
 import re
 import struct
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 
 from .._version import VERSION
+from ..late import dataclass
 from . import cache as disk
 from . import scratch
 from .compiler import CompileError, CompilerMissing

@@ -18,12 +18,19 @@ import atexit
 import contextlib
 import fcntl
 import os
-import shutil
-import tempfile
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+from ..late import module
+
+if TYPE_CHECKING:
+    import shutil
+    import tempfile
+else:
+    shutil, tempfile = map(module, ("shutil", "tempfile"))
 
 PREFIX, LOCK = "metaphrase-run-", "lock"
 GRACE = 60  # seconds: a folder without a lock may still get one

@@ -112,7 +112,7 @@ def prelude(bodies: Collection[str], helpers: set[str], reductions: Collection[t
     printer = Printer(CUDA)
     blocks = []
     for monoid, kind in sorted(reductions):
-        dtype = np.dtype(bool) if kind == "b1" else SHORT[kind].dtype if hasattr(SHORT[kind], "dtype") else SHORT[kind]
+        dtype = np.dtype(bool) if kind == "b1" else SHORT[kind]
         x, y = (Load(Buf(name, np.dtype(dtype), ())) for name in "xy")
         combined = printer.text(Op(MONOIDS[monoid].combine, (x, y), np.dtype(dtype)))
         text = re.sub(r"\bMONOID\b|(?<=_)MONOID(?=_)", monoid, _BLOCK)

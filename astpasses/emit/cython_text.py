@@ -11,10 +11,9 @@ In: a scheduled `Program`. Out: `EmittedText(text, sites, ...)`. The text of y =
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 from metaphrase.astpasses.schedule.nest import Program, Site
 
+from ...late import dataclass
 from .cython_function import FunctionWriter
 from .cython_prelude import prelude
 from .polls import asked_first

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from metaphrase.core.dims import Dim
 from metaphrase.core.ir import Function, Var
 from metaphrase.core.types import SHORT
 
+from ...late import dataclass
 from . import (
     numpy_source_arrays,
     numpy_source_branches,

@@ -13,11 +13,12 @@ values. A branch costs as much as both of its sides. Rounds that only the run kn
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols
 from metaphrase.core.scalars import CALLED, CHEAP, facts
 
+from ...late import dataclass
 from .nest import Buf, CallFn, E, Fn, For, LibraryCall, Op, Program, Stmt, Store, View, loads, subexpressions
 from .target import ONE_THREAD
 

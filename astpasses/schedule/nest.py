@@ -12,7 +12,7 @@ its declaration, each worked out once. A row sum:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import field
 
 import numpy as np
 
@@ -22,6 +22,7 @@ from metaphrase.core.native import Const, E, Op, constant, operation
 from metaphrase.core.scalars import facts
 from metaphrase.exceptions import Site as Site
 
+from ...late import dataclass
 from .names import Names
 from .statements import (
     Axis,

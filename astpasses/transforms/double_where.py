@@ -14,9 +14,8 @@ slopes, and stays.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 
 from metaphrase.core.build import Builder
 from metaphrase.core.calls import derived
@@ -29,7 +28,7 @@ from metaphrase.core.types import is_inexact
 from metaphrase.ops.compare import not_, only_where, select
 from metaphrase.ops.sorting import nonzero
 
-log = logging.getLogger("metaphrase")
+from ...late import dataclass, log
 
 
 def double_where(function: Function) -> Function:

@@ -18,12 +18,12 @@ from __future__ import annotations
 import sys
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from ..api.plans.modules import written_defaults
 from ..api.stubs import stub
+from ..late import dataclass
 from ..runtime import dispatch
 from ..source import SourceError
 from . import c_library, native, numpy_source

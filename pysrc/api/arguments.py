@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 import numpy as np
@@ -22,6 +22,7 @@ from ..core.array_classes import is_foreign, is_on_device, plain_array, refuse_f
 from ..core.dims import DimLike, Sym
 from ..core.types import NAMES, Array
 from ..interpreter import signature_of
+from ..late import dataclass
 from ..runtime.devices import CPU, Device
 from ..source import caller_span
 from .placement import is_exchanged, on_host, place_of, taken

@@ -9,17 +9,16 @@ process may end before it does. Example:
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
 from collections.abc import Callable
 
 from ..config import SETTINGS, config
+from ..late import log
 from ..runtime.compiler import CompilerMissing
 from ..runtime.cython_build import BuildError
 
-log = logging.getLogger("metaphrase")
 _at_once = threading.Semaphore(max(os.cpu_count() or 1, 1))
 
 

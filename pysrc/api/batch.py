@@ -10,12 +10,12 @@ and then the batched Program. Example:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..astpasses.frontend import has_lists, has_ranges
 from ..core.dims import DimLike
 from ..core.types import Array
+from ..late import dataclass
 from ..pipeline import cleaned
 from ..source import ShapeError, SourceError, Span
 from ..tree_util import PyTreeDef, broadcast_prefix, tree_leaves

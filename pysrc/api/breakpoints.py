@@ -1,8 +1,9 @@
 """debug.breakpoint: pdb at the user's line, with the values that the user's variables have there in that run.
 
-In: a call of `breakpoint()` in translated code. Out: a callback with the variables that are values of the run; those
-that are known while translating come along. The frame that pdb shows is made of the user's file, line and variables:
-they can be looked at, and storing into them changes nothing in the program. Example:
+In: a call of it, of Python's `breakpoint()` or of `pdb.set_trace()` in translated code. Out: a callback with the
+variables that are values of the run; those that are known while translating come along. The frame that pdb shows is
+made of the user's file, line and variables: they can be looked at, and storing into them changes nothing in the
+program. Example:
 
     @jit
     def f(x):
@@ -13,21 +14,31 @@ they can be looked at, and storing into them changes nothing in the program. Exa
 
 from __future__ import annotations
 
-import bdb
+import builtins
 import linecache
-import pdb
+import os
 import re
 import sys
 import types
-from typing import Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from ..astpasses.frontend import Number, StagedArray, call_value
+from ..astpasses.frontend import TABLE, Number, StagedArray, call_value
+from ..late import module
 from ..source import Span
-from ..tree_util import tree_leaves
+from ..tree_util import PyTreeDef, tree_leaves
+from . import staging
+from .arguments import Spec
 from .callbacks import debug_callback
-from .program import user_span
+from .program import Program, user_span
+
+if TYPE_CHECKING:
+    import bdb
+    import pdb
+else:
+    bdb, pdb = map(module, ("bdb", "pdb"))
 
 _VALUES = (Number, StagedArray, np.ndarray, np.generic, int, float, complex, str, bytes, type(None))
 
@@ -99,4 +110,21 @@ class _Stop:
 
 breakpoint = Breakpoint()
 
-__all__ = ["breakpoint"]
+
+def _stop(**pdb_options: Any) -> None:
+    """What Python's own ways to stop are in translated code. PYTHONBREAKPOINT=0 switches them off, as elsewhere."""
+    if os.environ.get("PYTHONBREAKPOINT") != "0":
+        breakpoint.__metaphrase_stage__((), {k: v for k, v in pdb_options.items() if k in ("stdin", "stdout")})
+
+
+TABLE[builtins.breakpoint] = _stop
+
+
+def stage(fun: Any, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
+    """The program of a user's function. `pdb.set_trace()` stops in it, too, once somebody has imported pdb."""
+    if "pdb" in sys.modules:
+        TABLE.setdefault(sys.modules["pdb"].set_trace, _stop)
+    return staging.stage(fun, structure, specs)
+
+
+__all__ = ["breakpoint", "stage"]

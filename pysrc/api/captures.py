@@ -11,7 +11,6 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -32,6 +31,7 @@ from ..astpasses.frontend import (
 from ..core.array_classes import is_on_device
 from ..core.ir import Function
 from ..exceptions import Room
+from ..late import dataclass
 from ..runtime import entry as abi
 from .program import Program
 from .statics import static_key

@@ -13,15 +13,15 @@ and compute it again on the way back. Where no derivative is taken it is the fun
 from __future__ import annotations
 
 import functools
-import logging
 from collections.abc import Callable, Sequence
-from typing import Any, NoReturn, ParamSpec, TypeVar
+from typing import Any, NoReturn, ParamSpec, TypeVar, overload
 
 from ..core.build import Builder
 from ..core.ir import Function, function_symbols
 from ..core.loops import with_attribute
 from ..core.policies import RULES, Policy
 from ..core.types import type_symbols
+from ..late import log
 from ..ops.recompute import checkpoint as checkpoint_primitive
 from ..source import DTypeError, SourceError, UnsupportedError
 from ..tree_util import PyTreeDef
@@ -33,8 +33,6 @@ from .transforms import Transformed, call_inside, program_of
 
 P = ParamSpec("P")
 R = TypeVar("R")
-
-log = logging.getLogger("metaphrase")
 
 
 class CheckpointPolicy:
@@ -169,6 +167,26 @@ class LoopCheckpoint(Kept):
         return with_attribute(function, "slots", self.slots)
 
 
+@overload
+def checkpoint(
+    fun: Callable[P, R],
+    *,
+    prevent_cse: bool = ...,
+    policy: CheckpointPolicy | None = ...,
+    static_argnums: int | Sequence[int] = ...,
+    concrete: bool = ...,
+) -> Callable[P, R]: ...
+@overload
+def checkpoint(
+    fun: None = None,
+    *,
+    prevent_cse: bool = ...,
+    policy: CheckpointPolicy | None = ...,
+    static_argnums: int | Sequence[int] = ...,
+    concrete: bool = ...,
+) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
+
+
 def checkpoint(
     fun: Callable[P, R] | None = None,
     *,
@@ -194,6 +212,12 @@ def checkpoint(
             remedy="use one of these: " + ", ".join(f"{name}" for name in sorted(RULES)),
         )
     return Checkpoint(fun, chosen, prevent_cse)
+
+
+@overload
+def loop_checkpoint(fun: Callable[P, R], *, slots: int) -> Callable[P, R]: ...
+@overload
+def loop_checkpoint(fun: None = None, *, slots: int) -> Callable[[Callable[P, R]], Callable[P, R]]: ...
 
 
 def loop_checkpoint(fun: Callable[P, R] | None = None, *, slots: int) -> Any:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -19,6 +19,7 @@ from ..core.dims import DimLike, symbols
 from ..core.ir import Atom
 from ..core.types import Array, has_tangent
 from ..interpreter import signature_of
+from ..late import dataclass
 from ..source import DTypeError, SourceError
 from ..tree_util import PyTreeDef, tree_flatten, tree_structure, treedef_tuple
 from .arguments import Form, Spec, spec_of

@@ -25,7 +25,6 @@ import re
 import sys
 import types
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..astpasses.emit.numpy_source_names import usable
@@ -39,9 +38,11 @@ from ..astpasses.frontend import (
     numbers_change,
     sizes_at_least,
 )
+from ..core.build import replayed
 from ..core.dims import symbols
 from ..core.ir import Function
 from ..core.types import type_symbols
+from ..late import dataclass
 from ..pipeline import finished
 from ..source import DTypeError, Span, UnsupportedError, is_library
 from ..tree_util import PyTreeDef, keystr, tree_flatten_with_path, tree_structure, treedef_tuple
@@ -50,7 +51,7 @@ from .derivatives import check_argnums, refuse_writes
 from .linear import Rule, linear_program
 from .orders import taking_derivatives, without_rule
 from .own_rules import by_position
-from .program import Fixed, Program, Slot, replayed, with_results
+from .program import Fixed, Program, Slot, with_results
 from .rule_checks import differentiable
 from .source import Argument, python_source
 from .text import numpy_module

@@ -17,6 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 
 from ..astpasses.frontend import has_text, is_chosen, may_be_none, may_be_number
+from ..core.build import literal, replayed
 from ..core.ir import Atom, Function, Var
 from ..core.types import Array, has_tangent, is_float
 from ..ops.arrays import zeros
@@ -27,7 +28,7 @@ from ..source import DTypeError, ShapeError, SourceError, Span, UnsupportedError
 from ..tree_util import PyTreeDef, tree_structure, treedef_tuple
 from . import programs as programs
 from .arguments import Dims, Spec
-from .program import Captured, Fixed, Program, Same, Slot, leaf_labels, literal_result, marks, replayed, with_results
+from .program import Captured, Fixed, Program, Same, Slot, leaf_labels, marks, with_results
 from .registration import registration_of
 
 Argnums = int | tuple[int, ...]
@@ -260,9 +261,9 @@ def result_atom(program: Program, slot: Any) -> Atom:
     if isinstance(slot, Slot):
         return function.results[slot.index]
     if isinstance(slot, Fixed):
-        return literal_result(slot.value)
+        return literal(slot.value)
     index = slot.index if isinstance(slot, Captured) else program.leaves[slot.leaf]
-    return literal_result(index.value) if isinstance(index, Fixed) else function.params[index]
+    return literal(index.value) if isinstance(index, Fixed) else function.params[index]
 
 
 def _describe(structure: PyTreeDef) -> str:

@@ -211,6 +211,7 @@ class Checked(Transformed):
 
     compiles = True
     kind = "checked"
+    about = "The error of a call of {}, if there is one, beside its result."
 
     def __init__(self, fun: Callable[..., Any], errors: Errors):
         super().__init__(fun)

@@ -8,13 +8,12 @@ In: a callable with `_program(structure, specs)`, and a call. Out: what the call
 
 from __future__ import annotations
 
-import logging
 import os
 import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -23,6 +22,7 @@ from ..astpasses.frontend import numbers_change, sizes_at_least
 from ..config import config
 from ..core.dims import Dim, DimLike, substitute
 from ..exceptions import ListFull, make_room
+from ..late import dataclass, log
 from ..pipeline import finished, numpy_text, recording
 from ..runtime import dispatch
 from ..runtime.devices import Device
@@ -34,8 +34,6 @@ from .captures import broken_guard, captured_values, captures_fit, changed_numbe
 from .nonfinite import looked_at
 from .program import Fixed, Program, Same, Slot, leaf_labels
 from .statics import static_key
-
-log = logging.getLogger("metaphrase")
 
 
 @dataclass

@@ -17,14 +17,13 @@ from __future__ import annotations
 import contextlib
 import functools
 import inspect
-import logging
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from ..config import config
 from ..interpreter import signature_of, use_stack
+from ..late import dataclass, log
 from ..pipeline import Record, current_record
 from ..runtime import dispatch, threads
 from ..runtime.compiler import CompilerMissing
@@ -46,7 +45,6 @@ if TYPE_CHECKING:
     from .compile import Lowered
     from .plans.reading import Plan
 
-log = logging.getLogger("metaphrase")
 _warned_of_no_compiler = False
 config.listen("disable_jit", dispatch.disable)
 use_stack(dispatch)

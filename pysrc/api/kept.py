@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,6 +21,7 @@ import numpy as np
 from ..config import config
 from ..core.ir import Atom, Function, Var
 from ..core.loops import Loop
+from ..late import dataclass
 from ..runtime.dispatch import measure_scratch
 from ..source import Span
 from ..tree_util import tree_map

@@ -11,14 +11,15 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
-from ..core.build import literal, match_dims
+from ..core.build import literal, match_dims, replayed
 from ..core.custom import through_rules
 from ..core.dims import Dim, in_users_words, symbols
 from ..core.ir import Function
 from ..core.types import Array, has_tangent, substitute_type, type_of
+from ..late import dataclass
 from ..ops.arithmetic import add
 from ..ops.arrays import dim_value, zeros
 from ..ops.compare import eq
@@ -39,7 +40,7 @@ from .derivatives import (
     split_aux,
     without_derivative,
 )
-from .program import Fixed, Program, Slot, leaf_labels, marks, replayed, with_results
+from .program import Fixed, Program, Slot, leaf_labels, marks, with_results
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ read-only, for a layout that the program can't write through. Example, for `def 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +19,7 @@ import numpy as np
 from .. import tree_util
 from ..astpasses.frontend import Shared, found_at, in_order
 from ..core.array_classes import is_on_device
+from ..late import dataclass
 from ..source import SourceError, UnsupportedError
 from .arguments import Call, Spec
 from .captures import read_capture

@@ -15,13 +15,13 @@ for it. A function that is given a rule, or another one, gets a copy of its code
 from __future__ import annotations
 
 import inspect
-import logging
 import types
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NoReturn, TypeVar
 
 from ..core.custom import RULE, rule_of
 from ..interpreter import signature_of
+from ..late import log
 from ..source import DTypeError, SourceError, Span, is_library
 from ..tree_util import PyTreeDef
 from .arguments import Spec
@@ -36,7 +36,6 @@ from .transforms import Transformed, call_inside
 from .types import parse_arguments
 
 B = TypeVar("B", bound=Callable[..., Any] | None)
-log = logging.getLogger("metaphrase")
 
 
 class OwnRule(CustomVjp):

@@ -10,13 +10,13 @@ The transformations of `api.transforms` take Programs to Programs. Example, `f(x
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import field, replace
 from typing import Any
 
 from ..astpasses.frontend import current_session
-from ..core.build import Builder, literal
-from ..core.ir import Atom, Function, Let, Literal, Var
-from ..core.types import Array, has_tangent
+from ..core.ir import Atom, Function, Let, Var
+from ..core.types import has_tangent
+from ..late import dataclass
 from ..source import SourceError, Span, caller_span
 from ..tree_util import PyTreeDef, keystr, tree_flatten_with_path
 from .arguments import Spec
@@ -126,13 +126,6 @@ def with_results(function: Function, results: Sequence[Atom]) -> Function:
     return Function(function.name, function.params, function.lets, tuple(results))
 
 
-def replayed(name: str, params: Sequence[tuple[str, Array]], make: Callable[..., Sequence[Any]]) -> Function:
-    """A Function of these parameters, made by `make(builder, vars)`."""
-    with Builder(name) as builder:
-        variables = [builder.parameter(n, t) for n, t in params]
-        return builder.function(make(builder, variables))
-
-
 # ---- the user's places -------------------------------------------------------------------------------------
 
 
@@ -177,10 +170,6 @@ def leaf_labels(structure: PyTreeDef, names: Sequence[str] = ()) -> list[str]:
     return labels
 
 
-def literal_result(value: Any) -> Literal:
-    return literal(value)
-
-
 __all__ = [
     "Program",
     "Same",
@@ -193,7 +182,6 @@ __all__ = [
     "Var",
     "has_tangent",
     "marks",
-    "replayed",
     "with_results",
     "caller_span",
     "under_way",
@@ -201,5 +189,4 @@ __all__ = [
     "definition_span",
     "name_of",
     "leaf_labels",
-    "literal_result",
 ]

@@ -11,9 +11,7 @@ order that `api` fits pytrees to. Nothing here knows of users' functions.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ..astpasses.transforms.batch import batch
@@ -28,13 +26,12 @@ from ..core.dims import Dim, DimLike, Sym, product, symbols
 from ..core.ir import Atom, Function, Var
 from ..core.loops import with_attribute
 from ..core.types import Array, Size, has_tangent
+from ..late import dataclass, log
 from ..ops.arrays import dim_value, zeros
 from ..ops.elementary import stop_gradient
 from ..ops.shape import broadcast, permute, reshape
 from ..ops.unit_matrix import eye
 from .orders import lanes_to_come
-
-log = logging.getLogger("metaphrase")
 
 Clean = Callable[[Function], Function]
 Marks = Sequence[bool]

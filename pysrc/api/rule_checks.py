@@ -17,12 +17,11 @@ import ast
 import functools
 import hashlib
 import inspect
-import logging
 import operator
 import textwrap
 import types
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -30,6 +29,7 @@ import numpy as np
 from ..core.dims import substitute, symbols
 from ..core.evaluate import evaluate
 from ..core.types import has_tangent, is_inexact
+from ..late import dataclass, log
 from ..source import SourceError, is_library
 from ..tree_util import PyTreeDef, tree_structure, treedef_tuple
 from .arguments import Form, Spec, take_apart
@@ -45,8 +45,6 @@ from .types import ShapeDtypeStruct
 
 if TYPE_CHECKING:
     from .own_rules import OwnRule
-
-log = logging.getLogger("metaphrase")
 
 
 def check_rule(rule: OwnRule, structure: PyTreeDef, specs: Sequence[Spec]) -> None:

@@ -17,7 +17,6 @@ import ast
 import collections
 import math
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -39,6 +38,7 @@ from ..astpasses.frontend import (
     viewed_text,
 )
 from ..core.ir import Function
+from ..late import dataclass
 from ..pipeline import numpy_text
 from ..source import UnsupportedError
 from ..tree_util import FlattenedIndexKey, KeyPath, PyTreeDef, SequenceKey, keystr, tree_flatten_with_path

@@ -12,7 +12,6 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
@@ -23,6 +22,7 @@ from ..core.custom import without_rules
 from ..core.ir import Function
 from ..core.sparsity import dependencies
 from ..core.types import Array, has_tangent, is_float
+from ..late import dataclass
 from ..ops.arrays import zeros
 from ..pipeline import cleaned
 from ..source import DTypeError, ShapeError, Span, UnsupportedError

@@ -11,6 +11,7 @@ the function inside it for the types it gets, and works on the program. Example:
 from __future__ import annotations
 
 import functools
+import inspect
 import types
 from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
@@ -46,7 +47,7 @@ def program_of(fun: Callable[..., Any], structure: PyTreeDef, specs: Sequence[Sp
         return rule.program(structure, specs)
     if isinstance(fun, Transformed):
         return fun.program(structure, specs)
-    from .staging import stage
+    from .breakpoints import stage
 
     return stage(fun, structure, specs)
 
@@ -89,6 +90,12 @@ def is_around_jit(fun: Any) -> bool:
     return hasattr(fun, "jitted")
 
 
+def _arguments_text(argnums: Any) -> str:
+    if isinstance(argnums, (tuple, list)):
+        return f"arguments {', '.join(map(str, argnums))}"
+    return f"argument {argnums}"
+
+
 class Transformed:
     """A function with a transformation around it."""
 
@@ -97,6 +104,8 @@ class Transformed:
     wanted: Device | None = None  # where calls run, if the user said so
     donated: tuple[int | str, ...] = ()  # arguments whose memory results may be made in
     compiles = False  # whether a call around a jitted function runs native code
+    about = ""  # what its documentation says it is, in front of the function's; empty: the function, as it is called
+    takes_batches = False  # whether its arguments are others than the function's
 
     def __init__(self, fun: Callable[..., Any], span: Span | None = None):
         if not callable(fun):
@@ -110,6 +119,8 @@ class Transformed:
         self.fun, self.span = fun, span or caller_span()
         self.in_order = takes_any_keywords(fun)
         self.__name__ = f"{self.kind}_{name_of(fun)}"
+        if self.about:
+            self._describe(fun)
         self._memo = Memo(self.__name__, self._specialise, parameter_names(fun))
         self._compiled: Callable[..., Any] | None = None
         self.wanted = getattr(getattr(fun, "jitted", fun), "wanted", None)  # grad(jit(f, device="gpu")) runs there
@@ -127,6 +138,23 @@ class Transformed:
         with user_frames():
             call = take_apart(args, kwargs, in_order=self.in_order, wanted=self.wanted)
             return self._memo.run(call)
+
+    def _describe(self, fun: Callable[..., Any]) -> None:
+        """What `help` and `inspect` show: what this is, and no types that are the function's alone."""
+        own = getattr(fun, "__doc__", None)
+        said = inspect.cleandoc(own) if isinstance(own, str) else ""
+        self.__doc__ = f"{self.about.format(name_of(fun))}\n\n{said}".rstrip()
+        types_of = {} if self.takes_batches else dict(getattr(fun, "__annotations__", None) or {})
+        self.__annotations__ = {name: type_ for name, type_ in types_of.items() if name != "return"}
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        if not self.about:
+            raise AttributeError("it is that of the function")
+        signature = inspect.signature(self.fun)
+        known = self.__annotations__
+        parameters = [p.replace(annotation=known.get(p.name, p.empty)) for p in signature.parameters.values()]
+        return signature.replace(parameters=parameters, return_annotation=signature.empty)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else functools.partial(self, instance)
@@ -200,6 +228,8 @@ class Grad(Transformed):
         self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool, value: bool
     ):
         self.kind = "value_and_grad" if value else "grad"
+        gives = "The value and the gradient" if value else "The gradient"
+        self.about = f"{gives} of {{}} with respect to {_arguments_text(argnums)}."
         super().__init__(fun)
         self.argnums, self.has_aux, self.holomorphic, self.value = argnums, has_aux, holomorphic, value
         self.allow_int = allow_int
@@ -232,6 +262,8 @@ class Jacobian(Transformed):
         self, fun: Callable[..., Any], argnums: Any, has_aux: bool, holomorphic: bool, allow_int: bool, kind: str
     ):
         self.kind = kind
+        mode = "forward" if kind == "jacfwd" else "reverse"
+        self.about = f"The Jacobian of {{}} with respect to {_arguments_text(argnums)}, by {mode} mode."
         super().__init__(fun)
         self.argnums, self.has_aux, self.holomorphic, self.allow_int = argnums, has_aux, holomorphic, allow_int
 
@@ -260,6 +292,8 @@ class Vmap(Transformed):
 
     compiles = True
     kind = "vmap"
+    about = "{} for each of a batch: arguments and results have an axis more, where `in_axes` and `out_axes` say so."
+    takes_batches = True
 
     def __init__(
         self, fun: Callable[..., Any], in_axes: Any, out_axes: Any, axis_size: int | None, axis_name: Hashable = None

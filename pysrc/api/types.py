@@ -109,9 +109,9 @@ def parse_arguments(text: str) -> tuple[Any, ...]:
     return tuple(_value(node, text) for node in tree.elts)
 
 
-_SUBSCRIPTED = re.compile(rf"(?<![\w'\"])({'|'.join(SHORT)}|(float|int|uint|complex)\d+)\[")
+_SUBSCRIPTED = rf"(?<![\w'\"])({'|'.join(SHORT)}|(float|int|uint|complex)\d+)\["
 _NUMPYS = {"bool", "i8", "u8", "f16"}  # names that NumPy knows too, of other types but for the first
-_NAMED = re.compile(rf"(?<![\w'\"])({'|'.join(name for name in SHORT if name not in _NUMPYS)})(?![\w'\"])")
+_NAMED = rf"(?<![\w'\"])({'|'.join(name for name in SHORT if name not in _NUMPYS)})(?![\w'\"])"
 
 
 def given_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
@@ -125,11 +125,11 @@ def given_arguments(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tupl
     """
     texts = [value for value in (*args, *kwargs.values()) if isinstance(value, str)]
     plain = len(texts) == len(args) + len(kwargs) and all(
-        _NAMED.search(text) or _SUBSCRIPTED.search(text) for text in texts
+        re.search(_NAMED, text) or re.search(_SUBSCRIPTED, text) for text in texts
     )
 
     def read(value: Any) -> tuple[Any, ...]:
-        if isinstance(value, str) and (plain or _SUBSCRIPTED.search(value)):
+        if isinstance(value, str) and (plain or re.search(_SUBSCRIPTED, value)):
             return parse_arguments(value)
         return (value,)
 

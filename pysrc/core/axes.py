@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 
+from ..late import dataclass
 from .dims import DimLike, symbols
 
 

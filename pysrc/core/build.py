@@ -226,6 +226,13 @@ def literal(value: Any, dtype: Any = None) -> Literal:
     return Literal(np.asarray(value, dtype=dtype)[()])
 
 
+def replayed(name: str, params: Sequence[tuple[str, Array]], make: Callable[..., Sequence[Any]]) -> Function:
+    """A Function of these parameters, made by `make(builder, vars)`."""
+    with Builder(name) as builder:
+        variables = [builder.parameter(n, t) for n, t in params]
+        return builder.function(make(builder, variables))
+
+
 __all__ = [
     "Builder",
     "building",
@@ -234,6 +241,7 @@ __all__ = [
     "trace",
     "literal",
     "match_dims",
+    "replayed",
     "copy_let",
     "substitute_attribute",
     "substitute_function",

@@ -10,8 +10,8 @@ In: the body of a loop, and what is known of its counter. Out: regions, for each
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
+from ..late import dataclass
 from .dims import DimLike, Sym, fresh_symbol, substitute
 from .ir import Atom, Function, Let, Literal, Var
 from .loops import Loop

@@ -9,11 +9,11 @@ In: a declaration's `native=` field. Out: data that `schedule/lower.py` turns in
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..late import dataclass
 from .scalars import facts
 
 

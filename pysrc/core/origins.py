@@ -17,11 +17,12 @@ the first NaN made is the one.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from ..late import dataclass
 from ..source import Span
 from .evaluate import evaluate, run_let
 from .ir import Function, Let, Literal

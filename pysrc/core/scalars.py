@@ -13,10 +13,11 @@ anywhere else.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+
+from ..late import dataclass
 
 # What an operation costs, in additions, about.
 FREE, CHEAP, MEDIUM, CALLED = 0, 1, 8, 16
@@ -101,7 +102,6 @@ def instruction(cost: int = CHEAP, *texts: Text, **more: Any) -> Scalar:
     return Scalar(cost, side_by_side=True, safe=True, texts=texts, **more)
 
 
-_UNKNOWN = Scalar()
 _SCALARS: dict[str, Scalar] = {}
 
 
@@ -114,7 +114,7 @@ def declare(operation: str, scalar: Scalar) -> Scalar:
 
 def facts(operation: str) -> Scalar:
     """What is known of an operation; the least for one that was not declared."""
-    return _SCALARS.get(operation, _UNKNOWN)
+    return _SCALARS.get(operation) or Scalar()
 
 
 # --- monoids ----------------------------------------------------------------------------------------------

@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from ..astpasses.frontend import FUNCTIONS, METHODS, PROPERTIES, REFUSED, SPELLED, TABLE
 from ..core.primitive import Zero
+from ..late import dataclass
 from ..ops.library import LIBRARY, UPDATES
 
 # Names whose calls need nothing of a staged value but its type, or values that are known: Python runs them.

@@ -9,7 +9,9 @@ from __future__ import annotations
 import gc
 import linecache
 import logging
+import os
 from dataclasses import dataclass
+from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -220,6 +222,30 @@ def mapped():
     gc.collect()
     with open("/proc/self/maps") as file:
         return len({line.split()[-1] for line in file if "r-xp" in line and ".so" in line})
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_what_is_forgotten_leaves_nothing(at_most_five, native):
+    """Open files, mappings, objects, texts: as many after some programs as after more of them."""
+
+    def held() -> tuple[int, ...]:
+        gc.collect()
+        maps = Path("/proc/self/maps").read_text().count("library.so")
+        return len(os.listdir("/proc/self/fd")), maps, len(linecache.cache), len(gc.get_objects()) // 100
+
+    def power(x, k):
+        return x * k + 1.0
+
+    f = mp.jit(power, static_argnames="k")
+    rounds = []
+    with mp.config(native=native):
+        for start in (0, 8, 16):
+            for k in range(start, start + 8):
+                assert f(np.ones(3), k=float(k)).tolist() == [k + 1.0] * 3
+            rounds.append(held())
+    files, maps, texts, objects = zip(*rounds)
+    assert files[1] == files[2] and maps[1] == maps[2] and texts[1] >= texts[2] and (maps[2] > 0 or not native)
+    assert objects[2] <= objects[1] + 5
 
 
 def test_no_bound(at_most_five):

@@ -6,7 +6,6 @@ In: one small function in processes of their own. Out: its value, and at most on
 from __future__ import annotations
 
 import fcntl
-import json
 import os
 import subprocess
 import sys
@@ -85,8 +84,7 @@ def test_an_entry_that_matches_its_digest_and_does_not_load(small):
     small()
     entry = entry_of(small.directory)
     (entry / "library.so").write_bytes(b"no library")
-    record = json.loads((entry / "record.json").read_text())
-    (entry / "record.json").write_text(json.dumps({**record, "digest": cache._digest(entry / "library.so")}))
+    (entry / "record").write_bytes(cache._record(entry.name, entry / "library.so"))
     words, lines = small()
     assert words == ["False", "2.5"] and len(lines) == 1 and "it does not load" in lines[0]
     assert small() == (["True", "2.5"], [])
@@ -113,7 +111,7 @@ cache.Cache.{when} = then_gone
 
 def test_a_damaged_entry_of_a_cache_that_can_only_be_read(small):
     small()
-    (entry_of(small.directory) / "record.json").write_text("{")
+    (entry_of(small.directory) / "record").write_text("{")
     refusing = """
 import contextlib, errno
 def refuse(*args, **more):
@@ -134,7 +132,7 @@ cache.tempfile.mkdtemp = lambda *a, dir=None, **k: refuse() if "cache" in str(di
     assert len(lines) == 2 and "is rebuilt" in lines[0] and "can't be written" in lines[1]
 
 
-@pytest.mark.parametrize("name", ["record.json", "library.so"])
+@pytest.mark.parametrize("name", ["record", "library.so"])
 def test_a_pipe_in_a_files_place_is_not_waited_for(small, name):
     small()
     place = entry_of(small.directory) / name

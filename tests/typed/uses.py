@@ -5,8 +5,9 @@ In: annotated and plain functions. Out: `assert_type` holds everywhere, and each
 any dtype, of which mypy takes none. Never run.
 """
 
+import functools
 from collections.abc import Callable
-from typing import Any, NamedTuple, assert_type, reveal_type
+from typing import Any, NamedTuple, assert_type, overload, reveal_type
 
 import numpy as np
 
@@ -214,3 +215,67 @@ assert_type(mp.derivative(shifted, "f64[n], f64", file="shifted_grad.py", argnum
 mp.derivative_of(shifted, checks=True)  # an error
 mp.derivative_of(shifted)(None)
 mp.derivative_of(shifted)(3)  # an error
+
+
+# what derivatives keep, errors as values: the parameters and result of the function, with options and without
+@mp.checkpoint
+def layer(x: np.ndarray, w: np.ndarray, *, scale: float = 1.0) -> np.ndarray:
+    return x @ w * scale
+
+
+@mp.checkpoint(policy=mp.checkpoint_policies.dots_saveable)
+def dotted(x: np.ndarray, w: np.ndarray) -> np.ndarray:
+    return x @ w
+
+
+@mp.loop_checkpoint(slots=10)
+def long_loop(x: float, n: int) -> float:
+    return x * n
+
+
+assert_type(layer(x, x, scale=2.0), np.ndarray)
+assert_type(mp.remat(shifted)(x), np.ndarray)
+assert_type(dotted(x, x), np.ndarray)
+assert_type(long_loop(2.0, 3), float)
+assert_type(mp.grad(long_loop)(2.0, 3), float)
+assert_type(mp.checked(area)(2.0)[1], float)
+layer(x)  # an error
+dotted(x, "w")  # an error
+long_loop("two", 3)  # an error
+mp.checkpoint(area, policies=None)  # an error
+
+
+class Layered:
+    weight: np.ndarray = np.ones(3)
+
+    @mp.checkpoint
+    def apply(self, x: np.ndarray) -> np.ndarray:
+        return x * self.weight
+
+    def loss(self, x: np.ndarray) -> float:
+        return float(x.sum())
+
+    @staticmethod
+    @mp.jit
+    def doubled(x: float) -> float:
+        return 2.0 * x
+
+
+assert_type(Layered().apply(x), np.ndarray)
+assert_type(mp.grad(Layered().loss)(x), np.ndarray)
+assert_type(Layered.doubled(2.0), float)
+
+
+@overload
+def either(x: float) -> float: ...
+@overload
+def either(x: np.ndarray) -> np.ndarray: ...
+@mp.jit
+def either(x: Any) -> Any:
+    return x * 2
+
+
+assert_type(either(2.0), float)
+assert_type(either(x), np.ndarray)
+either("two")  # an error
+assert_type(mp.jit(functools.partial(shifted, by=2.0))(x), np.ndarray)

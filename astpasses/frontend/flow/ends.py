@@ -12,9 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import field
 from typing import Any
 
+from ....late import dataclass
 from ..staging.journal import Location
 from ..staging.session import Region
 from ..staging.signals import BranchRaised

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import functools
 import importlib.util
-import logging
 import os
 import sys
 import time
@@ -29,6 +28,7 @@ import numpy as np
 from ... import astpasses, runtime
 from ..._version import VERSION
 from ...config import config
+from ...late import log
 from ...runtime import cython_build, dispatch
 from ...runtime.cache import Cache, key_of
 from ...runtime.compiler import find_compiler, flags, machine_identity
@@ -45,7 +45,6 @@ if TYPE_CHECKING:
     from ..compile import Compiled
     from ..jit import Jit
 
-log = logging.getLogger("metaphrase")
 MOST = 16  # plans under one key: of sizes that differ, and of values that programs were translated for
 
 

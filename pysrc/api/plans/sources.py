@@ -88,14 +88,12 @@ def _imported(name: str, path: str, stamp: tuple[int, int]) -> tuple[str, ...]:
     package = name if path.endswith("__init__.py") else name.rpartition(".")[0]
     with open(path, encoding="utf-8", errors="replace") as file:
         text = file.read().replace("\\\n", " ")
-    full = [one for found in _IMPORT.finditer(text) for one in _names(found, package)]
+    full = [one for found in re.finditer(_IMPORT, text, re.MULTILINE) for one in _names(found, package)]
     return tuple({".".join(one.split(".")[: k + 1]) for one in full for k in range(one.count(".") + 1)})
 
 
 # What looks like one and is none does no harm. It is looked for as text: large projects would wait for a parser.
-_IMPORT = re.compile(
-    r"(?:^|[:;])[ \t]*(?:import[ \t]+([^\n#;]+)|from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]+))", re.MULTILINE
-)
+_IMPORT = r"(?:^|[:;])[ \t]*(?:import[ \t]+([^\n#;]+)|from[ \t]+([.\w]+)[ \t]+import[ \t]*(\([^)]*\)|[^\n#;]+))"
 
 
 def _names(found: re.Match[str], package: str) -> Iterator[str]:

@@ -1,0 +1,150 @@
+"""Dataclasses that are written late behave as those of the standard library, whatever is asked of them first.
+
+In: the same classes by both decorators. Out: the same answers, and the same errors.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import pickle
+import subprocess
+import sys
+import threading
+from dataclasses import field
+
+import pytest
+
+from metaphrase import late
+
+
+def classes(dataclass):
+    """A few classes: defaults, factories, fields that are not given, a base, what runs behind `__init__`."""
+
+    @dataclass(frozen=True)
+    class Point:
+        x: int
+        y: int = 2
+        known: dict = field(default_factory=dict, compare=False)
+
+        def norm(self):
+            return abs(self.x) + abs(self.y)
+
+    @dataclass(frozen=True)
+    class Named(Point):
+        name: str = "p"
+        size: int = field(default=0, init=False, repr=False)
+
+        def __post_init__(self):
+            object.__setattr__(self, "size", len(self.name))
+
+    @dataclass(eq=False)
+    class Open:
+        x: int
+        rows: list = field(default_factory=list)
+
+        def __repr__(self):
+            return "open"
+
+    return Point, Named, Open
+
+
+def told(make):
+    """What `make()` gives, or its error, as text."""
+    try:
+        return str(make()).replace("classes.<locals>.", "")
+    except Exception as error:
+        return f"{type(error).__name__}: {error}".replace("classes.<locals>.", "")
+
+
+def match(value, cls):
+    match value:
+        case cls(x, y):
+            return x, y
+
+
+QUESTIONS = {
+    "repr": lambda P, N, O: [P(1), P(x=1, y=3), N(1, name="abc"), O(3)],
+    "equal": lambda P, N, O: [P(1) == P(1, 2), P(1) == P(2), P(1) == N(1), N(1) == N(1), O(1) == O(1)],
+    "hash": lambda P, N, O: [len({P(1), P(1, 2), P(2)}), hash(N(1)) == hash(N(1)), O.__hash__ is object.__hash__],
+    "frozen": lambda P, N, O: setattr(P(1), "x", 2),
+    "deleted": lambda P, N, O: delattr(N(1), "x"),
+    "not frozen": lambda P, N, O: (lambda o: (setattr(o, "x", 5), o.x, o.rows))(O(1)),
+    "replace": lambda P, N, O: [dataclasses.replace(P(1), y=7), dataclasses.replace(N(1), name="long").size],
+    "fields": lambda P, N, O: [[f.name for f in dataclasses.fields(c)] for c in (N, P, O)],
+    "is one": lambda P, N, O: [dataclasses.is_dataclass(c) for c in (P, N, O)],
+    "match": lambda P, N, O: [P.__match_args__, N.__match_args__, O.__match_args__, match(P(1), P)],
+    "factories": lambda P, N, O: P(1).known is P(1).known,
+    "no argument": lambda P, N, O: P(),
+    "too many": lambda P, N, O: P(1, 2, {}, 4),
+    "unknown": lambda P, N, O: P(1, z=2),
+    "twice": lambda P, N, O: P(1, x=2),
+    "not given": lambda P, N, O: N(1, size=3),
+    "default": lambda P, N, O: [P.y, N.y, N.size, hasattr(O, "rows"), hasattr(O, "x")],
+    "copied": lambda P, N, O: [copy.deepcopy(N(1)), copy.copy(P(3)).norm()],
+    "as a dict": lambda P, N, O: dataclasses.asdict(N(1)),
+    "many": lambda P, N, O: [N(k).norm() for k in range(2 * late.FEW)],
+}
+
+
+@pytest.mark.parametrize("question", QUESTIONS)
+def test_it_is_a_dataclass(question):
+    ask = QUESTIONS[question]
+    ours, theirs = classes(late.dataclass), classes(dataclasses.dataclass)
+    assert told(lambda: ask(*ours)) == told(lambda: ask(*theirs))
+
+
+def test_nothing_is_written_for_the_first_objects():
+    point, named, _ = classes(late.dataclass)
+    assert named(1).norm() == point(1).norm() == 3 and {point, named} <= late._waiting.keys()
+    assert named(1) == named(1) and not {point, named} & late._waiting.keys()
+
+
+def test_threads_that_make_the_first_objects():
+    for _ in range(20):
+        point, named, _ = classes(late.dataclass)
+        found, barrier = [], threading.Barrier(4)
+
+        def make(named=named, found=found, barrier=barrier):
+            barrier.wait()
+            found.extend(hash(named(1, name="n")) for _ in range(2 * late.FEW))
+
+        threads = [threading.Thread(target=make) for _ in range(4)]
+        [thread.start() for thread in threads]
+        [thread.join() for thread in threads]
+        assert len(found) == 8 * late.FEW and len(set(found)) == 1
+
+
+def test_one_with_slots_is_made_at_once():
+    @late.dataclass(frozen=True, slots=True)
+    class Slotted:
+        x: int
+
+    assert not hasattr(Slotted(1), "__dict__") and Slotted(1) == Slotted(1)
+
+
+@late.dataclass(frozen=True)
+class Sent:
+    x: int
+    y: int = 2
+
+
+def test_one_that_comes_from_another_process():
+    sent = pickle.loads(pickle.dumps(Sent(1)))
+    assert sent == Sent(1) and repr(sent) == "Sent(x=1, y=2)"
+
+
+def test_modules_and_the_log():
+    program = """
+import sys
+from metaphrase import late
+sys.modules.pop("colorsys", None)
+colorsys = late.module("colorsys")
+late.log.info("lost")
+assert "colorsys" not in sys.modules and "logging" not in sys.modules
+assert colorsys.rgb_to_hls(0, 0, 0) == (0.0, 0.0, 0.0)
+assert "colorsys" in sys.modules
+late.log.warning("seen")
+"""
+    done = subprocess.run([sys.executable, "-P", "-c", program], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "seen\n")
