@@ -1,7 +1,8 @@
-"""Places in the user's source, and the errors that point at them.
+"""Places in the user's source, text that knows which place each of its lines comes from, and errors that point at
+them.
 
-In: a file, a line, a column. Out: `Span`, and `SourceError` whose text shows the line, a caret, one cause,
-one remedy.
+In: a file, a line, a column. Out: `Span`; `SourceText`; and `SourceError`, whose text shows the line, a caret, one
+cause, one remedy.
 
 >>> print(SourceError("the branches leave different types", Span("<none>", 3, 4), remedy="make both f64"))
 <none>:3:5: the branches leave different types
@@ -12,7 +13,7 @@ from __future__ import annotations
 
 import linecache
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 _PACKAGE = __name__.partition(".")[0]
@@ -47,6 +48,50 @@ class Span:
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}"
+
+
+class Row(str):
+    """A line of text and the place in the user's source that it comes from, and others that have a part in it."""
+
+    span: Span | None = None
+    also: tuple[Span, ...] = ()
+
+
+class SourceText(str):
+    """Text made of rows. `places`: its line numbers, from 1, to places in the user's source; `also`: to others
+    that have a part in a line."""
+
+    places: Mapping[int, Span] = {}
+    also: Mapping[int, tuple[Span, ...]] = {}
+
+    def __reduce__(self) -> tuple:
+        return str, (str(self),)  # elsewhere it is text
+
+
+def rows_at(lines: Iterable[str], span: Span | None = None, *also: Span) -> list[str]:
+    """The lines, each with its place."""
+    made: list[str] = []
+    for line in lines:
+        row = Row(line)
+        row.span, row.also = span, also
+        made.append(row)
+    return made
+
+
+def with_places(text: str, body: Sequence[str]) -> SourceText:
+    """`text`, which ends with the rows of `body`."""
+    made, number = SourceText(text), text.rstrip("\n").count("\n") + 1
+    places, others = {}, {}
+    for row in reversed(body):
+        span, also = getattr(row, "span", None), getattr(row, "also", ())
+        for _ in range(row.count("\n") + 1):
+            if span is not None:
+                places[number] = span
+            if also:
+                others[number] = also
+            number -= 1
+    made.places, made.also = places, others
+    return made
 
 
 def close_name(name: str, names: Iterable[str]) -> str | None:

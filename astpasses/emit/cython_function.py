@@ -35,12 +35,14 @@ from metaphrase.astpasses.schedule.nest import (
     View,
     While,
     never,
+    places,
     walk,
 )
 from metaphrase.astpasses.schedule.work import Work
 from metaphrase.core.dims import Dim, DimLike, Monomial, product
 from metaphrase.core.scalars import MONOIDS, facts
 from metaphrase.core.types import i64
+from metaphrase.source import SourceText, Span, rows_at, with_places
 
 from .cython_library import combination, library_call
 from .cython_share import share
@@ -74,6 +76,7 @@ class FunctionWriter:
         self.abi: set[str] = set()
         self.routines: dict[str, tuple[str, str]] = {}
         self.lines: list[str] = []
+        self.places: tuple[Span, ...] = ()  # where the statement that is written comes from
         self.variables: dict[str, dict[str, None]] = {}  # C type -> names
         self.swapped = {b for s in walk(fn.body) if isinstance(s, Swap) for b in (s.a, s.b)}
         self.swapped |= {b for s in walk(fn.body) if isinstance(s, Grow) for b in s.bufs}
@@ -86,7 +89,7 @@ class FunctionWriter:
     # --- pieces of text ---------------------------------------------------------------------------
 
     def line(self, depth: int, text: str) -> None:
-        self.lines.append("    " * depth + text)
+        self.lines += rows_at(["    " * depth + text], *self.places)
 
     def variable(self, kind: str, name: str) -> str:
         self.variables.setdefault(kind, {}).setdefault(name)
@@ -136,7 +139,7 @@ class FunctionWriter:
 
     # --- the function -----------------------------------------------------------------------------
 
-    def write(self) -> str:
+    def write(self) -> SourceText:
         body_start = 1
         self.storage()
         self.block(body_start, self.fn.body)
@@ -152,7 +155,7 @@ class FunctionWriter:
             self.line(1, f"return {self.fn.result.name}")
         return self.text(fails)
 
-    def text(self, fails: bool) -> str:
+    def text(self, fails: bool) -> SourceText:
         """The head, the variables and the lines."""
         head = self.head(fails)
         declarations = []
@@ -163,7 +166,7 @@ class FunctionWriter:
             for group in (plain, arrays):
                 for first in range(0, len(group), 12):
                     declarations.append(f"    cdef {kind.rstrip('*')} {', '.join(group[first : first + 12])}")
-        return "\n".join([*head, *declarations, *self.lines]) + "\n"
+        return with_places("\n".join([*head, *declarations, *self.lines]) + "\n", self.lines)
 
     def head(self, fails: bool) -> list[str]:
         if self.is_entry:
@@ -242,12 +245,14 @@ class FunctionWriter:
         self.line(depth + 1, "return MP_NO_MEMORY")
 
     def block(self, depth: int, block: tuple[Stmt, ...]) -> None:
-        before = len(self.lines)
+        before, outer = len(self.lines), self.places
         charges = self.work.behind(block)
         for k, stmt in enumerate(block):
+            self.places = places(stmt) or outer
             getattr(self, "stmt_" + type(stmt).__name__)(depth, stmt)
             if k in charges:
                 charge(self, depth, charges[k])
+        self.places = outer
         if len(self.lines) == before:
             self.line(depth, "pass")
 

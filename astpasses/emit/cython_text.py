@@ -11,7 +11,12 @@ In: a scheduled `Program`. Out: `EmittedText(text, sites, ...)`. The text of y =
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import field
+from typing import Any
+
 from metaphrase.astpasses.schedule.nest import Program, Site
+from metaphrase.source import Span
 
 from ...late import dataclass
 from .cython_function import FunctionWriter
@@ -23,13 +28,16 @@ DIRECTIVES = "# cython: language_level=3, boundscheck=False, wraparound=False, c
 
 @dataclass(frozen=True)
 class EmittedText:
-    """`text` is a Cython module with one `entry`. `sites[k]`: what the failing or ordered site k is."""
+    """`text` is a Cython module with one `entry`. `sites[k]`: what the failing or ordered site k is. `places`: its line
+    numbers, from 1, to places in the user's source; `also`: to others that have a part in a line."""
 
     name: str
     text: str
     sites: tuple[Site, ...]
     uses_blas: bool = False  # the context's table must be filled
     in_place: tuple[tuple[int, int], ...] = ()  # results that are made in the storage of a parameter
+    places: Mapping[int, Span] = field(default_factory=dict, repr=False)
+    also: Mapping[int, tuple[Span, ...]] = field(default_factory=dict, repr=False)
 
 
 def emit(program: Program) -> EmittedText:
@@ -38,7 +46,7 @@ def emit(program: Program) -> EmittedText:
     abi: set[str] = set()
     routines: dict[str, tuple[str, str]] = {}
     simd: set[str] = set()
-    bodies = []
+    bodies: list[str] = []
     pieces = [(fn, FunctionWriter.write) for fn in program.fns]
     for fn, write in (*pieces, (program.entry, asked_first), (program.entry, FunctionWriter.write)):
         writer = FunctionWriter(program, fn, is_entry=fn is program.entry)
@@ -57,8 +65,19 @@ def emit(program: Program) -> EmittedText:
         [d for _, d in routines.values()],
         simd,
     )
-    text = DIRECTIVES + head + "\n\n" + "\n\n".join(filter(None, bodies))
-    return EmittedText(program.name, text, program.sites, "blas" in abi, program.in_place)
+    start, bodies = DIRECTIVES + head + "\n\n", list(filter(None, bodies))
+    text = start + "\n\n".join(bodies)
+    places, also = (_shifted(start.count("\n"), bodies, name) for name in ("places", "also"))
+    return EmittedText(program.name, text, program.sites, "blas" in abi, program.in_place, places, also)
+
+
+def _shifted(line: int, bodies: Sequence[str], name: str) -> dict[int, Any]:
+    """What the texts of functions know of their lines, which stand behind `line` others and two lines apart."""
+    found: dict[int, Any] = {}
+    for body in bodies:
+        found.update((line + number, known) for number, known in getattr(body, name, {}).items())
+        line += body.count("\n") + 2
+    return found
 
 
 __all__ = ["emit", "EmittedText"]

@@ -22,6 +22,7 @@ import numpy as np
 from metaphrase.core.dims import Dim
 from metaphrase.core.ir import Function, Var
 from metaphrase.core.types import SHORT
+from metaphrase.source import SourceText, with_places
 
 from ...late import dataclass
 from . import (
@@ -39,7 +40,7 @@ from .numpy_source_expressions import name as name_expr
 from .numpy_source_helpers import HELPERS
 from .numpy_source_names import Names, identifier, usable
 from .numpy_source_spellings import STATEMENTS, array_text, foreign_functions, spell
-from .source_text import SourceText, compile_numpy, returned_at_once, with_places, without_unread
+from .source_text import compile_numpy, returned_at_once, without_unread
 from .user_comments import docstring, with_comments
 
 THEMES = (

@@ -21,11 +21,11 @@ from metaphrase.core.dims import Dim, DimLike, Sym, substitute, symbols
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.native import Point, Reduce
 from metaphrase.core.types import Array, i64
-from metaphrase.source import Span
+from metaphrase.source import Span, rows_at
 
 from .numpy_source_expressions import ATOM, SUM, Expr, Storage, literal, name, reads_of, strong
 from .numpy_source_names import Names, named_by_user, wanted_name
-from .source_text import rows_at, wrapped
+from .source_text import wrapped
 
 WIDTH = 84  # of a statement, before its indentation
 SMALL = 24  # shorter operands do not help a long line by getting a name

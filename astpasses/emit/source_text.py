@@ -1,7 +1,7 @@
-"""Text of a NumPy program that knows which of the user's lines each of its lines comes from.
+"""Rows of a NumPy program: what is taken out, how they are broken, and how the text of all becomes a function.
 
-In: rows of a function's body, made by `rows_at`. Out: `SourceText`, a str with `places`; and `compile_numpy`,
-which makes it a function that has them too, and the file name of its frames.
+In: rows of a function's body that know their places (`rows_at`). Out: such rows; and `compile_numpy`, which makes a
+function of a text that has the text's places, too, and the file name of its frames.
 
     text = numpy_source(f); text.places    ->    {12: Span("model.py", 4, ...), ...}
 """
@@ -14,37 +14,12 @@ import re
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from metaphrase.effects import warn_user
 from metaphrase.exceptions import exception_class
-from metaphrase.source import Span
-
-
-class Row(str):
-    """A line of text and the place in the user's source that it comes from."""
-
-    span: Span | None = None
-
-
-class SourceText(str):
-    """A module's text. `places`: its line numbers, from 1, to places in the user's source."""
-
-    places: Mapping[int, Span] = {}
-
-    def __reduce__(self) -> tuple:
-        return str, (str(self),)  # elsewhere it is text
-
-
-def rows_at(lines: Iterable[str], span: Span | None) -> list[str]:
-    """The lines, each with its place."""
-    made: list[str] = []
-    for line in lines:
-        row = Row(line)
-        row.span = span
-        made.append(row)
-    return made
+from metaphrase.source import Span, rows_at
 
 
 def without_unread(lines: list[str], names: set[str]) -> list[str]:
@@ -153,19 +128,6 @@ def _split(text: str) -> list[str]:
     return [*pieces, text[start:].strip()]
 
 
-def with_places(text: str, body: list[str]) -> SourceText:
-    """`text`, which ends with the rows of `body`."""
-    made, number, places = SourceText(text), text.rstrip("\n").count("\n") + 1, {}
-    for row in reversed(body):
-        span = getattr(row, "span", None)
-        for _ in range(row.count("\n") + 1):
-            if span is not None:
-                places[number] = span
-            number -= 1
-    made.places = places
-    return made
-
-
 def compile_numpy(text: str) -> Callable[..., Any]:
     """The last function of a module's text, executed; tracebacks and pdb show its lines."""
     filename = f"<numpy source {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
@@ -205,13 +167,4 @@ class Warner:
         warn_user(category, message, self.places.get(sys._getframe(1).f_lineno), stacklevel - 1)
 
 
-__all__ = [
-    "Row",
-    "SourceText",
-    "compile_numpy",
-    "returned_at_once",
-    "rows_at",
-    "with_places",
-    "without_unread",
-    "wrapped",
-]
+__all__ = ["compile_numpy", "returned_at_once", "without_unread", "wrapped"]

@@ -13,9 +13,7 @@ import linecache
 import re
 import tokenize
 
-from metaphrase.source import Span
-
-from .source_text import rows_at
+from metaphrase.source import Span, rows_at
 
 ABOVE = 6  # lines of comment
 PRAGMA = re.compile(r"# *(type:|noqa|pylint|pyright|mypy|fmt:|isort|pragma|%%|!)")

@@ -269,7 +269,7 @@ def _substituted(e: E, stmt: Store | Bind) -> E:
                 return stmt.value
             if isinstance(x, Op) and x.name == "add" and x.dtype.kind in "fiu" and x.args[1] == Load(stmt.buf):
                 if isinstance(stmt.value, Op) and stmt.value.name == "neg":  # a + -b is a - b, to the last bit
-                    return Op("sub", (_substituted(x.args[0], stmt), stmt.value.args[0]), x.dtype)
+                    return Op("sub", (_substituted(x.args[0], stmt), stmt.value.args[0]), x.dtype, x.span)
             return None
 
         return map_expression(e, put)

@@ -27,7 +27,25 @@ from metaphrase.source import Span
 
 from . import scalars
 from .names import Names
-from .nest import Axis, Bind, Buf, Const, E, Fn, Index, Load, Nest, Program, SetDims, Site, Stmt, Store, local
+from .nest import (
+    Axis,
+    Bind,
+    Buf,
+    Const,
+    E,
+    Fn,
+    Index,
+    Load,
+    Nest,
+    Op,
+    Program,
+    SetDims,
+    Site,
+    Stmt,
+    Store,
+    local,
+    subexpressions,
+)
 from .ownership import Plan, Root, is_lazy, written_in_place
 from .target import Target
 from .values import Indices, Place, Value, scalar, stored
@@ -142,8 +160,16 @@ class Block:
     # --- writing nests ----------------------------------------------------------------------------
 
     def emit(self, stmt: Stmt) -> None:
+        self.statements.append(self.placed(stmt))
+
+    def placed(self, stmt: Stmt) -> Stmt:
+        """The statement, which knows where it comes from; so do its operations, which may end in another one."""
         stmt.span = self.span
-        self.statements.append(stmt)
+        for e in stmt.expressions:
+            for x in subexpressions(e):
+                if isinstance(x, Op) and x.span is None:
+                    object.__setattr__(x, "span", self.span)  # no part of what the operation is
+        return stmt
 
     def apply(self, name: str, *args: E, dtype: Any) -> E:
         return scalars.apply(self.shared.facts, name, args, np.dtype(dtype))
@@ -163,7 +189,7 @@ class Block:
 
     def nest(self, axes: Sequence[Axis], body: Sequence[Stmt], first: Sequence[Stmt] = ()) -> None:
         for stmt in (*first, *body):
-            stmt.span = self.span
+            self.placed(stmt)
         if first and all(a.kind == "par" for a in axes):  # what the reduction runs along has one element
             body, first = (*first, *body), ()
         if axes:

@@ -21,6 +21,7 @@ from metaphrase.core.facts import Facts
 from metaphrase.core.native import Const, E, Op, constant, operation
 from metaphrase.core.scalars import facts
 from metaphrase.exceptions import Site as Site
+from metaphrase.source import Span
 
 from ...late import dataclass
 from .names import Names
@@ -152,6 +153,17 @@ def operations(stmt: Stmt) -> int:
 
 
 @fact
+def places(stmt: Stmt) -> tuple[Span, ...]:
+    """Where a statement comes from in the user's source: its operations, the outermost first, or itself. What has been
+    put together of several lines has several places."""
+    inside = (x.span for e in stmt.expressions for x in subexpressions(e) if isinstance(x, Op) and x.span is not None)
+    found: dict[tuple, Span] = {}
+    for span in inside:
+        found.setdefault((span.file, span.line, span.role), span)
+    return tuple(found.values()) or ((stmt.span,) if stmt.span is not None else ())
+
+
+@fact
 def touched(stmt: Stmt) -> tuple[Buf, ...]:
     """The Bufs that a statement names outside of expressions."""
     return tuple(access.buf for access in stmt.accesses)
@@ -229,6 +241,7 @@ __all__ = [
     "operations",
     "other_symbols",
     "place_symbols",
+    "places",
     "subexpressions",
     "touched",
     "used_inside",

@@ -19,6 +19,7 @@ from metaphrase.core.dims import DimLike
 from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import dtype_name
 from metaphrase.effects import callback
+from metaphrase.source import Span, rows_at, with_places
 
 from . import python_scalars
 from .expressions import ATOM, CHOICE, COMPARE, UNARY, ExpressionPrinter, Text
@@ -47,6 +48,7 @@ from .nest import (
     View,
     While,
     never,
+    places,
 )
 
 NOT = CHOICE + 5  # `not x` binds less tightly than a comparison
@@ -114,16 +116,17 @@ class LoopsText:
     def __init__(self, program: Program):
         self.program, self.printer = program, PythonPrinter()
         self.lines: list[str] = []
+        self.places: tuple[Span, ...] = ()  # where the statement that is written comes from
 
     def line(self, depth: int, text: str) -> None:
-        self.lines.append("    " * depth + text)
+        self.lines += rows_at(["    " * depth + text], *self.places)
 
     def whole(self) -> str:
         for fn in self.program.fns:
             self.function(fn, False)
             self.line(0, "")
         self.function(self.program.entry, True)
-        return "\n".join(self.lines) + "\n"
+        return with_places("\n".join(self.lines) + "\n", self.lines)
 
     def function(self, fn: Fn, entry: bool) -> None:
         program = self.program
@@ -155,8 +158,11 @@ class LoopsText:
     def block(self, depth: int, block: tuple[Stmt, ...]) -> None:
         if not block:
             self.line(depth, "pass")
+        outer = self.places
         for stmt in block:
+            self.places = places(stmt) or outer
             getattr(self, "stmt_" + type(stmt).__name__)(depth, stmt)
+        self.places = outer
 
     def target(self, buf: Buf, index: tuple) -> str:
         return self.printer.place(Load(buf, index))[0]

@@ -21,7 +21,7 @@ def map_expression(e: E, change: Callable[[E], E | None]) -> E:
         return new
     if isinstance(e, Op):
         args = tuple(map_expression(a, change) for a in e.args)
-        return e if all(a is b for a, b in zip(args, e.args)) else Op(e.name, args, e.dtype)
+        return e if all(a is b for a, b in zip(args, e.args)) else Op(e.name, args, e.dtype, e.span)
     if isinstance(e, Load) and any(isinstance(i, E) for i in e.index):
         return Load(e.buf, tuple(map_expression(i, change) if isinstance(i, E) else i for i in e.index))
     return e

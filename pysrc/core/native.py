@@ -9,11 +9,13 @@ In: a declaration's `native=` field. Out: data that `schedule/lower.py` turns in
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import field
 from typing import Any
 
 import numpy as np
 
 from ..late import dataclass
+from ..source import Span
 from .scalars import facts
 
 
@@ -97,11 +99,13 @@ class Const(E):
 
 @dataclass(frozen=True)
 class Op(E):
-    """One scalar operation. `name` is that of an elementwise primitive: add, sin, lt, select, convert, ..."""
+    """One scalar operation. `name` is that of an elementwise primitive: add, sin, lt, select, convert, ... `span`: the
+    place in the user's source that it comes from, where that is known."""
 
     name: str
     args: tuple[E, ...]
     dtype: np.dtype
+    span: Span | None = field(default=None, compare=False, repr=False)
 
 
 def constant(value: Any, dtype: Any) -> Const:

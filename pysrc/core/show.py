@@ -1,6 +1,7 @@
 """Printing: a Function as legal Python, one operation a line, names made unique.
 
-In: a Function. Out: text that `read` turns back into the same Function. Source places stand in comments.
+In: a Function. Out: text that `read` turns back into the same Function. Source places stand in comments, and each line
+of the text knows its own (`SourceText.places`).
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from ..source import Span
+from ..source import Span, rows_at, with_places
 from .dims import Dim, Sym, substitute
 from .ir import Atom, ConstantArray, Function, Let, Literal, Roles, Var
 from .primitive import REGISTRY, Primitive
@@ -22,7 +23,9 @@ RESERVED = set(keyword.kwlist) | set(SHORT) | {"size", "Roles", "array", "nan", 
 def show(function: Function, *, comments: bool = True, canonical: bool = False) -> str:
     """The text of `function`. `canonical=True` renames every variable by position: equal text, equal
     program."""
-    return _Printer(comments and not canonical, canonical).program(function)
+    rows = _Printer(comments and not canonical, canonical).program(function)
+    text = "\n".join(rows) + "\n"
+    return text if canonical else with_places(text, rows)
 
 
 def same(f: Function, g: Function) -> bool:
@@ -104,7 +107,7 @@ class _Printer:
             return "None"
         return repr(value)
 
-    def program(self, function: Function, indent: int = 0, name: str | None = None) -> str:
+    def program(self, function: Function, indent: int = 0, name: str | None = None) -> list[str]:
         pad = "    " * indent
         name = name or self.unique(function.name if function.name not in REGISTRY else function.name + "_")
         # Regions are closed, each is a scope of its own; but functions that are called again are not said again.
@@ -119,7 +122,7 @@ class _Printer:
         results = [self.atom(r) for r in function.results]
         rows.append(f"{pad}    return {', '.join(results) if results else 'None'}")
         self.used, self.called = outer
-        return "\n".join(rows) + ("\n" if indent == 0 else "")
+        return rows
 
     def let(self, let: Let, indent: int) -> list[str]:
         pad = "    " * indent
@@ -129,7 +132,7 @@ class _Printer:
             if region not in functions:
                 name = region.name + "_" if region.name in REGISTRY else region.name
                 functions[region] = self.unique(name)
-                rows.append(self.program(region, indent, functions[region]))
+                rows += self.program(region, indent, functions[region])
                 if let.primitive.name == "call":
                     self.called[region] = functions[region]
         args = [self.atom(a) for a in let.args]
@@ -153,7 +156,7 @@ class _Printer:
             import os
 
             line = f"{line:<56}  # {os.path.basename(let.span.file)}:{let.span.line}"
-        return rows + [line]
+        return rows + (rows_at([line], let.span) if let.span and not self.canonical else [line])
 
 
 def literal_text(literal: Literal) -> str:
