@@ -56,6 +56,7 @@ setup(
     package_dir=dict(ROOMS),
     package_data={
         "metaphrase": ["py.typed"],
+        "metaphrase.explanation": ["*.css", "*.js"],
         "metaphrase.runtime": ["*.h", "*.pyx", "*.pxi", "*.pyi"],
         "metaphrase.runtime.abi3": ["*.pyx"],
     },

@@ -4,6 +4,8 @@ In: the options `target`, `--args`, `--grad`, `--vmap`. Out: a callable and its 
 
     metaphrase show orbit.py:period --args "f64[n], f64" --grad --vmap 0,None
     # vmap(grad(period), in_axes=(0, None)): the transformations apply in the order in which they are written
+
+Several targets, of which FILE.py and folders stand for what they export, are `jobs_of(options)`.
 """
 
 from __future__ import annotations
@@ -11,11 +13,15 @@ from __future__ import annotations
 import argparse
 import ast
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
+from ..aot import exported
+from ..aot.exported import calls_export
 from ..api.types import parse_arguments
-from .loading import TargetError, load_module
+from ..source import SourceError
+from .loading import BrokenModule, TargetError, load_module
 
 
 class _Transformation(argparse.Action):
@@ -91,6 +97,56 @@ def target_of(options: argparse.Namespace) -> tuple[Callable[..., Any], tuple[An
     for kind, value in options.transformations or []:
         function = api.grad(function) if kind == "grad" else api.vmap(function, in_axes=axes(value))
     return function, arguments
+
+
+Job = tuple[str, Callable[[], tuple[Any, tuple]]]
+
+
+def jobs_of(options: argparse.Namespace) -> Iterator[Job]:
+    """(what it is called, what gives the function and its arguments) of all that `targets` stand for."""
+    for target in options.targets:
+        yield from _jobs(target, options)
+
+
+def _jobs(target: str, options: argparse.Namespace) -> Iterator[Job]:
+    if ":" in target:
+        yield target, lambda: target_of(argparse.Namespace(**{**vars(options), "target": target}))
+        return
+    if options.args or options.transformations:
+        raise TargetError(f"{target} is all that it exports; --args, --grad and --vmap are for FILE.py:FUNCTION")
+    files = _files(Path(target)) if Path(target).is_dir() else [target]
+    count = 0
+    for file in files:
+        for job in _exported(str(file), is_sure=str(file) == target):
+            count += 1
+            yield job
+    if not count:
+        raise TargetError(f"{target} exports no function; mark one by mp.export, or name FILE.py:FUNCTION")
+
+
+def _files(folder: Path) -> list[Path]:
+    """The Python files below a folder, but for what is hidden."""
+    found = sorted(folder.rglob("*.py"))
+    return [path for path in found if not any(part.startswith(".") for part in path.relative_to(folder).parts)]
+
+
+def _exported(file: str, is_sure: bool) -> Iterator[Job]:
+    """The signatures of a file. Of a folder's files only those are imported that export something."""
+    try:
+        functions = exported(load_module(file)) if is_sure or calls_export(Path(file)) else {}
+    except (BrokenModule, SourceError) as problem:
+        yield file, _raising(problem)
+        return
+    for name, function in functions.items():
+        for text in function.exports:
+            yield f"{file}:{name}({text})", lambda f=function, t=text: (f, parse_arguments(t))  # type: ignore[misc]
+
+
+def _raising(problem: Exception) -> Callable[[], Any]:
+    def give() -> Any:
+        raise problem
+
+    return give
 
 
 def _fits(target: str, function: Callable[..., Any], arguments: tuple[Any, ...]) -> None:

@@ -82,6 +82,7 @@ if TYPE_CHECKING:
     from .api.own_rules import derivative_of
     from .api.saved import load
     from .api.taylor import jet
+    from .explanation import explain
     from .test_util import check_grads
 
 __version__ = VERSION
@@ -115,6 +116,7 @@ _LATE = {
     "checked": "api.errors",
     "derivative": "api.derivative_file",
     "derivative_of": "api.own_rules",
+    "explain": "explanation",
     "jet": "api.taylor",
     "load": "api.saved",
     "memory_report": "api.kept",
@@ -143,6 +145,7 @@ __all__ = [
     "devices",
     "disable_jit",
     "eval_shape",
+    "explain",
     "export",
     "fwd_and_bwd",
     "grad",

@@ -65,7 +65,7 @@ def test_the_wheel_holds_every_source_file(wheel):
         f"{package}/{path.relative_to(ROOT / room).as_posix()}"
         for room, package in ROOMS.items()
         for path in (ROOT / room).rglob("*")
-        if path.suffix in (".py", ".pyi", ".h", ".pyx", ".pxi") or path.name == "py.typed"
+        if path.suffix in (".py", ".pyi", ".h", ".pyx", ".pxi", ".css", ".js") or path.name == "py.typed"
     }
     assert expected - names == set() and "metaphrase_setuptools.py" in names
     for place in ("metaphrase/runtime/dispatch.", "metaphrase/runtime/abi3/dispatch."):

@@ -204,7 +204,7 @@ def _return(emitter: Emitter, function: Function, params: list[str], signature: 
         if signature.stores is not None:
             _store(emitter, function, params, signature)
         output = signature.output([strong(emitter.expr(r)).text for r in function.results])
-        emitter.line(f"return {Signature.named(output, params)}")
+        emitter.line(f"return {Signature.named(output, params)}", of=function.results)
         return
     while True:
         exprs = [strong(emitter.expr(r)) for r in function.results]
@@ -221,7 +221,7 @@ def _return(emitter: Emitter, function: Function, params: list[str], signature: 
             break
         longest = max(waiting, key=lambda r: len(emitter.expr(r).text))
         emitter.assign(longest, emitter.expr(longest))
-    emitter.line(f"return {text}" if exprs else "return None")
+    emitter.line(f"return {text}" if exprs else "return None", of=function.results)
 
 
 def _store(emitter: Emitter, function: Function, params: list[str], signature: Signature) -> None:

@@ -25,7 +25,7 @@ from metaphrase.source import Span, rows_at
 
 from .numpy_source_expressions import ATOM, SUM, Expr, Storage, literal, name, reads_of, strong
 from .numpy_source_names import Names, named_by_user, wanted_name
-from .source_text import wrapped
+from .source_text import folded, wrapped
 
 WIDTH = 84  # of a statement, before its indentation
 SMALL = 24  # shorter operands do not help a long line by getting a name
@@ -134,7 +134,7 @@ class Emitter:
     def block(self) -> Block:
         return self.blocks[-1]
 
-    def line(self, text: str, let: Let | None = None) -> None:
+    def line(self, text: str, let: Let | None = None, of: Sequence[Atom] = ()) -> None:
         remark = self._remark(let)
         row = "    " * self.indent + text
         if remark and len(row) + len(remark) <= 106:
@@ -143,7 +143,7 @@ class Emitter:
             self.lines.append("    " * self.indent + remark)
         if let is not None and let.span is not None:
             self.span = let.span
-        self.lines += rows_at(wrapped(row), self.span)
+        self.lines += rows_at(wrapped(row), self.span, *folded(self.block, of if let is None else let.args))
 
     def _remark(self, let: Let | None) -> str:
         """The user's line that a line of derivative code comes from, the first time."""

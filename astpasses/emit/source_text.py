@@ -14,12 +14,16 @@ import re
 import sys
 import weakref
 from collections import Counter
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any
 
+from metaphrase.core.ir import Atom, Var
 from metaphrase.effects import warn_user
 from metaphrase.exceptions import exception_class
 from metaphrase.source import Span, rows_at
+
+if TYPE_CHECKING:
+    from .numpy_source_blocks import Block
 
 
 def without_unread(lines: list[str], names: set[str]) -> list[str]:
@@ -82,11 +86,26 @@ def returned_at_once(lines: list[str]) -> list[str]:
         made = []
         for row in rows:
             text = row.replace(gives, "        return ", 1) if row is rows[-1] else str(row)
-            made += rows_at([indent + text[8:]], getattr(row, "span", None))
+            made += rows_at([indent + text[8:]], getattr(row, "span", None), *getattr(row, "also", ()))
         return made
 
     first = returning(lines[start + 1 : middle], " " * 8)
     return [*lines[: start + 1], *first, *returning(lines[middle + 1 : end], " " * 4)]
+
+
+def folded(block: Block, atoms: Iterable[Atom]) -> tuple[Span, ...]:
+    """The places of what has no name and is written out where `atoms` are read."""
+    found: dict[tuple, Span] = {}
+    pending = list(atoms)
+    while pending:
+        atom = pending.pop()
+        let = block.makers.get(atom) if isinstance(atom, Var) and atom in block.env else None
+        if let is None or isinstance(atom, Var) and block.env[atom].is_name:
+            continue
+        pending += let.args
+        if let.span is not None:
+            found.setdefault((let.span.file, let.span.line, let.span.role), let.span)
+    return tuple(found.values())
 
 
 def wrapped(row: str, limit: int = 110) -> list[str]:
@@ -167,4 +186,4 @@ class Warner:
         warn_user(category, message, self.places.get(sys._getframe(1).f_lineno), stacklevel - 1)
 
 
-__all__ = ["compile_numpy", "returned_at_once", "without_unread", "wrapped"]
+__all__ = ["compile_numpy", "folded", "returned_at_once", "without_unread", "wrapped"]

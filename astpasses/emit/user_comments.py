@@ -34,7 +34,7 @@ def with_comments(lines: list[str], file: str) -> list[str]:
             made += rows_at([indent + text for text in _above(comments, span, survive)], span)
             text, alone = comments.get(span.line, ("", True))
             if not alone and "#" not in row and row[-1] not in "([{," and len(row) + len(text) <= 106:
-                made += rows_at([f"{row}  {text}"], span)
+                made += rows_at([f"{row}  {text}"], span, *getattr(row, "also", ()))
                 continue
         made.append(row)
     return made

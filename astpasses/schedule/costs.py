@@ -2,108 +2,194 @@
 
 In: a Program for one thread (`ONE_THREAD`: loops are whole). Out: `Costs`. Example, of `np.sin(x) * x` for `f64[n]`:
 
-    costs(program)      # Costs(flops=n, transcendentals=n, accessed=16*n, temporaries=0)
+    costs(program)      # Costs(flops=n, transcendentals=n, read=8*n, written=8*n, temporaries=0, ...)
 
 It counts what is in the loops after fusion, whatever a C compiler makes of it: one operation for each `+ - * /`,
 comparison or root of floats, two for each multiplication of a matrix product; `sin`, `exp` and their like are function
-values. A branch costs as much as both of its sides. Rounds that only the run knows, those of a `while` and those of a
-`for` over a number that is given, count once.
+values. Bytes are those of elements of arrays, as often as loops name them; arrays in a function's frame, 4 KiB at most,
+count as variables. A branch costs as much as both of its sides. Rounds that only the run knows, those of a `while` and
+those of a `for` over a number that is given, count once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import astuple
 
-from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols
+from metaphrase.core.dims import Dim, DimLike, Sym, product, substitute, symbols
 from metaphrase.core.scalars import CALLED, CHEAP, facts
+from metaphrase.source import Span
 
 from ...late import dataclass
-from .nest import Buf, CallFn, E, Fn, For, LibraryCall, Op, Program, Stmt, Store, View, loads, subexpressions
+from .nest import (
+    Buf,
+    CallFn,
+    E,
+    Effect,
+    Fn,
+    For,
+    LibraryCall,
+    Load,
+    Op,
+    Program,
+    Stmt,
+    Store,
+    View,
+    While,
+    places,
+    walk,
+)
 from .target import ONE_THREAD
+
+Place = tuple[str, int, str] | None  # the file, line and role of a Span; None: of no line of the user's
 
 
 @dataclass(frozen=True)
 class Costs:
-    """`accessed`: bytes of arrays that are read or written. `temporaries`: bytes of arrays of the program's own."""
+    """`flops`: those of libraries, `library`, included. `read`, `written`: bytes of arrays. `temporaries`: bytes of
+    arrays of the program's own. `callbacks`: calls of Python."""
 
     flops: DimLike = 0
     transcendentals: DimLike = 0
-    accessed: DimLike = 0
+    read: DimLike = 0
+    written: DimLike = 0
     temporaries: DimLike = 0
+    library: DimLike = 0
+    callbacks: DimLike = 0
 
     def __add__(self, other: Costs) -> Costs:
-        return Costs(*(a + b for a, b in zip(self._parts(), other._parts())))
+        return Costs(*(a + b for a, b in zip(astuple(self), astuple(other))))
 
-    def _parts(self) -> tuple[DimLike, ...]:
-        return self.flops, self.transcendentals, self.accessed, self.temporaries
+    @property
+    def accessed(self) -> DimLike:
+        return self.read + self.written
 
     def summed(self, index: str, extent: DimLike) -> Costs:
         """Over the rounds of a loop."""
-        return Costs(*(_summed(part, index, extent) for part in self._parts()))
+        return Costs(*(_summed(part, index, extent) for part in astuple(self)))
 
     def with_sizes(self, sizes: Mapping[str, DimLike]) -> Costs:
-        return Costs(*(substitute(part, sizes) for part in self._parts()))
+        return Costs(*(substitute(part, sizes) for part in astuple(self)))
 
 
 def costs(program: Program) -> Costs:
     """See the head of this file."""
-    fns = {fn.name: fn for fn in program.fns}
-    total = _of_fn(program.entry, fns)
-    unknown = set().union(*(symbols(part) for part in total._parts())) - set(program.sizes)
+    total = sum(costs_by_place(program).values(), start=Costs())
+    unknown = set().union(*map(symbols, astuple(total))) - set(program.sizes)
     return total.with_sizes(dict.fromkeys(unknown, 1))
 
 
-def _of_fn(fn: Fn, fns: Mapping[str, Fn]) -> Costs:
-    own = sum((_bytes(buf) for buf in fn.temps if buf.dims), start=0)  # type: ignore[arg-type]
-    return replace(_of_block(fn.body, fns), temporaries=own)
-
-
-def _of_block(block: Iterable[Stmt], fns: Mapping[str, Fn]) -> Costs:
-    total = Costs()
-    for stmt in block:
-        total += _of(stmt, fns)
+def costs_by_place(program: Program) -> dict[Place, Costs]:
+    """Of each line of the user's. What only the run knows stays a symbol, as the counter of a `while`."""
+    total = dict(_Counted({fn.name: fn for fn in program.fns}).of_fn(program.entry))
+    made = _makers(program.entry.body)
+    for buf in program.entry.temps:
+        if buf.dims:
+            _add(total, made.get(buf), Costs(temporaries=_bytes(buf)))
     return total
 
 
-def _of(stmt: Stmt, fns: Mapping[str, Fn]) -> Costs:
-    if isinstance(stmt, For):
-        return _of_block(stmt.body, fns).summed(stmt.index, stmt.extent)
-    if isinstance(stmt, CallFn):
-        fn = fns[stmt.fn]
-        return _of_fn(fn, fns).with_sizes(dict(zip(fn.sizes, stmt.sizes)))
+def place_of(span: Span | None) -> Place:
+    return None if span is None else (span.file, span.line, span.role)
+
+
+class _Counted:
+    """Counts what functions cost, each once; who calls it puts sizes in."""
+
+    def __init__(self, fns: Mapping[str, Fn]):
+        self.fns, self.known = fns, dict[str, dict[Place, Costs]]()
+
+    def of_fn(self, fn: Fn) -> dict[Place, Costs]:
+        if fn.name not in self.known:
+            self.known[fn.name] = self.of_block(fn.body, None)
+        return self.known[fn.name]
+
+    def of_block(self, block: Iterable[Stmt], around: Place) -> dict[Place, Costs]:
+        """`around`: the place of the statement that the block is in, which is that of what has none."""
+        total: dict[Place, Costs] = {}
+        for stmt in block:
+            for place, part in self.of(stmt, around).items():
+                _add(total, place, part)
+        return total
+
+    def of(self, stmt: Stmt, around: Place) -> dict[Place, Costs]:
+        here = place_of(places(stmt)[0]) if places(stmt) else around
+        if isinstance(stmt, For):
+            inside = self.of_block(stmt.body, here)
+            return {place: part.summed(stmt.index, stmt.extent) for place, part in inside.items()}
+        if isinstance(stmt, CallFn):
+            fn = self.fns[stmt.fn]
+            sizes = dict(zip(fn.sizes, stmt.sizes))
+            inside = self.of_fn(fn)
+            return {place if place else here: part.with_sizes(sizes) for place, part in inside.items()}
+        total: dict[Place, Costs] = {}
+        for place, part in (*_of_expressions(stmt, here), (here, _of_places(stmt))):
+            _add(total, place, part)
+        for block in stmt.blocks:
+            for place, part in self.of_block(block, here).items():
+                _add(total, place, part)
+        if isinstance(stmt, While):
+            rounds = Sym(stmt.counter)
+            return {place: part.summed(stmt.counter, rounds) for place, part in total.items()}
+        return total
+
+
+def _add(total: dict[Place, Costs], place: Place, part: Costs) -> None:
+    if part != Costs():
+        total[place] = total[place] + part if place in total else part
+
+
+def _makers(block: tuple[Stmt, ...]) -> dict[Buf, Place]:
+    """Where each array is first stored into."""
+    found: dict[Buf, Place] = {}
+    for stmt in walk(block):
+        for access in stmt.accesses:
+            if access.write and places(stmt):
+                found.setdefault(access.buf, place_of(places(stmt)[0]))
+    return found
+
+
+def _of_places(stmt: Stmt) -> Costs:
+    """What a statement costs but for its expressions."""
     if isinstance(stmt, LibraryCall):
-        views = [*stmt.reads, *stmt.writes]
-        return Costs(flops=_library(stmt), accessed=sum((_viewed(view) for view in views), start=0))  # type: ignore[arg-type]
-    total = Costs()
-    for expression in stmt.expressions:
-        total += _of_expression(expression)
+        read, written = (sum(map(_viewed, views), start=0) for views in (stmt.reads, stmt.writes))  # type: ignore[arg-type]
+        return Costs(flops=_library(stmt), read=read, written=written, library=_library(stmt))
+    if isinstance(stmt, Effect):
+        return Costs(callbacks=1)
     if isinstance(stmt, Store):
-        total += Costs(
-            flops=int(stmt.monoid is not None and stmt.buf.dtype.kind in "fc"),
-            accessed=_touched(stmt.buf) * (1 + (stmt.monoid is not None)),
-        )
-    for inner in stmt.blocks:
-        total += _of_block(inner, fns)
-    return total
+        size, combines = _touched(stmt.buf), stmt.monoid is not None
+        return Costs(flops=int(combines and stmt.buf.dtype.kind in "fc"), read=size * combines, written=size)
+    return Costs()
 
 
-def _of_expression(expression: E) -> Costs:
-    kinds = [
-        facts(x.name).cost
-        for x in subexpressions(expression)
-        if isinstance(x, Op) and any(arg.dtype.kind in "fcV" for arg in x.args)
-    ]
-    return Costs(
-        flops=sum(CHEAP <= cost < CALLED for cost in kinds),
-        transcendentals=sum(cost >= CALLED for cost in kinds),
-        accessed=sum(_touched(load.buf) for load in set(loads(expression))),
-    )
+def _of_expressions(stmt: Stmt, here: Place) -> Iterator[tuple[Place, Costs]]:
+    """The operations of a statement, and what they read, each at its place."""
+    for e in stmt.expressions:
+        read: set[Load] = set()
+        yield from _of_expression(e, here, read)
+
+
+def _of_expression(e: E, around: Place, read: set[Load]) -> Iterator[tuple[Place, Costs]]:
+    """An element that is read twice counts once."""
+    if isinstance(e, Op):
+        here = place_of(e.span) if e.span is not None else around
+        if any(arg.dtype.kind in "fcV" for arg in e.args):
+            cost = facts(e.name).cost
+            yield here, Costs(flops=int(CHEAP <= cost < CALLED), transcendentals=int(cost >= CALLED))
+        for arg in e.args:
+            yield from _of_expression(arg, here, read)
+    elif isinstance(e, Load):
+        if e not in read:
+            read.add(e)
+            yield around, Costs(read=_touched(e.buf))
+        for entry in e.index:
+            if isinstance(entry, E):
+                yield from _of_expression(entry, around, read)
 
 
 def _touched(buf: Buf) -> int:
-    """Bytes of an element; a variable is none."""
-    return buf.dtype.itemsize if buf.dims or not buf.is_temporary else 0
+    """Bytes of an element; a variable is none, and what lies in a function's frame is as near."""
+    return buf.dtype.itemsize if buf.dims and buf.space != "frame" or not buf.is_temporary else 0
 
 
 def _bytes(buf: Buf) -> DimLike:
@@ -144,4 +230,4 @@ def _summed(dim: DimLike, index: str, extent: DimLike) -> DimLike:
     return total
 
 
-__all__ = ["ONE_THREAD", "Costs", "costs"]
+__all__ = ["ONE_THREAD", "Costs", "Place", "costs", "costs_by_place", "place_of"]

@@ -163,12 +163,10 @@ class Block:
         self.statements.append(self.placed(stmt))
 
     def placed(self, stmt: Stmt) -> Stmt:
-        """The statement, which knows where it comes from; so do its operations, which may end in another one."""
+        """The statement, which knows where it comes from."""
         stmt.span = self.span
         for e in stmt.expressions:
-            for x in subexpressions(e):
-                if isinstance(x, Op) and x.span is None:
-                    object.__setattr__(x, "span", self.span)  # no part of what the operation is
+            _placed(e, self.span)
         return stmt
 
     def apply(self, name: str, *args: E, dtype: Any) -> E:
@@ -239,7 +237,8 @@ class Block:
             )
             self.values[out] = scalar(e if simple else self.local(out.name, e))
         elif lazy and out not in self.plan.kept:
-            self.values[out] = Value(out.type.dtype, dims, at)
+            span = self.span
+            self.values[out] = Value(out.type.dtype, dims, lambda index: _placed(at(index), span))
         else:
             place = self.place_for(out)
             self.fill(place, at)
@@ -264,6 +263,14 @@ class Block:
             if root is not None and root in self.plan.position and root not in self.wanted:
                 if self.dims(root.type.dims) == place.dims and root.type.dtype == place.buf.dtype:
                     self.wanted[root] = place
+
+
+def _placed(e: E, span: Span | None) -> E:
+    """The expression, whose operations know where they come from: they may end in a statement of another line."""
+    for x in subexpressions(e):
+        if isinstance(x, Op) and x.span is None:
+            object.__setattr__(x, "span", span)  # it is no part of what the operation is
+    return e
 
 
 def lower(function: Function, target: Target, writes: Mapping[int, int] | None = None, bounds: bool = True) -> Program:

@@ -152,7 +152,7 @@ def test_items_keep_their_kinds():
 
 
 def test_lists_are_explained_and_have_shapes():
-    from metaphrase.explain import explain
+    from metaphrase.explanation import explain
 
     assert "copies" not in explain(history_of, 9.0)
     (shape,) = mp.eval_shape(history_of, 9.0)

@@ -14,7 +14,7 @@ import pytest
 import metaphrase as mp
 from metaphrase.astpasses.frontend.flow import loops
 from metaphrase.config import config
-from metaphrase.explain import explain
+from metaphrase.explanation import explain
 from metaphrase.source import SourceError
 
 NATIVE = pytest.mark.parametrize("native", [True, False], ids=["native", "numpy"])

@@ -16,7 +16,7 @@ from scipy import special
 import metaphrase as mp
 from metaphrase import tree
 from metaphrase.config import config
-from metaphrase.explain import explain
+from metaphrase.explanation import explain
 from metaphrase.source import SourceError
 
 # Blocks every import but NumPy's (and what NumPy itself imports), then runs the file given and prints a call.
@@ -141,7 +141,7 @@ def test_made_twice_it_is_the_same():
 
 
 def test_explain_names_arguments_and_loops():
-    from metaphrase.explain import explain
+    from metaphrase.explanation import explain
 
     report = explain(captures, np.ones(3))
     assert "x: f64[3]" in report and "WEIGHTS: f64[3]" in report and "1 reduce_sum" in report

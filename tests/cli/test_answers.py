@@ -155,3 +155,39 @@ def test_each_shell_reads_its_text(capsys, shell):
         assert done.returncode == 0, done.stderr
     with pytest.raises(SystemExit):
         main(["completion", "tcsh"])
+
+
+def test_explain_of_files_and_folders(capsys, folder):
+    good, page = folder / "good.py", folder / "page.html"
+    status, found = told(capsys, "explain", str(good))
+    assert status == 0 and [row["arguments"] for row in found["functions"]] == [["x: f64[n]"], ["x: f32[n]"]]
+    status, found = told(capsys, "explain", str(folder), "--html", str(page))
+    assert status == 1 and found["html"] == str(page) and "error" in {key for row in found["functions"] for key in row}
+    text = page.read_text()
+    assert text.count("<article") == len(found["functions"]) and "ZeroDivisionError" in text
+    assert main(["explain", str(good), f"{good}:plain", "--args", "f64[n]"]) == 2  # --args are for one function
+    capsys.readouterr()
+    assert main(["explain", str(good)]) == 0
+    out = capsys.readouterr().out
+    assert f"# {good}:total(f32[n])\ntotal\n" in out and "cost of each line" in out
+
+
+def test_explain_writes_a_page(capsys, folder):
+    target, page = f"{folder / 'good.py'}:plain", folder / "page.html"
+    assert main(["explain", target, "--args", "f64[n]", "--html", str(page)]) == 0
+    assert capsys.readouterr().out == f"{page}\n" and page.read_text().startswith("<!DOCTYPE html>")
+    status, found = told(capsys, "explain", target, "--args", "f64[n]", "--html", str(page))
+    assert status == 0 and found["name"] == "plain" and found["html"] == str(page) and found["loop nests"][0]["vectors"]
+    page.unlink()
+    for place, message in (
+        (folder, "this is a folder"),
+        (folder / "none" / "page.html", f"there is no folder {folder / 'none'}"),
+        (folder / "good.py" / "page.html", "there is no folder"),
+        (folder / ("n" * 300), "name too long"),
+    ):
+        assert main(["explain", target, "--args", "f64[n]", "--html", str(place)]) == 2
+        said = capsys.readouterr()
+        assert f"--html {place}: " in said.err and message in said.err.lower() and not said.out
+    assert main(["explain", f"{folder / 'good.py'}:none", "--html", str(page)]) == 2 and not page.exists()
+    assert main(["explain", f"{folder / 'inner' / 'bad.py'}:wrong", "--args", "f64[3]", "--html", str(page)]) == 1
+    assert not page.exists()

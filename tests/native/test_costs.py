@@ -22,7 +22,7 @@ from metaphrase.astpasses.transforms.reverse import vjp
 from metaphrase.core.dims import Sym
 from metaphrase.core.evaluate import evaluate
 from metaphrase.core.types import has_tangent
-from metaphrase.explain import explain
+from metaphrase.explanation import explain
 
 
 def cholesky(A):

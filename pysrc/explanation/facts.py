@@ -1,31 +1,86 @@
-"""What a function became, in words: types, captured values, guards, loops, copies, kernels, time of each
-stage.
+"""What a function became, in words: types, captured values, guards, loops, copies, kernels, what each line costs, time
+of each stage.
 
-In: a function (or a transformed one) and arguments or stand-ins for them. Out: a report. Example:
+In: a function (or a transformed one) and arguments or stand-ins for them. Out: an `Explained`, with facts by title, and
+all that a page shows. Example:
 
-    print(explain(lu, "f64[n, n]"))
+    print(report(explained(lu, "f64[n, n]").told))
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import dataclass, field
 from typing import Any
 
-from .api.arguments import take_apart, takes_any_keywords
-from .api.program import Captured, Fixed, Program, Slot, leaf_labels, name_of
-from .api.transforms import parameter_names, program_of
-from .api.types import given_arguments
-from .astpasses.frontend import Source
-from .astpasses.schedule import nest
-from .astpasses.schedule.explain import copies_in_loops
-from .core.ir import Function
-from .pipeline import cython, finished, loops, recording
-from .tree_util import keystr, tree_flatten_with_path
+from ..api.arguments import take_apart, takes_any_keywords
+from ..api.program import Captured, Fixed, Program, Slot, leaf_labels, name_of
+from ..api.transforms import parameter_names, program_of
+from ..api.types import given_arguments
+from ..astpasses.emit.cython_text import EmittedText
+from ..astpasses.frontend import Source
+from ..astpasses.schedule import nest
+from ..astpasses.schedule.costs import ONE_THREAD
+from ..astpasses.schedule.explain import copies_in_loops
+from ..config import config
+from ..core.ir import Function
+from ..pipeline import cython, finished, loops, recording
+from ..runtime.vectors import VectorReport, vector_report
+from ..tree_util import keystr, tree_flatten_with_path
+from .lines import costs_of_lines, loops_in_words, quantities
 
 
-def explain(fun: Any, *args: Any, **kwargs: Any) -> str:
-    """The report."""
-    return report(facts(fun, *args, **kwargs))
+@dataclass(eq=False)
+class Explained:
+    """`told`: what the report says, by title: texts, lists of texts, numbers. The rest is what it is said of."""
+
+    fun: Any
+    program: Program
+    function: Function
+    scheduled: nest.Program
+    emitted: EmittedText
+    told: dict[str, Any]
+    vectors: VectorReport | None = field(default=None)
+
+    def ask_compiler(self) -> None:
+        """Have `told` say of each loop whether the C compiler vectorises it, which takes a compilation."""
+        if self.vectors is None:
+            options = {"contract": config.contract, "fastmath": config.fastmath}
+            self.vectors = vector_report(self.emitted.text, **options)
+            self.told["loop nests"] = loops_in_words(self.scheduled, self.vectors)
+            self.told["compiler"] = self.vectors.compiler
+
+
+def explained(fun: Any, *args: Any, **kwargs: Any) -> Explained:
+    """See the head of this file."""
+    jitted = getattr(fun, "jitted", None)
+    args, kwargs = given_arguments(args, kwargs)
+    call = take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
+    with recording(name_of(fun)) as record:
+        program = program_of(fun, call.structure, call.specs)
+        function = finished(program.function)
+        scheduled = loops(function, program.new_values)
+        emitted = cython(scheduled)
+    whole = scheduled  # loops that threads do not share
+    if any(loop.parts is not None for loop in _loops(scheduled)):
+        whole = loops(function, program.new_values, ONE_THREAD)
+    lines, assumed = costs_of_lines(whole)
+    names = parameter_names(fun)
+    told = {
+        "name": program.name,
+        "arguments": _arguments(program, names),
+        "output": _outputs(program),
+        "stores into": _stores(program, names),
+        "captured": [f"{c}: {p.type}" for c, p in zip(program.captures, program.function.params)],
+        "relied on": [str(guard) for guard in program.guards],
+        "operations": dict(Counter(_operations(function)).most_common()),
+        **_nests(scheduled),
+        "loop nests": loops_in_words(scheduled, None),
+        "lines": lines,
+        "assumed": assumed,
+        "milliseconds": {name: 1e3 * seconds for name, seconds in record.sums().items()},
+    }
+    return Explained(fun, program, function, scheduled, emitted, told)
 
 
 def report(told: dict[str, Any]) -> str:
@@ -41,32 +96,27 @@ def report(told: dict[str, Any]) -> str:
     )
     for title in ("loops that threads share", "temporary arrays", "array copies inside loops", "GPU kernels"):
         rows += _section(title, told.get(title, []))
+    rows += _section(f"cost of each line{_where(told['assumed'])}", _costs(told))
     rows.append("time: " + ", ".join(f"{name} {spent:.1f} ms" for name, spent in told["milliseconds"].items()))
     return "\n".join(rows)
 
 
-def facts(fun: Any, *args: Any, **kwargs: Any) -> dict[str, Any]:
-    """What the report says, by title: texts, lists of texts, numbers."""
-    jitted = getattr(fun, "jitted", None)
-    args, kwargs = given_arguments(args, kwargs)
-    call = take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
-    with recording(name_of(fun)) as record:
-        program = program_of(fun, call.structure, call.specs)
-        function = finished(program.function)
-        scheduled = loops(function, program.new_values)
-        cython(scheduled)
-    names = parameter_names(fun)
-    return {
-        "name": program.name,
-        "arguments": _arguments(program, names),
-        "output": _outputs(program),
-        "stores into": _stores(program, names),
-        "captured": [f"{c}: {p.type}" for c, p in zip(program.captures, program.function.params)],
-        "relied on": [str(guard) for guard in program.guards],
-        "operations": dict(Counter(_operations(function)).most_common()),
-        **_nests(scheduled),
-        "milliseconds": {name: 1e3 * seconds for name, seconds in record.sums().items()},
-    }
+def _where(assumed: dict[str, int]) -> str:
+    """What shares of the whole are taken for."""
+    return f" (shares for {', '.join(f'{name} = {value}' for name, value in assumed.items())})" if assumed else ""
+
+
+def _costs(told: dict[str, Any]) -> list[str]:
+    rows = []
+    for row in told["lines"]:
+        place = f"{row['file']}:{row['line']}" if row["line"] else "no line"
+        rows.append(f"{place}: {row['share']:.1f} %: {', '.join(quantities(row))}")
+    return rows
+
+
+def _loops(program: nest.Program) -> list[nest.For]:
+    found = (stmt for fn in (*program.fns, program.entry) for stmt in nest.walk(fn.body))
+    return [stmt for stmt in found if isinstance(stmt, nest.For)]
 
 
 def _section(title: str, lines: list[str]) -> list[str]:
@@ -158,4 +208,4 @@ def _nests(program: nest.Program) -> dict[str, Any]:
     }
 
 
-__all__ = ["explain", "facts", "report"]
+__all__ = ["Explained", "explained", "report"]
