@@ -87,9 +87,9 @@ COMMANDS = [line.split("#")[0].strip() for line in README.splitlines() if line.s
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_readme_commands_run(command, monkeypatch, capsys):
+def test_readme_commands_run(command, monkeypatch, capsys, tmp_path):
     monkeypatch.chdir(ROOT)
-    assert main(shlex.split(command)[1:]) == 0
+    assert main(shlex.split(command.replace("--html ", f"--html {tmp_path}/"))[1:]) == 0
     assert capsys.readouterr().out.strip()
 
 
