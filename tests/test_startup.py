@@ -24,8 +24,8 @@ def modules_after(program: str, tmp_path, **environment: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
-# What only a compilation needs, and what is only needed with numbers of bfloat16.
-FOR_LATER = {"shutil", "subprocess", "tempfile", "logging", "ml_dtypes", "Cython", "scipy", "gast"}
+# What only a compilation needs.
+FOR_LATER = {"shutil", "subprocess", "tempfile", "logging", "Cython", "scipy", "gast"}
 
 
 def test_the_import_brings_neither_scipy_nor_any_pass(tmp_path):

@@ -11,62 +11,36 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..late import module
 from .dims import NO_SYMBOLS, Dim, DimLike, substitute, symbols, symbols_of
 
-if TYPE_CHECKING:
-    import ml_dtypes
-else:
-    ml_dtypes = module("ml_dtypes")  # which is not there beside a compiled module that needs NumPy alone
+try:
+    from ml_dtypes import bfloat16
+except ImportError:  # beside a compiled module, which needs NumPy alone
+    bfloat16 = None  # type: ignore[assignment]
 
-
-class _Dtypes(dict[str, np.dtype]):
-    """Dtypes by their short names; bfloat16 is NumPy's from when it is first asked for."""
-
-    def __getitem__(self, name: str) -> np.dtype:
-        if name == "bf16":
-            return np.dtype(ml_dtypes.bfloat16)
-        return super().__getitem__(name)
-
-
-class _Names(dict[np.dtype, str]):
-    """Short names by dtypes. Who has one of bfloat16 has it from ml_dtypes."""
-
-    def __missing__(self, dtype: np.dtype) -> str:
-        if dtype.name != "bfloat16":
-            raise KeyError(dtype)
-        self[dtype] = "bf16"
-        return "bf16"
-
-    def __contains__(self, dtype: object) -> bool:
-        return super().__contains__(dtype) or getattr(dtype, "name", "") == "bfloat16"
-
-    def get(self, dtype: np.dtype, default: Any = None) -> Any:
-        return self[dtype] if dtype in self else default
-
-
-SHORT: Mapping[str, np.dtype] = _Dtypes(
-    f64=np.dtype("float64"),
-    f32=np.dtype("float32"),
-    f16=np.dtype("float16"),
-    bf16=np.dtype("V2"),  # never given out
-    i64=np.dtype("int64"),
-    i32=np.dtype("int32"),
-    i16=np.dtype("int16"),
-    i8=np.dtype("int8"),
-    u64=np.dtype("uint64"),
-    u32=np.dtype("uint32"),
-    u16=np.dtype("uint16"),
-    u8=np.dtype("uint8"),
-    bool=np.dtype("bool"),
-    c128=np.dtype("complex128"),
-    c64=np.dtype("complex64"),
-)
-NAMES = _Names({SHORT[name]: name for name in SHORT if name != "bf16"})
+SHORT = {
+    "f64": np.dtype("float64"),
+    "f32": np.dtype("float32"),
+    "f16": np.dtype("float16"),
+    **({} if bfloat16 is None else {"bf16": np.dtype(bfloat16)}),
+    "i64": np.dtype("int64"),
+    "i32": np.dtype("int32"),
+    "i16": np.dtype("int16"),
+    "i8": np.dtype("int8"),
+    "u64": np.dtype("uint64"),
+    "u32": np.dtype("uint32"),
+    "u16": np.dtype("uint16"),
+    "u8": np.dtype("uint8"),
+    "bool": np.dtype("bool"),
+    "c128": np.dtype("complex128"),
+    "c64": np.dtype("complex64"),
+}
+NAMES = {dtype: name for name, dtype in SHORT.items()}
+globals().update(SHORT)
 f64, f32, i64, i32, u32, bool_, c128, c64 = (SHORT[n] for n in "f64 f32 i64 i32 u32 bool c128 c64".split())
 
 

@@ -135,9 +135,9 @@ def test_a_first_call_that_is_long_is_logged(monkeypatch, caplog):
 
 
 def _on_a_disk(option: str, place: Path, environment: dict[str, str], *command: str) -> subprocess.CompletedProcess:
-    """`metaphrase`, with a file system of its own mounted at a place; without an `option` files may have a megabyte."""
+    """`metaphrase`, with a file system of its own mounted at a place; without an `option` files may have 250 kB."""
     mount = f'mount -t tmpfs -o {option},mode=700 none {place} && exec "$0" -P -m metaphrase "$@"'
-    short = 'ulimit -f 2000 && exec "$0" -P -m metaphrase "$@"'
+    short = 'ulimit -f 500 && exec "$0" -P -m metaphrase "$@"'
     shell = ["unshare", "--mount", "sh", "-c", mount] if option else ["sh", "-c", short]
     return subprocess.run(
         [*shell, sys.executable, *command],
@@ -149,11 +149,11 @@ def _on_a_disk(option: str, place: Path, environment: dict[str, str], *command: 
 
 
 FULL = {
-    "a full disk": ("size=600k", False, "small can't be written: No space left on device"),
+    "a full disk": ("size=300k", False, "small can't be written: No space left on device"),
     "a read-only one": ("ro", False, "small can't be written: Read-only file system"),
-    "no room for a wheel": ("size=3200k", False, "linux_x86_64.whl can't be written: No space left on device"),
-    "no room for what is in the making": ("size=600k", True, "a wheel of small can't be made in"),
-    "no room for pip": ("size=3200k", True, "pip could not make a wheel of small: "),
+    "no room for a wheel": ("size=600k", False, "linux_x86_64.whl can't be written: No space left on device"),
+    "no room for what is in the making": ("size=300k", True, "a wheel of small can't be made in"),
+    "no room for pip": ("size=900k", True, "pip could not make a wheel of small: "),
 }
 
 

@@ -158,7 +158,7 @@ def test_a_second_call_compiles_nothing(fresh, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "file, damage", [("library.so", "?"), ("ptxas.txt", "?"), ("ptxas.txt", ""), ("record.json", "")]
+    "file, damage", [("library.so", "?"), ("ptxas.txt", "?"), ("ptxas.txt", ""), ("record", "")]
 )
 def test_a_damaged_entry_is_made_anew(fresh, file, damage):
     first, told = nvrtc.compiled(TWICE), report(TWICE)
