@@ -157,9 +157,7 @@ def test_a_second_call_compiles_nothing(fresh, monkeypatch):
     assert report(TWICE)["twice"].registers > 0
 
 
-@pytest.mark.parametrize(
-    "file, damage", [("library.so", "?"), ("ptxas.txt", "?"), ("ptxas.txt", ""), ("record", "")]
-)
+@pytest.mark.parametrize("file, damage", [("library.so", "?"), ("ptxas.txt", "?"), ("ptxas.txt", ""), ("record", "")])
 def test_a_damaged_entry_is_made_anew(fresh, file, damage):
     first, told = nvrtc.compiled(TWICE), report(TWICE)
     (entry,) = (path for path in fresh.iterdir() if not path.name.startswith("."))
