@@ -79,6 +79,20 @@ assert abs(f(np.arange(4.0)) - np.sum(np.sin(np.arange(4.0)) * np.arange(4.0))) 
     assert "scipy" not in modules_after(program, tmp_path)
 
 
+def test_nothing_is_deprecated(tmp_path):
+    """A project whose tests turn warnings into errors can use it: Python 3.12 and 3.13 warn of uses of `ast`."""
+    program = """
+import numpy as np
+import metaphrase as mp
+
+assert mp.grad(lambda x: np.sum(x * x) if x[0] > 0.0 else 0.0)(np.ones(2)).tolist() == [2.0, 2.0]
+"""
+    path = tmp_path / "program.py"
+    path.write_text(program)
+    done = subprocess.run([sys.executable, "-W", "error", "-P", str(path)], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
 def test_functions_of_scipy_are_known_whenever_it_is_imported(tmp_path):
     program = """
 import numpy as np

@@ -30,6 +30,7 @@ def around_a_value(a, center):
 
 
 def of_pairs(a, b):
+    a, b = a.tolist(), b.tolist()  # of NumPy's numbers a correlation without spread is NaN from Python 3.12 on
     return statistics.correlation(a, b), statistics.covariance(a, b)
 
 

@@ -11,13 +11,17 @@ from __future__ import annotations
 import ast
 import functools
 import textwrap
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
-import astor
 import gast
 
 from .scopes import children
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore", DeprecationWarning)  # it asks for names of `ast` that are going
+    import astor
 
 Hole = Any
 LOCATION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
@@ -143,7 +147,8 @@ def _ast_of(node: gast.AST, place: dict[str, int]) -> ast.AST:
             _SINGLE[kind] = getattr(ast, kind.__name__)()
         return _SINGLE[kind]
     else:
-        new = getattr(ast, kind.__name__)()
+        made = getattr(ast, kind.__name__)
+        new = made.__new__(made)  # called, it would miss its fields, which Python 3.13 warns of
     kept = new.__dict__
     if "lineno" in node._attributes:
         place = {name: held.get(name, value) for name, value in place.items()}
