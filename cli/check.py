@@ -17,7 +17,7 @@ from ..api import public as api
 from ..pipeline import STAGES
 from ..source import SourceError
 from .console import answer, error, placed, problem_data, table
-from .loading import BrokenModule
+from .loading import BrokenProgram, users_errors
 from .target import add_target, jobs_of
 
 
@@ -41,11 +41,12 @@ def _checked(target: str, given: Callable[[], tuple[Any, tuple]]) -> dict[str, A
     stages: list[dict[str, Any]] = []
     row: dict[str, Any] = {"target": target, "ok": True, "stages": stages}
     try:
-        function, arguments = given()
-        for stage in STAGES:
-            text = api.source(function, *arguments, stage=stage.name)
-            stages.append({"stage": stage.name, "lines": len(text.splitlines()), "form": stage.form})
-    except (BrokenModule, SourceError) as problem:
+        with users_errors():
+            function, arguments = given()
+            for stage in STAGES:
+                text = api.source(function, *arguments, stage=stage.name)
+                stages.append({"stage": stage.name, "lines": len(text.splitlines()), "form": stage.form})
+    except (BrokenProgram, SourceError) as problem:
         row |= {"ok": False, "error": problem_data(placed(problem)), "text": str(problem)}
     return row
 

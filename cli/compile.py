@@ -14,7 +14,7 @@ from ..aot import FORMS, compile_module
 from ..api.types import ArgumentsError
 from ..source import SourceError
 from .console import answer
-from .loading import TargetError, load_module
+from .loading import BrokenProgram, TargetError, load_module, users_errors
 from .progress import Progress
 
 
@@ -53,10 +53,10 @@ def run(options: argparse.Namespace) -> int:
         name = options.name or Path(place.removesuffix(".py")).name.rpartition(".")[2]
         module = load_module(place)
         try:
-            with Progress(options.quiet) as progress:
+            with Progress(options.quiet) as progress, users_errors():
                 package = compile_module(module, options.out, name, levels, options.to, progress)
             wheel = package.wheel(options.version) if options.wheel else None
-        except (ArgumentsError, SourceError):
+        except (ArgumentsError, BrokenProgram, SourceError):
             raise
         except (OSError, ValueError, RuntimeError) as problem:
             raise TargetError(str(problem)) from problem

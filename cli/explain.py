@@ -18,7 +18,7 @@ from ..explanation import Explained, explained, page, report
 from ..gpu_kernels import kernels
 from ..source import SourceError
 from .console import answer, error, placed, problem_data
-from .loading import BrokenModule, TargetError
+from .loading import BrokenProgram, TargetError, users_errors
 from .target import add_target, jobs_of
 
 
@@ -54,12 +54,13 @@ def _is_one(options: argparse.Namespace) -> bool:
 def _explained(given: Any, options: argparse.Namespace) -> Explained | Exception:
     """What one of several functions became, or why it became nothing."""
     try:
-        function, arguments = given()
-        one = explained(function, *arguments)
-        if options.gpu:
-            one.told["GPU kernels"] = [str(kernel) for kernel in kernels(function, *arguments)]
-        return one
-    except (BrokenModule, SourceError) as problem:
+        with users_errors():
+            function, arguments = given()
+            one = explained(function, *arguments)
+            if options.gpu:
+                one.told["GPU kernels"] = [str(kernel) for kernel in kernels(function, *arguments)]
+            return one
+    except (BrokenProgram, SourceError) as problem:
         if _is_one(options):
             raise
         return placed(problem)

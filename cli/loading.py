@@ -6,7 +6,8 @@ In: a text of the command line. Out: the module, under the name that its file ha
     with imports_apart():
         module = load_module("examples/kepler.py")          # module.__name__ == "kepler"
 
-Raises TargetError for what is no module, and BrokenModule, which shows the user's line, for one that fails.
+Raises TargetError for what is no module, and BrokenProgram, which shows the user's line, for one that fails.
+`users_errors` makes one of what a function raises while it is translated.
 """
 
 from __future__ import annotations
@@ -21,6 +22,8 @@ import types
 from collections.abc import Iterator
 from pathlib import Path
 
+from ..api.tracebacks import is_users_error, shorten
+from ..api.types import ArgumentsError
 from ..source import SourceError, Span, excerpt
 
 
@@ -28,8 +31,9 @@ class TargetError(ValueError):
     """The module or function that the command line names can't be had."""
 
 
-class BrokenModule(Exception):
-    """A module that can't be imported, since it fails; at `span`, if that is known."""
+class BrokenProgram(Exception):
+    """An exception of the user's program: of a module that is imported, of a function that is translated; at `span`,
+    if that is known."""
 
     def __init__(self, message: str, span: Span | None):
         super().__init__(f"{span}: {message}\n{excerpt(span)}".rstrip() if span else message)
@@ -114,12 +118,29 @@ def _of_file(name: str, path: Path) -> types.ModuleType:
     return module
 
 
-def _broken(place: str, problem: BaseException) -> BrokenModule:
+def _broken(place: str, problem: BaseException) -> BrokenProgram:
     """One error, at the last line of the user's that it passed."""
     said = traceback.format_exception_only(problem)[-1].strip()
     if isinstance(problem, SystemExit):
         said = "it ends the process (SystemExit)"
-    return BrokenModule(f"{place} can't be imported: {said}", _span(problem))
+    return BrokenProgram(f"{place} can't be imported: {said}", _span(problem))
+
+
+@contextlib.contextmanager
+def users_errors() -> Iterator[None]:
+    """What the user's function raises as a BrokenProgram. Our own faults keep their tracebacks."""
+    try:
+        yield
+    except (SourceError, ArgumentsError, TargetError, BrokenProgram, BrokenPipeError):
+        raise
+    except Exception as problem:
+        if not is_users_error(problem):
+            raise
+        shorten(problem)
+        span = _span(problem)
+        if span is None:
+            raise
+        raise BrokenProgram(traceback.format_exception_only(problem)[-1].strip(), span) from problem
 
 
 def _span(problem: BaseException) -> Span | None:
@@ -134,4 +155,4 @@ def _span(problem: BaseException) -> Span | None:
     return None
 
 
-__all__ = ["BrokenModule", "TargetError", "imports_apart", "load_module"]
+__all__ = ["BrokenProgram", "TargetError", "imports_apart", "load_module", "users_errors"]

@@ -19,7 +19,7 @@ from . import build as build_command
 from . import cache, check, completion, doctor, explain, show
 from . import compile as compile_command
 from .console import error, placed, problem_data
-from .loading import BrokenModule, TargetError, imports_apart
+from .loading import BrokenProgram, TargetError, imports_apart, users_errors
 
 COMMANDS = (show, check, explain, build_command, compile_command, cache, doctor)
 
@@ -45,9 +45,9 @@ def parser() -> argparse.ArgumentParser:
 def main(arguments: Sequence[str] | None = None) -> int:
     options = parser().parse_args(arguments)
     try:
-        with imports_apart():
+        with imports_apart(), users_errors():
             return options.run(options)
-    except (SourceError, ArgumentsError, TargetError, BrokenModule) as problem:
+    except (SourceError, ArgumentsError, TargetError, BrokenProgram) as problem:
         error(str(placed(problem)))
         if getattr(options, "json", False):
             print(json.dumps({"error": problem_data(problem)}, indent=2))

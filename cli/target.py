@@ -21,7 +21,7 @@ from ..aot import exported
 from ..aot.exported import calls_export
 from ..api.types import parse_arguments
 from ..source import SourceError
-from .loading import BrokenModule, TargetError, load_module
+from .loading import BrokenProgram, TargetError, load_module
 
 
 class _Transformation(argparse.Action):
@@ -134,7 +134,7 @@ def _exported(file: str, is_sure: bool) -> Iterator[Job]:
     """The signatures of a file. Of a folder's files only those are imported that export something."""
     try:
         functions = exported(load_module(file)) if is_sure or calls_export(Path(file)) else {}
-    except (BrokenModule, SourceError) as problem:
+    except (BrokenProgram, SourceError) as problem:
         yield file, _raising(problem)
         return
     for name, function in functions.items():

@@ -19,6 +19,7 @@ HEADER_DIRECTORY = Path(__file__).resolve().parent
 _HEADER = (HEADER_DIRECTORY / "abi.h").read_text()
 
 ABI_VERSION = int(re.search(r"#define MP_ABI (\d+)", _HEADER).group(1))  # type: ignore[union-attr]
+SYMBOL = "metaphrase_entry"  # what a library exports
 BLAS_ROUTINES = tuple(re.findall(r" X\((\w+)\)", _HEADER))
 
 INTERRUPTED, NO_MEMORY, RAISED = -1, -2, -3

@@ -16,6 +16,8 @@ import functools
 import hashlib
 import os
 import platform
+import shlex
+import shutil
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -23,12 +25,11 @@ from ..late import dataclass, module
 from .abi import HEADER_DIRECTORY
 
 if TYPE_CHECKING:
-    import shlex
     import signal
     import subprocess
     import sysconfig
 else:
-    shlex, signal, subprocess, sysconfig = map(module, ("shlex", "signal", "subprocess", "sysconfig"))
+    signal, subprocess, sysconfig = map(module, ("signal", "subprocess", "sysconfig"))
 
 # Not -ffast-math: NaN, Inf and -0.0 keep their meaning, and yet every loop it would vectorise is vectorised,
 # provided that errno and floating-point traps are given up (they are: NumPy's meaning has neither).
@@ -85,12 +86,12 @@ def find_compiler() -> Toolchain:
 
 @functools.lru_cache(maxsize=8)
 def _find_compiler(named: str | None, path: str) -> Toolchain:
-    for candidate in (named,) if named else ("gcc", "cc", "clang"):
+    for candidate in [named] if named else ["gcc", "cc", "clang"]:
         try:
-            command = tuple(shlex.split(candidate)) if named else (candidate,)
+            command = tuple(shlex.split(candidate or ""))
         except ValueError as error:
             raise CompilerMissing(f"the C compiler {candidate!r} is not a command: {error}") from None
-        found = _which(command[0], path) if command else None
+        found = shutil.which(command[0], path=path) if command else None
         if found:
             real = Path(found).resolve()
             status = real.stat()
@@ -99,13 +100,6 @@ def _find_compiler(named: str | None, path: str) -> Toolchain:
             return Toolchain((found, *command[1:]), identity)
     wanted = f"'{named}'" if named else "gcc, cc or clang"
     raise CompilerMissing(f"no C compiler found ({wanted} is not on PATH); install gcc or set METAPHRASE_CC")
-
-
-def _which(command: str, path: str) -> str | None:
-    """As `shutil.which`, without what else that module brings."""
-    folders = [""] if os.path.dirname(command) else path.split(os.pathsep)
-    places = (os.path.join(folder, command) for folder in folders)
-    return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), None)
 
 
 @functools.lru_cache(maxsize=1)

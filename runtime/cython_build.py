@@ -34,8 +34,8 @@ from typing import TYPE_CHECKING
 from .._version import VERSION
 from ..late import dataclass, log, module
 from . import cache as disk
-from . import compiler, cython_translate, scratch
-from .abi import ABI_VERSION, HEADER_DIRECTORY
+from . import compiler, scratch
+from .abi import ABI_VERSION, HEADER_DIRECTORY, SYMBOL
 from .compiler import (
     CompileError,
     CompilerMissing,
@@ -53,10 +53,14 @@ if TYPE_CHECKING:
     import json
     import subprocess
     import tempfile
+
+    from . import cython_translate
 else:
     json, subprocess, tempfile = map(module, ("json", "subprocess", "tempfile"))
+    cython_translate = module(f"{__package__}.cython_translate")
 
 __all__ = ["BuildError", "CompilerMissing", "Library", "build", "find", "open_cache", "warm"]
+_TRANSLATOR = Path(__file__).with_name("cython_translate.py")
 
 
 class BuildError(RuntimeError):
@@ -97,7 +101,7 @@ class _Worker:
         self.process_of = os.getpid()
         self.lock = threading.Lock()
         self.process = subprocess.Popen(
-            [sys.executable, "-S", "-P", cython_translate.__file__],
+            [sys.executable, "-S", "-P", str(_TRANSLATOR)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -257,7 +261,7 @@ def _key(text: str, toolchain: Toolchain, options: tuple[str, ...], whole: bool)
 @functools.cache
 def _makers() -> tuple[str, ...]:
     """What makes a library of a text, beside the compiler: our version and code, and Cython's version."""
-    code = (Path(file).read_text() for file in (__file__, compiler.__file__, cython_translate.__file__))
+    code = (Path(file).read_text() for file in (__file__, compiler.__file__, _TRANSLATOR))
     return (VERSION, *code, cython_version())
 
 
@@ -428,6 +432,6 @@ def _failure(name: str, message: str, key: str, texts: dict[str, str], cache: di
 
 def _load(path: Path) -> tuple[ctypes.CDLL, int]:
     handle = load(path)
-    address = ctypes.cast(getattr(handle, cython_translate.SYMBOL), ctypes.c_void_p).value
+    address = ctypes.cast(getattr(handle, SYMBOL), ctypes.c_void_p).value
     assert address is not None
     return handle, address

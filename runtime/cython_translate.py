@@ -16,9 +16,11 @@ from __future__ import annotations
 import contextlib
 import gc
 import io
+import json
 import os
 import re
 import sys
+import tempfile
 import types
 from typing import Any
 
@@ -50,17 +52,17 @@ typedef __PTRDIFF_TYPE__ Py_ssize_t;
 #define unlikely(x) __builtin_expect(!!(x), 0)
 """
 # Accumulators named before a loop, what Cython puts between (the loop's bound), and the loop.
-SIMD_LOOP = (
+SIMD_LOOP = re.compile(
     r"((?:[ \t]*mp_simd_\w+\(\w+\);\s*\n)+)"
     r"((?:[ \t]*__pyx_t_\w+ = [^\n;]*;\s*\n)*)([ \t]*)for \("
 )
-SIMD_MARK = r"mp_simd_(\w+)\((\w+)\);"
+SIMD_MARK = re.compile(r"mp_simd_(\w+)\((\w+)\);")
 SIMD_SPELLED = {"sum": "+", "prod": "*", "any": "|", "all": "&"}
 # A nest in a function of its own stays there: a long function costs the compiler more than it costs a call.
 # So does an entry before which `work` asks for signals: in it that would change how loops are compiled.
-OUTLINED = r"(?m)^static (\w[^\n;(]*\bk_nest_\d+\([^\n]*/\*proto\*/)$"
-ENTRY = r"(?m)^static (?=int k_entry\()"
-SECTION = r"/\* #### Code section: (\w+) ### \*/"
+OUTLINED = re.compile(r"^static (\w[^\n;(]*\bk_nest_\d+\([^\n]*/\*proto\*/)$", re.MULTILINE)
+ENTRY = re.compile(r"^static (?=int k_entry\()", re.MULTILINE)
+SECTION = re.compile(r"/\* #### Code section: (\w+) ### \*/")
 
 
 class TranslateError(Exception):
@@ -101,8 +103,6 @@ def quick_start() -> bool:
 
 def translate(text: str) -> str:
     """The C of the whole extension module."""
-    import tempfile
-
     from Cython.Compiler import Options
     from Cython.Compiler.Main import compile as compile_file
 
@@ -138,16 +138,14 @@ def vectorized(c_text: str) -> str:
             return f'{found[2]}{found[3]}_Pragma("GCC unroll 1")\n{found[3]}for ('
         if "mp_simd_apart(" in found[1]:
             return f'{found[2]}{found[3]}_Pragma("omp simd")\n{found[3]}for ('
-        accumulators = [
-            f"reduction({SIMD_SPELLED.get(how, how)}:{name})" for how, name in re.findall(SIMD_MARK, found[1])
-        ]
+        accumulators = [f"reduction({SIMD_SPELLED.get(how, how)}:{name})" for how, name in SIMD_MARK.findall(found[1])]
         return f'{found[2]}{found[3]}_Pragma("omp simd {" ".join(accumulators)}")\n{found[3]}for ('
 
-    return re.sub(SIMD_LOOP, pragma, c_text)
+    return SIMD_LOOP.sub(pragma, c_text)
 
 
 def _sections(c_text: str) -> dict[str, str]:
-    parts = re.split(SECTION, c_text)
+    parts = SECTION.split(c_text)
     return dict(zip(parts[1::2], parts[2::2]))
 
 
@@ -175,7 +173,7 @@ def cut(c_text: str) -> str:
         raise CutError("the module defines no function `entry`")
     kernel = kernel.replace(mangled(""), "k_")
     apart = "static __attribute__((noinline)) "
-    return re.sub(OUTLINED, apart + r"\1", re.sub(ENTRY, apart, kernel, count=1) if "k_work(" in kernel else kernel)
+    return OUTLINED.sub(apart + r"\1", ENTRY.sub(apart, kernel, 1) if "k_work(" in kernel else kernel)
 
 
 def exported(c_text: str) -> str:
@@ -210,7 +208,6 @@ def request(text: str, whole: bool, patched: bool = False) -> dict[str, str]:
 
 def _plainly(text: str, whole: bool) -> dict[str, str]:
     """`request`, by a process whose Cython is as it was installed."""
-    import json
     import subprocess
 
     question = json.dumps({"path": sys.path}) + "\n" + json.dumps({"text": text, "whole": whole}) + "\n"
@@ -243,9 +240,6 @@ cdef int entry(mp_ctx* c, void** buffers, const int64_t* sizes) noexcept nogil:
 
 def serve(plainly: bool) -> None:
     """Answer requests until the input ends, which it does when the process that started this one ends."""
-    import json
-    import tempfile
-
     answers = os.fdopen(os.dup(1), "w", encoding="utf-8")
     os.dup2(2, 1)  # whatever prints must not break the protocol
     first = json.loads(sys.stdin.readline())

@@ -25,10 +25,10 @@ import numpy as np
 from ..core.types import NAMES
 from . import dispatch, threads  # noqa: F401 - threads says how many there are
 from . import entry as abi
+from .abi import SYMBOL
 from .accepted import Accepted, number, refusal
 from .plans import Plan, Reader
 
-SYMBOL = "metaphrase_entry"
 # What the processor must have for a level, as Linux names it; the best comes first.
 LEVELS = {"x86-64-v3": frozenset("avx avx2 bmi1 bmi2 f16c fma abm movbe".split()), "x86-64": frozenset[str]()}
 

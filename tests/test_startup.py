@@ -25,7 +25,7 @@ def modules_after(program: str, tmp_path, **environment: str) -> set[str]:
 
 
 # What only a compilation needs.
-FOR_LATER = {"shutil", "subprocess", "tempfile", "logging", "Cython", "scipy", "gast"}
+FOR_LATER = {"subprocess", "tempfile", "logging", "Cython", "scipy", "gast"}
 
 
 def test_the_import_brings_neither_scipy_nor_any_pass(tmp_path):

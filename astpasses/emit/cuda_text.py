@@ -14,12 +14,11 @@ In: a Program scheduled for CUDA. Out: `EmittedCuda`, whose `text` is a Python m
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from metaphrase.astpasses.schedule.nest import Program, Site
 
-from ...late import dataclass
 from .cuda_host import HostWriter
 from .cuda_kernel import KernelWriter
 from .cuda_prelude import prelude

@@ -12,13 +12,12 @@ In: a scheduled `Program`. Out: `EmittedText(text, sites, ...)`. The text of y =
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from metaphrase.astpasses.schedule.nest import Program, Site
 from metaphrase.source import Span
 
-from ...late import dataclass
 from .cython_function import FunctionWriter
 from .cython_prelude import prelude
 from .polls import asked_first

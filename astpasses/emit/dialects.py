@@ -11,11 +11,9 @@ they call) ask; an operation's own names stand at its declaration (core/scalars.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from metaphrase.core.scalars import Scalar
-
-from ...late import dataclass
 
 FLOATS = {"f64": "", "f32": "f"}  # and the suffix of their functions in C's library
 INTEGERS = ("i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8")

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -24,7 +24,6 @@ from metaphrase.core.ir import Function, Var
 from metaphrase.core.types import SHORT
 from metaphrase.source import SourceText, with_places
 
-from ...late import dataclass
 from . import (
     numpy_source_arrays,
     numpy_source_branches,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -16,7 +16,6 @@ from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var, attribu
 from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import Array
 
-from ...late import dataclass
 from .numpy_source_blocks import WIDTH, Block, Emitter
 from .numpy_source_expressions import (
     ATOM,

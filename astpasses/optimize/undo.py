@@ -19,7 +19,7 @@ A loop of n stores into n elements so keeps n numbers, not n arrays.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from metaphrase.core.build import Builder
 from metaphrase.core.dims import product
@@ -30,7 +30,6 @@ from metaphrase.core.types import Array, type_symbols
 from metaphrase.ops.indexing import gather, scatter, slice_update
 from metaphrase.ops.indexing import slice as slice_primitive
 
-from ...late import dataclass
 from .rebuild import map_regions, replaced
 
 pre_ad_safe = False

@@ -15,11 +15,10 @@ pays where the sizes are known and each element is read several times.
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from metaphrase.core.dims import DimLike, Sym, product, substitute, symbols
 
-from ...late import dataclass
 from .dependence import pinned
 from .names import Names
 from .nest import Buf, E, For, Load, Map, Stmt, Store, loaded, touched, walk

@@ -14,13 +14,12 @@ those of a `for` over a number that is given, count once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple
+from dataclasses import astuple, dataclass
 
 from metaphrase.core.dims import Dim, DimLike, Sym, product, substitute, symbols
 from metaphrase.core.scalars import CALLED, CHEAP, facts
 from metaphrase.source import Span
 
-from ...late import dataclass
 from .nest import (
     Buf,
     CallFn,

@@ -16,12 +16,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from metaphrase.core.dims import Dim, symbols
 from metaphrase.core.facts import Facts
 
-from ...late import dataclass
 from .dependence import Item, conflict, may_share, pinned, renamed, summarize, summary
 from .nest import Axis, Buf, For, If, Nest, Stmt, Store
 

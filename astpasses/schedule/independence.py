@@ -11,12 +11,11 @@ combine, or that they depend on one another. Example:
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import MONOIDS
 
-from ...late import dataclass
 from .lifetimes import Lifetimes, key_of, read_before_given
 from .nest import (
     Buf,

@@ -18,13 +18,12 @@ whose lanes go in step (lockstep.py).
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from metaphrase.core.dims import DimLike, Sym
 from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import CALLED, facts
 
-from ...late import dataclass
 from .nest import Buf, For, If, Op, Stmt, Store, subexpressions, used_inside, walk
 from .place import accesses_of
 from .rewrite import rename_statement

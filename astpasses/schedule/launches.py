@@ -12,12 +12,11 @@ device, an array of one element; the host reads it where it needs its value, and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from metaphrase.core.dims import DimLike, Sym, symbols_of
 from metaphrase.core.types import i64
 
-from ...late import dataclass
 from .lifetimes import read_before_given
 from .nest import (
     Bind,

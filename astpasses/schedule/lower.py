@@ -27,25 +27,7 @@ from metaphrase.source import Span
 
 from . import scalars
 from .names import Names
-from .nest import (
-    Axis,
-    Bind,
-    Buf,
-    Const,
-    E,
-    Fn,
-    Index,
-    Load,
-    Nest,
-    Op,
-    Program,
-    SetDims,
-    Site,
-    Stmt,
-    Store,
-    local,
-    subexpressions,
-)
+from .nest import Axis, Bind, Buf, Const, E, Fn, Index, Load, Nest, Op, Program, SetDims, Site, Stmt, Store, local
 from .ownership import Plan, Root, is_lazy, written_in_place
 from .target import Target
 from .values import Indices, Place, Value, scalar, stored
@@ -266,10 +248,16 @@ class Block:
 
 
 def _placed(e: E, span: Span | None) -> E:
-    """The expression, whose operations know where they come from: they may end in a statement of another line."""
-    for x in subexpressions(e):
-        if isinstance(x, Op) and x.span is None:
-            object.__setattr__(x, "span", span)  # it is no part of what the operation is
+    """The expression, whose operations know where they come from: they may end in a statement of another line. What is
+    in one that knows it has been here."""
+    if isinstance(e, Op) and e.span is None:
+        object.__setattr__(e, "span", span)  # it is no part of what the operation is
+        for x in e.args:
+            _placed(x, span)
+    elif isinstance(e, Load):
+        for index in e.index:
+            if isinstance(index, E):
+                _placed(index, span)
     return e
 
 

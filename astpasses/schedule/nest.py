@@ -12,7 +12,7 @@ its declaration, each worked out once. A row sum:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,7 +23,6 @@ from metaphrase.core.scalars import facts
 from metaphrase.exceptions import Site as Site
 from metaphrase.source import Span
 
-from ...late import dataclass
 from .names import Names
 from .statements import (
     Axis,

@@ -13,12 +13,11 @@ better.
 
 from __future__ import annotations
 
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 
 from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.types import i64
 
-from ...late import dataclass
 from .canonical import canonical, text_of
 from .lifetimes import read_before_given
 from .nest import (

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from metaphrase.core.calls import may_stay
@@ -25,7 +25,6 @@ from metaphrase.core.loops import Loop
 from metaphrase.core.native import Gather, Iota, Move, Point, Put, Reduce, Region
 from metaphrase.core.scalars import CHEAP
 
-from ...late import dataclass
 from .pieces import move_pieces
 from .target import Target
 

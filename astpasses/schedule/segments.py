@@ -16,12 +16,12 @@ about otherwise is copied there.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from metaphrase.core.dims import DimLike, Sym
 from metaphrase.core.ir import Function, Let, Var
 
-from ...late import dataclass
 from .lower import Block
 from .nest import Bind, Buf, Grow, Index, Load, Store
 from .values import Place, Value

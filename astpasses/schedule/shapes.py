@@ -5,11 +5,10 @@ In: nothing. Out: `Shape` and `Own`, which the passes of kernels (kernels.py, pa
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from metaphrase.core.dims import DimLike, product
 
-from ...late import dataclass
 from .independence import Roles
 from .nest import Buf, For, Stmt
 

@@ -16,11 +16,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from metaphrase.core.ir import Function
 
-from ...late import dataclass
 from . import library, lower_arrays, lower_regions  # noqa: F401 - they register their rules
 from . import target as targets
 from .check import CheckError, check

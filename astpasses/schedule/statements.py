@@ -12,14 +12,13 @@ SetDims CallFn`. What a pass may ask of a statement is declared with its kind, a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from metaphrase.core.dims import DimLike
 from metaphrase.core.native import E
 from metaphrase.source import Span
 
-from ...late import dataclass
 from .storage import Access, Buf, Map
 
 Self = TypeVar("Self", bound="Stmt")

@@ -8,9 +8,7 @@ compiler, gcc's habits among the thresholds. The loops stage as Python is schedu
 
 from __future__ import annotations
 
-from dataclasses import field, replace
-
-from ...late import dataclass
+from dataclasses import dataclass, field, replace
 
 LINES, ROWS, CLOSE, EACH = "lines", "rows", "close", "each"
 

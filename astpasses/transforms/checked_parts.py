@@ -9,7 +9,7 @@ In: operations, and the state in front of them. Out: parts of programs, for chec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -29,7 +29,6 @@ from metaphrase.ops.regions import cond
 from metaphrase.ops.shape import bitcast, convert, reshape
 from metaphrase.source import Span
 
-from ...late import dataclass
 from .common import variables
 
 

@@ -14,8 +14,9 @@ slopes, and stays.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from metaphrase.core.build import Builder
 from metaphrase.core.calls import derived
@@ -28,7 +29,7 @@ from metaphrase.core.types import is_inexact
 from metaphrase.ops.compare import not_, only_where, select
 from metaphrase.ops.sorting import nonzero
 
-from ...late import dataclass, log
+log = logging.getLogger("metaphrase")
 
 
 def double_where(function: Function) -> Function:

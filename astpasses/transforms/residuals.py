@@ -14,7 +14,7 @@ bound in its body, unless it leaves as a segment. Of an array whose parts togeth
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from math import prod
 
 from metaphrase.core.dims import Sym
@@ -26,7 +26,6 @@ from metaphrase.core.policies import Policy, saves
 from metaphrase.core.scalars import CHEAP
 from metaphrase.core.types import Array, type_symbols
 
-from ...late import dataclass
 from .common import variables, without_effects
 from .settled import Settled
 

@@ -7,12 +7,12 @@ from the cotangents of the results, the cotangents of those parameters; or the t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 from metaphrase.core.build import Builder
 from metaphrase.core.ir import Function, Var
 from metaphrase.ops.arrays import zeros
 
-from ...late import dataclass
 from .common import select_marked
 from .jvp import jvp
 from .split import split

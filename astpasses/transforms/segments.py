@@ -17,6 +17,7 @@ So a linear loop has no segments, and transposition has nothing to do with them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metaphrase.core.build import literal
@@ -27,8 +28,6 @@ from metaphrase.core.types import Array, Size, i64
 from metaphrase.ops.arrays import as_dim, dim_value
 from metaphrase.ops.indexing import slice as slice_primitive
 from metaphrase.ops.indexing import slice_add
-
-from ...late import dataclass
 
 if TYPE_CHECKING:
     from .split import Split

@@ -18,7 +18,7 @@ reads its part back. What has one inside a branch, or a parallel loop, can't lea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from metaphrase.core.build import Builder, fresh_copy, literal
@@ -39,7 +39,6 @@ from metaphrase.ops.regions import call
 from metaphrase.ops.scan import cumsum
 from metaphrase.ops.shape import broadcast
 
-from ...late import dataclass
 from . import stretches
 from .callees import split_callee
 from .common import select_marked, variables

@@ -18,7 +18,7 @@ checkpointing, SIAM J. Sci. Comput. 32, 2010, compares such choices). What runs 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 from metaphrase.core.build import Builder
@@ -31,7 +31,6 @@ from metaphrase.ops.compare import eq
 from metaphrase.ops.indexing import slice_add, slice_update, start
 from metaphrase.source import Span
 
-from ...late import dataclass
 from .closures import (
     INDEX,
     ONE,

@@ -14,49 +14,42 @@ program. Example:
 
 from __future__ import annotations
 
-import builtins
+import bdb
 import linecache
 import os
+import pdb
 import re
 import sys
 import types
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
-from ..astpasses.frontend import TABLE, Number, StagedArray, call_value
-from ..late import module
+from ..astpasses.frontend import Number, StagedArray, call_value
 from ..source import Span
-from ..tree_util import PyTreeDef, tree_leaves
-from . import staging
-from .arguments import Spec
+from ..tree_util import tree_leaves
 from .callbacks import debug_callback
-from .program import Program, user_span
-
-if TYPE_CHECKING:
-    import bdb
-    import pdb
-else:
-    bdb, pdb = map(module, ("bdb", "pdb"))
+from .program import user_span
 
 _VALUES = (Number, StagedArray, np.ndarray, np.generic, int, float, complex, str, bytes, type(None))
 
 
 class Breakpoint:
-    """What `debug.breakpoint` is."""
+    """What `debug.breakpoint` is; in translated code `breakpoint` and `pdb.set_trace` are it, too (core/foreign.py)."""
 
     def __call__(self, **pdb_options: Any) -> None:
         """Stop in pdb at this line, in every run that comes here; under vmap for each lane. `pdb_options` go to
         `pdb.Pdb` (`stdin`, `stdout`). What continues goes on to the next such line, `quit` raises `bdb.BdbQuit`. (JAX's
-        `debug.breakpoint`.)"""
-        pdb.Pdb(**pdb_options).set_trace(sys._getframe(1))
+        `debug.breakpoint`.) PYTHONBREAKPOINT=0 switches it off, as it does Python's own."""
+        if os.environ.get("PYTHONBREAKPOINT") != "0":
+            pdb.Pdb(**pdb_options).set_trace(sys._getframe(1))
 
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> None:
         """The callback is recorded now, and the call that is written out is that of a function that does nothing."""
         span = user_span()
-        if span is not None:
-            call_value(debug_callback, (_Stop(span, kwargs),), _variables(span))
+        if span is not None and os.environ.get("PYTHONBREAKPOINT") != "0":
+            options = {name: value for name, value in kwargs.items() if name not in ("header", "commands")}
+            call_value(debug_callback, (_Stop(span, options),), _variables(span))
 
     @staticmethod
     def py_func(**pdb_options: Any) -> None:
@@ -108,23 +101,6 @@ class _Stop:
             raise bdb.BdbQuit
 
 
-breakpoint = Breakpoint()
+breakpoint = set_trace = Breakpoint()
 
-
-def _stop(**pdb_options: Any) -> None:
-    """What Python's own ways to stop are in translated code. PYTHONBREAKPOINT=0 switches them off, as elsewhere."""
-    if os.environ.get("PYTHONBREAKPOINT") != "0":
-        breakpoint.__metaphrase_stage__((), {k: v for k, v in pdb_options.items() if k in ("stdin", "stdout")})
-
-
-TABLE[builtins.breakpoint] = _stop
-
-
-def stage(fun: Any, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
-    """The program of a user's function. `pdb.set_trace()` stops in it, too, once somebody has imported pdb."""
-    if "pdb" in sys.modules:
-        TABLE.setdefault(sys.modules["pdb"].set_trace, _stop)
-    return staging.stage(fun, structure, specs)
-
-
-__all__ = ["breakpoint", "stage"]
+__all__ = ["breakpoint", "set_trace"]

@@ -26,6 +26,11 @@ class user_frames:
             shorten(error)
 
 
+def is_users_error(error: BaseException) -> bool:
+    """Whether an exception is about the user's program: a SourceError, or one that their code raises."""
+    return not isinstance(error, CheckError) and (isinstance(error, SourceError) or is_users(error))
+
+
 def shorten(error: BaseException) -> None:
     """Leave out this package's frames, where the error is the user's: a SourceError, or one raised in their
     code. The frames that called this package join the traceback later, as the error goes up."""
@@ -35,7 +40,7 @@ def shorten(error: BaseException) -> None:
         frames.append(trace)
         trace = trace.tb_next
     theirs = [t for t in frames if not is_ours(t.tb_frame)]
-    if isinstance(error, CheckError) or not (isinstance(error, SourceError) or is_users(error)):
+    if not is_users_error(error):
         return
     chain: types.TracebackType | None = None
     for trace in reversed(theirs):

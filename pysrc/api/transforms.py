@@ -47,7 +47,7 @@ def program_of(fun: Callable[..., Any], structure: PyTreeDef, specs: Sequence[Sp
         return rule.program(structure, specs)
     if isinstance(fun, Transformed):
         return fun.program(structure, specs)
-    from .breakpoints import stage
+    from .staging import stage
 
     return stage(fun, structure, specs)
 

@@ -81,7 +81,8 @@ class Spellings(dict):
         return self[key] if key in self else default
 
 
-# Functions of SciPy that are programs with loops of their own: the library that has each, under the same name.
+# Functions of SciPy that are programs with loops of their own: the library that has each, under the same name. And
+# Python's own ways to stop in a debugger.
 PROGRAMS: Spellings = Spellings(
     {
         Foreign(module, name): Foreign(f"metaphrase.{library}", name)
@@ -89,6 +90,8 @@ PROGRAMS: Spellings = Spellings(
             ("scipy.optimize", "_scipy_roots", "bisect brentq brenth ridder newton root_scalar"),
             ("scipy.optimize", "_scipy_minimize", "minimize"),
             ("scipy.sparse.linalg", "_scipy_iterative", "cg gmres bicgstab LinearOperator aslinearoperator"),
+            ("builtins", "api.breakpoints", "breakpoint"),
+            ("pdb", "api.breakpoints", "set_trace"),
         )
         for name in names.split()
     }

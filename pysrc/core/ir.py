@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .. import late
 from ..source import Span
 from .dims import NO_SYMBOLS, Dim, Sym, symbols
 from .types import Array, type_symbols
@@ -79,7 +78,7 @@ class ConstantArray:
         return hash(self._key)
 
 
-@late.dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Roles:
     """How many operands of a `loop` play each role, in this order. `segments` counts the last results of the
     body: arrays whose lengths differ from iteration to iteration, put behind one another."""

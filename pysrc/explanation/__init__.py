@@ -13,6 +13,7 @@ from __future__ import annotations
 import html
 from typing import Any
 
+from ..api.tracebacks import user_frames
 from .facts import Explained, explained, report
 from .page import page
 
@@ -45,7 +46,8 @@ class Explanation(str):
 
 def explain(fun: Any, /, *args: Any, **kwargs: Any) -> Explanation:
     """See the head of this file."""
-    found = explained(fun, *args, **kwargs)
+    with user_frames():
+        found = explained(fun, *args, **kwargs)
     made = Explanation(report(found.told))
     made._of = found
     return made

@@ -21,13 +21,13 @@ from ..astpasses.emit.cython_text import EmittedText
 from ..astpasses.frontend import Source
 from ..astpasses.schedule import nest
 from ..astpasses.schedule.costs import ONE_THREAD
-from ..astpasses.schedule.explain import copies_in_loops
+from ..astpasses.schedule.explain import Loop, copies_in_loops, loops_of
 from ..config import config
 from ..core.ir import Function
 from ..pipeline import cython, finished, loops, recording
 from ..runtime.vectors import VectorReport, vector_report
 from ..tree_util import keystr, tree_flatten_with_path
-from .lines import costs_of_lines, loops_in_words, quantities
+from .lines import costs_of_lines, loops_in_words, quantities, shared_parts
 
 
 @dataclass(eq=False)
@@ -62,7 +62,7 @@ def explained(fun: Any, *args: Any, **kwargs: Any) -> Explained:
         scheduled = loops(function, program.new_values)
         emitted = cython(scheduled)
     whole = scheduled  # loops that threads do not share
-    if any(loop.parts is not None for loop in _loops(scheduled)):
+    if any(loop.parts is not None for loop in loops_of(scheduled)):
         whole = loops(function, program.new_values, ONE_THREAD)
     lines, assumed = costs_of_lines(whole)
     names = parameter_names(fun)
@@ -112,11 +112,6 @@ def _costs(told: dict[str, Any]) -> list[str]:
         place = f"{row['file']}:{row['line']}" if row["line"] else "no line"
         rows.append(f"{place}: {row['share']:.1f} %: {', '.join(quantities(row))}")
     return rows
-
-
-def _loops(program: nest.Program) -> list[nest.For]:
-    found = (stmt for fn in (*program.fns, program.entry) for stmt in nest.walk(fn.body))
-    return [stmt for stmt in found if isinstance(stmt, nest.For)]
 
 
 def _section(title: str, lines: list[str]) -> list[str]:
@@ -178,34 +173,24 @@ def _operations(function: Function) -> list[str]:
 
 def _nests(program: nest.Program) -> dict[str, Any]:
     """Loops and their depth, which of them threads share, temporaries, and array copies inside loops."""
-    kinds: Counter[str] = Counter()
-    shared: list[str] = []
-    depth = 0
-
-    def visit(statements: Any, inside: int) -> None:
-        nonlocal depth
-        depth = max(depth, inside)
-        for stmt in statements:
-            if (
-                isinstance(stmt, nest.For) and stmt.parts is not None
-            ):  # the loop itself is in the function that it calls
-                place = f"{stmt.span}: " if stmt.span else ""
-                shared.append(f"{place}{stmt.parts.whole} iterations in parts of {stmt.parts.length}")
-                continue
-            kinds[type(stmt).__name__] += 1
-            loop = isinstance(stmt, (nest.For, nest.While))
-            for part in stmt.blocks:
-                visit(part, inside + loop)
-
-    for fn in (*program.fns, program.entry):
-        visit(fn.body, 0)
-    temporaries = [repr(buf) for fn in (*program.fns, program.entry) for buf in fn.temps if buf.dims]
+    found = loops_of(program)
+    shared = {loop.fn: f"{_place(loop)}{shared_parts(loop)}" for loop in found if loop.parts is not None}
+    fns = (*program.fns, program.entry)
     return {
-        "loops": {"for": kinds["For"], "while": kinds["While"], "deep": depth, "library calls": kinds["LibraryCall"]},
-        "loops that threads share": shared,
-        "temporary arrays": temporaries,
+        "loops": {
+            "for": sum(loop.kind != "while" for loop in found),
+            "while": sum(loop.kind == "while" for loop in found),
+            "deep": max((loop.depth + 1 for loop in found), default=0),
+            "library calls": sum(isinstance(stmt, nest.LibraryCall) for fn in fns for stmt in nest.walk(fn.body)),
+        },
+        "loops that threads share": list(shared.values()),
+        "temporary arrays": [repr(buf) for fn in fns for buf in fn.temps if buf.dims],
         "array copies inside loops": copies_in_loops(program),
     }
+
+
+def _place(loop: Loop) -> str:
+    return "" if loop.own is None else f"{loop.own[0]}:{loop.own[1]}: "
 
 
 __all__ = ["Explained", "explained", "report"]

@@ -141,7 +141,6 @@ def loops_in_words(program: Program, report: VectorReport | None) -> list[dict[s
     number = {loop: k for k, loop in enumerate(loops)}
     words = []
     for loop in loops:
-        parts = loop.parts
         words.append(
             {
                 "function": loop.fn,
@@ -151,11 +150,16 @@ def loops_in_words(program: Program, report: VectorReport | None) -> list[dict[s
                 "lines": _lines(loop.does),
                 "alone": _lines(loop.alone),
                 "around": None if loop.around is None else number[loop.around],
-                "threads": "" if parts is None else f"{parts.whole} iterations in parts of {parts.length}",
+                "threads": shared_parts(loop),
                 "vectors": "" if report is None else _vectors(loop, report),
             }
         )
     return words
+
+
+def shared_parts(loop: Loop) -> str:
+    """What threads share of a loop; nothing if they do not."""
+    return "" if loop.parts is None else f"{loop.parts.whole} iterations in parts of {loop.parts.length}"
 
 
 def _line(place: Place) -> list[Any] | None:
@@ -195,4 +199,4 @@ def in_words(said: LoopReport, loop: Loop) -> str:
     return f"not vectorised ({'; '.join(reasons)}){packed}"
 
 
-__all__ = ["KINDS", "SIZE", "UNITS", "WEIGHTS", "costs_of_lines", "in_words", "loops_in_words", "quantities"]
+__all__ = ["WEIGHTS", "costs_of_lines", "in_words", "loops_in_words", "quantities", "shared_parts"]

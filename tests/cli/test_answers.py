@@ -191,3 +191,56 @@ def test_explain_writes_a_page(capsys, folder):
     assert main(["explain", f"{folder / 'good.py'}:none", "--html", str(page)]) == 2 and not page.exists()
     assert main(["explain", f"{folder / 'inner' / 'bad.py'}:wrong", "--args", "f64[3]", "--html", str(page)]) == 1
     assert not page.exists()
+
+
+RAISES = """import metaphrase as mp
+
+
+@mp.export("f64[n]", "f64[n, n]")
+def total(x):
+    if x.ndim == 2:
+        raise ValueError("no matrices")
+    return x.sum()
+
+
+def steps(x, n):
+    for _ in range(n):
+        x = 2.0 * x
+    return x
+"""
+
+
+@pytest.mark.parametrize("command", ["show", "check", "explain", "build"])
+def test_what_a_function_raises_is_one_error_at_its_line(capsys, tmp_path, command):
+    file = tmp_path / "raises.py"
+    file.write_text(RAISES)
+    assert main([command, f"{file}:steps", "--args", "f64, 'many'"]) == 1
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == f"{file}:12: TypeError: 'str' object cannot be interpreted as an integer"
+    assert lines[1].split() == ["for", "_", "in", "range(n):"] and len(lines) == 3
+
+
+@pytest.mark.parametrize("command", ["check", "explain"])
+def test_what_one_signature_raises_leaves_the_others(capsys, tmp_path, command):
+    file = tmp_path / "raises.py"
+    file.write_text(RAISES)
+    status, found = told(capsys, command, str(file))
+    good, bad = found["functions"]
+    assert status == 1 and "error" not in good
+    assert bad["error"] == {"message": "ValueError: no matrices", "file": str(file), "line": 7, "column": 9}
+
+
+def test_a_module_with_a_signature_that_raises_is_not_compiled(capsys, tmp_path):
+    file = tmp_path / "raises.py"
+    file.write_text(RAISES)
+    status, found = told(capsys, "compile", str(file), "--out", str(tmp_path / "out"), "--quiet")
+    assert status == 1 and found["error"]["message"] == "ValueError: no matrices"
+    assert not [*(tmp_path / "out").iterdir()]
+
+
+def test_our_own_faults_keep_their_traceback(monkeypatch, tmp_path):
+    file = tmp_path / "good.py"
+    file.write_text(GOOD)
+    monkeypatch.setattr("metaphrase.cli.explain.explained", {}.__getitem__)
+    with pytest.raises(TypeError):
+        main(["explain", f"{file}:plain", "--args", "f64[n]"])

@@ -18,6 +18,7 @@ import numpy as np
 
 from metaphrase.core.array_classes import refuse_foreign
 from metaphrase.core.custom import rule_of
+from metaphrase.core.foreign import PROGRAMS
 from metaphrase.core.primitive import Primitive
 from metaphrase.source import SourceError, Span, UnsupportedError
 
@@ -169,10 +170,12 @@ def _handler(function: Any) -> Callable | None:
         from . import python_statistics  # noqa: F401
 
         return TABLE.get(function)
-    if module.startswith(("scipy.linalg", "scipy.optimize", "scipy.sparse")):
-        from . import scipy_calls
+    if module.startswith("scipy.linalg"):
+        from . import scipy_calls  # noqa: F401
 
-        return TABLE.get(function) or scipy_calls.handler_of(function)
+        return TABLE.get(function)
+    if (program := PROGRAMS.get(function)) is not None:  # what a library of ours has under its own name
+        return lambda *args, **keywords: call_value(program.function(), args, keywords)
     from ..operators.arithmetic import SPELLED
 
     if isinstance(function, np.ufunc):

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from metaphrase.core.dims import product as product_of_dims
 
-from ....late import dataclass
 from ..flow.iteration import ranged, staged_range
 from ..flow.iterators import Ranged, iterator
 from ..staging.literals import elements

@@ -15,7 +15,7 @@ import types
 from collections.abc import Callable
 from typing import Any
 
-from metaphrase.core.foreign import PROGRAMS, Foreign
+from metaphrase.core.foreign import Foreign
 from metaphrase.source import UnsupportedError
 
 from ..staging.demand import need_concrete
@@ -68,9 +68,3 @@ def _handler(function: Any, program: types.FunctionType) -> Callable:
 for _name in NAMES:
     if (_function := Foreign("scipy.linalg", _name).imported()) is not None:
         TABLE[_function] = _handler(_function, getattr(written_scipy, _name))
-
-
-def handler_of(function: Any) -> Callable | None:
-    """What answers a function that a library of ours has under its own name."""
-    program = PROGRAMS.get(function)
-    return None if program is None else lambda *args, **keywords: call_value(program.function(), args, keywords)

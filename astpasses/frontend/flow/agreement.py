@@ -9,12 +9,11 @@ else it is read from the candidate again when it is next asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import field
+from dataclasses import dataclass, field
 
 from metaphrase.core.ir import Atom
 from metaphrase.source import UnsupportedError
 
-from ....late import dataclass
 from ..staging.journal import BoxLocation, Location
 from ..staging.session import Session
 from ..values.phi import Phi, PhiLocation

@@ -10,7 +10,7 @@ the loop, `Rows` of its results. Example:
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,6 @@ from metaphrase import tree_util
 from metaphrase.core.dims import symbols
 from metaphrase.core.ir import Atom, Let, Literal, Var
 
-from ....late import dataclass
 from ..operators.arithmetic import is_number
 from ..staging.session import Session
 from ..staging.signals import TrialOver

@@ -12,10 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
-from ....late import dataclass
 from ..staging.journal import Location
 from ..staging.session import Region
 from ..staging.signals import BranchRaised

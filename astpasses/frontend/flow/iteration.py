@@ -21,11 +21,10 @@ from metaphrase.ops.compare import ne
 from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
-from ....late import log
 from ..operators.arithmetic import dim_of
 from ..staging.journal import BoxLocation, Location
 from ..staging.literals import known_value
-from ..staging.session import Session, session
+from ..staging.session import Session, log, session
 from ..staging.signals import NeedConcrete, PeelFirst, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
 from .branches import branch, static_truth

@@ -11,7 +11,7 @@ In: a length and what makes the item of iteration k. Out: `Ranged`; one that Pyt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from metaphrase.core.build import literal
@@ -20,7 +20,6 @@ from metaphrase.ops.compare import gt
 from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
-from ....late import dataclass
 from ..staging.journal import AttributeLocation
 from ..staging.session import Session, session
 from ..values.staged_values import StagedArray

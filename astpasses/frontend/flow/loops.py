@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,7 +20,6 @@ from metaphrase.core.types import Array, i64
 from metaphrase.ops.regions import loop as core_loop
 from metaphrase.source import SourceError, Span
 
-from ....late import dataclass
 from ..staging.closing import close, free_variables
 from ..staging.faults import is_users
 from ..staging.journal import MISSING, AttributeLocation, BoxLocation, ItemLocation, Location, StructureLocation

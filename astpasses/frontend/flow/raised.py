@@ -12,6 +12,7 @@ One text is the message alone. Numbers are put in when the program runs; arrays 
 from __future__ import annotations
 
 import types
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from metaphrase.exceptions import MOST, Holds, Part, exception_name
 from metaphrase.ops.effects import check
 from metaphrase.source import Span, UnsupportedError
 
-from ....late import dataclass
 from ..calls.text import Text, message_parts, shown
 from ..staging.session import Region, Session
 from ..staging.signals import BranchRaised

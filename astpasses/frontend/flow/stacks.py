@@ -15,6 +15,7 @@ that needs more raises `ListFull`, and whoever runs the program makes the room l
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -31,7 +32,6 @@ from metaphrase.ops.compare import le
 from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
-from ....late import dataclass
 from ..operators.arithmetic import is_number
 from ..staging.journal import ItemLocation, StructureLocation
 from ..staging.session import Session

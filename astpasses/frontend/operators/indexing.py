@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,6 @@ from metaphrase.ops.indexing import gather, scatter
 from metaphrase.ops.shape import permute, reshape
 from metaphrase.source import SourceError, UnsupportedError
 
-from ....late import dataclass
 from ..staging.journal import BoxLocation
 from ..staging.knowledge import narrowed_inside
 from ..staging.session import Session, session

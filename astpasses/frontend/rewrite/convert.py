@@ -15,6 +15,7 @@ import os
 import sys
 import threading
 import types
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ import numpy as np
 
 from metaphrase.source import SourceError, is_library
 
-from ....late import dataclass
 from .control import Control, Place, control
 from .normal import Normal, normal
 from .scopes import bound_names, walk

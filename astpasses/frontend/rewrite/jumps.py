@@ -18,10 +18,10 @@ its flags when the end of that is over, where what the end raises is caught furt
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 
 import gast
 
-from ....late import dataclass
 from .scopes import (
     COMPREHENSIONS,
     FUNCTIONS,

@@ -25,10 +25,10 @@ from __future__ import annotations
 
 import functools
 import types
+from dataclasses import dataclass
 
 import gast
 
-from ....late import dataclass
 from .expressions import has_walrus, simplify
 from .jumps import lower_jumps
 from .matches import lower_matches

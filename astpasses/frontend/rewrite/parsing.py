@@ -12,11 +12,10 @@ from __future__ import annotations
 import ast
 import linecache
 import types
+from dataclasses import dataclass
 from typing import TypeAlias
 
 import gast
-
-from ....late import dataclass
 
 Definition: TypeAlias = gast.FunctionDef | gast.Lambda
 

@@ -10,9 +10,8 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
-
-from ....late import dataclass
 
 INPLACE: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.iadd,

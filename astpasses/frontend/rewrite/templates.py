@@ -9,6 +9,7 @@ Out: a list of statements (or one expression), located at the node they replace.
 from __future__ import annotations
 
 import ast
+import contextlib
 import functools
 import textwrap
 import warnings
@@ -17,12 +18,11 @@ from typing import Any
 
 import gast
 
+from metaphrase.late import module
+
 from .scopes import children
 
-with warnings.catch_warnings():
-    warnings.simplefilter("ignore", DeprecationWarning)  # it asks for names of `ast` that are going
-    import astor
-
+astor: Any = module("astor")
 Hole = Any
 LOCATION = ("lineno", "col_offset", "end_lineno", "end_col_offset")
 
@@ -147,8 +147,7 @@ def _ast_of(node: gast.AST, place: dict[str, int]) -> ast.AST:
             _SINGLE[kind] = getattr(ast, kind.__name__)()
         return _SINGLE[kind]
     else:
-        made = getattr(ast, kind.__name__)
-        new = made.__new__(made)  # called, it would miss its fields, which Python 3.13 warns of
+        new = ast.AST.__new__(getattr(ast, kind.__name__))  # called, it would miss its fields, as Python 3.13 warns
     kept = new.__dict__
     if "lineno" in node._attributes:
         place = {name: held.get(name, value) for name, value in place.items()}
@@ -171,11 +170,10 @@ _SINGLE: dict[type, ast.AST] = {}  # contexts and operators
 
 def text_of(tree: Any) -> str:
     """Readable Python: astor's text where it reads back to the same tree, else `ast.unparse`'s."""
-    module = as_ast(tree)
-    try:
-        text = astor.to_source(module, pretty_source=lambda parts: "".join(parts))
-        if ast.dump(ast.parse(text)) == ast.dump(ast.parse(ast.unparse(module))):
+    whole = as_ast(tree)
+    with warnings.catch_warnings(), contextlib.suppress(Exception):  # newer nodes, of which unparse prints all
+        warnings.simplefilter("ignore", DeprecationWarning)  # astor asks for names of `ast` that are going
+        text = astor.to_source(whole, pretty_source=lambda parts: "".join(parts))
+        if ast.dump(ast.parse(text)) == ast.dump(ast.parse(ast.unparse(whole))):
             return text
-    except Exception:  # astor stumbles over some newer nodes; unparse prints them all
-        pass
-    return ast.unparse(module) + "\n"
+    return ast.unparse(whole) + "\n"

@@ -6,12 +6,11 @@ loops are unrolled, and why. Example: `if x > 0` in a loop over a list pins noth
 
 from __future__ import annotations
 
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 from metaphrase.source import Span
 
-from ....late import dataclass
 from .signals import TrialOver
 
 

@@ -7,6 +7,7 @@ function in a new one.
 
 from __future__ import annotations
 
+import logging
 import sys
 import types
 import weakref
@@ -49,6 +50,7 @@ if TYPE_CHECKING:
 
 LIBRARY = str(Path(sys.modules["metaphrase"].__file__ or "").parent)
 
+log = logging.getLogger("metaphrase")
 _INDEX_ARITHMETIC = frozenset("add sub mul neg lt le gt ge eq ne select min max and_ or_ not_".split())
 
 

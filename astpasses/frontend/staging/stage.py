@@ -28,7 +28,6 @@ from metaphrase.core.types import Array, CoreTypeError, dtype_name
 from metaphrase.interpreter import deep_calls, signature_of
 from metaphrase.source import SourceError, Span, UnsupportedError, caller_span
 
-from ....late import log
 from ..calls import tables  # noqa: F401  (registers the handlers)
 from ..calls.call import call_value
 from ..flow.branches import raised_here
@@ -43,7 +42,7 @@ from .decisions import Decisions
 from .literals import lift
 from .outputs import Collector
 from .python_names import in_python_words
-from .session import Session
+from .session import Session, log
 from .signals import BranchRaised, NeedConcrete, Refusal, Restart, TrialOver
 from .staged import Shared, Staged
 

@@ -16,7 +16,7 @@ Staged.writes     what the program stores into objects that existed before the c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -26,7 +26,6 @@ from metaphrase.core.ir import Function
 from metaphrase.core.types import Array
 from metaphrase.source import Span
 
-from ....late import dataclass
 from ..values.sources import Guard, Source
 
 

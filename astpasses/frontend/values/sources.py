@@ -10,6 +10,7 @@ import array
 import collections
 import types
 from collections.abc import Hashable
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,6 @@ from metaphrase.core.array_classes import is_plain
 from metaphrase.core.types import NAMES
 from metaphrase.exceptions import Room
 
-from ....late import dataclass
 from .definitions import bound_function
 
 SEQUENCES = (collections.deque, array.array, bytearray)  # that are no pytrees, and can be changed

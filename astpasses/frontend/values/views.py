@@ -7,6 +7,7 @@ whoever makes the step has checked them.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,7 +22,6 @@ from metaphrase.ops.indexing import slice as core_slice
 from metaphrase.ops.library_creation import diagonal
 from metaphrase.ops.shape import bitcast, broadcast, inverse, permute, reshape
 
-from ....late import dataclass
 from ..staging.outer import adopted
 from ..staging.under_way import current_session
 from .staged_values import StagedArray
