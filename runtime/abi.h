@@ -18,7 +18,7 @@
 #ifndef METAPHRASE_ABI_H
 #define METAPHRASE_ABI_H
 
-#define MP_ABI 3
+#define MP_ABI 4
 
 #define MP_INTERRUPTED (-1) /* poll found a signal whose handler raised; the exception is set */
 #define MP_NO_MEMORY (-2)   /* alloc, scratch or grow returned NULL */
@@ -28,6 +28,9 @@ typedef __INT64_TYPE__ int64_t;
 typedef __INT32_TYPE__ int32_t;
 
 typedef struct mp_ctx mp_ctx;
+/* Sorts a line of n numbers where it lies, NaN last. Which of a table is for which type of number, by its name. */
+typedef int (*mp_sorter)(void *line, __INTPTR_TYPE__ n, void *unused);
+enum { MP_sort_i32, MP_sort_u32, MP_sort_i64, MP_sort_u64, MP_sort_f32, MP_sort_f64, MP_SORT_COUNT };
 /* Part k of a loop whose parts may run side by side, each with a context of its own. */
 typedef int (*mp_part)(mp_ctx *c, void **buffers, const int64_t *sizes, int64_t k);
 
@@ -39,6 +42,8 @@ struct mp_ctx {
     char *cursor;    /* free arena memory is [cursor, limit) */
     char *limit;
     void **blas;     /* table indexed by MP_dgemm and its like; filled before an entry that needs it is made */
+    mp_sorter *sorters;   /* NumPy's, by MP_sort_f64 and its like, */
+    int64_t sorters_below; /* for lines of fewer numbers; longer ones programs sort by digits */
     int64_t threads; /* METAPHRASE_NUM_THREADS; 1 in a part of a loop */
 
     /* Refills fuel, looks for signals, and makes a signal that comes from now on end the call wherever it is. Nonzero:

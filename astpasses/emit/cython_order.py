@@ -58,7 +58,7 @@ static inline U T_key(T x) { KEYED }
 static inline int T_before(T a, T b) { return ORDER; }
 static int T_sort(mp_ctx* c, T* x, i64 n, i64 stride) {
     char* mark = c->cursor;
-    int apart = stride != 1, merges = n > 16;
+BY_NUMPY    int apart = stride != 1, merges = n > 16;
     T few[16], *from = x, *to = few, *space = few;
     if (merges && !(space = (T*)mp_scratch(c, mp_times(n, (1 + apart)*sizeof(T))))) return MP_NO_MEMORY;
     if (merges) to = apart ? space + n : space;
@@ -71,6 +71,27 @@ static int T_sort(mp_ctx* c, T* x, i64 n, i64 stride) {
     return 0;
 }
 """
+_BY_NUMPY = """\
+    int is_for_numpy = n < c->sorters_below;
+MINUS_ZERO    if (is_for_numpy) {
+        T* line = stride == 1 ? x : (T*)mp_scratch(c, mp_times(n, sizeof(T)));
+        if (!line) return MP_NO_MEMORY;
+        if (line != x) for (i64 i = 0; i < n; i++) line[i] = x[i*stride];
+        mp_begin(c);
+        c->sorters[MP_sort_T](line, n, 0);
+        if (mp_end(c)) return MP_INTERRUPTED;
+        if (line != x) { for (i64 i = 0; i < n; i++) x[i*stride] = line[i]; c->release(c, mark); }
+        return 0;
+    }
+"""
+# Which of two zeros comes first, NumPy leaves open.
+_MINUS_ZERO = """\
+    if (is_for_numpy) for (i64 i = 0; i < n; i++) {
+        union { T from; U to; } b = { x[i*stride] };
+        is_for_numpy &= b.to != SIGN;
+    }
+"""
+_NUMPY_SORTS = ("i32", "u32", "i64", "u64", "f32", "f64")  # the context's sorters
 _ARGSORT = """\
 static inline U T_place_key(T x) { KEYED }
 static inline int T_ahead(T a, T b) { return ORDER; }
@@ -160,7 +181,7 @@ def _ordered(writer: FunctionWriter, stmt: LibraryCall, text: str, element: str,
     name, width = writer.type(dtype), dtype.itemsize
     order = "a < b"
     if name == "bf16":
-        order = "KEY(a) < KEY(b)".replace("KEY", "T_key" if text is _SORT else "T_place_key")
+        order = "KEY(a) < KEY(b)".replace("KEY", "T_key" if "T_key" in text else "T_place_key")
     elif dtype.kind == "f":
         order = "(a < b) | ((b != b) & (a == a))"
     merged = re.sub(r"BEFORE\((.*?), (from\[.*?\])\)", before, _MERGED)
@@ -176,7 +197,9 @@ def _ordered(writer: FunctionWriter, stmt: LibraryCall, text: str, element: str,
 def _sort(writer: FunctionWriter, stmt: LibraryCall) -> str:
     (line,) = stmt.writes
     name, dim = writer.type(line.buf.dtype), writer.printer.dim
-    text = _ordered(writer, stmt, _SORT, "T", r"T_before(\1, \2)", r"T_key(\1)")
+    by_numpy = _BY_NUMPY.replace("sort_T", f"sort_{name}") if name in _NUMPY_SORTS else ""
+    by_numpy = by_numpy.replace("MINUS_ZERO", _MINUS_ZERO if line.buf.dtype.kind == "f" else "")
+    text = _ordered(writer, stmt, _SORT.replace("BY_NUMPY", by_numpy), "T", r"T_before(\1, \2)", r"T_key(\1)")
     writer.routines[f"{name}_sort"] = (text, f"int {name}_sort(mp_ctx* c, {name}* x, i64 n, i64 stride)")
     return f"{name}_sort(c, {writer.address(line)}, {dim(line.extents[0])}, {dim(line.strides[0])})"
 

@@ -14,16 +14,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols
+from metaphrase.core.dims import Dim, DimLike, product, symbols
 from metaphrase.core.ir import Let, Var
 from metaphrase.core.native import Lib, Move
 
 from .lower import Block, rule
 from .lower_arrays import _accumulator, _finish, identity
-from .nest import Axis, For, LibraryCall, Load, Stmt, Store, Sym, View
+from .nest import Axis, For, LibraryCall, Load, Stmt, Store, View
 from .pieces import move_pieces
 from .target import EACH, LINES, ROWS, Offer
 from .values import Indices, Place, Value, stored
+from .views import collapse, in_rows, operand, part_of, row_strides, strided, view_part
 
 
 @rule(Lib)
@@ -56,91 +57,6 @@ def _calls(
     for loop in reversed(loops):
         stmt = For(loop.name, loop.extent, (stmt,), loop.kind, let.span)
     block.emit(stmt)
-
-
-# --- views of stored arrays -----------------------------------------------------------------------
-
-
-def strided(block: Block, value: Value) -> View | None:
-    """`value` as a part of one Buf with one stride a dim, if it is one."""
-    axes, index = [], []
-    for d in value.dims:
-        name = block.shared.symbol("i", 0, d - 1)
-        axes.append(name)
-        index.append(Sym(name))
-    e = value.at(tuple(index))
-    if not isinstance(e, Load) or not e.buf.dims or e.buf.dtype != value.dtype:
-        return None
-    offset: DimLike = 0
-    for entry, extent in zip(e.index, e.buf.dims):
-        if not isinstance(entry, (int, Dim)):
-            return None
-        offset = offset * extent + entry
-    zero: dict[str, DimLike] = {a: 0 for a in axes}
-    strides = []
-    for name in axes:
-        stride = substitute(offset, {**zero, name: 1}) - substitute(offset, zero)
-        strides.append(stride)
-    linear: DimLike = substitute(offset, zero)
-    for name, stride in zip(axes, strides):
-        if symbols(stride) & set(axes):
-            return None
-        linear = linear + Sym(name) * stride
-    if linear != offset:
-        return None
-    start = tuple(substitute(entry, zero) for entry in e.index)  # type: ignore[arg-type]
-    return View(e.buf, start, value.dims, tuple(strides))
-
-
-def operand(block: Block, value: Value, fits: Callable[[View], bool] = lambda view: True) -> View:
-    """`value` as it lies, where that fits, else a copy."""
-    view = strided(block, value)
-    if view is None or not fits(view):
-        place = block.temp("packed", value.dtype, value.dims)
-        block.fill(place, value.at)
-        view = strided(block, stored(place))
-    assert view is not None
-    return view
-
-
-def row_strides(dims: Sequence[DimLike]) -> tuple[DimLike, ...]:
-    return tuple(product(dims[k + 1 :]) for k in range(len(dims)))
-
-
-def _in_rows(view: View) -> bool:
-    """Whether the elements stand one behind the other, the last index fastest."""
-    wanted = row_strides(view.extents)
-    return all(s == w or d == 1 for s, w, d in zip(view.strides, wanted, view.extents))
-
-
-def _part(view: View, axes: Sequence[int], index: Indices) -> View:
-    """The part of a view at an index of its dims `axes`, whose offset the last index of the Buf takes."""
-    offset: DimLike = 0
-    for d, i in zip(axes, index):
-        offset = offset + i * view.strides[d]
-    start = (*view.index[:-1], view.index[-1] + offset)  # type: ignore[operator]
-    rest = [d for d in range(len(view.extents)) if d not in axes]
-    return View(view.buf, start, tuple(view.extents[d] for d in rest), tuple(view.strides[d] for d in rest))
-
-
-def _part_of(place: Place, axes: Sequence[int], index: Indices) -> View:
-    """The part of a result at an index of its dims `axes`."""
-    at = dict(zip(axes, index))
-    dims, strides = place.dims, row_strides(place.dims)
-    rest = [d for d in range(len(dims)) if d not in at]
-    start = (*place.prefix, *(at.get(d, 0) for d in range(len(dims))))
-    return View(place.buf, start, tuple(dims[d] for d in rest), tuple(strides[d] for d in rest))
-
-
-def collapse(extents: Sequence[DimLike], strides: Sequence[DimLike]) -> tuple[DimLike, DimLike] | None:
-    """One extent and stride for several dims that lie in memory as one."""
-    pairs = [(e, s) for e, s in zip(extents, strides) if e != 1]
-    if not pairs:
-        return 1, 0
-    for (_, outer), (extent, inner) in zip(pairs, pairs[1:]):
-        if outer != inner * extent:
-            return None
-    return product(e for e, _ in pairs), pairs[-1][1]
 
 
 # --- products -------------------------------------------------------------------------------------
@@ -243,7 +159,7 @@ def _product_call(block: Block, let: Let, offer: Offer, left: View, right: View,
     turned = matrix.strides[-1] != 1
 
     def views(index: Indices) -> tuple[tuple[View, ...], tuple[View, ...]]:
-        a, b, out = (_part(view, common, index) for view in (left, right, matrix))
+        a, b, out = (view_part(view, common, index) for view in (left, right, matrix))
         return ((_turned(b), _turned(a)), (_turned(out),)) if turned else ((a, b), (out,))
 
     matrices = {"contract": ((1,), (0,)), "batch": ((), ())}
@@ -349,8 +265,8 @@ def _on_lines(block: Block, let: Let, offer: Offer) -> None:
     source = None if offer.in_place else operand(block, x)
 
     def views(index: Indices) -> tuple[tuple[View, ...], tuple[View, ...]]:
-        line = _part_of(place, others, index)
-        return (line if source is None else _part(source, others, index),), (line,)
+        line = part_of(place, others, index)
+        return (line if source is None else view_part(source, others, index),), (line,)
 
     known = {name: value for name, value in attributes.items() if name != "length"}  # a line has its own
     _calls(block, let, offer, [x.dims[d] for d in others], views, {**known, "axis": 0})
@@ -368,7 +284,7 @@ def _on_each(block: Block, let: Let, offer: Offer) -> None:
     place = block.place_for(let.out) if let.out.type.dims else block.temp(let.out.name, let.out.type.dtype, (1,))
 
     def views(index: Indices) -> tuple[tuple[View, ...], tuple[View, ...]]:
-        return (known, _part(asked, lead, index)), (_part_of(place, lead, index),)
+        return (known, view_part(asked, lead, index)), (part_of(place, lead, index),)
 
     _calls(block, let, offer, each.dims[:-1], views, block.attributes(let))
     if let.out.type.dims:
@@ -382,7 +298,7 @@ def _on_matrices(block: Block, let: Let, offer: Offer) -> None:
     assert offer.layout == ROWS
     values = block.args(let)
     lead = range(len(values[0].dims) - 2)
-    operands = [operand(block, value, _in_rows) for value in values]
+    operands = [operand(block, value, in_rows) for value in values]
 
     def place_of(out: Var) -> Place:
         return block.place_for(out) if out.type.dims else block.temp(out.name, out.type.dtype, (1,))
@@ -391,9 +307,9 @@ def _on_matrices(block: Block, let: Let, offer: Offer) -> None:
 
     def views(index: Indices) -> tuple[tuple[View, ...], tuple[View, ...]]:
         results = (
-            _part_of(place, lead if out.type.dims else (0,), index or (0,)) for out, place in zip(let.outs, places)
+            part_of(place, lead if out.type.dims else (0,), index or (0,)) for out, place in zip(let.outs, places)
         )
-        return tuple(_part(view, lead, index) for view in operands), tuple(results)
+        return tuple(view_part(view, lead, index) for view in operands), tuple(results)
 
     _calls(block, let, offer, values[0].dims[: len(lead)], views, block.attributes(let))
     for out, place in zip(let.outs, places):

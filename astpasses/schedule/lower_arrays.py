@@ -24,6 +24,7 @@ from .nest import Axis, Bind, Check, Const, E, Effect, If, Index, Load, Op, Stmt
 from .ownership import is_lazy
 from .pieces import move_pieces, piece_at, restrict
 from .values import Indices, Place, Value, scalar, stored
+from .views import strided
 
 
 def _integer_pow(block: Block, operands: list[E], attributes: dict, dtype: np.dtype) -> E:
@@ -231,6 +232,9 @@ def _reduction_axes(block: Block, dims: Indices, reduced: tuple, kind: str = "re
 
 def _extreme_position(block: Block, let: Let, x: Value, axis: int, monoid: str) -> None:
     """argmax, argmin: the first extreme, or the first NaN."""
+    if _in_long_lines(block, x, axis):
+        _position_of_extreme(block, let, x, axis, monoid.removeprefix("arg"))
+        return
     out, dims = let.out, tuple(d for k, d in enumerate(x.dims) if k != axis)
     place = _accumulator(block, out)
     best = block.temp("best", x.dtype, dims)
@@ -256,6 +260,36 @@ def _extreme_position(block: Block, let: Let, x: Value, axis: int, monoid: str) 
             Store(change[1].buf, change[1].index, _number(0, out.type.dtype)),
         ],
     )
+    _finish(block, out, place)
+
+
+def _in_long_lines(block: Block, x: Value, axis: int) -> bool:
+    """Whether the numbers along an axis stand one behind the other, and may be many."""
+    view = strided(block, x)
+    few = block.shared.facts.less(x.dims[axis], block.shared.target.sums_from)
+    return view is not None and view.strides[axis] == 1 and x.dtype.kind in "iuf" and not few
+
+
+def _position_of_extreme(block: Block, let: Let, x: Value, axis: int, monoid: str) -> None:
+    """First the extreme, then the least position that has it: two sweeps in vectors take less than one in which each
+    number is compared with the best of those before it."""
+    out, dims = let.out, tuple(d for k, d in enumerate(x.dims) if k != axis)
+    best, place = block.temp("best", x.dtype, dims), _accumulator(block, out)
+    loops, index = _reduction_axes(block, x.dims, (axis,))
+    spot = (*best.prefix, *(i for k, i in enumerate(index) if k != axis))
+    first = [Store(best.buf, spot, identity(monoid, x.dtype))]
+    block.nest(loops, [Store(best.buf, spot, x.at(index), monoid)], first)
+    loops, index = _reduction_axes(block, x.dims, (axis,))
+    spot = tuple(i for k, i in enumerate(index) if k != axis)
+    value, bool_ = x.at(index), np.dtype(bool)
+    wanted: E = Op("eq", (value, best.load(spot)), bool_)
+    if is_float(x.dtype):
+        wanted = Op("or", (wanted, Op("isnan", (value,), bool_)), bool_)
+    position = Op("select", (wanted, Index(index[axis]), Index(x.dims[axis])), i64)
+    here = (*place.prefix, *spot)
+    last = block.apply("convert", Index(x.dims[axis]), dtype=out.type.dtype)
+    position = block.apply("convert", position, dtype=out.type.dtype)
+    block.nest(loops, [Store(place.buf, here, position, "min")], [Store(place.buf, here, last)])
     _finish(block, out, place)
 
 

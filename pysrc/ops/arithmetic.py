@@ -112,6 +112,20 @@ if (b == 0 || b == -1) return 0;
 T m = a%b;
 return (m != 0) & ((m < 0) != (b < 0)) ? m + b : m;
 """
+# What is left of a after trunc(a/b) times b has no rounding: it is a multiple of b's last digit that is less than b. The
+# quotient is at most rounded up to the next whole number; then what is left is negative.
+_FMOD = """\
+#if defined(__FP_FAST_FMA) && !defined(__FAST_MATH__)
+T x = fabs$(a), y = fabs$(b), quotient = x/y;
+if (x < y) return a;
+if (quotient < (T)(sizeof(T) == 4 ? 0x1p24 : 0x1p53)) {
+    T rest = fma$(-trunc$(quotient), y, x);
+    return copysign$(rest < 0 ? rest + y : rest, a);
+}
+#endif
+return T_library_fmod(a, b);
+"""
+declare("library_fmod", library("fmod", operands=2, side_by_side=False))
 _SIGNED_FMOD = Text("i", "b == 0 || b == -1 ? 0 : a%b", "a, b")
 _UNSIGNED_MOD = Text("u", "b == 0 ? 0 : a%b", "a, b")
 floor_div = elementwise(
@@ -151,7 +165,7 @@ fmod = elementwise(
     np.fmod,
     type=real,
     jvp=(lambda a_dot, y, a, b: a_dot, _fmod_by),
-    scalar=library("fmod", _SIGNED_FMOD, _UNSIGNED_MOD, operands=2, side_by_side=False),
+    scalar=Scalar(texts=(Text("f", _FMOD, "a, b"), _SIGNED_FMOD, _UNSIGNED_MOD)),
     doc="Remainder with the sign of a, as in C.",
 )
 

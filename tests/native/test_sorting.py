@@ -1,4 +1,5 @@
-"""Sorting by digits: every dtype, lengths on both sides of where it begins, NaN and both zeros, any layout."""
+"""Sorting, by NumPy's vectors and by digits: every dtype, lengths on both sides of where each begins, NaN and both zeros,
+any layout."""
 
 import ml_dtypes
 import numpy as np
@@ -36,7 +37,7 @@ def numbers(count, dtype):
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_every_dtype_and_length(dtype):
     jitted = mp.jit(ordered)
-    for count in (0, 1, 17, 255, 256, 300, 5000):
+    for count in (0, 1, 2, 17, 255, 256, 300, 767, 768, 5000):
         x = numbers(count, dtype)
         wide = x.astype(np.float32) if dtype == "bfloat16" else x
         values, places, part = jitted(x)
@@ -45,9 +46,18 @@ def test_every_dtype_and_length(dtype):
         np.testing.assert_array_equal(values.astype(wide.dtype), wide[want])
         np.testing.assert_array_equal(part.astype(wide.dtype), np.sort(wide[::-2]))
         if x.dtype.kind not in "iub":  # equal numbers keep their order, those of both zeros too
-            np.testing.assert_array_equal(
-                np.signbit(values.astype(np.float64)), np.signbit(wide[want].astype(np.float64))
-            )
+            got, expected = (part[wide[want] == 0].astype(np.float64) for part in (values, wide[want]))
+            np.testing.assert_array_equal(np.signbit(got), np.signbit(expected))
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i8", "i4", "u8", "u4"])
+def test_lines_without_minus_zero(dtype):
+    jitted = mp.jit(lambda x: (np.sort(x, axis=1), np.sort(x, axis=0)))
+    for shape in ((40, 3), (7, 40), (3, 700), (2, 3000)):
+        x = numbers(shape[0] * shape[1], dtype).reshape(shape)
+        x = np.where(x == 0, np.zeros(1, x.dtype), x)
+        for got, want in zip(jitted(x), (np.sort(x, axis=1), np.sort(x, axis=0)), strict=True):
+            np.testing.assert_array_equal(got, want)
 
 
 def test_numbers_of_few_digits_and_tables():
