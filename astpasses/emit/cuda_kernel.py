@@ -202,8 +202,7 @@ class KernelWriter:
             if monoid.combine == "add" and isinstance(value, Op) and value.name == "neg":
                 return f"{place} -= {self.expression(value.args[0])};"
             return f"{place} {monoid.assigns} {self.expression(value)};"
-        combined = Op(monoid.combine, (Load(stmt.buf, stmt.index), value), dtype)
-        return f"{place} = {self.expression(combined)};"
+        return f"{place} = {self.expression(stmt.result)};"
 
     def stmt_Bind(self, depth: int, stmt: Bind) -> None:
         self.line(depth, f"{self.begun(stmt, 'i64')}{stmt.name} = {self.expression(stmt.value)};")

@@ -286,8 +286,7 @@ class FunctionWriter:
             else:
                 self.line(depth, f"{target} {monoid.assigns} {self.expression(value)}")
             return
-        combined = Op(monoid.combine, (Load(stmt.buf, stmt.index), stmt.value), dtype)
-        self.line(depth, f"{target} = {self.expression(combined)}")
+        self.line(depth, f"{target} = {self.expression(stmt.result)}")
 
     def updates_itself(self, stmt: Store) -> bool:
         """`x = x - y`, to be written `x -= y`."""

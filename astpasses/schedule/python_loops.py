@@ -30,7 +30,6 @@ from .nest import (
     Check,
     Combine,
     Const,
-    E,
     Effect,
     Fn,
     For,
@@ -168,10 +167,7 @@ class LoopsText:
         return self.printer.place(Load(buf, index))[0]
 
     def stmt_Store(self, depth: int, stmt: Store) -> None:
-        value: E = stmt.value
-        if stmt.monoid:
-            value = Op(MONOIDS[stmt.monoid].combine, (Load(stmt.buf, stmt.index), value), stmt.buf.dtype)
-        self.line(depth, f"{self.target(stmt.buf, stmt.index)} = {self.printer.text(value)}")
+        self.line(depth, f"{self.target(stmt.buf, stmt.index)} = {self.printer.text(stmt.result)}")
 
     def stmt_Bind(self, depth: int, stmt: Bind) -> None:
         self.line(depth, f"{stmt.name} = {self.printer.text(stmt.value)}")

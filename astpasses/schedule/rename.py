@@ -5,13 +5,11 @@ In: a tree in which every loop index has a name of its own. Out: the same with n
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 from metaphrase.core.dims import Sym, substitute
 
 from .nest import Bind, Fn, For, Stmt, While, expression_symbols, loads, other_symbols, touched, walk
 from .place import temporaries
-from .rewrite import rename_statement
+from .rewrite import rebound
 
 LETTERS = tuple("ijkl") + tuple(f"i{n}" for n in range(4, 40))
 
@@ -35,14 +33,7 @@ def name_indices(body: tuple[Stmt, ...], taken: frozenset[str]) -> tuple[Stmt, .
     dims = {old: Sym(new) for old, new in values.items()}
     for buf in temporaries(body):
         buf.dims = tuple(substitute(d, dims) for d in buf.dims)
-    return tuple(_headed(rename_statement(s, dims), values) for s in body)
-
-
-def _headed(stmt: Stmt, values: dict[str, str]) -> Stmt:
-    blocks = tuple(tuple(_headed(s, values) for s in b) for b in stmt.blocks)
-    if isinstance(stmt, For):
-        return replace(stmt, index=values[stmt.index], body=blocks[0])
-    return stmt.with_blocks(blocks) if blocks else stmt
+    return tuple(rebound(s, values) for s in body)
 
 
 def names_in_use(fn: Fn) -> frozenset[str]:

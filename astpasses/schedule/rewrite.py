@@ -8,10 +8,11 @@ In: a tree and what is to change in it. Out: a new tree; statements are never ch
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from metaphrase.core.dims import substitute
 
-from .nest import Buf, Change, DimLike, E, Index, Load, Map, Op, Stmt
+from .nest import Buf, Change, DimLike, E, For, Index, Load, Map, Op, Stmt, Sym, While
 
 
 def map_expression(e: E, change: Callable[[E], E | None]) -> E:
@@ -73,6 +74,22 @@ def rename_statement(stmt: Stmt, values: Mapping[str, DimLike]) -> Stmt:
         lambda buf, index: (buf, rename_index(index, values)),
         lambda d: substitute(d, values),
     )
+
+
+def rebound(stmt: Stmt, names: Mapping[str, str]) -> Stmt:
+    """Put other names in the place of symbols, where statements bind them as well."""
+    return _bound(rename_statement(stmt, {old: Sym(new) for old, new in names.items()}), names)
+
+
+def _bound(stmt: Stmt, names: Mapping[str, str]) -> Stmt:
+    if stmt.blocks:
+        stmt = stmt.with_blocks(tuple(tuple(_bound(s, names) for s in block) for block in stmt.blocks))
+    name = names.get(stmt.binds or "")
+    if name is None:
+        return stmt
+    if isinstance(stmt, For):
+        return replace(stmt, index=name)
+    return replace(stmt, counter=name) if isinstance(stmt, While) else replace(stmt, name=name)  # type: ignore[type-var]
 
 
 def with_storages(stmt: Stmt, storages: Mapping[Buf, Buf]) -> Stmt:

@@ -50,6 +50,7 @@ from .nest import (
     Buf,
     CallFn,
     Check,
+    E,
     Fn,
     For,
     If,
@@ -72,7 +73,7 @@ from .nest import (
     walk,
 )
 from .outline import is_large
-from .rewrite import map_statement, rename_statement, with_storages
+from .rewrite import map_expression, map_statement, rename_statement, with_storages
 from .target import Target
 from .work import Work
 
@@ -253,9 +254,12 @@ class _Sharing:
         inside = list(walk(body))
         bufs = dict.fromkeys(b for s in inside for b in (*(load.buf for load in loaded(s)), *touched(s)))
         taken = [b for b in bufs if b not in own and b.space != "const"]
+        known = frozenset(b for b in taken if _is_integer(b))
+        body = tuple(_by_symbols(s, known) for s in body)
+        inside = list(walk(body))
         read = frozenset().union(*map(_symbols_read, inside), *(_symbols_of_dims(b, b in own) for b in bufs))
         integers = {b.name for b in own if _is_integer(b)}
-        names = read.union(b.name for b in taken if _is_integer(b)).difference(integers, last, *map(bound_inside, body))
+        names = read.union(b.name for b in known).difference(integers, last, *map(bound_inside, body))
         arrays, scalars = [b for b in taken if b.dims], [b for b in taken if not b.dims and not _is_integer(b)]
         sizes = (*sorted(names), *last)
         written = {b for s in inside for b in touched(s) if isinstance(s, Store)}
@@ -312,6 +316,17 @@ def _positive(work: DimLike) -> DimLike:
 def _is_integer(buf: Buf) -> bool:
     """Whether it is a variable that is an integer symbol, too."""
     return not buf.dims and buf.dtype == i64
+
+
+def _by_symbols(stmt: Stmt, integers: frozenset[Buf]) -> Stmt:
+    """The statement with variables that are integer symbols, too, read as these: a function gets sizes by value."""
+    if not integers:
+        return stmt
+
+    def symbol(x: E) -> E | None:
+        return Index(Sym(x.buf.name)) if isinstance(x, Load) and x.buf in integers else None
+
+    return map_statement(stmt, lambda e: map_expression(e, symbol), lambda buf, index: (buf, index))
 
 
 def _symbols_read(stmt: Stmt) -> frozenset[str]:

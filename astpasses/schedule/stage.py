@@ -38,6 +38,7 @@ from .outline import outline
 from .place import make_room, place
 from .promote import promote
 from .rename import name_indices, names_in_use
+from .rounds import in_rounds
 from .share import share
 from .shrink import shrink
 from .target import Target
@@ -105,6 +106,12 @@ PASSES: tuple[Pass, ...] = (
         "after twins, which decides in which array an element that a loop combines into lies",
     ),
     Pass("fold again", _each(lambda fn, target: fold(fn.body)), "what promote keeps in variables can be folded"),
+    Pass(
+        "rounds",
+        _each(in_rounds),
+        "on loops that are fused and folded: what is left between two sweeps is needed there",
+        fused=True,
+    ),
     Pass(
         "columns",
         _each(lambda fn, target: columns_as_rows(fn.body, fn.names, target)),

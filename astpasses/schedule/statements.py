@@ -16,10 +16,11 @@ from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from metaphrase.core.dims import DimLike
-from metaphrase.core.native import E
+from metaphrase.core.native import E, Op
+from metaphrase.core.scalars import MONOIDS, facts
 from metaphrase.source import Span
 
-from .storage import Access, Buf, Map
+from .storage import Access, Buf, Load, Map
 
 Self = TypeVar("Self", bound="Stmt")
 Blocks = tuple[tuple["Stmt", ...], ...]
@@ -97,6 +98,16 @@ class Store(Stmt):
     @property
     def accesses(self) -> tuple[Access, ...]:
         return (Access(self.buf, self.index, True),)
+
+    @property
+    def result(self) -> E:
+        """What is there afterwards. What an extreme was comes last: it is then one instruction from round to round, and
+        of two zeros the first one stays."""
+        if self.monoid is None:
+            return self.value
+        operation, before = MONOIDS[self.monoid].combine, Load(self.buf, self.index)
+        operands = (before, self.value) if facts(operation).commutes else (self.value, before)
+        return Op(operation, operands, self.buf.dtype)
 
     def changed(self, change: Change) -> Store:
         buf, index = change.place(self.buf, self.index)

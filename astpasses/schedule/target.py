@@ -63,6 +63,10 @@ class Target:
     late_checks_from: int  # nor is a check worth moving out of one
     reads_of_a_copy: int  # as often, on the average, is an element of a copy read that pays
 
+    block: int  # elements that go through all rounds of a loop together, at most
+    kept_of_a_block: int  # numbers that are kept of them, at most, where there is a choice
+    around_sweeps: int  # statements about variables between sweeps, which are done again for each block
+
     unknown: int  # what the rounds of a loop are taken for of which nothing is known
     far: int  # the work that an element is taken for that may lie anywhere in memory
     a_part: int  # work that is worth handing to another thread (work.py); 0: there is one thread
@@ -135,6 +139,9 @@ CPU = Target(
     vector_from=8,
     late_checks_from=16,
     reads_of_a_copy=4,
+    block=1024,
+    kept_of_a_block=1 << 15,
+    around_sweeps=32,
     unknown=256,
     far=32,
     apart=16,

@@ -112,8 +112,8 @@ if (b == 0 || b == -1) return 0;
 T m = a%b;
 return (m != 0) & ((m < 0) != (b < 0)) ? m + b : m;
 """
-# What is left of a after trunc(a/b) times b has no rounding: it is a multiple of b's last digit that is less than b. The
-# quotient is at most rounded up to the next whole number; then what is left is negative.
+# What is left of a after trunc(a/b) times b has no rounding: it is a multiple of b's last digit that is less than b.
+# The quotient is at most rounded up to the next whole number; then what is left is negative.
 _FMOD = """\
 #if defined(__FP_FAST_FMA) && !defined(__FAST_MATH__)
 T x = fabs$(a), y = fabs$(b), quotient = x/y;
@@ -360,8 +360,8 @@ def _share(x_dot: Any, y: Any, x: Any, other: Any) -> Any:
 
 
 def _extreme(name: str, numpy: np.ufunc, sign: str, of_bools: str, doc: str) -> Primitive:
-    # Of 0.0 and -0.0, which are equal, the second, as NumPy gives it.
-    floats = Text("f", f"(a {sign} b) | (a != a) ? a : b", "a, b")
+    # Of 0.0 and -0.0, which are equal, the second, as NumPy gives it. The first line is one instruction.
+    floats = Text("f", f"T extreme = a {sign} b ? a : b;\nreturn a != a ? a : extreme;", "a, b")
     return elementwise(
         name,
         numpy,

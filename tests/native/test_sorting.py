@@ -1,5 +1,5 @@
-"""Sorting, by NumPy's vectors and by digits: every dtype, lengths on both sides of where each begins, NaN and both zeros,
-any layout."""
+"""Sorting, by NumPy's vectors and by digits: every dtype, lengths on both sides of where each begins, NaN and both
+zeros, any layout."""
 
 import ml_dtypes
 import numpy as np

@@ -1,0 +1,332 @@
+"""Rounds of sweeps over arrays become one sweep over blocks of elements, each of which goes through all rounds.
+
+In: the folded tree. Out: the same, where loops around parallel loops that run over the same elements, and parallel
+loops beside them, are one parallel loop over blocks, if what happens to an element has nothing to do with the others:
+
+    for i in range(n): x[i] = a[i]              for b in range(-(-n // 1024)):
+    t = 0.0                                         count = min(1024, n - 1024*b)
+    for k in range(steps):                          for i in range(count): x[1024*b + i] = a[1024*b + i]
+        for i in range(n):            ->            t_1 = t
+            x[i] = x[i] + h*f(x[i], t)              for k in range(steps):
+        t = t + h                                       for i in range(count): x[1024*b + i] = ...
+                                                        t_1 = t_1 + h
+                                                for k in range(steps): t = t + h        # where t is wanted
+
+An array that the caches can't hold is then read and written once, not once a round. Threads share all rounds at once.
+What the way back of a derivative needs of the rounds is kept of a block, not of the whole: a temporary that only these
+loops use is as long as a block. No result changes: each element sees the same operations in the same order. This is
+strip-mining and interchange (Wolfe, "More iteration space tiling", 1989).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from metaphrase.core.dims import DimLike, Sym, dim_min, floordiv, product, symbols
+from metaphrase.core.types import i64
+
+from .dependence import conflict, summarize
+from .lifetimes import Lifetimes, read_before_given
+from .nest import (
+    Bind,
+    Buf,
+    E,
+    Fn,
+    For,
+    If,
+    Index,
+    Load,
+    Map,
+    Stmt,
+    Store,
+    While,
+    bound_inside,
+    index_symbols,
+    loaded,
+    local,
+    touched,
+    walk,
+)
+from .place import accesses_of, divided
+from .rewrite import map_expression, map_statement, rebound, rename_statement, with_storages
+from .target import Target
+
+
+def in_rounds(fn: Fn, target: Target) -> tuple[Stmt, ...]:
+    """The body of a function with such loops turned inside out."""
+    if target.threads or not any(map(_may_be_rounds, walk(fn.body))):
+        return fn.body
+    return _in_block(fn.body, _Function(fn, target, Lifetimes(fn.body)))
+
+
+@dataclass
+class _Function:
+    fn: Fn
+    target: Target
+    lifetimes: Lifetimes
+
+
+def _in_block(block: tuple[Stmt, ...], function: _Function) -> tuple[Stmt, ...]:
+    rows: list[Stmt] = []
+    run = _Run(function)
+    for stmt in block:
+        if not run.takes(stmt):
+            rows += run.written()
+            run = _Run(function)
+            if not run.takes(stmt):
+                rows.append(_inside(stmt, function))
+    return (*rows, *run.written())
+
+
+def _inside(stmt: Stmt, function: _Function) -> Stmt:
+    if not any(map(_may_be_rounds, (s for block in stmt.blocks for s in walk(block)))):
+        return stmt
+    return stmt.with_blocks(tuple(_in_block(block, function) for block in stmt.blocks))
+
+
+def _may_be_rounds(stmt: Stmt) -> bool:
+    is_loop = isinstance(stmt, While) or isinstance(stmt, For) and stmt.kind == "seq" and stmt.extent not in (0, 1)
+    return is_loop and any(isinstance(s, For) and s.kind == "par" for block in stmt.blocks for s in block)
+
+
+@dataclass
+class _Member:
+    """A loop of a run: a sweep, or rounds. `sweeps`: the parallel loops; `around`: the other statements."""
+
+    loop: For | While
+    sweeps: list[For] = field(default_factory=list)
+    around: list[Stmt] = field(default_factory=list)
+
+    @property
+    def variables(self) -> list[Buf]:
+        """Those that get a value outside of sweeps."""
+        return list(dict.fromkeys(s.buf for s in self.around if isinstance(s, Store)))
+
+
+def _member(loop: Stmt, target: Target) -> _Member | None:
+    """What a loop is made of, if it is a sweep or rounds of sweeps."""
+    if not isinstance(loop, (For, While)):
+        return None
+    member = _Member(loop)
+
+    def fits(stmt: Stmt) -> bool:
+        if isinstance(stmt, For) and stmt.kind == "par":
+            member.sweeps.append(stmt)
+            return all(isinstance(s, (Store, For, If)) for s in walk(stmt.body))
+        member.around.append(stmt)
+        before = len(member.sweeps)
+        inside = all(fits(s) for block in stmt.blocks for s in block)
+        if isinstance(stmt, (For, While)):
+            is_seq = isinstance(stmt, While) or stmt.kind == "seq"
+            return inside and is_seq and len(member.sweeps) > before
+        return inside and (isinstance(stmt, (Bind, If)) or isinstance(stmt, Store) and stmt.buf.is_scalar)
+
+    return member if fits(loop) and len(member.around) <= target.around_sweeps else None
+
+
+class _Run:
+    """Loops that can be one, in their order. `ahead`: statements between them that may as well stand before them."""
+
+    def __init__(self, function: _Function):
+        self.fn, self.target, self.lifetimes = function.fn, function.target, function.lifetimes
+        self.function = function
+        self.statements: list[Stmt] = []  # all of them, as they were
+        self.members: list[_Member] = []
+        self.ahead: list[Stmt] = []
+        self.here = ""  # the index of an element
+        self.extent: DimLike = 0
+
+    # --- whether they can be one ----------------------------------------------------------------------
+
+    def takes(self, stmt: Stmt) -> bool:
+        """Whether a statement can be of the run; then it is."""
+        member = _member(stmt, self.target)
+        if member is not None and self.fits(member):
+            self.members.append(member)
+        elif self.members and self.may_go_ahead(stmt):
+            self.ahead.append(stmt)
+        else:
+            return False
+        self.statements.append(stmt)
+        return True
+
+    def may_go_ahead(self, stmt: Stmt) -> bool:
+        if not (isinstance(stmt, Bind) or isinstance(stmt, Store) and stmt.buf.is_scalar):
+            return False
+        item = summarize(stmt)
+        return not any(conflict(summarize(m.loop), item, self.fn.facts) for m in self.members)
+
+    def fits(self, member: _Member) -> bool:
+        members = [*self.members, member]
+        extent = self.extent if self.members else member.sweeps[0].extent
+        bound = frozenset().union(*(bound_inside(m.loop) for m in members))
+        if symbols(extent) & bound or not all(self.fn.facts.equal(s.extent, extent) for s in member.sweeps):
+            return False
+        here = self.here or self.fn.names.fresh("i")
+        whole = For(here, extent, _elements(members, here), "par")
+        written = {b for s in walk(whole.body) if isinstance(s, Store) for b in touched(s)}
+        if not all(divided(b, whole) for b in written if b.dims):
+            return False
+        if any(load.buf in written and load.buf.dims for m in members for s in m.around for load in loaded(s)):
+            return False
+        if not all(self.has_its_own_variables(sweep, member) for sweep in member.sweeps):
+            return False
+        self.here, self.extent = here, extent
+        return True
+
+    def has_its_own_variables(self, sweep: For, member: _Member) -> bool:
+        """Whether the variables that a sweep gives a value are those of an iteration of it."""
+        given = {b for s in walk(sweep.body) for b in touched(s) if not b.dims}
+        return not given & {*member.variables} and all(self.lifetimes.private(b.name, sweep) for b in given)
+
+    # --- the one loop ---------------------------------------------------------------------------------
+
+    def written(self) -> list[Stmt]:
+        """The run as one loop, where that pays."""
+        rounds = [m.loop for m in self.members if _may_be_rounds(m.loop)]
+        held = self.held() if rounds else {}
+        length = self.length(held) if rounds else 0
+        if not self.pays(held) or isinstance(self.extent, int) and self.extent <= length:
+            return [_inside(s, self.function) for s in self.statements]
+        names, facts, span = self.fn.names, self.fn.facts, rounds[0].span
+        number = names.fresh("i")
+        first = length * Sym(number)
+        count: DimLike = dim_min(length, self.extent - first)
+        body: list[Stmt] = []
+        if length > 1:
+            body.append(Bind(names.fresh("count"), Index(count), span))
+            facts.learn(body[0].binds, 1, length)  # type: ignore[arg-type]
+            count = Sym(body[0].binds)  # type: ignore[arg-type]
+        short = {b: _with_dim(b, k, length) for b, k in held.items()}
+        behind: list[Stmt] = []
+        for member in self.members:
+            made, left = self.of_block(member, first, count)
+            body += [_shortened(s, held, short, first) for s in made]
+            behind += left
+        blocks = floordiv(self.extent + length - 1, length)
+        return [*self.ahead, For(number, blocks, tuple(body), "par", span), *behind]
+
+    def pays(self, held: dict[Buf, int]) -> bool:
+        """Whether rounds come back to more arrays than they find new rows of, which lie far from one another."""
+        again: set[Buf] = set()
+        new: set[Buf] = set()
+        for loop in (m.loop for m in self.members if _may_be_rounds(m.loop)):
+            bound = bound_inside(loop) - {s.index for m in self.members for s in m.sweeps}
+            for stmt in walk((loop,)):
+                for access in accesses_of(stmt):
+                    if access.buf.dims and access.buf not in held:
+                        (new if index_symbols(access.index) & bound else again).add(access.buf)
+        return len(again - new) + len(held) > len(new)
+
+    def held(self) -> dict[Buf, int]:
+        """The temporaries that nothing else uses, with the dim of each that runs over the elements."""
+        places: dict[Buf, list[Map]] = {}
+        for stmt in walk(_elements(self.members, self.here)):
+            for access in accesses_of(stmt):
+                places.setdefault(access.buf, []).append(access.index)
+        spans = [self.lifetimes.spans[m.loop] for m in self.members]
+        begin, end, here = spans[0][0], spans[-1][1], Sym(self.here)
+        found: dict[Buf, int] = {}
+        for buf, indices in places.items():
+            events = self.lifetimes.events[buf] if buf.dims else []
+            if buf.space != "temp" or not buf.dims or events[0] < 2 * begin or events[-1] >= 2 * end:
+                continue
+            if events[0] % 2 or buf.unbound:
+                for k, extent in enumerate(buf.dims):
+                    if all(index[k] == here for index in indices) and self.fn.facts.equal(extent, self.extent):
+                        found[buf] = k
+        return found
+
+    def length(self, held: dict[Buf, int]) -> int:
+        """How many elements a block has: a power of two."""
+        target = self.target
+        inner = [_numbers(sweep) for m in self.members for sweep in m.sweeps]
+        if not all(isinstance(n, int) for n in inner):
+            return 1  # an element is a row
+        kept = [product(d for k, d in enumerate(b.dims) if k != held[b]) for b in held]
+        total = sum(n if isinstance(n, int) else target.unknown for n in kept)
+        length = max(min(target.block, target.kept_of_a_block // max(total, 1)), 2 * target.lanes)
+        return 1 << max((length // max(1, *inner)).bit_length() - 1, 0)  # type: ignore[call-overload, operator]
+
+    def of_block(self, member: _Member, first: DimLike, count: DimLike) -> tuple[list[Stmt], list[Stmt]]:
+        """What a member does with a block, and what leaves in its variables the values that are wanted behind it."""
+        loop, names = member.loop, self.fn.names
+        made = _each_sweep(loop, lambda sweep: _of_block(sweep, first, count))
+        if not member.around:
+            return made, []
+        bound = [s.binds for s in member.around if s.binds is not None]
+        wanted = any(self.lifetimes.wanted_behind(name, loop) for name in (*bound, *(b.name for b in member.variables)))
+        before, _ = read_before_given((loop,))
+        own = {b: local(names.fresh(b.name), b.dtype) for b in member.variables if b.name in before}
+        renamed = {b.name: variable.name for b, variable in own.items()}
+        if wanted:
+            renamed |= {name: names.fresh(name) for name in bound}
+        made = [rebound(with_storages(s, own), renamed) for s in made]
+        begin: list[Stmt] = [Store(variable, (), _value_of(b), None, loop.span) for b, variable in own.items()]
+        return [*begin, *made], _each_sweep(loop, lambda sweep: []) if wanted else []
+
+
+def _each_sweep(stmt: Stmt, rule: Callable[[For], list[Stmt]]) -> list[Stmt]:
+    """A statement with something else in place of each of its sweeps."""
+    if isinstance(stmt, For) and stmt.kind == "par":
+        return rule(stmt)
+    if not stmt.blocks:
+        return [stmt]
+    return [stmt.with_blocks(tuple(tuple(t for s in block for t in _each_sweep(s, rule)) for block in stmt.blocks))]
+
+
+def _elements(members: list[_Member], here: str) -> tuple[Stmt, ...]:
+    """What is done with one element."""
+
+    def rule(sweep: For) -> list[Stmt]:
+        return [rename_statement(s, {sweep.index: Sym(here)}) for s in sweep.body]
+
+    return tuple(s for m in members for s in _each_sweep(m.loop, rule))
+
+
+def _of_block(sweep: For, first: DimLike, count: DimLike) -> list[Stmt]:
+    """A sweep over the elements from `first` on."""
+    here = first if count == 1 else first + Sym(sweep.index)
+    body = tuple(rename_statement(s, {sweep.index: here}) for s in sweep.body)
+    return list(body) if count == 1 else [For(sweep.index, count, body, "par", sweep.span)]
+
+
+def _numbers(loop: For) -> DimLike:
+    """How many numbers an iteration goes over."""
+    inner = [loop.extent * _numbers(loop) for s in loop.body for loop in _loops(s)]  # type: ignore[operator]
+    known = [n for n in inner if isinstance(n, int)]
+    return max((1, *known)) if len(known) == len(inner) else next(n for n in inner if not isinstance(n, int))
+
+
+def _loops(stmt: Stmt) -> list[For]:
+    return [stmt] if isinstance(stmt, For) else [loop for block in stmt.blocks for s in block for loop in _loops(s)]
+
+
+def _with_dim(buf: Buf, k: int, extent: int) -> Buf:
+    short = Buf(buf.name, buf.dtype, (*buf.dims[:k], extent, *buf.dims[k + 1 :]))
+    short.carried, short.unbound = buf.carried, buf.unbound
+    return short
+
+
+def _shortened(stmt: Stmt, held: dict[Buf, int], short: dict[Buf, Buf], first: DimLike) -> Stmt:
+    """A statement with temporaries that are as long as a block."""
+
+    def place(buf: Buf, index: Map) -> tuple[Buf, Map]:
+        index = tuple(expression(i) if isinstance(i, E) else i for i in index)
+        if buf not in held:
+            return buf, index
+        k = held[buf]
+        return short[buf], (*index[:k], index[k] - first, *index[k + 1 :])  # type: ignore[operator]
+
+    def expression(e: E) -> E:
+        return map_expression(e, lambda x: Load(*place(x.buf, x.index)) if isinstance(x, Load) else None)
+
+    return map_statement(stmt, expression, place)
+
+
+def _value_of(buf: Buf) -> E:
+    return Index(Sym(buf.name)) if buf.dtype == i64 else Load(buf)
+
+
+__all__ = ["in_rounds"]
