@@ -246,8 +246,8 @@ class _Run:
             return 1  # an element is a row
         kept = [product(d for k, d in enumerate(b.dims) if k != held[b]) for b in held]
         total = sum(n if isinstance(n, int) else target.unknown for n in kept)
-        length = max(min(target.block, target.kept_of_a_block // max(total, 1)), 2 * target.lanes)
-        return 1 << max((length // max(1, *inner)).bit_length() - 1, 0)  # type: ignore[call-overload, operator]
+        most = max(target.kept_of_a_block // max(total, 1), 2 * target.lanes)
+        return 1 << max((min(target.block, most) // max(1, *inner)).bit_length() - 1, 0)  # type: ignore[call-overload, operator]
 
     def of_block(self, member: _Member, first: DimLike, count: DimLike) -> tuple[list[Stmt], list[Stmt]]:
         """What a member does with a block, and what leaves in its variables the values that are wanted behind it."""
@@ -258,12 +258,15 @@ class _Run:
         bound = [s.binds for s in member.around if s.binds is not None]
         wanted = any(self.lifetimes.wanted_behind(name, loop) for name in (*bound, *(b.name for b in member.variables)))
         before, _ = read_before_given((loop,))
-        own = {b: local(names.fresh(b.name), b.dtype) for b in member.variables if b.name in before}
-        renamed = {b.name: variable.name for b, variable in own.items()}
-        if wanted:
-            renamed |= {name: names.fresh(name) for name in bound}
-        made = [rebound(with_storages(s, own), renamed) for s in made]
-        begin: list[Stmt] = [Store(variable, (), _value_of(b), None, loop.span) for b, variable in own.items()]
+        variables = {b: local(names.fresh(b.name), b.dtype) for b in member.variables if b.name in before}
+        renamed = {b.name: own.name for b, own in variables.items()}
+        begin: list[Stmt] = [Store(own, (), _value_of(b), None, loop.span) for b, own in variables.items()]
+        for name in dict.fromkeys(bound):
+            if name not in renamed and (wanted or name in before):
+                renamed[name] = names.fresh(name)
+                if name in before:
+                    begin.append(Bind(renamed[name], Index(Sym(name)), loop.span))
+        made = [rebound(with_storages(s, variables), renamed) for s in made]
         return [*begin, *made], _each_sweep(loop, lambda sweep: []) if wanted else []
 
 

@@ -29,7 +29,8 @@ from metaphrase.core.native import Gather, Iota, Move, Put
 from metaphrase.runtime import threads
 from metaphrase.runtime.plans import callbacks_of, site_table
 
-SMALL_PARTS = replace(CPU, a_part=20, few=2)  # loops over a few numbers have several parts
+# Loops over a few numbers have several parts, and rounds of sweeps over them several blocks.
+SMALL_PARTS = replace(CPU, a_part=20, few=2, block=2)
 
 
 @contextlib.contextmanager

@@ -32,7 +32,7 @@ from metaphrase.ops.samples import SAMPLES
 from metaphrase.ops.sorting import sort
 from metaphrase.runtime import threads
 
-SMALL = replace(CPU, a_part=20, few=2)
+SMALL = replace(CPU, a_part=20, few=2, block=2)
 LARGE = replace(SMALL, whole=0)  # what is cut is under names that say nothing
 n, m = Sym("n"), Sym("m")
 random = np.random.default_rng(7)

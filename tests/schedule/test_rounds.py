@@ -1,0 +1,194 @@
+"""Rounds of sweeps over arrays go block by block: NumPy's numbers, whatever the sizes; and where they must not."""
+
+import re
+
+import numpy as np
+import pytest
+
+import metaphrase as mp
+from metaphrase.runtime import threads
+
+SIZES = (0, 1, 3, 1023, 1024, 1025, 5000)
+random = np.random.default_rng(5)
+
+
+def newton(a):
+    x = a.copy()
+    for _ in range(20):
+        x = x - (x * x - a) / (2 * x)
+    return x
+
+
+def swing(x, v, steps):
+    t = 0.0
+    for _ in range(steps):
+        v = v + 0.01 * (0.1 * np.cos(t) - np.sin(x))
+        x = x + 0.01 * v
+        t += 0.01
+    return x, v, t
+
+
+def until(x, end):
+    t, rounds = 0.0, 0
+    while t < end:
+        x = np.where(rounds % 2 == 0, x * 0.5, x + t)
+        t += 0.3
+        rounds += 1
+    return x, rounds
+
+
+def snapshots(x, v):
+    saved = np.zeros((10, len(x)))
+    for k in range(10):
+        v = v * 0.9 - 0.01 * x
+        x = np.tanh(x + v)
+        if k % 3 == 0:
+            v = 2.0 * v
+        saved[k] = x
+    return saved, x
+
+
+def twice(x, outer, inner):
+    for i in range(outer):
+        x = x + i
+        for j in range(inner):
+            x = x * 0.9 + j
+    return x
+
+
+def growing(x):
+    for k in range(8):
+        x[:] = x + k * x
+    return x.sum()
+
+
+def rows(m):
+    for k in range(5):
+        m = m * 0.5 + np.sin(m) * k
+    return m
+
+
+def halves(x, y):
+    for _ in range(4):
+        x = np.cos(x)
+    y = y + x
+    for _ in range(3):
+        y = y * x
+    return x, y
+
+
+INSIDE_OUT = {
+    newton: lambda n: (random.random(n) + 0.5,),
+    swing: lambda n: (random.normal(size=n), random.normal(size=n), 7),
+    until: lambda n: (random.normal(size=n), 2.0),
+    snapshots: lambda n: (random.normal(size=n), random.normal(size=n)),
+    twice: lambda n: (random.normal(size=n), 3, 4),
+    growing: lambda n: (random.normal(size=n),),
+    rows: lambda n: (random.normal(size=(n, 3)),),
+    halves: lambda n: (random.normal(size=n), random.normal(size=n)),
+}
+
+
+def smoothed(x):
+    for _ in range(4):
+        x[1:-1] = 0.5 * (x[:-2] + x[2:])
+    return x
+
+
+def normed(x):
+    for _ in range(4):
+        x = x / np.sum(x * x)
+    return x
+
+
+def led(x):
+    for k in range(4):
+        first = x[0] * 0.5
+        x = x + first * k
+    return x
+
+
+def reversed_(x):
+    for _ in range(3):
+        x = x[::-1] + 1.0
+    return x
+
+
+def recorded(x, z):
+    """One array is found again in each round, and two rows lie elsewhere each time."""
+    out = np.empty_like(z)
+    for k in range(len(z)):
+        x = x + z[k]
+        out[k] = x
+    return out
+
+
+AS_IT_WAS = {
+    smoothed: lambda n: (random.normal(size=n),),
+    normed: lambda n: (random.normal(size=n) + 2.0,),
+    led: lambda n: (random.normal(size=n),),
+    reversed_: lambda n: (random.normal(size=n),),
+    recorded: lambda n: (random.normal(size=n), random.normal(size=(6, n))),
+}
+
+
+def is_inside_out(function, arguments) -> bool:
+    """Whether a loop over blocks has the rounds in it."""
+    text = mp.source(function, *arguments, stage="loops")
+    return bool(re.search(r"count\w* = i64\(min\(", text))
+
+
+def same(got, want):
+    for g, w in zip(mp.tree_util.tree_leaves(got), mp.tree_util.tree_leaves(want), strict=True):
+        np.testing.assert_allclose(g, w, rtol=1e-13, atol=1e-13)
+
+
+@pytest.mark.parametrize("function", INSIDE_OUT, ids=lambda f: f.__name__)
+def test_numbers(function):
+    jitted = mp.jit(function)
+    for size in SIZES:
+        arguments = INSIDE_OUT[function](size)
+        want = function(*(np.copy(a) if isinstance(a, np.ndarray) else a for a in arguments))
+        same(jitted(*arguments), want)
+    assert (
+        is_inside_out(function, ["f64[n]" if isinstance(a, np.ndarray) else a for a in arguments]) or function is rows
+    )
+
+
+@pytest.mark.parametrize("function", AS_IT_WAS, ids=lambda f: f.__name__)
+def test_what_elements_need_of_one_another_stays(function):
+    arguments = AS_IT_WAS[function](3000)
+    assert not is_inside_out(function, [f"f64[{', '.join(['t', 'n'][-a.ndim :])}]" for a in arguments])
+    want = function(*map(np.copy, arguments))
+    same(mp.jit(function)(*arguments), want)
+
+
+def energy(x, v):
+    return np.sum(swing(x, v, 40)[0] ** 2)
+
+
+def test_the_way_back_keeps_a_block():
+    text = mp.source(mp.grad(energy), "f64[n]", "f64[n]", stage="loops")
+    kept = re.findall(r"(\w+) = empty\((\(.*?,\)), f64\)", text)
+    assert [dims for _, dims in kept if "40," in dims] == ["(40, 512,)"]
+    x, v, step = random.normal(size=1500), random.normal(size=1500), random.normal(size=1500)
+    slope = mp.jit(mp.grad(energy, argnums=(0, 1)))(x, v)
+    above, below = (energy(x + h * step, v + h * step) for h in (1e-6, -1e-6))
+    assert np.vdot(step, slope[0] + slope[1]) == pytest.approx((above - below) / 2e-6, rel=1e-6)
+
+
+def test_threads_share_all_rounds_at_once():
+    before = threads.count()
+    a, jitted = random.random(50_000) + 0.5, mp.jit(newton)
+    try:
+        runs = [jitted(a) for count in (1, 2, 3) if threads.use(count)]
+    finally:
+        threads.use(before)
+    assert all(run.tobytes() == runs[0].tobytes() for run in runs)
+    text = mp.source(newton, "f64[n]", stage="loops")
+    assert re.search(r"def part_0\(.*\n(.*\n)*?        for j in range\(20\):", text), text
+
+
+def test_a_short_array_is_one_block():
+    assert not is_inside_out(newton, ["f64[1024]"]) and is_inside_out(newton, ["f64[1025]"])
+    assert "1024" not in mp.source(newton, "f64[n]", stage="cuda")
