@@ -28,6 +28,7 @@ typedef __INT64_TYPE__ int64_t;
 typedef __INT32_TYPE__ int32_t;
 
 typedef struct mp_ctx mp_ctx;
+typedef void (*mp_for_blas)(int begins);
 /* Sorts a line of n numbers where it lies, NaN last. Which of a table is for which type of number, by its name. */
 typedef int (*mp_sorter)(void *line, __INTPTR_TYPE__ n, void *unused);
 enum { MP_sort_i32, MP_sort_u32, MP_sort_i64, MP_sort_u64, MP_sort_f32, MP_sort_f64, MP_SORT_COUNT };
@@ -42,9 +43,13 @@ struct mp_ctx {
     char *cursor;    /* free arena memory is [cursor, limit) */
     char *limit;
     void **blas;     /* table indexed by MP_dgemm and its like; filled before an entry that needs it is made */
+    /* Between blas_alone(1) and blas_alone(0) each call of BLAS is done by the thread that calls: several may. NULL where
+       the library's threads can't be told so. */
+    mp_for_blas blas_alone;
     mp_sorter *sorters;   /* NumPy's, by MP_sort_f64 and its like, */
     int64_t sorters_below; /* for lines of fewer numbers; longer ones programs sort by digits */
     int64_t threads; /* METAPHRASE_NUM_THREADS; 1 in a part of a loop */
+    int64_t large_parts; /* not 0: the next parts to be shared are so much work that threads are woken even for two */
 
     /* Refills fuel, looks for signals, and makes a signal that comes from now on end the call wherever it is. Nonzero:
        return MP_INTERRUPTED at once. */

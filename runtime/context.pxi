@@ -26,22 +26,8 @@ cdef extern from *:
         return 0;
     }
     static void *mp_blas_table[MP_BLAS_COUNT];
-    static mp_sorter mp_sorters[MP_SORT_COUNT];
-    static int64_t mp_sorters_below = 0;
-    /* NumPy's kernels, where they sort in vectors. AMD's processors store what a mask selects so slowly that digits are
-       faster for all but short lines. */
-    static void mp_find_sorters(void) {
-    #if defined(__x86_64__) && defined(__GNUC__)
-        static const int types[MP_SORT_COUNT] = {NPY_INT32, NPY_UINT32, NPY_INT64, NPY_UINT64, NPY_FLOAT32, NPY_FLOAT64};
-        if (!__builtin_cpu_supports("avx2")) return;
-        for (int k = 0; k < MP_SORT_COUNT; k++) {
-            PyArray_Descr *descr = PyArray_DescrFromType(types[k]);
-            mp_sorters[k] = (mp_sorter)PyDataType_GetArrFuncs(descr)->sort[NPY_QUICKSORT];
-            Py_DECREF(descr);
-        }
-        mp_sorters_below = __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512f") ? 768 : INT64_MAX;
-    #endif
-    }
+    #include "blas_threads.h"
+    #include "sorters.h"
     #include <time.h>
     static int64_t mp_now(void) {
         struct timespec t;
@@ -52,6 +38,8 @@ cdef extern from *:
     void* mp_take_arena() nogil
     bint mp_give_arena(void* arena) nogil
     void* mp_blas_table[]
+    void mp_find_blas_threads(const char* library)
+    mp_for_blas mp_alone_or_null() nogil
     mp_sorter mp_sorters[]
     int64_t mp_sorters_below
     void mp_find_sorters()
@@ -460,9 +448,11 @@ cdef inline void context_open(Call* call, void** buffers, int64_t parameters, in
     c.busy = c.pending = 0
     c.cursor = c.limit = NULL
     c.blas = mp_blas_table
+    c.blas_alone = mp_alone_or_null()
     c.sorters = mp_sorters
     c.sorters_below = mp_sorters_below
     c.threads = thread_count
+    c.large_parts = 0
     c.poll = context_poll
     c.alloc = context_alloc
     c.set_dims = context_set_dims

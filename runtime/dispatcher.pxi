@@ -281,6 +281,7 @@ def load_blas():
     for index, name in enumerate(abi.BLAS_ROUTINES):
         capsule = capsules[name]
         mp_blas_table[<Py_ssize_t>index] = PyCapsule_GetPointer(capsule, PyCapsule_GetName(capsule))
+    mp_find_blas_threads(os.fsencode(scipy.linalg.cython_blas.__file__))
     blas_loaded = True
 
 

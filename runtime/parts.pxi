@@ -39,13 +39,15 @@ cdef extern from "stdlib.h" nogil:
 
 cdef extern from "abi.h" nogil:
     ctypedef struct mp_ctx
+    ctypedef void (*mp_for_blas)(int begins) noexcept nogil
     ctypedef int (*mp_sorter)(void* line, Py_ssize_t n, void* unused) noexcept nogil
     ctypedef int (*mp_part)(mp_ctx* c, void** buffers, const int64_t* sizes, int64_t k) noexcept nogil
     ctypedef struct mp_ctx:
-        int64_t abi, fuel, busy, pending, sorters_below, threads
+        int64_t abi, fuel, busy, pending, sorters_below, threads, large_parts
         char* cursor
         char* limit
         void** blas
+        mp_for_blas blas_alone
         mp_sorter* sorters
         int (*poll)(mp_ctx*) noexcept nogil
         void* (*alloc)(mp_ctx*, int64_t, int64_t) noexcept nogil

@@ -3,14 +3,14 @@
    In: a job, which says what to do with part k, and how many parts there are. Out: every part done once. Example:
 
        mp_job job = {.part = square, .slots = 2};
-       if (mp_pool_take(2)) { mp_pool_begin(&job, parts); mp_pool_work(&job, 0); mp_pool_end(); }
+       if (mp_pool_take(2)) { mp_pool_begin(&job, parts, 0); mp_pool_work(&job, 0); mp_pool_end(); }
 
    No thread is started before the first job. The caller works, too, and never waits for a thread that has not begun, so
    that a busy machine costs nothing. Each thread has its own stretch of parts, the same one in every job of as many parts,
    and takes from the others' when its own are done. Between jobs a thread looks out for the next one for a short while
    (MP_SPINS), then sleeps. To wake it costs the caller about 10 microseconds, and it comes some 30 later: jobs of few
-   parts are done alone, unless there are many of them. One job at a time: who finds the pool taken does its parts alone. Threads block all signals. A
-   child process after a fork has no threads, and starts its own. */
+   parts are done alone, unless there are many of them, or the parts are large. One job at a time: who finds the pool taken
+   does its parts alone. Threads block all signals. A child process after a fork has no threads, and starts its own. */
 #ifndef METAPHRASE_POOL_H
 #define METAPHRASE_POOL_H
 
@@ -134,7 +134,7 @@ static int mp_pool_take(int threads) {
     return 1;
 }
 
-static void mp_pool_begin(mp_job *job, int64_t parts) {
+static void mp_pool_begin(mp_job *job, int64_t parts, int large) {
     if (job->slots > mp_pool.threads + 1) job->slots = mp_pool.threads + 1;
     int64_t begin = 0;
     for (int s = 0; s < job->slots; s++) { /* the caller, which is there, has one more where they don't go up evenly */
@@ -146,7 +146,7 @@ static void mp_pool_begin(mp_job *job, int64_t parts) {
     atomic_fetch_add(&mp_pool.jobs, 1);
     if (!atomic_load(&mp_pool.asleep)) return;
     mp_pool.alone += parts;
-    if (parts >= MP_MANY || mp_pool.alone >= MP_OFTEN) {
+    if (large || parts >= MP_MANY || mp_pool.alone >= MP_OFTEN) {
         mp_pool.alone = 0;
         pthread_mutex_lock(&mp_pool.lock);
         pthread_cond_broadcast(&mp_pool.begun);

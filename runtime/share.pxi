@@ -17,7 +17,7 @@ cdef extern from "pool.h" nogil:
         void (*leave)(mp_job* job, int slot) noexcept nogil
         int slots
     bint mp_pool_take(int threads)
-    void mp_pool_begin(mp_job* job, int64_t parts)
+    void mp_pool_begin(mp_job* job, int64_t parts, bint large)
     void mp_pool_work(mp_job* job, int slot)
     void mp_pool_end()
     int mp_pool_forks()
@@ -93,7 +93,7 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
     region.failed, region.status, region.stopped = parts, 0, 0
     forks = mp_pool_forks()
     region.poll, c.poll, (<Call*>c).region, c.threads = c.poll, poll_in_region, &region, 1
-    mp_pool_begin(&region.job, parts)
+    mp_pool_begin(&region.job, parts, c.large_parts != 0)
     if mp_work_or_leave(c, &region.job) != 0:
         mp_store(&region.stopped, 1)
     mp_pool_end()

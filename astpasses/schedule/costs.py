@@ -21,12 +21,14 @@ from metaphrase.core.scalars import CALLED, CHEAP, facts
 from metaphrase.source import Span
 
 from .nest import (
+    Bind,
     Buf,
     CallFn,
     E,
     Effect,
     Fn,
     For,
+    Index,
     LibraryCall,
     Load,
     Op,
@@ -115,6 +117,8 @@ class _Counted:
         here = place_of(places(stmt)[0]) if places(stmt) else around
         if isinstance(stmt, For):
             inside = self.of_block(stmt.body, here)
+            if sizes := _of_all_blocks(stmt):
+                return {place: part.with_sizes(sizes) for place, part in inside.items()}
             return {place: part.summed(stmt.index, stmt.extent) for place, part in inside.items()}
         if isinstance(stmt, CallFn):
             fn = self.fns[stmt.fn]
@@ -131,6 +135,18 @@ class _Counted:
             rounds = Sym(stmt.counter)
             return {place: part.summed(stmt.counter, rounds) for place, part in total.items()}
         return total
+
+
+def _of_all_blocks(loop: For) -> dict[str, DimLike]:
+    """Of a loop over blocks of elements (rounds.py), the sizes with which one block has all of them."""
+    count = next(iter(loop.body), None)
+    if isinstance(count, Bind) and isinstance(count.value, Index) and isinstance(count.value.dim, Dim):
+        for monomial, _ in count.value.dim.terms:
+            for atom, _ in monomial:
+                for left in atom.operands if atom.kind == "min" else ():
+                    if loop.index in symbols(left):
+                        return {count.name: substitute(left, {loop.index: 0}), loop.index: 0}
+    return {}
 
 
 def _add(total: dict[Place, Costs], place: Place, part: Costs) -> None:

@@ -285,7 +285,7 @@ def _position_of_extreme(block: Block, let: Let, x: Value, axis: int, monoid: st
     wanted: E = Op("eq", (value, best.load(spot)), bool_)
     if is_float(x.dtype):
         wanted = Op("or", (wanted, Op("isnan", (value,), bool_)), bool_)
-    position = Op("select", (wanted, Index(index[axis]), Index(x.dims[axis])), i64)
+    position: E = Op("select", (wanted, Index(index[axis]), Index(x.dims[axis])), i64)
     here = (*place.prefix, *spot)
     last = block.apply("convert", Index(x.dims[axis]), dtype=out.type.dtype)
     position = block.apply("convert", position, dtype=out.type.dtype)

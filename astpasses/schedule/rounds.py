@@ -241,13 +241,15 @@ class _Run:
     def length(self, held: dict[Buf, int]) -> int:
         """How many elements a block has: a power of two."""
         target = self.target
-        inner = [_numbers(sweep) for m in self.members for sweep in m.sweeps]
-        if not all(isinstance(n, int) for n in inner):
-            return 1  # an element is a row
+        longest = 1
+        for numbers in (_numbers(sweep) for m in self.members for sweep in m.sweeps):
+            if not isinstance(numbers, int):
+                return 1  # an element is a row
+            longest = max(longest, numbers)
         kept = [product(d for k, d in enumerate(b.dims) if k != held[b]) for b in held]
         total = sum(n if isinstance(n, int) else target.unknown for n in kept)
         most = max(target.kept_of_a_block // max(total, 1), 2 * target.lanes)
-        return 1 << max((min(target.block, most) // max(1, *inner)).bit_length() - 1, 0)  # type: ignore[call-overload, operator]
+        return 1 << max((min(target.block, most) // longest).bit_length() - 1, 0)
 
     def of_block(self, member: _Member, first: DimLike, count: DimLike) -> tuple[list[Stmt], list[Stmt]]:
         """What a member does with a block, and what leaves in its variables the values that are wanted behind it."""
