@@ -107,37 +107,6 @@ static __attribute__((noinline)) int T_part_of_product(mp_ctx* c, void** buffers
     return 0;
 }
 """
-# Of few rows BLAS packs each number of the other matrix for a handful of multiplications. Here it is read once, four
-# rows at a time, and used where it is.
-FEW_ROWS = """\
-static __attribute__((noinline)) int T_few_rows(mp_ctx* c, void** buffers, const i64* sizes, i64 part) {
-    i64 n = sizes[0], m = sizes[1], k = sizes[2], ldb = sizes[3], lda = sizes[4], ldc = sizes[5];
-    i64 first = part*256, columns = LA_MIN(256, n - first), row = sizes[7] == 'N' ? lda : 1, along = lda + 1 - row;
-    const T_e *b = (const T_e*)buffers[0] + first, *a = (const T_e*)buffers[1];
-    T_e *out = (T_e*)buffers[2] + first, sums[16][256];
-    i64 p = 0;
-    for (i64 i = 0; i < m + m%2; i++) for (i64 j = 0; j < columns; j++) sums[i][j] = 0;
-    for (; p + 4 <= k; p += 4) {
-        const T_e *b0 = b + p*ldb, *b1 = b0 + ldb, *b2 = b1 + ldb, *b3 = b2 + ldb;
-        for (i64 i = 0; i < m; i += 2) {
-            const T_e *x = a + i*row + p*along, *y = i + 1 < m ? x + row : x;
-            T_e x0 = x[0], x1 = x[along], x2 = x[2*along], x3 = x[3*along];
-            T_e y0 = y[0], y1 = y[along], y2 = y[2*along], y3 = y[3*along];
-            T_e *__restrict__ s = sums[i], *__restrict__ t = sums[i + 1];
-            for (i64 j = 0; j < columns; j++) {
-                s[j] += x0*b0[j] + x1*b1[j] + x2*b2[j] + x3*b3[j];
-                t[j] += y0*b0[j] + y1*b1[j] + y2*b2[j] + y3*b3[j];
-            }
-        }
-    }
-    for (; p < k; p++) for (i64 i = 0; i < m; i++) {
-        T_e x = a[i*row + p*along], *__restrict__ s = sums[i];
-        for (i64 j = 0; j < columns; j++) s[j] += x*b[p*ldb + j];
-    }
-    for (i64 i = 0; i < m; i++) for (i64 j = 0; j < columns; j++) out[i*ldc + j] = sums[i][j];
-    return 0;
-}
-"""
 PRODUCT = Routine(
     "char tb, char ta, i64 n, i64 m, i64 k, const void* b, i64 ldb, const void* a, i64 lda, void* out, i64 ldc",
     "n | m | k | ldb | lda | ldc",
@@ -146,8 +115,7 @@ PRODUCT = Routine(
     void* buffers[] = {(void*)b, (void*)a, out};
     i64 work = mp_times(mp_times(n, m), k), by_columns = n > m, longest = by_columns ? n : m;
     i64 parts = LA_MIN(LA_MIN(c->threads, longest >> 6), work >> 21), length = parts < 2 ? longest : longest/parts + 1;
-    i64 sizes[] = {n, m, k, ldb, lda, ldc, tb, ta, length + 15 & ~15, by_columns};
-    FEW_ROWS()
+    i64 sizes[] = {n, m, k, ldb, lda, ldc, tb, ta, (length + 15) & ~15, by_columns};
     if (!c->blas_alone || work <= 1 << 18) { /* OpenBLAS has no threads for less */
         sizes[8] = longest;
         return T_part_of_product(c, buffers, sizes, 0);
@@ -359,8 +327,6 @@ ROUTINES: dict[str, Routine] = {
 }
 
 _REAL = {
-    "FEW_ROWS": "if (m <= 16 && tb == 'N' && mp_times(n, k) >= 1 << 18) /* more than the caches near a core hold */\n"
-    "        return mp_share(c, T_few_rows, buffers, sizes, (n + 255)/256);",
     "EIGH": "((void (*)(char*, char*, int*, T_e*, int*, T_r*, T_e*, int*, int*, int*, int*))"
     "c->blas[MP_tsyevd])("
     "&job, &uplo, &n, w, &n, (T_r*)values, work, &lwork, iwork, &lwhole, &info)",
@@ -381,7 +347,6 @@ _REAL = {
     }""",
 }
 _COMPLEX = {
-    "FEW_ROWS": "",
     "EIGH": "((void (*)(char*, char*, int*, T_e*, int*, T_r*, T_e*, int*, T_r*, int*, int*, int*, int*))"
     "c->blas[MP_theevd])(&job, &uplo, &n, w, &n, (T_r*)values, work, &lwork, rwork, &lrwork, iwork, &lwhole, "
     "&info)",
@@ -451,8 +416,7 @@ def product_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
     operands += [writer.address(out), dim(out.strides[0])]
     dtype = out.buf.dtype
     writer.routines["la_sizes"] = (SIZES, "")
-    parts = _ELEMENT + PRODUCT_PARTS + (FEW_ROWS if dtype.kind == "f" else "")
-    writer.routines[f"{c_name(dtype)}_la_parts"] = (_body(parts, dtype), "")
+    writer.routines[f"{c_name(dtype)}_la_parts"] = (_body(_ELEMENT + PRODUCT_PARTS, dtype), "")
     function = _define(writer, "product", dtype, PRODUCT)
     return f"{function}({', '.join(['c', str(stmt.site), *letters, *map(dim, (n, m, k)), *operands])})"
 
