@@ -103,6 +103,11 @@ class _Member:
         """Those that get a value outside of sweeps."""
         return list(dict.fromkeys(s.buf for s in self.around if isinstance(s, Store)))
 
+    @property
+    def names(self) -> set[str]:
+        """Those of the variables and symbols that get a value outside of sweeps."""
+        return {b.name for b in self.variables} | {s.binds for s in self.around if s.binds is not None}
+
 
 def _member(loop: Stmt, target: Target) -> _Member | None:
     """What a loop is made of, if it is a sweep or rounds of sweeps."""
@@ -163,6 +168,8 @@ class _Run:
         bound = frozenset().union(*(bound_inside(m.loop) for m in members))
         if symbols(extent) & bound or not all(self.fn.facts.equal(s.extent, extent) for s in member.sweeps):
             return False
+        if any(self.uses(other, name) for m in members for name in m.names for other in members if other is not m):
+            return False  # what rounds change is there for the others behind all rounds, not behind those of a block
         here = self.here or self.fn.names.fresh("i")
         whole = For(here, extent, _elements(members, here), "par")
         written = {b for s in walk(whole.body) if isinstance(s, Store) for b in touched(s)}
@@ -174,6 +181,10 @@ class _Run:
             return False
         self.here, self.extent = here, extent
         return True
+
+    def uses(self, member: _Member, name: str) -> bool:
+        begin, end = self.lifetimes.spans[member.loop]
+        return any(2 * begin <= event < 2 * end for event in self.lifetimes.events.get(name, ()))
 
     def has_its_own_variables(self, sweep: For, member: _Member) -> bool:
         """Whether the variables that a sweep gives a value are those of an iteration of it."""

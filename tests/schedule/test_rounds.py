@@ -77,6 +77,32 @@ def halves(x, y):
     return x, y
 
 
+def added(x, y):
+    """What the rounds leave in a variable is needed by a sweep behind them."""
+    t = 0.0
+    for _ in range(4):
+        x = np.cos(x)
+        t += 0.1
+    y = y + t
+    for _ in range(2):
+        y = y * x
+    return x, y
+
+
+def changed(x, h):
+    """Each loop has the variable as the one before left it, whether that went round or not."""
+    for _ in range(3):
+        x = x + h
+    for k in range(int(x[0] * 0.0)):
+        h = k * 0.5
+        x = x * h
+    x = x * h
+    for k in range(3):
+        h = h + k
+        x = x - h
+    return x, h
+
+
 INSIDE_OUT = {
     newton: lambda n: (random.random(n) + 0.5,),
     swing: lambda n: (random.normal(size=n), random.normal(size=n), 7),
@@ -85,6 +111,7 @@ INSIDE_OUT = {
     twice: lambda n: (random.normal(size=n), 3, 4),
     growing: lambda n: (random.normal(size=n),),
     rows: lambda n: (random.normal(size=(n, 3)),),
+    added: lambda n: (random.normal(size=n), random.normal(size=n)),
     halves: lambda n: (random.normal(size=n), random.normal(size=n)),
 }
 
@@ -153,6 +180,12 @@ def test_numbers(function):
     assert (
         is_inside_out(function, ["f64[n]" if isinstance(a, np.ndarray) else a for a in arguments]) or function is rows
     )
+
+
+def test_a_variable_that_several_loops_need():
+    for size in (1, 5000):
+        x = random.normal(size=size)
+        same(mp.jit(changed)(x, 0.3), changed(x, 0.3))
 
 
 @pytest.mark.parametrize("function", AS_IT_WAS, ids=lambda f: f.__name__)
