@@ -49,7 +49,6 @@ struct mp_ctx {
     mp_sorter *sorters;   /* NumPy's, by MP_sort_f64 and its like, */
     int64_t sorters_below; /* for lines of fewer numbers; longer ones programs sort by digits */
     int64_t threads; /* METAPHRASE_NUM_THREADS; 1 in a part of a loop */
-    int64_t large_parts; /* not 0: the next parts to be shared are so much work that threads are woken even for two */
 
     /* Refills fuel, looks for signals, and makes a signal that comes from now on end the call wherever it is. Nonzero:
        return MP_INTERRUPTED at once. */
@@ -71,8 +70,9 @@ struct mp_ctx {
        its data and its dims (int64_t[rank]; unused for rank 0); then one pointer to the data of each result.
        Nonzero: return MP_RAISED at once. */
     int (*callback)(mp_ctx *c, int64_t site, void **args);
-    /* Runs parts 0 to parts - 1 on several threads. Gives 0, or what the first part gave that failed. Call mp_share. */
-    int (*share)(mp_ctx *c, mp_part part, void **buffers, const int64_t *sizes, int64_t parts);
+    /* Runs parts 0 to parts - 1 on several threads. Gives 0, or what the first part gave that failed. `large`: each is so
+       much work that threads are woken even for two. Call mp_share or mp_share_large. */
+    int (*share)(mp_ctx *c, mp_part part, void **buffers, const int64_t *sizes, int64_t parts, int large);
 
     int64_t error_site;      /* written by mp_fail */
     int64_t error_iteration;
@@ -169,7 +169,11 @@ static __attribute__((noinline, cold)) MP_UNUSED int mp_fail(mp_ctx *c, int64_t 
 /* Parts 0 to parts - 1. Each is a call through the pointer, with one thread as well: a C compiler that sees two of them may
    compute them together, by other functions of vectors, and results would depend on the number of threads. */
 static inline MP_UNUSED int mp_share(mp_ctx *c, mp_part part, void **buffers, const int64_t *sizes, int64_t parts) {
-    return c->share(c, part, buffers, sizes, parts);
+    return c->share(c, part, buffers, sizes, parts, 0);
+}
+static inline MP_UNUSED int mp_share_large(mp_ctx *c, mp_part part, void **buffers, const int64_t *sizes,
+                                           int64_t parts) {
+    return c->share(c, part, buffers, sizes, parts, 1);
 }
 
 /* The order of the BLAS and LAPACK table. runtime/abi.py reads this list: it is written only here. */

@@ -452,7 +452,6 @@ cdef inline void context_open(Call* call, void** buffers, int64_t parameters, in
     c.sorters = mp_sorters
     c.sorters_below = mp_sorters_below
     c.threads = thread_count
-    c.large_parts = 0
     c.poll = context_poll
     c.alloc = context_alloc
     c.set_dims = context_set_dims

@@ -129,8 +129,9 @@ static void mp_measured(mp_ctx *c, int64_t k, int64_t rank, const int64_t *dims)
 }
 
 /* One part after the other: the first that fails is the one that is told. */
-static int mp_one_by_one(mp_ctx *c, mp_part part, void **buffers, const int64_t *sizes, int64_t parts) {
+static int mp_one_by_one(mp_ctx *c, mp_part part, void **buffers, const int64_t *sizes, int64_t parts, int large) {
     int status = 0;
+    (void)large;
     for (int64_t k = 0; k < parts && !status; k++) {
         char *mark = mp_marked(c);
         status = part(c, buffers, sizes, k);

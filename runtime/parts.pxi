@@ -43,7 +43,7 @@ cdef extern from "abi.h" nogil:
     ctypedef int (*mp_sorter)(void* line, Py_ssize_t n, void* unused) noexcept nogil
     ctypedef int (*mp_part)(mp_ctx* c, void** buffers, const int64_t* sizes, int64_t k) noexcept nogil
     ctypedef struct mp_ctx:
-        int64_t abi, fuel, busy, pending, sorters_below, threads, large_parts
+        int64_t abi, fuel, busy, pending, sorters_below, threads
         char* cursor
         char* limit
         void** blas
@@ -57,7 +57,7 @@ cdef extern from "abi.h" nogil:
         char* (*mark)(mp_ctx*) noexcept nogil
         void (*release)(mp_ctx*, char*) noexcept nogil
         int (*callback)(mp_ctx*, int64_t, void**) noexcept nogil
-        int (*share)(mp_ctx*, mp_part, void**, const int64_t*, int64_t) noexcept nogil
+        int (*share)(mp_ctx*, mp_part, void**, const int64_t*, int64_t, int) noexcept nogil
         int64_t error_site, error_iteration
         int64_t error_values[16]
     int64_t mp_times(int64_t a, int64_t b)

@@ -17,7 +17,7 @@ cdef extern from "pool.h" nogil:
         void (*leave)(mp_job* job, int slot) noexcept nogil
         int slots
     bint mp_pool_take(int threads)
-    void mp_pool_begin(mp_job* job, int64_t parts, bint large)
+    void mp_pool_begin(mp_job* job, int64_t parts, int large)
     void mp_pool_work(mp_job* job, int slot)
     void mp_pool_end()
     int mp_pool_forks()
@@ -74,7 +74,8 @@ cdef struct Region:
     int64_t values[16]
 
 
-cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* sizes, int64_t parts) noexcept nogil:
+cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* sizes, int64_t parts,
+                       int large) noexcept nogil:
     cdef Region region
     cdef int64_t k, threads = c.threads
     cdef int slot, forks, status = 0
@@ -93,7 +94,7 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
     region.failed, region.status, region.stopped = parts, 0, 0
     forks = mp_pool_forks()
     region.poll, c.poll, (<Call*>c).region, c.threads = c.poll, poll_in_region, &region, 1
-    mp_pool_begin(&region.job, parts, c.large_parts != 0)
+    mp_pool_begin(&region.job, parts, large)
     if mp_work_or_leave(c, &region.job) != 0:
         mp_store(&region.stopped, 1)
     mp_pool_end()

@@ -121,9 +121,7 @@ PRODUCT = Routine(
         return T_part_of_product(c, buffers, sizes, 0);
     }
     c->blas_alone(1);
-    c->large_parts = 1;
-    int status = mp_share(c, T_part_of_product, buffers, sizes, longest ? (longest + sizes[8] - 1)/sizes[8] : 0);
-    c->large_parts = 0;
+    int status = mp_share_large(c, T_part_of_product, buffers, sizes, (longest + sizes[8] - 1)/sizes[8]);
     c->blas_alone(0);
     if (status) return status;
 """,

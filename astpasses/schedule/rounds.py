@@ -14,8 +14,8 @@ loops beside them, are one parallel loop over blocks, if what happens to an elem
 
 An array that the caches can't hold is then read and written once, not once a round. Threads share all rounds at once.
 What the way back of a derivative needs of the rounds is kept of a block, not of the whole: a temporary that only these
-loops use is as long as a block. No result changes: each element sees the same operations in the same order. This is
-strip-mining and interchange (Wolfe, "More iteration space tiling", 1989).
+loops use is as long as a block. Each element sees the same operations in the same order. This is strip-mining and
+interchange (Wolfe, "More iteration space tiling", 1989).
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from dataclasses import dataclass, field
 from metaphrase.core.dims import DimLike, Sym, dim_min, floordiv, product, symbols
 from metaphrase.core.types import i64
 
-from .dependence import conflict, summarize
+from .dependence import conflict, in_step, summarize
 from .lifetimes import Lifetimes, read_before_given
 from .nest import (
     Bind,
@@ -48,7 +48,7 @@ from .nest import (
     touched,
     walk,
 )
-from .place import accesses_of, divided
+from .place import accesses_of
 from .rewrite import map_expression, map_statement, rebound, rename_statement, with_storages
 from .target import Target
 
@@ -57,32 +57,27 @@ def in_rounds(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such loops turned inside out."""
     if target.threads or not any(map(_may_be_rounds, walk(fn.body))):
         return fn.body
-    return _in_block(fn.body, _Function(fn, target, Lifetimes(fn.body)))
+    return _in_block(fn.body, fn, target, Lifetimes(fn.body))
 
 
-@dataclass
-class _Function:
-    fn: Fn
-    target: Target
-    lifetimes: Lifetimes
+def _in_block(block: tuple[Stmt, ...], fn: Fn, target: Target, lifetimes: Lifetimes) -> tuple[Stmt, ...]:
+    def inside(stmt: Stmt) -> Stmt:
+        if not any(map(_may_be_rounds, walk((stmt,)))):
+            return stmt
+        return stmt.with_blocks(tuple(_in_block(inner, fn, target, lifetimes) for inner in stmt.blocks))
 
-
-def _in_block(block: tuple[Stmt, ...], function: _Function) -> tuple[Stmt, ...]:
     rows: list[Stmt] = []
-    run = _Run(function)
-    for stmt in block:
-        if not run.takes(stmt):
-            rows += run.written()
-            run = _Run(function)
-            if not run.takes(stmt):
-                rows.append(_inside(stmt, function))
-    return (*rows, *run.written())
-
-
-def _inside(stmt: Stmt, function: _Function) -> Stmt:
-    if not any(map(_may_be_rounds, (s for block in stmt.blocks for s in walk(block)))):
-        return stmt
-    return stmt.with_blocks(tuple(_in_block(block, function) for block in stmt.blocks))
+    if not any(map(_may_be_rounds, block)):
+        return tuple(map(inside, block))
+    run = _Run(fn, target, lifetimes)
+    for stmt in (*block, None):
+        if stmt is not None and run.takes(stmt):
+            continue
+        rows += run.written() or map(inside, run.statements)
+        run = _Run(fn, target, lifetimes)
+        if stmt is not None and not run.takes(stmt):
+            rows.append(inside(stmt))
+    return tuple(rows)
 
 
 def _may_be_rounds(stmt: Stmt) -> bool:
@@ -133,14 +128,15 @@ def _member(loop: Stmt, target: Target) -> _Member | None:
 class _Run:
     """Loops that can be one, in their order. `ahead`: statements between them that may as well stand before them."""
 
-    def __init__(self, function: _Function):
-        self.fn, self.target, self.lifetimes = function.fn, function.target, function.lifetimes
-        self.function = function
+    def __init__(self, fn: Fn, target: Target, lifetimes: Lifetimes):
+        self.fn, self.target, self.lifetimes = fn, target, lifetimes
         self.statements: list[Stmt] = []  # all of them, as they were
         self.members: list[_Member] = []
         self.ahead: list[Stmt] = []
         self.here = ""  # the index of an element
         self.extent: DimLike = 0
+        self.bound: frozenset[str] = frozenset()
+        self.places: dict[Buf, dict[Map, bool]] = {}  # of arrays, by the index of an element, and whether it is stored
 
     # --- whether they can be one ----------------------------------------------------------------------
 
@@ -163,23 +159,36 @@ class _Run:
         return not any(conflict(summarize(m.loop), item, self.fn.facts) for m in self.members)
 
     def fits(self, member: _Member) -> bool:
-        members = [*self.members, member]
         extent = self.extent if self.members else member.sweeps[0].extent
-        bound = frozenset().union(*(bound_inside(m.loop) for m in members))
+        here = self.here or self.fn.names.fresh("i")
+        elements = _elements(member.loop, here)
+        bound = self.bound | bound_inside(member.loop)
         if symbols(extent) & bound or not all(self.fn.facts.equal(s.extent, extent) for s in member.sweeps):
             return False
-        if any(self.uses(other, name) for m in members for name in m.names for other in members if other is not m):
-            return False  # what rounds change is there for the others behind all rounds, not behind those of a block
-        here = self.here or self.fn.names.fresh("i")
-        whole = For(here, extent, _elements(members, here), "par")
-        written = {b for s in walk(whole.body) if isinstance(s, Store) for b in touched(s)}
-        if not all(divided(b, whole) for b in written if b.dims):
-            return False
-        if any(load.buf in written and load.buf.dims for m in members for s in m.around for load in loaded(s)):
+        # What rounds change is there for the others behind all rounds, not behind those of a block.
+        for other in self.members:
+            if any(self.uses(other, name) for name in member.names) or any(self.uses(member, n) for n in other.names):
+                return False
+        inner = bound | {b.name for s in walk(elements) for b in touched(s) if not b.dims}
+        places: dict[Buf, dict[Map, bool]] = {}  # of the arrays that this loop names
+        for stmt in walk(elements):
+            for access in accesses_of(stmt):
+                if access.buf.dims:
+                    known = places.setdefault(access.buf, {**self.places.get(access.buf, {})})
+                    known[access.index] = known.get(access.index, False) or access.write
+                    if not all(
+                        in_step(access.index, index, here, extent, inner)
+                        for index, stored in known.items()
+                        if stored or access.write
+                    ):
+                        return False
+        places = self.places | places
+        around = {load.buf for m in (*self.members, member) for s in m.around for load in loaded(s)}
+        if any(any(places[buf].values()) for buf in around & places.keys()):
             return False
         if not all(self.has_its_own_variables(sweep, member) for sweep in member.sweeps):
             return False
-        self.here, self.extent = here, extent
+        self.here, self.extent, self.bound, self.places = here, extent, bound, places
         return True
 
     def uses(self, member: _Member, name: str) -> bool:
@@ -194,12 +203,14 @@ class _Run:
     # --- the one loop ---------------------------------------------------------------------------------
 
     def written(self) -> list[Stmt]:
-        """The run as one loop, where that pays."""
+        """The run as one loop; nothing where it may as well stay as it is."""
         rounds = [m.loop for m in self.members if _may_be_rounds(m.loop)]
-        held = self.held() if rounds else {}
-        length = self.length(held) if rounds else 0
+        if not rounds:
+            return []
+        held = self.held()
+        length = self.length(held)
         if not self.pays(held) or isinstance(self.extent, int) and self.extent <= length:
-            return [_inside(s, self.function) for s in self.statements]
+            return []
         names, facts, span = self.fn.names, self.fn.facts, rounds[0].span
         number = names.fresh("i")
         first = length * Sym(number)
@@ -232,16 +243,13 @@ class _Run:
 
     def held(self) -> dict[Buf, int]:
         """The temporaries that nothing else uses, with the dim of each that runs over the elements."""
-        places: dict[Buf, list[Map]] = {}
-        for stmt in walk(_elements(self.members, self.here)):
-            for access in accesses_of(stmt):
-                places.setdefault(access.buf, []).append(access.index)
-        spans = [self.lifetimes.spans[m.loop] for m in self.members]
-        begin, end, here = spans[0][0], spans[-1][1], Sym(self.here)
+        first, last, here = self.members[0].loop, self.members[-1].loop, Sym(self.here)
+        begin, end = self.lifetimes.spans[first][0], self.lifetimes.spans[last][1]
+        again = self.lifetimes.around[first] is not None
         found: dict[Buf, int] = {}
-        for buf, indices in places.items():
-            events = self.lifetimes.events[buf] if buf.dims else []
-            if buf.space != "temp" or not buf.dims or events[0] < 2 * begin or events[-1] >= 2 * end:
+        for buf, indices in self.places.items():
+            events = self.lifetimes.events[buf]
+            if buf.space != "temp" or events[0] < 2 * begin or events[-1] >= 2 * end or again and buf.carried:
                 continue
             if events[0] % 2 or buf.unbound:
                 for k, extent in enumerate(buf.dims):
@@ -292,13 +300,9 @@ def _each_sweep(stmt: Stmt, rule: Callable[[For], list[Stmt]]) -> list[Stmt]:
     return [stmt.with_blocks(tuple(tuple(t for s in block for t in _each_sweep(s, rule)) for block in stmt.blocks))]
 
 
-def _elements(members: list[_Member], here: str) -> tuple[Stmt, ...]:
-    """What is done with one element."""
-
-    def rule(sweep: For) -> list[Stmt]:
-        return [rename_statement(s, {sweep.index: Sym(here)}) for s in sweep.body]
-
-    return tuple(s for m in members for s in _each_sweep(m.loop, rule))
+def _elements(loop: Stmt, here: str) -> tuple[Stmt, ...]:
+    """What a loop does with one element."""
+    return tuple(_each_sweep(loop, lambda sweep: [rename_statement(s, {sweep.index: Sym(here)}) for s in sweep.body]))
 
 
 def _of_block(sweep: For, first: DimLike, count: DimLike) -> list[Stmt]:
@@ -310,7 +314,7 @@ def _of_block(sweep: For, first: DimLike, count: DimLike) -> list[Stmt]:
 
 def _numbers(loop: For) -> DimLike:
     """How many numbers an iteration goes over."""
-    inner = [loop.extent * _numbers(loop) for s in loop.body for loop in _loops(s)]  # type: ignore[operator]
+    inner = [within.extent * _numbers(within) for s in loop.body for within in _loops(s)]  # type: ignore[operator]
     known = [n for n in inner if isinstance(n, int)]
     return max((1, *known)) if len(known) == len(inner) else next(n for n in inner if not isinstance(n, int))
 

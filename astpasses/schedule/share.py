@@ -255,8 +255,9 @@ class _Sharing:
         bufs = dict.fromkeys(b for s in inside for b in (*(load.buf for load in loaded(s)), *touched(s)))
         taken = [b for b in bufs if b not in own and b.space != "const"]
         known = frozenset(b for b in taken if _is_integer(b))
-        body = tuple(_by_symbols(s, known) for s in body)
-        inside = list(walk(body))
+        if known:
+            body = tuple(_by_symbols(s, known) for s in body)
+            inside = list(walk(body))
         read = frozenset().union(*map(_symbols_read, inside), *(_symbols_of_dims(b, b in own) for b in bufs))
         integers = {b.name for b in own if _is_integer(b)}
         names = read.union(b.name for b in known).difference(integers, last, *map(bound_inside, body))
@@ -320,8 +321,6 @@ def _is_integer(buf: Buf) -> bool:
 
 def _by_symbols(stmt: Stmt, integers: frozenset[Buf]) -> Stmt:
     """The statement with variables that are integer symbols, too, read as these: a function gets sizes by value."""
-    if not integers:
-        return stmt
 
     def symbol(x: E) -> E | None:
         return Index(Sym(x.buf.name)) if isinstance(x, Load) and x.buf in integers else None

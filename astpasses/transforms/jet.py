@@ -184,7 +184,7 @@ class _Operation:
         let = Let(self.let.outs, self.let.primitive, tuple(values), self.let.attributes, self.let.span)
         builder = self.run.builder
         builder.span = let.span
-        if self.is_region and any(self.moving) and self.order:
+        if self.is_region and any(self.moving) and self.order > 0:
             orders = [
                 [a.at(k) if m else None for a, m in zip(self.args, self.moving)] for k in range(1, self.order + 1)
             ]

@@ -49,7 +49,7 @@ class Context(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_int64) for name in ("abi", "fuel", "busy", "pending")),
         *((name, ctypes.c_void_p) for name in ("cursor", "limit", "blas", "blas_alone", "sorters")),
-        *((name, ctypes.c_int64) for name in ("sorters_below", "threads", "large_parts")),
+        *((name, ctypes.c_int64) for name in ("sorters_below", "threads")),
         ("poll", ctypes.c_void_p),
         ("alloc", ALLOC),
         ("set_dims", SET_DIMS),

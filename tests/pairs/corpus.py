@@ -23,6 +23,7 @@ class Case(NamedTuple):
     # those of its values
     stores: bool  # whether it stores into its arguments, which is refused in lanes
     jax: bool  # whether JAX can run the same text
+    sparse: bool  # whether it can be told which elements a derivative in reverse mode depends on
 
 
 CASES: dict[str, Case] = {}
@@ -36,10 +37,11 @@ def case(
     frozen: Callable[..., Any] | None = None,
     stores: bool = False,
     jax: bool = True,
+    sparse: bool = True,
 ) -> Callable:
     def register(function: Callable) -> Callable:
         assert function.__name__ not in CASES
-        CASES[function.__name__] = Case(function, args, rule, forward, tolerance, frozen, stores, jax)
+        CASES[function.__name__] = Case(function, args, rule, forward, tolerance, frozen, stores, jax, sparse)
         return function
 
     return register

@@ -114,7 +114,7 @@ def a_long_swing(x, v):
     return x * v
 
 
-@case("loop_checkpoint", 0.9, jax=False)
+@case("loop_checkpoint", 0.9, jax=False, sparse=False)
 def a_while_that_runs_again(x):
     def until(x):
         k = 0

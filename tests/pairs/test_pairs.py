@@ -20,6 +20,7 @@ import pytest
 from together import jitted
 
 import metaphrase as mp
+from metaphrase.source import UnsupportedError
 
 from . import kept, operators, own_rules, solved  # noqa: F401
 from .corpus import CASES
@@ -79,6 +80,12 @@ def test_pairs(name):
         for names in todays(name):
             got = flat(quiet(composed(names, case.function))(*case.args))
             check(got, wanted(name, names), case.tolerance * (10 if names[0] in SECOND else 1))
+
+
+@pytest.mark.parametrize("name", [name for name in CASES if not CASES[name].sparse])
+def test_a_pattern_that_cannot_be_told_is_refused(name):
+    with pytest.raises(UnsupportedError, match=r"\[sparsity\]"):
+        composed(("sparse", "grad"), CASES[name].function)(*CASES[name].args)
 
 
 def test_native_code():

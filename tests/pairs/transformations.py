@@ -113,7 +113,8 @@ def may_follow(case: Any, outer: str, *inner: str) -> bool:
     forward = case.forward or outer not in FORWARD or any(name in REVERSE for name in inner)
     same = all(name in ("jit", "checkpoint") for name in inner)
     lanes = outer not in LANES_OF or not (case.frozen or (case.stores and same))
-    return forward and lanes and (not inner or may_follow(case, *inner))
+    pattern = outer != "sparse" or case.sparse or not any(name in REVERSE for name in inner)
+    return forward and lanes and pattern and (not inner or may_follow(case, *inner))
 
 
 def pairs(case: Any) -> list[tuple[str, ...]]:

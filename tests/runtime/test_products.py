@@ -9,9 +9,9 @@ import threading
 import numpy as np
 import pytest
 import scipy.linalg.cython_blas
+from thread_counts import thread_counts
 
 import metaphrase as mp
-from metaphrase.runtime import threads
 
 SHAPES = [
     (300, 301, 302),
@@ -24,13 +24,6 @@ SHAPES = [
 ]
 EMPTY = [(0, 3000, 300), (300, 0, 3000), (3000, 300, 0), (1, 70_000, 1)]
 random = np.random.default_rng(3)
-
-
-@pytest.fixture(autouse=True)
-def as_many_threads_as_before():
-    before = threads.count()
-    yield
-    threads.use(before)
 
 
 def own_threads() -> int:
@@ -61,8 +54,7 @@ def test_shapes_and_layouts(dtype):
         for left in (a, np.asfortranarray(a), matrix(m, 2 * k, dtype)[:, ::2]):
             for right in (b, np.asfortranarray(b)):
                 left[:] = a
-                for count in (1, 2, 3):
-                    threads.use(count)
+                for count in thread_counts(1, 2, 3):
                     assert (np.abs(jitted(left, right) - want) <= bound).all(), (m, k, n, count)
     assert own_threads() == before
 

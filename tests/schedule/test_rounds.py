@@ -4,9 +4,9 @@ import re
 
 import numpy as np
 import pytest
+from thread_counts import thread_counts
 
 import metaphrase as mp
-from metaphrase.runtime import threads
 
 SIZES = (0, 1, 3, 1023, 1024, 1025, 5000)
 random = np.random.default_rng(5)
@@ -211,12 +211,8 @@ def test_the_way_back_keeps_a_block():
 
 
 def test_threads_share_all_rounds_at_once():
-    before = threads.count()
     a, jitted = random.random(50_000) + 0.5, mp.jit(newton)
-    try:
-        runs = [jitted(a) for count in (1, 2, 3) if threads.use(count)]
-    finally:
-        threads.use(before)
+    runs = [jitted(a) for _ in thread_counts(1, 2, 3)]
     assert all(run.tobytes() == runs[0].tobytes() for run in runs)
     text = mp.source(newton, "f64[n]", stage="loops")
     assert re.search(r"def part_0\(.*\n(.*\n)*?        for j in range\(20\):", text), text

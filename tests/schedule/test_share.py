@@ -14,6 +14,7 @@ from grouped import build
 from programs import PROGRAMS
 from test_lockstep import branching, escape, lanes_of
 from test_parallel import check_backwards
+from thread_counts import thread_counts
 from turns import turn
 
 from metaphrase.astpasses.schedule import python_loops, schedule
@@ -30,19 +31,11 @@ from metaphrase.ops.linear_algebra import cholesky
 from metaphrase.ops.reduce import reduce_max, reduce_sum
 from metaphrase.ops.samples import SAMPLES
 from metaphrase.ops.sorting import sort
-from metaphrase.runtime import threads
 
 SMALL = replace(CPU, a_part=20, few=2, block=2)
 LARGE = replace(SMALL, whole=0)  # what is cut is under names that say nothing
 n, m = Sym("n"), Sym("m")
 random = np.random.default_rng(7)
-
-
-@pytest.fixture(autouse=True)
-def as_many_threads_as_before():
-    before = threads.count()
-    yield
-    threads.use(before)
 
 
 def shared(program) -> list[For]:
@@ -58,8 +51,7 @@ def check(cases, target=SMALL, ulps: int = 64) -> None:
     for k, (function, arrays) in enumerate(cases):
         want = evaluate(function, *arrays)
         runs = [python_loops.run(programs[k], *arrays)]
-        for count in (1, 2, 3):
-            threads.use(count)
+        for _ in thread_counts(1, 2, 3):
             runs.append(compiled[k].run(arrays))
         for got in runs:
             assert all(close(g, w, ulps) for g, w in zip(got, want, strict=True)), python_loops.text(programs[k])

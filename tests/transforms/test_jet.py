@@ -281,3 +281,17 @@ def test_what_is_refused():
     reverse.defvjp(lambda x: (np.sin(x), x), lambda x, bar: (bar * np.cos(x),))
     with pytest.raises(UnsupportedError, match="forward-mode differentiation"):
         mp.jet(lambda x: reverse(x), (X,), ((X, X),))
+
+
+def test_a_rule_with_a_branch_in_it():
+    """The cofactors in the derivative of `det` are a choice between two programs."""
+
+    def determinant(x):
+        return np.linalg.det(np.stack([np.stack([np.sin(x[0] * x[1]), x[0]]), np.stack([x[1], x[0] * x[1] + 2.0])]))
+
+    x, d = np.array([0.4, 1.1]), np.array([0.3, -0.7])
+    for function in (determinant, lambda x: mp.grad(determinant)(x) @ d):
+        value, (first, second) = mp.jet(function, (x,), ([d, np.zeros(2)],))
+        at = [function(x + k * 1e-3 * d) for k in (-1, 0, 1)]
+        assert value == pytest.approx(at[1], rel=1e-14) and first == pytest.approx((at[2] - at[0]) / 2e-3, rel=1e-5)
+        assert second == pytest.approx((at[2] - 2 * at[1] + at[0]) / 1e-6, rel=1e-5)
