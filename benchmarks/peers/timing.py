@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 ROUNDS, SECONDS = 5, 0.25  # blocks of calls a form, and the time all blocks of a form may take
+PAUSE = 0.2  # between blocks: OpenBLAS's threads spin for a tenth of a second, on a core that the next tool wants
 
 
 @dataclass
@@ -119,6 +120,7 @@ def measure(row: Row) -> dict[str, Result]:
         for tool, (form, first, _failures) in chosen.items():
             if first != first:
                 continue
+            time.sleep(PAUSE)
             run_once(row, form)  # not counted: it finds the tool's threads asleep
             end = time.perf_counter() + SECONDS / ROUNDS
             for _ in range(40):
