@@ -279,15 +279,18 @@ class _Run:
         bound = [s.binds for s in member.around if s.binds is not None]
         wanted = any(self.lifetimes.wanted_behind(name, loop) for name in (*bound, *(b.name for b in member.variables)))
         before, _ = read_before_given((loop,))
-        variables = {b: local(names.fresh(b.name), b.dtype) for b in member.variables if b.name in before}
-        renamed = {b.name: own.name for b, own in variables.items()}
-        begin: list[Stmt] = [Store(own, (), _value_of(b), None, loop.span) for b, own in variables.items()]
-        for name in dict.fromkeys(bound):
-            if name not in renamed and (wanted or name in before):
-                renamed[name] = names.fresh(name)
-                if name in before:
-                    begin.append(Bind(renamed[name], Index(Sym(name)), loop.span))
-        made = [rebound(with_storages(s, variables), renamed) for s in made]
+        own = {b: local(names.fresh(b.name), b.dtype) for b in member.variables if wanted or b.name in before}
+        renamed = {b.name: variable.name for b, variable in own.items()}
+        renamed |= {n: names.fresh(n) for n in dict.fromkeys(bound) if n not in renamed and (wanted or n in before)}
+        begin: list[Stmt] = [
+            Store(variable, (), _value_of(b), None, loop.span) for b, variable in own.items() if b.name in before
+        ]
+        begin += [
+            Bind(new, Index(Sym(name)), loop.span)
+            for name, new in renamed.items()
+            if name in before and name not in {b.name for b in own}
+        ]
+        made = [rebound(with_storages(s, own), renamed) for s in made]
         return [*begin, *made], _each_sweep(loop, lambda sweep: []) if wanted else []
 
 

@@ -1,12 +1,14 @@
 """Rounds of sweeps over arrays go block by block: NumPy's numbers, whatever the sizes; and where they must not."""
 
 import re
+from dataclasses import replace
 
 import numpy as np
 import pytest
 from thread_counts import thread_counts
 
 import metaphrase as mp
+from metaphrase.astpasses.schedule import target
 
 SIZES = (0, 1, 3, 1023, 1024, 1025, 5000)
 random = np.random.default_rng(5)
@@ -77,6 +79,17 @@ def halves(x, y):
     return x, y
 
 
+def by_turns(x, y):
+    """A variable has a value in a branch only, and another one of the rounds is wanted behind them."""
+    u = 0.5
+    for k in range(5):
+        u = k * 0.1 + u
+        x = np.maximum(x, 0.3 * y)
+        if k % 2 == 0:
+            y = np.where(y > k * 0.1, x * 0.5, y)
+    return x, y, u
+
+
 def added(x, y):
     """What the rounds leave in a variable is needed by a sweep behind them."""
     t = 0.0
@@ -111,6 +124,7 @@ INSIDE_OUT = {
     twice: lambda n: (random.normal(size=n), 3, 4),
     growing: lambda n: (random.normal(size=n),),
     rows: lambda n: (random.normal(size=(n, 3)),),
+    by_turns: lambda n: (random.normal(size=n), random.normal(size=n)),
     added: lambda n: (random.normal(size=n), random.normal(size=n)),
     halves: lambda n: (random.normal(size=n), random.normal(size=n)),
 }
@@ -180,6 +194,15 @@ def test_numbers(function):
     assert (
         is_inside_out(function, ["f64[n]" if isinstance(a, np.ndarray) else a for a in arguments]) or function is rows
     )
+
+
+@pytest.mark.parametrize("function", INSIDE_OUT, ids=lambda f: f.__name__)
+def test_in_a_large_program(function, monkeypatch):
+    """Whose loops are functions."""
+    monkeypatch.setattr(target, "CPU", replace(target.CPU, whole=0, block=4, a_part=20))
+    arguments = INSIDE_OUT[function](13)
+    want = function(*(np.copy(a) if isinstance(a, np.ndarray) else a for a in arguments))
+    same(mp.jit(function)(*arguments), want)
 
 
 def test_a_variable_that_several_loops_need():
