@@ -199,7 +199,7 @@ def test_numbers(function):
 @pytest.mark.parametrize("function", INSIDE_OUT, ids=lambda f: f.__name__)
 def test_in_a_large_program(function, monkeypatch):
     """Whose loops are functions."""
-    monkeypatch.setattr(target, "CPU", replace(target.CPU, whole=0, call=0, block=4, a_part=20))
+    monkeypatch.setattr(target, "CPU", replace(target.CPU, whole=0, call=0, block=4))
     arguments = INSIDE_OUT[function](13)
     mp.source(function, *arguments, stage="loops")  # which looks at the rules of the tree
     want = function(*(np.copy(a) if isinstance(a, np.ndarray) else a for a in arguments))
