@@ -1,8 +1,8 @@
 """Choices whose derivatives leave out what is not taken, as if the operand had been chosen before the function.
 
 In: a Function that derivatives may be taken of. Out: the same values; what an elementwise expression reads on the way
-to a `select`, or to `y[mask]`, goes through `only_where`, whose tangent is 0 where the choice is another. So the
-cotangent of an element that is not taken, which is NaN where its slope is infinite (0 times inf), ends there.
+to a `select`, `y[mask]` or `y[indices]` goes through `only_where`, whose tangent is 0 where the choice is another. So
+the cotangent of an element that is not taken, which is NaN where its slope is infinite (0 times inf), ends there.
 
     y = sqrt(x)                                x_1 = only_where(x, c)
     z = select(c, y, w)             ->         y_1 = sqrt(x_1)
@@ -18,7 +18,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from metaphrase.core.build import Builder
+from metaphrase.core.build import Builder, literal
 from metaphrase.core.calls import derived
 from metaphrase.core.custom import RULED
 from metaphrase.core.ir import Atom, Function, Let, Var
@@ -27,6 +27,8 @@ from metaphrase.core.primitive import NotLinear
 from metaphrase.core.relation import POINTWISE
 from metaphrase.core.types import is_inexact
 from metaphrase.ops.compare import not_, only_where, select
+from metaphrase.ops.indexing import scatter
+from metaphrase.ops.shape import broadcast
 from metaphrase.ops.sorting import nonzero
 
 log = logging.getLogger("metaphrase")
@@ -43,6 +45,7 @@ class _Rewriting:
     makers: dict[Var, Let] = field(default_factory=dict)  # the elementwise operations that make inexact arrays
     negations: dict[Var, Atom] = field(default_factory=dict)
     places: dict[Var, Atom] = field(default_factory=dict)  # of which mask they are
+    taken: dict[object, Atom] = field(default_factory=dict)  # masks of what is taken at indices
     lines: set[str] = field(default_factory=set)
 
     def run(self) -> Function:
@@ -65,23 +68,31 @@ class _Rewriting:
         if isinstance(let.primitive.native, Point) and let.primitive.dims is POINTWISE and _smooth(let.out):
             self.makers[let.out] = let
 
-    def _choices(self, let: Let) -> list[tuple[int, Atom, bool]]:
-        """Operands of which a Let takes some elements: which, the mask of these, and whether it says the contrary."""
+    def _choices(self, let: Let) -> list[tuple[int, bool]]:
+        """Operands of which a Let takes some elements: which, and whether those where its mask does not hold."""
         if let.primitive is select:
-            return [(1, let.args[0], False), (2, let.args[0], True)]
-        if let.primitive.takes and len(let.args) == 2 and let.args[1] in self.places:
-            mask = self.places[let.args[1]]  # type: ignore[index]
-            return [(0, mask, False)] if mask.type.dims == let.args[0].type.dims else []
+            return [(1, False), (2, True)]
+        if let.primitive.takes and any(index.type.ndim for index in let.args[1:]):
+            return [(0, False)]
         return []
+
+    def _mask(self, let: Let) -> Atom | None:
+        """Which elements a Let takes, where that is known already."""
+        if let.primitive is select:
+            return let.args[0]
+        mask = self.places.get(let.args[1])  # type: ignore[arg-type]
+        if len(let.args) == 2 and mask is not None and mask.type.dims == let.args[0].type.dims:
+            return mask
+        return self.taken.get(_taking(let))
 
     def _chosen(self, builder: Builder, let: Let) -> Let:
         """A Let that chooses, of operands that are chosen, too; another one as it is."""
         if let.span is not None and let.span.role != "primal":
             return let
         args, builder.span = list(let.args), let.span
-        for k, mask, negated in self._choices(let):
+        for k, negated in self._choices(let):
             if _smooth(args[k]):
-                args[k] = self._masked(builder, args[k], mask, negated)
+                args[k] = self._masked(builder, let, args[k], negated)
         builder.span = None
         if args == list(let.args):
             return let
@@ -91,11 +102,13 @@ class _Rewriting:
             log.info("%s: derivatives leave out what is not chosen here (double_where)", place)
         return Let(let.outs, let.primitive, tuple(args), let.attributes, let.span)
 
-    def _masked(self, builder: Builder, value: Atom, condition: Atom, negated: bool) -> Atom:
-        chain: dict[Var, Let] = {}
-        self._collect(value, condition, negated, chain)
+    def _masked(self, builder: Builder, let: Let, value: Atom, negated: bool) -> Atom:
+        condition = self._mask(let)
+        chain = self._collect(value, condition, negated)
         if not any(map(_bends, chain.values())):
             return value
+        if condition is None:
+            condition = self.taken[_taking(let)] = _is_taken(let)
         mask = not_(condition) if negated else condition
         self.negations.update({mask: condition} if negated else {})  # type: ignore[dict-item]
         env: dict[Atom, Atom] = {}
@@ -110,8 +123,9 @@ class _Rewriting:
             self._note(builder.lets[-1])
         return env[value]
 
-    def _collect(self, value: Atom, condition: Atom, negated: bool, chain: dict[Var, Let]) -> None:
+    def _collect(self, value: Atom, condition: Atom | None, negated: bool) -> dict[Var, Let]:
         """The operations that lead to `value`, each behind those of its operands."""
+        chain: dict[Var, Let] = {}
         waiting: list[tuple[Atom, bool]] = [(value, False)]
         while waiting:
             atom, ready = waiting.pop()
@@ -122,13 +136,26 @@ class _Rewriting:
                 chain[let.out] = let
             else:
                 waiting += [(atom, True), *((arg, False) for arg in let.args)]
+        return chain
 
-    def _is_masked(self, atom: Atom, condition: Atom, negated: bool) -> bool:
+    def _is_masked(self, atom: Atom, condition: Atom | None, negated: bool) -> bool:
         let = self.makers.get(atom)  # type: ignore[arg-type]
         if let is None or let.primitive is not only_where:
             return False
         mask = let.args[1]
         return self.negations.get(mask) == condition if negated else mask == condition  # type: ignore[arg-type]
+
+
+def _taking(let: Let) -> object:
+    """What says which elements of an array a Let takes."""
+    return let.args[1:], let.attributes["axes"], let.args[0].type.dims
+
+
+def _is_taken(let: Let) -> Atom:
+    """A mask of the elements that a Let takes at its indices."""
+    none = broadcast(literal(False), shape=let.args[0].type.dims, axes=())
+    true = broadcast(literal(True), shape=let.out.type.dims, axes=())
+    return scatter(none, true, *let.args[1:], axes=let.attributes["axes"])
 
 
 def _inside(let: Let) -> Let:

@@ -67,6 +67,25 @@ def distances(x):
     return np.sum(np.where(near & (d != 0), 1 / d**2, 0.0))
 
 
+def masked_table(x):
+    table = np.stack([x, 2 * x])
+    return np.sum(np.sqrt(table)[table > 0])
+
+
+def at_places(x):
+    table = np.stack([x, 2 * x])
+    rows, columns = np.nonzero(table > 0)
+    return np.sum(np.sqrt(table)[rows, columns])
+
+
+def rows_taken(x):
+    return np.sum(np.sqrt(np.stack([x, x], axis=1))[x > 0])
+
+
+def taken(x):
+    return np.sum(np.sqrt(x)[np.array([2, 1, 2])])
+
+
 FUNCTIONS = {
     plain: ROOTS,
     otherwise: ROOTS,
@@ -79,6 +98,10 @@ FUNCTIONS = {
     selected: [0, 1, 0.25, 0],
     masked: [0, 1, 0.25, 0],
     distances: [0, -4, 0, 4],
+    masked_table: ROOTS * (1 + np.sqrt(2)),
+    at_places: ROOTS * (1 + np.sqrt(2)),
+    rows_taken: 2 * ROOTS,
+    taken: [0, 0.5, 0.5, 0],
 }
 
 
