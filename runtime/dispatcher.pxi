@@ -299,6 +299,14 @@ def get_threads():
     return thread_count
 
 
+def wake_from(int64_t nanoseconds):
+    """The time of a loop's parts that is worth waking threads for; the time before."""
+    global mp_pool_wake_from
+    before = mp_pool_wake_from
+    mp_pool_wake_from = nanoseconds
+    return before
+
+
 def called_fast(cls):
     """Decorator for subclasses of Dispatcher: Python 3.11 does not let them inherit the fast way of being
     called."""

@@ -8,9 +8,9 @@
    No thread is started before the first job. The caller works, too, and never waits for a thread that has not begun, so
    that a busy machine costs nothing. Each thread has its own stretch of parts, the same one in every job of as many parts,
    and takes from the others' when its own are done. Between jobs a thread looks out for the next one for a short while
-   (MP_SPINS), then sleeps. To wake it costs the caller about 10 microseconds, and it comes some 30 later: jobs of few
-   parts are done alone, unless there are many of them, or the parts are large. One job at a time: who finds the pool taken
-   does its parts alone. Threads block all signals. A child process after a fork has no threads, and starts its own. */
+   (MP_SPINS), then sleeps. To wake it costs the caller about 10 microseconds, and it comes some 30 later: so who has a job
+   while all sleep begins it alone and looks at the clock (mp_pool_worth). One job at a time: who finds the pool taken does
+   its parts alone. Threads block all signals. A child process after a fork has no threads, and starts its own. */
 #ifndef METAPHRASE_POOL_H
 #define METAPHRASE_POOL_H
 
@@ -24,8 +24,7 @@
 enum {
     MP_SLOTS = 64,
     MP_SPINS = 4000, /* some 50 microseconds */
-    MP_MANY = 8,     /* parts of a job that is worth waking threads for */
-    MP_OFTEN = 64    /* parts of jobs without help, after which threads are woken for the next ones */
+    MP_OFTEN = 5     /* so many times as long as is worth it, in small jobs together, and threads are woken for the next */
 };
 
 typedef struct { _Atomic int64_t next; int64_t end; char line[48]; } mp_stretch; /* a cache line */
@@ -44,7 +43,7 @@ static struct {
     _Atomic int inside;  /* threads that may be looking at `job` */
     _Atomic int taken;
     _Atomic int asleep;
-    int64_t alone;       /* parts that were done while all slept */
+    _Atomic int64_t alone; /* nanoseconds of jobs that were done while all slept */
     int threads;
     int forks;           /* so many times this process is a child of the one that began */
     int hooked;
@@ -134,7 +133,22 @@ static int mp_pool_take(int threads) {
     return 1;
 }
 
-static void mp_pool_begin(mp_job *job, int64_t parts, int large) {
+static int64_t mp_pool_wake_from = 60000; /* nanoseconds of work that are worth waking threads for */
+
+/* Whether the next job begins with all threads at once: they are awake, or there have been many small jobs. */
+static inline int mp_pool_ready(void) {
+    return (mp_pool.threads && !atomic_load(&mp_pool.asleep))
+        || atomic_load(&mp_pool.alone) >= MP_OFTEN * mp_pool_wake_from;
+}
+
+/* Whether what is left of a job, of which `done` parts took so many nanoseconds, is worth waking threads for. */
+static inline int mp_pool_worth(int64_t done, int64_t nanoseconds, int64_t left) {
+    return left > 1 && (double)nanoseconds / (double)done * (double)left >= (double)mp_pool_wake_from;
+}
+
+static inline void mp_pool_was_alone(int64_t nanoseconds) { atomic_fetch_add(&mp_pool.alone, nanoseconds); }
+
+static void mp_pool_begin(mp_job *job, int64_t parts) {
     if (job->slots > mp_pool.threads + 1) job->slots = mp_pool.threads + 1;
     int64_t begin = 0;
     for (int s = 0; s < job->slots; s++) { /* the caller, which is there, has one more where they don't go up evenly */
@@ -145,13 +159,10 @@ static void mp_pool_begin(mp_job *job, int64_t parts, int large) {
     atomic_store(&mp_pool.job, job);
     atomic_fetch_add(&mp_pool.jobs, 1);
     if (!atomic_load(&mp_pool.asleep)) return;
-    mp_pool.alone += parts;
-    if (large || parts >= MP_MANY || mp_pool.alone >= MP_OFTEN) {
-        mp_pool.alone = 0;
-        pthread_mutex_lock(&mp_pool.lock);
-        pthread_cond_broadcast(&mp_pool.begun);
-        pthread_mutex_unlock(&mp_pool.lock);
-    }
+    atomic_store(&mp_pool.alone, 0);
+    pthread_mutex_lock(&mp_pool.lock);
+    pthread_cond_broadcast(&mp_pool.begun);
+    pthread_mutex_unlock(&mp_pool.lock);
 }
 
 /* Wait for the threads that have begun; no other one begins. It may be left, and called again. */

@@ -16,8 +16,12 @@ cdef extern from "pool.h" nogil:
         void (*part)(mp_job* job, int64_t k, int slot) noexcept nogil
         void (*leave)(mp_job* job, int slot) noexcept nogil
         int slots
+    int64_t mp_pool_wake_from
+    bint mp_pool_ready()
+    bint mp_pool_worth(int64_t done, int64_t nanoseconds, int64_t left)
+    void mp_pool_was_alone(int64_t nanoseconds)
     bint mp_pool_take(int threads)
-    void mp_pool_begin(mp_job* job, int64_t parts, int large)
+    void mp_pool_begin(mp_job* job, int64_t parts)
     void mp_pool_work(mp_job* job, int slot)
     void mp_pool_end()
     int mp_pool_forks()
@@ -66,6 +70,7 @@ cdef struct Region:
     mp_part part
     void** buffers
     const int64_t* sizes
+    int64_t first                                # the parts before it are done
     int64_t failed                               # the first part that failed, so far
     int status
     int64_t stopped                              # a signal's handler raised
@@ -77,24 +82,27 @@ cdef struct Region:
 cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* sizes, int64_t parts,
                        int large) noexcept nogil:
     cdef Region region
-    cdef int64_t k, threads = c.threads
+    cdef int64_t first = 0, threads = c.threads
     cdef int slot, forks, status = 0
+    if parts > 1 and threads > 1 and not large and not mp_pool_ready():
+        first = begin_alone(c, part, buffers, sizes, parts, &status)
+    if first == parts or status != 0:
+        return status
     c.busy += 1
-    if parts < 2 or threads < 2 or not mp_pool_take(<int>threads):    # or another region runs, perhaps around this one
+    if parts - first < 2 or threads < 2 or not mp_pool_take(<int>threads):    # or another region runs, maybe around this one
         leave(c)
-        for k in range(parts):
-            status = part(c, buffers, sizes, k)
-            if status != 0:
-                break
+        while first < parts and status == 0:
+            status = part(c, buffers, sizes, first)
+            first += 1
         return status
     for slot in range(<int>(threads if threads < MP_SLOTS else MP_SLOTS)):
         contexts[slot].region = NULL             # a forked child has those of its parent's region
     region.job.part, region.job.leave, region.job.slots = run_part, leave_region, <int>threads
     region.context, region.part, region.buffers, region.sizes = c, part, buffers, sizes
-    region.failed, region.status, region.stopped = parts, 0, 0
+    region.first, region.failed, region.status, region.stopped = first, parts, 0, 0
     forks = mp_pool_forks()
     region.poll, c.poll, (<Call*>c).region, c.threads = c.poll, poll_in_region, &region, 1
-    mp_pool_begin(&region.job, parts, large)
+    mp_pool_begin(&region.job, parts - first)
     if mp_work_or_leave(c, &region.job) != 0:
         mp_store(&region.stopped, 1)
     mp_pool_end()
@@ -110,10 +118,26 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
     return status
 
 
+cdef int64_t begin_alone(mp_ctx* c, mp_part part, void** buffers, const int64_t* sizes, int64_t parts,
+                         int* status) noexcept nogil:
+    """Do parts on this thread until the rest is worth waking others for; the number of those that are done."""
+    cdef int64_t done = 0, elapsed = 0, begun = mp_now()
+    while done < parts and not (done and mp_pool_worth(done, elapsed, parts - done)):
+        status[0] = part(c, buffers, sizes, done)
+        if status[0] != 0:
+            return done
+        done += 1
+        elapsed = mp_now() - begun
+    if done == parts:
+        mp_pool_was_alone(elapsed)
+    return done
+
+
 cdef void run_part(mp_job* job, int64_t k, int slot) noexcept nogil:
     cdef Region* region = <Region*>job
     cdef mp_ctx* c = region.context
     cdef int status
+    k += region.first
     if k > mp_load(&region.failed) or mp_load(&region.stopped) != 0:
         return
     if slot != 0:

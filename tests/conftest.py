@@ -98,6 +98,13 @@ def pytest_sessionfinish(session: pytest.Session, exitstatus: int) -> None:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 
+@pytest.fixture(autouse=True, scope="session")
+def _threads_share_whatever_they_may():
+    from metaphrase.runtime import dispatch
+
+    dispatch.wake_from(0)
+
+
 @pytest.fixture(autouse=True)
 def _one_name_for_every_module():
     before = len(sys.modules)

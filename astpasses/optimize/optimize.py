@@ -21,6 +21,7 @@ from . import (
     cse,
     dead,
     dead_stores,
+    equal_carries,
     hoist,
     induction,
     open_gradients,
@@ -83,6 +84,12 @@ PASSES: tuple[Pass, ...] = (
     ),
     Pass("simplify", simplify.simplify, simplify.pre_ad_safe, "turns equal things into the same thing, so before cse"),
     Pass("cse", cse.cse, cse.pre_ad_safe, "what repeats is found once it looks the same"),
+    Pass(
+        "equal_carries",
+        equal_carries.equal_carries,
+        equal_carries.pre_ad_safe,
+        "after cse, so that equal carries are made by one operation",
+    ),
     Pass("hoist", hoist.hoist, hoist.pre_ad_safe, "after cse, so that one copy moves; its constants fold next round"),
     Pass(
         "undo",

@@ -27,6 +27,7 @@ from .columns import columns_as_rows
 from .expand import expand
 from .fold import fold
 from .fuse import Limits, fuse_block
+from .interchange import interchange
 from .join import join_loops
 from .kernels import kernels
 from .lanes import in_lanes
@@ -41,6 +42,7 @@ from .rename import name_indices, names_in_use
 from .rounds import in_rounds
 from .share import share
 from .shrink import shrink
+from .stale import without_stale_rows
 from .target import Target
 from .twins import merge_twins
 from .vectors import in_vectors
@@ -137,6 +139,12 @@ PASSES: tuple[Pass, ...] = (
         "cuts the sums of a part",
         fused=True,
     ),
+    Pass(
+        "interchange",
+        _each(interchange),
+        "behind share, which hands out the outer loops; before lanes, for whose sums there is no need then",
+        fused=True,
+    ),
     Pass("outline", outline, "before lanes, whose text would differ in nests that are equal"),
     Pass(
         "lanes",
@@ -179,7 +187,7 @@ def schedule(
 ) -> Program:
     """Loop nests over buffers for `function`. `Program.in_place` says which of `writes` are made in place."""
     checking = os.environ.get("METAPHRASE_CHECK") == "1"
-    program = lower(expand(function), target or targets.CPU, writes or {}, bounds)
+    program = lower(without_stale_rows(expand(function)), target or targets.CPU, writes or {}, bounds)
     if checking:
         _checked(program, "lower")
     for one in PASSES:

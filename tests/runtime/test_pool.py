@@ -243,6 +243,7 @@ import numpy as np
 from metaphrase.runtime import cython_build, dispatch, threads
 library = cython_build.build(open({text!r}).read(), name="f")
 threads.use(3)
+dispatch.wake_from(0)
 def run(rounds):
     x = np.arange(1.0, 41.0)
     y, counts = dispatch.run_entry(library.address, [x], [("f8", x.shape), ("i8", x.shape)], (40, 1000, rounds, 0))
@@ -286,13 +287,28 @@ def run(parts):
 run(1)
 assert count() == before
 run(40)
+assert count() == before    # microseconds of work
+dispatch.wake_from(0)
+run(40)
 assert count() == before + 3 and threading.active_count() == 1
 print("started")
 """
 
 
-def test_threads_start_with_the_first_loop_that_has_parts(tmp_path, text_of):
+def test_threads_start_with_the_first_loop_that_is_worth_it(tmp_path, text_of):
     (tmp_path / "kernel.pyx").write_text(text_of(FILL + ALL, HEAD))
     (tmp_path / "started.py").write_text(STARTED.format(text=str(tmp_path / "kernel.pyx")))
     done = subprocess.run([sys.executable, str(tmp_path / "started.py")], capture_output=True, text=True, timeout=60)
     assert done.stdout == "started\n", done.stderr
+
+
+def test_small_jobs_wake_threads_when_there_are_many(run):
+    """Jobs of some microseconds are done alone, until they are as much work together as five that are worth it."""
+    before = dispatch.wake_from(200_000)
+    try:
+        threads.use(3)
+        for _ in range(300):
+            run(np.arange(1.0, 20.0))
+        run(np.arange(1.0, 20.0), n=20_000, rounds=50)  # and one that is worth it
+    finally:
+        dispatch.wake_from(before)
