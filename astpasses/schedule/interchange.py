@@ -25,7 +25,7 @@ from metaphrase.core.types import i64
 
 from .dependence import slope
 from .independence import Independence
-from .nest import Bind, Buf, E, Fn, For, Index, Stmt, Store, expression_symbols, index_symbols, touched, walk
+from .nest import Bind, Buf, E, Fn, For, If, Index, Stmt, Store, expression_symbols, index_symbols, touched, walk
 from .place import accesses_of
 from .rewrite import rename_statement, with_parts
 from .target import Target
@@ -33,7 +33,7 @@ from .target import Target
 
 def interchange(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such loops turned inside out."""
-    if target.threads or not any(_middle(s, target) for s in walk(fn.body) if isinstance(s, For)):
+    if target.threads or all(_middle(s, target) is None for s in walk(fn.body) if isinstance(s, For)):
         return fn.body
     return _Turning(fn, target).block(fn.body)
 
@@ -45,14 +45,21 @@ def _middle(loop: For, target: Target) -> int | None:
         return None
     simple = all(isinstance(s, (Store, Bind)) for s in loop.body if s is not within)
     short = any(isinstance(x.extent, int) and x.extent < target.vector_from for x in (loop, within))
-    fits = simple and not short and within.parts is None and all(isinstance(s, Store) for s in within.body)
+    fits = simple and not short and within.parts is None and all(map(_is_select, within.body))
     return inner[0] if fits and _runs_along(loop, within) else None
+
+
+def _is_select(stmt: Stmt) -> bool:
+    """Whether it stores, or chooses what a variable is."""
+    if isinstance(stmt, If):
+        return all(isinstance(s, Store) and not s.buf.dims for s in (*stmt.then, *stmt.orelse))
+    return isinstance(stmt, Store)
 
 
 def _runs_along(loop: For, within: For) -> bool:
     """Whether the inner loop walks across arrays, and the outer one would run along all that it moves in."""
     across = False
-    for stmt in within.body:
+    for stmt in walk(within.body):
         for access in accesses_of(stmt):
             by_outer, by_inner = ({k for k, e in enumerate(access.index) if _has(e, x)} for x in (loop, within))
             last = len(access.index) - 1
@@ -132,10 +139,11 @@ class _Turning:
         roles = self.independent.roles(loop)
         if roles is None or roles.sums or any(b.dims for b in roles.private):
             return None
-        needed = [set().union(*map(_names, section)) for section in sections]
+        needed = [set[str]().union(*map(_names, walk(section))) for section in sections]
         several = {name for name in set[str]().union(*needed) if sum(name in names for names in needed) > 1}
         held = [b for b in roles.private if b.name in several]
-        return None if several & given or any(b.dtype == i64 for b in held) else held
+        chosen = {b for s in within.body if isinstance(s, If) for inner in walk((s,)) for b in touched(inner)}
+        return None if several & given or chosen & {*held} or any(b.dtype == i64 for b in held) else held
 
     def length(self, held: list[Buf]) -> int:
         """How many iterations a block has: a power of two, so that its variables lie in half of a function's frame."""

@@ -45,6 +45,17 @@ def moments(x):
     return out
 
 
+def peaks(x):
+    out = np.empty(x.shape[1])
+    for j in range(x.shape[1]):
+        big, s = 0.0, 0.0
+        for i in range(x.shape[0]):
+            big = max(big, abs(x[i, j]))
+            s += x[i, j] ** 2
+        out[j] = np.sqrt(s) / big
+    return out
+
+
 def last_of(x):
     """The value of the last column is wanted behind the loop."""
     s = 0.0
@@ -83,7 +94,7 @@ def mixed(x, y):
     return out
 
 
-TURNED = [product, filtered, moments]
+TURNED = [product, filtered, moments, peaks]
 STAYING = [last_of, running, triangle, mixed]
 
 
@@ -116,6 +127,7 @@ TYPES = {product: ("f64[n,m]", "f64[m,p]"), filtered: ("f64[n,m]", "f64"), mixed
 INNERMOST = {
     product: "s_2[l] = s_2[l] + a[first + i, k]*b[k, 256*j + l]",
     filtered: "y[j + 1, first_1 + 512*i + k] = a*y[j, first_1 + 512*i + k] + x[j + 1, first_1 + 512*i + k]",
+    peaks: "big_2[k] = big_1",
     moments: "squares_1_1[k] = squares_1_1[k] + t_1*t_1",
 }
 
