@@ -33,13 +33,14 @@ from .target import Target
 
 def interchange(fn: Fn, target: Target) -> tuple[Stmt, ...]:
     """The body of a function with such loops turned inside out."""
-    if target.threads or all(_middle(s, target) is None for s in walk(fn.body) if isinstance(s, For)):
+    if target.threads or all(middle_of(s, target) is None for s in walk(fn.body) if isinstance(s, For)):
         return fn.body
     return _Turning(fn, target).block(fn.body)
 
 
-def _middle(loop: For, target: Target) -> int | None:
-    """Where the one loop inside a loop stands, if it is an innermost one and all else are simple statements."""
+def middle_of(loop: For, target: Target) -> int | None:
+    """Where in a loop that is to be turned inside out the one loop inside it stands: it is an innermost one, all else
+    are simple statements. None for other loops."""
     inner = [k for k, s in enumerate(loop.body) if s.blocks]
     if len(inner) != 1 or not isinstance(within := loop.body[inner[0]], For):
         return None
@@ -94,7 +95,7 @@ class _Turning:
 
     def turned(self, loop: For) -> list[Stmt]:
         """The loop inside out; nothing where it stays."""
-        middle = _middle(loop, self.target)
+        middle = middle_of(loop, self.target)
         if middle is None:
             return []
         within = loop.body[middle]
@@ -158,4 +159,4 @@ def _names(stmt: Stmt) -> set[str]:
     return {*(a.buf.name for a in accesses), *symbols_of(stmt.extents)}.union(*symbols_read, {stmt.binds or ""})
 
 
-__all__ = ["interchange"]
+__all__ = ["interchange", "middle_of"]

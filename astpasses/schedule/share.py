@@ -44,6 +44,7 @@ from metaphrase.source import Span
 
 from .canonical import canonical, text_of
 from .independence import Independence, Roles
+from .interchange import middle_of
 from .lower_arrays import identity
 from .nest import (
     Bind,
@@ -176,9 +177,10 @@ class _Sharing:
         """How many iterations a part has: enough to be worth a thread, and its sums, which are to be added up."""
         work = _positive(self.work.iteration(loop))
         length = floordiv(self.target.a_part, work)
+        least = 1 if middle_of(loop, self.target) is None else self.target.along  # of what will run along rows
         sums = [product(buf.dims) for buf in roles.sums if buf.dims]
         if not sums:
-            return dim_max(1, length)
+            return dim_max(least, length)
         worth = floordiv(self.target.apart * sum(sums), work) + 1
         return dim_max(dim_max(length, worth), floordiv(loop.extent, self.target.lanes) + 1)
 

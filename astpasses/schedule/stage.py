@@ -28,6 +28,7 @@ from .expand import expand
 from .fold import fold
 from .fuse import Limits, fuse_block
 from .interchange import interchange
+from .jam import jam
 from .join import join_loops
 from .kernels import kernels
 from .lanes import in_lanes
@@ -145,6 +146,7 @@ PASSES: tuple[Pass, ...] = (
         "behind share, which hands out the outer loops; before lanes, for whose sums there is no need then",
         fused=True,
     ),
+    Pass("jam", _each(jam), "behind interchange, which makes such loops; before outline, which moves them", fused=True),
     Pass("outline", outline, "before lanes, whose text would differ in nests that are equal"),
     Pass(
         "lanes",

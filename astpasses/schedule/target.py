@@ -59,6 +59,7 @@ class Target:
     lanes: int  # partial results, or iterations in lockstep
     sums_from: int  # a reduction of fewer rounds has one partial result
     lockstep_from: int  # fewer iterations around a `while` run one by one
+    together: int  # rounds of a loop around an innermost one that are done at a time
     vector_from: int  # a loop of fewer rounds is not worth vectorising
     late_checks_from: int  # nor is a check worth moving out of one
     reads_of_a_copy: int  # as often, on the average, is an element of a copy read that pays
@@ -71,6 +72,7 @@ class Target:
     far: int  # the work that an element is taken for that may lie anywhere in memory
     a_part: int  # work that is worth handing to another thread (work.py); 0: there is one thread
     apart: int  # so many times as much work is far more
+    along: int  # so many elements of a row, at least, are a part's
     few: int  # of an outer loop of fewer iterations, those of a loop inside it are shared among threads
 
     # kernels
@@ -136,6 +138,7 @@ CPU = Target(
     lanes=32,  # of fewer, gcc unrolls the inner loop away before it vectorises
     sums_from=512,
     lockstep_from=64,
+    together=4,
     vector_from=8,
     late_checks_from=16,
     reads_of_a_copy=4,
@@ -145,6 +148,7 @@ CPU = Target(
     unknown=256,
     far=32,
     apart=16,
+    along=128,
     few=4,
     a_part=1 << 16,  # 2 to 12 microseconds
     whole=12,  # gcc's time grows faster than a function's length
@@ -181,6 +185,7 @@ CUDA = replace(
     sums_from=_NEVER,
     lockstep_from=_NEVER,  # a thread has a loop of its own
     vector_from=_NEVER,
+    together=1,
     late_checks_from=_NEVER,
     reads_of_a_copy=_NEVER,
     a_part=0,

@@ -113,7 +113,7 @@ def may_follow(case: Any, outer: str, *inner: str) -> bool:
     forward = case.forward or outer not in FORWARD or any(name in REVERSE for name in inner)
     same = all(name in ("jit", "checkpoint") for name in inner)
     lanes = outer not in LANES_OF or not (case.frozen or (case.stores and same))
-    pattern = outer != "sparse" or case.sparse or not any(name in REVERSE for name in inner)
+    pattern = outer != "sparse" or case.sparse or not any(name in (*REVERSE, "linearize") for name in inner)
     return forward and lanes and pattern and (not inner or may_follow(case, *inner))
 
 

@@ -125,10 +125,10 @@ def test_gradients(function):
 
 TYPES = {product: ("f64[n,m]", "f64[m,p]"), filtered: ("f64[n,m]", "f64"), mixed: ("f64[n,m]", "f64[m,n]")}
 INNERMOST = {
-    product: "s_2[l] = s_2[l] + a[first + i, k]*b[k, 256*j + l]",
+    product: "s_2[l] = s_2[l] + a[first + i, 4*k]*b[4*k, 256*j + l]",
     filtered: "y[j + 1, first_1 + 512*i + k] = a*y[j, first_1 + 512*i + k] + x[j + 1, first_1 + 512*i + k]",
     peaks: "big_2[k] = big_1",
-    moments: "squares_1_1[k] = squares_1_1[k] + t_1*t_1",
+    moments: "squares_1_1[k] = squares_1_1[k] + t_1_4*t_1_4",
 }
 
 

@@ -1,0 +1,119 @@
+"""Rounds of a loop around an innermost one are done several at a time: what they share is loaded and stored once.
+
+In: a function whose loops run along memory. Out: the same, where iterations of the innermost loop have nothing to do
+with one another, and store into what the next round stores into again. Example:
+
+    for k in range(m):                            for k in range(m // 4):
+        t = a[i, k]                                   t_1 = a[i, 4*k]; t_2 = a[i, 4*k + 1]; ...
+        for j in range(n):                ->          for j in range(n):
+            c[j] = c[j] + t*b[k, j]                       c[j] = c[j] + t_1*b[4*k, j]
+                                                          c[j] = c[j] + t_2*b[4*k + 1, j]
+                                                          ...
+                                                  for k in range(m % 4): ...
+
+Each element sees the same operations in the same order: results are the same to the bit. This is unroll-and-jam
+(Callahan, Cocke, Kennedy, "Estimating interlock and improving balance for pipelined architectures", 1988).
+"""
+
+from __future__ import annotations
+
+from metaphrase.core.dims import DimLike, Sym, floordiv, symbols
+from metaphrase.core.scalars import MEDIUM, facts
+from metaphrase.core.types import i64
+
+from .dependence import in_step
+from .lifetimes import Lifetimes
+from .nest import E, Fn, For, Op, Stmt, Store, bound_inside, index_symbols, loaded, local, touched, walk
+from .place import accesses_of
+from .rewrite import rename_statement, with_storages
+from .target import Target
+
+
+def jam(fn: Fn, target: Target) -> tuple[Stmt, ...]:
+    """The body of a function with such rounds done several at a time."""
+    if target.together < 2 or not any(isinstance(s, For) and _may_be_rounds(s, target) for s in walk(fn.body)):
+        return fn.body
+    lifetimes = Lifetimes(fn.body)
+
+    def jammed(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        rows: list[Stmt] = []
+        for stmt in block:
+            if isinstance(stmt, For) and _may_be_rounds(stmt, target) and _may_be_together(stmt, lifetimes):
+                rows += _together(stmt, fn, target.together)
+            else:
+                rows.append(stmt.with_blocks(tuple(map(jammed, stmt.blocks))) if stmt.blocks else stmt)
+        return tuple(rows)
+
+    return jammed(fn.body)
+
+
+def _may_be_rounds(loop: For, target: Target) -> bool:
+    """Whether a loop gives variables values and sweeps, and a few operations are all that it does."""
+    *before, sweep = loop.body or (None,)
+    if not isinstance(sweep, For) or loop.parts is not None or sweep.parts is not None:
+        return False
+    short = any(isinstance(x.extent, int) and x.extent < target.vector_from for x in (loop, sweep))
+    stores = all(isinstance(s, Store) and not s.buf.dims and s.buf.dtype != i64 for s in before)
+    simple = all(isinstance(s, Store) for s in sweep.body) and len(loop.body) + len(sweep.body) <= 2 * target.together
+    return simple and stores and not short and not any(map(_is_slow, walk(loop.body)))
+
+
+def _may_be_together(loop: For, lifetimes: Lifetimes) -> bool:
+    """Whether elements may go through several rounds, one behind the other, and what they store into is the same."""
+    *before, sweep = loop.body
+    assert isinstance(sweep, For)
+    variables = {b for s in walk(loop.body) for b in touched(s) if not b.dims}
+    inner = {loop.index, *(b.name for b in variables)}
+    if symbols(sweep.extent) & inner or not all(lifetimes.private(b.name, loop) for b in variables):
+        return False
+    if not all(lifetimes.private(b.name, sweep) for s in sweep.body for b in touched(s) if not b.dims):
+        return False
+    places = [a for s in sweep.body for a in accesses_of(s) if a.buf.dims]
+    stored = {a.buf for a in places if a.write}
+    if any(load.buf in stored for s in before for load in loaded(s)) or bound_inside(sweep) - {sweep.index}:
+        return False
+    for a in places:
+        for b in places if a.write else ():
+            if a.buf is b.buf and not in_step(a.index, b.index, sweep.index, sweep.extent, frozenset(inner)):
+                return False
+    return any(a.write and loop.index not in index_symbols(a.index) for a in places)
+
+
+def _together(loop: For, fn: Fn, count: int) -> list[Stmt]:
+    *before, sweep = loop.body
+    assert isinstance(sweep, For)
+    number, blocks = fn.names.fresh("i"), floordiv(loop.extent, count)
+    variables = {b for s in walk(loop.body) for b in touched(s) if not b.dims}
+
+    def rounds(starts: list[DimLike]) -> tuple[Stmt, ...]:
+        """What some rounds do, and one sweep for all of them."""
+        first: list[Stmt] = []
+        inside: list[Stmt] = []
+        index = fn.names.fresh("i")
+        for at in starts:
+            own = {b: local(fn.names.fresh(b.name), b.dtype) for b in variables}
+            here = {loop.index: at, sweep.index: Sym(index)}
+            first += [with_storages(rename_statement(s, here), own) for s in before]
+            inside += [with_storages(rename_statement(s, here), own) for s in sweep.body]
+        return (*first, For(index, sweep.extent, tuple(inside), "par", sweep.span))
+
+    several = rounds([count * Sym(number) + k for k in range(count)])
+    rows: list[Stmt] = [For(number, blocks, several, loop.kind, loop.span)]
+    rest = loop.extent - count * blocks
+    if rest != 0:
+        rows.append(For(loop.index, rest, rounds([count * blocks + Sym(loop.index)]), loop.kind, loop.span))
+    return rows
+
+
+def _is_slow(stmt: Stmt) -> bool:
+    """Whether a statement divides or calls functions, beside which loads and stores are nothing."""
+    ops: list[E] = list(stmt.expressions)
+    for e in ops:
+        if isinstance(e, Op):
+            if facts(e.name).cost >= MEDIUM:
+                return True
+            ops += e.args
+    return False
+
+
+__all__ = ["jam"]
