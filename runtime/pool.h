@@ -9,8 +9,10 @@
    that a busy machine costs nothing. Each thread has its own stretch of parts, the same one in every job of as many parts,
    and takes from the others' when its own are done. Between jobs a thread looks out for the next one for a short while
    (MP_SPINS), then sleeps. To wake it costs the caller about 10 microseconds, and it comes some 30 later: so who has a job
-   while all sleep begins it alone and looks at the clock (mp_pool_worth). One job at a time: who finds the pool taken does
-   its parts alone. Threads block all signals. A child process after a fork has no threads, and starts its own. */
+   while all sleep begins it alone and looks at the clock (mp_pool_worth). A thread that wakes on the caller's processor,
+   where the system likes to put it, moves to another one: it would run in the caller's stead. One job at a time: who finds
+   the pool taken does its parts alone. Threads block all signals. A child process after a fork has no threads, and starts
+   its own. */
 #ifndef METAPHRASE_POOL_H
 #define METAPHRASE_POOL_H
 
@@ -24,7 +26,8 @@
 enum {
     MP_SLOTS = 64,
     MP_SPINS = 4000, /* some 50 microseconds */
-    MP_OFTEN = 5     /* so many times as long as is worth it, in small jobs together, and threads are woken for the next */
+    MP_OFTEN = 2,    /* so many times as long as is worth it, in small jobs together, and threads are woken for the next */
+    MP_APART = 4     /* small jobs so many times as long apart are not together */
 };
 
 typedef struct { _Atomic int64_t next; int64_t end; char line[48]; } mp_stretch; /* a cache line */
@@ -44,6 +47,9 @@ static struct {
     _Atomic int taken;
     _Atomic int asleep;
     _Atomic int64_t alone; /* nanoseconds of jobs that were done while all slept */
+    _Atomic int64_t until; /* the time when the last of them ended */
+    _Atomic int processor; /* of the caller */
+    int called;            /* so many have been woken, and are on their way */
     int threads;
     int forks;           /* so many times this process is a child of the one that began */
     int hooked;
@@ -63,6 +69,8 @@ static inline void mp_pause(void) {
 #endif
 }
 
+static int64_t mp_pool_wake_from = 60000; /* nanoseconds of work that are worth waking threads for */
+
 /* The thread's own parts first, then the others'. */
 static void mp_pool_work(mp_job *job, int slot) {
     for (int turn = 0; turn < job->slots; turn++) {
@@ -74,6 +82,15 @@ static void mp_pool_work(mp_job *job, int slot) {
     }
 }
 
+/* To another processor than this one, if this thread may run there; then where it likes to. */
+static void mp_pool_move(int processor) {
+    cpu_set_t all, others;
+    if (sched_getaffinity(0, sizeof all, &all)) return;
+    others = all;
+    CPU_CLR(processor, &others);
+    if (CPU_COUNT(&others) && !sched_setaffinity(0, sizeof others, &others)) sched_setaffinity(0, sizeof all, &all);
+}
+
 static void *mp_pool_thread(void *number) {
     int slot = (int)(intptr_t)number, seen = 0;
     for (;;) {
@@ -83,9 +100,12 @@ static void *mp_pool_thread(void *number) {
             atomic_fetch_add(&mp_pool.asleep, 1);
             while (atomic_load(&mp_pool.jobs) == seen) pthread_cond_wait(&mp_pool.begun, &mp_pool.lock);
             atomic_fetch_sub(&mp_pool.asleep, 1);
+            if (mp_pool.called) mp_pool.called--;
             pthread_mutex_unlock(&mp_pool.lock);
         }
         seen = atomic_load(&mp_pool.jobs);
+        int processor = sched_getcpu();
+        if (processor >= 0 && processor == atomic_load(&mp_pool.processor)) mp_pool_move(processor);
         atomic_fetch_add(&mp_pool.inside, 1);
         mp_job *job = atomic_load(&mp_pool.job);
         if (job && slot < job->slots) {
@@ -105,7 +125,7 @@ static void mp_pool_in_child(void) {
     mp_pool.threads = 0;
     mp_pool.forks++;
     mp_pool.job = NULL;
-    mp_pool.inside = mp_pool.taken = mp_pool.asleep = 0;
+    mp_pool.inside = mp_pool.taken = mp_pool.asleep = mp_pool.called = 0;
 }
 
 /* Whether a job may begin, for as many threads as asked, the caller included: none may while another one runs. What was
@@ -133,8 +153,6 @@ static int mp_pool_take(int threads) {
     return 1;
 }
 
-static int64_t mp_pool_wake_from = 60000; /* nanoseconds of work that are worth waking threads for */
-
 /* Whether the next job begins with all threads at once: they are awake, or there have been many small jobs. */
 static inline int mp_pool_ready(void) {
     return (mp_pool.threads && !atomic_load(&mp_pool.asleep))
@@ -146,7 +164,11 @@ static inline int mp_pool_worth(int64_t done, int64_t nanoseconds, int64_t left)
     return left > 1 && (double)nanoseconds / (double)done * (double)left >= (double)mp_pool_wake_from;
 }
 
-static inline void mp_pool_was_alone(int64_t nanoseconds) { atomic_fetch_add(&mp_pool.alone, nanoseconds); }
+static inline void mp_pool_was_alone(int64_t begun, int64_t nanoseconds) {
+    if (begun - atomic_load(&mp_pool.until) > MP_APART * mp_pool_wake_from) atomic_store(&mp_pool.alone, 0);
+    atomic_fetch_add(&mp_pool.alone, nanoseconds);
+    atomic_store(&mp_pool.until, begun + nanoseconds);
+}
 
 static void mp_pool_begin(mp_job *job, int64_t parts) {
     if (job->slots > mp_pool.threads + 1) job->slots = mp_pool.threads + 1;
@@ -156,12 +178,13 @@ static void mp_pool_begin(mp_job *job, int64_t parts) {
         begin += parts / job->slots + (s < parts % job->slots);
         job->stretches[s].end = begin;
     }
+    atomic_store(&mp_pool.processor, sched_getcpu());
     atomic_store(&mp_pool.job, job);
     atomic_fetch_add(&mp_pool.jobs, 1);
-    if (!atomic_load(&mp_pool.asleep)) return;
     atomic_store(&mp_pool.alone, 0);
+    if (!atomic_load(&mp_pool.asleep)) return;
     pthread_mutex_lock(&mp_pool.lock);
-    pthread_cond_broadcast(&mp_pool.begun);
+    if (!mp_pool.called && (mp_pool.called = atomic_load(&mp_pool.asleep))) pthread_cond_broadcast(&mp_pool.begun);
     pthread_mutex_unlock(&mp_pool.lock);
 }
 

@@ -19,7 +19,7 @@ cdef extern from "pool.h" nogil:
     int64_t mp_pool_wake_from
     bint mp_pool_ready()
     bint mp_pool_worth(int64_t done, int64_t nanoseconds, int64_t left)
-    void mp_pool_was_alone(int64_t nanoseconds)
+    void mp_pool_was_alone(int64_t begun, int64_t nanoseconds)
     bint mp_pool_take(int threads)
     void mp_pool_begin(mp_job* job, int64_t parts)
     void mp_pool_work(mp_job* job, int slot)
@@ -129,7 +129,7 @@ cdef int64_t begin_alone(mp_ctx* c, mp_part part, void** buffers, const int64_t*
         done += 1
         elapsed = mp_now() - begun
     if done == parts:
-        mp_pool_was_alone(elapsed)
+        mp_pool_was_alone(begun, elapsed)
     return done
 
 

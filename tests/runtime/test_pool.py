@@ -303,7 +303,7 @@ def test_threads_start_with_the_first_loop_that_is_worth_it(tmp_path, text_of):
 
 
 def test_small_jobs_wake_threads_when_there_are_many(run):
-    """Jobs of some microseconds are done alone, until they are as much work together as five that are worth it."""
+    """Jobs of some microseconds are done alone, until they are as much work together as two that are worth it."""
     before = dispatch.wake_from(200_000)
     try:
         threads.use(3)
