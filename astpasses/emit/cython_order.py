@@ -146,15 +146,15 @@ static inline i64 b1_nonzero_8(unsigned long long mask, i64 i, i64* places) {
     return p;
 }
 #endif
-static int b1_nonzero(const b1* x, i64 n, i64 step, i64* places, i64 count, i64 stride) {
+static int b1_nonzero(const b1* x, i64 n, i64 step, i64* places, i64 count, i64 stride, i64 first) {
     i64 i = 0, p = 0;
     for (; step == 1 && stride == 1 && i + 8 <= n && p + 8 <= count; i += 8) {
         unsigned long long mask;
         __builtin_memcpy(&mask, x + i, 8);
-        p += b1_nonzero_8(mask, i, places + p);
+        p += b1_nonzero_8(mask, first + i, places + p);
     }
-    for (; p < count && i < n; i++) { places[p*stride] = i; p += x[i*step] != 0; }
-    for (; p < count; p++) places[p*stride] = 0;    /* bytes that are no bools count for more than one */
+    for (; p < count && i < n; i++) { places[p*stride] = first + i; p += x[i*step] != 0; }
+    for (; p < count; p++) places[p*stride] = first;    /* bytes that are no bools count for more than one */
     return 0;
 }
 """  # eight at a time while there is room for eight; no jump hangs on which of them
@@ -243,11 +243,12 @@ def _argsort(writer: FunctionWriter, stmt: LibraryCall) -> str:
 
 def _nonzero(writer: FunctionWriter, stmt: LibraryCall) -> str:
     (mask,), (line,) = stmt.reads, stmt.writes
-    dim = writer.printer.dim
-    head = "int b1_nonzero(const b1* x, i64 n, i64 step, i64* places, i64 count, i64 stride)"
+    dim, first = writer.printer.dim, dict(stmt.attributes).get("first", 0)
+    head = "int b1_nonzero(const b1* x, i64 n, i64 step, i64* places, i64 count, i64 stride, i64 first)"
     writer.routines["b1_nonzero"] = (_NONZERO, head)
     source = f"{writer.address(mask)}, {dim(mask.extents[0])}, {dim(mask.strides[0])}"
-    return f"b1_nonzero({source}, {writer.address(line)}, {dim(line.extents[0])}, {dim(line.strides[0])})"
+    to = f"{writer.address(line)}, {dim(line.extents[0])}, {dim(line.strides[0])}"
+    return f"b1_nonzero({source}, {to}, {dim(first)})"
 
 
 def _search(writer: FunctionWriter, stmt: LibraryCall) -> str:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.core.dims import DimLike
+from metaphrase.core.dims import Dim, DimLike
 from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import dtype_name
 from metaphrase.effects import callback
@@ -229,7 +229,8 @@ class LoopsText:
 
     def stmt_LibraryCall(self, depth: int, stmt: LibraryCall) -> None:
         reads, writes = (f"({', '.join(map(self.view, views))},)" for views in (stmt.reads, stmt.writes))
-        attributes = "".join(f", {name}={value!r}" for name, value in stmt.attributes)
+        values = ((k, self.printer.dim(v) if isinstance(v, Dim) else repr(v)) for k, v in stmt.attributes)
+        attributes = "".join(f", {name}={text}" for name, text in values)
         self.line(depth, f"library({stmt.operation!r}, {reads}, {writes}{attributes})")
 
     def view(self, view: View) -> str:

@@ -86,11 +86,12 @@ class _Builtins(dict):
         return _OPERATIONS[name]
 
 
-def library(operation: str, reads: tuple, writes: tuple, **attributes: Any) -> None:
-    """What a library computes: the primitive's NumPy rule, written into the views of its results."""
+def library(operation: str, reads: tuple, writes: tuple, first: int = 0, **attributes: Any) -> None:
+    """What a library computes: the primitive's NumPy rule, written into the views of its results. `first`: where the
+    part begins in which there are places."""
     results = REGISTRY[operation].numpy(*(np.array(view) for view in reads), **attributes)
     for view, result in zip(writes, results if isinstance(results, tuple) else (results,), strict=True):
-        view[...] = result
+        view[...] = result + first if first else result
 
 
 def halves(combine: Any, values: np.ndarray) -> Any:

@@ -43,6 +43,7 @@ from metaphrase.core.types import i64
 from metaphrase.source import Span
 
 from .canonical import canonical, text_of
+from .compaction import cut, may_be_cut
 from .independence import Independence, Roles
 from .interchange import middle_of
 from .lower_arrays import identity
@@ -134,7 +135,10 @@ class _Sharing:
     def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []
         for stmt in block:
-            rows += self.loop(stmt) if isinstance(stmt, For) else [self.inside(stmt)]
+            if may_be_cut(stmt):
+                rows += cut(stmt, self.fn.names, self.target, self.call)  # type: ignore[arg-type]
+            else:
+                rows += self.loop(stmt) if isinstance(stmt, For) else [self.inside(stmt)]
         return tuple(rows)
 
     def inside(self, stmt: Stmt) -> Stmt:
@@ -265,7 +269,7 @@ class _Sharing:
         names = read.union(b.name for b in known).difference(integers, last, *map(bound_inside, body))
         arrays, scalars = [b for b in taken if b.dims], [b for b in taken if not b.dims and not _is_integer(b)]
         sizes = (*sorted(names), *last)
-        written = {b for s in inside for b in touched(s) if isinstance(s, Store)}
+        written = {a.buf for s in inside for a in s.accesses if a.write}
         # A context has to do with failures, memory, and signals, for which loops around loops ask.
         fails = any(b.dims for b in own) or any(isinstance(s, (Check, While, LibraryCall)) for s in inside)
         fails = fails or any(isinstance(s, For) and s.kind == "seq" and _has_loops(s) for s in inside)

@@ -15,7 +15,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from metaphrase.core.dims import DimLike
+from metaphrase.core.dims import Dim, DimLike
 from metaphrase.core.native import E, Op
 from metaphrase.core.scalars import MONOIDS, facts
 from metaphrase.source import Span
@@ -317,10 +317,13 @@ class LibraryCall(Stmt):
 
     @property
     def extents(self) -> tuple[DimLike, ...]:
-        return tuple(d for v in (*self.reads, *self.writes) for d in (*v.extents, *v.strides))
+        dims = (value for _, value in self.attributes if isinstance(value, Dim))
+        return (*(d for v in (*self.reads, *self.writes) for d in (*v.extents, *v.strides)), *dims)
 
     def changed(self, change: Change) -> LibraryCall:
-        return replace(self, reads=tuple(map(change.view, self.reads)), writes=tuple(map(change.view, self.writes)))
+        reads, writes = (tuple(map(change.view, views)) for views in (self.reads, self.writes))
+        attributes = tuple((k, change.dim(value) if isinstance(value, Dim) else value) for k, value in self.attributes)
+        return replace(self, reads=reads, writes=writes, attributes=attributes)
 
 
 @dataclass(eq=False)
