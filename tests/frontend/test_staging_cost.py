@@ -91,7 +91,7 @@ def test_the_trips_of_a_loop_cost_nothing():
 def test_the_lengths_of_nested_comprehensions_cost_nothing():
     small, large = (benchmark.programs()[f"{n} by {n} values"] for n in (6, 60))
     sizes = [benchmark.measured(*program, native=False)["lines"] for program in (small, large)]
-    assert max(sizes) < 120
+    assert max(sizes) < 150  # of 60, four rounds of a loop are written out
     assert calls(*large) <= 1.1 * calls(*small)
     function = benchmark.load(*small[:2])
     with mp.config(native=False):
