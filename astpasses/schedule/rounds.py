@@ -1,7 +1,7 @@
 """Rounds of sweeps over arrays become one sweep over blocks of elements, each of which goes through all rounds.
 
-In: the folded tree. Out: the same, where loops around parallel loops that run over the same elements, and parallel
-loops beside them, are one parallel loop over blocks, if what happens to an element has nothing to do with the others:
+In: the folded tree. Out: the same, where loops around sweeps, loops that run over the same elements, and sweeps
+beside them, are one parallel loop over blocks, if what happens to an element has nothing to do with the others:
 
     for i in range(n): x[i] = a[i]              for b in range(-(-n // 1024)):
     t = 0.0                                         count = min(1024, n - 1024*b)
@@ -22,6 +22,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeGuard
 
 from metaphrase.core.dims import DimLike, Sym, dim_min, floordiv, product, symbols
 from metaphrase.core.types import i64
@@ -82,7 +83,15 @@ def _in_block(block: tuple[Stmt, ...], fn: Fn, target: Target, lifetimes: Lifeti
 
 def _may_be_rounds(stmt: Stmt) -> bool:
     is_loop = isinstance(stmt, While) or isinstance(stmt, For) and stmt.kind == "seq" and stmt.extent not in (0, 1)
-    return is_loop and any(isinstance(s, For) and s.kind == "par" for block in stmt.blocks for s in block)
+    return is_loop and not _is_sweep(stmt) and any(_is_sweep(s) for block in stmt.blocks for s in block)
+
+
+def _is_sweep(stmt: Stmt) -> TypeGuard[For]:
+    """Whether a loop runs over elements: a parallel one, or one of the user's that stores where its index says."""
+    if not isinstance(stmt, For) or stmt.kind == "par":
+        return isinstance(stmt, For)
+    stores = [s for s in walk(stmt.body) if isinstance(s, Store) and s.buf.dims]
+    return stmt.kind == "seq" and bool(stores) and all(stmt.index in index_symbols(s.index) for s in stores)
 
 
 @dataclass
@@ -111,7 +120,7 @@ def _member(loop: Stmt, target: Target) -> _Member | None:
     member = _Member(loop)
 
     def fits(stmt: Stmt) -> bool:
-        if isinstance(stmt, For) and stmt.kind == "par":
+        if _is_sweep(stmt):
             member.sweeps.append(stmt)
             return all(isinstance(s, (Store, For, If)) for s in walk(stmt.body))
         member.around.append(stmt)
@@ -296,7 +305,7 @@ class _Run:
 
 def _each_sweep(stmt: Stmt, rule: Callable[[For], list[Stmt]]) -> list[Stmt]:
     """A statement with something else in place of each of its sweeps."""
-    if isinstance(stmt, For) and stmt.kind == "par":
+    if _is_sweep(stmt):
         return rule(stmt)
     if not stmt.blocks:
         return [stmt]

@@ -116,7 +116,22 @@ def changed(x, h):
     return x, h
 
 
+def one_by_one(x, v, steps):
+    """Loops of the user's over elements, with a variable of an element's own, and one of the rounds."""
+    x, v, t = x.copy(), v.copy(), 0.0
+    for _ in range(steps):
+        for i in range(len(x)):
+            pull = x[i] * x[i] * x[i]
+            v[i] = v[i] - 0.01 * pull + 0.001 * t
+            if v[i] > 1.0:
+                v[i] = 1.0
+            x[i] = x[i] + 0.01 * v[i]
+        t = t + 0.01
+    return x, v, t
+
+
 INSIDE_OUT = {
+    one_by_one: lambda n: (random.normal(size=n), random.normal(size=n), 7),
     newton: lambda n: (random.random(n) + 0.5,),
     swing: lambda n: (random.normal(size=n), random.normal(size=n), 7),
     until: lambda n: (random.normal(size=n), 2.0),
@@ -164,7 +179,28 @@ def recorded(x, z):
     return out
 
 
+def along(x):
+    """A loop of the user's whose elements see their neighbours."""
+    x = x.copy()
+    for _ in range(4):
+        for i in range(1, len(x)):
+            x[i] = 0.5 * (x[i] + x[i - 1])
+    return x
+
+
+def counted(x):
+    """And one that leaves a sum."""
+    x, total = x.copy(), 0.0
+    for _ in range(4):
+        for i in range(len(x)):
+            x[i] = 0.5 * x[i] + 0.1
+            total = total * 0.9 + x[i]
+    return x, total
+
+
 AS_IT_WAS = {
+    along: lambda n: (random.normal(size=n),),
+    counted: lambda n: (random.normal(size=n),),
     smoothed: lambda n: (random.normal(size=n),),
     normed: lambda n: (random.normal(size=n) + 2.0,),
     led: lambda n: (random.normal(size=n),),
