@@ -89,7 +89,7 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
     if first == parts or status != 0:
         return status
     c.busy += 1
-    if parts - first < 2 or threads < 2 or not mp_pool_take(<int>threads):    # or another region runs, maybe around this one
+    if parts - first < 2 or threads < 2 or not mp_pool_take(<int>threads):    # another region runs, maybe around this one
         leave(c)
         while first < parts and status == 0:
             status = part(c, buffers, sizes, first)

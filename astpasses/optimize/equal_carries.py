@@ -9,7 +9,7 @@ What asks whether they are equal is answered then. Example:
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -41,15 +41,20 @@ def equal_carries(function: Function) -> Function:
 def _firsts(loop: Loop) -> dict[int, int]:
     """For the carries that equal one before them, by number, the first of these: those are told apart, again and again,
     that began apart or are made of what is apart."""
-    params = list(loop.params.carries)
-    kinds: list[Hashable] = [(start, param.type) for start, param in zip(loop.args.carries, params)]
+    params: dict[Any, int] = {param: k for k, param in enumerate(loop.params.carries)}
+    firsts = _first_of_each([(start, param.type) for start, param in zip(loop.args.carries, params)])
     while True:
-        firsts = [kinds.index(kind) for kind in kinds]
-        made = [firsts[params.index(r)] if r in params else r for r in loop.results.carries]  # type: ignore[arg-type]
-        new: list[Hashable] = list(zip(firsts, made))
-        if [new.index(kind) for kind in new] == firsts:
+        made = [firsts[params[r]] if r in params else r for r in loop.results.carries]
+        apart = _first_of_each(list(zip(firsts, made)))
+        if apart == firsts:
             return {k: first for k, first in enumerate(firsts) if first != k}
-        kinds = new
+        firsts = apart
+
+
+def _first_of_each(kinds: Sequence[Hashable]) -> list[int]:
+    """For each of them the number of the first one that equals it."""
+    known: dict[Hashable, int] = {}
+    return [known.setdefault(kind, k) for k, kind in enumerate(kinds)]
 
 
 def _without(loop: Loop, firsts: dict[int, int]) -> Let:

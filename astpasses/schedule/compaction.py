@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeGuard
 
 import numpy as np
 
@@ -26,9 +27,9 @@ from .target import Target
 Call = Callable[[tuple[Stmt, ...], set[Buf], tuple[str, str], DimLike, Span | None], CallFn]
 
 
-def may_be_cut(stmt: Stmt) -> bool:
+def may_be_cut(stmt: Stmt, target: Target) -> TypeGuard[LibraryCall]:
     """Whether it lists the places of one whole line."""
-    if not isinstance(stmt, LibraryCall) or stmt.operation != "nonzero" or len(stmt.attributes) != 1:
+    if not isinstance(stmt, LibraryCall) or not (offer := target.offer(stmt.operation)) or not offer.lists:
         return False
     (mask,), (line,) = stmt.reads, stmt.writes
     return mask.index == (0,) == line.index and mask.strides == (1,) == line.strides

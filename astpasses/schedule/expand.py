@@ -22,26 +22,18 @@ def _expanded(function: Function) -> Function:
         builder.params = list(function.params)
         for let in function.lets:
             args = tuple(env.get(a, a) if isinstance(a, Var) else a for a in let.args)
-            attributes = {k: _expand_attribute(v) for k, v in let.attributes.items()}
+            let = let.with_regions(expand)
             native = let.primitive.native
             builder.span = let.span
             if isinstance(native, Composite):
-                outs = native.rule(*args, **attributes)
+                outs = native.rule(*args, **let.attributes)
                 outs = outs if isinstance(outs, (tuple, list)) else (outs,)
                 env.update(zip(let.outs, outs, strict=True))
             else:
-                builder.lets.append(Let(let.outs, let.primitive, args, attributes, let.span))
+                builder.lets.append(Let(let.outs, let.primitive, args, let.attributes, let.span))
         results = tuple(env.get(r, r) if isinstance(r, Var) else r for r in function.results)
         made = Function(function.name, function.params, tuple(builder.lets), results)
     return expand(made)
-
-
-def _expand_attribute(value: object) -> object:
-    if isinstance(value, Function):
-        return expand(value)
-    if isinstance(value, tuple):
-        return tuple(_expand_attribute(v) for v in value)
-    return value
 
 
 def _has_composite(function: Function) -> bool:

@@ -142,7 +142,7 @@ class _Turning:
             return None
         needed = [set[str]().union(*map(_names, walk(section))) for section in sections]
         several = {name for name in set[str]().union(*needed) if sum(name in names for names in needed) > 1}
-        held = [b for b in roles.private if b.name in several]
+        held = sorted((b for b in roles.private if b.name in several), key=lambda b: b.name)
         chosen = {b for s in within.body if isinstance(s, If) for inner in walk((s,)) for b in touched(inner)}
         return None if several & given or chosen & {*held} or any(b.dtype == i64 for b in held) else held
 

@@ -18,12 +18,12 @@ Each element sees the same operations in the same order: results are the same to
 from __future__ import annotations
 
 from metaphrase.core.dims import DimLike, Sym, floordiv, symbols
-from metaphrase.core.scalars import MEDIUM, facts
+from metaphrase.core.scalars import MEDIUM
 from metaphrase.core.types import i64
 
 from .dependence import in_step
 from .lifetimes import Lifetimes
-from .nest import E, Fn, For, Op, Stmt, Store, bound_inside, index_symbols, loaded, local, touched, walk
+from .nest import Fn, For, Stmt, Store, bound_inside, dearest, index_symbols, loaded, local, touched, walk
 from .place import accesses_of
 from .rewrite import rename_statement, with_storages
 from .target import Target
@@ -48,21 +48,22 @@ def jam(fn: Fn, target: Target) -> tuple[Stmt, ...]:
 
 
 def _may_be_rounds(loop: For, target: Target) -> bool:
-    """Whether a loop gives variables values and sweeps, and a few operations are all that it does."""
+    """Whether a loop gives variables values and sweeps, and does a few cheap operations: beside a division or a call of
+    a function, loads and stores are nothing."""
     *before, sweep = loop.body or (None,)
     if not isinstance(sweep, For) or loop.parts is not None or sweep.parts is not None:
         return False
     short = any(isinstance(x.extent, int) and x.extent < target.vector_from for x in (loop, sweep))
     stores = all(isinstance(s, Store) and not s.buf.dims and s.buf.dtype != i64 for s in before)
     simple = all(isinstance(s, Store) for s in sweep.body) and len(loop.body) + len(sweep.body) <= 2 * target.together
-    return simple and stores and not short and not any(map(_is_slow, walk(loop.body)))
+    return simple and stores and not short and all(dearest(s) < MEDIUM for s in walk(loop.body))
 
 
 def _may_be_together(loop: For, lifetimes: Lifetimes) -> bool:
     """Whether elements may go through several rounds, one behind the other, and what they store into is the same."""
     *before, sweep = loop.body
     assert isinstance(sweep, For)
-    variables = {b for s in walk(loop.body) for b in touched(s) if not b.dims}
+    variables = dict.fromkeys(b for s in walk(loop.body) for b in touched(s) if not b.dims)
     inner = {loop.index, *(b.name for b in variables)}
     if symbols(sweep.extent) & inner or not all(lifetimes.private(b.name, loop) for b in variables):
         return False
@@ -83,7 +84,7 @@ def _together(loop: For, fn: Fn, count: int) -> list[Stmt]:
     *before, sweep = loop.body
     assert isinstance(sweep, For)
     number, blocks = fn.names.fresh("i"), floordiv(loop.extent, count)
-    variables = {b for s in walk(loop.body) for b in touched(s) if not b.dims}
+    variables = dict.fromkeys(b for s in walk(loop.body) for b in touched(s) if not b.dims)
 
     def rounds(starts: list[DimLike]) -> tuple[Stmt, ...]:
         """What some rounds do, and one sweep for all of them."""
@@ -103,17 +104,6 @@ def _together(loop: For, fn: Fn, count: int) -> list[Stmt]:
     if rest != 0:
         rows.append(For(loop.index, rest, rounds([count * blocks + Sym(loop.index)]), loop.kind, loop.span))
     return rows
-
-
-def _is_slow(stmt: Stmt) -> bool:
-    """Whether a statement divides or calls functions, beside which loads and stores are nothing."""
-    ops: list[E] = list(stmt.expressions)
-    for e in ops:
-        if isinstance(e, Op):
-            if facts(e.name).cost >= MEDIUM:
-                return True
-            ops += e.args
-    return False
 
 
 __all__ = ["jam"]

@@ -22,9 +22,9 @@ from dataclasses import dataclass, field, replace
 
 from metaphrase.core.dims import DimLike, Sym
 from metaphrase.core.facts import Facts
-from metaphrase.core.scalars import CALLED, facts
+from metaphrase.core.scalars import CALLED
 
-from .nest import Buf, For, If, Op, Stmt, Store, subexpressions, used_inside, walk
+from .nest import Buf, For, If, Stmt, Store, dearest, used_inside, walk
 from .place import accesses_of
 from .rewrite import rename_statement
 from .target import Target
@@ -102,7 +102,7 @@ def _joinable(loop: For) -> bool:
     return (
         loop.kind == "par"
         and all(isinstance(s, (Store, For, If)) for s in inside)
-        and (_branches(loop) or not any(map(_calls, inside)))
+        and (_branches(loop) or all(dearest(s) < CALLED for s in inside))
     )
 
 
@@ -112,11 +112,6 @@ def _has_blocks(loop: For) -> bool:
 
 def _branches(loop: For) -> bool:
     return any(isinstance(s, If) for s in walk(loop.body))
-
-
-def _calls(stmt: Stmt) -> bool:
-    """Whether a statement has an operation that is a call of a function."""
-    return any(isinstance(x, Op) and facts(x.name).cost >= CALLED for e in stmt.expressions for x in subexpressions(e))
 
 
 def of_one_iteration(a: tuple[Stmt, ...], b: tuple[Stmt, ...], indices: tuple[DimLike, ...]) -> bool:

@@ -152,6 +152,13 @@ def operations(stmt: Stmt) -> int:
 
 
 @fact
+def dearest(stmt: Stmt) -> int:
+    """What the dearest operation of a statement itself costs (core/scalars.py)."""
+    inside = (x for e in stmt.expressions for x in subexpressions(e) if isinstance(x, Op))
+    return max((facts(x.name).cost for x in inside), default=0)
+
+
+@fact
 def places(stmt: Stmt) -> tuple[Span, ...]:
     """Where a statement comes from in the user's source: its operations, the outermost first, or itself. What has been
     put together of several lines has several places."""
@@ -237,6 +244,7 @@ __all__ = [
     "local",
     "never",
     "operation",
+    "dearest",
     "operations",
     "other_symbols",
     "place_symbols",

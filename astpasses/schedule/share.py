@@ -135,8 +135,8 @@ class _Sharing:
     def block(self, block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
         rows: list[Stmt] = []
         for stmt in block:
-            if may_be_cut(stmt):
-                rows += cut(stmt, self.fn.names, self.target, self.call)  # type: ignore[arg-type]
+            if may_be_cut(stmt, self.target):
+                rows += cut(stmt, self.fn.names, self.target, self.call)
             else:
                 rows += self.loop(stmt) if isinstance(stmt, For) else [self.inside(stmt)]
         return tuple(rows)

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import Any
 
 from metaphrase.core.build import Builder
 from metaphrase.core.calls import derived
@@ -34,24 +33,13 @@ def without_stale_rows(function: Function) -> Function:
 def _rewritten(function: Function) -> Function:
     lets = []
     for let in function.lets:
-        attributes = {k: _inside(v) for k, v in let.attributes.items()}
-        if any(new is not let.attributes[k] for k, new in attributes.items()):
-            let = Let(let.outs, let.primitive, let.args, attributes, let.span)
+        let = let.with_regions(without_stale_rows)
         if let.primitive.name == "loop":
             let = _loop(Loop.of(let), let, function)
         lets.append(let)
     if all(new is old for new, old in zip(lets, function.lets)):
         return function
     return Function(function.name, function.params, tuple(lets), function.results)
-
-
-def _inside(value: Any) -> Any:
-    if isinstance(value, Function):
-        return without_stale_rows(value)
-    if isinstance(value, tuple) and value and isinstance(value[0], Function):
-        new = tuple(map(_inside, value))
-        return value if all(a is b for a, b in zip(new, value)) else new
-    return value
 
 
 def _loop(loop: Loop, let: Let, around: Function) -> Let:

@@ -28,6 +28,7 @@ class Offer:
     stack lie between one another: the nest goes over memory once, with what else is done to it.
     `failures`: the exception and the message of each site at which a call fails, in their order.
     `an_element`: the work that an element of the first operand is, or of the result; 0: what products of matrices are.
+    `lists`: it lists the places where a mask is true: of a part of the mask a part of the list.
     `left_anywhere`: a signal may end a call in the middle. It takes no lock, and no memory but the arena's.
     """
 
@@ -40,6 +41,7 @@ class Offer:
     small: int = 0
     failures: tuple[tuple[str, str], ...] = ()
     an_element: int = 0
+    lists: bool = False
     left_anywhere: bool = False
 
 
@@ -160,7 +162,7 @@ CPU = Target(
         *map(_of_lapack, ("solve", "triangular_solve", "slogdet", "cholesky", "qr", "eigh", "svd", "eig")),
         Offer("sort", LINES, in_place=True, an_element=32, left_anywhere=True),  # these are ours
         *(Offer(operation, LINES, an_element=32, left_anywhere=True) for operation in ("argsort", "fft")),
-        Offer("nonzero", LINES, an_element=1, left_anywhere=True),
+        Offer("nonzero", LINES, an_element=1, lists=True, left_anywhere=True),
         Offer("searchsorted", EACH, an_element=16, left_anywhere=True),
     ),
 )

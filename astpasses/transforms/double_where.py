@@ -160,19 +160,7 @@ def _is_taken(let: Let) -> Atom:
 
 def _inside(let: Let) -> Let:
     """The Let with its regions rewritten, but for functions that have rules of the user's own."""
-    regions = [] if let.primitive.name in RULED else list(let.regions())
-    new = {id(region): double_where(region) for region in regions}
-    if all(new[id(region)] is region for region in regions):
-        return let
-
-    def put(value: object) -> object:
-        if isinstance(value, Function):
-            return new[id(value)]
-        if isinstance(value, tuple):
-            return tuple(put(v) if isinstance(v, Function) else v for v in value)
-        return value
-
-    return Let(let.outs, let.primitive, let.args, {k: put(v) for k, v in let.attributes.items()}, let.span)
+    return let if let.primitive.name in RULED else let.with_regions(double_where)
 
 
 def _smooth(atom: Atom) -> bool:

@@ -103,24 +103,15 @@ def _written_out(
             env.update(zip(let.outs, results))
             changed = True
             continue
-        attributes = {k: _in_attribute(v, again) for k, v in let.attributes.items()} if let.primitive.region else {}
-        if any(new is not let.attributes[k] for k, new in attributes.items()) or args != let.args:
-            let = Let(let.outs, let.primitive, args, attributes or let.attributes, let.span)
-            changed = True
-        builder.lets.append(let)
+        new = let.with_regions(again) if let.primitive.region else let
+        if args != let.args:
+            new = Let(new.outs, new.primitive, args, new.attributes, new.span)
+        changed |= new is not let
+        builder.lets.append(new)
     if not changed:
         return function
     results = tuple(env.get(r, r) if isinstance(r, Var) else r for r in function.results)
     return Function(function.name, function.params, tuple(builder.lets), results)
-
-
-def _in_attribute(value: Any, change: Callable[[Function], Function]) -> Any:
-    if isinstance(value, Function):
-        return change(value)
-    if isinstance(value, tuple):
-        new = tuple(_in_attribute(v, change) for v in value)
-        return value if all(a is b for a, b in zip(new, value)) else new
-    return value
 
 
 def worth_calling(program: Function) -> Callable[[Function], bool]:

@@ -12,7 +12,6 @@ A function of Python to which `derivative_of` gave a rule has it in its `__dict_
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, NoReturn
 
 from ..source import Span, UnsupportedError
@@ -64,8 +63,7 @@ def _without_rules(function: Function) -> Function:
             let = Let(let.outs, let.primitive, _behind(let, barriers), let.attributes, let.span)
         if let.primitive.transient:
             let = as_call(let)
-        attributes = {key: _attribute(value, without_rules) for key, value in let.attributes.items()}
-        lets.append(Let(let.outs, let.primitive, let.args, attributes, let.span))
+        lets.append(let.with_regions(without_rules))
     return Function(function.name, function.params, tuple(lets), function.results)
 
 
@@ -79,8 +77,7 @@ def _through_rules(function: Function) -> Function:
     lets = []
     for let in function.lets:
         let = as_call(let) if let.attributes.get("through") else let
-        attributes = {key: _attribute(value, through_rules) for key, value in let.attributes.items()}
-        lets.append(Let(let.outs, let.primitive, let.args, attributes, let.span))
+        lets.append(let.with_regions(through_rules))
     return Function(function.name, function.params, tuple(lets), function.results)
 
 
@@ -93,14 +90,6 @@ def _barriers(let: Let) -> list[Let]:
 def _behind(let: Let, barriers: list[Let]) -> tuple[Var | Literal, ...]:
     copies = {barrier.args[0]: barrier.out for barrier in barriers}
     return tuple(copies.get(a, a) for a in let.args)
-
-
-def _attribute(value: Any, change: Callable[[Function], Function]) -> Any:
-    if isinstance(value, Function):
-        return change(value)
-    if isinstance(value, tuple):
-        return tuple(_attribute(part, change) for part in value)
-    return value
 
 
 def refuse_forward(name: str, span: Span | None) -> NoReturn:

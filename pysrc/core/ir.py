@@ -12,7 +12,7 @@ A program in full, printed:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -124,6 +124,13 @@ class Let:
             elif isinstance(value, tuple):
                 yield from (v for v in value if isinstance(v, Function))
 
+    def with_regions(self, change: Callable[[Function], Function]) -> Let:
+        """The Let with `change` of each of its functions; itself where none changes."""
+        attributes = {key: _with_functions(value, change) for key, value in self.attributes.items()}
+        if all(new is self.attributes[key] for key, new in attributes.items()):
+            return self
+        return Let(self.outs, self.primitive, self.args, attributes, self.span)
+
     def _run(self) -> Iterator[Function]:
         """The regions that run where this Let stands: of a function with derivative rules, not these."""
         if self.primitive.transient:
@@ -193,6 +200,15 @@ class Function:
         from .show import show
 
         return show(self)
+
+
+def _with_functions(value: Any, change: Callable[[Function], Function]) -> Any:
+    if isinstance(value, Function):
+        return change(value)
+    if isinstance(value, tuple):
+        new = tuple(_with_functions(part, change) for part in value)
+        return value if all(a is b for a, b in zip(new, value)) else new
+    return value
 
 
 def attribute_symbols(value: Any) -> frozenset[str]:

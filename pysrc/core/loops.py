@@ -246,19 +246,11 @@ def with_attribute(function: Function, key: str, value: Any) -> Function:
     their derivatives keep (`slots`), or how many bytes (`limit`)."""
     lets = []
     for let in function.lets:
-        attributes = {name: _with_attribute_inside(a, key, value) for name, a in let.attributes.items()}
+        let = let.with_regions(lambda region: with_attribute(region, key, value))
         if let.primitive.name == "loop" and let.attributes["roles"].carries:
-            attributes.setdefault(key, value)
-        lets.append(Let(let.outs, let.primitive, let.args, attributes, let.span))
+            let = Let(let.outs, let.primitive, let.args, {key: value, **let.attributes}, let.span)
+        lets.append(let)
     return Function(function.name, function.params, tuple(lets), function.results)
-
-
-def _with_attribute_inside(attribute: Any, key: str, value: Any) -> Any:
-    if isinstance(attribute, Function):
-        return with_attribute(attribute, key, value)
-    if isinstance(attribute, tuple):
-        return tuple(_with_attribute_inside(a, key, value) for a in attribute)
-    return attribute
 
 
 __all__ = ["Parts", "Step", "Loop", "with_attribute"]
