@@ -89,7 +89,7 @@ def check_aliases(here: Session, loop: Loop, entry: list, staged: StagedBody) ->
             raise PeelFirst(
                 f"'{staged.work.label(slots[k].path)}' is written to and bound to another array in one loop",
                 span,
-                "copy the array before the loop",
+                "copy the array in the loop, before storing into it: x = x.copy()",
             )
     return seen
 
