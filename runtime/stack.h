@@ -13,6 +13,9 @@
 #if defined(__linux__) || defined(__APPLE__)
 #include <pthread.h>
 #endif
+#if defined(__linux__)
+#include <sys/resource.h>
+#endif
 
 #if PY_VERSION_HEX >= 0x030C0000
 #define MP_FRAMES_LEFT(thread) ((thread)->py_recursion_remaining)
@@ -38,13 +41,24 @@ static inline int mp_frames_deep(void) {
 static inline int64_t mp_stack_left(void) {
     char here;
 #if defined(__linux__)
-    pthread_attr_t attributes;
-    void* lowest = NULL;
-    size_t size = 0;
-    if (pthread_getattr_np(pthread_self(), &attributes)) return 0;
-    int failed = pthread_attr_getstack(&attributes, &lowest, &size);
-    pthread_attr_destroy(&attributes);
-    return failed || &here < (char*)lowest ? 0 : &here - (char*)lowest;
+    /* The C library reads all mappings of the process to say where the first thread's stack ends: it is asked
+     * once for each thread, and again when the limit has changed. */
+    static __thread char* lowest = NULL;
+    static __thread rlim_t limit = 0;
+    struct rlimit now;
+    if (getrlimit(RLIMIT_STACK, &now)) return 0;
+    if (lowest == NULL || now.rlim_cur != limit) {
+        pthread_attr_t attributes;
+        void* address = NULL;
+        size_t size = 0;
+        if (pthread_getattr_np(pthread_self(), &attributes)) return 0;
+        int failed = pthread_attr_getstack(&attributes, &address, &size);
+        pthread_attr_destroy(&attributes);
+        if (failed) return 0;
+        lowest = (char*)address;
+        limit = now.rlim_cur;
+    }
+    return &here < lowest ? 0 : &here - lowest;
 #elif defined(__APPLE__)
     pthread_t self = pthread_self();
     char* lowest = (char*)pthread_get_stackaddr_np(self) - pthread_get_stacksize_np(self);

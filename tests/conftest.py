@@ -2,7 +2,8 @@
 
 In: a pytest session. Out: METAPHRASE_CACHE_DIR points to a directory that all workers share. It is kept
 between runs, for an entry's key is all that goes into it; with METAPHRASE_TESTS=cold it is a new one that the
-session removes. What is tested in turns is chosen by tests/turns.py.
+session removes. Bytecode is kept beside it, also where Python is told to write none: a hundred tests start processes
+of their own. What is tested in turns is chosen by tests/turns.py.
 Fixtures used by several rooms go at the end of this file.
 """
 
@@ -23,6 +24,11 @@ from turns import takes
 # The rooms as they are called on disk. Imported under these names a module would exist twice, with two
 # registries.
 ROOMS_ON_DISK = ("pysrc", "astpasses")
+CACHES = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+
+sys.dont_write_bytecode = False
+sys.pycache_prefix = os.environ["PYTHONPYCACHEPREFIX"] = str(CACHES / "metaphrase-tests-bytecode")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -40,8 +46,7 @@ def pytest_configure(config: pytest.Config) -> None:
         config._metaphrase_cache = tempfile.mkdtemp(prefix="metaphrase-test-cache-")
         os.environ["METAPHRASE_CACHE_DIR"] = config._metaphrase_cache
     else:
-        home = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-        os.environ["METAPHRASE_CACHE_DIR"] = str(home / "metaphrase-tests")
+        os.environ["METAPHRASE_CACHE_DIR"] = str(CACHES / "metaphrase-tests")
 
 
 @pytest.hookimpl(tryfirst=True)
