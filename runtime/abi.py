@@ -20,6 +20,7 @@ _HEADER = (HEADER_DIRECTORY / "abi.h").read_text()
 
 ABI_VERSION = int(re.search(r"#define MP_ABI (\d+)", _HEADER).group(1))  # type: ignore[union-attr]
 SYMBOL = "metaphrase_entry"  # what a library exports
+HEADERS = ("abi.h", "abi_blas.h", "maths.h", "maths_of.h", "circular.h")  # what emitted modules include
 BLAS_ROUTINES = tuple(re.findall(r" X\((\w+)\)", _HEADER))
 
 INTERRUPTED, NO_MEMORY, RAISED = -1, -2, -3

@@ -53,7 +53,7 @@ if platform.machine() in ("x86_64", "AMD64"):
 FAST_FLAGS = ("-ffast-math",)
 # Without start files and the default libraries linking takes half the time; what a kernel may call is named
 # here. `-z defs` makes a name that nothing provides an error here and not at the first call.
-LINK_FLAGS = ("-nostdlib", "-Wl,-z,defs", "-lmvec", "-lm", "-lc", "-lgcc")
+LINK_FLAGS = ("-nostdlib", "-Wl,-z,defs", "-Wl,--as-needed", "-lmvec", "-lm", "-lc", "-lgcc")
 # No start files here either: those of -ffast-math set a mode of the whole process, numbers near 0 become 0.
 LINK_FLAGS_PLAIN = ("-nostartfiles", "-lm")
 

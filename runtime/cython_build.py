@@ -35,7 +35,7 @@ from .._version import VERSION
 from ..late import dataclass, log, module
 from . import cache as disk
 from . import compiler, scratch
-from .abi import ABI_VERSION, HEADER_DIRECTORY, SYMBOL
+from .abi import ABI_VERSION, HEADER_DIRECTORY, HEADERS, SYMBOL
 from .compiler import (
     CompileError,
     CompilerMissing,
@@ -242,7 +242,7 @@ def build(
 
 
 def _key(text: str, toolchain: Toolchain, options: tuple[str, ...], whole: bool) -> str:
-    headers = "".join((HEADER_DIRECTORY / header).read_text() for header in ("abi.h", "abi_blas.h"))
+    headers = "".join((HEADER_DIRECTORY / header).read_text() for header in HEADERS)
     form = f"extension {platform.python_implementation()} {sys.version}" if whole else "kernel"
     return disk.key_of(
         text,

@@ -136,10 +136,13 @@ def vectorized(c_text: str) -> str:
     def pragma(found: re.Match) -> str:
         if "mp_simd_rolled(" in found[1]:
             return f'{found[2]}{found[3]}_Pragma("GCC unroll 1")\n{found[3]}for ('
-        if "mp_simd_apart(" in found[1]:
-            return f'{found[2]}{found[3]}_Pragma("omp simd")\n{found[3]}for ('
-        accumulators = [f"reduction({SIMD_SPELLED.get(how, how)}:{name})" for how, name in SIMD_MARK.findall(found[1])]
-        return f'{found[2]}{found[3]}_Pragma("omp simd {" ".join(accumulators)}")\n{found[3]}for ('
+        clauses = ""
+        for how, name in SIMD_MARK.findall(found[1]):
+            if how.startswith("lanes"):
+                clauses += f" simdlen({how.removeprefix('lanes')})"
+            elif how != "apart":
+                clauses += f" reduction({SIMD_SPELLED.get(how, how)}:{name})"
+        return f'{found[2]}{found[3]}_Pragma("omp simd{clauses}")\n{found[3]}for ('
 
     return SIMD_LOOP.sub(pragma, c_text)
 

@@ -28,7 +28,7 @@ __all__ = ["LoopReport", "VectorReport", "vector_report"]
 ASK = ("-c", "-fopt-info-loop-vec-optimized-missed")
 FUNCTION = re.compile(r"^static [^\n;]*?\bk_(\w+)\([^;{]*\) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 LOOP = re.compile(r"^( *)(?:for \(|while \()")
-SAID = re.compile(r"^[^\n]*?:(\d+):\d+: (optimized|missed): +(.*)$", re.MULTILINE)
+SAID = re.compile(r"^[^\n]*?\.c:(\d+):\d+: (optimized|missed): +(.*)$", re.MULTILINE)
 TEXT_FUNCTION = re.compile(r"^cdef [^\n]*?(\w+)\(.*noexcept nogil:\n((?:(?: .*)?\n)*)", re.MULTILINE)
 TEXT_LOOP = re.compile(r"^ +(?:for \w+ in range\(|while ).*:$", re.MULTILINE)
 

@@ -46,7 +46,7 @@ from metaphrase.source import SourceText, Span, rows_at, with_places
 
 from .cython_library import combination, library_call
 from .cython_share import share
-from .cython_simd import marks, runs_apart, stays_rolled
+from .cython_simd import lanes, marks, runs_apart, stays_rolled
 from .polls import ask_each_round, charge
 from .spell import CALL, Printer, c_name
 
@@ -316,6 +316,9 @@ class FunctionWriter:
         elif runs_apart(stmt):
             self.simd.add("apart")
             self.line(depth, f"mp_simd_apart({stmt.index})")
+        elif wide := lanes(stmt):
+            self.simd.add(f"lanes{wide}")
+            self.line(depth, f"mp_simd_lanes{wide}({stmt.index})")
         for operation, accumulator in marks(stmt) if not rolled else ():
             self.simd.add(operation)
             if "_" in operation:

@@ -41,7 +41,6 @@ _FUNCTIONS = {
     "MP_RAISED": "const int MP_RAISED",
 }
 _PART = "ctypedef int (*mp_part)(mp_ctx* c, void** buffers, const i64* sizes, i64 k) noexcept nogil"
-_SIMD = '#define MP_SIMD __attribute__((simd("notinbranch"), const))'
 
 
 def _cython_type(name: str) -> str:
@@ -71,8 +70,7 @@ def prelude(
     rows.append("    ctypedef long long int64_t")
     rows += ["", "cdef extern from * nogil:", '    """']
     rows += ["    " + line for line in C.typedefs(types)]
-    if any(h.text.startswith("MP_SIMD") for h in made):
-        rows.append("    " + _SIMD)
+    rows += [f'    #include "{header}"' for header in sorted({h.header for h in made} - {""})]
     for block in [h.text for h in made] + list(routines):
         rows += ["    " + line for line in block.splitlines()]
     for operation in sorted(simd):

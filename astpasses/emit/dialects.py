@@ -30,7 +30,7 @@ class Dialect:
     `defines`: what the definition of a function begins with.
     `library`: how a function becomes one of the mathematical library, of its declaration, the library's name
     and the operands; `names` says under which facts of an operation that name is found, and `of_complex` how it
-    reads for complex numbers. `side_by_side`: what stands before a function that does several at once.
+    reads for complex numbers. `maths`: the header of functions of ours, and of marks on those that vectors have.
     `instructions`: the name of an instruction or a constant, of C's name for it and the suffix of a float;
     under "" the rule for those that are not named.
     `definitions`: of instructions that no header has.
@@ -45,7 +45,7 @@ class Dialect:
     library: str
     names: tuple[str, ...]
     of_complex: str
-    side_by_side: str
+    maths: str
     instructions: Mapping[str, str]
     pair: str
     parts: Mapping[str, str]
@@ -98,11 +98,10 @@ C = Dialect(
     cast="({0}){1}",
     writes_constants=True,
     defines="static inline",
-    # The asm label keeps gcc from taking the name for its builtin and merging sin and cos into one scalar call.
-    library='{0} __asm__("{1}");',
+    library='{0} MP_LIBRARY("{1}");',
     names=("library",),
     of_complex="c{0}{1}",
-    side_by_side="MP_SIMD ",
+    maths="maths.h",
     instructions={"": "__builtin_{0}{1}"},
     pair="__builtin_complex",
     parts={"re": "__real__ {0}", "im": "__imag__ {0}"},
@@ -122,7 +121,7 @@ CUDA = replace(
     library="static __device__ inline {0} {{ return {1}({2}); }}",
     names=("cuda", "library"),
     of_complex="cuda::std::{0}",
-    side_by_side="",
+    maths="",
     instructions={
         "": "{0}{1}",
         "inf": "mp_inf{1}",

@@ -23,12 +23,14 @@ from .dialects import COMPLEX, FLOATS, C, Dialect
 
 @dataclass(frozen=True)
 class Helper:
-    """`text`: the definition. `declaration`: its head, as Cython takes it. `needs`: names of other helpers."""
+    """`text`: the definition, if it is not in the header `header`. `declaration`: its head, as Cython takes it.
+    `needs`: names of other helpers."""
 
     name: str
     text: str
     declaration: str
     needs: tuple[str, ...] = ()
+    header: str = ""
 
 
 @functools.cache
@@ -65,11 +67,19 @@ def with_needs(names: Collection[str], dialect: Dialect = C) -> list[Helper]:
 
 
 def _of_library(name: str, t: str, function: str, scalar: Scalar, dialect: Dialect) -> Helper:
-    """A function of the mathematical library. C's has vector versions of some: with MP_SIMD gcc uses them."""
+    """A function of the mathematical library, or one of ours in its place. Of the library's some have vector versions:
+    with MP_SIMD gcc uses them."""
     operands = "xyz"[: scalar.operands]
     declaration = f"{t} {name}({', '.join(f'{t} {x}' for x in operands)})"
-    simd = dialect.side_by_side if scalar.side_by_side and t in FLOATS else ""
-    return Helper(name, simd + dialect.library.format(declaration, function, ", ".join(operands)), declaration)
+    text = dialect.library.format(declaration, function, ", ".join(operands))
+    if scalar.side_by_side and t in FLOATS and dialect.maths:
+        if scalar.ours:
+            text = ""
+        elif scalar.circular:
+            text = f"MP_CIRCULAR {text} MP_VECTORS({name.replace('_', ', ', 1)})"
+        else:
+            text = f"MP_SIMD {text}"
+    return Helper(name, text, declaration, header=dialect.maths)
 
 
 def _of_text(name: str, t: str, text: Text, dialect: Dialect, result: str) -> Helper:

@@ -25,7 +25,7 @@ from ..api.text import documentation
 from ..astpasses.emit.cython_text import EmittedText
 from ..config import config
 from ..pipeline import cython, finished, loops
-from ..runtime.abi import BLAS_ROUTINES, HEADER_DIRECTORY
+from ..runtime.abi import BLAS_ROUTINES, HEADER_DIRECTORY, HEADERS
 from ..runtime.compiler import find_compiler, flags
 from ..runtime.cython_build import BuildError, Library, translate
 from ..runtime.cython_translate import SYMBOL
@@ -34,7 +34,6 @@ from .c_example import example
 from .c_functions import CFunction
 from .exported import Made, Progress, Signature, signatures
 
-HEADERS = ("metaphrase.h", "library.h", "abi.h", "abi_blas.h")
 SUFFIXES = {"x86-64-v3": "_v3"}  # of kernels; others have none
 _TOKEN = re.compile(r"\w+")
 
@@ -63,7 +62,7 @@ def write(
         (folder / "kernels" / f"{one.kernel}.pyx").write_text(one.cython)
         written.append(one)
         made.rows.setdefault(signature.public, []).append((signature.title, one.entry))
-    for header in HEADERS:
+    for header in ("metaphrase.h", "library.h", *HEADERS):
         shutil.copyfile(HEADER_DIRECTORY / header, folder / header)
     suffixes = [SUFFIXES.get(level, "") for level in levels]
     (folder / f"{name}.h").write_text(_header(module, name, written))
@@ -184,8 +183,9 @@ def _options() -> list[str]:
 
 
 def _libraries(blas: bool) -> list[str]:
-    """What a program is linked with. gcc's functions of vectors are in libmvec, where there is one."""
-    vectors = ["-lmvec"] if platform.machine() in ("x86_64", "AMD64") else []
+    """What a program is linked with. glibc's functions of vectors are in libmvec (runtime/maths.h)."""
+    has_vectors = platform.machine() in ("x86_64", "AMD64") and platform.libc_ver()[0] == "glibc"
+    vectors = ["-lmvec"] if has_vectors else []
     return [*(["-llapack", "-lblas"] if blas else []), *vectors, "-lm"]
 
 
@@ -217,7 +217,7 @@ def _makefile(name: str, written: Sequence[CFunction], levels: Sequence[str], bl
         "\t$(CC) -O2 -fPIC -Wall -Wextra -c -o $@ $<",
     ]
     for level in levels:
-        rows += ["", f"objects/%.{level}.o: kernels/%.c abi.h abi_blas.h", "\t@mkdir -p objects"]
+        rows += ["", f"objects/%.{level}.o: kernels/%.c {' '.join(HEADERS)}", "\t@mkdir -p objects"]
         rows += [f"\t$(CC) $(OPTIONS) {' '.join(_level_flags(level))} -w -I. -c -o $@ $<"]
     rows += ["", "clean:", f"\trm -rf objects example lib{name}.a lib{name}.so", "", ".PHONY: all clean", ""]
     return "\n".join(rows)

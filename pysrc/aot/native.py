@@ -25,6 +25,7 @@ from ..api.text import documentation
 from ..config import config
 from ..runtime import cython_build
 from ..runtime import entry as abi
+from ..runtime.abi import HEADERS
 from ..runtime.abi3 import EXTENSION
 from ..runtime.module import LEVELS
 from .exported import Made, Progress, Signature, head, literal, names_text, signatures
@@ -143,8 +144,9 @@ def _runtime_files() -> Iterator[tuple[Path, str]]:
     names = {
         "": ("source.py", "exceptions.py", "effects.py", "late.py"),
         "core": ("__init__.py", "dims.py", "types.py"),
-        "runtime": tuple(
-            "__init__.py abi.py abi.h abi_blas.h accepted.py entry.py errors.py plans.py module.py threads.py".split()
+        "runtime": (
+            *"__init__.py abi.py accepted.py entry.py errors.py plans.py module.py threads.py".split(),
+            *HEADERS,
         ),
     }
     for room, files in names.items():

@@ -58,6 +58,8 @@ class Scalar:
     `side_by_side`: compilers and vector libraries do several at once.
     `sign`: the operator that it is in C and in Python.
     `library`: the name that C's and CUDA's mathematics have for it, of doubles.
+    `ours`: in C it is a function of runtime/maths.h, of f32 and f64.
+    `circular`: in C its vector functions are in runtime/circular.h, of f32 and f64.
     `of_complex`: they have it for complex numbers, too.
     `builtin`: the name of its instruction, of doubles.
     `cuda`: the name that CUDA's mathematics have for it, where C's have none.
@@ -77,6 +79,8 @@ class Scalar:
     side_by_side: bool = False
     sign: str | None = None
     library: str | None = None
+    ours: bool = False
+    circular: bool = False
     of_complex: bool = False
     builtin: str | None = None
     cuda: str | None = None
@@ -95,6 +99,11 @@ class Scalar:
 def library(name: str, *texts: Text, side_by_side: bool = True, **more: Any) -> Scalar:
     """A function of C's mathematical library; `texts` for what the library does not take."""
     return Scalar(library=name, side_by_side=side_by_side, texts=texts, **more)
+
+
+def ours(name: str, *texts: Text, **more: Any) -> Scalar:
+    """A function of C's mathematical library that compilers get to see as a text of ours (runtime/maths.h)."""
+    return library(name, *texts, ours=True, **more)
 
 
 def instruction(cost: int = CHEAP, *texts: Text, **more: Any) -> Scalar:
@@ -202,6 +211,7 @@ __all__ = [
     "facts",
     "instruction",
     "library",
+    "ours",
     "monoid",
     "negative_zero",
     "number",

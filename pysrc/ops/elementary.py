@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from ..core.primitive import Primitive, Unsupported, Zero
-from ..core.scalars import CHEAP, FREE, MEDIUM, Scalar, Text, instruction, library
+from ..core.scalars import CHEAP, FREE, MEDIUM, Scalar, Text, instruction, library, ours
 from ..core.types import Array
 from .arithmetic import abs_, add, div, integer_pow, mul, neg, sub
 from .compare import flat, ne, select
@@ -44,7 +44,7 @@ exp = elementwise(
     np.exp,
     spellings=(math.exp,),
     type=inexact,
-    scalar=library("exp", of_complex=True, overflows=True),
+    scalar=ours("exp", of_complex=True, overflows=True),
     jvp=(lambda x_dot, y, x: mul(x_dot, y),),
 )
 
@@ -69,7 +69,7 @@ exp2 = elementwise(
     np.exp2,
     spellings=(math.exp2,) if hasattr(math, "exp2") else (),
     type=inexact,
-    scalar=library("exp2", Text("c", _EXP2, "z"), overflows=True),
+    scalar=ours("exp2", Text("c", _EXP2, "z"), overflows=True),
     jvp=(lambda x_dot, y, x: mul(x_dot, mul(y, like(y, LN2))),),
 )
 expm1 = elementwise(
@@ -77,7 +77,7 @@ expm1 = elementwise(
     np.expm1,
     spellings=(math.expm1,),
     type=inexact,
-    scalar=library("expm1", Text("c", _EXPM1, "z"), overflows=True),
+    scalar=ours("expm1", Text("c", _EXPM1, "z"), overflows=True),
     jvp=(lambda x_dot, y, x: mul(x_dot, add(y, like(y, 1))),),
 )
 log = elementwise(
@@ -85,7 +85,7 @@ log = elementwise(
     np.log,
     type=inexact,
     jvp=(lambda x_dot, y, x: div(x_dot, x),),
-    scalar=library("log", of_complex=True, outside=("le", 0.0)),
+    scalar=ours("log", of_complex=True, outside=("le", 0.0)),
     domain=((0.2, 5),),
 )
 log1p = elementwise(
@@ -93,7 +93,7 @@ log1p = elementwise(
     np.log1p,
     spellings=(math.log1p,),
     type=inexact,
-    scalar=library("log1p", Text("c", _LOG1P, "z"), outside=("le", -1.0)),
+    scalar=ours("log1p", Text("c", _LOG1P, "z"), outside=("le", -1.0)),
     domain=((0.2, 5),),
     jvp=(lambda x_dot, y, x: div(x_dot, add(x, like(x, 1))),),
 )
@@ -102,7 +102,7 @@ log2 = elementwise(
     np.log2,
     spellings=(math.log2,),
     type=inexact,
-    scalar=library("log2", _scaled_log("1.442695040888963407359924681001892137"), outside=("le", 0.0)),
+    scalar=ours("log2", _scaled_log("1.442695040888963407359924681001892137"), outside=("le", 0.0)),
     domain=((0.2, 5),),
     jvp=(lambda x_dot, y, x: div(x_dot, mul(x, like(x, LN2))),),
 )
@@ -111,7 +111,7 @@ log10 = elementwise(
     np.log10,
     spellings=(math.log10,),
     type=inexact,
-    scalar=library("log10", _scaled_log("0.434294481903251827651128918916605082"), outside=("le", 0.0)),
+    scalar=ours("log10", _scaled_log("0.434294481903251827651128918916605082"), outside=("le", 0.0)),
     domain=((0.2, 5),),
     jvp=(lambda x_dot, y, x: div(x_dot, mul(x, like(x, LN10))),),
 )
@@ -129,7 +129,7 @@ cbrt = elementwise(
     np.cbrt,
     spellings=(math.cbrt,) if hasattr(math, "cbrt") else (),
     type=floating,
-    scalar=library("cbrt"),
+    scalar=ours("cbrt"),
     domain=((0.6, 3.3),),
     jvp=(lambda x_dot, y, x: div(x_dot, mul(like(y, 3), _square(y))),),
 )
@@ -142,7 +142,7 @@ sin: Primitive = elementwise(
     np.sin,
     spellings=(math.sin,),
     type=inexact,
-    scalar=library("sin", of_complex=True, outside=("size", "eq", math.inf)),
+    scalar=library("sin", circular=True, of_complex=True, outside=("size", "eq", math.inf)),
     jvp=(lambda x_dot, y, x: mul(x_dot, cos(x)),),
 )
 cos: Primitive = elementwise(
@@ -150,7 +150,7 @@ cos: Primitive = elementwise(
     np.cos,
     spellings=(math.cos,),
     type=inexact,
-    scalar=library("cos", of_complex=True, outside=("size", "eq", math.inf)),
+    scalar=library("cos", circular=True, of_complex=True, outside=("size", "eq", math.inf)),
     jvp=(lambda x_dot, y, x: neg(mul(x_dot, sin(x))),),
 )
 tan = elementwise(
@@ -158,7 +158,7 @@ tan = elementwise(
     np.tan,
     spellings=(math.tan,),
     type=inexact,
-    scalar=library("tan", of_complex=True, outside=("size", "eq", math.inf)),
+    scalar=library("tan", circular=True, of_complex=True, outside=("size", "eq", math.inf)),
     domain=((-1.4, 1.4),),
     jvp=(lambda x_dot, y, x: mul(x_dot, add(like(y, 1), _square(y))),),
 )
@@ -167,7 +167,7 @@ arcsin = elementwise(
     np.arcsin,
     spellings=(math.asin,),
     type=inexact,
-    scalar=library("asin", of_complex=True, outside=("size", "gt", 1.0)),
+    scalar=ours("asin", of_complex=True, outside=("size", "gt", 1.0)),
     domain=((-0.95, 0.95),),
     jvp=(lambda x_dot, y, x: div(x_dot, _root(sub(like(x, 1), x), add(like(x, 1), x))),),
 )
@@ -176,7 +176,7 @@ arccos = elementwise(
     np.arccos,
     spellings=(math.acos,),
     type=inexact,
-    scalar=library("acos", of_complex=True, outside=("size", "gt", 1.0)),
+    scalar=ours("acos", of_complex=True, outside=("size", "gt", 1.0)),
     domain=((-0.95, 0.95),),
     jvp=(lambda x_dot, y, x: neg(div(x_dot, _root(sub(like(x, 1), x), add(like(x, 1), x)))),),
 )
@@ -185,7 +185,7 @@ arctan = elementwise(
     np.arctan,
     spellings=(math.atan,),
     type=inexact,
-    scalar=library("atan", of_complex=True),
+    scalar=ours("atan", of_complex=True),
     jvp=(lambda x_dot, y, x: div(x_dot, add(like(x, 1), _square(x))),),
 )
 sinh: Primitive = elementwise(
@@ -193,7 +193,7 @@ sinh: Primitive = elementwise(
     np.sinh,
     spellings=(math.sinh,),
     type=inexact,
-    scalar=library("sinh", of_complex=True, overflows=True),
+    scalar=ours("sinh", of_complex=True, overflows=True),
     jvp=(lambda x_dot, y, x: mul(x_dot, cosh(x)),),
 )
 cosh: Primitive = elementwise(
@@ -201,7 +201,7 @@ cosh: Primitive = elementwise(
     np.cosh,
     spellings=(math.cosh,),
     type=inexact,
-    scalar=library("cosh", of_complex=True, overflows=True),
+    scalar=ours("cosh", of_complex=True, overflows=True),
     jvp=(lambda x_dot, y, x: mul(x_dot, sinh(x)),),
 )
 tanh = elementwise(
@@ -209,7 +209,7 @@ tanh = elementwise(
     np.tanh,
     spellings=(math.tanh,),
     type=inexact,
-    scalar=library("tanh", of_complex=True),
+    scalar=ours("tanh", of_complex=True),
     jvp=(lambda x_dot, y, x: mul(x_dot, sub(like(y, 1), mul(y, y))),),
 )
 arcsinh = elementwise(
@@ -217,7 +217,7 @@ arcsinh = elementwise(
     np.arcsinh,
     spellings=(math.asinh,),
     type=inexact,
-    scalar=library("asinh", of_complex=True),
+    scalar=ours("asinh", of_complex=True),
     jvp=(lambda x_dot, y, x: div(x_dot, sqrt(add(_square(x), like(x, 1)))),),
 )
 arccosh = elementwise(
@@ -225,7 +225,7 @@ arccosh = elementwise(
     np.arccosh,
     spellings=(math.acosh,),
     type=inexact,
-    scalar=library("acosh", of_complex=True, outside=("lt", 1.0)),
+    scalar=ours("acosh", of_complex=True, outside=("lt", 1.0)),
     domain=((1.1, 4),),
     jvp=(lambda x_dot, y, x: div(x_dot, _root(sub(x, like(x, 1)), add(x, like(x, 1)))),),
 )
@@ -234,7 +234,7 @@ arctanh = elementwise(
     np.arctanh,
     spellings=(math.atanh,),
     type=inexact,
-    scalar=library("atanh", of_complex=True, outside=("size", "ge", 1.0)),
+    scalar=ours("atanh", of_complex=True, outside=("size", "ge", 1.0)),
     domain=((-0.95, 0.95),),
     jvp=(lambda x_dot, y, x: div(x_dot, _one_minus_square(x)),),
 )
@@ -243,7 +243,7 @@ arctan2 = elementwise(
     np.arctan2,
     spellings=(math.atan2,),
     type=floating,
-    scalar=library("atan2", operands=2),
+    scalar=ours("atan2", operands=2),
     domain=((-3, 3), (0.5, 3)),
     jvp=(
         lambda a_dot, y, a, b: mul(a_dot, div(b, flat(add(_square(a), _square(b))))),

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from ..core.primitive import Primitive
-from ..core.scalars import Scalar, Text, library
+from ..core.scalars import Scalar, Text, ours
 from .arithmetic import div, mul, sub
 from .compare import and_, eq, flat, ne, select
 from .families import elementwise, floating, like
@@ -39,7 +39,7 @@ hypot = elementwise(
     "hypot",
     np.hypot,
     type=floating,
-    scalar=library("hypot", operands=2),
+    scalar=ours("hypot", operands=2),
     domain=((-3, 3), (1, 3)),
     jvp=(lambda a_dot, y, a, b: mul(a_dot, div(a, flat(y))), lambda b_dot, y, a, b: mul(b_dot, div(b, flat(y)))),
     doc="sqrt(a*a + b*b) without overflow on the way.",

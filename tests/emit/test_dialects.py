@@ -153,7 +153,7 @@ def by_c(tmp_path_factory):
     """The result of each case in C, without contraction."""
     place = tmp_path_factory.mktemp("dialects")
     source, library = place / "all.c", place / "all.so"
-    source.write_text('#include "abi.h"\n#define MP_SIMD\n' + c_module())
+    source.write_text('#include "abi.h"\n#include "maths.h"\n' + c_module())
     compile_shared(find_compiler(), source, library, (*flags(contract=False), "-O1"))
     loaded = ctypes.CDLL(str(library))
     return [call(getattr(loaded, f"case_{k}"), case) for k, case in enumerate(cases())]
@@ -212,7 +212,7 @@ def test_cython_gives_the_results_of_c(by_c):
 def test_cuda_compiles(tmp_path):
     """By nvcc, where it is installed; elsewhere it is printed, which needs a declaration for each operation."""
     text = c_module(CUDA, 'extern "C" __global__ void ')
-    assert text.count("__global__") == len(cases()) and "__builtin_complex" not in text and "__asm__" not in text
+    assert text.count("__global__") == len(cases()) and "__builtin_complex" not in text and "MP_LIBRARY" not in text
     if (nvcc := shutil.which("nvcc")) is None:
         warnings.warn(
             "nvcc is not installed: the CUDA text of scalar operations was printed, not compiled", stacklevel=1
@@ -244,5 +244,5 @@ def test_dialects_differ_where_their_languages_do():
     assert {Printer(d).text(masked) for d in (CYTHON, C, CUDA)} == {"(n & 1) == (-2147483647 - 1)"}
     of_bits = next(case.value for case in cases() if case.name == "signbit_bf16")
     assert Printer().text(of_bits) == "bf16_signbit(x0[i])"  # as a float gcc 12 makes vectors of it, and breaks off
-    assert "__asm__" in helper("f64_sin").text and "return sin(x);" in helper("f64_sin", CUDA).text
+    assert "MP_LIBRARY" in helper("f64_sin").text and "return sin(x);" in helper("f64_sin", CUDA).text
     assert helper("c128_sqrt", CUDA).text.endswith("return cuda::std::sqrt(x); }")
