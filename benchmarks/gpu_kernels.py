@@ -45,6 +45,10 @@ def mean_loss(w, x, y):
     return ((np.tanh(x @ w) - y) ** 2).mean()
 
 
+def likeness(table, words, context):
+    return (table[words] * context).sum()
+
+
 def period(e, M):
     E = M
     while abs(E - e * np.sin(E) - M) > 1e-12:
@@ -61,6 +65,8 @@ def rows():
     yield "layer norm of rows, f32", layer_norm, (matrix, line, line)
     yield "sums of columns, f32", column_sums, (matrix,)
     yield "gradient of a layer's loss, f32", mp.grad(mean_loss), ("f32[1024, 256]", "f32[8192, 1024]", "f32[8192, 256]")
+    words = ("f32[50000, 128]", "i64[200000]", "f32[200000, 128]")
+    yield "gradient of rows picked by number, f32", mp.grad(likeness), words
     yield "derivatives through `while`, 1e6 lanes", mp.vmap(mp.grad(period), (0, None)), ("f64[1000000]", "f64")
 
 

@@ -46,7 +46,7 @@ from metaphrase.source import SourceText, Span, rows_at, with_places
 
 from .cython_library import combination, library_call
 from .cython_share import share
-from .cython_simd import lanes, marks, runs_apart, stays_rolled
+from .cython_simd import before_loop
 from .polls import ask_each_round, charge
 from .spell import CALL, Printer, c_name
 
@@ -309,21 +309,11 @@ class FunctionWriter:
             share(self, depth, stmt)
             return
         self.variable("i64", stmt.index)
-        rolled = bool(self.loops) and stays_rolled(stmt)
-        if rolled:
-            self.simd.add("rolled")
-            self.line(depth, f"mp_simd_rolled({stmt.index})")
-        elif runs_apart(stmt):
-            self.simd.add("apart")
-            self.line(depth, f"mp_simd_apart({stmt.index})")
-        elif wide := lanes(stmt):
-            self.simd.add(f"lanes{wide}")
-            self.line(depth, f"mp_simd_lanes{wide}({stmt.index})")
-        for operation, accumulator in marks(stmt) if not rolled else ():
+        for operation, name in before_loop(stmt, bool(self.loops)):
             self.simd.add(operation)
             if "_" in operation:
                 self.printer.helpers.add(operation)
-            self.line(depth, f"mp_simd_{operation}({accumulator.name})")
+            self.line(depth, f"mp_simd_{operation}({name})")
         self.line(depth, f"for {stmt.index} in range({self.printer.dim(stmt.extent)}):")
         ask_each_round(self, depth + 1, stmt)
         self.loops.append(stmt.index)

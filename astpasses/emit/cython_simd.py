@@ -29,6 +29,15 @@ _INTEGERS = ("i64", "i32", "u64", "u32")
 DECLARED = "#pragma omp declare reduction({0}:{1}:omp_out = {0}(omp_out, omp_in)) initializer(omp_priv = omp_orig)"
 
 
+def before_loop(loop: For, inside: bool) -> list[tuple[str, str]]:
+    """(operation, variable) of the marks that stand before a loop, which may be inside another one."""
+    if inside and stays_rolled(loop):
+        return [("rolled", loop.index)]
+    wide = 0 if runs_apart(loop) else lanes(loop)
+    first = [("apart", loop.index)] if runs_apart(loop) else [(f"lanes{wide}", loop.index)] if wide else []
+    return [*first, *((operation, accumulator.name) for operation, accumulator in marks(loop))]
+
+
 def marks(loop: For) -> list[tuple[str, Buf]]:
     """(operation, accumulator) for each partial result of `loop`; empty where C can't combine one of them."""
     found = [(_operation(buf, monoid), buf) for buf, monoid in loop.partials]
@@ -64,14 +73,15 @@ def lanes(loop: For) -> int:
     """How many iterations a vector should hold, where processors have such long ones; 0: as many as the compiler likes.
     Its own choice is 32 bytes, for most loops are short. Elementary functions take a quarter less time in 64. What a
     sum's last vector does not hold is added one by one: there must be little of it."""
-    if not all(isinstance(s, Store) for s in loop.body) or isinstance(loop.extent, int) and loop.extent < LONG:
+    stores = [s for s in loop.body if isinstance(s, Store)]
+    if len(stores) < len(loop.body) or isinstance(loop.extent, int) and loop.extent < LONG:
         return 0
-    operations = [x for s in loop.body for e in s.expressions for x in subexpressions(e) if isinstance(x, Op)]
+    operations = [x for s in stores for e in s.expressions for x in subexpressions(e) if isinstance(x, Op)]
     called = [x for x in operations if facts(x.name).cost == CALLED]
     if not called or not all(facts(x.name).side_by_side and c_name(x.dtype) in _FLOATS for x in called):
         return 0
     count = LONGEST // max(x.dtype.itemsize for x in operations)
-    if loop.kind == "par" and not loop.private and all(s.buf.dims for s in loop.body):
+    if loop.kind == "par" and not loop.private and all(s.buf.dims for s in stores):
         return count
     fits = isinstance(loop.extent, int) and (loop.extent % count == 0 or loop.extent >= LONG * count)
     return count if marks(loop) and fits else 0
@@ -86,4 +96,4 @@ def _operation(buf: Buf, name: str) -> str | None:
     return None
 
 
-__all__ = ["DECLARED", "lanes", "marks", "runs_apart", "stays_rolled"]
+__all__ = ["DECLARED", "before_loop"]

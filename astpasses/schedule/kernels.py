@@ -64,6 +64,7 @@ from .nest import (
 from .partial_sums import sums_of_few, whole_sum
 from .place import near
 from .rewrite import with_parts
+from .scatters import scattered
 from .shapes import Own, Shape
 
 ON_HOST = frozenset("lt le gt ge eq ne and or not add sub mul max min".split())
@@ -132,7 +133,10 @@ class _Division:
                 pending.clear()
 
         for stmt in block:
-            if isinstance(stmt, For) and self.is_large(stmt) and (made := self.on_grid(stmt)) is not None:
+            if isinstance(stmt, For) and (scatter := scattered(self, stmt)) is not None:
+                flush()
+                rows += scatter
+            elif isinstance(stmt, For) and self.is_large(stmt) and (made := self.on_grid(stmt)) is not None:
                 first, behind = made
                 if _meet(pending, first):
                     flush()

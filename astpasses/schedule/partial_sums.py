@@ -16,11 +16,10 @@ In: a nest that combines many values into a few. Out: a kernel for the parts, an
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
 
-from metaphrase.core.dims import DimLike, Sym, dim_max, dim_min, floordiv, mod, symbols, symbols_of
+from metaphrase.core.dims import DimLike, Sym, dim_max, dim_min, floordiv, symbols, symbols_of
 
 from .launches import Region
 from .lifetimes import read_before_given
@@ -42,7 +41,7 @@ from .nest import (
     walk,
 )
 from .rewrite import rename_statement, with_storages
-from .shapes import Own, Shape
+from .shapes import Own, Shape, unravelled
 from .target import Target
 
 
@@ -73,7 +72,7 @@ def whole_sum(of: Division, shape: Shape, together: bool, own: Own) -> tuple[lis
     first = length * Sym(number)
     mine = {buf: local(of.fresh(buf.name), buf.dtype) for buf in sums}
     held = {buf: Buf(of.fresh(f"{buf.name}_parts"), buf.dtype, (of.target.blocks,)) for buf in sums}
-    here = _unravelled(first + Sym(at), shape.loops)
+    here = unravelled(first + Sym(at), shape.loops)
     inner = For(at, Sym(count), of.in_block(shape.body) if together else shape.body, "red", loop.span)
     if not together:
         inner = replace(inner, on="block", partials=tuple((mine[b], m) for b, m in sums.items()))
@@ -166,15 +165,6 @@ def _is_long_sum(of: Division, shape: Shape, place: int, together: bool) -> bool
         or any(load.buf in stored and load.buf.dims for s in inside for load in loaded(s))
         or any(index_symbols(load.index) & begun for s in inside for load in loaded(s))
     )
-
-
-def _unravelled(place: DimLike, loops: Sequence[For]) -> dict[str, DimLike]:
-    """The indices of loops in one another at one place of all their iterations."""
-    values: dict[str, DimLike] = {}
-    for loop in reversed(loops[1:]):
-        values[loop.index] = mod(place, loop.extent)
-        place = floordiv(place, loop.extent)
-    return {**values, loops[0].index: place}
 
 
 __all__ = ["sums_of_few", "whole_sum"]

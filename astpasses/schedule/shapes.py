@@ -1,13 +1,15 @@
 """Loops that a GPU divides: nests of independent iterations, and where what each iteration has for itself lies.
 
-In: nothing. Out: `Shape` and `Own`, which the passes of kernels (kernels.py, partial_sums.py) hand to one another.
+In: nothing. Out: `Shape` and `Own`, which the passes of kernels (kernels.py, partial_sums.py, scatters.py) hand to one
+another.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from metaphrase.core.dims import DimLike, product
+from metaphrase.core.dims import DimLike, floordiv, mod, product
 
 from .independence import Roles
 from .nest import Buf, For, Stmt
@@ -43,4 +45,13 @@ class Own:
     parts: dict[Buf, tuple[Buf, tuple[DimLike, ...]]]
 
 
-__all__ = ["Own", "Shape"]
+def unravelled(place: DimLike, loops: Sequence[For]) -> dict[str, DimLike]:
+    """The indices of loops in one another at one place of all their iterations."""
+    values: dict[str, DimLike] = {}
+    for loop in reversed(loops[1:]):
+        values[loop.index] = mod(place, loop.extent)
+        place = floordiv(place, loop.extent)
+    return {**values, loops[0].index: place}
+
+
+__all__ = ["Own", "Shape", "unravelled"]

@@ -60,6 +60,10 @@ def picked(x, places):
     return x[places] * 2
 
 
+def likeness(table, words, context):
+    return (table[words] * context).sum()
+
+
 PROGRAMS = {
     "chain": (chain, ("f32[1000000]",)),
     "softmax": (softmax, ("f32[4096, 1024]",)),
@@ -71,6 +75,7 @@ PROGRAMS = {
     "relaxed": (relaxed, ("f64[1000]",)),
     "relaxed_large": (relaxed, ("f64[1000000]",)),
     "picked": (picked, ("f64[n]", "i64[m]")),
+    "likeness_slopes": (mp.grad(likeness), ("f32[5000, 64]", "i64[20000]", "f32[20000, 64]")),
 }
 
 

@@ -32,7 +32,7 @@ WAYS = {
     native.Move: "in the kernels that read it: no memory of its own",
     native.Iota: "in the kernels that read it: no memory of its own",
     native.Gather: "in a kernel, each index checked",
-    native.Put: "in a kernel; what may meet in one place, in the order of the program",
+    native.Put: "in a kernel; what may meet in one place is sorted, and done in the order of the program",
     native.Reduce: "in a kernel: rows by a block each, few long sums by parts",
     native.Scan: "in a kernel, line by line",
     native.Lib: "by CuPy's libraries",

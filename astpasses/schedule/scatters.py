@@ -1,0 +1,188 @@
+"""Stores at places that data name, on a GPU: a stable sort brings those together that meet in one place, and one thread
+does them in their order.
+
+In: a loop that stores into an array at places read from data. Out: the kernels in its place. Example:
+
+    for j in range(n):               for j in range(n): keys[j] = t[j]                         # on the grid
+        y[t[j]] += v[j]        ->    argsort(keys, order)
+                                     for k in range(n):                                        # on the grid
+                                         if k == 0 or keys[order[k]] != keys[order[k - 1]]:
+                                             for m in range(n - k) while keys[order[k + m]] == keys[order[k]]:
+                                                 y[t[order[k + m]]] += v[order[k + m]]
+
+Every place sees what it would see if the loop ran as it stands, in the same order: floats are the same to the bit, and
+of plain stores the last one stays. Nothing is done by atomic operations. Checks are made with the keys, before any
+store: what the loop had stored when it failed is lost, and so it has to be an array that the caller does not see.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import numpy as np
+
+from metaphrase.core.dims import Dim, DimLike, Sym, dim_max, product, symbols, symbols_of
+from metaphrase.core.types import i64
+
+from .independence import Independence, Roles
+from .launches import Region
+from .lifetimes import read_before_given
+from .nest import (
+    Bind,
+    Buf,
+    Check,
+    E,
+    For,
+    If,
+    Index,
+    LibraryCall,
+    Load,
+    Op,
+    Stmt,
+    Store,
+    View,
+    While,
+    expression_symbols,
+    loaded,
+    walk,
+)
+from .rewrite import rename_statement
+from .shapes import Shape, unravelled
+from .target import Target
+
+TRUTH = np.dtype(bool)
+
+
+class Known(Protocol):
+    """What the pass that divides statements among kernels knows (kernels.py)."""
+
+    target: Target
+    sizes: frozenset[str]
+    independent: Independence
+
+    def fresh(self, base: str) -> str: ...
+
+
+def scattered(of: Known, loop: For) -> list[Stmt] | None:
+    """The kernels in the place of a loop; None where it is no such loop, or a short one."""
+    loops, body = [loop], loop.body
+    while len(body) == 1 and isinstance(inner := body[0], For):
+        loops.append(inner)
+        body = inner.body
+    ordered = [l for l in loops if l.kind == "seq"]
+    beside = [l for l in loops if l.kind == "par"]
+    count = product([l.extent for l in ordered])
+    indices = frozenset(l.index for l in loops)
+    if len(ordered) + len(beside) < len(loops) or any(_names(l.extent) & indices for l in loops):
+        return None
+    if not ordered or isinstance(count, int) and count < of.target.grid_from or symbols_of([count]) - of.sizes:
+        return None
+    store = _store(of, loops, body)
+    if store is None:
+        return None
+    data, lanes = ({l.index for l in some} for some in (ordered, beside))
+    for stmt in body[:-1]:
+        for names in (data, lanes):
+            if _used(stmt) & names:
+                names |= _given(stmt)
+    entries = [(e, d, _names(e)) for e, d in zip(store.index, store.buf.dims)]
+    keys = [(e, d) for e, d, names in entries if names & data]
+    if not keys or any(names & data and names & lanes for _, _, names in entries):
+        return None
+    needed = [s for s in body[:-1] if not _used(s) & lanes]
+    checks = [s for s in body if isinstance(s, Check)]
+    if checks and (store.buf.space == "arg" or any(_used(s) & lanes for s in checks)):
+        return None
+    made = _kernels(of, ordered, beside, needed, body, keys, count)
+    early = isinstance(made[0], Region) and any(load.buf is store.buf for s in walk(made[0].body) for load in loaded(s))
+    return None if early else made
+
+
+def _store(of: Known, loops: list[For], body: tuple[Stmt, ...]) -> Store | None:
+    """The last statement of the body, if it is all that iterations have to do with one another."""
+    *before, store = body
+    if not all(
+        isinstance(s, (Bind, Check)) or isinstance(s, Store) and s.buf.is_scalar and not s.monoid for s in before
+    ):
+        return None
+    if not isinstance(store, Store) or not store.buf.dims or store.buf.dynamic or store.buf.space == "stack":
+        return None
+    if any(load.buf is store.buf and load.index != store.index for s in body for load in loaded(s)):
+        return None  # its own place it may read
+    given = set().union(*map(_given, before))
+    read, _ = read_before_given(body, frozenset(l.index for l in loops))
+    if read & given or not all(of.independent.lifetimes.private(name, loops[0]) for name in given):
+        return None
+    return store
+
+
+def _kernels(
+    of: Known,
+    ordered: list[For],
+    beside: list[For],
+    needed: list[Stmt],
+    body: tuple[Stmt, ...],
+    keys: list[tuple[E | DimLike, DimLike]],
+    count: DimLike,
+) -> list[Stmt]:
+    span = ordered[0].span
+    names = {base: of.fresh(base) for base in ("keys", "order", "k", "m", "element")}
+    key, order = (Buf(names[base], i64, (count,)) for base in ("keys", "order"))
+    k, m, element = (Sym(names[base]) for base in ("k", "m", "element"))
+    place, *more = (entry if isinstance(entry, E) else Index(entry) for entry, _ in keys)
+    for entry, (_, dim) in zip(more, keys[1:]):
+        place = Op("add", (Op("mul", (place, Index(dim)), i64), entry), i64)
+    made = _leading_to(Store(key, (k,), place), needed)
+    here = unravelled(k, ordered)
+    first = For(names["k"], count, tuple(rename_statement(s, here) for s in made), "par", span, on="grid")
+
+    def at(position: DimLike) -> E:
+        return Load(key, (Load(order, (position,)),))
+
+    begins = Op("ne", (at(k), at(dim_max(k - 1, 0))), TRUTH)
+    begins = Op("or", (Op("eq", (Index(k), Index(0)), TRUTH), begins), TRUTH)
+    goes_on = Op("eq", (at(k + m), at(k)), TRUTH)
+    there = unravelled(element, ordered)
+    stores = _leading_to(body[-1], [s for s in body[:-1] if not isinstance(s, Check)])
+    inside = (Bind(names["element"], Load(order, (k + m,)), span), *(rename_statement(s, there) for s in stores))
+    rounds = While(names["m"], (), goes_on, inside, count - k, span)
+    loops = [For(of.fresh("k"), count, (), "par", span), *beside]
+    shape = Shape(loops, (), Roles())
+    nest = shape.nest((rename_statement(If(begins, (rounds,), (), span), {names["k"]: Sym(loops[0].index)}),), "grid")
+    lines = (View(key, (0,), (count,), (1,)),), (View(order, (0,), (count,), (1,)),)
+    return [
+        Region((first,), count, False, of.target.threads),
+        LibraryCall("argsort", *lines, (("axis", 0),), span),
+        Region((nest,), shape.total, False, of.target.threads),
+    ]
+
+
+def _leading_to(last: Stmt, before: Sequence[Stmt]) -> tuple[Stmt, ...]:
+    """A statement behind those that it needs, and behind checks."""
+    rows, wanted = [last], set(_used(last))
+    for stmt in reversed(before):
+        if isinstance(stmt, Check) or _given(stmt) & wanted:
+            rows.insert(0, stmt)
+            wanted |= _used(stmt)
+    return tuple(rows)
+
+
+def _given(stmt: Stmt) -> set[str]:
+    """The variable that a statement gives a value."""
+    return {stmt.buf.name} if isinstance(stmt, Store) else set() if stmt.binds is None else {stmt.binds}
+
+
+def _used(stmt: Stmt) -> frozenset[str]:
+    """The variables that a statement without blocks reads."""
+    return frozenset().union(*map(_names, stmt.expressions), *(_names(e) for a in stmt.accesses for e in a.index))
+
+
+def _names(e: E | DimLike) -> frozenset[str]:
+    """Symbols, and variables of their names, in an expression or a size."""
+    if isinstance(e, E):
+        return expression_symbols(e) | {load.buf.name for load in loaded(Bind("", e)) if not load.buf.dims}
+    return symbols(e) if isinstance(e, Dim) else frozenset()
+
+
+__all__ = ["scattered"]

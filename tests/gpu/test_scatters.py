@@ -1,0 +1,150 @@
+"""Stores at places that data name: kernels of many threads, and results that are the same to the bit as in order."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+import pytest
+from emulated import SMALL, emitted, run
+
+import metaphrase as mp
+from metaphrase.api.arguments import take_apart
+from metaphrase.api.transforms import program_of
+from metaphrase.astpasses.optimize import optimize
+from metaphrase.core.evaluate import evaluate
+
+SOURCE = np.random.default_rng(7)
+PLACES = SOURCE.integers(-9, 9, 400)
+WEIGHTS = SOURCE.normal(size=400).astype(np.float32)
+ROWS = SOURCE.normal(size=(400, 5)).astype(np.float32)
+
+
+def embedding(table, places, rows):
+    return (table[places] * rows).sum()
+
+
+def added(places, weights):
+    y = np.zeros(9, np.float32)
+    np.add.at(y, places, weights)
+    return y
+
+
+def mixed(places, weights):
+    y = np.ones(9, np.float32)
+    for k in range(len(places)):
+        y[places[k]] = 0.5 * y[places[k]] + weights[k]
+    return y
+
+
+def put(places, weights):
+    y = np.zeros(9, np.float32)
+    y[places] = weights
+    return y
+
+
+def put_rows(places, rows):
+    y = np.zeros((9, 5), np.float32)
+    y[places] += rows
+    y[places] = rows
+    return y
+
+
+def pairs(i, j, weights):
+    y = np.zeros((9, 4), np.float32)
+    np.add.at(y, (i, j), weights)
+    return y
+
+
+def columns(places, rows):
+    y = np.zeros((5, 9), np.float32)
+    np.add.at(y, (slice(None), places), rows.T)
+    return y
+
+
+def grid_of_places(places, weights):
+    y = np.zeros(9, np.float32)
+    np.add.at(y, places, weights)
+    return y
+
+
+def sparse(rows, columns, values, x):
+    y = np.zeros(9)
+    for k in range(len(values)):
+        y[rows[k]] += values[k] * x[columns[k]]
+    return y
+
+
+PROGRAMS = {
+    "embedding": (mp.grad(embedding), (np.zeros((9, 5), np.float32), PLACES, ROWS)),
+    "added": (added, (PLACES, WEIGHTS)),
+    "mixed": (mixed, (PLACES, WEIGHTS)),
+    "put": (put, (PLACES, WEIGHTS)),
+    "put_rows": (put_rows, (PLACES, ROWS)),
+    "pairs": (pairs, (PLACES, PLACES % 4, WEIGHTS)),
+    "columns": (columns, (PLACES, ROWS)),
+    "grid_of_places": (grid_of_places, (PLACES.reshape(20, 20), WEIGHTS.reshape(20, 20))),
+    "sparse": (sparse, (PLACES, PLACES[::-1].copy(), WEIGHTS.astype(np.float64), np.arange(9.0))),
+    "one place": (added, (np.full(300, 4), WEIGHTS[:300])),
+    "places of their own": (added, (np.arange(-9, 0), WEIGHTS[:9])),
+}
+
+
+def program(name, simplified=True):
+    function, args = PROGRAMS[name]
+    call = take_apart(args, {})
+    core = program_of(function, call.structure, call.specs).function
+    return optimize(core, before_transform=False) if simplified else core, args
+
+
+@pytest.mark.parametrize(
+    "name, simplified", [*((name, True) for name in PROGRAMS), ("added", False), ("sparse", False)]
+)
+def test_results_are_those_of_the_order(name, simplified, monkeypatch):
+    monkeypatch.setenv("CUEMU_ORDER", "rand")
+    monkeypatch.setenv("CUEMU_RACES", "1")
+    core, args = program(name, simplified)
+    text = emitted(core, SMALL, checked=True)[1].text
+    assert re.search(r"c\.library\(-1, 'argsort', \(keys\w*,\), \(order\w*,\), axis=0\)", text)
+    for got, want in zip(run(core, args, SMALL), evaluate(core, *args), strict=True):
+        assert np.array_equal(got, want) and got.dtype == np.asarray(want).dtype
+
+
+def test_the_first_wrong_place_is_told():
+    core, (rows, columns, values, x) = program("sparse")
+    rows, columns = rows.copy(), columns.copy()
+    columns[70], rows[200] = 9, -10
+    with pytest.raises(IndexError, match="index 9 is out of bounds"):
+        run(core, (rows, columns, values, x), SMALL)
+    columns[70] = 8
+    with pytest.raises(IndexError, match="index -10 is out of bounds"):
+        run(core, (rows, columns, values, x), SMALL)
+
+
+def test_what_the_caller_sees_is_stored_in_order():
+    """A loop that may fail, and stores into an argument: the stores before the failure are there."""
+
+    def into(y, places, weights):
+        for k in range(len(places)):
+            y[places[k]] += weights[k]
+        return y
+
+    text = mp.source(into, "f32[9]", "i64[4000]", "f32[4000]", stage="cuda")
+    assert "argsort" not in text
+
+
+def test_short_loops_and_loops_with_one_place_stay():
+    def few(x, places):
+        return x[places].sum()
+
+    assert "argsort" not in mp.source(mp.grad(few), "f32[9]", "i64[100]", stage="cuda")
+    assert "argsort" in mp.source(mp.grad(few), "f32[9]", "i64[10000]", stage="cuda")
+    assert "argsort" in mp.source(mp.grad(few), "f32[n]", "i64[m]", stage="cuda")
+
+    def carried(places):
+        y = np.zeros(9)
+        for k in range(len(places)):
+            y[places[k]] = y[k % 9] + 1
+        return y
+
+    assert "argsort" not in mp.source(carried, "i64[10000]", stage="cuda")
