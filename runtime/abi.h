@@ -18,7 +18,7 @@
 #ifndef METAPHRASE_ABI_H
 #define METAPHRASE_ABI_H
 
-#define MP_ABI 4
+#define MP_ABI 5
 
 #define MP_INTERRUPTED (-1) /* poll found a signal whose handler raised; the exception is set */
 #define MP_NO_MEMORY (-2)   /* alloc, scratch or grow returned NULL */
@@ -32,6 +32,13 @@ typedef void (*mp_for_blas)(int begins);
 /* Sorts a line of n numbers where it lies, NaN last. Which of a table is for which type of number, by its name. */
 typedef int (*mp_sorter)(void *line, __INTPTR_TYPE__ n, void *unused);
 enum { MP_sort_i32, MP_sort_u32, MP_sort_i64, MP_sort_u64, MP_sort_f32, MP_sort_f64, MP_SORT_COUNT };
+/* Transforms lines, as a loop of NumPy's ufuncs: of dims (lines, elements of the operand, elements of the result), operand,
+   factor and result, their distances from line to line, and those from element to element of operand and result. */
+typedef struct {
+    void (*run)(char **args, const __INTPTR_TYPE__ *dims, const __INTPTR_TYPE__ *steps, void *data);
+    void *data;
+} mp_fourier;
+enum { MP_fft, MP_ifft, MP_FOURIER_COUNT };
 /* Part k of a loop whose parts may run side by side, each with a context of its own. */
 typedef int (*mp_part)(mp_ctx *c, void **buffers, const int64_t *sizes, int64_t k);
 
@@ -48,6 +55,7 @@ struct mp_ctx {
     mp_for_blas blas_alone;
     mp_sorter *sorters;   /* NumPy's, by MP_sort_f64 and its like, */
     int64_t sorters_below; /* for lines of fewer numbers; longer ones programs sort by digits */
+    const mp_fourier *fouriers; /* NumPy's, of f64, by MP_fft and its like; or NULL, or `run` is */
     int64_t threads; /* METAPHRASE_NUM_THREADS; 1 in a part of a loop */
 
     /* Refills fuel, looks for signals, and makes a signal that comes from now on end the call wherever it is. Nonzero:

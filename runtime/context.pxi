@@ -28,6 +28,7 @@ cdef extern from *:
     static void *mp_blas_table[MP_BLAS_COUNT];
     #include "blas_threads.h"
     #include "sorters.h"
+    #include "fourier.h"
     #include <time.h>
     static int64_t mp_now(void) {
         struct timespec t;
@@ -43,6 +44,10 @@ cdef extern from *:
     mp_sorter mp_sorters[]
     int64_t mp_sorters_below
     void mp_find_sorters()
+    mp_fourier mp_fouriers[]
+    void mp_take_fourier(int which, object ufunc)
+    void mp_forget_fouriers()
+    bint mp_transform(int which, void* x, void* y, Py_ssize_t n)
     int64_t mp_now() nogil
 
 mp_find_sorters()
@@ -451,6 +456,7 @@ cdef inline void context_open(Call* call, void** buffers, int64_t parameters, in
     c.blas_alone = mp_alone_or_null()
     c.sorters = mp_sorters
     c.sorters_below = mp_sorters_below
+    c.fouriers = mp_fouriers
     c.threads = thread_count
     c.poll = context_poll
     c.alloc = context_alloc

@@ -203,7 +203,7 @@ def _triangular_solve(xp: Any, reads: tuple, writes: tuple, *, lower: bool, tran
     (a, b), (x,) = reads, writes
     if not x.size:
         return
-    if _is_cupy(xp):
+    if _is_cupy(xp) and a.ndim == 2:
         solve = _cupyx().scipy.linalg.solve_triangular
         x[...] = solve(a, b, lower=lower, trans="T" if transposed else "N", check_finite=False)
         return

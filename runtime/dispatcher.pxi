@@ -285,6 +285,37 @@ def load_blas():
     blas_loaded = True
 
 
+cdef bint fourier_loaded = False
+
+
+def load_fourier():
+    """Fill the table of Fourier transforms from NumPy's; once. Where NumPy has others than expected it stays empty: programs
+    have transforms of their own."""
+    global fourier_loaded
+    if fourier_loaded:
+        return
+    fourier_loaded = True
+    try:
+        import numpy.fft._pocketfft_umath as numpys
+        ufuncs = {MP_fft: numpys.fft, MP_ifft: numpys.ifft}
+    except (ImportError, AttributeError):
+        return
+    for which, ufunc in ufuncs.items():
+        if isinstance(ufunc, np.ufunc) and ufunc.signature:
+            mp_take_fourier(which, ufunc)
+    if not fourier_is_right():
+        mp_forget_fouriers()
+
+
+cdef bint fourier_is_right() except -1:
+    """Whether each transform gives what NumPy's functions give."""
+    cdef cnp.ndarray x = np.array([1, -3 + 1j, 2, 0.5j, 4]), y = np.zeros(5, complex)
+    for which, wanted in ((MP_fft, np.fft.fft(x)), (MP_ifft, np.fft.ifft(x, norm="forward"))):
+        if not mp_transform(which, cnp.PyArray_DATA(x), cnp.PyArray_DATA(y), 5) or not np.allclose(y, wanted, 1e-12):
+            return False
+    return True
+
+
 cdef int64_t thread_count = 1
 
 

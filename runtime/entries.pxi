@@ -35,6 +35,8 @@ cdef class CompiledEntry:
         compiler.compile()
         if entry.uses_blas:
             load_blas()
+        if entry.uses_fourier:
+            load_fourier()
 
     @property
     def arity(self):

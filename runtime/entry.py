@@ -307,6 +307,7 @@ class Entry:
     raise_site: Callable[[int, int, tuple[int, int, int, int]], Any] | None = None
     callbacks: tuple[CallbackSite, ...] = ()
     uses_blas: bool = False
+    uses_fourier: bool = False
     name: str = "entry"
     keep: Any = None  # kept alive with the entry: the Library, the site table
 

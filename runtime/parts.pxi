@@ -41,6 +41,9 @@ cdef extern from "abi.h" nogil:
     ctypedef struct mp_ctx
     ctypedef void (*mp_for_blas)(int begins) noexcept nogil
     ctypedef int (*mp_sorter)(void* line, Py_ssize_t n, void* unused) noexcept nogil
+    ctypedef struct mp_fourier:
+        void* data
+    const int MP_fft, MP_ifft
     ctypedef int (*mp_part)(mp_ctx* c, void** buffers, const int64_t* sizes, int64_t k) noexcept nogil
     ctypedef struct mp_ctx:
         int64_t abi, fuel, busy, pending, sorters_below, threads
@@ -49,6 +52,7 @@ cdef extern from "abi.h" nogil:
         void** blas
         mp_for_blas blas_alone
         mp_sorter* sorters
+        const mp_fourier* fouriers
         int (*poll)(mp_ctx*) noexcept nogil
         void* (*alloc)(mp_ctx*, int64_t, int64_t) noexcept nogil
         void (*set_dims)(mp_ctx*, int64_t, int64_t, const int64_t*) noexcept nogil

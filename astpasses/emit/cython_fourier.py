@@ -1,7 +1,8 @@
-"""The Fourier transform of one line, as C: Cooley's and Tukey's for sizes of small factors, else Bluestein's.
+"""Fourier transforms of lines, as C: NumPy's where the context has them, else Cooley's and Tukey's for sizes of small
+factors, Bluestein's for others.
 
 In: a `LibraryCall` of "fft". Out: the call of the C function, whose text goes into the writer's
-`routines`; it gives 0, or says that there is no memory. It is computed in double precision for both complex
+`routines`; it gives 0, or says that there is no memory. Ours is computed in double precision for both complex
 types; O(n log n) for every n.
 """
 
@@ -76,7 +77,19 @@ static void fft_small(const fft_z* in, i64 stride, fft_z* out, i64 n, const fft_
         }
     }
 }
+static int fft_lines(mp_ctx* c, const void* x, void* y, i64 n, i64 step, i64 stride, i64 lines, i64 next, i64 after,
+                     int sign) {
+    const i64 bytes = sizeof(fft_z);
+    double factor = 1;
+    char* args[3] = {(char*)x, (char*)&factor, (char*)y};
+    const __INTPTR_TYPE__ dims[3] = {lines, n, n}, steps[5] = {next*bytes, 0, after*bytes, step*bytes, stride*bytes};
+    mp_fourier numpys = c->fouriers[sign < 0 ? MP_fft : MP_ifft];
+    mp_begin(c); /* it has memory and locks of its own */
+    numpys.run(args, dims, steps, numpys.data);
+    return mp_end(c) ? MP_INTERRUPTED : 0;
+}
 static int fft_any(mp_ctx* c, const fft_z* in, fft_z* out, i64 n, int sign) {
+    if (c->fouriers && c->fouriers[MP_fft].run) return fft_lines(c, in, out, n, 1, 1, 1, 0, 0, sign);
     i64 rest = n;
     for (i64 p = 2; p < 64; p++) while (rest % p == 0) rest /= p;
     if (rest == 1) {
@@ -111,34 +124,44 @@ static int fft_any(mp_ctx* c, const fft_z* in, fft_z* out, i64 n, int sign) {
     return 0;
 }
 """
-LINE = """\
-static int T_fft(mp_ctx* c, const void* x_, i64 n, i64 step, void* y_, i64 stride, int sign) {
+LINES = """\
+static int T_fft(mp_ctx* c, const void* x_, void* y_, i64 n, i64 step, i64 stride, i64 lines, i64 next, i64 after,
+                 int sign) {
     const R* x = (const R*)x_;
     R* y = (R*)y_;
     char* mark = c->cursor;
-    if (n < 1) return 0;
+    if (n < 1 || lines < 1) return 0;
+    if (sizeof(R) == 8 && c->fouriers && c->fouriers[MP_fft].run)
+        return fft_lines(c, x, y, n, step, stride, lines, next, after, sign);
     fft_z *in = (fft_z*)mp_scratch(c, mp_times(2*n, sizeof(fft_z))), *out = in + n;
     if (!in) return MP_NO_MEMORY;
-    for (i64 k = 0; k < n; k++) { in[k].re = x[2*k*step]; in[k].im = x[2*k*step + 1]; }
-    if (fft_any(c, in, out, n, sign)) return MP_NO_MEMORY;
-    for (i64 k = 0; k < n; k++) { y[2*k*stride] = (R)out[k].re; y[2*k*stride + 1] = (R)out[k].im; }
+    for (i64 line = 0; line < lines; line++, x += 2*next, y += 2*after) {
+        for (i64 k = 0; k < n; k++) { in[k].re = x[2*k*step]; in[k].im = x[2*k*step + 1]; }
+        int status = fft_any(c, in, out, n, sign);
+        if (status) return status;
+        for (i64 k = 0; k < n; k++) { y[2*k*stride] = (R)out[k].re; y[2*k*stride + 1] = (R)out[k].im; }
+    }
     c->release(c, mark);
     return 0;
 }
 """
+PARAMETERS = "mp_ctx* c, const void* x, void* y, i64 n, i64 step, i64 stride, i64 lines, i64 next, i64 after, int sign"
 
 
 def fourier_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
-    """The call that transforms one line of an array."""
-    (source,), (line,) = stmt.reads, stmt.writes
-    name, dim = writer.type(line.buf.dtype), writer.printer.dim
+    """The call that transforms a line of an array, or lines that lie in one dim."""
+    (source,), (result,), how = stmt.reads, stmt.writes, dict(stmt.attributes)
+    name, axis = writer.type(result.buf.dtype), how["axis"]
     real = "double" if name == "c128" else "float"
-    head = f"int {name}_fft(mp_ctx* c, const void* x, i64 n, i64 step, void* y, i64 stride, int sign)"
+    text = re.sub(r"\bR\b", real, LINES.replace("T_fft", f"{name}_fft"))
     writer.routines["fft_common"] = (COMMON, "")
-    writer.routines[f"{name}_fft"] = (re.sub(r"\bR\b", real, LINE.replace("T_fft", f"{name}_fft")), head)
-    source_text = f"{writer.address(source)}, {dim(source.extents[0])}, {dim(source.strides[0])}"
-    sign = 1 if dict(stmt.attributes)["inverse"] else -1
-    return f"{name}_fft(c, {source_text}, {writer.address(line)}, {dim(line.strides[0])}, {sign})"
+    writer.routines[f"{name}_fft"] = (text, f"int {name}_fft({PARAMETERS})")
+    other = [d for d in range(len(source.extents)) if d != axis]
+    lines = (source.extents[other[0]], source.strides[other[0]], result.strides[other[0]]) if other else (1, 0, 0)
+    sizes = (source.extents[axis], source.strides[axis], result.strides[axis], *lines)
+    numbers = ", ".join(map(writer.printer.dim, sizes))
+    sign = 1 if how["inverse"] else -1
+    return f"{name}_fft(c, {writer.address(source)}, {writer.address(result)}, {numbers}, {sign})"
 
 
 __all__ = ["fourier_call"]

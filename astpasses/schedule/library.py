@@ -255,10 +255,11 @@ def _as_matrix(
 
 
 def _on_lines(block: Block, let: Let, offer: Offer) -> None:
-    """A call on each line along `axis`."""
+    """A call on each line along `axis`, or on as many as the library takes together."""
     (x,), attributes = block.args(let), block.attributes(let)
     axis = attributes["axis"]
     others = [d for d in range(len(x.dims)) if d != axis]
+    others = others[: max(len(others) - offer.together, 0)]
     place = block.place_for(let.out)
     if offer.in_place:
         block.copy(place, x)
@@ -269,7 +270,9 @@ def _on_lines(block: Block, let: Let, offer: Offer) -> None:
         return (line if source is None else view_part(source, others, index),), (line,)
 
     known = {name: value for name, value in attributes.items() if name != "length"}  # a line has its own
-    _calls(block, let, offer, [x.dims[d] for d in others], views, {**known, "axis": 0})
+    _calls(
+        block, let, offer, [x.dims[d] for d in others], views, {**known, "axis": axis - sum(d < axis for d in others)}
+    )
     block.values[let.out] = stored(place)
 
 
@@ -294,10 +297,11 @@ def _on_each(block: Block, let: Let, offer: Offer) -> None:
 
 
 def _on_matrices(block: Block, let: Let, offer: Offer) -> None:
-    """A call on each matrix of a stack. A result without dims goes into an array of one element."""
+    """A call on each matrix of a stack, or on as many as the library takes together. A result without dims goes into an
+    array of one element."""
     assert offer.layout == ROWS
     values = block.args(let)
-    lead = range(len(values[0].dims) - 2)
+    lead = range(max(len(values[0].dims) - 2 - offer.together, 0))
     operands = [operand(block, value, in_rows) for value in values]
 
     def place_of(out: Var) -> Place:

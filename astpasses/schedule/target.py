@@ -29,6 +29,7 @@ class Offer:
     `failures`: the exception and the message of each site at which a call fails, in their order.
     `an_element`: the work that an element of the first operand is, or of the result; 0: what products of matrices are.
     `lists`: it lists the places where a mask is true: of a part of the mask a part of the list.
+    `together`: so many dims of lines, or of matrices of a stack, one call takes; for others there are loops around it.
     `left_anywhere`: a signal may end a call in the middle. It takes no lock, and no memory but the arena's.
     """
 
@@ -42,6 +43,7 @@ class Offer:
     failures: tuple[tuple[str, str], ...] = ()
     an_element: int = 0
     lists: bool = False
+    together: int = 0
     left_anywhere: bool = False
 
 
@@ -122,6 +124,8 @@ def _of_lapack(operation: str) -> Offer:
     return Offer(operation, ROWS, failures=(("OverflowError", too_large), ("RuntimeError", refused)))
 
 
+_FACTORS = ("solve", "triangular_solve", "slogdet", "cholesky", "qr", "eigh", "svd", "eig")
+
 # Cython's, C's, and those of the prelude and of the C library's headers.
 _WORDS = """
 auto break case char const continue default do double else enum extern float for goto if inline int long register
@@ -159,9 +163,10 @@ CPU = Target(
     readers=4,
     offers=(
         _PRODUCT,
-        *map(_of_lapack, ("solve", "triangular_solve", "slogdet", "cholesky", "qr", "eigh", "svd", "eig")),
+        *map(_of_lapack, _FACTORS),
         Offer("sort", LINES, in_place=True, an_element=32, left_anywhere=True),  # these are ours
-        *(Offer(operation, LINES, an_element=32, left_anywhere=True) for operation in ("argsort", "fft")),
+        Offer("argsort", LINES, an_element=32, left_anywhere=True),
+        Offer("fft", LINES, an_element=32, together=1, left_anywhere=True),
         Offer("nonzero", LINES, an_element=1, lists=True, left_anywhere=True),
         Offer("searchsorted", EACH, an_element=16, left_anywhere=True),
     ),
@@ -201,8 +206,9 @@ CUDA = replace(
     shared_bytes=48 << 10,
     offers=(
         replace(_PRODUCT, spaced_results=False, small=0),
-        *map(_of_lapack, ("solve", "triangular_solve", "slogdet", "cholesky", "qr", "eigh", "svd", "eig")),
-        *(Offer(operation, LINES) for operation in ("sort", "argsort", "fft", "nonzero")),
+        *(replace(_of_lapack(operation), together=_NEVER) for operation in _FACTORS),
+        *(Offer(operation, LINES, together=_NEVER) for operation in ("sort", "argsort", "fft")),
+        Offer("nonzero", LINES),
         Offer("searchsorted", EACH),
     ),
 )

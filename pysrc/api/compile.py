@@ -63,6 +63,7 @@ class Compiled:
     uses_blas: bool
     in_place: dict[int, int]  # results made in the storage of a parameter
     least: dict[str, int] = field(default_factory=dict)
+    uses_fourier: bool = False
 
     def __post_init__(self) -> None:
         params = self.function.params
@@ -88,6 +89,7 @@ class Compiled:
             raise_site=raiser(table, rooms_of(self.program)),
             callbacks=callbacks_of(self.sites),
             uses_blas=self.uses_blas,
+            uses_fourier=self.uses_fourier,
             name=self.name,
             minimum=self.least or None,
             work=work_of(self.function, known),
@@ -223,6 +225,7 @@ def compile_program(
         "abi_blas.h" in emitted.text,
         dict(emitted.in_place),
         least or {},
+        "->fouriers" in emitted.text,
     )
 
 

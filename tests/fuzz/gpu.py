@@ -49,7 +49,9 @@ class Context(ctypes.Structure):
     _fields_ = [
         *((name, ctypes.c_int64) for name in ("abi", "fuel", "busy", "pending")),
         *((name, ctypes.c_void_p) for name in ("cursor", "limit", "blas", "blas_alone", "sorters")),
-        *((name, ctypes.c_int64) for name in ("sorters_below", "threads")),
+        ("sorters_below", ctypes.c_int64),
+        ("fouriers", ctypes.c_void_p),
+        ("threads", ctypes.c_int64),
         ("poll", ctypes.c_void_p),
         ("alloc", ALLOC),
         ("set_dims", SET_DIMS),

@@ -8,6 +8,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
+import metaphrase as mp
 import metaphrase.ops  # noqa: F401 - registers the primitives
 from metaphrase.core.native import Lib
 from metaphrase.core.primitive import REGISTRY
@@ -231,3 +232,20 @@ def test_bfloat16_products_are_rounded_once():
     library(np, "dot_general", (a, b), (out,), contract=((1,), (0,)), batch=((), ()))
     exact = (a.astype("f4") @ b.astype("f4")).astype(ml_dtypes.bfloat16)
     assert (out == exact).all()
+
+
+@pytest.mark.parametrize(
+    "function, types",
+    [
+        (lambda x: np.fft.fft(x, axis=0), ("c128[30, 40]",)),
+        (mp.vmap(np.sort), ("f64[n, 50]",)),
+        (mp.vmap(mp.vmap(lambda x: np.argsort(x))), ("f32[4, n, 50]",)),
+        (np.linalg.solve, ("f64[100, 3, 3]", "f64[100, 3, 2]")),
+        (np.linalg.cholesky, ("f64[5, n, 3, 3]",)),
+        (lambda a: np.linalg.eigh(a)[0], ("f64[100, 3, 3]",)),
+    ],
+)
+def test_a_batch_is_one_call(function, types):
+    text = mp.source(function, *types, stage="cuda")
+    host = text[text.rindex("\ndef ") :]
+    assert host.count("c.library(") == 1 and " for " not in host

@@ -134,7 +134,9 @@ def recall(jit: Jit, call: Call) -> Specialisation | None:
 def _recalled(jit: Jit, call: Call, text: str) -> Specialisation | None:
     try:
         plan = read_plan(text, jit.fun, call.leaves)
-        outline = replace(plan.entry(address=1), uses_blas=False)  # never run: does the call match it?
+        outline = replace(
+            plan.entry(address=1), uses_blas=False, uses_fourier=False
+        )  # never run: does the call match it?
         if not jit.dispatcher.matches(dispatch.CompiledEntry(outline), jit.bind(call.args, call.kwargs)):
             raise Stale("it is for other sizes or numbers")
         library = cython_build.find(plan.library, jit.__name__)

@@ -126,6 +126,7 @@ class Writer:
             ("comparisons", _tuple(f"Compare({c.operator!r}, {c.left}, {c.right})" for c in entry.comparisons)),
             ("work", str(entry.work)),
             ("uses_blas", repr(entry.uses_blas)),
+            ("uses_fourier", repr(entry.uses_fourier)),
             ("name", repr(entry.name)),
         ]
         return [(name, text) for name, text in rows if name == "roots" or text not in ("()", "None")]
