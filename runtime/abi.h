@@ -38,7 +38,7 @@ typedef struct {
     void (*run)(char **args, const __INTPTR_TYPE__ *dims, const __INTPTR_TYPE__ *steps, void *data);
     void *data;
 } mp_fourier;
-enum { MP_fft, MP_ifft, MP_FOURIER_COUNT };
+enum { MP_fft, MP_ifft, MP_rfft_even, MP_rfft_odd, MP_irfft, MP_FOURIER_COUNT };
 /* Part k of a loop whose parts may run side by side, each with a context of its own. */
 typedef int (*mp_part)(mp_ctx *c, void **buffers, const int64_t *sizes, int64_t k);
 
@@ -55,7 +55,7 @@ struct mp_ctx {
     mp_for_blas blas_alone;
     mp_sorter *sorters;   /* NumPy's, by MP_sort_f64 and its like, */
     int64_t sorters_below; /* for lines of fewer numbers; longer ones programs sort by digits */
-    const mp_fourier *fouriers; /* NumPy's, of f64, by MP_fft and its like; or NULL, or `run` is */
+    const mp_fourier *fouriers; /* NumPy's, in double precision, by MP_fft and its like; or NULL, or `run` is */
     int64_t threads; /* METAPHRASE_NUM_THREADS; 1 in a part of a loop */
 
     /* Refills fuel, looks for signals, and makes a signal that comes from now on end the call wherever it is. Nonzero:

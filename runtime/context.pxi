@@ -47,7 +47,7 @@ cdef extern from *:
     mp_fourier mp_fouriers[]
     void mp_take_fourier(int which, object ufunc)
     void mp_forget_fouriers()
-    bint mp_transform(int which, void* x, void* y, Py_ssize_t n)
+    bint mp_transform(int which, void* x, void* y, Py_ssize_t n, Py_ssize_t m)
     int64_t mp_now() nogil
 
 mp_find_sorters()

@@ -297,7 +297,8 @@ def load_fourier():
     fourier_loaded = True
     try:
         import numpy.fft._pocketfft_umath as numpys
-        ufuncs = {MP_fft: numpys.fft, MP_ifft: numpys.ifft}
+        halves = {MP_rfft_even: numpys.rfft_n_even, MP_rfft_odd: numpys.rfft_n_odd, MP_irfft: numpys.irfft}
+        ufuncs = {MP_fft: numpys.fft, MP_ifft: numpys.ifft, **halves}
     except (ImportError, AttributeError):
         return
     for which, ufunc in ufuncs.items():
@@ -309,9 +310,19 @@ def load_fourier():
 
 cdef bint fourier_is_right() except -1:
     """Whether each transform gives what NumPy's functions give."""
-    cdef cnp.ndarray x = np.array([1, -3 + 1j, 2, 0.5j, 4]), y = np.zeros(5, complex)
-    for which, wanted in ((MP_fft, np.fft.fft(x)), (MP_ifft, np.fft.ifft(x, norm="forward"))):
-        if not mp_transform(which, cnp.PyArray_DATA(x), cnp.PyArray_DATA(y), 5) or not np.allclose(y, wanted, 1e-12):
+    cdef cnp.ndarray x, y
+    whole, real = np.array([1, -3 + 1j, 2, 0.5j, 4]), np.array([1, -3, 2, 0.5, 4, -1])
+    for which, x, wanted in (
+        (MP_fft, whole, np.fft.fft(whole)),
+        (MP_ifft, whole, np.fft.ifft(whole, norm="forward")),
+        (MP_rfft_even, real, np.fft.rfft(real)),
+        (MP_rfft_odd, real[:5], np.fft.rfft(real[:5])),
+        (MP_irfft, whole[:4], np.fft.irfft(whole[:4], 6, norm="forward")),
+    ):
+        y = np.zeros_like(wanted)
+        if not mp_transform(which, cnp.PyArray_DATA(x), cnp.PyArray_DATA(y), x.size, y.size):
+            return False
+        if not np.allclose(y, wanted, 1e-12):
             return False
     return True
 

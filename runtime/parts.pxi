@@ -43,7 +43,7 @@ cdef extern from "abi.h" nogil:
     ctypedef int (*mp_sorter)(void* line, Py_ssize_t n, void* unused) noexcept nogil
     ctypedef struct mp_fourier:
         void* data
-    const int MP_fft, MP_ifft
+    const int MP_fft, MP_ifft, MP_rfft_even, MP_rfft_odd, MP_irfft
     ctypedef int (*mp_part)(mp_ctx* c, void** buffers, const int64_t* sizes, int64_t k) noexcept nogil
     ctypedef struct mp_ctx:
         int64_t abi, fuel, busy, pending, sorters_below, threads

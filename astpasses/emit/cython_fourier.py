@@ -1,8 +1,8 @@
 """Fourier transforms of lines, as C: NumPy's where the context has them, else Cooley's and Tukey's for sizes of small
 factors, Bluestein's for others.
 
-In: a `LibraryCall` of "fft". Out: the call of the C function, whose text goes into the writer's
-`routines`; it gives 0, or says that there is no memory. Ours is computed in double precision for both complex
+In: a `LibraryCall` of "fft", "rfft", "rfft_transposed". Out: the call of the C function, whose text goes into the
+writer's `routines`; it gives 0, or says that there is no memory. Ours is computed in double precision for both complex
 types; O(n log n) for every n.
 """
 
@@ -12,6 +12,8 @@ import re
 from typing import TYPE_CHECKING
 
 from metaphrase.astpasses.schedule.nest import LibraryCall
+
+from .dialects import COMPLEX
 
 if TYPE_CHECKING:
     from .cython_function import FunctionWriter
@@ -77,19 +79,18 @@ static void fft_small(const fft_z* in, i64 stride, fft_z* out, i64 n, const fft_
         }
     }
 }
-static int fft_lines(mp_ctx* c, const void* x, void* y, i64 n, i64 step, i64 stride, i64 lines, i64 next, i64 after,
-                     int sign) {
-    const i64 bytes = sizeof(fft_z);
+static int fft_of_numpy(mp_ctx* c, int which, const void* x, void* y, i64 n, i64 m, i64 step, i64 stride, i64 lines,
+                        i64 next, i64 after) { /* distances in bytes */
     double factor = 1;
     char* args[3] = {(char*)x, (char*)&factor, (char*)y};
-    const __INTPTR_TYPE__ dims[3] = {lines, n, n}, steps[5] = {next*bytes, 0, after*bytes, step*bytes, stride*bytes};
-    mp_fourier numpys = c->fouriers[sign < 0 ? MP_fft : MP_ifft];
+    const __INTPTR_TYPE__ dims[3] = {lines, n, m}, steps[5] = {next, 0, after, step, stride};
     mp_begin(c); /* it has memory and locks of its own */
-    numpys.run(args, dims, steps, numpys.data);
+    c->fouriers[which].run(args, dims, steps, c->fouriers[which].data);
     return mp_end(c) ? MP_INTERRUPTED : 0;
 }
 static int fft_any(mp_ctx* c, const fft_z* in, fft_z* out, i64 n, int sign) {
-    if (c->fouriers && c->fouriers[MP_fft].run) return fft_lines(c, in, out, n, 1, 1, 1, 0, 0, sign);
+    if (c->fouriers && c->fouriers[MP_fft].run)
+        return fft_of_numpy(c, sign < 0 ? MP_fft : MP_ifft, in, out, n, n, 16, 16, 1, 0, 0);
     i64 rest = n;
     for (i64 p = 2; p < 64; p++) while (rest % p == 0) rest /= p;
     if (rest == 1) {
@@ -125,43 +126,73 @@ static int fft_any(mp_ctx* c, const fft_z* in, fft_z* out, i64 n, int sign) {
 }
 """
 LINES = """\
-static int T_fft(mp_ctx* c, const void* x_, void* y_, i64 n, i64 step, i64 stride, i64 lines, i64 next, i64 after,
-                 int sign) {
+static int T_fft(mp_ctx* c, const void* x_, void* y_, i64 n, i64 m, i64 step, i64 stride, i64 lines, i64 next,
+                 i64 after, int inverse) {
     const R* x = (const R*)x_;
     R* y = (R*)y_;
     char* mark = c->cursor;
     if (n < 1 || lines < 1) return 0;
-    if (sizeof(R) == 8 && c->fouriers && c->fouriers[MP_fft].run)
-        return fft_lines(c, x, y, n, step, stride, lines, next, after, sign);
+    if (sizeof(R) == 8 && c->fouriers && c->fouriers[MP_fft].run) {
+        const int which = PARTS == 2 ? (inverse ? MP_ifft : MP_fft) : n % 2 ? MP_rfft_odd : MP_rfft_even;
+        return fft_of_numpy(c, which, x, y, n, m, 8*PARTS*step, 16*stride, lines, 8*PARTS*next, 16*after);
+    }
     fft_z *in = (fft_z*)mp_scratch(c, mp_times(2*n, sizeof(fft_z))), *out = in + n;
     if (!in) return MP_NO_MEMORY;
-    for (i64 line = 0; line < lines; line++, x += 2*next, y += 2*after) {
-        for (i64 k = 0; k < n; k++) { in[k].re = x[2*k*step]; in[k].im = x[2*k*step + 1]; }
-        int status = fft_any(c, in, out, n, sign);
+    for (i64 line = 0; line < lines; line++, x += PARTS*next, y += 2*after) {
+        for (i64 k = 0; k < n; k++) { in[k].re = x[PARTS*k*step]; in[k].im = PARTS == 2 ? x[PARTS*k*step + 1] : 0; }
+        int status = fft_any(c, in, out, n, inverse ? 1 : -1);
         if (status) return status;
-        for (i64 k = 0; k < n; k++) { y[2*k*stride] = (R)out[k].re; y[2*k*stride + 1] = (R)out[k].im; }
+        for (i64 k = 0; k < m; k++) { y[2*k*stride] = (R)out[k].re; y[2*k*stride + 1] = (R)out[k].im; }
     }
     c->release(c, mark);
     return 0;
 }
 """
-PARAMETERS = "mp_ctx* c, const void* x, void* y, i64 n, i64 step, i64 stride, i64 lines, i64 next, i64 after, int sign"
+HALVES = """\
+static int T_half_fft(mp_ctx* c, const void* x_, void* y_, i64 m, i64 n, i64 step, i64 stride, i64 lines, i64 next,
+                      i64 after, int inverse) { /* the real part, of a line whose elements from m on are 0 */
+    const R* x = (const R*)x_;
+    R* y = (R*)y_;
+    char* mark = c->cursor;
+    const int known = c->fouriers && c->fouriers[MP_fft].run;
+    if (n < 1 || lines < 1) return 0;
+    fft_z *in = (fft_z*)mp_scratch(c, mp_times(2*n + 1, sizeof(fft_z))), *out = in + n + 1;
+    double* real = (double*)out;
+    if (!in) return MP_NO_MEMORY;
+    for (i64 line = 0; line < lines; line++, x += 2*next, y += after) {
+        for (i64 k = 0; k < m; k++) { in[k].re = x[2*k*step]; in[k].im = x[2*k*step + 1]; }
+        if (known) /* which counts all but the first and the middle one twice, and turns the other way */
+            for (i64 k = 0; k < m; k++) { double w = k == 0 || 2*k == n ? 1 : 0.5; in[k].re *= w; in[k].im *= -w; }
+        for (i64 k = m; k < n; k++) in[k].re = in[k].im = 0;
+        int status = known ? fft_of_numpy(c, MP_irfft, in, real, m, n, 16, 8, 1, 0, 0) : fft_any(c, in, out, n, -1);
+        if (status) return status;
+        for (i64 k = 0; k < n; k++) y[k*stride] = (R)(known ? real[k] : out[k].re);
+    }
+    c->release(c, mark);
+    return 0;
+}
+"""
+PARAMETERS = (
+    "mp_ctx* c, const void* x, void* y, i64 n, i64 m, i64 step, i64 stride, i64 lines, i64 next, i64 after, int inverse"
+)
 
 
 def fourier_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
-    """The call that transforms a line of an array, or lines that lie in one dim."""
+    """The call that transforms a line of an array, or lines that lie in one dim. Of real numbers it gives half, and of
+    half a line real numbers."""
     (source,), (result,), how = stmt.reads, stmt.writes, dict(stmt.attributes)
-    name, axis = writer.type(result.buf.dtype), how["axis"]
-    real = "double" if name == "c128" else "float"
-    text = re.sub(r"\bR\b", real, LINES.replace("T_fft", f"{name}_fft"))
+    name, axis = writer.type(source.buf.dtype), how["axis"]
+    words = {"R": "double" if name in ("c128", "f64") else "float", "PARTS": "2" if name in COMPLEX else "1"}
+    text, routine = (HALVES, "half_fft") if stmt.operation == "rfft_transposed" else (LINES, "fft")
+    text = re.sub(r"\b(R|PARTS)\b", lambda found: words[found[0]], text).replace(f"T_{routine}", f"{name}_{routine}")
     writer.routines["fft_common"] = (COMMON, "")
-    writer.routines[f"{name}_fft"] = (text, f"int {name}_fft({PARAMETERS})")
+    writer.routines[f"{name}_{routine}"] = (text, f"int {name}_{routine}({PARAMETERS})")
     other = [d for d in range(len(source.extents)) if d != axis]
     lines = (source.extents[other[0]], source.strides[other[0]], result.strides[other[0]]) if other else (1, 0, 0)
-    sizes = (source.extents[axis], source.strides[axis], result.strides[axis], *lines)
+    sizes = (source.extents[axis], result.extents[axis], source.strides[axis], result.strides[axis], *lines)
     numbers = ", ".join(map(writer.printer.dim, sizes))
-    sign = 1 if how["inverse"] else -1
-    return f"{name}_fft(c, {writer.address(source)}, {writer.address(result)}, {numbers}, {sign})"
+    inverse = int(how.get("inverse", False))
+    return f"{name}_{routine}(c, {writer.address(source)}, {writer.address(result)}, {numbers}, {inverse})"
 
 
 __all__ = ["fourier_call"]

@@ -16,7 +16,7 @@ from typing import Any
 
 from metaphrase.core.dims import Dim, DimLike, product, symbols
 from metaphrase.core.ir import Let, Var
-from metaphrase.core.native import Lib, Move
+from metaphrase.core.native import Composite, Lib, Move
 
 from .lower import Block, rule
 from .lower_arrays import _accumulator, _finish, identity
@@ -29,7 +29,17 @@ from .views import collapse, in_rows, operand, part_of, row_strides, strided, vi
 
 @rule(Lib)
 def library(block: Block, let: Let) -> None:
-    name, target = let.primitive.native.name, block.shared.target
+    _by_name(block, let, let.primitive.native.name)
+
+
+@rule(Composite)
+def offered(block: Block, let: Let) -> None:
+    """What was not written out, for the target has a library with it."""
+    _by_name(block, let, let.primitive.native.library)
+
+
+def _by_name(block: Block, let: Let, name: str) -> None:
+    target = block.shared.target
     offer = target.offer(name)
     if name == "dot_general":
         _dot_general(block, let, offer)

@@ -189,7 +189,9 @@ def schedule(
 ) -> Program:
     """Loop nests over buffers for `function`. `Program.in_place` says which of `writes` are made in place."""
     checking = os.environ.get("METAPHRASE_CHECK") == "1"
-    program = lower(without_stale_rows(expand(function)), target or targets.CPU, writes or {}, bounds)
+    target = target or targets.CPU
+    expanded = expand(function, frozenset(offer.operation for offer in target.offers))
+    program = lower(without_stale_rows(expanded), target, writes or {}, bounds)
     if checking:
         _checked(program, "lower")
     for one in PASSES:

@@ -232,9 +232,11 @@ class Region:
 
 @dataclass(frozen=True)
 class Composite:
-    """`rule(*args, **attributes)` writes the operation in other primitives; expanded before scheduling."""
+    """`rule(*args, **attributes)` writes the operation in other primitives; expanded before scheduling, unless a
+    library of the target has the routine `library`."""
 
     rule: Callable[..., Any]
+    library: str | None = None
 
 
 @dataclass(frozen=True)

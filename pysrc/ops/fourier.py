@@ -98,7 +98,7 @@ rfft: Primitive = Primitive(
     jvp=Together(),
     transpose=(lambda y_bar, x, *, axis: rfft_transposed(y_bar, axis=axis, size=x.type.dims[axis]),),
     dims=ALONG,
-    native=Composite(_rfft_written),
+    native=Composite(_rfft_written, library="rfft"),
     doc="The first n//2 + 1 elements of the transform of real numbers.",
 )
 
@@ -109,7 +109,7 @@ rfft_transposed: Primitive = Primitive(
     jvp=Together(),
     transpose=(lambda out_bar, y, *, axis, size: rfft(out_bar, axis=axis),),
     dims=ALONG,
-    native=Composite(_half_written),
+    native=Composite(_half_written, library="rfft_transposed"),
     doc="The real part of the transform of y, filled with zeros to `size` elements.",
 )
 

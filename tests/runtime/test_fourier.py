@@ -51,6 +51,19 @@ def test_numpys_numbers(shape, dtype):
     assert np.array_equal(mp.jit(lambda x: np.fft.fft(x, axis=-1))(x), np.fft.fft(x, axis=-1))
 
 
+@pytest.mark.parametrize("dtype", (np.float64, np.float32))
+@pytest.mark.parametrize("n", (1, 2, 5, 6, 35, 64, 1009))
+def test_real_numbers(n, dtype):
+    x = SOURCE.normal(size=(3, n, 4)).astype(dtype)
+    half = np.fft.rfft(x, axis=1)
+    got = mp.jit(lambda x: np.fft.rfft(x, axis=1))(x)
+    back = mp.jit(lambda y: np.fft.irfft(y, n, axis=1))(half)
+    assert got.dtype == half.dtype and back.dtype == dtype
+    np.testing.assert_allclose(got, half, rtol=0, atol=2 * np.finfo(dtype).eps * np.abs(half).max())
+    np.testing.assert_allclose(back, x, rtol=0, atol=8 * np.finfo(dtype).eps * np.abs(x).max())
+    assert dtype == np.float32 or np.array_equal(got, half)
+
+
 def test_lines_at_any_distance():
     x = complex_(12, 40)
     for view in (x[::2], x[:, ::3], x[::-1, ::-1], x.T, x[3:9, 5:36]):
