@@ -54,7 +54,7 @@ MP_INLINE float mp_f32_near_cos(float r, float low) {
 }
 
 /* sin, and with a turn cos: sin(x + turn pi/2). */
-#define MP_SCALARS(FLOAT, TYPE, BITS, MAGIC, TWO_OVER_PI)                                               \
+#define MP_SCALARS(FLOAT, TYPE, BITS, MAGIC, TWO_OVER_PI)                                                   \
     MP_INLINE FLOAT mp_##TYPE##_turned(FLOAT x, BITS turn) {                                                \
         FLOAT t = mp_##TYPE##_fma(x, TWO_OVER_PI, MAGIC), low, r = mp_##TYPE##_reduced(x, t - MAGIC, &low); \
         BITS quarter = mp_##TYPE##_bits(t) + turn;                                                          \
@@ -72,7 +72,7 @@ MP_INLINE float mp_f32_near_cos(float r, float low) {
 MP_SCALARS(double, f64, uint64_t, 0x1.8p52, 0x1.45f306dc9c883p-1)
 MP_SCALARS(float, f32, uint32_t, 0x1.8p23f, 0x1.45f306p-1f)
 
-/* The vector function of N numbers. What is far goes to the C library, one by one. */
+/* The vector function of COUNT numbers. What is far goes to the C library, one by one. */
 #define MP_VECTOR(ABI, CALLED, COUNT, FLOAT, TYPE, LIMIT, function, name)                                     \
     typedef FLOAT mp_##TYPE##_##function##_##COUNT __attribute__((vector_size(COUNT * sizeof(FLOAT))));       \
     static __attribute__((used, noinline)) CALLED mp_##TYPE##_##function##_##COUNT _ZGV##ABI##N##COUNT##v_##name(\

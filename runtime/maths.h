@@ -75,27 +75,6 @@ MP_BOTH_OF_TWO(hypot, hypot)
 #define mp_f32_fma(a, b, c) ((a) * (b) + (c))
 #endif
 
-MP_INLINE uint64_t mp_f64_bits(double x) {
-    uint64_t bits;
-    __builtin_memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-MP_INLINE double mp_f64_of_bits(uint64_t bits) {
-    double x;
-    __builtin_memcpy(&x, &bits, sizeof x);
-    return x;
-}
-MP_INLINE uint32_t mp_f32_bits(float x) {
-    uint32_t bits;
-    __builtin_memcpy(&bits, &x, sizeof bits);
-    return bits;
-}
-MP_INLINE float mp_f32_of_bits(uint32_t bits) {
-    float x;
-    __builtin_memcpy(&x, &bits, sizeof x);
-    return x;
-}
-
 /* The polynomials are the best ones with coefficients of these types on their ranges (Sollya's fpminimax). */
 
 /* exp(r + c) - 1 for |r| <= log(2)/2 and a tiny c. */

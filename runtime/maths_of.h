@@ -9,6 +9,17 @@
 #define LOG_2_REST ONLY(-0x1.8432a1b0e2634p-43, 0x1.7f7d1cp-20f)
 #define INFINITE BUILTIN(inf)()
 
+MP_INLINE BITS OWN(bits)(FLOAT x) {
+    BITS bits;
+    __builtin_memcpy(&bits, &x, sizeof bits);
+    return bits;
+}
+MP_INLINE FLOAT OWN(of_bits)(BITS bits) {
+    FLOAT x;
+    __builtin_memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 /* 2**n, of MAGIC + n. */
 MP_INLINE FLOAT OWN(power)(FLOAT t) { return OWN(of_bits)((OWN(bits)(t) << MANTISSA) + OWN(bits)(ONE)); }
 

@@ -1,8 +1,9 @@
 """Lowering of what a library of the target computes: products of matrices, linear algebra, order, Fourier transforms.
 
-In: a Let whose native field is `Lib`. Out: a LibraryCall for each matrix or line, with the loops around it, whose views
-lie as the target's offer says (target.py); operands that lie otherwise are copied first. Small products, and those that
-no library offers, are a nest of the same meaning.
+In: a Let whose native field is `Lib`, or a `Composite` that a library of the target has. Out: a LibraryCall for each
+matrix or line, or for as many as the library takes together, with the loops around it, whose views lie as the target's
+offer says (target.py); operands that lie otherwise are copied first. Small products, and those that no library offers,
+are a nest of the same meaning.
 
     c = dot_general(a, b, ...)    ->   LibraryCall("dot_general", (a, b), (c,))              for matrices
                                   ->   Nest(i, k, j: c[i, j] += a[i, k]*b[k, j])            for small ones

@@ -94,9 +94,9 @@ def scattered(of: Known, loop: For) -> list[Stmt] | None:
     checks = [s for s in body if isinstance(s, Check)]
     if checks and (store.buf.space == "arg" or any(_used(s) & lanes for s in checks)):
         return None
-    made = _kernels(of, ordered, beside, needed, body, keys, count)
-    early = isinstance(made[0], Region) and any(load.buf is store.buf for s in walk(made[0].body) for load in loaded(s))
-    return None if early else made
+    first, *others = _kernels(of, ordered, beside, needed, body, keys, count)
+    early = any(load.buf is store.buf for s in walk((first,)) for load in loaded(s))  # before anything is stored
+    return None if early else [first, *others]
 
 
 def _store(of: Known, loops: list[For], body: tuple[Stmt, ...]) -> Store | None:
