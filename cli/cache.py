@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import time
+from pathlib import Path
 
 from ..runtime import cache as disk
 from .console import answer, table
@@ -23,7 +24,7 @@ def add(commands: argparse._SubParsersAction) -> None:
 
 
 def run(options: argparse.Namespace) -> int:
-    directory = disk.cache_directory()
+    directory = Path(disk.cache_directory())
     if options.action == "clear":
         removed = disk.Cache(directory).clear() if directory.exists() else 0
         said = f"removed {removed} compiled program{'' if removed == 1 else 's'} from {directory}"

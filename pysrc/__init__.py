@@ -20,20 +20,6 @@ from typing import TYPE_CHECKING, Any
 from numpy import ndarray as Array
 
 from ._version import VERSION
-from .api.custom import custom_gradient, custom_jvp, custom_vjp
-from .api.devices import (
-    Device,
-    default_device,
-    device_get,
-    device_put,
-    devices,
-    transfer_guard,
-    transfer_guard_device_to_device,
-    transfer_guard_device_to_host,
-    transfer_guard_host_to_device,
-)
-from .api.export import export
-from .api.matrices import hessian, jacfwd, jacobian, jacrev
 from .api.nonfinite import debug_infs, debug_nans
 from .api.public import (
     ShapeDtypeStruct,
@@ -76,9 +62,23 @@ if TYPE_CHECKING:
     from .api.calculus import closure_convert, fwd_and_bwd, hvp, linear_transpose
     from .api.callbacks import io_callback, pure_callback
     from .api.checkpoint import checkpoint, checkpoint_policies, loop_checkpoint, remat
+    from .api.custom import custom_gradient, custom_jvp, custom_vjp
     from .api.derivative_file import derivative
+    from .api.devices import (
+        Device,
+        default_device,
+        device_get,
+        device_put,
+        devices,
+        transfer_guard,
+        transfer_guard_device_to_device,
+        transfer_guard_device_to_host,
+        transfer_guard_host_to_device,
+    )
     from .api.errors import checked
+    from .api.export import export
     from .api.kept import memory_report
+    from .api.matrices import hessian, jacfwd, jacobian, jacrev
     from .api.own_rules import derivative_of
     from .api.saved import load
     from .api.taylor import jet
@@ -107,16 +107,22 @@ _LIBRARIES = (
     "tree_util",
     "typing",
 )
+_WAYS = ("", "_device_to_device", "_device_to_host", "_host_to_device")
 # In modules that are imported when one of these is first named.
 _LATE = {
     **dict.fromkeys(("closure_convert", "fwd_and_bwd", "hvp", "linear_transpose"), "api.calculus"),
     **dict.fromkeys(("io_callback", "pure_callback"), "api.callbacks"),
     **dict.fromkeys(("checkpoint", "checkpoint_policies", "loop_checkpoint", "remat"), "api.checkpoint"),
+    **dict.fromkeys(("custom_gradient", "custom_jvp", "custom_vjp"), "api.custom"),
+    **dict.fromkeys(("Device", "default_device", "device_get", "device_put", "devices"), "api.devices"),
+    **dict.fromkeys([f"transfer_guard{way}" for way in _WAYS], "api.devices"),
+    **dict.fromkeys(("hessian", "jacfwd", "jacobian", "jacrev"), "api.matrices"),
     "check_grads": "test_util",
     "checked": "api.errors",
     "derivative": "api.derivative_file",
     "derivative_of": "api.own_rules",
     "explain": "explanation",
+    "export": "api.export",
     "jet": "api.taylor",
     "load": "api.saved",
     "memory_report": "api.kept",

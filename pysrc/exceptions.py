@@ -14,14 +14,18 @@ from __future__ import annotations
 
 import builtins
 import importlib
-import string
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .late import dataclass
+from .late import dataclass, module
 from .source import Span
+
+if TYPE_CHECKING:
+    import string
+else:
+    string = module("string")
 
 # ("value", a constant), ("number", its type), ("text", a template), ("tuple" or "list", the parts)
 Part = tuple[str, Any]

@@ -8,7 +8,7 @@ its plans on disk makes objects of few of the classes that it imports, and start
     class Site:
         line: int
 
-    Site(3)                             # `__init__`, `__eq__`, `__hash__` and the others are written now
+    {Site(3)}                           # `__init__`, `__eq__`, `__hash__` and the others are written now
 
     if TYPE_CHECKING:
         import subprocess
@@ -22,6 +22,7 @@ To whoever looks it is a dataclass from the start. One with slots, or of another
 from __future__ import annotations
 
 import dataclasses
+import functools
 import importlib
 import re
 import sys
@@ -38,7 +39,7 @@ else:
         if cls is None:
             return lambda cls: dataclass(cls, **options)
         special = re.search("ClassVar|InitVar|KW_ONLY", " ".join(map(str, cls.__annotations__.values())))
-        if special or options.keys() - {"eq", "frozen"} or {"__eq__", "__hash__"} & vars(cls).keys():
+        if special or options.keys() - {"eq", "frozen", "order"} or {"__eq__", "__hash__"} & vars(cls).keys():
             return dataclasses.dataclass(**options)(cls)
         _Unwritten(cls, options)
         return cls
@@ -48,10 +49,13 @@ _lock = threading.RLock()
 
 
 class _Unwritten:
-    """A class without the methods of a dataclass: whoever asks for one of them, or for the fields, has them written."""
+    """A class without the methods of a dataclass. Its first objects are filled field by field; whoever makes more, or
+    asks for another method or for the fields, has them written."""
+
+    FEW = 20  # objects: then what is written has paid for itself
 
     def __init__(self, cls: type, options: dict[str, Any]):
-        self.cls, self.options = cls, options
+        self.cls, self.options, self.objects = cls, options, 0
         self.given = {name: vars(cls)[name] for name in cls.__annotations__ if name in vars(cls)}
         for name, value in self.given.items():
             if isinstance(value, dataclasses.Field):
@@ -59,14 +63,27 @@ class _Unwritten:
                     delattr(cls, name)
                 else:
                     setattr(cls, name, value.default)
-        names = ["__init__", "__repr__", "__dataclass_fields__", "__dataclass_params__", "__match_args__"]
+        names = ["__repr__", "__dataclass_fields__", "__dataclass_params__", "__match_args__"]
         names += ["__eq__", "__hash__"] if options.get("eq", True) else []
+        names += ["__lt__", "__le__", "__gt__", "__ge__"] if options.get("order") else []
         self.names = [name for name in names if name not in vars(cls)]
         for name in self.names:
             setattr(cls, name, _Asked(self, name))
+        changed: Any = cls
         if options.get("frozen"):
-            changed: Any = cls
             changed.__setattr__ = changed.__delattr__ = _refuse
+        if "__init__" not in vars(cls):
+            self.names.append("__init__")
+            fields = [value for value in self.given.values() if isinstance(value, dataclasses.Field)]
+            plain = all(one.init and one.kw_only is not True for one in fields)
+            alone = not any("__dataclass_fields__" in vars(base) for base in cls.__mro__[1:])
+            changed.__init__ = _Filled(self) if plain and alone else _Asked(self, "__init__")
+
+    def written(self) -> None:
+        with _lock:
+            if self.names:
+                self.write()
+                self.names = []
 
     def write(self) -> None:
         """Give the class what the standard library writes for one of the same fields, beside it: other threads may make
@@ -86,10 +103,39 @@ class _Asked:
         self.late, self.name = late, name
 
     def __get__(self, one: Any, owner: type) -> Any:
-        with _lock:
-            if vars(self.late.cls)[self.name] is self:
-                self.late.write()
+        self.late.written()
         return getattr(owner if one is None else one, self.name)
+
+
+class _Filled(_Asked):
+    """Stands for an `__init__` that nobody has written."""
+
+    def __init__(self, late: _Unwritten):
+        super().__init__(late, "__init__")
+        cls, missing = late.cls, dataclasses.MISSING
+        self.after = getattr(cls, "__post_init__", None)
+        self.defaults = {name: vars(cls)[name] for name in late.given if name in vars(cls)}
+        factories = ((name, late.given[name]) for name in late.given.keys() - self.defaults.keys())
+        self.factories = {n: one.default_factory for n, one in factories if one.default_factory is not missing}
+
+    def __get__(self, one: Any, owner: type) -> Any:
+        return super().__get__(one, owner) if one is None else functools.partial(self.fill, one)
+
+    def fill(self, one: Any, *values: Any, **named: Any) -> None:
+        late = self.late
+        late.objects += 1
+        names = late.cls.__annotations__
+        fields = dict(zip(names, values)) | named
+        made = {name: make() for name, make in self.factories.items() if name not in fields}
+        complete = self.defaults | made | fields
+        if late.objects > late.FEW or complete.keys() != names.keys() or len(fields) != len(values) + len(named):
+            late.written()
+            vars(late.cls)["__init__"](one, *values, **named)  # it says what is wrong, if something is
+            return
+        for name in names:
+            object.__setattr__(one, name, complete[name])
+        if self.after is not None:
+            self.after(one)
 
 
 def _refuse(one: Any, name: str, *value: Any) -> None:

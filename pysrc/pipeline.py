@@ -19,13 +19,11 @@ import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from .config import config
-from .core.check import check as check_core
-from .core.ir import Function
 from .interpreter import deep_calls
-from .late import dataclass
+from .late import dataclass, module
 from .runtime.cython_build import Library, build
 
 if TYPE_CHECKING:
@@ -33,9 +31,14 @@ if TYPE_CHECKING:
     from .astpasses.emit.cython_text import EmittedText
     from .astpasses.emit.numpy_source import Signature
     from .astpasses.schedule.nest import Program, Target
+    from .core import check, ir
+    from .core.ir import Function
+else:
+    check, ir = module("metaphrase.core.check"), module("metaphrase.core.ir")
 
 
-class Stage(NamedTuple):
+@dataclass(frozen=True)
+class Stage:
     """`check(output)` raises when the stage broke its promise; `text(output)` is what a person reads."""
 
     name: str
@@ -47,8 +50,8 @@ class Stage(NamedTuple):
 
 def _check_program(output: Any) -> None:
     function = getattr(output, "function", output)
-    if isinstance(function, Function):
-        check_core(function)
+    if isinstance(function, ir.Function):
+        check.check(function)
 
 
 def _program_text(output: Any) -> str:

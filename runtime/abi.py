@@ -12,11 +12,12 @@ In: nothing. Out: `ABI_VERSION`, `BLAS_ROUTINES` (the order of the context's tab
 
 from __future__ import annotations
 
+import os
 import re
-from pathlib import Path
 
-HEADER_DIRECTORY = Path(__file__).resolve().parent
-_HEADER = (HEADER_DIRECTORY / "abi.h").read_text()
+HEADER_DIRECTORY = os.path.dirname(os.path.realpath(__file__))
+with open(os.path.join(HEADER_DIRECTORY, "abi.h"), encoding="utf-8") as _file:
+    _HEADER = _file.read()
 
 ABI_VERSION = int(re.search(r"#define MP_ABI (\d+)", _HEADER).group(1))  # type: ignore[union-attr]
 SYMBOL = "metaphrase_entry"  # what a library exports

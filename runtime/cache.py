@@ -17,22 +17,23 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
-import hashlib
 import os
 import stat
 import threading
 import time
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..digests import sha256
 from ..late import log, module
 
 if TYPE_CHECKING:
+    import pathlib
     import shutil
     import tempfile
+    from pathlib import Path
 else:
-    shutil, tempfile = map(module, ("shutil", "tempfile"))
+    pathlib, shutil, tempfile = map(module, ("pathlib", "shutil", "tempfile"))
 
 
 DEFAULT_LIMIT = 512 << 20
@@ -49,14 +50,14 @@ def enabled() -> bool:
     return os.environ.get("METAPHRASE_CACHE", "1").lower() not in ("0", "false", "off", "no")
 
 
-def cache_directory() -> Path:
+def cache_directory() -> str:
     """METAPHRASE_CACHE_DIR, or metaphrase/ in the user's cache directory."""
     named = os.environ.get("METAPHRASE_CACHE_DIR")
     base = named or os.path.join(os.environ.get("XDG_CACHE_HOME") or "~/.cache", "metaphrase")
-    try:
-        return Path(base).expanduser()
-    except RuntimeError as error:
-        raise CacheUnusable(f"the cache {base} has no place: {error}") from error
+    place = os.path.expanduser(base)
+    if place.startswith("~"):
+        raise CacheUnusable(f"the cache {base} has no place: nobody knows the home directory")
+    return place
 
 
 def size_limit() -> int:
@@ -70,7 +71,7 @@ def size_limit() -> int:
 
 def key_of(*parts: str) -> str:
     """A name for the sequence of parts; each part's length goes in, so ("ab", "c") is not ("a", "bc")."""
-    digest = hashlib.sha256()
+    digest = sha256()
     for part in parts:
         data = part.encode()
         digest.update(len(data).to_bytes(8, "little"))
@@ -78,14 +79,14 @@ def key_of(*parts: str) -> str:
     return digest.hexdigest()
 
 
-def read_own(path: Path) -> bytes:
+def read_own(path: str | Path) -> bytes:
     """A file of ours. OSError for what is none: a link, a pipe (which would be waited for), a file that
     another user owns or may write."""
     descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
     with open(descriptor, "rb") as file:
         status = os.fstat(descriptor)
         if not stat.S_ISREG(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
-            raise OSError(f"{path.name} is not a file of ours")
+            raise OSError(f"{os.path.basename(path)} is not a file of ours")
         return file.read()
 
 
@@ -102,12 +103,12 @@ def write_own(path: Path, text: str) -> None:
 
 
 def _heading(body: bytes) -> str:
-    return f"# sha256 {hashlib.sha256(body).hexdigest()}"
+    return f"# sha256 {sha256(body).hexdigest()}"
 
 
-def _record(key: str, library: Path) -> bytes:
+def _record(key: str, library: str | Path) -> bytes:
     """What stands beside a library: its key and its digest."""
-    return f"{key} {hashlib.sha256(read_own(library)).hexdigest()}".encode()
+    return f"{key} {sha256(read_own(library)).hexdigest()}".encode()
 
 
 def _size(path: Path) -> int:
@@ -118,27 +119,37 @@ def _size(path: Path) -> int:
 class Cache:
     """The entries under one directory, shared by all processes of one user."""
 
-    def __init__(self, directory: Path, limit: int | None = None):
-        self.directory = directory
+    def __init__(self, directory: str | Path, limit: int | None = None):
+        self.place = os.fspath(directory)
         self.limit = size_limit() if limit is None else limit
         self._prepare()
 
+    @property
+    def directory(self) -> Path:
+        return pathlib.Path(self.place)
+
     def _prepare(self) -> None:
         try:
-            self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            status = os.lstat(self.directory)
+            if not os.path.isdir(self.place):
+                self.directory.mkdir(mode=0o700, parents=True, exist_ok=True)
+            status = os.lstat(self.place)
             if not stat.S_ISDIR(status.st_mode):
-                raise CacheUnusable(f"the cache {self.directory} is not a directory")
+                raise CacheUnusable(f"the cache {self.place} is not a directory")
             if status.st_uid != os.getuid():
-                raise CacheUnusable(f"the cache {self.directory} belongs to another user")
+                raise CacheUnusable(f"the cache {self.place} belongs to another user")
             if status.st_mode & 0o077:
-                os.chmod(self.directory, 0o700)
+                os.chmod(self.place, 0o700)
         except OSError as error:
-            raise CacheUnusable(f"the cache {self.directory} can't be used: {error}") from error
+            raise CacheUnusable(f"the cache {self.place} can't be used: {error}") from error
 
     def find(self, key: str) -> Path | None:
         """The library stored under `key`; an entry that is not whole and ours is removed."""
-        entry = self.directory / key
+        library = self.file_of(key)
+        return None if library is None else pathlib.Path(library)
+
+    def file_of(self, key: str) -> str | None:
+        """Like `find`, by its name."""
+        entry = os.path.join(self.place, key)
         try:
             status = os.lstat(entry)
         except FileNotFoundError:
@@ -146,8 +157,8 @@ class Cache:
         try:
             if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.getuid() or status.st_mode & 0o022:
                 raise ValueError("it is not a directory of ours")
-            library = entry / LIBRARY
-            if read_own(entry / RECORD) != _record(key, library):
+            library = os.path.join(entry, LIBRARY)
+            if read_own(os.path.join(entry, RECORD)) != _record(key, library):
                 raise ValueError("its digest differs")
         except (OSError, ValueError) as error:
             self.discard(key, str(error))
@@ -166,7 +177,7 @@ class Cache:
         """Copy `library` in, with the texts it was made from; the first of several writers wins."""
         entry = self.directory / key
         try:
-            pending = Path(tempfile.mkdtemp(prefix=".pending-", dir=self.directory))
+            pending = pathlib.Path(tempfile.mkdtemp(prefix=".pending-", dir=self.directory))
             try:
                 shutil.copyfile(library, pending / LIBRARY)
                 os.chmod(pending / LIBRARY, 0o700)
@@ -195,15 +206,14 @@ class Cache:
 
     # Several texts under one key: an entry that holds no library.
 
-    def texts(self, key: str) -> Iterator[tuple[Path, str]]:
+    def texts(self, key: str) -> Iterator[tuple[str, str]]:
         """(path, text) of each, the last used first; one that is not whole and ours is removed."""
-        shelf = self.directory / (TEXTS + key)
+        shelf = os.path.join(self.place, TEXTS + key)
         try:
             files = [(entry.stat().st_mtime_ns, entry.path) for entry in os.scandir(shelf)]
         except OSError:
             return
-        for _, place in sorted(files, reverse=True):
-            path = Path(place)
+        for _, path in sorted(files, reverse=True):
             try:
                 head, _, body = read_own(path).partition(b"\n")
                 if head.decode() != _heading(body):
@@ -212,21 +222,21 @@ class Cache:
             except (OSError, ValueError) as error:
                 log.warning("cache entry %s is left out: %s", path, error)
                 with contextlib.suppress(OSError):
-                    path.unlink()
+                    os.unlink(path)
                 continue
             yield path, text
 
-    def used(self, path: Path) -> None:
+    def used(self, path: str) -> None:
         """Note that a text is of use."""
         with contextlib.suppress(OSError):
             os.utime(path)
-            os.utime(path.parent)
+            os.utime(os.path.dirname(path))
 
     def keep_text(self, key: str, text: str, most: int) -> None:
         """Add a text to those under a key; of more than `most` the one that was not used for longest goes."""
         shelf, body = self.directory / (TEXTS + key), text.encode()
         shelf.mkdir(mode=0o700, exist_ok=True)
-        write_own(shelf / f"{hashlib.sha256(body).hexdigest()[:16]}.py", f"{_heading(body)}\n{text}")
+        write_own(shelf / f"{sha256(body).hexdigest()[:16]}.py", f"{_heading(body)}\n{text}")
         with self._locked():
             files = sorted(shelf.glob("*.py"), key=lambda path: path.stat().st_mtime_ns)
             for path in files[: max(len(files) - most, 0)]:
@@ -305,7 +315,7 @@ class Cache:
             entry.unlink(missing_ok=True)
         elif entry.exists():
             # Renamed first: a reader sees the entry whole or not at all.
-            doomed = Path(tempfile.mkdtemp(prefix=".doomed-", dir=self.directory))
+            doomed = pathlib.Path(tempfile.mkdtemp(prefix=".doomed-", dir=self.directory))
             with contextlib.suppress(OSError):
                 os.rename(entry, doomed / "entry")
             shutil.rmtree(doomed, ignore_errors=True)

@@ -13,23 +13,22 @@ from __future__ import annotations
 import contextlib
 import errno
 import functools
-import hashlib
 import os
 import platform
-import shlex
-import shutil
-from pathlib import Path
 from typing import TYPE_CHECKING
 
+from ..digests import sha256
 from ..late import dataclass, module
 from .abi import HEADER_DIRECTORY
 
 if TYPE_CHECKING:
+    import shlex
     import signal
     import subprocess
     import sysconfig
+    from pathlib import Path
 else:
-    signal, subprocess, sysconfig = map(module, ("signal", "subprocess", "sysconfig"))
+    shlex, signal, subprocess, sysconfig = map(module, ("shlex", "signal", "subprocess", "sysconfig"))
 
 # Not -ffast-math: NaN, Inf and -0.0 keep their meaning, and yet every loop it would vectorise is vectorised,
 # provided that errno and floating-point traps are given up (they are: NumPy's meaning has neither).
@@ -86,20 +85,29 @@ def find_compiler() -> Toolchain:
 
 @functools.lru_cache(maxsize=8)
 def _find_compiler(named: str | None, path: str) -> Toolchain:
-    for candidate in [named] if named else ["gcc", "cc", "clang"]:
-        try:
-            command = tuple(shlex.split(candidate or ""))
-        except ValueError as error:
-            raise CompilerMissing(f"the C compiler {candidate!r} is not a command: {error}") from None
-        found = shutil.which(command[0], path=path) if command else None
+    for command in [_command(named)] if named else [("gcc",), ("cc",), ("clang",)]:
+        found = _on_path(command[0], path) if command else None
         if found:
-            real = Path(found).resolve()
-            status = real.stat()
+            real = os.path.realpath(found)
+            status = os.stat(real)
             # Path, size and time of change, not `gcc --version`: a warm start then runs no process at all.
             identity = f"{real}:{status.st_size}:{status.st_mtime_ns}:{' '.join(command[1:])}"
             return Toolchain((found, *command[1:]), identity)
     wanted = f"'{named}'" if named else "gcc, cc or clang"
     raise CompilerMissing(f"no C compiler found ({wanted} is not on PATH); install gcc or set METAPHRASE_CC")
+
+
+def _command(named: str) -> tuple[str, ...]:
+    try:
+        return tuple(shlex.split(named))
+    except ValueError as error:
+        raise CompilerMissing(f"the C compiler {named!r} is not a command: {error}") from None
+
+
+def _on_path(name: str, path: str) -> str | None:
+    """Where a program is (`shutil.which`, whose module brings those of archives along)."""
+    places = [name] if os.path.dirname(name) else [os.path.join(folder, name) for folder in path.split(os.pathsep)]
+    return next((place for place in places if os.path.isfile(place) and os.access(place, os.X_OK)), None)
 
 
 @functools.lru_cache(maxsize=1)
@@ -117,7 +125,7 @@ def machine_identity() -> str:
         library = os.confstr("CS_GNU_LIBC_VERSION") or ""
     except (ValueError, OSError):
         library = "".join(platform.libc_ver())
-    return hashlib.sha256(f"{processor}|{library}".encode()).hexdigest()
+    return sha256(f"{processor}|{library}".encode()).hexdigest()
 
 
 def flags(contract: bool = True, fastmath: bool = False, extra: tuple[str, ...] = ()) -> tuple[str, ...]:

@@ -28,13 +28,12 @@ import threading
 import time
 import weakref
 from dataclasses import field
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from .._version import VERSION
 from ..late import dataclass, log, module
 from . import cache as disk
-from . import compiler, scratch
+from . import compiler
 from .abi import ABI_VERSION, HEADER_DIRECTORY, HEADERS, SYMBOL
 from .compiler import (
     CompileError,
@@ -47,20 +46,22 @@ from .compiler import (
     machine_identity,
 )
 from .load import load
-from .miscompilations import remedies
 
 if TYPE_CHECKING:
     import json
+    import pathlib
     import subprocess
     import tempfile
+    from pathlib import Path
 
-    from . import cython_translate
+    from . import cython_translate, miscompilations, scratch
 else:
-    json, subprocess, tempfile = map(module, ("json", "subprocess", "tempfile"))
-    cython_translate = module(f"{__package__}.cython_translate")
+    json, pathlib, subprocess, tempfile = map(module, ("json", "pathlib", "subprocess", "tempfile"))
+    names = ("cython_translate", "miscompilations", "scratch")
+    cython_translate, miscompilations, scratch = (module(f"{__package__}.{name}") for name in names)
 
 __all__ = ["BuildError", "CompilerMissing", "Library", "build", "find", "open_cache", "warm"]
-_TRANSLATOR = Path(__file__).with_name("cython_translate.py")
+_TRANSLATOR = os.path.join(HEADER_DIRECTORY, "cython_translate.py")
 
 
 class BuildError(RuntimeError):
@@ -79,12 +80,16 @@ class Library:
 
     name: str
     address: int
-    path: Path
+    file: str | Path
     text: str
     cached: bool  # True: found on disk, nothing was compiled
     form: str  # "kernel", or "extension": the whole module, the fall-back
     seconds: dict[str, float] = field(default_factory=dict)
     handle: ctypes.CDLL | None = field(default=None, repr=False, compare=False)
+
+    @property
+    def path(self) -> Path:
+        return pathlib.Path(self.file)
 
     def __post_init__(self) -> None:
         if self.handle is not None:
@@ -101,7 +106,7 @@ class _Worker:
         self.process_of = os.getpid()
         self.lock = threading.Lock()
         self.process = subprocess.Popen(
-            [sys.executable, "-S", "-P", str(_TRANSLATOR)],
+            [sys.executable, "-S", "-P", _TRANSLATOR],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
@@ -225,7 +230,7 @@ def build(
     """Compile and load `text`, or find it compiled. `name` is for messages; `whole`: a full extension."""
     toolchain, cache = find_compiler(), open_cache()
     options = flags(contract, fastmath, extra_flags)
-    options += remedies(toolchain, text, cache.directory if cache is not None else None)
+    options += miscompilations.remedies(toolchain, text, cache.directory if cache is not None else None)
     key = _key(text, toolchain, options, whole)
     library = _loaded.get(key)
     if library is not None:
@@ -242,7 +247,7 @@ def build(
 
 
 def _key(text: str, toolchain: Toolchain, options: tuple[str, ...], whole: bool) -> str:
-    headers = "".join((HEADER_DIRECTORY / header).read_text() for header in HEADERS)
+    headers = "".join(pathlib.Path(HEADER_DIRECTORY, header).read_text() for header in HEADERS)
     form = f"extension {platform.python_implementation()} {sys.version}" if whole else "kernel"
     return disk.key_of(
         text,
@@ -261,7 +266,7 @@ def _key(text: str, toolchain: Toolchain, options: tuple[str, ...], whole: bool)
 @functools.cache
 def _makers() -> tuple[str, ...]:
     """What makes a library of a text, beside the compiler: our version and code, and Cython's version."""
-    code = (Path(file).read_text() for file in (__file__, compiler.__file__, _TRANSLATOR))
+    code = (pathlib.Path(file).read_text() for file in (__file__, compiler.__file__, _TRANSLATOR))
     return (VERSION, *code, cython_version())
 
 
@@ -271,7 +276,7 @@ def cython_version() -> str:
     found = importlib.util.find_spec("Cython")
     if found is None or found.origin is None:
         return "none"
-    place = Path(found.origin).with_name("Shadow.py")
+    place = pathlib.Path(found.origin).with_name("Shadow.py")
     try:
         status, stated = place.stat(), re.search(r"^__version__ = .*", place.read_text(), re.MULTILINE)
     except OSError:
@@ -301,20 +306,24 @@ def _warn_once(message: str) -> None:
 def find(key: str, name: str) -> Library | None:
     """The library that was kept under a key, loaded."""
     library, cache = _loaded.get(key), open_cache()
-    if library is None and cache is not None and (kept := cache.find(key)) is not None:
+    if library is None and cache is not None and (kept := cache.file_of(key)) is not None:
         start = time.perf_counter()
         try:
-            text = disk.read_own(kept.with_name("kernel.pyx")).decode()
+            text = disk.read_own(_beside(kept, "kernel.pyx")).decode()
             library = _loaded[key] = _loaded_from(kept, name, text, start)
         except (OSError, AttributeError, ValueError) as error:
-            if kept.exists():
+            if os.path.exists(kept):
                 cache.discard(key, f"it does not load: {error}")
     return library
 
 
-def _loaded_from(kept: Path, name: str, text: str, start: float) -> Library:
+def _beside(file: str, name: str) -> str:
+    return os.path.join(os.path.dirname(file), name)
+
+
+def _loaded_from(kept: str, name: str, text: str, start: float) -> Library:
     handle, address = _load(kept)
-    form = "extension" if kept.with_name("extension").exists() else "kernel"
+    form = "extension" if os.path.exists(_beside(kept, "extension")) else "kernel"
     return Library(name, address, kept, text, True, form, {"load": time.perf_counter() - start}, handle)
 
 
@@ -328,11 +337,11 @@ def _find_or_build(
     cache: disk.Cache | None,
 ) -> Library:
     start = time.perf_counter()
-    if cache is not None and (kept := cache.find(key)) is not None:
+    if cache is not None and (kept := cache.file_of(key)) is not None:
         try:
             return _loaded_from(kept, name, text, start)
         except (OSError, AttributeError) as error:
-            if kept.exists():  # another process has not removed it meanwhile
+            if os.path.exists(kept):  # another process has not removed it meanwhile
                 cache.discard(key, f"it does not load: {error}")
     try:
         with scratch.directory() as place:
@@ -420,7 +429,7 @@ def _failure(name: str, message: str, key: str, texts: dict[str, str], cache: di
         path = cache.keep_failure(key, texts)
     except OSError:
         try:
-            place = Path(tempfile.mkdtemp(prefix="metaphrase-failed-"))
+            place = pathlib.Path(tempfile.mkdtemp(prefix="metaphrase-failed-"))
             for file, content in texts.items():
                 (place / file).write_text(content)
             path = place / "kernel.pyx"
@@ -430,7 +439,7 @@ def _failure(name: str, message: str, key: str, texts: dict[str, str], cache: di
     return BuildError(name, message, path)
 
 
-def _load(path: Path) -> tuple[ctypes.CDLL, int]:
+def _load(path: str | Path) -> tuple[ctypes.CDLL, int]:
     handle = load(path)
     address = ctypes.cast(getattr(handle, SYMBOL), ctypes.c_void_p).value
     assert address is not None

@@ -11,27 +11,30 @@ from __future__ import annotations
 
 import ctypes
 import os
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 from .cache import read_own
 from .compiler import CompilerMissing
 
+if TYPE_CHECKING:
+    from pathlib import Path
 
-def load(path: Path) -> ctypes.CDLL:
+
+def load(path: str | Path) -> ctypes.CDLL:
     try:
-        return ctypes.CDLL(str(path))
+        return ctypes.CDLL(os.fspath(path))
     except OSError:
         if not os.statvfs(path).f_flag & os.ST_NOEXEC:
             raise
     # The descriptor stays open: the loader knows a library by its name, and the number would come again.
     try:
-        descriptor = os.memfd_create(path.name)
+        descriptor = os.memfd_create(os.path.basename(path))
         with open(descriptor, "wb", closefd=False) as file:
             file.write(read_own(path))
         return ctypes.CDLL(f"/proc/self/fd/{descriptor}")
     except OSError as error:
         raise CompilerMissing(
-            f"no library may be loaded here, neither from {path.parent} nor from memory: {error}"
+            f"no library may be loaded here, neither from {os.path.dirname(path)} nor from memory: {error}"
         ) from error
 
 

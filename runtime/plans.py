@@ -57,15 +57,15 @@ class Plan:
     sites: tuple[Site, ...]
     rooms: list[Room] = field(default_factory=list)
 
-    def entry(self, address: int, keep: Any = None) -> abi.Entry:
-        """The entry that runs the code at an address; `keep` lives as long."""
+    def entry(self, address: int, keep: Any = None, **changes: Any) -> abi.Entry:
+        """The entry that runs the code at an address; `keep` lives as long. `changes`: what is to stand otherwise."""
         table = site_table(self.sites)
         return abi.Entry(
             address=address,
             raise_site=raiser(table, self.rooms),
             callbacks=callbacks_of(self.sites),
             keep=(keep, table),
-            **self.rest,
+            **self.rest | changes,
         )
 
 

@@ -15,6 +15,7 @@ from __future__ import annotations
 import re
 import subprocess
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from . import cache as disk
 from . import scratch
@@ -64,7 +65,7 @@ def vector_report(text: str, *, contract: bool = True, fastmath: bool = False) -
     version = _version(toolchain)
     if "gcc" not in version.lower() and "Free Software Foundation" not in version:
         return VectorReport({}, version.partition("\n")[0], "only what gcc says is read, and the C compiler is another")
-    directory = disk.cache_directory() if disk.enabled() else None
+    directory = Path(disk.cache_directory()) if disk.enabled() else None
     options = (*flags(contract, fastmath), *remedies(toolchain, text, directory), *ASK)
     answer = translate(text)
     name = version.partition("\n")[0]

@@ -46,7 +46,12 @@ def classes(dataclass):
         def __repr__(self):
             return "open"
 
-    return Point, Named, Open
+    @dataclass(frozen=True, order=True)
+    class Ranked:
+        x: int
+        y: int = field(compare=False)
+
+    return Point, Named, Open, Ranked
 
 
 def told(make):
@@ -63,45 +68,64 @@ def match(value, cls):
             return x, y
 
 
+def ranked(cls):
+    return cls(1, 5) < cls(2, 3), sorted([cls(3, 1), cls(1, 2)]), cls(1, 5) >= cls(1, 3), cls(1, 2) < 3
+
+
 QUESTIONS = {
-    "repr": lambda P, N, O: [P(1), P(x=1, y=3), N(1, name="abc"), O(3)],
-    "equal": lambda P, N, O: [P(1) == P(1, 2), P(1) == P(2), P(1) == N(1), N(1) == N(1), O(1) == O(1)],
-    "hash": lambda P, N, O: [len({P(1), P(1, 2), P(2)}), hash(N(1)) == hash(N(1)), O.__hash__ is object.__hash__],
-    "frozen": lambda P, N, O: setattr(P(1), "x", 2),
-    "deleted": lambda P, N, O: delattr(N(1), "x"),
-    "not frozen": lambda P, N, O: (lambda o: (setattr(o, "x", 5), o.x, o.rows))(O(1)),
-    "replace": lambda P, N, O: [dataclasses.replace(P(1), y=7), dataclasses.replace(N(1), name="long").size],
-    "fields": lambda P, N, O: [[f.name for f in dataclasses.fields(c)] for c in (N, P, O)],
-    "is one": lambda P, N, O: [dataclasses.is_dataclass(c) for c in (P, N, O)],
-    "match": lambda P, N, O: [P.__match_args__, N.__match_args__, O.__match_args__, match(P(1), P)],
-    "factories": lambda P, N, O: P(1).known is P(1).known,
-    "no argument": lambda P, N, O: P(),
-    "too many": lambda P, N, O: P(1, 2, {}, 4),
-    "unknown": lambda P, N, O: P(1, z=2),
-    "twice": lambda P, N, O: P(1, x=2),
-    "not given": lambda P, N, O: N(1, size=3),
-    "default": lambda P, N, O: [P.y, N.y, N.size, hasattr(O, "rows"), hasattr(O, "x")],
-    "copied": lambda P, N, O: [copy.deepcopy(N(1)), copy.copy(P(3)).norm()],
-    "as a dict": lambda P, N, O: dataclasses.asdict(N(1)),
+    "repr": lambda P, N, O, R: [P(1), P(x=1, y=3), N(1, name="abc"), O(3)],
+    "equal": lambda P, N, O, R: [P(1) == P(1, 2), P(1) == P(2), P(1) == N(1), N(1) == N(1), O(1) == O(1)],
+    "hash": lambda P, N, O, R: [len({P(1), P(1, 2), P(2)}), hash(N(1)) == hash(N(1)), O.__hash__ is object.__hash__],
+    "frozen": lambda P, N, O, R: setattr(P(1), "x", 2),
+    "deleted": lambda P, N, O, R: delattr(N(1), "x"),
+    "not frozen": lambda P, N, O, R: (lambda o: (setattr(o, "x", 5), o.x, o.rows))(O(1)),
+    "replace": lambda P, N, O, R: [dataclasses.replace(P(1), y=7), dataclasses.replace(N(1), name="long").size],
+    "fields": lambda P, N, O, R: [[f.name for f in dataclasses.fields(c)] for c in (N, P, O)],
+    "is one": lambda P, N, O, R: [dataclasses.is_dataclass(c) for c in (P, N, O)],
+    "match": lambda P, N, O, R: [P.__match_args__, N.__match_args__, O.__match_args__, match(P(1), P)],
+    "factories": lambda P, N, O, R: P(1).known is P(1).known,
+    "no argument": lambda P, N, O, R: P(),
+    "too many": lambda P, N, O, R: P(1, 2, {}, 4),
+    "unknown": lambda P, N, O, R: P(1, z=2),
+    "twice": lambda P, N, O, R: P(1, x=2),
+    "not given": lambda P, N, O, R: N(1, size=3),
+    "default": lambda P, N, O, R: [P.y, N.y, N.size, hasattr(O, "rows"), hasattr(O, "x")],
+    "copied": lambda P, N, O, R: [copy.deepcopy(N(1)), copy.copy(P(3)).norm()],
+    "order": lambda P, N, O, R: ranked(R),
+    "field without a default": lambda P, N, O, R: R(1),
+    "as a dict": lambda P, N, O, R: dataclasses.asdict(N(1)),
 }
 
 
+@pytest.mark.parametrize("objects", [0, 1, 30])
 @pytest.mark.parametrize("question", QUESTIONS)
-def test_it_is_a_dataclass(question):
+def test_it_is_a_dataclass(question, objects):
     ask = QUESTIONS[question]
     ours, theirs = classes(late.dataclass), classes(dataclasses.dataclass)
+    for _ in range(objects):
+        ours[0](1), ours[1](2, name="before"), ours[2](x=3), ours[3](1, 2)
     assert told(lambda: ask(*ours)) == told(lambda: ask(*theirs))
 
 
 def test_nothing_is_written_before_it_is_asked_for():
-    point, named, _ = classes(late.dataclass)
+    point, named, *_ = classes(late.dataclass)
     assert type(vars(point)["__eq__"]) is type(vars(named)["__init__"]) is late._Asked
+    assert point(1).norm() == 3 and type(vars(point)["__init__"]) is late._Filled
     assert named(1).norm() == 3 and callable(vars(named)["__eq__"]) and callable(vars(point)["__eq__"])
+
+
+def test_one_of_which_many_objects_are_made_is_written():
+    point, *_ = classes(late.dataclass)
+    made = [point(k, known={"k": k}) for k in range(100)]
+    assert callable(vars(point)["__init__"]) and [vars(one) for one in made[:40:39]] == [
+        {"x": 0, "y": 2, "known": {"k": 0}},
+        {"x": 39, "y": 2, "known": {"k": 39}},
+    ]
 
 
 def test_threads_that_make_the_first_objects():
     for _ in range(20):
-        point, named, _ = classes(late.dataclass)
+        point, named, *_ = classes(late.dataclass)
         found, barrier = [], threading.Barrier(4)
 
         def make(named=named, found=found, barrier=barrier):

@@ -29,14 +29,14 @@ ROOMS = {
 
 # What each group of modules may import of ours; a module belongs to the longest prefix that fits it.
 TREES = {path.stem for path in (ROOT / "pysrc").glob("*tree*.py")}  # one thing in several files
-BASE = {"source", "exceptions", "effects", "config", "typing", "interpreter", "late", "_version"} | TREES
+BASE = {"source", "exceptions", "effects", "config", "typing", "interpreter", "late", "digests", "_version"} | TREES
 PASSES = ("frontend", "transforms", "optimize", "schedule", "emit")
 BELOW_PIPELINE = BASE | {"core", "ops", "runtime", "astpasses"}
 MAY_IMPORT: dict[str, set[str]] = {
     **{name: BASE for name in BASE},
     "core": BASE | {"core"},
     "ops": BASE | {"core", "ops"},
-    "runtime": {"source", "exceptions", "effects", "late", "_version", "core.types", "core.dims", "runtime"},
+    "runtime": {"source", "exceptions", "effects", "late", "digests", "_version", "core.types", "core.dims", "runtime"},
     "astpasses": BASE | {"core", "ops"},
     **{f"astpasses.{room}": BASE | {"core", "ops", f"astpasses.{room}"} for room in PASSES},
     # Python to Python: what a stager is, it does not know.
@@ -186,7 +186,7 @@ def test_the_rule_itself(module, imported, wrong):
 
 
 # How many imports of ours stand inside functions, by room. They only fall: whoever takes one away lowers the number.
-INSIDE_FUNCTIONS = {"cli": 9, "emit": 3, "frontend": 239, "optimize": 1, "pysrc": 71, "schedule": 2}
+INSIDE_FUNCTIONS = {"cli": 9, "emit": 3, "frontend": 239, "optimize": 1, "pysrc": 70, "schedule": 2}
 
 
 def inside_functions(path: Path) -> int:

@@ -16,7 +16,7 @@ REPORT = "\nimport json, sys; print(json.dumps(sorted(sys.modules)))"
 def modules_after(program: str, tmp_path, **environment: str) -> set[str]:
     """The modules of a fresh process that ran `program`, which stands in a file of its own."""
     path = tmp_path / "program.py"
-    if not path.exists():
+    if not path.exists() or path.read_text() != program + REPORT:
         path.write_text(program + REPORT)
     done = subprocess.run(
         [sys.executable, "-P", str(path)], capture_output=True, text=True, check=True, env=os.environ | environment
@@ -24,6 +24,8 @@ def modules_after(program: str, tmp_path, **environment: str) -> set[str]:
     return set(json.loads(done.stdout.splitlines()[-1]))
 
 
+DEAR = {"_hashlib", "ml_dtypes", "pathlib", "shlex", "shutil"}  # milliseconds each, with what they import
+CORE_OF_PASSES = ("metaphrase.core.ir", "metaphrase.core.primitive", "metaphrase.core.build")
 # What only a compilation needs.
 FOR_LATER = {"subprocess", "tempfile", "logging", "Cython", "scipy", "gast"}
 
@@ -56,6 +58,8 @@ assert abs(f(np.arange(4.0), 2.0) - 2 * np.sum(np.sin(np.arange(4.0)))) < 1e-12
     found = modules_after(program, tmp_path, **cache)
     assert not FOR_LATER & found
     assert not {name for name in found if name.startswith(("metaphrase.ops", "metaphrase.astpasses.schedule"))}
+    without = modules_after("import numpy", tmp_path)
+    assert not (found - without) & DEAR and not {name for name in found if name.startswith(CORE_OF_PASSES)}
 
 
 def test_decorating_imports_no_pass(tmp_path):

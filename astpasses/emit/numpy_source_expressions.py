@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.dims import Dim, DimLike
-from metaphrase.core.types import NAMES, SHORT, Array
+from metaphrase.core.types import NAMES, Array, is_bfloat16
 
 TERNARY, OR, AND, NOT, COMPARE, BITOR, BITXOR, BITAND, SHIFT, SUM, PRODUCT, UNARY, POWER, ATOM = range(1, 15)
 LEVELS = {
@@ -106,7 +106,7 @@ def name(text: str, type_: Array, **more: Any) -> Expr:
 
 def dtype_text(dtype: np.dtype) -> str:
     """`np.float64`; for bool `bool`, as NumPy spells both."""
-    if np.dtype(dtype) == SHORT["bf16"]:
+    if is_bfloat16(np.dtype(dtype)):
         return "bfloat16"
     return "np.bool_" if np.dtype(dtype).kind == "b" else f"np.{np.dtype(dtype).name}"
 

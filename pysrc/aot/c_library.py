@@ -63,7 +63,7 @@ def write(
         written.append(one)
         made.rows.setdefault(signature.public, []).append((signature.title, one.entry))
     for header in ("metaphrase.h", "library.h", *HEADERS):
-        shutil.copyfile(HEADER_DIRECTORY / header, folder / header)
+        shutil.copyfile(Path(HEADER_DIRECTORY, header), folder / header)
     suffixes = [SUFFIXES.get(level, "") for level in levels]
     (folder / f"{name}.h").write_text(_header(module, name, written))
     (folder / f"{name}.c").write_text(_source(name, written, suffixes, sorted(blas)))

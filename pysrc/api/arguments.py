@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import field, replace
+from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,7 @@ from ..core.dims import DimLike, Sym
 from ..core.types import NAMES, Array
 from ..interpreter import signature_of
 from ..late import dataclass
-from ..runtime.devices import CPU, Device
+from ..runtime.devices import Device
 from ..source import caller_span
 from .placement import is_exchanged, on_host, place_of, taken
 from .statics import distinctions, static_key
@@ -61,6 +61,9 @@ class Spec:
     @property
     def dynamic(self) -> bool:
         return self.form is not Form.STATIC
+
+    def with_dims(self, dims: Dims) -> Spec:
+        return Spec(self.form, self.dtype, dims, self.python, self.value, self.shared)
 
     def key(self) -> tuple:
         """What two leaves must share to be served by one specialisation with symbolic dims."""
@@ -134,7 +137,7 @@ class Call:
     def with_dims(self, dims: Iterable[Dims]) -> list[Spec]:
         """The specs with other dims."""
         found = iter(dims)
-        return [replace(s, dims=next(found)) if s.dynamic else s for s in self.specs]
+        return [s.with_dims(next(found)) if s.dynamic else s for s in self.specs]
 
 
 def take_apart(
@@ -166,7 +169,7 @@ def take_apart(
 
             refuse_foreign(leaf, caller_span(), leaf_labels(structure)[k])
     device = place_of(leaves, wanted)
-    if wanted == CPU:
+    if wanted is not None and wanted.platform == "cpu":
         leaves = on_host(leaves)
     key = (structure, tuple(s.key() for s in specs), distinctions(structure), device)
     return Call(leaves, structure, specs, key, *given, device)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Hashable, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -29,12 +29,14 @@ from ..astpasses.frontend import (
     structure,
 )
 from ..core.array_classes import is_on_device
-from ..core.ir import Function
 from ..exceptions import Room
 from ..late import dataclass
 from ..runtime import entry as abi
 from .program import Program
 from .statics import static_key
+
+if TYPE_CHECKING:
+    from ..core.ir import Function
 
 
 def read_capture(capture: Any) -> Any:

@@ -10,15 +10,17 @@ In: structures and specs of the arguments, a finished Function, its library. Out
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..core.dims import Dim, DimLike, product, symbols
-from ..core.ir import Function
 from ..core.types import Array
 from ..runtime import entry as abi
 from ..tree_util import PyTreeDef
 from .arguments import Form, Spec
 from .statics import comparison, is_changeable, static_key
+
+if TYPE_CHECKING:
+    from ..core.ir import Function
 
 LONG = 1_000_000  # nanoseconds: of programs with loops, whose work the sizes do not tell
 RELEASE_PER_ELEMENT = 2  # nanoseconds of work a loop iteration is taken for, when nothing better is known

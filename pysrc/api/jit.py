@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..config import config
 from ..interpreter import signature_of, use_stack
-from ..late import dataclass, log
+from ..late import dataclass, log, module
 from ..pipeline import Record, current_record
 from ..runtime import dispatch, threads
 from ..runtime.compiler import CompilerMissing
@@ -32,7 +32,6 @@ from ..runtime.devices import Device
 from ..source import SourceError, Span
 from ..tree_util import PyTreeDef
 from .arguments import Call, Spec, take_apart, takes_any_keywords
-from .background import Background
 from .execute import Specialisation, numpy_specialisation
 from .identity import reduced
 from .plans import disk as plans
@@ -42,8 +41,11 @@ from .transforms import Transformed, call_inside, parameter_names, program_of
 from .types import given_arguments
 
 if TYPE_CHECKING:
+    from . import background
     from .compile import Lowered
     from .plans.reading import Plan
+else:
+    background = module("metaphrase.api.background")
 
 _warned_of_no_compiler = False
 config.listen("disable_jit", dispatch.disable)
@@ -92,7 +94,7 @@ class Jit(Transformed):
         self.static = _static(self.signature, static_argnums, static_argnames, self.span)
         self.donated = _static(self.signature, *donated, self.span, "donate")
         self.signatures: list[Signature] = []
-        self.building: list[Background] = []
+        self.building: list[background.Background] = []
         self.dispatcher = self._dispatcher()
 
     # ---- the dispatcher -----------------------------------------------------------------------------------
@@ -193,7 +195,9 @@ class Jit(Transformed):
             first = numpy_specialisation(program, dims, least)
             self._sign(first, f"({text})")
             self.building = [one for one in self.building if not one.wait(0)]
-            self.building.append(Background(self.__name__, lambda: self._take_over(first, call, specs, text)))
+            self.building.append(
+                background.Background(self.__name__, lambda: self._take_over(first, call, specs, text))
+            )
             return first
         if config.native:
             try:

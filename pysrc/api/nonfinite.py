@@ -13,14 +13,13 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ..config import config
 from ..core.array_classes import is_on_device
-from ..core.origins import GIVEN, Origin, is_bad, origin
+from ..late import module
 from ..runtime.devices import pass_entries_over
 from ..source import SourceError, Span
 from ..tree_util import tree_leaves
@@ -30,9 +29,14 @@ from .captures import read_capture
 from .placement import on_host
 from .program import Program, Slot, leaf_labels
 
+if TYPE_CHECKING:
+    from ..core import origins
+else:
+    origins = module("metaphrase.core.origins")
+
 _SETTINGS = {"nan": "debug_nans", "inf": "debug_infs"}
 _wanted: set[str] = set()
-_LAX_LOOPS = str(Path(__file__).parents[1] / "_control.py")
+_LAX_LOOPS = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "_control.py")
 
 
 class NonFiniteError(SourceError, FloatingPointError):
@@ -40,7 +44,7 @@ class NonFiniteError(SourceError, FloatingPointError):
     `iterations`: of the loops around it, from 0, the outermost first; `lanes`: under vmap, the outermost first;
     `role`: "primal", "tangent", "adjoint" or "recomputed", what the operation was made from the line for."""
 
-    def __init__(self, message: str, found: Origin | None = None, **more: Any):
+    def __init__(self, message: str, found: origins.Origin | None = None, **more: Any):
         super().__init__(message, None if found is None else found.span, **more)
         self.operation = None if found is None else found.shown
         self.iterations = () if found is None else tuple(i + _first(span) for span, i in found.iterations)
@@ -86,7 +90,7 @@ def looked_at(
     given = _inputs(made, call, captured)
     out = run(call)
     looked = [out, *(call.leaves[w.target] for w in made.writes if w.kind == "argument")]
-    if any(is_bad(leaf, kinds).any() for leaf in on_host(_arrays(looked))):
+    if any(origins.is_bad(leaf, kinds).any() for leaf in on_host(_arrays(looked))):
         raise _error(made, given, kinds, names)
     return out
 
@@ -120,14 +124,14 @@ def _inputs(program: Program, call: Call, captured: Sequence[Any] | None) -> lis
 
 def _error(program: Program, given: Sequence[Any], kinds: str, names: Sequence[str]) -> NonFiniteError:
     what, name = kinds.replace(" ", " or "), program.title
-    found = origin(program.function, given, kinds, _results(program))
-    if found is GIVEN:
+    found = origins.origin(program.function, given, kinds, _results(program))
+    if found is origins.GIVEN:
         return NonFiniteError(
             f"{what} in the result of {name} comes from {_named(program, given, kinds, names)}",
             code="non-finite",
             remedy="look at what made the argument; other operations may have made more",
         )
-    if not isinstance(found, Origin):
+    if not isinstance(found, origins.Origin):
         return NonFiniteError(
             f"{what} in the result of {name}, which is finite when NumPy's rules of rounding run the program",
             code="non-finite",
@@ -142,16 +146,16 @@ def _error(program: Program, given: Sequence[Any], kinds: str, names: Sequence[s
     )
 
 
-def _for(found: Origin) -> str:
+def _for(found: origins.Origin) -> str:
     role = "primal" if found.span is None else found.span.role
     return "" if role == "primal" or found.span is None else f", by the {role} code of line {found.span.line}"
 
 
-def _inf(found: Origin) -> list[tuple[str, Span | None]]:
+def _inf(found: origins.Origin) -> list[tuple[str, Span | None]]:
     """What made the inf that became a NaN."""
-    if found.inf is GIVEN:
+    if found.inf is origins.GIVEN:
         return [("  its inf was among the arguments", None)]
-    if not isinstance(found.inf, Origin) or found.inf.span is None:
+    if not isinstance(found.inf, origins.Origin) or found.inf.span is None:
         return []
     return [(f"its inf is made here{_for(found.inf)}: {found.inf.shown}", found.inf.span), *_around(found.inf)]
 
@@ -161,7 +165,7 @@ def _first(span: Span | None) -> int:
     return int(span is not None and span.file == _LAX_LOOPS and span.function == "scan")
 
 
-def _around(found: Origin) -> list[tuple[str, Span | None]]:
+def _around(found: origins.Origin) -> list[tuple[str, Span | None]]:
     notes: list[tuple[str, Span | None]] = []
     for span, iteration in reversed(found.iterations):
         where = "an unrolled loop" if span is None else f"the loop at {os.path.basename(span.file)}:{span.line}"
@@ -181,7 +185,7 @@ def _named(program: Program, given: Sequence[Any], kinds: str, names: Sequence[s
     every = leaf_labels(program.structure, names)
     labels += [every[position] for position in positions]
     for label, value in zip(labels, given):
-        bad = is_bad(value, kinds)
+        bad = origins.is_bad(value, kinds)
         if bad.any():
             index = ", ".join(map(str, np.argwhere(bad)[0]))
             return f"{label}[{index}]" if index else label

@@ -7,9 +7,9 @@ code that calls the function, which stays an ordinary function of Python. Exampl
     def energy_backward(x, k, energy_bar):
         return 2 * k * x * energy_bar, np.sum(x * x) * energy_bar
 
-The rule is a `custom_vjp` that stands in the function's `__dict__` (`core/custom.py`), where calls in staged code look
-for it. A function that is given a rule, or another one, gets a copy of its code: so all that relied on the old state
-(guards of programs, transformed functions) is made anew, and calls need no guard of their own.
+The rule is a `custom_vjp` that stands in the function's `__dict__` (`core/attached.py`), where calls in staged code
+look for it. A function that is given a rule, or another one, gets a copy of its code: so all that relied on the old
+state (guards of programs, transformed functions) is made anew, and calls need no guard of their own.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import types
 from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NoReturn, TypeVar
 
-from ..core.custom import RULE, rule_of
+from ..core.attached import RULE, rule_of
 from ..interpreter import signature_of
 from ..late import log
 from ..source import DTypeError, SourceError, Span, is_library

@@ -33,7 +33,7 @@ def place_of(leaves: Iterable[Any], wanted: Device | None) -> Device | None:
                 remedy="bring them to one device by metaphrase.device_put, or name it: jit(f, device=...)",
             )
         wanted = found.pop() if found else default()
-    return None if wanted == CPU else wanted
+    return None if wanted.platform == "cpu" else wanted
 
 
 def place_with_captures(device: Device | None, captured: Sequence[Any], wanted: Device | None, title: str) -> Any:

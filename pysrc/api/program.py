@@ -11,15 +11,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import field, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..astpasses.frontend import current_session
-from ..core.ir import Atom, Function, Let, Var
 from ..core.types import has_tangent
-from ..late import dataclass
+from ..late import dataclass, module
 from ..source import SourceError, Span, caller_span
 from ..tree_util import PyTreeDef, keystr, tree_flatten_with_path
 from .arguments import Spec
+
+if TYPE_CHECKING:
+    from ..core import ir
+    from ..core.ir import Atom, Function
+else:
+    ir = module("metaphrase.core.ir")
 
 
 @dataclass(frozen=True)
@@ -123,7 +128,7 @@ def marks(count: int, chosen: Sequence[int]) -> list[bool]:
 
 
 def with_results(function: Function, results: Sequence[Atom]) -> Function:
-    return Function(function.name, function.params, function.lets, tuple(results))
+    return ir.Function(function.name, function.params, function.lets, tuple(results))
 
 
 # ---- the user's places -------------------------------------------------------------------------------------
@@ -178,8 +183,6 @@ __all__ = [
     "Slot",
     "Spec",
     "SourceError",
-    "Let",
-    "Var",
     "has_tangent",
     "marks",
     "with_results",

@@ -9,10 +9,16 @@ from __future__ import annotations
 
 import os
 import types
+from typing import TYPE_CHECKING
 
 from ..astpasses.frontend import is_ours, is_users
-from ..core.check import CheckError
+from ..late import module
 from ..source import SourceError
+
+if TYPE_CHECKING:
+    from ..core import check
+else:
+    check = module("metaphrase.core.check")
 
 
 class user_frames:
@@ -28,7 +34,7 @@ class user_frames:
 
 def is_users_error(error: BaseException) -> bool:
     """Whether an exception is about the user's program: a SourceError, or one that their code raises."""
-    return not isinstance(error, CheckError) and (isinstance(error, SourceError) or is_users(error))
+    return not isinstance(error, check.CheckError) and (isinstance(error, SourceError) or is_users(error))
 
 
 def shorten(error: BaseException) -> None:

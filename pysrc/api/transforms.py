@@ -17,8 +17,8 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from ..config import config
+from ..core.attached import rule_of
 from ..core.axes import named_axis
-from ..core.custom import rule_of
 from ..core.types import has_tangent
 from ..interpreter import signature_of
 from ..runtime.devices import Device

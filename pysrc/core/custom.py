@@ -6,13 +6,11 @@ In: a Function. Out: the same with a `call` in the place of each `custom_jvp`, `
 function are left that has a backward rule alone, or a collective over an axis that nobody has mapped over.
 
     y = custom_jvp(x, function=f, rule=f_jvp, consts=0)      ->      y = call(x, function=f)
-
-A function of Python to which `derivative_of` gave a rule has it in its `__dict__`, where `rule_of` finds it.
 """
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import NoReturn
 
 from ..source import Span, UnsupportedError
 from .calls import derived
@@ -21,15 +19,6 @@ from .primitive import REGISTRY
 
 RULED = ("custom_jvp", "custom_vjp", "custom_vmap", "custom_root")  # of a tangent they are no more than their function
 CALLS = ("call", "checkpoint")  # what runs a function, and is transformed by transforming that
-
-
-RULE = "__metaphrase_rule__"  # in the `__dict__` of a function that has a rule
-
-
-def rule_of(function: Any) -> Any:
-    """The rule that `derivative_of` gave a function; None where it gave none."""
-    rule = function.__dict__.get(RULE)
-    return rule if rule is not None and rule.fun is function else None  # `functools.wraps` copies a `__dict__`
 
 
 def has_rules(function: Function) -> bool:
@@ -114,14 +103,4 @@ def refuse_unmapped(let: Let) -> NoReturn:
     )
 
 
-__all__ = [
-    "CALLS",
-    "RULE",
-    "RULED",
-    "as_call",
-    "has_rules",
-    "refuse_forward",
-    "rule_of",
-    "through_rules",
-    "without_rules",
-]
+__all__ = ["CALLS", "RULED", "as_call", "has_rules", "refuse_forward", "through_rules", "without_rules"]

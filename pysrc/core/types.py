@@ -9,7 +9,8 @@ In: numpy dtypes, ints, `Dim`s. Out: `Array`, printed as legal Python.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import importlib
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,30 +18,60 @@ import numpy as np
 
 from .dims import NO_SYMBOLS, Dim, DimLike, substitute, symbols, symbols_of
 
-try:
-    from ml_dtypes import bfloat16
-except ImportError:  # beside a compiled module, which needs NumPy alone
-    bfloat16 = None  # type: ignore[assignment]
 
-SHORT = {
-    "f64": np.dtype("float64"),
-    "f32": np.dtype("float32"),
-    "f16": np.dtype("float16"),
-    **({} if bfloat16 is None else {"bf16": np.dtype(bfloat16)}),
-    "i64": np.dtype("int64"),
-    "i32": np.dtype("int32"),
-    "i16": np.dtype("int16"),
-    "i8": np.dtype("int8"),
-    "u64": np.dtype("uint64"),
-    "u32": np.dtype("uint32"),
-    "u16": np.dtype("uint16"),
-    "u8": np.dtype("uint8"),
-    "bool": np.dtype("bool"),
-    "c128": np.dtype("complex128"),
-    "c64": np.dtype("complex64"),
-}
-NAMES = {dtype: name for name, dtype in SHORT.items()}
-globals().update(SHORT)
+class _Dtypes(Mapping[str, np.dtype]):
+    """dtypes by their short names. The one of bfloat16 is ml_dtypes', which is imported for who asks for it."""
+
+    def __init__(self, **known: np.dtype | None):
+        self.known = known
+
+    def __getitem__(self, name: str) -> np.dtype:
+        dtype = self.known[name]
+        if dtype is None:
+            dtype = self.known[name] = np.dtype(importlib.import_module("ml_dtypes").bfloat16)
+        return dtype
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.known)
+
+    def __len__(self) -> int:
+        return len(self.known)
+
+
+class _Names(dict[np.dtype, str]):
+    """Short names of dtypes; who has one of bfloat16 has imported ml_dtypes."""
+
+    def __missing__(self, dtype: np.dtype) -> str:
+        if is_bfloat16(dtype):
+            return "bf16"
+        raise KeyError(dtype)
+
+    def __contains__(self, dtype: object) -> bool:
+        return super().__contains__(dtype) or isinstance(dtype, np.dtype) and is_bfloat16(dtype)
+
+
+def is_bfloat16(dtype: np.dtype) -> bool:
+    return dtype.kind == "V" and dtype.name == "bfloat16"
+
+
+SHORT = _Dtypes(
+    f64=np.dtype("float64"),
+    f32=np.dtype("float32"),
+    f16=np.dtype("float16"),
+    bf16=None,
+    i64=np.dtype("int64"),
+    i32=np.dtype("int32"),
+    i16=np.dtype("int16"),
+    i8=np.dtype("int8"),
+    u64=np.dtype("uint64"),
+    u32=np.dtype("uint32"),
+    u16=np.dtype("uint16"),
+    u8=np.dtype("uint8"),
+    bool=np.dtype("bool"),
+    c128=np.dtype("complex128"),
+    c64=np.dtype("complex64"),
+)
+NAMES = _Names({dtype: name for name, dtype in SHORT.known.items() if dtype is not None})
 f64, f32, i64, i32, u32, bool_, c128, c64 = (SHORT[n] for n in "f64 f32 i64 i32 u32 bool c128 c64".split())
 
 
@@ -147,7 +178,7 @@ def substitute_type(type_: Array, values: Mapping[str, DimLike]) -> Array:
 
 def is_float(dtype: np.dtype) -> bool:
     """True for real floating types, bfloat16 included."""
-    return np.dtype(dtype).kind == "f" or np.dtype(dtype) == SHORT.get("bf16")
+    return np.dtype(dtype).kind == "f" or is_bfloat16(np.dtype(dtype))
 
 
 def is_inexact(dtype: np.dtype) -> bool:
@@ -174,6 +205,7 @@ __all__ = [
     "type_of",
     "type_symbols",
     "substitute_type",
+    "is_bfloat16",
     "is_float",
     "is_inexact",
     "is_integer",

@@ -16,7 +16,7 @@ import numpy as np
 
 from ..core.build import literal
 from ..core.ir import Atom, Literal
-from ..core.types import is_integer
+from ..core.types import is_bfloat16, is_integer
 from ..source import DTypeError, ShapeError, UnsupportedError
 from . import complex_numbers as parts
 from . import special
@@ -401,9 +401,7 @@ def _kind_test(name: str, primitive: Any, otherwise: bool) -> Callable[..., Atom
 
 
 def is_half(x: Atom) -> bool:
-    from ..core.types import SHORT
-
-    return x.type.dtype == SHORT["bf16"]
+    return is_bfloat16(x.type.dtype)
 
 
 isnan_, isinf_ = _kind_test("isnan", isnan, False), _kind_test("isinf", isinf, False)

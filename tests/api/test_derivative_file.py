@@ -15,7 +15,7 @@ import pytest
 from numpy.testing import assert_allclose
 
 import metaphrase as mp
-from metaphrase.core.custom import rule_of
+from metaphrase.core.attached import rule_of
 from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves
 

@@ -15,7 +15,7 @@ from numpy.testing import assert_allclose
 
 import metaphrase as mp
 from metaphrase.api.plans.fingerprints import callable_fingerprint
-from metaphrase.core.custom import rule_of
+from metaphrase.core.attached import rule_of
 from metaphrase.source import SourceError
 from metaphrase.tree_util import tree_leaves
 

@@ -8,6 +8,7 @@ import functools
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ ROUTINES = {
 
 def context_fields():
     """The members of `mp_ctx`, as runtime/abi.h has them."""
-    header = (abi.HEADER_DIRECTORY / "abi.h").read_text()
+    header = Path(abi.HEADER_DIRECTORY, "abi.h").read_text()
     body = re.search(r"struct mp_ctx \{(.*?)\n\};", header, re.DOTALL)[1]
     for member in re.sub(r"/\*.*?\*/", "", body, flags=re.DOTALL).split(";")[:-1]:
         if "*" in member:  # a pointer, or one to a function

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from metaphrase.core.array_classes import refuse_foreign
-from metaphrase.core.custom import rule_of
+from metaphrase.core.attached import rule_of
 from metaphrase.core.foreign import PROGRAMS
 from metaphrase.core.primitive import Primitive
 from metaphrase.source import SourceError, Span, UnsupportedError

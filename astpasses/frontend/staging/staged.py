@@ -16,17 +16,20 @@ Staged.writes     what the program stores into objects that existed before the c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metaphrase import tree_util
-from metaphrase.core.ir import Function
 from metaphrase.core.types import Array
+from metaphrase.late import dataclass
 from metaphrase.source import Span
 
 from ..values.sources import Guard, Source
+
+if TYPE_CHECKING:
+    from metaphrase.core.ir import Function
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ import array
 import collections
 import types
 from collections.abc import Hashable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from metaphrase.core.array_classes import is_plain
 from metaphrase.core.types import NAMES
 from metaphrase.exceptions import Room
+from metaphrase.late import dataclass
 
 from .definitions import bound_function
 

@@ -20,10 +20,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from metaphrase.core.dims import DimLike
-from metaphrase.core.ir import Atom
 from metaphrase.core.types import Array
 
 if TYPE_CHECKING:
+    from metaphrase.core.ir import Atom
+
     from ..staging.session import Session
 
 _NAMES = "add sub mul truediv floordiv mod pow matmul and or xor lshift rshift"

@@ -19,8 +19,6 @@ import os
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +26,7 @@ import numpy as np
 from ... import astpasses, runtime
 from ..._version import VERSION
 from ...config import config
-from ...late import log
+from ...late import log, module
 from ...runtime import cython_build, dispatch
 from ...runtime.cache import Cache, key_of
 from ...runtime.compiler import find_compiler, flags, machine_identity
@@ -38,12 +36,14 @@ from ..statics import distinctions
 from .fingerprints import NotPortable, callable_fingerprint, fingerprint, is_value, own_functions, structure_fingerprint
 from .reading import Stale, read_plan
 from .sources import modules_of
-from .writing import plan_text
 
 if TYPE_CHECKING:
     from ...runtime.entry import Entry
     from ..compile import Compiled
     from ..jit import Jit
+    from . import writing
+else:
+    writing = module(f"{__package__}.writing")
 
 MOST = 16  # plans under one key: of sizes that differ, and of values that programs were translated for
 
@@ -95,8 +95,8 @@ def _stamp(status: os.stat_result) -> str:
 
 
 def _our_files() -> Iterator[str]:
-    package = Path(__file__).parent.parent.parent
-    folders = [str(package)] + [str(Path(room.__path__[0])) for room in (astpasses, runtime)]
+    package = functools.reduce(lambda folder, _: os.path.dirname(folder), range(3), os.path.abspath(__file__))
+    folders = [package, *(room.__path__[0] for room in (astpasses, runtime))]
     seen = set()
     while folders:
         folder = folders.pop()
@@ -134,9 +134,7 @@ def recall(jit: Jit, call: Call) -> Specialisation | None:
 def _recalled(jit: Jit, call: Call, text: str) -> Specialisation | None:
     try:
         plan = read_plan(text, jit.fun, call.leaves)
-        outline = replace(
-            plan.entry(address=1), uses_blas=False, uses_fourier=False
-        )  # never run: does the call match it?
+        outline = plan.entry(address=1, uses_blas=False, uses_fourier=False)  # never run: does the call match it?
         if not jit.dispatcher.matches(dispatch.CompiledEntry(outline), jit.bind(call.args, call.kwargs)):
             raise Stale("it is for other sizes or numbers")
         library = cython_build.find(plan.library, jit.__name__)
@@ -166,7 +164,7 @@ def keep(jit: Jit, call: Call, compiled: Compiled, entry: Entry, dims: Sequence,
         if entry.same:
             raise NotPortable("which arguments are one array")
         statics = [spec.form is Form.STATIC for spec in compiled.specs]
-        text = plan_text(
+        text = writing.plan_text(
             entry,
             jit.fun,
             [leaf if static else None for leaf, static in zip(compiled.leaf_entries, statics)],

@@ -18,23 +18,28 @@ import dataclasses
 import dis
 import enum
 import functools
-import hashlib
 import inspect
 import sys
 import types
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ...astpasses.frontend import written_bases
 from ...core.array_classes import is_plain
-from ...core.custom import rule_of
-from ...core.primitive import Primitive
+from ...core.attached import rule_of
+from ...digests import sha256
+from ...late import module
 from ...runtime.dispatch import Dispatcher
 from ...tree_util import PyTreeDef
 from ..statics import is_frozen
 from ..transforms import Transformed
+
+if TYPE_CHECKING:
+    from ...core import primitive
+else:
+    primitive = module("metaphrase.core.primitive")
 
 LARGEST = 1 << 20  # bytes of an array that is compared by its elements
 
@@ -85,7 +90,7 @@ def fingerprint(value: Any, around: tuple[int, ...] = ()) -> str:
         return f"builtin {builtin_name(value)}"
     if isinstance(value, np.ufunc):
         return _ufunc(value)
-    if isinstance(value, Primitive):
+    if isinstance(value, primitive.Primitive):
         return f"primitive {value.name}"
     if isinstance(value, np.ndarray):
         return _array(value)
@@ -223,7 +228,7 @@ def code_digest(code: types.CodeType) -> str:
     """Of what a function's code does and where its lines stand, whatever the file is called."""
     if _goes_through_sets(code):
         raise NotPortable(f"{code.co_name}, which makes a set: its order is another one in each process")
-    return hashlib.sha256(repr(_code_parts(code)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return sha256(repr(_code_parts(code)).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _code_parts(code: types.CodeType) -> tuple:
@@ -282,7 +287,7 @@ def class_digest(kind: type) -> str:
     rows += [class_name(base) + ": " + ", ".join(sorted(_members(base))) for base in written_bases(kind)]
     if issubclass(kind, enum.Enum):
         rows += [f"{name} = {fingerprint(member.value)}" for name, member in kind.__members__.items()]
-    return hashlib.sha256("\n".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:32]
+    return sha256("\n".join(rows).encode("utf-8", "surrogatepass")).hexdigest()[:32]
 
 
 def _members(base: type) -> Iterator[str]:
@@ -337,7 +342,7 @@ def _module(value: Any) -> Any:
 def _array(value: np.ndarray) -> str:
     if value.dtype.hasobject or value.nbytes > LARGEST or not is_plain(type(value)):  # type: ignore[arg-type]
         raise NotPortable("an array that is compared by its elements")
-    digest = hashlib.sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:32]
+    digest = sha256(np.ascontiguousarray(value).tobytes()).hexdigest()[:32]
     return f"array {value.dtype.str} {value.shape} {digest}"
 
 

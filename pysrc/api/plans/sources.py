@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
 import importlib.util
 import os
 import re
@@ -23,6 +22,7 @@ import time
 import types
 from collections.abc import Iterable, Iterator
 
+from ...digests import sha256
 from ...source import is_library
 from .fingerprints import NotPortable
 
@@ -79,7 +79,7 @@ def _stamp(path: str) -> tuple[int, int]:
 @functools.lru_cache(maxsize=1024)
 def _digest(path: str, stamp: tuple[int, int]) -> str:
     with open(path, "rb") as file:
-        return hashlib.sha256(file.read()).hexdigest()[:32]
+        return sha256(file.read()).hexdigest()[:32]
 
 
 @functools.lru_cache(maxsize=1024)
