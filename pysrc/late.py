@@ -33,7 +33,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from dataclasses import dataclass as dataclass
+    from dataclasses import field as field
 else:
+    field = dataclasses.field
 
     def dataclass(cls: type | None = None, **options: Any) -> Any:
         if cls is None:
@@ -173,4 +175,4 @@ def _no_message(*message: Any) -> None:
 
 log: Any = _Log()
 
-__all__ = ["dataclass", "log", "module"]
+__all__ = ["dataclass", "field", "log", "module"]

@@ -18,12 +18,11 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 from .config import config
 from .interpreter import deep_calls
-from .late import dataclass, module
+from .late import dataclass, field, module
 from .runtime.cython_build import Library, build
 
 if TYPE_CHECKING:

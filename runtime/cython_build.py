@@ -27,11 +27,10 @@ import sys
 import threading
 import time
 import weakref
-from dataclasses import field
 from typing import TYPE_CHECKING
 
 from .._version import VERSION
-from ..late import dataclass, log, module
+from ..late import dataclass, field, log, module
 from . import cache as disk
 from . import compiler
 from .abi import ABI_VERSION, HEADER_DIRECTORY, HEADERS, SYMBOL

@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -32,7 +31,7 @@ from ..core.dims import DimLike, Sym, dim_max, dim_min
 from ..core.types import SHORT
 from ..effects import callback, printed, warn_user
 from ..exceptions import ListFull, Room, Site, exception_class, make_room
-from ..late import dataclass
+from ..late import dataclass, field
 from ..source import Span
 from . import entry as abi
 from . import errors

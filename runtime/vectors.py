@@ -14,9 +14,9 @@ from __future__ import annotations
 
 import re
 import subprocess
-from dataclasses import dataclass, field
 from pathlib import Path
 
+from ..late import dataclass, field
 from . import cache as disk
 from . import scratch
 from .abi import HEADER_DIRECTORY

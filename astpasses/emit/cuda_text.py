@@ -14,10 +14,10 @@ In: a Program scheduled for CUDA. Out: `EmittedCuda`, whose `text` is a Python m
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 from metaphrase.astpasses.schedule.nest import Program, Site
+from metaphrase.late import dataclass, field
 
 from .cuda_host import HostWriter
 from .cuda_kernel import KernelWriter

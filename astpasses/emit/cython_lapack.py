@@ -13,12 +13,12 @@ refuses fails at `site + 1`. What a routine needs for its work it takes from the
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from metaphrase.astpasses.schedule.nest import LibraryCall
+from metaphrase.late import dataclass
 
 from .spell import c_name
 

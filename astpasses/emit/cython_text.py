@@ -12,10 +12,10 @@ In: a scheduled `Program`. Out: `EmittedText(text, sites, ...)`. The text of y =
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from metaphrase.astpasses.schedule.nest import Program, Site
+from metaphrase.late import dataclass, field
 from metaphrase.source import Span
 
 from .cython_function import FunctionWriter

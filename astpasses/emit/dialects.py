@@ -11,9 +11,10 @@ they call) ask; an operation's own names stand at its declaration (core/scalars.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from metaphrase.core.scalars import Scalar
+from metaphrase.late import dataclass, field
 
 FLOATS = {"f64": "", "f32": "f"}  # and the suffix of their functions in C's library
 INTEGERS = ("i64", "i32", "i16", "i8", "u64", "u32", "u16", "u8")

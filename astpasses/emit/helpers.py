@@ -14,9 +14,9 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Collection
-from dataclasses import dataclass
 
 from metaphrase.core.scalars import Scalar, Text, facts
+from metaphrase.late import dataclass
 
 from .dialects import COMPLEX, FLOATS, C, Dialect
 

@@ -15,13 +15,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import numpy as np
 
 from metaphrase.core.dims import Dim
 from metaphrase.core.ir import Function, Var
 from metaphrase.core.types import SHORT
+from metaphrase.late import dataclass
 from metaphrase.source import SourceText, with_places
 
 from . import (

@@ -8,7 +8,6 @@ written to. Regions lie inside the array: that is what the core language promise
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom
 from metaphrase.core.types import Array
+from metaphrase.late import dataclass
 
 from .numpy_source_blocks import Emitter
 from .numpy_source_expressions import SUM, Expr, infix, literal, reads_of, suffix

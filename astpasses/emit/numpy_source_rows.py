@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 import numpy as np
 
 from metaphrase.core.ir import Atom, Function, Let, Literal, Roles, Var, attribute_symbols
 from metaphrase.core.primitive import REGISTRY
 from metaphrase.core.types import Array
+from metaphrase.late import dataclass, field
 
 from .numpy_source_blocks import WIDTH, Block, Emitter
 from .numpy_source_expressions import (

@@ -11,12 +11,12 @@ out of its place; where no later iteration and nothing behind the loop reads tha
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.iterations import Iteration, Region
 from metaphrase.core.loops import Loop
 from metaphrase.core.places import Places
+from metaphrase.late import dataclass
 
 from .rebuild import map_regions, replaced
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from dataclasses import dataclass
 
 from metaphrase.core.calls import worth_calling, written_out
 from metaphrase.core.check import check
 from metaphrase.core.custom import has_rules, without_rules
 from metaphrase.core.ir import Function
+from metaphrase.late import dataclass
 
 from . import (
     branches,

@@ -19,7 +19,7 @@ A loop of n stores into n elements so keeps n numbers, not n arrays.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from metaphrase.core.build import Builder
 from metaphrase.core.dims import product
@@ -27,6 +27,7 @@ from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.iterations import stores_between
 from metaphrase.core.loops import Loop, Parts
 from metaphrase.core.types import Array, type_symbols
+from metaphrase.late import dataclass
 from metaphrase.ops.indexing import gather, scatter, slice_update
 from metaphrase.ops.indexing import slice as slice_primitive
 

@@ -15,9 +15,8 @@ pays where the sizes are known and each element is read several times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from metaphrase.core.dims import DimLike, Sym, product, substitute, symbols
+from metaphrase.late import dataclass, field
 
 from .dependence import pinned
 from .names import Names

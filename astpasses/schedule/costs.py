@@ -14,10 +14,11 @@ those of a `for` over a number that is given, count once.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import astuple, dataclass
+from dataclasses import astuple
 
 from metaphrase.core.dims import Dim, DimLike, Sym, product, substitute, symbols
 from metaphrase.core.scalars import CALLED, CHEAP, facts
+from metaphrase.late import dataclass
 from metaphrase.source import Span
 
 from .nest import (

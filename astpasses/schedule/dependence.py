@@ -9,11 +9,11 @@ iterations of a loop, and `in_step`, which every rewrite asks that changes the o
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from metaphrase.core.dims import Dim, DimLike, substitute, symbols, symbols_of
 from metaphrase.core.facts import Facts
+from metaphrase.late import dataclass, field
 
 from .nest import (
     Access,

@@ -10,7 +10,8 @@ In: a Program. Out: a `Loop` for each loop; one line a copy. A kernel that updat
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+
+from metaphrase.late import dataclass
 
 from .costs import Place, place_of
 from .nest import CallFn, Fn, For, Load, Parts, Program, Stmt, Store, While, places

@@ -16,10 +16,11 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from metaphrase.core.dims import Dim, symbols
 from metaphrase.core.facts import Facts
+from metaphrase.late import dataclass, field
 
 from .dependence import Item, conflict, may_share, pinned, renamed, summarize, summary
 from .nest import Axis, Buf, For, If, Nest, Stmt, Store

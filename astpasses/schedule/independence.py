@@ -11,10 +11,9 @@ combine, or that they depend on one another. Example:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-
 from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import MONOIDS
+from metaphrase.late import dataclass, field
 
 from .lifetimes import Lifetimes, key_of, read_before_given
 from .nest import (

@@ -18,11 +18,12 @@ whose lanes go in step (lockstep.py).
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from metaphrase.core.dims import DimLike, Sym
 from metaphrase.core.facts import Facts
 from metaphrase.core.scalars import CALLED
+from metaphrase.late import dataclass, field
 
 from .nest import Buf, For, If, Stmt, Store, dearest, used_inside, walk
 from .place import accesses_of

@@ -12,10 +12,11 @@ device, an array of one element; the host reads it where it needs its value, and
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from metaphrase.core.dims import DimLike, Sym, symbols_of
 from metaphrase.core.types import i64
+from metaphrase.late import dataclass, field
 
 from .lifetimes import read_before_given
 from .nest import (

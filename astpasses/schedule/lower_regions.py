@@ -14,7 +14,6 @@ loop around goes onto that one's stack at once, behind what is there: `filled` c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from metaphrase.core.dims import DimLike, Sym
@@ -22,6 +21,7 @@ from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.loops import Loop
 from metaphrase.core.native import Region
 from metaphrase.core.types import i64
+from metaphrase.late import dataclass
 
 from . import scalars
 from .callees import call_function, stays

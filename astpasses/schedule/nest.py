@@ -12,7 +12,6 @@ its declaration, each worked out once. A row sum:
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from metaphrase.core.facts import Facts
 from metaphrase.core.native import Const, E, Op, constant, operation
 from metaphrase.core.scalars import facts
 from metaphrase.exceptions import Site as Site
+from metaphrase.late import dataclass, field
 from metaphrase.source import Span
 
 from .names import Names

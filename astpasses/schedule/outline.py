@@ -13,10 +13,11 @@ better.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 
 from metaphrase.core.dims import Dim, DimLike, Sym, symbols
 from metaphrase.core.types import i64
+from metaphrase.late import dataclass, field
 
 from .canonical import canonical, text_of
 from .lifetimes import read_before_given

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 from metaphrase.core.calls import may_stay
@@ -24,6 +23,7 @@ from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.loops import Loop
 from metaphrase.core.native import Gather, Iota, Move, Point, Put, Reduce, Region
 from metaphrase.core.scalars import CHEAP
+from metaphrase.late import dataclass, field
 
 from .pieces import move_pieces
 from .target import Target

@@ -21,11 +21,11 @@ interchange (Wolfe, "More iteration space tiling", 1989).
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import TypeGuard
 
 from metaphrase.core.dims import DimLike, Sym, dim_min, floordiv, product, symbols
 from metaphrase.core.types import i64
+from metaphrase.late import dataclass, field
 
 from .dependence import conflict, in_step, summarize
 from .lifetimes import Lifetimes, read_before_given

@@ -16,11 +16,11 @@ about otherwise is copied there.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from metaphrase.core.dims import DimLike, Sym
 from metaphrase.core.ir import Function, Let, Var
+from metaphrase.late import dataclass
 
 from .lower import Block
 from .nest import Bind, Buf, Grow, Index, Load, Store

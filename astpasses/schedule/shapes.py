@@ -7,9 +7,10 @@ another.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from metaphrase.core.dims import DimLike, floordiv, mod, product
+from metaphrase.late import dataclass
 
 from .independence import Roles
 from .nest import Buf, For, Stmt

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from metaphrase.core.ir import Function
+from metaphrase.late import dataclass
 
 from . import library, lower_arrays, lower_regions  # noqa: F401 - they register their rules
 from . import target as targets

@@ -12,12 +12,13 @@ SetDims CallFn`. What a pass may ask of a statement is declared with its kind, a
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, TypeVar
 
 from metaphrase.core.dims import Dim, DimLike
 from metaphrase.core.native import E, Op
 from metaphrase.core.scalars import MONOIDS, facts
+from metaphrase.late import dataclass
 from metaphrase.source import Span
 
 from .storage import Access, Buf, Load, Map

@@ -11,7 +11,6 @@ once. An index is a dim expression over symbols: loop indices, sizes, integers b
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import wraps
 from typing import Any, TypeVar
 
@@ -20,6 +19,7 @@ import numpy as np
 from metaphrase.core.dims import DimLike, symbols
 from metaphrase.core.native import E, Op
 from metaphrase.core.types import Array, i64
+from metaphrase.late import dataclass
 
 N = TypeVar("N")
 T = TypeVar("T")

@@ -8,7 +8,9 @@ compiler, gcc's habits among the thresholds. The loops stage as Python is schedu
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
+
+from metaphrase.late import dataclass, field
 
 LINES, ROWS, CLOSE, EACH = "lines", "rows", "close", "each"
 

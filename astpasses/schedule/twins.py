@@ -9,9 +9,10 @@ In: a fused and shrunk tree. Out: the same, without temporaries of which every e
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 from metaphrase.core.dims import DimLike, substitute, symbols
+from metaphrase.late import dataclass
 
 from .nest import Bind, Buf, E, For, Load, Map, Stmt, Store, While, loaded, touched, walk
 from .rewrite import map_expression, map_statement

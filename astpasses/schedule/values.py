@@ -8,11 +8,11 @@ In: dims and Bufs. Out: `Value` (may have no storage), `Place` (a storage, or a 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import numpy as np
 
 from metaphrase.core.dims import DimLike
+from metaphrase.late import dataclass
 
 from .nest import Buf, E, Load
 

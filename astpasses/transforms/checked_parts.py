@@ -9,7 +9,7 @@ In: operations, and the state in front of them. Out: parts of programs, for chec
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,7 @@ from metaphrase.core.guarded import needs_a_check
 from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.loops import Loop, Step
 from metaphrase.core.types import Array, Size, bool_, f64, i64, is_inexact
+from metaphrase.late import dataclass
 from metaphrase.ops.compare import and_, eq
 from metaphrase.ops.complex_numbers import imag, real
 from metaphrase.ops.effects import check

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 from metaphrase.core.build import Builder, literal
 from metaphrase.core.calls import derived
@@ -26,6 +25,7 @@ from metaphrase.core.native import Point
 from metaphrase.core.primitive import NotLinear
 from metaphrase.core.relation import POINTWISE
 from metaphrase.core.types import is_inexact
+from metaphrase.late import dataclass, field
 from metaphrase.ops.compare import not_, only_where, select
 from metaphrase.ops.indexing import scatter
 from metaphrase.ops.shape import broadcast

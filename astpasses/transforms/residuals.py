@@ -14,7 +14,7 @@ bound in its body, unless it leaves as a segment. Of an array whose parts togeth
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from math import prod
 
 from metaphrase.core.dims import Sym
@@ -25,6 +25,7 @@ from metaphrase.core.places import Places
 from metaphrase.core.policies import Policy, saves
 from metaphrase.core.scalars import CHEAP
 from metaphrase.core.types import Array, type_symbols
+from metaphrase.late import dataclass, field
 
 from .common import variables, without_effects
 from .settled import Settled

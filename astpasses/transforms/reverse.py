@@ -7,10 +7,10 @@ from the cotangents of the results, the cotangents of those parameters; or the t
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 
 from metaphrase.core.build import Builder
 from metaphrase.core.ir import Function, Var
+from metaphrase.late import dataclass
 from metaphrase.ops.arrays import zeros
 
 from .common import select_marked

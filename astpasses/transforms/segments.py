@@ -17,7 +17,6 @@ So a linear loop has no segments, and transposition has nothing to do with them.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from metaphrase.core.build import literal
@@ -25,6 +24,7 @@ from metaphrase.core.dims import Dim, DimLike, Sym, fresh_symbol
 from metaphrase.core.ir import Atom, Function, Let, Var
 from metaphrase.core.loops import Loop, Parts
 from metaphrase.core.types import Array, Size, i64
+from metaphrase.late import dataclass
 from metaphrase.ops.arrays import as_dim, dim_value
 from metaphrase.ops.indexing import slice as slice_primitive
 from metaphrase.ops.indexing import slice_add

@@ -18,7 +18,7 @@ reads its part back. What has one inside a branch, or a parallel loop, can't lea
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from metaphrase.core.build import Builder, fresh_copy, literal
@@ -31,6 +31,7 @@ from metaphrase.core.policies import Policy
 from metaphrase.core.primitive import Primitive
 from metaphrase.core.stores import written
 from metaphrase.core.types import i64, type_symbols
+from metaphrase.late import dataclass
 from metaphrase.ops.arithmetic import sub
 from metaphrase.ops.arrays import as_dim, undefined
 from metaphrase.ops.indexing import slice as slice_primitive

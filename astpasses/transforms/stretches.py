@@ -18,7 +18,7 @@ checkpointing, SIAM J. Sci. Comput. 32, 2010, compares such choices). What runs 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 from metaphrase.core.build import Builder
@@ -26,6 +26,7 @@ from metaphrase.core.dims import DimLike, dim_max, dim_min, floordiv, product
 from metaphrase.core.ir import Atom, Function, Let, Literal, Var
 from metaphrase.core.loops import Loop, Parts, Step
 from metaphrase.core.types import Array, type_symbols
+from metaphrase.late import dataclass
 from metaphrase.ops.arithmetic import add, floor_div, max_, min_, mul, sub
 from metaphrase.ops.compare import eq
 from metaphrase.ops.indexing import slice_add, slice_update, start

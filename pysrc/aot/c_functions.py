@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -26,7 +25,7 @@ from ..astpasses.emit.spell import Printer
 from ..core.dims import DimLike, product, symbols
 from ..core.types import NAMES
 from ..exceptions import FIRST_ROOM, Room, Site
-from ..late import dataclass
+from ..late import dataclass, field
 from ..runtime import entry as abi
 from .c_messages import effect_case, error_case, quoted_c
 

@@ -13,7 +13,6 @@ from __future__ import annotations
 import ast
 import types
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import field
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +27,7 @@ from ..api.plans.modules import ModuleWriter, refused
 from ..api.types import parse_arguments
 from ..astpasses.frontend import sizes_at_least
 from ..core.dims import symbols_of
-from ..late import dataclass
+from ..late import dataclass, field
 from ..runtime import entry as abi
 from ..source import SourceError
 

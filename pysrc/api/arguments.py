@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import enum
 from collections.abc import Iterable, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from ..core.array_classes import is_foreign, is_on_device, plain_array, refuse_f
 from ..core.dims import DimLike, Sym
 from ..core.types import NAMES, Array
 from ..interpreter import signature_of
-from ..late import dataclass
+from ..late import dataclass, field
 from ..runtime.devices import Device
 from ..source import caller_span
 from .placement import is_exchanged, on_host, place_of, taken

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -21,7 +20,7 @@ import numpy as np
 from ..astpasses.frontend import Source
 from ..core.dims import DimLike, product, symbols
 from ..core.types import Array, type_symbols
-from ..late import dataclass
+from ..late import dataclass, field
 from ..pipeline import finished, loops, native
 from ..runtime import dispatch
 from ..runtime import entry as abi

@@ -13,7 +13,6 @@ import threading
 import time
 import weakref
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -22,7 +21,7 @@ from ..astpasses.frontend import numbers_change, sizes_at_least
 from ..config import config
 from ..core.dims import Dim, DimLike, substitute
 from ..exceptions import ListFull, make_room
-from ..late import dataclass, log
+from ..late import dataclass, field, log
 from ..pipeline import finished, numpy_text, recording
 from ..runtime import dispatch
 from ..runtime.devices import Device

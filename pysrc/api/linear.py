@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
-from dataclasses import field
 from typing import Any
 
 from ..core.build import literal, match_dims, replayed
@@ -19,7 +18,7 @@ from ..core.custom import through_rules
 from ..core.dims import Dim, in_users_words, symbols
 from ..core.ir import Function
 from ..core.types import Array, has_tangent, substitute_type, type_of
-from ..late import dataclass
+from ..late import dataclass, field
 from ..ops.arithmetic import add
 from ..ops.arrays import dim_value, zeros
 from ..ops.compare import eq

@@ -11,12 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import field
 from typing import Any
 
 from ..core.axes import NamedAxis, named_axes, under_axes
 from ..core.dims import DimLike
-from ..late import dataclass
+from ..late import dataclass, field
 
 _to_come: ContextVar[int] = ContextVar("metaphrase_derivatives", default=0)
 _transposed: ContextVar[bool] = ContextVar("metaphrase_transposed", default=False)

@@ -10,12 +10,12 @@ The transformations of `api.transforms` take Programs to Programs. Example, `f(x
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from ..astpasses.frontend import current_session
 from ..core.types import has_tangent
-from ..late import dataclass, module
+from ..late import dataclass, field, module
 from ..source import SourceError, Span, caller_span
 from ..tree_util import PyTreeDef, keystr, tree_flatten_with_path
 from .arguments import Spec

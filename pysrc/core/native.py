@@ -9,12 +9,11 @@ In: a declaration's `native=` field. Out: data that `schedule/lower.py` turns in
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import field
 from typing import Any
 
 import numpy as np
 
-from ..late import dataclass
+from ..late import dataclass, field
 from ..source import Span
 from .scalars import facts
 

@@ -15,13 +15,12 @@ says which parts depend on which. Where a value decides that is not known, the a
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import field
 from functools import reduce
 from typing import Any, NoReturn
 
 import numpy as np
 
-from ..late import dataclass
+from ..late import dataclass, field
 from ..source import UnsupportedError
 from .dims import Dim, substitute, symbols
 from .evaluate import run_let

@@ -10,7 +10,6 @@ all that a page shows. Example:
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, field
 from typing import Any
 
 from ..api.arguments import take_apart, takes_any_keywords
@@ -24,6 +23,7 @@ from ..astpasses.schedule.costs import ONE_THREAD
 from ..astpasses.schedule.explain import Loop, copies_in_loops, loops_of
 from ..config import config
 from ..core.ir import Function
+from ..late import dataclass, field
 from ..pipeline import cython, finished, loops, recording
 from ..runtime.vectors import VectorReport, vector_report
 from ..tree_util import keystr, tree_flatten_with_path

@@ -11,8 +11,9 @@ import ast
 import inspect
 import linecache
 from collections.abc import Iterable
-from dataclasses import dataclass
 from typing import Any
+
+from ..late import dataclass
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,6 @@ In: nothing. Out: `SAMPLES[name]`, a list of `Sample`s; a primitive without one 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import field
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from ..core.ir import ConstantArray, Function, Roles
 from ..core.primitive import REGISTRY, Primitive
 from ..core.types import Array, bool_, c64, c128, f32, f64, i32, i64, u32
 from ..effects import callback_name
-from ..late import dataclass
+from ..late import dataclass, field
 from .arithmetic import add, div, mul, sub
 from .arrays import as_dim
 from .callbacks import METHODS

@@ -11,12 +11,12 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from metaphrase.core.dims import product as product_of_dims
+from metaphrase.late import dataclass, field
 
 from ..flow.iteration import ranged, staged_range
 from ..flow.iterators import Ranged, iterator

@@ -71,8 +71,7 @@ def settled_arguments(function: Any, rule: Callable, args: tuple, keywords: dict
 
 @functools.cache
 def _named_values(rule: Callable) -> tuple[tuple[int | None, str, bool], ...]:
-    """(position, name, whether it is an integer) of the parameters that are Python values: integers and
-    dtypes."""
+    """(position, name, whether it is an integer) of the parameters that are Python values: integers and dtypes."""
     found = []
     for k, (name, parameter) in enumerate((_parameters(rule) or {}).items()):
         if name == "dtype" or parameter.annotation in (int, "int"):
@@ -81,8 +80,7 @@ def _named_values(rule: Callable) -> tuple[tuple[int | None, str, bool], ...]:
 
 
 def python_values(function: Any, rule: Callable, args: tuple, keywords: dict) -> tuple[tuple, dict]:
-    """The arguments, those known that must be: a staged integer is asked for, other staged values are
-    refused."""
+    """The arguments, those known that must be: a staged integer is asked for, other staged values are refused."""
     made: dict[Any, Any] = {**dict(enumerate(args)), **keywords}
     for position, name, integer in _named_values(rule):
         place: Any = position if position is not None and position < len(args) else name

@@ -9,9 +9,9 @@ else it is read from the candidate again when it is next asked for.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass, field
 
 from metaphrase.core.ir import Atom
+from metaphrase.late import dataclass, field
 from metaphrase.source import UnsupportedError
 
 from ..staging.journal import BoxLocation, Location

@@ -10,7 +10,6 @@ the loop, `Rows` of its results. Example:
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -18,6 +17,7 @@ import numpy as np
 from metaphrase import tree_util
 from metaphrase.core.dims import symbols
 from metaphrase.core.ir import Atom, Let, Literal, Var
+from metaphrase.late import dataclass, field
 
 from ..operators.arithmetic import is_number
 from ..staging.session import Session

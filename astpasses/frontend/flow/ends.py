@@ -12,8 +12,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Any
+
+from metaphrase.late import dataclass, field
 
 from ..staging.journal import Location
 from ..staging.session import Region

@@ -441,9 +441,8 @@ def _pin_sizes(here: Session, over: TrialOver | None) -> None:
 
 
 def _count_needed(here: Session, length: DimLike, refusal: BaseException) -> BaseException:
-    """A loop that can't be rolled is unrolled if its count is a small number that the caller gives, or one
-    that an earlier loop counts, which may be run in Python. In a rolled loop it is that one that would be
-    unrolled."""
+    """A loop that can't be rolled is unrolled if its count is a small number that the caller gives, or one that an
+    earlier loop counts, which may be run in Python. In a rolled loop it is that one that would be unrolled."""
     from ..staging.demand import roots_of
 
     rolled = any(region.builder.name in ("body", "test") for region in here.regions[1:])

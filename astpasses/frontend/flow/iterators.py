@@ -11,11 +11,12 @@ In: a length and what makes the item of iteration k. Out: `Ranged`; one that Pyt
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from typing import Any
 
 from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike
+from metaphrase.late import dataclass, field
 from metaphrase.ops.compare import gt
 from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
@@ -27,8 +28,7 @@ from ..values.staged_values import StagedArray
 
 @dataclass
 class Ranged:
-    """`range(start, stop, step)` with staged bounds, and what iterates like it: `length` items made by
-    `item(k)`."""
+    """`range(start, stop, step)` with staged bounds, and what iterates like it: `length` items made by `item(k)`."""
 
     length: DimLike
     item: Callable[[Any, list], Any]

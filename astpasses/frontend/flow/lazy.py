@@ -127,8 +127,7 @@ def _apart(first: Any, second: Any) -> bool:
 
 
 def _eagerly(here: Session, symbol: str, first: Any, test: Atom, rest: Callable) -> tuple[Number | None, bool]:
-    """Bool scalars whose second operand can be computed without harm need no branch. And whether the two are
-    apart."""
+    """Bool scalars whose second operand can be computed without harm need no branch. And whether the two are apart."""
     held = []
     mark = here.journal.mark()
     region = Region("operand", mark)

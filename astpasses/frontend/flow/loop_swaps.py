@@ -31,8 +31,7 @@ _LONGEST = 6
 
 
 def round_of(entry: list, staged: StagedBody, places: list[int]) -> dict[int, int]:
-    """{name: the name whose array it has after an iteration}, for names that pass whole arrays of one type
-    round."""
+    """{name: the name whose array it has after an iteration}, for names that pass whole arrays of one type round."""
     whole = {
         k
         for k in places

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -17,6 +16,7 @@ import numpy as np
 from metaphrase.core.dims import DimLike, Sym, fresh_symbol
 from metaphrase.core.ir import Atom, Literal, Roles, Var
 from metaphrase.core.types import Array, i64
+from metaphrase.late import dataclass, field
 from metaphrase.ops.regions import loop as core_loop
 from metaphrase.source import SourceError, Span
 
@@ -42,8 +42,7 @@ _PASSES = 24
 
 @dataclass
 class Loop:
-    """`step(index, rows)` runs the body once; `header()` is asked before an iteration, None if there is no
-    test."""
+    """`step(index, rows)` runs the body once; `header()` is asked before an iteration, None if there is no test."""
 
     site: tuple
     names: tuple[str, ...]

@@ -12,13 +12,13 @@ One text is the message alone. Numbers are put in when the program runs; arrays 
 from __future__ import annotations
 
 import types
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from metaphrase.core.ir import Atom
 from metaphrase.exceptions import MOST, Holds, Part, exception_name
+from metaphrase.late import dataclass
 from metaphrase.ops.effects import check
 from metaphrase.source import Span, UnsupportedError
 

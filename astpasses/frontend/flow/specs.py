@@ -16,12 +16,12 @@ In: what a pass found out. Out: its `Spec` by path, which only ever widens. The 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from metaphrase.core.ir import Atom, Var
+from metaphrase.late import dataclass
 
 from ..values.staged_values import StagedArray
 

@@ -15,7 +15,6 @@ that needs more raises `ListFull`, and whoever runs the program makes the room l
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -26,6 +25,7 @@ from metaphrase.core.build import literal
 from metaphrase.core.ir import Atom, Literal, Var
 from metaphrase.core.types import i64
 from metaphrase.exceptions import ListFull, exception_name
+from metaphrase.late import dataclass
 from metaphrase.ops.arithmetic import add, sub
 from metaphrase.ops.arrays import undefined as core_undefined
 from metaphrase.ops.compare import le

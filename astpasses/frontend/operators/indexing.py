@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom, Literal
+from metaphrase.late import dataclass
 from metaphrase.ops.arithmetic import add
 from metaphrase.ops.compare import and_, ge, lt, select
 from metaphrase.ops.effects import check
@@ -178,8 +178,7 @@ def _entry(here: Session, item: Any) -> Any:
 
 
 def position(here: Session, index: Any, dim: DimLike, axis: int) -> Atom:
-    """An integer index as an atom in 0 .. dim - 1: wrapped if it may be negative, checked unless it is
-    known to fit."""
+    """An integer index as an atom in 0 .. dim - 1: wrapped if it may be negative, checked unless it is known to fit."""
     known = index if isinstance(index, int) else index.dim
     facts = here.facts
     if isinstance(index, int) and isinstance(dim, int) and not -dim <= index < dim:

@@ -18,9 +18,10 @@ text runs on NumPy; with that of `stage.py` it runs on staged values. Places sta
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 
 import gast
+
+from metaphrase.late import dataclass
 
 from .lowering import OPERATORS, Lowering
 from .parsing import argument_names

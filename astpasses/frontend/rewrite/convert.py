@@ -15,13 +15,13 @@ import os
 import sys
 import threading
 import types
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import gast
 import numpy as np
 
+from metaphrase.late import dataclass
 from metaphrase.source import SourceError, is_library
 
 from .control import Control, Place, control
@@ -34,8 +34,7 @@ _PLAIN = (types.ModuleType, type, types.FunctionType, types.BuiltinFunctionType,
 
 @dataclass(frozen=True)
 class Converted:
-    """A code object at the control stage. `outer` names the module-level and closure names it reads as they
-    are."""
+    """A code object at the control stage. `outer` names the module-level and closure names it reads as they are."""
 
     code: types.CodeType
     control: Control

@@ -19,8 +19,7 @@ SIMPLE = (gast.Name, gast.Constant)
 
 
 def simplify(body: list, names: Names) -> list:
-    """Apply every rewrite of this file to the statements of one function body (nested functions are left
-    alone)."""
+    """Apply every rewrite of this file to the statements of one function body (nested functions are left alone)."""
     return _Simplify(names).block(body)
 
 

@@ -18,9 +18,10 @@ its flags when the end of that is over, where what the end raises is caught furt
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass
 
 import gast
+
+from metaphrase.late import dataclass
 
 from .scopes import (
     COMPREHENSIONS,
@@ -253,8 +254,7 @@ class _Jumps:
         return None
 
     def loop(self, node: gast.For | gast.While, rest: list, outer: _Loop | None) -> tuple[list, list[str], list]:
-        """The loop with its flags; which of them matter outside; and what follows, the loop's `else`
-        included."""
+        """The loop with its flags; which of them matter outside; and what follows, the loop's `else` included."""
         breaks, skips = _contains(node.body, (gast.Break,)), _contains(node.body, (gast.Continue,))
         loop = _Loop(self.flag("stopped") if breaks else "", self.flag("skipped") if skips else "")
         forever = _forever(node)

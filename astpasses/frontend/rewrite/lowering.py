@@ -39,8 +39,7 @@ OPERATORS = {
 
 
 def point(node: gast.AST, at: gast.AST) -> None:
-    """Place `node` at the first character of `at`: were it over several lines, Python would report the last
-    of them."""
+    """Place `node` at the first character of `at`: were it over several lines, Python would report the last of them."""
     for child in walk(node):
         if "lineno" in child._attributes:
             child.lineno = child.end_lineno = at.lineno

@@ -18,10 +18,11 @@ So does `raise` of one of two exceptions: the paths need not leave one value.
 from __future__ import annotations
 
 import ast
-from dataclasses import dataclass, field
 from typing import Any
 
 import gast
+
+from metaphrase.late import dataclass, field
 
 from .scopes import Names, Transformer
 from .templates import copy_of, expression, statements

@@ -25,9 +25,10 @@ from __future__ import annotations
 
 import functools
 import types
-from dataclasses import dataclass
 
 import gast
+
+from metaphrase.late import dataclass
 
 from .expressions import has_walrus, simplify
 from .jumps import lower_jumps
@@ -90,8 +91,7 @@ def normalise(node: gast.FunctionDef, names: Names) -> gast.FunctionDef:
 
 
 def _nested(body: list) -> list[gast.FunctionDef]:
-    """Functions defined directly in this body, at any depth of statements; methods of classes stay as they
-    are."""
+    """Functions defined directly in this body, at any depth of statements; methods of classes stay as they are."""
     found = []
     for node in body:
         if isinstance(node, gast.FunctionDef):

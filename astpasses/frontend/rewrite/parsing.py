@@ -12,10 +12,11 @@ from __future__ import annotations
 import ast
 import linecache
 import types
-from dataclasses import dataclass
 from typing import TypeAlias
 
 import gast
+
+from metaphrase.late import dataclass
 
 Definition: TypeAlias = gast.FunctionDef | gast.Lambda
 

@@ -10,8 +10,9 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
+
+from metaphrase.late import dataclass
 
 INPLACE: dict[str, Callable[[Any, Any], Any]] = {
     "+": operator.iadd,

@@ -7,10 +7,11 @@ sets its state, and the call. Examples stand in `control.py`, whose converter ha
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import gast
+
+from metaphrase.late import dataclass, field
 
 from .lowering import Lowering
 from .scopes import Liveness, Names, bound_names, walk, yields

@@ -6,9 +6,9 @@ loops are unrolled, and why. Example: `if x > 0` in a loop over a list pins noth
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any
 
+from metaphrase.late import dataclass, field
 from metaphrase.source import Span
 
 from .signals import TrialOver

@@ -7,10 +7,10 @@ lies otherwise.
 from __future__ import annotations
 
 import weakref
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from metaphrase.core.ir import Atom
+from metaphrase.late import dataclass, field
 
 if TYPE_CHECKING:
     from ..values.staged_values import Box

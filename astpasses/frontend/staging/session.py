@@ -61,8 +61,7 @@ def session() -> Session:
 
 
 class Region:
-    """A builder that is being filled. `fresh`: mutable Python objects made inside. `symbols`: sizes bound
-    inside."""
+    """A builder that is being filled. `fresh`: mutable Python objects made inside. `symbols`: sizes bound inside."""
 
     def __init__(self, name: str, mark: int):
         self.builder, self.mark = Builder(name), mark
@@ -196,8 +195,7 @@ class Session:
         return thing
 
     def label(self, box: Box) -> tuple:
-        """A key for the box last made at a place of the program, the same each time a loop body is staged
-        again."""
+        """A key for the box last made at a place of the program, the same each time a loop body is staged again."""
         label = (self.span(), tuple(self.path))
         self.newest[label] = box
         return label

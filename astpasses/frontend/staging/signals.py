@@ -53,8 +53,7 @@ class NeedConcrete(StagerSignal):
 
 
 class TrialOver(StagerSignal):
-    """A trial can't go on; what it did is undone. `reason` goes into the log, or into the error of last
-    resort."""
+    """A trial can't go on; what it did is undone. `reason` goes into the log, or into the error of last resort."""
 
     code = "loop"
     sizes: frozenset[tuple] = frozenset()  # where the sizes come from that do not fit

@@ -289,8 +289,7 @@ class _Staging:
         return [source for source, _ in self.here.captures.values() if isinstance(source, NumberSource)]
 
     def without_numbers(self, error: Exception) -> bool:
-        """After an error: whether there are captured numbers that were not constants, which they are from now
-        on."""
+        """After an error: whether there are captured numbers that were not constants, which they are from now on."""
         found = self.numbers()
         for source in found:
             self.decisions.constant.add(source.place.key())
@@ -304,8 +303,7 @@ class _Staging:
         return bool(found)
 
     def pin(self, need: NeedConcrete) -> BaseException:
-        """Restart with the needed numbers pinned and their loops unrolled; or the error when that can't
-        help."""
+        """Restart with the needed numbers pinned and their loops unrolled; or the error when that can't help."""
         arguments = {root[1] for root in need.roots if root[0] == "argument"}
         captured = {root[1] for root in need.roots if root[0] == "captured"}
         loops = {root[1] for root in need.roots if root[0] == "loop"} - set(self.decisions.unrolled)

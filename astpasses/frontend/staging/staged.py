@@ -16,14 +16,13 @@ Staged.writes     what the program stores into objects that existed before the c
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from metaphrase import tree_util
 from metaphrase.core.types import Array
-from metaphrase.late import dataclass
+from metaphrase.late import dataclass, field
 from metaphrase.source import Span
 
 from ..values.sources import Guard, Source

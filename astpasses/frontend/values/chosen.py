@@ -9,12 +9,12 @@ what the caller gets, the very array, or a view of the very array.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from metaphrase._tree_registry import Kind, number_keys
+from metaphrase.late import dataclass
 from metaphrase.tree_util import PyTreeDef
 
 from . import views

@@ -137,8 +137,7 @@ def _regroup(here: Session, axes: Axes, shape: tuple) -> tuple[str, Axes, bool]:
 
 
 def _sizes_from_two(here: Session) -> Facts:
-    """What is known here, and that the sizes of arguments are at least 2: 0 and 1 have programs of their
-    own."""
+    """What is known here, and that the sizes of arguments are at least 2: 0 and 1 have programs of their own."""
     facts = Facts(here.facts.ranges)
     for name in here.argument_sizes:
         facts.ranges.setdefault(name, (2, None))

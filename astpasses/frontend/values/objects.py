@@ -25,10 +25,9 @@ MOST_WAYS = 16  # to one object that are told apart
 
 
 class Shared:
-    """`older`: which objects a joined one may be, by identity; all are kept alive so that no identity is used
-    again. Two objects may be one if both may be a third, and not by different sides of a branch: where
-    `a, b = b, a` was on one path, `a` and `b` are still two. `reachable`: which of some objects user code can
-    still reach."""
+    """`older`: which objects a joined one may be, by identity; all are kept alive so that no identity is used again.
+    Two objects may be one if both may be a third, and not by different sides of a branch: where `a, b = b, a` was on
+    one path, `a` and `b` are still two. `reachable`: which of some objects user code can still reach."""
 
     def __init__(self, reachable: Callable[[Collection[int]], set[int]]) -> None:
         self.reachable = reachable

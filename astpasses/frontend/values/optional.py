@@ -64,8 +64,7 @@ def may_be_number(tree: PyTreeDef) -> bool:
 
 
 def may_be_none(tree: PyTreeDef) -> bool:
-    """Whether some part of a result is None (or a number) on some paths, one of several Python values, or
-    a string."""
+    """Whether some part of a result is None (or a number) on some paths, one of several Python values, or a string."""
     return tree.kind in (OPTIONAL, ONE_VALUE, TEXT) or any(map(may_be_none, tree.children()))
 
 

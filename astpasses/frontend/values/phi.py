@@ -110,8 +110,7 @@ class PhiLocation(Location):
 
 
 class UnknownAlias:
-    """The array may be one of `boxes`, and no flag says so: writing to either while both are in use is
-    refused."""
+    """The array may be one of `boxes`, and no flag says so: writing to either while both are in use is refused."""
 
     def __init__(self, boxes: list[Box], name: str, span: Span | None, why: str = "it depends on how this runs"):
         self.boxes, self.name, self.span = list({id(box): box for box in boxes}.values()), name, span

@@ -13,11 +13,11 @@ from __future__ import annotations
 import functools
 import types
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from metaphrase._tree_registry import Kind, number_keys
 from metaphrase.exceptions import builtin_base, exception_of
+from metaphrase.late import dataclass
 from metaphrase.tree_util import PyTreeDef
 
 from .staged_values import Staged

@@ -33,8 +33,7 @@ COMPARE = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
 
 class Staged:
-    """What numbers and arrays share. Operators, and NumPy's own dispatch as a net behind the table of
-    calls."""
+    """What numbers and arrays share. Operators, and NumPy's own dispatch as a net behind the table of calls."""
 
     __slots__ = ()
     session: Session

@@ -7,7 +7,6 @@ whoever makes the step has checked them.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike
 from metaphrase.core.ir import Atom
 from metaphrase.core.types import Array
+from metaphrase.late import dataclass
 from metaphrase.ops.complex_numbers import complex_, imag, real
 from metaphrase.ops.indexing import gather, scatter, slice_update
 from metaphrase.ops.indexing import slice as core_slice
