@@ -8,7 +8,6 @@ function of a text that has the text's places, too, and the file name of its fra
 
 from __future__ import annotations
 
-import hashlib
 import linecache
 import re
 import sys
@@ -18,6 +17,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 from metaphrase.core.ir import Atom, Var
+from metaphrase.digests import sha256
 from metaphrase.effects import warn_user
 from metaphrase.exceptions import exception_class
 from metaphrase.source import Span, rows_at
@@ -149,7 +149,7 @@ def _split(text: str) -> list[str]:
 
 def compile_numpy(text: str) -> Callable[..., Any]:
     """The last function of a module's text, executed; tracebacks and pdb show its lines."""
-    filename = f"<numpy source {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
+    filename = f"<numpy source {sha256(text.encode()).hexdigest()[:12]}>"
     linecache.cache[filename] = (len(text), None, text.splitlines(keepends=True), filename)
     _in_use[filename] += 1
     namespace: dict[str, Any] = {"__name__": "metaphrase_numpy_source"}

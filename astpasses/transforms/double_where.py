@@ -14,7 +14,6 @@ slopes, and stays.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Sequence
 
 from metaphrase.core.build import Builder, literal
@@ -25,13 +24,11 @@ from metaphrase.core.native import Point
 from metaphrase.core.primitive import NotLinear
 from metaphrase.core.relation import POINTWISE
 from metaphrase.core.types import is_inexact
-from metaphrase.late import dataclass, field
+from metaphrase.late import dataclass, field, log
 from metaphrase.ops.compare import not_, only_where, select
 from metaphrase.ops.indexing import scatter
 from metaphrase.ops.shape import broadcast
 from metaphrase.ops.sorting import nonzero
-
-log = logging.getLogger("metaphrase")
 
 
 def double_where(function: Function) -> Function:

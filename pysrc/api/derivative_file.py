@@ -10,7 +10,6 @@ Example:
 from __future__ import annotations
 
 import collections
-import hashlib
 import os
 import textwrap
 import types
@@ -22,6 +21,7 @@ import numpy as np
 
 from .._version import VERSION
 from ..core.dims import symbols
+from ..digests import sha256
 from ..interpreter import signature_of
 from ..source import DTypeError, SourceError, Span, is_library
 from ..tree_util import PyTreeDef, tree_leaves
@@ -119,7 +119,7 @@ def _signed(text: str) -> str:
 
 
 def _digest(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()[:16]
+    return sha256(text.encode()).hexdigest()[:16]
 
 
 def _refuse_edited(path: Path) -> None:

@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import ast
 import functools
-import hashlib
 import inspect
 import operator
 import textwrap
@@ -29,6 +28,7 @@ import numpy as np
 from ..core.dims import substitute, symbols
 from ..core.evaluate import evaluate
 from ..core.types import has_tangent, is_inexact
+from ..digests import sha256
 from ..late import dataclass, log
 from ..source import SourceError, is_library
 from ..tree_util import PyTreeDef, tree_structure, treedef_tuple
@@ -267,7 +267,7 @@ def source_digest(function: Any) -> str:
     """Of the code of a function and of the user's functions that it names, comments and docstrings apart; empty where
     there is no source."""
     texts = [_tree_text(one.__code__) for one in _reached(function, {})]
-    return "" if "" in texts else hashlib.sha256("\n".join(texts).encode()).hexdigest()[:16]
+    return "" if "" in texts else sha256("\n".join(texts).encode()).hexdigest()[:16]
 
 
 def _reached(function: types.FunctionType, seen: dict[int, Any]) -> Iterator[types.FunctionType]:

@@ -54,6 +54,11 @@ def is_bfloat16(dtype: np.dtype) -> bool:
     return dtype.kind == "V" and dtype.name == "bfloat16"
 
 
+def is_half(dtype: np.dtype) -> bool:
+    """True for floating types of two bytes."""
+    return dtype.kind == "f" and dtype.itemsize == 2 or is_bfloat16(dtype)
+
+
 SHORT = _Dtypes(
     f64=np.dtype("float64"),
     f32=np.dtype("float32"),
@@ -207,6 +212,7 @@ __all__ = [
     "substitute_type",
     "is_bfloat16",
     "is_float",
+    "is_half",
     "is_inexact",
     "is_integer",
     "has_tangent",

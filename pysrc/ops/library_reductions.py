@@ -17,7 +17,7 @@ from ..core.build import known_facts, literal
 from ..core.dims import dim_min, product
 from ..core.ir import Atom
 from ..core.primitive import Primitive
-from ..core.types import SHORT, i64
+from ..core.types import i64, is_half
 from ..source import ShapeError, UnsupportedError
 from . import reduce, scan
 from .arithmetic import abs_ as absolute
@@ -43,8 +43,6 @@ from .promotion import (
 from .shape import broadcast, permute
 from .structure import pad
 from .sums import root_of_sum
-
-HALVES = (np.dtype("float16"), SHORT["bf16"])
 
 
 def kept(y: Atom, x: Atom, axes: tuple, keepdims: Any) -> Atom:
@@ -88,7 +86,7 @@ def _folded(name: str, primitive: Primitive, combine: np.ufunc, identity: int) -
         x = lift(a)
         x = to_dtype(x, _sum_dtype(x, dtype))
         axes = axes_of(axis, x.type.ndim)
-        half = x.type.dtype in HALVES and primitive is reduce.reduce_sum
+        half = is_half(x.type.dtype) and primitive is reduce.reduce_sum
         working = to_dtype(x, np.float32) if half else x
         y = primitive(_masked(working, where, identity), axes=axes) if axes else _masked(working, where, identity)
         y = to_dtype(y, x.type.dtype)
@@ -200,7 +198,7 @@ def _count(x: Atom, axes: tuple, where: Any, dtype: Any) -> Atom:
 def mean(a: Operand, axis: Any = None, dtype: Any = None, keepdims: Any = False, where: Any = True) -> Atom:
     x = lift(a)
     result = np.dtype(dtype) if dtype is not None else inexact_dtype(x.type.dtype)
-    working = np.dtype(np.float32) if result in HALVES else result
+    working = np.dtype(np.float32) if is_half(result) else result
     x = to_dtype(x, working)
     axes = axes_of(axis, x.type.ndim)
     total = sum_(x, axes, where=where)
@@ -252,7 +250,7 @@ def var(
 ) -> Atom:
     x = lift(a)
     result = np.dtype(dtype) if dtype is not None else inexact_dtype(x.type.dtype)
-    working = np.dtype(np.float32) if result in HALVES else result
+    working = np.dtype(np.float32) if is_half(result) else result
     axes = axes_of(axis, x.type.ndim)
     of_reals = x.type.dtype.kind in "iuf"  # a complex dtype of real numbers gives complex results
     centre = _mean(x, axes, working, keepdims=True, where=where) if not _given(mean) else to_dtype(mean, working)

@@ -16,6 +16,7 @@ import numpy as np
 from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike, dim_max, floordiv
 from metaphrase.core.types import i64
+from metaphrase.late import log
 from metaphrase.ops.arithmetic import max_
 from metaphrase.ops.compare import ne
 from metaphrase.ops.effects import check
@@ -24,7 +25,7 @@ from metaphrase.source import UnsupportedError
 from ..operators.arithmetic import dim_of
 from ..staging.journal import BoxLocation, Location
 from ..staging.literals import known_value
-from ..staging.session import Session, log, session
+from ..staging.session import Session, session
 from ..staging.signals import NeedConcrete, PeelFirst, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
 from .branches import branch, static_truth

@@ -9,7 +9,6 @@ from __future__ import annotations
 import abc
 import enum
 import functools
-import logging
 import types
 from typing import Any
 
@@ -18,12 +17,11 @@ import numpy as np
 from metaphrase import tree_util
 from metaphrase.core.types import Array
 from metaphrase.exceptions import exception_of
+from metaphrase.late import log
 
 from ..operators.arithmetic import WEAK, is_number, weak_type
 from ..rewrite.plain import Undefined
 from ..values.staged_values import Maybe, Number, OneOf, Poison, StagedArray, Unsettled
-
-log = logging.getLogger("metaphrase")
 
 _RANK = [bool, int, float, complex]
 _HEAP = 1 << 9  # the flag of classes written in Python

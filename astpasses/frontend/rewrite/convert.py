@@ -15,7 +15,6 @@ import os
 import sys
 import threading
 import types
-from pathlib import Path
 from typing import Any
 
 import gast
@@ -110,7 +109,7 @@ os.register_at_fork(after_in_child=lambda: globals().update(_lock=threading.RLoc
 _by_code: dict[tuple[str, bytes, types.CodeType], list[Converted]] = {}  # equal code may stand elsewhere
 # By identity, with the code itself to keep it: a code object's hash goes through all its constants.
 _hints: dict[int, tuple[dict[Place, str], str, types.CodeType, frozenset[str]]] = {}
-OURS = str(Path(__file__).parents[1])  # what we wrote to be staged stands here: no place of the user
+OURS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))  # no place in what stands here is a user's
 in_users_files: set[int] = set()  # the identities of converted code that stands elsewhere
 
 

@@ -7,7 +7,6 @@ function in a new one.
 
 from __future__ import annotations
 
-import logging
 import sys
 import types
 import weakref
@@ -50,7 +49,6 @@ if TYPE_CHECKING:
 
 LIBRARY = str(Path(sys.modules["metaphrase"].__file__ or "").parent)
 
-log = logging.getLogger("metaphrase")
 _INDEX_ARITHMETIC = frozenset("add sub mul neg lt le gt ge eq ne select min max and_ or_ not_".split())
 
 

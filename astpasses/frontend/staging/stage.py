@@ -26,6 +26,7 @@ from metaphrase.core.dims import in_users_words
 from metaphrase.core.ir import Var
 from metaphrase.core.types import Array, CoreTypeError, dtype_name
 from metaphrase.interpreter import deep_calls, signature_of
+from metaphrase.late import log
 from metaphrase.source import SourceError, Span, UnsupportedError, caller_span
 
 from ..calls import tables  # noqa: F401  (registers the handlers)
@@ -42,7 +43,7 @@ from .decisions import Decisions
 from .literals import lift
 from .outputs import Collector
 from .python_names import in_python_words
-from .session import Session, log
+from .session import Session
 from .signals import BranchRaised, NeedConcrete, Refusal, Restart, TrialOver
 from .staged import Shared, Staged
 
