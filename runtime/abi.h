@@ -79,7 +79,8 @@ struct mp_ctx {
        Nonzero: return MP_RAISED at once. */
     int (*callback)(mp_ctx *c, int64_t site, void **args);
     /* Runs parts 0 to parts - 1 on several threads. Gives 0, or what the first part gave that failed. `large`: each is so
-       much work that threads are woken even for two. Call mp_share or mp_share_large. */
+       much work that threads are woken even for two; 2: and they call BLAS, whose own threads are to wait. Call mp_share,
+       mp_share_large or mp_share_of_blas. */
     int (*share)(mp_ctx *c, mp_part part, void **buffers, const int64_t *sizes, int64_t parts, int large);
 
     int64_t error_site;      /* written by mp_fail */
@@ -182,6 +183,10 @@ static inline MP_UNUSED int mp_share(mp_ctx *c, mp_part part, void **buffers, co
 static inline MP_UNUSED int mp_share_large(mp_ctx *c, mp_part part, void **buffers, const int64_t *sizes,
                                            int64_t parts) {
     return c->share(c, part, buffers, sizes, parts, 1);
+}
+static inline MP_UNUSED int mp_share_of_blas(mp_ctx *c, mp_part part, void **buffers, const int64_t *sizes,
+                                             int64_t parts) {
+    return c->share(c, part, buffers, sizes, parts, 2);
 }
 
 /* The order of the BLAS and LAPACK table. runtime/abi.py reads this list: it is written only here. */

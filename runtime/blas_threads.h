@@ -52,7 +52,7 @@ static void mp_blas_alone(int begins) {
     if (begins && mp_blas_threads.users++ == 0) {
         mp_blas_threads.before = mp_blas_threads.get();
         if (mp_blas_threads.before > 1) mp_blas_threads.set(1);
-    } else if (!begins && --mp_blas_threads.users == 0 && mp_blas_threads.before > 1) {
+    } else if (!begins && mp_blas_threads.users && --mp_blas_threads.users == 0 && mp_blas_threads.before > 1) {
         mp_blas_threads.set(mp_blas_threads.before);
     }
     pthread_mutex_unlock(&mp_blas_threads.lock);

@@ -83,7 +83,7 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
                        int large) noexcept nogil:
     cdef Region region
     cdef int64_t first = 0, threads = c.threads
-    cdef int slot, forks, status = 0
+    cdef int slot, forks, status = 0, alone = large == 2 and c.blas_alone != NULL
     if parts > 1 and threads > 1 and not large and not mp_pool_ready():
         first = begin_alone(c, part, buffers, sizes, parts, &status)
     if first == parts or status != 0:
@@ -102,10 +102,14 @@ cdef int context_share(mp_ctx* c, mp_part part, void** buffers, const int64_t* s
     region.first, region.failed, region.status, region.stopped = first, parts, 0, 0
     forks = mp_pool_forks()
     region.poll, c.poll, (<Call*>c).region, c.threads = c.poll, poll_in_region, &region, 1
+    if alone:
+        c.blas_alone(1)
     mp_pool_begin(&region.job, parts - first)
     if mp_work_or_leave(c, &region.job) != 0:
         mp_store(&region.stopped, 1)
     mp_pool_end()
+    if alone:
+        c.blas_alone(0)
     c.poll, (<Call*>c).region, c.threads = region.poll, NULL, threads
     if forks != mp_pool_forks():
         status = tell_of_fork(<Call*>c)

@@ -8,7 +8,10 @@ In: the numbers. Out: each of them, while threads share loops so; then there are
 
 from __future__ import annotations
 
+import ctypes
 from collections.abc import Iterator
+
+import scipy.linalg.cython_blas
 
 from metaphrase.runtime import threads
 
@@ -23,4 +26,13 @@ def thread_counts(*counts: int) -> Iterator[int]:
         threads.use(before)
 
 
-__all__ = ["thread_counts"]
+def own_threads() -> int:
+    """How many threads BLAS has; 0 where it can't be asked."""
+    library = ctypes.CDLL(scipy.linalg.cython_blas.__file__)
+    for name in ("scipy_openblas_get_num_threads", "openblas_get_num_threads"):
+        if hasattr(library, name):
+            return getattr(library, name)()
+    return 0
+
+
+__all__ = ["own_threads", "thread_counts"]

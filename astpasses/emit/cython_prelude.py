@@ -35,6 +35,7 @@ _FUNCTIONS = {
     "mp_grow": "void* mp_grow(mp_ctx* c, void* stack, i64* capacity, i64 needed)",
     "mp_room": "void* mp_room(mp_ctx* c, void* old, i64* room, i64 needed)",
     "mp_share": "int mp_share(mp_ctx* c, mp_part part, void** buffers, const i64* sizes, i64 parts)",
+    "mp_share_of_blas": "int mp_share_of_blas(mp_ctx* c, mp_part part, void** buffers, const i64* sizes, i64 parts)",
     "mp_fail": "int mp_fail(mp_ctx* c, i64 site, i64 iteration, i64 v0, i64 v1, i64 v2, i64 v3)",
     "MP_INTERRUPTED": "const int MP_INTERRUPTED",
     "MP_NO_MEMORY": "const int MP_NO_MEMORY",
@@ -89,7 +90,7 @@ def prelude(
     members = [_CONTEXT[m] for m in _CONTEXT if m in abi]
     rows += ["", 'cdef extern from "abi.h" nogil:', "    ctypedef struct mp_ctx:"]
     rows += ["        " + m for m in members] or ["        pass"]
-    if "mp_share" in abi:
+    if any(name.startswith("mp_share") for name in abi):
         rows.append(f"    {_PART}")
     rows += ["    " + text for name, text in _FUNCTIONS.items() if name in abi]
     return "\n".join(rows) + "\n"

@@ -22,7 +22,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metaphrase.astpasses.schedule.expressions import COMPARE
-from metaphrase.astpasses.schedule.nest import Buf, CallFn, For
+from metaphrase.astpasses.schedule.nest import Buf, CallFn, For, LibraryCall, Program, walk
 from metaphrase.core.dims import substitute, symbols_of
 
 from .spell import CALL
@@ -51,11 +51,22 @@ def share(writer: FunctionWriter, depth: int, loop: For) -> None:
         writer.line(depth, f"mp_buffers[{k}] = <void*>{_address(writer, depth, buf)}")
     for k, name in enumerate(names):
         writer.line(depth, f"mp_sizes[{k}] = {name}")
-    writer.use("mp_share")
+    share = "mp_share_of_blas" if _calls_blas(writer.program, call) else "mp_share"
+    writer.use(share)
     packed = [_room(writer, "void*", "mp_buffers", len(call.bufs)), _room(writer, "i64", "mp_sizes", len(names))]
     function = f"share_{len(writer.parts)}_of_{'entry' if writer.is_entry else writer.fn.name}"
-    writer.passed_on(depth, f"mp_share(c, {function}, {', '.join(packed)}, {writer.printer.dim(loop.extent)})")
+    writer.passed_on(depth, f"{share}(c, {function}, {', '.join(packed)}, {writer.printer.dim(loop.extent)})")
     writer.parts.append(_unpacking(writer, loop, call, function, names))
+
+
+def _calls_blas(program: Program, call: CallFn) -> bool:
+    """Whether a function calls what takes threads or locks of its own, or what it calls does."""
+    fn = next(fn for fn in program.fns if fn.name == call.fn)
+    inside = list(walk(fn.body))
+    offers = (program.target.offer(s.operation) for s in inside if isinstance(s, LibraryCall))
+    return any(offer is not None and not offer.left_anywhere for offer in offers) or any(
+        _calls_blas(program, s) for s in inside if isinstance(s, CallFn)
+    )
 
 
 def _room(writer: FunctionWriter, kind: str, name: str, count: int) -> str:

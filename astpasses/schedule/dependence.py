@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from metaphrase.core.dims import Dim, DimLike, substitute, symbols, symbols_of
+from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols, symbols_of, terms_of
 from metaphrase.core.facts import Facts
 from metaphrase.late import dataclass, field
 
@@ -275,6 +275,34 @@ def in_blocks(a: Map, b: Map, loop: str, facts: Facts) -> bool:
             if all(facts.less_equal(0, start) and facts.less(start, abs(moves)) for start in starts):
                 return True
     return False
+
+
+INSIDE = tuple(f"inside {d}" for d in range(64))  # of a library's rows; NumPy's arrays have no more dims
+
+
+def in_rows(access: Access, facts: Facts) -> Access:
+    """What a library works on as one place: any along the dims that it works along, or in the rows where all lies."""
+    if access.spread is None:
+        return access
+    index, dims = access.index, access.buf.dims
+    free = [d for d, entry in enumerate(index) if isinstance(entry, int) and entry == 0]
+    along = set[int]()
+    for extent, stride in access.spread:
+        own = (d for d in free if product(dims[d + 1 :]) == stride and facts.less_equal(extent, dims[d]))
+        along.add(next((d for d in own if d not in along), -1))
+    if -1 in along:
+        last = sum(((extent - 1) * stride for extent, stride in access.spread), start=0)
+        if any(factor < 0 for _, stride in access.spread for _, factor in terms_of(stride)):
+            return access
+        rows = (k for k in range(len(dims) + 1) if facts.less(last, product(dims[k:])))
+        first = max(rows, default=-1)
+        along = set(range(first, len(dims)))
+        if not along <= set(free):
+            return access
+    fixed = ((entry, dims[d]) for d, entry in enumerate(index) if d not in along)
+    if not all(isinstance(x, E) or facts.less_equal(0, x) and facts.less(x, dim) for x, dim in fixed):
+        return access  # a place in other rows than its numbers say
+    return Access(access.buf, tuple(Sym(INSIDE[d]) if d in along else index[d] for d in range(len(dims))), access.write)
 
 
 def may_share(p: Item, n: Item, loop: str, facts: Facts) -> bool:

@@ -64,7 +64,7 @@ class Independence:
         variables = bound_inside(loop) - {s.index for s in inside if isinstance(s, For)} - {loop.index}
         if variables & before or not all(self.lifetimes.private(name, loop) for name in variables):
             return None
-        for inner in inside:
+        for inner in (loop, *inside):
             if isinstance(inner, For):
                 self.facts.learn(inner.index, 0, inner.extent - 1)
         roles = Roles()
@@ -86,7 +86,7 @@ class Independence:
     def runs_anywhere(self, stmt: Stmt) -> bool:
         if isinstance(stmt, LibraryCall):
             offer = self.target.offer(stmt.operation)
-            return offer is not None and offer.left_anywhere
+            return offer is not None and offer.side_by_side
         return not isinstance(stmt, (Effect, SetDims, CallFn)) and (
             bool(self.target.threads) or not isinstance(stmt, Swap)
         )

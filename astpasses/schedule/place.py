@@ -14,7 +14,7 @@ from dataclasses import replace
 from metaphrase.core.dims import product, symbols
 from metaphrase.core.facts import Facts
 
-from .dependence import disjoint, in_blocks, in_step
+from .dependence import INSIDE, disjoint, in_blocks, in_rows, in_step
 from .lifetimes import Lifetimes, key_of
 from .nest import Access, Buf, Fn, For, Grow, Map, Stmt, Swap, bound_inside, loaded, touched, used_inside, walk
 from .target import Target
@@ -90,11 +90,13 @@ def divided(buf: Buf, loop: For, facts: Facts | None = None) -> bool:
     """Whether each iteration has a part of an array to itself. `facts`: of what the places say."""
     if not buf.dims:
         return False
-    accesses = {a for s in walk(loop.body) for a in accesses_of(s) if a.buf is buf}
+    accesses = {
+        a if facts is None else in_rows(a, facts) for s in walk(loop.body) for a in accesses_of(s) if a.buf is buf
+    }
     if any(a.whole for a in accesses):
         return False
     stored = {a.buf.name for s in walk(loop.body) for a in s.accesses if a.write and not a.buf.dims}
-    inner = (bound_inside(loop) | stored) - {loop.index}
+    inner = (bound_inside(loop) | stored | set(INSIDE)) - {loop.index}
     own = inner | {loop.index}
 
     def apart(a: Map, b: Map) -> bool:

@@ -42,6 +42,7 @@ from metaphrase.core.facts import Facts
 from metaphrase.core.types import i64
 from metaphrase.source import Span
 
+from .batches import apart, together
 from .canonical import canonical, text_of
 from .compaction import cut, may_be_cut
 from .independence import Independence, Roles
@@ -86,9 +87,10 @@ def share(program: Program) -> Program:
     """Cut every outermost parallel loop that is worth it."""
     if not program.target.a_part:
         return program
+    program = apart(program)
     work, made = Work(program, whiles=True), _Functions(program)
     entry, *fns = (_Sharing(fn, program.target, work, made).done() for fn in (program.entry, *program.fns))
-    return _failing(replace(program, entry=entry, fns=(*made.fns, *fns)))
+    return _failing(together(replace(program, entry=entry, fns=(*made.fns, *fns))))
 
 
 class _Functions:
@@ -163,7 +165,8 @@ class _Sharing:
         most = self.facts.upper(parts, self.fn.sizes)
         if isinstance(most, int) and most < 2 or self.is_minor(loop):
             return [loop]
-        if symbols(length) & bound_inside(loop):
+        large = self.large_calls(loop)
+        if symbols(length) & bound_inside(loop) or large is None:
             return [self.inside(loop)]
         rows: list[Stmt] = []
         if not isinstance(length, int):
@@ -172,10 +175,23 @@ class _Sharing:
             length = Sym(name)
             parts = floordiv(loop.extent + length - 1, length)
         shared = self.cut(loop, roles, length, parts)
-        if isinstance(parts, int) or not any(buf.dims for buf in roles.sums):
-            return [*rows, *shared]
-        several = Op("gt", (Index(parts), Index(1)), np.dtype(bool))  # one part needs no sums of its own
-        return [*rows, If(several, tuple(shared), (loop,), loop.span)]
+        conditions = [Op("lt", (Index(work), Index(limit)), np.dtype(bool)) for work, limit in large]
+        if not isinstance(parts, int) and any(buf.dims for buf in roles.sums):
+            conditions.append(Op("gt", (Index(parts), Index(1)), np.dtype(bool)))  # one part needs no sums of its own
+        for condition in conditions:
+            shared = [If(condition, tuple(shared), (loop,), loop.span)]
+        return [*rows, *shared]
+
+    def large_calls(self, loop: For) -> list[tuple[DimLike, int]] | None:
+        """(work, limit) of the calls in a loop that threads may share by themselves; None if one surely does."""
+        found: dict[DimLike, int] = {}
+        for call in (s for s in walk(loop.body) if isinstance(s, LibraryCall)):
+            offer, work = self.target.offer(call.operation), self.work.of(call)
+            if offer is not None and offer.by_itself and not (isinstance(work, int) and work < offer.by_itself):
+                if isinstance(work, int) or symbols(work) & bound_inside(loop):
+                    return None
+                found[work] = offer.by_itself
+        return list(found.items())
 
     def length(self, loop: For, roles: Roles) -> DimLike:
         """How many iterations a part has: enough to be worth a thread, and its sums, which are to be added up."""

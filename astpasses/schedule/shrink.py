@@ -10,30 +10,35 @@ In: the fused tree. Out: the same with temporaries shrunk; those of rank 0 becom
 from __future__ import annotations
 
 from metaphrase.core.dims import symbols
+from metaphrase.core.facts import Facts
 
-from .dependence import pinned
-from .nest import Buf, E, For, Load, Map, Stmt, loaded, walk
+from .dependence import in_rows, pinned
+from .nest import Buf, E, For, LibraryCall, Load, Map, Stmt, loaded, walk
 from .rewrite import map_expression, map_statement
 
 
 def shrink(body: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
     """Drop dims of temporaries that are indexed, everywhere, by one and the same loop."""
     indices: dict[Buf, list[Map]] = {}
-    fixed: set[Buf] = set()
-    loops = {s.index for s in walk(body) if isinstance(s, For)}
+    fixed, arrays, facts = set[Buf](), set[Buf](), Facts()
+    loops = {s.index: s for s in walk(body) if isinstance(s, For)}
+    for loop in loops.values():
+        facts.learn(loop.index, 0, loop.extent - 1)
     for stmt in walk(body):
         for load in loaded(stmt):
             indices.setdefault(load.buf, []).append(load.index)
-        for access in stmt.accesses:
+        for access in (in_rows(access, facts) for access in stmt.accesses):
             indices.setdefault(access.buf, []).append(access.index)
             if access.whole:
                 fixed.add(access.buf)
+            elif isinstance(stmt, LibraryCall):
+                arrays.add(access.buf)
     smaller: dict[Buf, tuple[Buf, tuple[int, ...]]] = {}
     for buf, places in indices.items():
         if buf.space != "temp" or not buf.dims or buf in fixed or buf.carried:
             continue
-        keep = tuple(d for d in range(len(buf.dims)) if not _droppable([p[d] for p in places], loops))
-        if len(keep) < len(buf.dims):
+        keep = tuple(d for d in range(len(buf.dims)) if not _droppable([p[d] for p in places], set(loops)))
+        if len(keep) < len(buf.dims) and (keep or buf not in arrays):
             smaller[buf] = Buf(buf.name, buf.dtype, tuple(buf.dims[d] for d in keep)), keep
             smaller[buf][0].unbound = buf.unbound
     if not smaller:

@@ -294,6 +294,9 @@ class View:
     extents: tuple[DimLike, ...] = ()
     strides: tuple[DimLike, ...] = ()
 
+    def access(self, write: bool) -> Access:
+        return Access(self.buf, self.index, write, True, tuple(zip(self.extents, self.strides)))
+
 
 @dataclass(eq=False)
 class LibraryCall(Stmt):
@@ -311,10 +314,7 @@ class LibraryCall(Stmt):
 
     @property
     def accesses(self) -> tuple[Access, ...]:
-        return (
-            *(Access(v.buf, v.index, False, True) for v in self.reads),
-            *(Access(v.buf, v.index, True, True) for v in self.writes),
-        )
+        return (*(view.access(False) for view in self.reads), *(view.access(True) for view in self.writes))
 
     @property
     def extents(self) -> tuple[DimLike, ...]:

@@ -107,12 +107,14 @@ class Index(E):
 
 @dataclass(frozen=True)
 class Access:
-    """One place in a Buf that is read or written. `whole`: any part of it, as far as we know."""
+    """One place in a Buf that is read or written. `whole`: any part of it, as far as we know; `spread`: or
+    the elements that lie behind the place, so many at such a distance, in so many directions."""
 
     buf: Buf
     index: Map
     write: bool
     whole: bool = False
+    spread: tuple[tuple[DimLike, DimLike], ...] | None = None
 
 
 @fact

@@ -33,6 +33,8 @@ class Offer:
     `lists`: it lists the places where a mask is true: of a part of the mask a part of the list.
     `together`: so many dims of lines, or of matrices of a stack, one call takes; for others there are loops around it.
     `left_anywhere`: a signal may end a call in the middle. It takes no lock, and no memory but the arena's.
+    `side_by_side`: several threads may be in calls of it at a time.
+    `by_itself`: a call of so much work is shared among threads by itself; 0: none is.
     """
 
     operation: str
@@ -47,6 +49,8 @@ class Offer:
     lists: bool = False
     together: int = 0
     left_anywhere: bool = False
+    side_by_side: bool = False
+    by_itself: int = 0
 
 
 @dataclass(frozen=True)
@@ -164,16 +168,16 @@ CPU = Target(
     repeated=12,
     readers=4,
     offers=(
-        _PRODUCT,
-        *map(_of_lapack, _FACTORS),
-        Offer("sort", LINES, in_place=True, an_element=32, left_anywhere=True),  # these are ours
-        Offer("argsort", LINES, an_element=32, left_anywhere=True),
+        replace(_PRODUCT, side_by_side=True, by_itself=1 << 22),
+        *(replace(_of_lapack(operation), side_by_side=True) for operation in _FACTORS),
+        Offer("sort", LINES, in_place=True, an_element=32, left_anywhere=True, side_by_side=True),  # these are ours
+        Offer("argsort", LINES, an_element=32, left_anywhere=True, side_by_side=True),
         *(
-            Offer(name, LINES, an_element=32, together=1, left_anywhere=True)
+            Offer(name, LINES, an_element=4, together=1, left_anywhere=True, side_by_side=True)
             for name in ("fft", "rfft", "rfft_transposed")
         ),
-        Offer("nonzero", LINES, an_element=1, lists=True, left_anywhere=True),
-        Offer("searchsorted", EACH, an_element=16, left_anywhere=True),
+        Offer("nonzero", LINES, an_element=1, lists=True, left_anywhere=True, side_by_side=True),
+        Offer("searchsorted", EACH, an_element=16, left_anywhere=True, side_by_side=True),
     ),
 )
 

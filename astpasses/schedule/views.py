@@ -9,6 +9,7 @@ In: a Value of a Block. Out: its View, where its elements lie so; or that of a c
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from typing import Any
 
 from metaphrase.core.dims import Dim, DimLike, product, substitute, symbols
 
@@ -70,13 +71,17 @@ def in_rows(view: View) -> bool:
 
 
 def view_part(view: View, axes: Sequence[int], index: Indices) -> View:
-    """The part of a view at an index of its dims `axes`, whose offset the last index of the Buf takes."""
-    offset: DimLike = 0
+    """The part of a view at an index of its dims `axes`. A dim that lies along one of the Buf's moves the index along
+    that, another one the last index."""
+    start: list[Any] = [*view.index]
+    places = {stride: k for k, stride in enumerate(row_strides(view.buf.dims))}
     for d, i in zip(axes, index):
-        offset = offset + i * view.strides[d]
-    start = (*view.index[:-1], view.index[-1] + offset)  # type: ignore[operator]
+        if view.strides[d] in places:
+            start[places[view.strides[d]]] += i
+        else:
+            start[-1] += i * view.strides[d]
     rest = [d for d in range(len(view.extents)) if d not in axes]
-    return View(view.buf, start, tuple(view.extents[d] for d in rest), tuple(view.strides[d] for d in rest))
+    return View(view.buf, tuple(start), tuple(view.extents[d] for d in rest), tuple(view.strides[d] for d in rest))
 
 
 def part_of(place: Place, axes: Sequence[int], index: Indices) -> View:

@@ -16,6 +16,7 @@ import pytest
 from metaphrase.astpasses.emit.cython_text import emit
 from metaphrase.astpasses.schedule import schedule
 from metaphrase.astpasses.schedule.lower import size_symbols
+from metaphrase.astpasses.schedule.target import ONE_THREAD
 from metaphrase.core.build import trace
 from metaphrase.core.dims import Sym, substitute
 from metaphrase.core.types import Array, c128, f32, f64
@@ -151,7 +152,7 @@ def run(name, sizes, arrays=True, **options):
     function = core(name, sizes)
     types = [*function.param_types, *function.result_types]
     made = [np.zeros([substitute(d, sizes) for d in t.dims], t.dtype) if arrays else None for t in types]
-    return Run(emit(schedule(function)), made, [sizes[s] for s in size_symbols(function)], **options)
+    return Run(emit(schedule(function, ONE_THREAD)), made, [sizes[s] for s in size_symbols(function)], **options)
 
 
 TOO_LARGE = [
@@ -246,7 +247,7 @@ def test_temporaries_of_two_gibibytes_and_more_are_a_matter_of_memory(size):
         return sorting.sort(sorting.sort(a, axis=0), axis=0)
 
     function = trace("f", twice, [("a", Array(f64, (size,)))])
-    done = Run(emit(schedule(function)), [None, None], [], pieces=0)
+    done = Run(emit(schedule(function, ONE_THREAD)), [None, None], [], pieces=0)
     assert done.status == abi.NO_MEMORY and min(done.asked) > 2**31
 
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import ctypes
 import os
 import threading
 
 import numpy as np
 import pytest
-import scipy.linalg.cython_blas
-from thread_counts import thread_counts
+from thread_counts import own_threads, thread_counts
 
 import metaphrase as mp
 
@@ -24,15 +22,6 @@ SHAPES = [
 ]
 EMPTY = [(0, 3000, 300), (300, 0, 3000), (3000, 300, 0), (1, 70_000, 1)]
 random = np.random.default_rng(3)
-
-
-def own_threads() -> int:
-    """How many threads BLAS has; 0 where it can't be asked."""
-    library = ctypes.CDLL(scipy.linalg.cython_blas.__file__)
-    for name in ("scipy_openblas_get_num_threads", "openblas_get_num_threads"):
-        if hasattr(library, name):
-            return getattr(library, name)()
-    return 0
 
 
 def product(a, b):

@@ -17,8 +17,9 @@ from test_parallel import check_backwards
 from thread_counts import thread_counts
 from turns import turn
 
+from metaphrase.astpasses.emit.cython_text import emit
 from metaphrase.astpasses.schedule import python_loops, schedule
-from metaphrase.astpasses.schedule.nest import CallFn, Check, For, While, walk
+from metaphrase.astpasses.schedule.nest import CallFn, Check, For, If, While, walk
 from metaphrase.astpasses.schedule.target import CPU
 from metaphrase.core.build import trace
 from metaphrase.core.dims import Sym
@@ -101,9 +102,24 @@ def test_lines_are_sorted_by_several_threads():
     check([(function, (random.normal(size=(70, 40)),))])
 
 
-def test_a_library_that_has_threads_of_its_own_is_called_by_one():
+def test_the_threads_of_a_library_wait_while_ours_call_it():
     function = trace("factor", lambda a: cholesky(a), [("a", Array(f64, (n, 4, 4)))])
-    assert not shared(schedule(function, SMALL))
+    program = schedule(function, SMALL)
+    assert len(shared(program)) == 1 and "mp_share_of_blas(c, " in emit(program).text
+    sorting = schedule(trace("rows", lambda a: sort(a, axis=1), [("a", Array(f64, (n, 4)))]), SMALL)
+    assert shared(sorting) and "mp_share(c, " in emit(sorting).text
+
+
+def test_a_product_that_threads_share_by_itself_is_in_no_shared_loop():
+    def products(size):
+        sides = [(name, Array(f64, (n, size, size))) for name in "ab"]
+        rule = REGISTRY["dot_general"]
+        function = trace("products", lambda a, b: rule(a, b, contract=((2,), (1,)), batch=((0,), (0,))), sides)
+        return schedule(function, CPU)
+
+    assert shared(products(100)) and not shared(products(200)) and shared(products(m))
+    conditions = [s for s in walk(products(m).entry.body) if isinstance(s, If)]
+    assert len(conditions) == 1 and any(isinstance(s, For) and s.parts for s in conditions[0].then)
 
 
 def test_places_that_are_further_apart_than_a_part_is_long():

@@ -16,7 +16,7 @@ from metaphrase.astpasses.emit.cython_text import emit
 from metaphrase.astpasses.schedule import python_loops, schedule
 from metaphrase.astpasses.schedule.nest import For, LibraryCall, walk
 from metaphrase.astpasses.schedule.stage import PASSES
-from metaphrase.astpasses.schedule.target import CPU
+from metaphrase.astpasses.schedule.target import CPU, ONE_THREAD
 from metaphrase.core.build import trace
 from metaphrase.core.evaluate import evaluate
 from metaphrase.core.types import Array, f64
@@ -100,7 +100,7 @@ def test_what_is_called_side_by_side_shares_nothing():
         trace("f", lambda x: argsort(x, axis=1), [rows]),
         trace("f", lambda a: cholesky(a), [stack]),
     ):
-        entry = schedule(function).entry
+        entry = schedule(function, ONE_THREAD).entry
         (call,) = [s for s in walk(entry.body) if isinstance(s, LibraryCall)]
         (loop,) = [s for s in walk(entry.body) if isinstance(s, For) and call in s.body]
         assert loop.kind == "par"
