@@ -28,7 +28,7 @@ from ..pipeline import cython, finished, loops
 from ..runtime.abi import BLAS_ROUTINES, HEADER_DIRECTORY, HEADERS
 from ..runtime.compiler import find_compiler, flags
 from ..runtime.cython_build import BuildError, Library, translate
-from ..runtime.cython_translate import SYMBOL
+from ..runtime.cython_translate import function_name
 from ..runtime.module import LEVELS
 from .c_example import example
 from .c_functions import CFunction
@@ -118,18 +118,19 @@ def _function(signature: Signature, function: Any, library: str, name: str) -> t
         names=None if function.parameters is None else tuple(function.parameters),
         cython=texts[-1].text,
     )
-    answer = translate(one.cython, False)
+    answer = translate(one.cython, signature.public)
     if answer.get("form") != "kernel":
         raise BuildError(name, answer.get("error") or answer.get("note", ""), None)
-    return one, _kernel(answer["c"], one)
+    return one, _kernel(answer["c"], one, function_name(signature.public))
 
 
-def _kernel(text: str, one: CFunction) -> str:
+def _kernel(text: str, one: CFunction, function: str) -> str:
     """The C of a kernel, whose name says for which level of the processor it is compiled."""
     head = f"/* The kernel of {one.name}, which is {one.title}: `{one.kernel}.pyx`, translated by Cython. */"
     named = "#define MP_JOINED_(name, level) name##level\n#define MP_JOINED(name, level) MP_JOINED_(name, level)"
-    text = text.replace('__attribute__((visibility("default")))', '__attribute__((visibility("hidden")))')
-    text = text.replace(f"int {SYMBOL}(", f"int MP_JOINED({one.kernel}, MP_LEVEL)(")
+    text = text[: text.rindex('__attribute__((visibility("default")))')]
+    joined = f'__attribute__((visibility("hidden")))\nint MP_JOINED({one.kernel}, MP_LEVEL)('
+    text = text.replace(f"static int {function}(", joined)
     return f"{head}\n#ifndef MP_LEVEL\n#define MP_LEVEL\n#endif\n{named}\n{text}"
 
 
