@@ -70,7 +70,7 @@ def measured(function: Callable, arguments: tuple, folder: Path, name: str) -> t
     finished = timed(lambda: pipeline.finished(program.function))
     loops = timed(lambda: pipeline.loops(finished))
     emitted = timed(lambda: pipeline.cython(loops))
-    answer = timed(lambda: cython_build.translate(emitted.text), of_translator)
+    answer = timed(lambda: cython_build.translate(emitted.text, "program"), of_translator)
     source = folder / f"{name}.c"
     source.with_suffix(".pyx").write_text(emitted.text)
     source.write_text(answer["c"])
@@ -147,7 +147,7 @@ def main() -> None:
     from test_programs import RUNS
 
     mp.grad(lambda x: np.sum(x * x))(np.ones(2))  # imports are not what is measured
-    cython_build.translate(cython_translate.WARM_TEXT)
+    cython_build.translate(cython_translate.WARM_TEXT, "warm")
     folder = options.keep or Path(tempfile.mkdtemp(prefix="program-stages-"))
     folder.mkdir(parents=True, exist_ok=True)
     print("| program | " + " | ".join(STAGES) + " | all | lines emitted |")

@@ -5,6 +5,7 @@ a page if asked. Examples:
 
     metaphrase explain lu.py:lu --args "f64[n, n]"
     metaphrase explain lu.py:lu --args "f64[n, n]" --html lu.html
+    metaphrase explain lu.py:lu --time "np.random.rand(300, 300)" --html lu.html
 """
 
 from __future__ import annotations
@@ -14,12 +15,12 @@ import os
 from pathlib import Path
 from typing import Any
 
-from ..explanation import Explained, explained, page, report
+from ..explanation import Explained, NotTimed, explained, page, report
 from ..gpu_kernels import kernels
 from ..source import SourceError
 from .console import answer, error, placed, problem_data
 from .loading import BrokenProgram, TargetError, users_errors
-from .target import add_target, jobs_of
+from .target import add_target, jobs_of, values_of
 
 
 def add(commands: argparse._SubParsersAction) -> None:
@@ -31,12 +32,20 @@ def add(commands: argparse._SubParsersAction) -> None:
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write a page of the lines and what became of each, vectors included"
     )
+    parser.add_argument(
+        "--time",
+        metavar="ARGUMENTS",
+        help="also measure how long each part takes, with arguments that are written as in a call, among the names of "
+        "the function's module",
+    )
     parser.set_defaults(run=run)
 
 
 def run(options: argparse.Namespace) -> int:
     if options.html is not None:
         _written(options.html, None)
+    if options.time is not None and not _is_one(options):
+        raise TargetError("--time is for one function: FILE.py:FUNCTION")
     found = [(target, _explained(job, options)) for target, job in jobs_of(options)]
     if options.html is not None:
         _written(options.html, page([(target, one) if isinstance(one, Exception) else one for target, one in found]))
@@ -57,9 +66,13 @@ def _explained(given: Any, options: argparse.Namespace) -> Explained | Exception
         with users_errors():
             function, arguments = given()
             one = explained(function, *arguments)
+            if options.time is not None:
+                one.time(values_of(function, options.time) if options.args else ())
             if options.gpu:
                 one.told["GPU kernels"] = [str(kernel) for kernel in kernels(function, *arguments)]
             return one
+    except NotTimed as problem:
+        raise TargetError(str(problem)) from None
     except (BrokenProgram, SourceError) as problem:
         if _is_one(options):
             raise

@@ -17,8 +17,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from ..aot import exported
 from ..aot.exported import calls_export
+from ..api.text import user_function
 from ..api.types import parse_arguments
 from ..source import SourceError
 from .loading import BrokenProgram, TargetError, load_module
@@ -93,10 +96,22 @@ def target_of(options: argparse.Namespace) -> tuple[Callable[..., Any], tuple[An
     from ..api import public as api
 
     function, arguments = load(options.target), parse_arguments(options.args)
+    if not options.args and getattr(options, "time", None) is not None:
+        arguments = values_of(function, options.time)
     _fits(options.target, function, arguments)
     for kind, value in options.transformations or []:
         function = api.grad(function) if kind == "grad" else api.vmap(function, in_axes=axes(value))
     return function, arguments
+
+
+def values_of(function: Any, text: str) -> tuple[Any, ...]:
+    """Arguments that are written as in a call, among the names of the function's module, and `np`."""
+    names = {"np": np, **user_function(function).__globals__}
+    try:
+        values = eval(f"({text},)", names)
+    except Exception as problem:
+        raise TargetError(f"--time {text!r}: {type(problem).__name__}: {problem}") from None
+    return values
 
 
 Job = tuple[str, Callable[[], tuple[Any, tuple]]]

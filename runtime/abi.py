@@ -20,7 +20,7 @@ with open(os.path.join(HEADER_DIRECTORY, "abi.h"), encoding="utf-8") as _file:
     _HEADER = _file.read()
 
 ABI_VERSION = int(re.search(r"#define MP_ABI (\d+)", _HEADER).group(1))  # type: ignore[union-attr]
-SYMBOL = "metaphrase_entry"  # what a library exports
+SYMBOL = "metaphrase_program"  # what a library exports: a pointer to its entry
 HEADERS = ("abi.h", "abi_blas.h", "maths.h", "maths_of.h", "circular.h")  # what emitted modules include
 BLAS_ROUTINES = tuple(re.findall(r" X\((\w+)\)", _HEADER))
 

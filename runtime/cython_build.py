@@ -132,11 +132,11 @@ class _Worker:
             line += piece
         return line
 
-    def ask(self, text: str, whole: bool) -> dict[str, str]:
+    def ask(self, text: str, whole: bool, name: str) -> dict[str, str]:
         """The worker's answer; OSError or ValueError when it is gone."""
         with self.lock:
             try:
-                self._write({"text": text, "whole": whole})
+                self._write({"text": text, "whole": whole, "name": name})
                 line = self._read()
             except BaseException:
                 self.process.kill()  # after Ctrl-C the next answer would be this one
@@ -183,14 +183,14 @@ def warm() -> None:
         log.debug("the translating process was not started: %s", error)
 
 
-def translate(text: str, whole: bool = False) -> dict[str, str]:
+def translate(text: str, name: str, whole: bool = False) -> dict[str, str]:
     """`{"c", "form", "note"?}` or `{"error"}`; by the worker, or in this process where none can run."""
     for _ in range(2):  # a worker that has died is replaced once
         try:
-            return _start_worker().ask(text, whole)
+            return _start_worker().ask(text, whole, name)
         except (OSError, ValueError) as error:
             log.debug("the translating process failed: %s", error)
-    return cython_translate.request(text, whole)
+    return cython_translate.request(text, whole, name)
 
 
 def _after_fork() -> None:
@@ -226,11 +226,12 @@ def build(
     extra_flags: tuple[str, ...] = (),
     whole: bool = False,
 ) -> Library:
-    """Compile and load `text`, or find it compiled. `name` is for messages; `whole`: a full extension."""
+    """Compile and load `text`, or find it compiled. `name`: of the program, for messages and for debuggers; programs of
+    one text and two names are two libraries. `whole`: a full extension."""
     toolchain, cache = find_compiler(), open_cache()
     options = flags(contract, fastmath, extra_flags)
     options += miscompilations.remedies(toolchain, text, cache.directory if cache is not None else None)
-    key = _key(text, toolchain, options, whole)
+    key = _key(text, name, toolchain, options, whole)
     library = _loaded.get(key)
     if library is not None:
         return library
@@ -245,11 +246,12 @@ def build(
     return library
 
 
-def _key(text: str, toolchain: Toolchain, options: tuple[str, ...], whole: bool) -> str:
+def _key(text: str, name: str, toolchain: Toolchain, options: tuple[str, ...], whole: bool) -> str:
     headers = "".join(pathlib.Path(HEADER_DIRECTORY, header).read_text() for header in HEADERS)
     form = f"extension {platform.python_implementation()} {sys.version}" if whole else "kernel"
     return disk.key_of(
         text,
+        name,
         " ".join(options),
         toolchain.identity,
         machine_identity(),
@@ -396,7 +398,7 @@ def _compile(
     seconds: dict[str, float] = {}
     for form in ("extension",) if whole else ("kernel", "extension"):
         start = time.perf_counter()
-        answer = translate(text, form == "extension")
+        answer = translate(text, name, form == "extension")
         seconds["translate"] = seconds.get("translate", 0.0) + time.perf_counter() - start
         if "error" in answer and is_full(answer["error"]):
             raise OSError(errno.ENOSPC, "no room for the translator's files")
@@ -440,6 +442,6 @@ def _failure(name: str, message: str, key: str, texts: dict[str, str], cache: di
 
 def _load(path: str | Path) -> tuple[ctypes.CDLL, int]:
     handle = load(path)
-    address = ctypes.cast(getattr(handle, SYMBOL), ctypes.c_void_p).value
+    address = ctypes.c_void_p.in_dll(handle, SYMBOL).value
     assert address is not None
     return handle, address

@@ -4,7 +4,10 @@ In: the text of a module whose functions are all `cdef ... noexcept nogil`. Out:
 extension module) or cut to the functions alone, which needs no Python.h and compiles four times as fast.
 Example:
 
-    c_text = cut(translate("cdef int entry(mp_ctx* c, ...) noexcept nogil: ..."))
+    c_text = cut(translate("cdef int entry(mp_ctx* c, ...) noexcept nogil: ..."), "softmax")
+
+Functions are named for what they are part of, so that profilers and debuggers tell: `mp_py_softmax` is called, and
+calls `mp_py_softmax_entry`, `mp_py_softmax_part_0`. The name `softmax` is part of the library's key, as the text is.
 
 As a process (`python -S -P cython_translate.py`) it reads one JSON request a line and answers with one JSON
 line, until its input ends. Only there are Cython's internals patched for a quick start, and only in versions
@@ -25,7 +28,7 @@ import types
 from typing import Any
 
 NAME = "kernel"  # one module name for all: the C depends on the text alone
-SYMBOL = "metaphrase_entry"  # the exported function
+SYMBOL = "metaphrase_program"  # the exported pointer to the function
 QUICK_START_VERSIONS = ("3.3.1",)
 
 DIRECTIVES = {
@@ -60,8 +63,7 @@ SIMD_MARK = re.compile(r"mp_simd_(\w+)\((\w+)\);")
 SIMD_SPELLED = {"sum": "+", "prod": "*", "any": "|", "all": "&"}
 # A nest in a function of its own stays there: a long function costs the compiler more than it costs a call.
 # So does an entry before which `work` asks for signals: in it that would change how loops are compiled.
-OUTLINED = re.compile(r"^static (\w[^\n;(]*\bk_nest_\d+\([^\n]*/\*proto\*/)$", re.MULTILINE)
-ENTRY = re.compile(r"^static (?=int k_entry\()", re.MULTILINE)
+OUTLINED = re.compile(r"^static (\w[^\n;(]*\bmp_py_\w*_nest_\d+\([^\n]*/\*proto\*/)$", re.MULTILINE)
 SECTION = re.compile(r"/\* #### Code section: (\w+) ### \*/")
 
 
@@ -157,7 +159,17 @@ def mangled(function: str) -> str:
     return f"__pyx_f_{len(NAME)}{NAME}_{function}"
 
 
-def cut(c_text: str) -> str:
+def function_name(name: str) -> str:
+    """What a debugger calls the program `name`. `mp_py_` is the start of no other name in C."""
+    return "mp_py_" + (re.sub(r"\W+", "_", name, flags=re.ASCII).strip("_")[:64] or "function")
+
+
+def named(c_text: str, name: str) -> str:
+    """The C whose functions are named for the program."""
+    return c_text.replace(mangled(""), function_name(name) + "_")
+
+
+def cut(c_text: str, name: str) -> str:
     """Only the functions, with verbatim C, types and prototypes; `SYMBOL` is the one exported name."""
     sections = _sections(c_text)
     try:
@@ -167,53 +179,60 @@ def cut(c_text: str) -> str:
         types, body = sections["type_declarations"], sections["module_code"]
     except (KeyError, ValueError, IndexError) as error:
         raise CutError(f"Cython's output has no {error}") from None
-    kernel = "\n".join((PRELUDE, early, types, declarations, body, exported(body)))
+    kernel = "\n".join((PRELUDE, early, types, declarations, body, exported(body, name)))
     kernel = re.sub(r"\n\s*\n+", "\n", kernel)
     foreign = set(re.findall(r"\b(?:__Pyx_\w+|Py[A-Z]\w+)", kernel)) - {"Py_ssize_t"}
     if foreign:
         raise CutError(f"the functions use {', '.join(sorted(foreign))}")
     if mangled("entry") + "(" not in kernel:
         raise CutError("the module defines no function `entry`")
-    kernel = kernel.replace(mangled(""), "k_")
+    asks = mangled("work(") in kernel
+    kernel = named(kernel, name)
     apart = "static __attribute__((noinline)) "
-    return OUTLINED.sub(apart + r"\1", ENTRY.sub(apart, kernel, 1) if "k_work(" in kernel else kernel)
+    if asks:
+        entry = f"int {function_name(name)}_entry("
+        kernel = kernel.replace("static " + entry, apart + entry, 1)
+    return OUTLINED.sub(apart + r"\1", kernel)
 
 
-def exported(c_text: str) -> str:
-    """The one function of the library that is seen from outside. A function `work` of the module asks for
-    signals first."""
+def exported(c_text: str, name: str) -> str:
+    """The function that is called from outside, and the pointer to it: of two names for one address a profiler might
+    show the other one. A function `work` of the module asks for signals first."""
+    function, parameters = function_name(name), "(mp_ctx *c, void **buffers, const int64_t *sizes)"
     asks = f"{mangled('work')}(c, buffers, sizes) ? MP_INTERRUPTED : " if mangled("work(") in c_text else ""
     return (
-        f'\n__attribute__((visibility("default")))\n'
-        f"int {SYMBOL}(mp_ctx *c, void **buffers, const int64_t *sizes) {{\n"
+        f"\nstatic int {function}{parameters} {{\n"
         f"    return {asks}{mangled('entry')}(c, buffers, sizes);\n}}\n"
+        f'__attribute__((visibility("default")))\n'
+        f"int (*const {SYMBOL}){parameters} = {function};\n"
     )
 
 
-def request(text: str, whole: bool, patched: bool = False) -> dict[str, str]:
+def request(text: str, whole: bool, name: str, patched: bool = False) -> dict[str, str]:
     """The answer: `c` with its `form` (kernel or extension), or `error`; `note`: why it was not cut.
     `patched`: this process can only cut."""
     if whole and patched:
-        return _plainly(text, whole)
+        return _plainly(text, whole, name)
     try:
         c_text = translate(text)
     except TranslateError as error:
         return {"error": str(error)}
     if not whole:
         try:
-            return {"c": cut(c_text), "form": "kernel"}
+            return {"c": cut(c_text, name), "form": "kernel"}
         except CutError as error:
             if patched:
-                return _plainly(text, whole)
-            return {"c": c_text + exported(c_text), "form": "extension", "note": str(error)}
-    return {"c": c_text + exported(c_text), "form": "extension"}
+                return _plainly(text, whole, name)
+            return {"c": named(c_text + exported(c_text, name), name), "form": "extension", "note": str(error)}
+    return {"c": named(c_text + exported(c_text, name), name), "form": "extension"}
 
 
-def _plainly(text: str, whole: bool) -> dict[str, str]:
+def _plainly(text: str, whole: bool, name: str) -> dict[str, str]:
     """`request`, by a process whose Cython is as it was installed."""
     import subprocess
 
-    question = json.dumps({"path": sys.path}) + "\n" + json.dumps({"text": text, "whole": whole}) + "\n"
+    asked = {"text": text, "whole": whole, "name": name}
+    question = json.dumps({"path": sys.path}) + "\n" + json.dumps(asked) + "\n"
     done = subprocess.run(
         [sys.executable, "-S", "-P", __file__, "plainly"],
         input=question,
@@ -255,7 +274,7 @@ def serve(plainly: bool) -> None:
         gc.freeze()
     for line in sys.stdin:
         question = json.loads(line)
-        answers.write(json.dumps(request(question["text"], question["whole"], patched)) + "\n")
+        answers.write(json.dumps(request(question["text"], question["whole"], question["name"], patched)) + "\n")
         answers.flush()
 
 

@@ -8,10 +8,13 @@
        mp_status = orbits_period_0(&mp_run.context, mp_buffers, mp_sizes);
        mp_status = mp_close(&mp_run, mp_status, error, orbits_period_0_error);
 
-   All of it is static: each library has its own. Parts of a loop that may run side by side run one after the other. */
+   All of it is static: each library has its own, its threads too (library_threads.h). */
 #ifndef METAPHRASE_LIBRARY_H
 #define METAPHRASE_LIBRARY_H
 
+#ifndef _GNU_SOURCE
+#define _GNU_SOURCE /* of sched.h: processors */
+#endif
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -39,6 +42,8 @@ typedef struct {
     int64_t **dims;     /* of each result of run-time size, where its dims go; else NULL */
     mp_chunk *chunk, *spare;
     mp_stack *stacks;
+    struct mp_region *region; /* the loop that threads share, and which of its parts runs here */
+    int64_t part;
 } mp_call;
 
 /* What an error of a program is, by its site. */
@@ -128,17 +133,17 @@ static void mp_measured(mp_ctx *c, int64_t k, int64_t rank, const int64_t *dims)
     memcpy(call->dims[k - call->parameters], dims, (size_t)rank * sizeof *dims);
 }
 
-/* One part after the other: the first that fails is the one that is told. */
-static int mp_one_by_one(mp_ctx *c, mp_part part, void **buffers, const int64_t *sizes, int64_t parts, int large) {
-    int status = 0;
-    (void)large;
-    for (int64_t k = 0; k < parts && !status; k++) {
-        char *mark = mp_marked(c);
-        status = part(c, buffers, sizes, k);
-        mp_released(c, mark);
+/* The memory of a call, but for its results. */
+static void mp_free(mp_call *call) {
+    for (mp_stack *stack = call->stacks, *next; stack; stack = next) {
+        next = stack->next;
+        free(stack);
     }
-    return status;
+    mp_released(&call->context, NULL);
+    free(call->spare);
 }
+
+#include "library_threads.h"
 
 /* `dims`: for each result of run-time size where its dims go. `effect`: what prints; NULL where nothing does. */
 static MP_UNUSED void mp_open(mp_call *call, void **buffers, int64_t parameters, int64_t **dims,
@@ -149,7 +154,7 @@ static MP_UNUSED void mp_open(mp_call *call, void **buffers, int64_t parameters,
     call->dims = dims;
     call->context.abi = MP_ABI;
     call->context.fuel = INT64_MAX;
-    call->context.threads = 1;
+    call->context.threads = mp_threads_now();
     call->context.poll = mp_no_poll;
     call->context.alloc = mp_result;
     call->context.set_dims = mp_measured;
@@ -158,7 +163,7 @@ static MP_UNUSED void mp_open(mp_call *call, void **buffers, int64_t parameters,
     call->context.mark = mp_marked;
     call->context.release = mp_released;
     call->context.callback = effect;
-    call->context.share = mp_one_by_one;
+    call->context.share = mp_shared;
 }
 
 static MP_UNUSED void mp_says(metaphrase_error *error, const char *exception, const char *file, int line,
@@ -182,13 +187,12 @@ static MP_UNUSED void mp_failed(metaphrase_error *error, int64_t site, const int
 static MP_UNUSED int mp_close(mp_call *call, int status, metaphrase_error *error, mp_describe describe) {
     metaphrase_error unread;
     if (!error) error = &unread;
-    for (mp_stack *stack = call->stacks, *next; stack; stack = next) {
-        next = stack->next;
-        free(stack);
-    }
-    mp_released(&call->context, NULL);
-    free(call->spare);
+    mp_free(call);
     if (status == 0) return METAPHRASE_OK;
+    if (status == MP_INTERRUPTED) {
+        mp_says(error, "RuntimeError", "", 0, "a signal handler forked the process while threads shared a loop");
+        return METAPHRASE_RAISED;
+    }
     if (status < 0) {
         mp_says(error, "MemoryError", "", 0, "there is not enough memory");
         return METAPHRASE_NO_MEMORY;

@@ -1,6 +1,6 @@
 """A file -> the library that it is, loaded.
 
-In: a path. Out: a handle. Example: `load(path).metaphrase_entry`. Raises OSError when it is no library,
+In: a path. Out: a handle. Example: `load(path).metaphrase_program`. Raises OSError when it is no library,
 CompilerMissing where none may be loaded.
 
 A file system may be mounted so that nothing on it runs (noexec). What stands in the file is then loaded from

@@ -166,7 +166,7 @@ class _Function:
                 self.plans = self.module.plans(self.name)
                 for plan in reversed(self.plans):  # the first that was exported is tried first
                     library = self.module.library(plan.library)
-                    address = ctypes.cast(getattr(library, SYMBOL), ctypes.c_void_p).value
+                    address = ctypes.c_void_p.in_dll(library, SYMBOL).value
                     self.dispatcher.add(plan.entry(address or 0, library))
                 self.ready = True
         for entry in self.dispatcher.entries:

@@ -50,7 +50,7 @@ static struct {
     _Atomic int64_t until; /* the time when the last of them ended */
     _Atomic int processor; /* of the caller */
     int called;            /* so many have been woken, and are on their way */
-    int threads;
+    _Atomic int threads;
     int forks;           /* so many times this process is a child of the one that began */
     int hooked;
     pthread_mutex_t lock;

@@ -27,7 +27,7 @@ from .miscompilations import remedies
 __all__ = ["LoopReport", "VectorReport", "vector_report"]
 
 ASK = ("-c", "-fopt-info-loop-vec-optimized-missed")
-FUNCTION = re.compile(r"^static [^\n;]*?\bk_(\w+)\([^;{]*\) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
+FUNCTION = re.compile(r"^static [^\n;]*?\bmp_py_function_(\w+)\([^;{]*\) \{\n(.*?)^\}", re.MULTILINE | re.DOTALL)
 LOOP = re.compile(r"^( *)(?:for \(|while \()")
 SAID = re.compile(r"^[^\n]*?\.c:(\d+):\d+: (optimized|missed): +(.*)$", re.MULTILINE)
 TEXT_FUNCTION = re.compile(r"^cdef [^\n]*?(\w+)\(.*noexcept nogil:\n((?:(?: .*)?\n)*)", re.MULTILINE)
@@ -67,7 +67,7 @@ def vector_report(text: str, *, contract: bool = True, fastmath: bool = False) -
         return VectorReport({}, version.partition("\n")[0], "only what gcc says is read, and the C compiler is another")
     directory = Path(disk.cache_directory()) if disk.enabled() else None
     options = (*flags(contract, fastmath), *remedies(toolchain, text, directory), *ASK)
-    answer = translate(text)
+    answer = translate(text, "function")
     name = version.partition("\n")[0]
     if "error" in answer or answer["form"] != "kernel":
         return VectorReport({}, name, answer.get("note") or answer.get("error", ""))

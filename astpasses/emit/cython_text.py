@@ -39,16 +39,16 @@ class EmittedText:
     also: Mapping[int, tuple[Span, ...]] = field(default_factory=dict, repr=False)
 
 
-def emit(program: Program) -> EmittedText:
-    """The module of a program."""
+def emit(program: Program, kind: type[FunctionWriter] = FunctionWriter) -> EmittedText:
+    """The module of a program, whose functions are written by a `kind` of writer."""
     helpers: set[str] = set()
     abi: set[str] = set()
     routines: dict[str, tuple[str, str]] = {}
     simd: set[str] = set()
     bodies: list[str] = []
-    pieces = [(fn, FunctionWriter.write) for fn in program.fns]
-    for fn, write in (*pieces, (program.entry, asked_first), (program.entry, FunctionWriter.write)):
-        writer = FunctionWriter(program, fn, is_entry=fn is program.entry)
+    pieces = [(fn, kind.write) for fn in program.fns]
+    for fn, write in (*pieces, (program.entry, asked_first), (program.entry, kind.write)):
+        writer = kind(program, fn, is_entry=fn is program.entry)
         text = write(writer)
         bodies += [*writer.parts, text]
         helpers |= writer.printer.helpers

@@ -83,7 +83,7 @@ def costs(program: Program) -> Costs:
 
 def costs_by_place(program: Program) -> dict[Place, Costs]:
     """Of each line of the user's. What only the run knows stays a symbol, as the counter of a `while`."""
-    total = dict(_Counted({fn.name: fn for fn in program.fns}).of_fn(program.entry))
+    total = dict(Counted({fn.name: fn for fn in program.fns}).of_fn(program.entry))
     made = _makers(program.entry.body)
     for buf in program.entry.temps:
         if buf.dims:
@@ -95,7 +95,7 @@ def place_of(span: Span | None) -> Place:
     return None if span is None else (span.file, span.line, span.role)
 
 
-class _Counted:
+class Counted:
     """Counts what functions cost, each once; who calls it puts sizes in."""
 
     def __init__(self, fns: Mapping[str, Fn]):
@@ -117,10 +117,7 @@ class _Counted:
     def of(self, stmt: Stmt, around: Place) -> dict[Place, Costs]:
         here = place_of(places(stmt)[0]) if places(stmt) else around
         if isinstance(stmt, For):
-            inside = self.of_block(stmt.body, here)
-            if sizes := _of_all_blocks(stmt):
-                return {place: part.with_sizes(sizes) for place, part in inside.items()}
-            return {place: part.summed(stmt.index, stmt.extent) for place, part in inside.items()}
+            return self.of_all_rounds(stmt, self.of_block(stmt.body, here))
         if isinstance(stmt, CallFn):
             fn = self.fns[stmt.fn]
             sizes = dict(zip(fn.sizes, stmt.sizes))
@@ -133,9 +130,16 @@ class _Counted:
             for place, part in self.of_block(block, here).items():
                 _add(total, place, part)
         if isinstance(stmt, While):
-            rounds = Sym(stmt.counter)
-            return {place: part.summed(stmt.counter, rounds) for place, part in total.items()}
+            return self.of_all_rounds(stmt, total)
         return total
+
+    def of_all_rounds(self, loop: For | While, inside: Mapping[Place, Costs]) -> dict[Place, Costs]:
+        """What one round of a loop costs, for all of them."""
+        if isinstance(loop, While):
+            return {place: part.summed(loop.counter, Sym(loop.counter)) for place, part in inside.items()}
+        if sizes := _of_all_blocks(loop):
+            return {place: part.with_sizes(sizes) for place, part in inside.items()}
+        return {place: part.summed(loop.index, loop.extent) for place, part in inside.items()}
 
 
 def _of_all_blocks(loop: For) -> dict[str, DimLike]:
@@ -246,4 +250,4 @@ def _summed(dim: DimLike, index: str, extent: DimLike) -> DimLike:
     return total
 
 
-__all__ = ["ONE_THREAD", "Costs", "Place", "costs", "costs_by_place", "place_of"]
+__all__ = ["ONE_THREAD", "Costs", "Counted", "Place", "costs", "costs_by_place", "place_of"]

@@ -86,7 +86,7 @@ class _Loops:
     def loop(self, stmt: For | While, fn: Fn, around: Loop | None) -> set[Place]:
         kind = stmt.kind if isinstance(stmt, For) else "while"
         own = place_of(next(iter(places(stmt)), None))
-        loop = Loop(fn.name, len(self.found) - self.first, kind, _head(stmt), own, around)
+        loop = Loop(fn.name, len(self.found) - self.first, kind, head(stmt), own, around)
         self.found.append(loop)
         does: set[Place] = {own} if isinstance(stmt, While) else set()
         loop.does = _sorted(does.union(*(self.block(inner, fn, loop) for inner in stmt.blocks)))
@@ -99,7 +99,8 @@ def _sorted(found: set[Place]) -> tuple[Place, ...]:
     return tuple(sorted(place for place in found if place is not None))
 
 
-def _head(loop: For | While) -> str:
+def head(loop: For | While) -> str:
+    """Its first row in Python."""
     if isinstance(loop, For):
         return f"for {loop.index} in range({loop.extent})"
     return f"while {PythonPrinter().text(loop.condition)}"

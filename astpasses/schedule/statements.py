@@ -2,7 +2,7 @@
 
 In: storages and expressions (storage.py). Out: `Store Bind Nest For While If LibraryCall
 Combine Check Effect Swap Grow
-SetDims CallFn`. What a pass may ask of a statement is declared with its kind, and nowhere else:
+Lap SetDims CallFn`. What a pass may ask of a statement is declared with its kind, and nowhere else:
 
     loop = For("i", n, body)
     loop.binds, loop.extents, loop.blocks == "i", (n,), (body,)
@@ -416,6 +416,13 @@ class Grow(Stmt):
 
     def changed(self, change: Change) -> Grow:
         return replace(self, bufs=tuple(change.place(b, ())[0] for b in self.bufs), length=change.dim(self.length))
+
+
+@dataclass(eq=False)
+class Lap(Stmt):
+    """From here on the time is that of the part `number` (laps.py). It is in no program but one that is timed."""
+
+    number: int
 
 
 @dataclass(eq=False)

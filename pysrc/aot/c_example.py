@@ -23,7 +23,8 @@ def example(name: str, written: Sequence[CFunction]) -> str:
     rows += ["#include <stdio.h>", "#include <stdlib.h>", "", f'#include "{name}.h"', ""]
     for one in written:
         rows += [f"static void {one.name}_example(void) {{", *(f"    {row}" for row in _call(one)), "}", ""]
-    rows += ["int main(void) {", *(f"    {one.name}_example();" for one in written), "    return 0;", "}", ""]
+    rows += ["int main(void) {", f"    {name}_set_num_threads(0); /* long loops are shared by all processors */"]
+    rows += [*(f"    {one.name}_example();" for one in written), "    return 0;", "}", ""]
     return "\n".join(rows)
 
 

@@ -5,7 +5,7 @@ text that each came from, `liborbits.a`, `liborbits.so`, an example `main.c`, an
 Example:
 
     metaphrase compile orbits.py --to c --out build
-    cc main.c -I build/orbits build/orbits/liborbits.a -lmvec -lm
+    cc main.c -I build/orbits build/orbits/liborbits.a -lmvec -lm -lpthread
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from typing import Any
 
 from .._version import VERSION
 from ..api.compile import Compiled, rooms_of, size_names
+from ..api.plans.modules import refused
 from ..api.text import documentation
 from ..astpasses.emit.cython_text import EmittedText
 from ..config import config
@@ -28,13 +29,15 @@ from ..pipeline import cython, finished, loops
 from ..runtime.abi import BLAS_ROUTINES, HEADER_DIRECTORY, HEADERS
 from ..runtime.compiler import find_compiler, flags
 from ..runtime.cython_build import BuildError, Library, translate
-from ..runtime.cython_translate import SYMBOL
+from ..runtime.cython_translate import function_name
 from ..runtime.module import LEVELS
 from .c_example import example
 from .c_functions import CFunction
 from .exported import Made, Progress, Signature, signatures
 
 SUFFIXES = {"x86-64-v3": "_v3"}  # of kernels; others have none
+OWN_HEADERS = ("metaphrase.h", "library.h", "library_threads.h", "pool.h")
+SET_THREADS = "set_num_threads"  # behind the library's name: its one function that is nobody's
 _TOKEN = re.compile(r"\w+")
 
 
@@ -52,6 +55,9 @@ def write(
     rows = [signature for public, function in functions.items() for signature in signatures(public, function)]
     steps = len(rows) * (1 + len(levels))
     names = _names(name, rows)
+    for signature, own in zip(rows, names):
+        if own == f"{name}_{SET_THREADS}":
+            raise refused(own, signature.jitted.span, "a C library has a function of that name")
     for number, signature in enumerate(rows):
         progress(f"{signature.public}{signature.title}", number, steps)
         one, text = _function(signature, functions[signature.public], name, names[number])
@@ -62,7 +68,7 @@ def write(
         (folder / "kernels" / f"{one.kernel}.pyx").write_text(one.cython)
         written.append(one)
         made.rows.setdefault(signature.public, []).append((signature.title, one.entry))
-    for header in ("metaphrase.h", "library.h", *HEADERS):
+    for header in (*OWN_HEADERS, *HEADERS):
         shutil.copyfile(Path(HEADER_DIRECTORY, header), folder / header)
     suffixes = [SUFFIXES.get(level, "") for level in levels]
     (folder / f"{name}.h").write_text(_header(module, name, written))
@@ -118,18 +124,19 @@ def _function(signature: Signature, function: Any, library: str, name: str) -> t
         names=None if function.parameters is None else tuple(function.parameters),
         cython=texts[-1].text,
     )
-    answer = translate(one.cython, False)
+    answer = translate(one.cython, signature.public)
     if answer.get("form") != "kernel":
         raise BuildError(name, answer.get("error") or answer.get("note", ""), None)
-    return one, _kernel(answer["c"], one)
+    return one, _kernel(answer["c"], one, function_name(signature.public))
 
 
-def _kernel(text: str, one: CFunction) -> str:
+def _kernel(text: str, one: CFunction, function: str) -> str:
     """The C of a kernel, whose name says for which level of the processor it is compiled."""
     head = f"/* The kernel of {one.name}, which is {one.title}: `{one.kernel}.pyx`, translated by Cython. */"
     named = "#define MP_JOINED_(name, level) name##level\n#define MP_JOINED(name, level) MP_JOINED_(name, level)"
-    text = text.replace('__attribute__((visibility("default")))', '__attribute__((visibility("hidden")))')
-    text = text.replace(f"int {SYMBOL}(", f"int MP_JOINED({one.kernel}, MP_LEVEL)(")
+    text = text[: text.rindex('__attribute__((visibility("default")))')]
+    joined = f'__attribute__((visibility("hidden")))\nint MP_JOINED({one.kernel}, MP_LEVEL)('
+    text = text.replace(f"static int {function}(", joined)
     return f"{head}\n#ifndef MP_LEVEL\n#define MP_LEVEL\n#endif\n{named}\n{text}"
 
 
@@ -150,6 +157,12 @@ def _header(module: types.ModuleType, name: str, written: Sequence[CFunction]) -
     )
     rows += [f"#ifndef {guard}", f"#define {guard}", "", '#include "metaphrase.h"', ""]
     rows += ["#ifdef __cplusplus", 'extern "C" {', "#endif", ""]
+    rows += [
+        "/* How many threads share long loops from now on, the caller included: 1 at first; 0: one a processor.",
+        "   It gives the number before. Results do not depend on it. */",
+        f"int {name}_{SET_THREADS}(int count);",
+        "",
+    ]
     for one in written:
         rows += [one.comment, f"{one.prototype};", ""]
     rows += ["#ifdef __cplusplus", "}", "#endif", "", "#endif", ""]
@@ -158,7 +171,8 @@ def _header(module: types.ModuleType, name: str, written: Sequence[CFunction]) -
 
 def _source(name: str, written: Sequence[CFunction], suffixes: Sequence[str], blas: Sequence[str]) -> str:
     rows = [f"/* The functions of {name}.h: each calls its kernel, and says what went wrong. */"]
-    rows += [f'#include "{name}.h"', "", '#include "library.h"', ""]
+    rows += ['#include "library.h"', "", f'#include "{name}.h"', ""]
+    rows += [f"int {name}_{SET_THREADS}(int count) {{ return mp_set_threads(count); }}", ""]
     for one in written:
         for suffix in suffixes:
             rows.append(f"int {one.kernel}{suffix}(mp_ctx *c, void **buffers, const int64_t *sizes);")
@@ -186,7 +200,12 @@ def _libraries(blas: bool) -> list[str]:
     """What a program is linked with. glibc's functions of vectors are in libmvec (runtime/maths.h)."""
     has_vectors = platform.machine() in ("x86_64", "AMD64") and platform.libc_ver()[0] == "glibc"
     vectors = ["-lmvec"] if has_vectors else []
-    return [*(["-llapack", "-lblas"] if blas else []), *vectors, "-lm"]
+    return [*(["-llapack", "-lblas"] if blas else []), *vectors, "-lm", "-lpthread"]
+
+
+def _shared() -> list[str]:
+    """How the shared library is linked. Its threads would have no code any more if it was unloaded."""
+    return ["-shared", "-Wl,-z,nodelete"] if platform.system() == "Linux" else ["-shared"]
 
 
 def _makefile(name: str, written: Sequence[CFunction], levels: Sequence[str], blas: bool) -> str:
@@ -207,12 +226,12 @@ def _makefile(name: str, written: Sequence[CFunction], levels: Sequence[str], bl
         "\t$(AR) rcs $@ $^",
         "",
         f"lib{name}.so: $(OBJECTS)",
-        "\t$(CC) -shared -o $@ $^ $(LDLIBS)",
+        f"\t$(CC) {' '.join(_shared())} -o $@ $^ $(LDLIBS)",
         "",
         f"example: main.c lib{name}.a",
         f"\t$(CC) -O2 -o $@ main.c lib{name}.a $(LDLIBS)",
         "",
-        f"objects/{name}.o: {name}.c {name}.h library.h metaphrase.h abi.h",
+        f"objects/{name}.o: {name}.c {name}.h {' '.join(OWN_HEADERS)} abi.h",
         "\t@mkdir -p objects",
         "\t$(CC) -O2 -fPIC -Wall -Wextra -c -o $@ $<",
     ]
@@ -248,7 +267,7 @@ def _build(
     made.append(f"objects/{name}.o")
     run(*compiler, "-O2", "-fPIC", "-Wall", "-Wextra", "-Werror", "-c", "-o", made[-1], f"{name}.c")
     run("ar", "rcs", f"lib{name}.a", *made)
-    link = [*compiler, "-shared", "-o", f"lib{name}.so", *made]
+    link = [*compiler, *_shared(), "-o", f"lib{name}.so", *made]
     try:
         run(*link, *_libraries(blas))
     except BuildError:

@@ -11,7 +11,7 @@ Example:
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -42,6 +42,7 @@ from .tracebacks import user_frames
 from .transforms import parameter_names
 
 if TYPE_CHECKING:
+    from ..astpasses.emit.cython_text import EmittedText
     from ..astpasses.schedule.costs import Costs
     from .jit import Jit
 
@@ -205,13 +206,18 @@ def size_names(function: Any) -> list[str]:
 
 
 def compile_program(
-    program: Program, specs: Sequence[Spec], name: str, least: dict[str, int] | None = None
+    program: Program,
+    specs: Sequence[Spec],
+    name: str,
+    least: dict[str, int] | None = None,
+    make: Callable[..., tuple[Library, EmittedText]] | None = None,
 ) -> Compiled:
-    """Native code for a Program. `least`: the least sizes that it was staged for, 2 where absent."""
+    """Native code for a Program. `least`: the least sizes that it was staged for, 2 where absent. `make`: what makes
+    it, in the place of `pipeline.native`."""
     function = finished(program.function)
     # A run that is begun again reads what it was given.
     written = {} if rooms_of(program) else program.new_values
-    library, emitted = native(function, name, written)
+    library, emitted = (make or native)(function, name, written)
     symbols = list(getattr(emitted, "sizes", None) or size_names(function))
     return Compiled(
         program,

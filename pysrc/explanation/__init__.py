@@ -6,6 +6,7 @@ Example:
     explanation = explain(lu, "f64[n, n]")
     print(explanation)
     Path("lu.html").write_text(explanation.html())
+    print(explanation.timed(np.random.rand(300, 300)))      # with the time that each part takes
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import html
 from typing import Any
 
 from ..api.tracebacks import user_frames
-from .facts import Explained, explained, report
+from .facts import Explained, NotTimed, explained, report
 from .page import page
 
 
@@ -31,6 +32,15 @@ class Explanation(str):
     def html(self) -> str:
         """A page that stands by itself: the lines, in colours of what they cost, beside what became of them."""
         return page([self._of])
+
+    def timed(self, *args: Any, **kwargs: Any) -> Explanation:
+        """With the time that each part takes, in a call with these arguments; without any, with those that were given
+        to `explain`, if they were arrays and no types."""
+        with user_frames():
+            self._of.time(args, kwargs)
+        made = Explanation(report(self._of.told))
+        made._of = self._of
+        return made
 
     def _repr_html_(self) -> str:
         """The page in a frame, whose style does not reach the notebook's."""
@@ -53,4 +63,4 @@ def explain(fun: Any, /, *args: Any, **kwargs: Any) -> Explanation:
     return made
 
 
-__all__ = ["Explained", "Explanation", "explain", "explained", "page", "report"]
+__all__ = ["Explained", "Explanation", "NotTimed", "explain", "explained", "page", "report"]

@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from ..api.arguments import take_apart, takes_any_keywords
+import numpy as np
+
+from ..api.arguments import Call, Spec, take_apart, takes_any_keywords
 from ..api.program import Captured, Fixed, Program, Slot, leaf_labels, name_of
 from ..api.transforms import parameter_names, program_of
-from ..api.types import given_arguments
+from ..api.types import ShapeDtypeStruct, given_arguments
 from ..astpasses.emit.cython_text import EmittedText
 from ..astpasses.frontend import Source
 from ..astpasses.schedule import nest
@@ -27,7 +29,8 @@ from ..late import dataclass, field
 from ..pipeline import cython, finished, loops, recording
 from ..runtime.vectors import VectorReport, vector_report
 from ..tree_util import keystr, tree_flatten_with_path
-from .lines import costs_of_lines, loops_in_words, quantities, shared_parts
+from .lines import costs_of_lines, duration, loops_in_words, quantities, shared_parts
+from .times import NotTimed, measure, sizes_of
 
 
 @dataclass(eq=False)
@@ -40,6 +43,8 @@ class Explained:
     scheduled: nest.Program
     emitted: EmittedText
     told: dict[str, Any]
+    whole: nest.Program  # its loops are not shared by threads
+    call: Call
     vectors: VectorReport | None = field(default=None)
 
     def ask_compiler(self) -> None:
@@ -50,12 +55,28 @@ class Explained:
             self.told["loop nests"] = loops_in_words(self.scheduled, self.vectors)
             self.told["compiler"] = self.vectors.compiler
 
+    def time(self, args: tuple = (), kwargs: dict[str, Any] | None = None) -> None:
+        """Have `told` say how long each part takes, with these arguments, or with those that are explained. Costs are
+        counted anew, for their sizes."""
+        call = self.call
+        if args or kwargs:
+            call = _taken_apart(self.fun, args, kwargs or {})
+            if call.structure == self.call.structure:
+                leaves = [_as(wanted, leaf) for wanted, leaf in zip(self.call.specs, call.leaves)]
+                call = _taken_apart(self.fun, *call.structure.unflatten(leaves))
+        if any(isinstance(leaf, ShapeDtypeStruct) for leaf in call.leaves):
+            raise NotTimed(f"{self.told['name']} is timed with arguments, and there are only types of them")
+        if call.structure != self.call.structure or not all(map(_fits, self.call.specs, call.specs)):
+            wanted, given = ", ".join(self.told["arguments"]), ", ".join(spec.text() for spec in call.specs)
+            raise NotTimed(f"{self.told['name']} is explained for ({wanted}), and timed with ({given})")
+        self.told["lines"], self.told["assumed"] = costs_of_lines(self.whole, sizes_of(self, call))
+        measure(self, call)
+
 
 def explained(fun: Any, *args: Any, **kwargs: Any) -> Explained:
     """See the head of this file."""
-    jitted = getattr(fun, "jitted", None)
     args, kwargs = given_arguments(args, kwargs)
-    call = take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
+    call = _taken_apart(fun, args, kwargs)
     with recording(name_of(fun)) as record:
         program = program_of(fun, call.structure, call.specs)
         function = finished(program.function)
@@ -80,7 +101,27 @@ def explained(fun: Any, *args: Any, **kwargs: Any) -> Explained:
         "assumed": assumed,
         "milliseconds": {name: 1e3 * seconds for name, seconds in record.sums().items()},
     }
-    return Explained(fun, program, function, scheduled, emitted, told)
+    return Explained(fun, program, function, scheduled, emitted, told, whole, call)
+
+
+def _taken_apart(fun: Any, args: tuple, kwargs: dict[str, Any]) -> Call:
+    jitted = getattr(fun, "jitted", None)
+    return take_apart(args, kwargs, jitted.static if jitted else (), takes_any_keywords(fun))
+
+
+def _as(wanted: Spec, leaf: Any) -> Any:
+    """A number of Python's as the program takes it, where it loses nothing."""
+    if wanted.dynamic and wanted.python is None and not wanted.dims and isinstance(leaf, (int, float)):
+        number = np.asarray(leaf).astype(wanted.dtype)[()]
+        return number if number == leaf else leaf
+    return leaf
+
+
+def _fits(wanted: Spec, given: Spec) -> bool:
+    """Whether an argument is of the type that a program was made for, whatever its sizes are."""
+    if not wanted.dynamic or not given.dynamic:
+        return wanted.dynamic == given.dynamic and bool(wanted.value == given.value)
+    return (wanted.dtype, wanted.python, len(wanted.dims)) == (given.dtype, given.python, len(given.dims))
 
 
 def report(told: dict[str, Any]) -> str:
@@ -97,6 +138,8 @@ def report(told: dict[str, Any]) -> str:
     for title in ("loops that threads share", "temporary arrays", "array copies inside loops", "GPU kernels"):
         rows += _section(title, told.get(title, []))
     rows += _section(f"cost of each line{_where(told['assumed'])}", _costs(told))
+    if "measured" in told:
+        rows += _section(f"measured: {measured_in_words(told)}", _times(told))
     rows.append("time: " + ", ".join(f"{name} {spent:.1f} ms" for name, spent in told["milliseconds"].items()))
     return "\n".join(rows)
 
@@ -111,6 +154,24 @@ def _costs(told: dict[str, Any]) -> list[str]:
     for row in told["lines"]:
         place = f"{row['file']}:{row['line']}" if row["line"] else "no line"
         rows.append(f"{place}: {row['share']:.1f} %: {', '.join(quantities(row))}")
+    return rows
+
+
+def measured_in_words(told: dict[str, Any]) -> str:
+    """The call as a whole."""
+    found = told["measured"]
+    on = "one thread" if found["threads"] == 1 else f"{found['threads']} threads"
+    runs = f"the best of {found['runs']} runs" if found["runs"] > 1 else "one run"
+    called, parts = duration(found["as called"]), duration(found["milliseconds"])
+    return f"{called} on {on}; {parts} in parts, with whole loops ({runs})"
+
+
+def _times(told: dict[str, Any]) -> list[str]:
+    rows = []
+    for row in told["measured"]["parts"]:
+        lines = ", ".join(f"{file}:{line}" for file, line, _ in row["lines"]) or "no line"
+        spent = f"{row['share']:.1f} % (counted {row['counted']:.1f} %), {duration(row['milliseconds'])}"
+        rows.append(f"{lines}: {spent}: {row['part']}")
     return rows
 
 
@@ -193,4 +254,4 @@ def _place(loop: Loop) -> str:
     return "" if loop.own is None else f"{loop.own[0]}:{loop.own[1]}: "
 
 
-__all__ = ["Explained", "explained", "report"]
+__all__ = ["Explained", "NotTimed", "explained", "measured_in_words", "report"]

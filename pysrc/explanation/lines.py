@@ -45,12 +45,14 @@ KINDS = {
 }
 
 
-def costs_of_lines(program: Program) -> tuple[list[dict[str, Any]], dict[str, int]]:
+def costs_of_lines(
+    program: Program, sizes: Mapping[str, int] | None = None
+) -> tuple[list[dict[str, Any]], dict[str, int]]:
     """A dict a line, in the order of the lines, that of no line last; and what was taken for each size and number of
-    rounds. `program` is one for one thread."""
+    rounds. `program` is one for one thread. `sizes`: those that are known."""
     names = _rounds(program)
     of_place = {place: part.with_sizes(names) for place, part in costs_by_place(program).items()}
-    assumed = {name: SIZE for name in program.sizes}
+    assumed = {name: SIZE for name in program.sizes} | dict(sizes or {})
     for part in of_place.values():
         for name in sorted(set().union(*(symbols(v) for v in _quantities(part).values()))):
             assumed.setdefault(name, ONE_THREAD.unknown)
@@ -101,15 +103,17 @@ def _causes(numbers: Mapping[str, float]) -> dict[str, float]:
     return {cause: WEIGHTS[cause] * max(amount, 0) for cause, amount in amounts.items()}
 
 
+def weighed(costs: Costs, assumed: Mapping[str, int]) -> float:
+    """What a cost counts for, in arithmetic operations."""
+    return sum(_causes({name: _number(dim, assumed) for name, dim in _quantities(costs).items()}).values())
+
+
 def _row(line: tuple[str, int] | None, parts: Mapping[str, Costs], assumed: Mapping[str, int]) -> dict[str, Any]:
     total = _quantities(sum(parts.values(), start=Costs()))
     numbers = {name: _number(dim, assumed) for name, dim in total.items()}
     causes = _causes(numbers)
     weight = sum(causes.values())
-    roles = {
-        role: sum(_causes({k: _number(d, assumed) for k, d in _quantities(part).items()}).values())
-        for role, part in parts.items()
-    }
+    roles = {role: weighed(part, assumed) for role, part in parts.items()}
     file, number = line or ("", 0)
     return {
         "file": file,
@@ -125,7 +129,7 @@ def _row(line: tuple[str, int] | None, parts: Mapping[str, Costs], assumed: Mapp
 
 
 def _number(dim: DimLike, assumed: Mapping[str, int]) -> int:
-    value = substitute(dim, {name: assumed[name] for name in symbols(dim)})
+    value = substitute(dim, {name: assumed.get(name, ONE_THREAD.unknown) for name in symbols(dim)})
     assert isinstance(value, int)
     return value
 
@@ -133,6 +137,11 @@ def _number(dim: DimLike, assumed: Mapping[str, int]) -> int:
 def quantities(row: Mapping[str, Any]) -> list[str]:
     """What a line costs, in words: what there is of `UNITS`."""
     return [f"{row[name]} {units[row[name] != '1']}" for name, units in UNITS.items() if row[name] != "0"]
+
+
+def duration(milliseconds: float) -> str:
+    """With three digits."""
+    return f"{milliseconds:.3g} ms" if milliseconds >= 0.1 else f"{1e3 * milliseconds:.3g} µs"
 
 
 def loops_in_words(program: Program, report: VectorReport | None) -> list[dict[str, Any]]:
@@ -199,4 +208,13 @@ def in_words(said: LoopReport, loop: Loop) -> str:
     return f"not vectorised ({'; '.join(reasons)}){packed}"
 
 
-__all__ = ["WEIGHTS", "costs_of_lines", "in_words", "loops_in_words", "quantities", "shared_parts"]
+__all__ = [
+    "WEIGHTS",
+    "costs_of_lines",
+    "duration",
+    "in_words",
+    "loops_in_words",
+    "quantities",
+    "shared_parts",
+    "weighed",
+]

@@ -18,8 +18,8 @@ from ..api.text import numpy_module, user_function
 from ..astpasses.schedule.python_loops import python_loops
 from ..core.show import show
 from ..source import Row, SourceError, Span
-from .facts import Explained
-from .lines import WEIGHTS, quantities
+from .facts import Explained, measured_in_words
+from .lines import WEIGHTS, duration, quantities
 from .sources import Block, blocks
 
 HERE = Path(__file__).parent
@@ -47,6 +47,7 @@ def page(functions: Sequence[Explained | tuple[str, Exception]], title: str = ""
     bodies = [
         _failed(k, *one) if isinstance(one, tuple) else _Function(k, one).text() for k, one in enumerate(functions)
     ]
+    is_timed = any(isinstance(one, Explained) and "measured" in one.told for one in functions)
     names = [one[0] if isinstance(one, tuple) else one.told["name"] for one in functions]
     title = title or f"{', '.join(names[:3])}{', ...' if len(names) > 3 else ''}: what became of it"
     contents = "".join(f'<li><a href="#f{k}"><code>{escape(name)}</code></a></li>' for k, name in enumerate(names))
@@ -64,7 +65,7 @@ def page(functions: Sequence[Explained | tuple[str, Exception]], title: str = ""
 <body>
 <header>
 <h1>What became of each line</h1>
-{_legend()}
+{_legend(is_timed)}
 {f"<nav><ul>{contents}</ul></nav>" if len(names) > 1 else ""}
 </header>
 {"".join(bodies)}
@@ -75,7 +76,7 @@ def page(functions: Sequence[Explained | tuple[str, Exception]], title: str = ""
 """
 
 
-def _legend() -> str:
+def _legend(is_timed: bool) -> str:
     """What the colours say."""
     bounds = [0.0, *map(float, SHADES)]
     shades = [f"&lt; {SHADES[0]:g} %"] + [f"{low:g} %" for low in bounds[1:]]
@@ -88,10 +89,15 @@ def _legend() -> str:
         f"{8 * WEIGHTS['memory']:g}, {1 / WEIGHTS['libraries']:g} operations in a library 1, a call of Python "
         f"{WEIGHTS['Python']:,.0f}: counted in the loops after fusion, not measured."
     )
+    times = (
+        " The second percentage is measured: of the time of a call, by a clock that is read between parts; ~ where a "
+        "part is one loop of several lines, whose time is divided by their counted costs."
+    )
     return (
         f'<div class="legend"><b>The stronger its colour, the more a line costs of a call:</b>{swatches}</div>'
         f'<div class="legend"><b>The bar says why:</b>{causes}</div>'
-        f'<p class="note">{weights} Open a line for its costs, its loops, and the text that came from it.</p>'
+        f'<p class="note">{weights}{times * is_timed} Open a line for its costs, its loops, and the text that came '
+        "from it.</p>"
     )
 
 
@@ -105,6 +111,7 @@ class _Function:
     def __init__(self, number: int, of: Explained):
         of.ask_compiler()
         self.number, self.told = number, of.told
+        self.is_timed = "measured" in of.told
         self.stages, self.refusals = _stage_rows(of)
         self.costs: dict[Line, Mapping[str, Any]] = {(c["file"], c["line"]): c for c in self.told["lines"] if c["line"]}
         self.loops: list[dict[str, Any]] = self.told["loop nests"]
@@ -117,8 +124,8 @@ class _Function:
         signature = ", ".join(told["arguments"])
         output = "; ".join(told["output"]) or "None"
         return (
-            f'<article id="f{self.number}">\n<h2>{escape(told["name"])}</h2>\n'
-            f"<div><code>({escape(signature)}) -&gt; {escape(output)}</code></div>\n{self.summary()}\n"
+            f'<article id="f{self.number}"{" class=timed" if self.is_timed else ""}>\n<h2>{escape(told["name"])}</h2>\n'
+            f"<div><code>({escape(signature)}) -&gt; {escape(output)}</code></div>\n{self.summary()}{self.times()}\n"
             f'<div class="grid">\n<div>{"".join(map(self.block, self.blocks))}{self.elsewhere()}</div>\n'
             f"{self.stage_panel()}\n</div>\n</article>\n"
         )
@@ -133,6 +140,7 @@ class _Function:
             "time of each stage": ", ".join(f"{name} {spent:.1f} ms" for name, spent in told["milliseconds"].items()),
             "shares are for": ", ".join(f"{name} = {value}" for name, value in told["assumed"].items()),
             "C compiler": told.get("compiler", ""),
+            "time of a call": measured_in_words(told) if self.is_timed else "",
         }
         titles = (
             "loops that threads share",
@@ -149,6 +157,24 @@ class _Function:
         relied = "".join(f"<li>{escape(line)}</li>" for line in told["relied on"])
         more = f'<details class="more"><summary>relied on</summary><ul>{relied}</ul></details>' if relied else ""
         return f'<dl class="facts">{cells}</dl>{more}'
+
+    def times(self) -> str:
+        """The parts that are timed, in their order, beside what is counted of them."""
+        if not self.is_timed:
+            return ""
+        rows = "".join(
+            f"<tr><td>{duration(row['milliseconds'])}</td><td>{row['share']:.1f} %</td><td>{row['counted']:.1f} %</td>"
+            f"<td><code>{escape(row['part'])}</code></td><td>{self.links(row['lines'])}</td></tr>"
+            for row in self.told["measured"]["parts"]
+        )
+        head = "".join(f"<th>{title}</th>" for title in ("time", "measured", "counted", "part", "lines"))
+        return (
+            f'<details class="more"><summary>time of each part</summary><table><thead><tr>{head}</tr></thead>'
+            f"<tbody>{rows}</tbody></table></details>"
+        )
+
+    def links(self, lines: Sequence[Sequence[Any]]) -> str:
+        return ", ".join(f'<a href="#{self.key((file, line))}">{line}</a>' for file, line, _ in lines)
 
     # ---- the user's lines ------------------------------------------------------------------------
 
@@ -180,7 +206,7 @@ class _Function:
             )
         head = (
             f'<span class="number">{line[1]}</span><span class="share">{share}</span>'
-            f'<span class="bar">{bar}</span><span class="text">{escape(text)}</span>'
+            f'{self.time(cost)}<span class="bar">{bar}</span><span class="text">{escape(text)}</span>'
         )
         key = self.key(line)
         if cost is None and not came:
@@ -190,6 +216,27 @@ class _Function:
             f'<div class="became">{self.cost(cost)}{self.loops_of(line)}{came}</div></details>'
         )
 
+    def time(self, cost: Mapping[str, Any] | None) -> str:
+        """The column of what is measured."""
+        if not self.is_timed:
+            return ""
+        shown = "" if cost is None else f"{'~' * cost['divided']}{cost['measured']:.1f} %"
+        return f'<span class="time">{shown}</span>'
+
+    def timed(self, cost: Mapping[str, Any]) -> str:
+        """The parts that a line is in."""
+        if not self.is_timed:
+            return ""
+        rows, own = [], [cost["file"], cost["line"]]
+        for row in self.told["measured"]["parts"]:
+            others = [line[:2] for line in row["lines"] if line[:2] != own]
+            if len(others) < len(row["lines"]):
+                also = f"; also in it: {_numbers(others, cost['file'])}" if others else ""
+                spent = f"{row['share']:.1f} % of the time, {duration(row['milliseconds'])}"
+                counted = f"(counted {row['counted']:.1f} %)"
+                rows.append(f"<li>{spent} {counted}: <code>{escape(row['part'])}</code>{escape(also)}</li>")
+        return f"<h4>measured</h4><ul>{''.join(rows)}</ul>" if rows else ""
+
     def cost(self, cost: Mapping[str, Any] | None) -> str:
         if cost is None:
             return ""
@@ -197,7 +244,7 @@ class _Function:
         roles = [f"{ROLES.get(role, role)} {part:.0f} %" for role, part in cost["roles"].items()]
         split = f" ({', '.join(roles)})" if len(roles) > 1 or set(cost["roles"]) - {"primal"} else ""
         share = f"{cost['share']:.1f} % of the whole{split}"
-        return f"<h4>cost of a call</h4><ul><li>{escape(share)}</li>{amounts}</ul>"
+        return f"<h4>cost of a call</h4><ul><li>{escape(share)}</li>{amounts}</ul>{self.timed(cost)}"
 
     def loops_of(self, line: Line) -> str:
         """The loops that a line stands in, or has made, outer before inner."""

@@ -172,6 +172,28 @@ def test_explain_of_files_and_folders(capsys, folder):
     assert f"# {good}:total(f32[n])\ntotal\n" in out and "cost of each line" in out
 
 
+def test_explain_measures_times(capsys, folder):
+    target, page = f"{folder / 'good.py'}:plain", folder / "page.html"
+    for types in ([], ["--args", "f64[n]"]):
+        status, found = told(capsys, "explain", target, *types, "--time", "np.linspace(0.0, 1.0, 1000)")
+        parts = found["measured"]["parts"]
+        assert status == 0 and parts and abs(sum(part["share"] for part in parts) - 100) < 1e-6
+        assert found["assumed"] == ({"n": 1000} if types else {})
+    assert main(["explain", target, "--time", "np.ones(10)", "--html", str(page)]) == 0
+    assert "class=timed" in page.read_text()
+    capsys.readouterr()
+    for arguments, message in (
+        (["--time", "np.ones(nowhere)"], "NameError: name 'nowhere' is not defined"),
+        (["--time", "np.ones(3"], "SyntaxError"),
+        (["--args", "f64[n]", "--time", "np.ones(3, int)"], "is explained for (x: f64[n]), and timed with (i64[3])"),
+        (["--args", "f64[4]", "--time", "np.ones(3)"], "made for other sizes"),
+    ):
+        assert main(["explain", target, *arguments]) == 2
+        assert message in capsys.readouterr().err
+    assert main(["explain", str(folder / "good.py"), "--time", "np.ones(3)"]) == 2
+    assert "--time is for one function" in capsys.readouterr().err
+
+
 def test_explain_writes_a_page(capsys, folder):
     target, page = f"{folder / 'good.py'}:plain", folder / "page.html"
     assert main(["explain", target, "--args", "f64[n]", "--html", str(page)]) == 0

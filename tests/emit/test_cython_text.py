@@ -104,10 +104,10 @@ def test_words_of_cython_are_no_names():
         return total
 
     text = emit(schedule(trace("words", rule, parameters))).text
-    assert "c" in cython_translate.request(text, False), cython_translate.request(text, False)["error"]
+    assert "c" in cython_translate.request(text, False, "f"), cython_translate.request(text, False, "f")["error"]
     parameters = [(name, F if k % 2 else Array(f64, (Sym(name.lower()),))) for k, name in enumerate(names)]
     text = emit(schedule(trace("words", rule, parameters))).text
-    assert "c" in cython_translate.request(text, False), cython_translate.request(text, False)["error"]
+    assert "c" in cython_translate.request(text, False, "f"), cython_translate.request(text, False, "f")["error"]
 
 
 def literal_values():

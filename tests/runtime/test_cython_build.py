@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -52,7 +53,7 @@ def test_both_forms_compute_the_same(text_of, whole):
 
 
 def test_the_cut_kernel_has_no_python_in_it(text_of):
-    answer = cython_build.translate(text_of(BODY, HELPERS))
+    answer = cython_build.translate(text_of(BODY, HELPERS), "f")
     assert answer["form"] == "kernel"
     assert "Python.h" not in answer["c"] and "__Pyx_" not in answer["c"] and len(answer["c"].splitlines()) < 120
 
@@ -70,14 +71,14 @@ return 0
 
 def test_the_c_depends_on_the_text_alone(text_of):
     text = text_of(BODY, HELPERS)
-    in_this_process = cython_translate.request(text, False)  # without the patches of the worker
-    assert cython_build.translate(text) == in_this_process
+    in_this_process = cython_translate.request(text, False, "f")  # without the patches of the worker
+    assert cython_build.translate(text, "f") == in_this_process
 
 
 def test_what_needs_cythons_utilities_is_built_whole(text_of):
     # Python's integer power is one of Cython's own functions.
     text = text_of("(<int64_t*>buffers[1])[0] = (<int64_t*>buffers[0])[0] ** sizes[0]\nreturn 0")
-    assert "__Pyx_pow" in cython_build.translate(text)["note"]
+    assert "__Pyx_pow" in cython_build.translate(text, "f")["note"]
     library = cython_build.build(text, name="power")
     assert library.form == "extension"
     (out,) = dispatch.run_entry(library.address, [np.int64(3)], [("i8", ())], [4])
@@ -102,6 +103,8 @@ def test_values_that_are_not_finite_keep_their_meaning(text_of):
 
 
 SUBNORMAL = """
+from pathlib import Path
+
 import numpy as np
 from metaphrase.runtime import compiler, cython_build, dispatch
 compiler.LINK_FLAGS = ("-lgcc-that-is-missing",)
@@ -194,9 +197,9 @@ def test_no_compiler(monkeypatch, text_of):
 
 
 def test_a_translator_that_dies_is_replaced(text_of):
-    cython_build.translate(text_of("return 0"))
+    cython_build.translate(text_of("return 0"), "f")
     cython_build._worker.process.kill()
-    assert cython_build.translate(text_of("return 5"))["form"] == "kernel"
+    assert cython_build.translate(text_of("return 5"), "f")["form"] == "kernel"
 
 
 def test_without_a_translator_this_process_translates(monkeypatch, text_of):
@@ -204,13 +207,13 @@ def test_without_a_translator_this_process_translates(monkeypatch, text_of):
         raise OSError("no processes here")
 
     monkeypatch.setattr(cython_build, "_start_worker", refuse)
-    assert cython_build.translate(text_of("return 6"))["form"] == "kernel"
+    assert cython_build.translate(text_of("return 6"), "f")["form"] == "kernel"
 
 
 def test_the_translator_ends_with_its_parent(tmp_path):
     script = (
         "import metaphrase.runtime.cython_build as b; b.warm(); "
-        "b.translate('cdef int entry() noexcept nogil:\\n    return 0\\n'); print(b._worker.process.pid)"
+        "b.translate('cdef int entry() noexcept nogil:\\n    return 0\\n', 'f'); print(b._worker.process.pid)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
     pid = int(done.stdout)
@@ -227,3 +230,32 @@ def test_the_translator_ends_with_its_parent(tmp_path):
     else:
         os.kill(pid, 9)
         pytest.fail("the translating process outlived its parent")
+
+
+@pytest.mark.parametrize("whole", [False, True], ids=["kernel", "extension"])
+def test_what_is_called_has_the_name_of_the_program(text_of, whole):
+    """A profiler looks an address up in the library's symbols."""
+    text = text_of("(<double*>buffers[0])[0] = 1.5\nreturn 0")
+    library = cython_build.build(text, name="Größe <of> it.pull", whole=whole)
+    listed = subprocess.run(["nm", str(library.path)], capture_output=True, text=True, check=True).stdout.split("\n")
+    symbols = {name: int(place, 16) for place, _, name in map(str.split, filter(lambda row: row[:1].isdigit(), listed))}
+    (base,) = [
+        int(row.partition("-")[0], 16)
+        for row in Path("/proc/self/maps").read_text().split("\n")
+        if row.endswith(str(library.path)) and row.split()[2] == "00000000"
+    ]
+    assert symbols["mp_py_Gr_e_of_it_pull"] == library.address - base
+    assert dispatch.run_entry(library.address, [], [("f8", ())])[0] == 1.5
+
+
+def test_equal_programs_share_a_library_where_their_names_are_equal(text_of):
+    text = text_of("(<double*>buffers[0])[0] = 2.5\nreturn 0")
+    first, again, other = (cython_build.build(text, name=name) for name in ("first", "first", "other"))
+    assert first is again and first.path != other.path
+
+
+def test_parts_have_the_name_of_the_program_too(text_of):
+    head = "cdef double part_0(double x) noexcept nogil:\n    return x + 1.0\n"
+    answer = cython_build.translate(text_of("(<double*>buffers[0])[0] = part_0(sizes[0])\nreturn 0", head), "f")
+    assert "= mp_py_f_part_0((" in answer["c"] and "int mp_py_f_entry(" in answer["c"]
+    assert "__pyx_f_" not in answer["c"]

@@ -290,7 +290,7 @@ def test_a_child_forked_while_a_thread_talks_to_the_translator(text_of):
     worker = cython_build._start_worker()
     text = text_of("(<double*>buffers[0])[0] = 4.5\nreturn 0")
     for _ in range(5):
-        thread = threading.Thread(target=worker.ask, args=(text, False))
+        thread = threading.Thread(target=worker.ask, args=(text, False, "asked"))
         thread.start()
         child = os.fork()
         if child == 0:

@@ -55,11 +55,11 @@ def test_a_report_is_of_the_code_that_is_built():
     """The function is the same to the byte as the one that the library was made of."""
     text = text_of(walked)
     library = cython_build.build(text, name="walked")
-    assert library.path.with_name("kernel.c").read_text() == cython_build.translate(text)["c"]
+    assert library.path.with_name("kernel.c").read_text() == cython_build.translate(text, "walked")["c"]
 
 
 def test_the_report_is_sorted_by_loops_of_c():
-    c_text = """static int k_first(int n) {
+    c_text = """static int mp_py_function_first(int n) {
   for (i = 0; i < n; i+=1) {
     while (1) {
       a = b;
@@ -70,7 +70,7 @@ def test_the_report_is_sorted_by_loops_of_c():
     c = d;
   }
 }
-static void k_other(int n) {
+static void mp_py_function_other(int n) {
   while (1) {
   }
 }

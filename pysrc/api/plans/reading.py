@@ -23,6 +23,7 @@ from ...runtime.plans import Plan, Reader, Stale
 from ...source import is_library
 from ..captures import Contents, Items, Presence, SameObject, Structure, Value
 from ..entry import flattener, static_leaf
+from .cells import file_of_cell
 from .fingerprints import NotPortable, fingerprint, function_state, outline, own_functions
 from .sources import still_so
 
@@ -49,7 +50,8 @@ class _Reader(Reader):
     def words(self) -> dict[str, Any]:
         readers = (Contents, Items, Presence, SameObject, Structure, Value, GlobalSource, CellSource, ObjectSource)
         methods: tuple[Callable[..., Any], ...] = (self.Own, self.Here, self.Given, self.Module, self.Named, self.At)
-        methods += (self.Sources, self.FileOf, self.Globals, self.Cell, self.Keys, self.Member, self.Names, self.Guard)
+        methods += (self.Sources, self.FileOf, self.CellOf, self.Globals, self.Cell, self.Keys, self.Member)
+        methods += (self.Names, self.Guard)
         words = {kind.__name__: kind for kind in (*readers, ItemSource, AttributeSource)}
         return super().words() | words | {method.__name__: method for method in methods}
 
@@ -82,6 +84,12 @@ class _Reader(Reader):
 
     def FileOf(self, module: str) -> str:
         return str(self.Module(module).__file__)
+
+    def CellOf(self, digest: str) -> str:
+        path = file_of_cell(digest)
+        if path is None:
+            raise Stale("a cell that it comes from has not run")
+        return path
 
     def Given(self, k: int) -> Any:
         return self.values[k]

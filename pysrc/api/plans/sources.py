@@ -5,6 +5,8 @@ that these import, as far as users wrote them. What guards compare tells most ch
 another value, a class another registration, a base another attribute is told by the text alone. Example:
 
     digests = modules_of([step, Body])       # {"main": "5f0c...", "physics": "9a41..."}
+
+The file of what IPython's cells define is the cells (cells.py).
     still_so(digests)                        # in another process, later
 
 Raises `NotPortable` where a program has no file, or its file has changed since the process began.
@@ -24,6 +26,7 @@ from collections.abc import Iterable, Iterator
 
 from ...digests import sha256
 from ...source import is_library
+from .cells import session_text
 from .fingerprints import NotPortable
 
 _BEGUN = time.time_ns()
@@ -39,6 +42,11 @@ def modules_of(values: Iterable[types.FunctionType | type]) -> dict[str, str]:
         name = todo.pop()
         if name in digests:
             continue
+        cells = session_text(name)
+        if cells is not None:
+            digests[name] = _digest_of(cells.encode("utf-8", "surrogatepass"))
+            todo += _users_own(_imports(cells, name))
+            continue
         path = _file(name)
         if path is None:
             raise NotPortable(f"the module {name}, which has no file")
@@ -48,15 +56,25 @@ def modules_of(values: Iterable[types.FunctionType | type]) -> dict[str, str]:
         if len(digests) > MOST:
             raise NotPortable(f"more than {MOST} modules")
         if not any(part in path for part in _INSTALLED):
-            todo += [one for one in _imported(name, path, _stamp(path)) if _file(one) and not is_library(one)]
+            todo += _users_own(_imported(name, path, _stamp(path)))
     return digests
+
+
+def _users_own(names: Iterable[str]) -> list[str]:
+    return [one for one in names if _file(one) and not is_library(one)]
 
 
 def still_so(digests: dict[str, str]) -> bool:
     """Whether these modules are here, with the same text."""
     for name, digest in digests.items():
-        path = _file(name)
-        if path is None or _digest(path, _stamp(path)) != digest:
+        cells, path = session_text(name), _file(name)
+        if cells is not None:
+            now = _digest_of(cells.encode("utf-8", "surrogatepass"))
+        elif path is not None:
+            now = _digest(path, _stamp(path))
+        else:
+            return False
+        if now != digest:
             return False
     return True
 
@@ -79,7 +97,11 @@ def _stamp(path: str) -> tuple[int, int]:
 @functools.lru_cache(maxsize=1024)
 def _digest(path: str, stamp: tuple[int, int]) -> str:
     with open(path, "rb") as file:
-        return sha256(file.read()).hexdigest()[:32]
+        return _digest_of(file.read())
+
+
+def _digest_of(text: bytes) -> str:
+    return sha256(text).hexdigest()[:32]
 
 
 @functools.lru_cache(maxsize=1024)
@@ -87,7 +109,11 @@ def _imported(name: str, path: str, stamp: tuple[int, int]) -> tuple[str, ...]:
     """The modules that a file imports anywhere, by their full names, and their packages."""
     package = name if path.endswith("__init__.py") else name.rpartition(".")[0]
     with open(path, encoding="utf-8", errors="replace") as file:
-        text = file.read().replace("\\\n", " ")
+        return _imports(file.read(), package)
+
+
+def _imports(text: str, package: str) -> tuple[str, ...]:
+    text = text.replace("\\\n", " ")
     full = [one for found in re.finditer(_IMPORT, text, re.MULTILINE) for one in _names(found, package)]
     return tuple({".".join(one.split(".")[: k + 1]) for one in full for k in range(one.count(".") + 1)})
 

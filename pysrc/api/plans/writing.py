@@ -44,6 +44,7 @@ from ...exceptions import Room, Site
 from ...runtime import entry as abi
 from ...source import Span
 from ..captures import SameObject, Structure, Value
+from .cells import digest_of_cell
 from .fingerprints import NotPortable, class_name, fingerprint, function_state, outline, own_functions
 from .sources import module_of_file
 
@@ -355,8 +356,10 @@ class Writer:
     def file(self, path: str) -> str:
         if any(path == function.__code__.co_filename for function in self.own):
             return "Here()"
-        module = module_of_file(path)
-        return repr(path) if module is None else f"FileOf({module!r})"
+        module, cell = module_of_file(path), digest_of_cell(path)
+        if module is not None:
+            return f"FileOf({module!r})"
+        return repr(path) if cell is None else f"CellOf({cell!r})"
 
 
 def _content(cell: types.CellType) -> Any:
