@@ -166,10 +166,7 @@ CPU = Target(
         *map(_of_lapack, _FACTORS),
         Offer("sort", LINES, in_place=True, an_element=32, left_anywhere=True),  # these are ours
         Offer("argsort", LINES, an_element=32, left_anywhere=True),
-        *(
-            Offer(name, LINES, an_element=32, together=1, left_anywhere=True)
-            for name in ("fft", "rfft", "rfft_transposed")
-        ),
+        *(Offer(name, LINES, an_element=32, together=1, left_anywhere=True) for name in ("fft", "rfft", "irfft")),
         Offer("nonzero", LINES, an_element=1, lists=True, left_anywhere=True),
         Offer("searchsorted", EACH, an_element=16, left_anywhere=True),
     ),
