@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metaphrase.astpasses.schedule.nest import LibraryCall
@@ -190,6 +191,36 @@ static int T_search_SIDE(const T* a, i64 n, i64 step, const T* v, i64 m, i64 apa
 }
 """  # sixteen searches side by side, in vectors; no jump hangs on what is compared
 
+_AMONG = """\
+static inline int T_same(T a, T v) { return SAME; }
+static int T_contains(mp_ctx* c, const T* a, i64 n, i64 step, const T* v, i64 m, i64 apart, b1* among, i64 stride) {
+    i64 places[256];
+BY_TABLE    for (i64 k = 0; k < m; k += 256) {
+        i64 many = m - k < 256 ? m - k : 256;
+        T_search_below(a, n, step, v + k*apart, many, apart, places, 1);
+        for (i64 j = 0; j < many; j++)
+            among[(k + j)*stride] = places[j] < n && T_same(a[places[j]*step], v[(k + j)*apart]);
+    }
+    return 0;
+}
+"""
+_BY_TABLE = """\
+    const U low = n ? (U)a[0] : 0, range = n ? (U)((U)a[(n - 1)*step] - low) : 0;
+    if (n && (range < 256 || range/4 < m)) {
+        char* mark = c->cursor;
+        b1 few[256], *table = range < 256 ? few : (b1*)mp_scratch(c, range + 1);
+        if (!table) return MP_NO_MEMORY;
+        __builtin_memset(table, 0, range + 1);
+        for (i64 i = 0; i < n; i++) table[(U)((U)a[i*step] - low)] = 1;
+        for (i64 k = 0; k < m; k++) {
+            const U place = (U)((U)v[k*apart] - low);
+            among[k*stride] = (place <= range) & table[place <= range ? place : 0];
+        }
+        c->release(c, mark);
+        return 0;
+    }
+"""  # whole numbers that lie close together
+
 
 def _key(kind: str, name: str) -> str:
     """The body of a function from a number to an unsigned one that is ordered alike: NaN last, zeros equal."""
@@ -270,6 +301,18 @@ def _search(writer: FunctionWriter, stmt: LibraryCall) -> str:
     return f"{routine}({', '.join(views)}, {writer.address(places)}, {dim(places.strides[0])})"
 
 
-ORDER = {"sort": _sort, "argsort": _argsort, "nonzero": _nonzero, "searchsorted": _search}
+def _contains(writer: FunctionWriter, stmt: LibraryCall) -> str:
+    dtype = stmt.reads[0].buf.dtype
+    name, call = writer.type(dtype), _search(writer, replace(stmt, attributes=(("right", False),)))
+    text = _AMONG.replace("BY_TABLE", _BY_TABLE if dtype.kind in "iub" else "")
+    same = "bf16_to_f32(a) == bf16_to_f32(v)" if name == "bf16" else "a == v"
+    text = text.replace("SAME", same).replace("T_", name + "_")
+    text = re.sub(r"\bU\b", _UNSIGNED[dtype.itemsize], re.sub(r"\bT\b", name, text))
+    views = f"const {name}* a, i64 n, i64 step, const {name}* v, i64 m, i64 apart"
+    writer.routines[f"{name}_contains"] = (text, f"int {name}_contains(mp_ctx* c, {views}, b1* among, i64 stride)")
+    return call.replace(f"{name}_search_below(", f"{name}_contains(c, ")
+
+
+ORDER = {"sort": _sort, "argsort": _argsort, "nonzero": _nonzero, "searchsorted": _search, "contains": _contains}
 
 __all__ = ["ORDER"]

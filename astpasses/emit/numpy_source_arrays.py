@@ -347,6 +347,13 @@ def _searchsorted(emitter: Emitter, let: Let) -> Expr:
     return call("np.searchsorted", args, let.out.type, 'side="right"' if let.attributes["right"] else "")
 
 
+@spelled("contains")
+def _contains(emitter: Emitter, let: Let) -> Expr:
+    a, v = (emitter.expr(x) for x in let.args)
+    among = call("np.isin", [v, a], let.out.type)
+    return among if let.out.type.dims else suffix(among, "[()]", let.out.type)
+
+
 # --- products --------------------------------------------------------------------------------------------
 
 

@@ -85,6 +85,7 @@ NOUNS = {
     "sort": "ordered",
     "argsort": "order",
     "searchsorted": "place",
+    "contains": "among",
     "nonzero": "places",
     "call": "result",
 }

@@ -169,6 +169,7 @@ CPU = Target(
         *(Offer(name, LINES, an_element=32, together=1, left_anywhere=True) for name in ("fft", "rfft", "irfft")),
         Offer("nonzero", LINES, an_element=1, lists=True, left_anywhere=True),
         Offer("searchsorted", EACH, an_element=16, left_anywhere=True),
+        Offer("contains", EACH, an_element=16, left_anywhere=True),
     ),
 )
 

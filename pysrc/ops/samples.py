@@ -278,6 +278,13 @@ SAMPLES["searchsorted"] = [
     for right in (False, True)
     for v in (np.array([0.5, -3.0, np.nan, 9.0, 2.0]), 0.5, np.zeros((0, 2)))
 ]
+SAMPLES["contains"] = [
+    Sample((_SORTED, np.asarray(v)[()]), {}, smooth=False, lanes=((_SORTED * 2, np.asarray(v)[()]),))
+    for v in (np.array([[0.5, -3.0, np.nan], [9.0, 2.0, -1.0]]), 2.0, np.zeros((0, 2)))
+] + [
+    Sample((np.array(a, np.int64), np.array([3, 4, -7, 2**62, 0])), {}, smooth=False)
+    for a in ([-7, 3, 4], [-(2**63), 0, 2**62], [])
+]
 
 # --- indexing ----------------------------------------------------------------------------------------------
 
