@@ -84,6 +84,7 @@ NOUNS = {
     "reduce_all": "everywhere",
     "sort": "ordered",
     "argsort": "order",
+    "ranked": "ranked",
     "searchsorted": "place",
     "contains": "among",
     "nonzero": "places",

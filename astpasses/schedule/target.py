@@ -17,9 +17,9 @@ LINES, ROWS, CLOSE, EACH = "lines", "rows", "close", "each"
 class Offer:
     """A primitive that a library of the target computes.
 
-    `layout` of its operands in memory: LINES (one dim, any stride), ROWS (a matrix whose rows stand one behind the
-    other), CLOSE (a matrix whose rows or columns are without gaps, the rest at any distance), EACH (a line, and another
-    of whose elements each is worked on by itself; both at any stride).
+    `layout` of its operands in memory: LINES (one dim, any stride, and what further operands there are as a whole),
+    ROWS (a matrix whose rows stand one behind the other), CLOSE (a matrix whose rows or columns are without gaps, the
+    rest at any distance), EACH (a line, and another of whose elements each is worked on by itself; both at any stride).
     `in_place`: it works on what lies where its result goes.
     `spaced_results`: its result may lie as its operands may; else its rows stand one behind the other.
     `dtypes`: of which operands; None: whatever the primitive takes.
@@ -166,6 +166,7 @@ CPU = Target(
         *map(_of_lapack, _FACTORS),
         Offer("sort", LINES, in_place=True, an_element=32, left_anywhere=True),  # these are ours
         Offer("argsort", LINES, an_element=32, left_anywhere=True),
+        Offer("ranked", LINES, an_element=8, left_anywhere=True),
         *(Offer(name, LINES, an_element=32, together=1, left_anywhere=True) for name in ("fft", "rfft", "irfft")),
         Offer("nonzero", LINES, an_element=1, lists=True, left_anywhere=True),
         Offer("searchsorted", EACH, an_element=16, left_anywhere=True),

@@ -20,13 +20,13 @@ from ..core.native import Composite, Lib
 from ..core.primitive import Primitive, Together
 from ..core.relation import ALONG
 from ..core.types import Array, c64, c128, f32, f64, i64
-from .arithmetic import add, mul, neg
+from .arithmetic import add, mul
 from .arrays import dim_value, iota
 from .compare import eq, or_, select
-from .complex_numbers import complex_, imag, real
+from .complex_numbers import complex_, conj, real
 from .families import like, require
 from .indexing import slice as slice_
-from .shape import broadcast
+from .shape import broadcast, convert
 from .structure import pad
 
 
@@ -98,14 +98,13 @@ def _irfft_written(y: Any, *, axis: int, size: DimLike) -> Any:
 
 def _turned(y: Any, axis: int, size: DimLike, weight: float) -> Any:
     """The conjugate of half of the frequencies, those that stand for two among all `size` times `weight`."""
-    re, im = real(y), imag(y)
     k = iota(length=y.type.dims[axis], dtype=i64)
     count = literal(size, i64) if isinstance(size, int) else dim_value(dim=size)
     count = broadcast(count, shape=k.type.dims, axes=())
     once = or_(eq(k, like(k, 0)), eq(add(k, k), count))  # the first, and the middle one of an even number
-    one, other = (broadcast(literal(w, re.type.dtype), shape=k.type.dims, axes=()) for w in (1.0, weight))
-    factor = broadcast(select(once, one, other), shape=y.type.dims, axes=(axis,))
-    return complex_(mul(re, factor), neg(mul(im, factor)))
+    one, other = (broadcast(literal(w, f64), shape=k.type.dims, axes=()) for w in (1.0, weight))
+    factor = convert(select(once, one, other), dtype=y.type.dtype)
+    return mul(conj(y), broadcast(factor, shape=y.type.dims, axes=(axis,)))
 
 
 rfft: Primitive = Primitive(

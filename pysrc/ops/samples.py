@@ -260,6 +260,15 @@ SAMPLES |= {
     name: each([MATRIX], ALONG) + each([WHOLE], ALONG) + each([WITH_NAN[0]], ALONG, smooth=False)
     for name in ("sort", "argsort")
 }
+SAMPLES["ranked"] = [
+    Sample((x, np.array(places, np.int64)), {"axis": axis}, smooth=smooth, lanes=lanes)
+    for x, axis, places, smooth, lanes in (
+        (MATRIX, 0, [1, 0], True, ()),
+        (MATRIX, 1, [0, 2, 2], True, ((MATRIX[::-1], np.array([1, 0, 2])), (-MATRIX, np.array([2, 2, 1])))),
+        (WITH_NAN[0], 0, [0, 1], False, ()),
+        (WHOLE, 1, [], False, ()),
+    )
+]
 _MASK = np.array([[False, True, True, False], [True, False, False, True]])
 SAMPLES["nonzero"] = [
     Sample((_MASK,), {"axis": 1, "length": 2}, lanes=((~_MASK,), (_MASK[:, ::-1],))),

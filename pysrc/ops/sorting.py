@@ -1,8 +1,10 @@
-"""Order: `sort`, `argsort`, `searchsorted`, `contains`, and `nonzero`, which keeps the order of what it picks.
+"""Order: `sort`, `argsort`, `ranked`, `searchsorted`, `contains`; and `nonzero`, which keeps the order of what it
+picks.
 
 In: real arrays, masks. Out: sorted values, positions. NaN stands last, as in NumPy; `argsort` is stable.
 
     s: f64[n] = sort(x, axis=0)
+    r: f64[k] = ranked(x, places, axis=0)             # s[places]
     p: i64[count] = nonzero(mask, axis=0, length=count)
     k: i64[m] = searchsorted(s, v, right=False)
     b: bool[m] = contains(s, v)
@@ -18,7 +20,7 @@ from ..core.build import literal
 from ..core.dims import DimLike
 from ..core.native import Composite, Lib
 from ..core.primitive import Joint, NotLinear, Primitive, Zero
-from ..core.relation import ALONG, Dims
+from ..core.relation import ALONG, Dims, without
 from ..core.types import Array, i64
 from .arrays import dim_value, iota
 from .compare import and_, eq, le, lt, ne, not_, or_
@@ -70,6 +72,47 @@ argsort: Primitive = Primitive(
     dims=ALONG,
     native=Lib("argsort"),
     doc="The positions that sort x along `axis`; equal elements keep their order.",
+)
+
+
+def _ranked_type(x: Array, places: Array, *, axis: int) -> Array:
+    require(places.ndim == 1 and places.dtype == i64, lambda: f"ranked: {places} are no places in a line")
+    x = _sort_type(x, axis=axis)
+    return x.with_dims((*x.dims[:axis], places.dims[0], *x.dims[axis + 1 :]))
+
+
+def _ranked_jvp(args: tuple, dots: tuple, *, axis: int) -> tuple:
+    order = _picked(argsort(args[0], axis=axis), args[1], axis)
+    return (along_axis(args[0], order, axis),), (along_axis(dots[0], order, axis),)
+
+
+def _picked(x: Any, places: Any, axis: int) -> Any:
+    """Elements `places` along an axis, the same ones of each line."""
+    dims = tuple(places.type.dims[0] if k == axis else d for k, d in enumerate(x.type.dims))
+    return along_axis(x, broadcast(places, shape=dims, axes=(axis,)), axis)
+
+
+def _ranked_batch(size: DimLike, args: Any, batched: Any, *, axis: int) -> tuple | None:
+    """Where each lane has places of its own, it picks them of what is sorted."""
+    x, places = args
+    if not batched[1]:
+        return None
+    dims = x.type.dims if batched[0] else (size, *x.type.dims)
+    ordered = broadcast(sort(x, axis=axis + batched[0]), shape=dims, axes=tuple(range(1 - batched[0], len(dims))))
+    picked = tuple(places.type.dims[1] if k == axis + 1 else d for k, d in enumerate(dims))
+    return along_axis(ordered, broadcast(places, shape=picked, axes=(0, axis + 1)), axis + 1), True
+
+
+ranked: Primitive = Primitive(
+    "ranked",
+    type=_ranked_type,
+    numpy=lambda x, places, *, axis: np.sort(x, axis=axis).take(places, axis),
+    jvp=Joint(_ranked_jvp),
+    transpose=NotLinear,
+    dims=Dims(lambda x, places, *, axis: ((without(x, [axis]), (None,)), (without(x, [axis]),)), alone=True),
+    batch=_ranked_batch,
+    native=Composite(lambda x, places, *, axis: _picked(sort(x, axis=axis), places, axis), library="ranked"),
+    doc="The elements that stand at `places` when each line along `axis` is sorted.",
 )
 
 
@@ -169,4 +212,4 @@ contains = Primitive(
     doc="Whether each v is among the elements of the sorted array a.",
 )
 
-__all__ = ["sort", "argsort", "nonzero", "searchsorted", "contains", "along_axis"]
+__all__ = ["sort", "argsort", "ranked", "nonzero", "searchsorted", "contains", "along_axis"]
