@@ -293,7 +293,7 @@ def _position_of_extreme(block: Block, let: Let, x: Value, axis: int, monoid: st
     def element(line: Indices, k: DimLike) -> E:
         return x.at((*line[:axis], k, *line[axis:]))
 
-    def first(value: E, k: DimLike, size: DimLike) -> E:
+    def first(value: E, line: Indices, k: DimLike, size: DimLike) -> E:
         """The number k of a value that is the extreme or, before all, no number."""
         wanted: E = Op("eq", (value, best.load(line)), bool_)
         if is_float(x.dtype):
@@ -301,28 +301,27 @@ def _position_of_extreme(block: Block, let: Let, x: Value, axis: int, monoid: st
         return Op("select", (wanted, Index(k), Index(size)), i64)
 
     loops, (*spot, k) = _reduction_axes(block, (*lead, whole, _STRETCH), (rank + 1,))
-    value = element(tuple(spot[:rank]), spot[rank] * _STRETCH + k)
-    block.nest(loops, [Store(bests.buf, tuple(spot), value, monoid)], [Store(bests.buf, tuple(spot), nothing)])
-    loops, (*line, k) = _reduction_axes(block, (*lead, whole), (rank,))
-    value = bests.load((*line, k))
-    block.nest(loops, [Store(best.buf, tuple(line), value, monoid)], [Store(best.buf, tuple(line), nothing)])
+    here = tuple(spot)
+    value = element(here[:rank], here[rank] * _STRETCH + k)
+    block.nest(loops, [Store(bests.buf, here, value, monoid)], [Store(bests.buf, here, nothing)])
+    loops, index = _reduction_axes(block, (*lead, whole), (rank,))
+    line, value = index[:rank], bests.load(index)
+    block.nest(loops, [Store(best.buf, line, value, monoid)], [Store(best.buf, line, nothing)])
     if n != whole * _STRETCH:
-        loops, (*line, k) = _reduction_axes(block, (*lead, n - whole * _STRETCH), (rank,))
-        block.nest(loops, [Store(best.buf, tuple(line), element(tuple(line), whole * _STRETCH + k), monoid)])
-    loops, (*line, k) = _reduction_axes(block, (*lead, whole), (rank,))
-    value = first(bests.load((*line, k)), k, whole)
-    none = Store(stretch.buf, tuple(line), Index(whole))
-    block.nest(loops, [Store(stretch.buf, tuple(line), value, "min")], [none])
-    loops, (*line, k) = _reduction_axes(block, (*lead, near), (rank,))
-    begin = Op("mul", (stretch.load(tuple(line)), _number(_STRETCH, i64)), i64)
-    start = block.shared.symbol("start")
+        loops, index = _reduction_axes(block, (*lead, n - whole * _STRETCH), (rank,))
+        line, value = index[:rank], element(index[:rank], whole * _STRETCH + index[rank])
+        block.nest(loops, [Store(best.buf, line, value, monoid)])
+    loops, index = _reduction_axes(block, (*lead, whole), (rank,))
+    line, value = index[:rank], first(bests.load(index), index[:rank], index[rank], whole)
+    block.nest(loops, [Store(stretch.buf, line, value, "min")], [Store(stretch.buf, line, Index(whole))])
+    loops, index = _reduction_axes(block, (*lead, near), (rank,))
+    line, start = index[:rank], block.shared.symbol("start")
+    begin = Op("mul", (stretch.load(line), _number(_STRETCH, i64)), i64)
     bind = Bind(start, Op("min", (begin, Index(n - near)), i64))
-    position = first(element(tuple(line), Sym(start) + k), Sym(start) + k, n)
-    spot = [*place.prefix, *line]
-    dtype = out.type.dtype
-    here = Store(place.buf, tuple(spot), block.apply("convert", position, dtype=dtype), "min")
-    last = Store(place.buf, tuple(spot), block.apply("convert", Index(n), dtype=dtype))
-    block.nest(loops, [bind, here], [last])
+    k, here, dtype = Sym(start) + index[rank], (*place.prefix, *line), out.type.dtype
+    position = block.apply("convert", first(element(line, k), line, k, n), dtype=dtype)
+    last = block.apply("convert", Index(n), dtype=dtype)
+    block.nest(loops, [bind, Store(place.buf, here, position, "min")], [Store(place.buf, here, last)])
     _finish(block, out, place)
 
 
