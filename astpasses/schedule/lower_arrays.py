@@ -278,14 +278,12 @@ def _in_long_lines(block: Block, x: Value, axis: int) -> Value | None:
     return stored(values)
 
 
-_STRETCH = 64
-
-
 def _position_of_extreme(block: Block, let: Let, x: Value, axis: int, monoid: str) -> None:
     """The extremes of stretches, and of all; the first stretch that has it, and where in there: one sweep in vectors.
     What is left behind the last whole stretch is looked through as the stretch that ends there."""
     out, lead, n = let.out, tuple(d for k, d in enumerate(x.dims) if k != axis), x.dims[axis]
-    rank, whole, near = len(lead), floordiv(n, _STRETCH), dim_min(n, _STRETCH)
+    width = 2 * block.shared.target.lanes
+    rank, whole, near = len(lead), floordiv(n, width), dim_min(n, width)
     best, stretch = block.temp("best", x.dtype, lead), block.temp("stretch", i64, lead)
     bests, place = block.temp("bests", x.dtype, (*lead, whole)), _accumulator(block, out)
     nothing, bool_ = identity(monoid, x.dtype), np.dtype(bool)
@@ -300,23 +298,23 @@ def _position_of_extreme(block: Block, let: Let, x: Value, axis: int, monoid: st
             wanted = Op("or", (wanted, Op("isnan", (value,), bool_)), bool_)
         return Op("select", (wanted, Index(k), Index(size)), i64)
 
-    loops, (*spot, k) = _reduction_axes(block, (*lead, whole, _STRETCH), (rank + 1,))
+    loops, (*spot, k) = _reduction_axes(block, (*lead, whole, width), (rank + 1,))
     here = tuple(spot)
-    value = element(here[:rank], here[rank] * _STRETCH + k)
+    value = element(here[:rank], here[rank] * width + k)
     block.nest(loops, [Store(bests.buf, here, value, monoid)], [Store(bests.buf, here, nothing)])
     loops, index = _reduction_axes(block, (*lead, whole), (rank,))
     line, value = index[:rank], bests.load(index)
     block.nest(loops, [Store(best.buf, line, value, monoid)], [Store(best.buf, line, nothing)])
-    if n != whole * _STRETCH:
-        loops, index = _reduction_axes(block, (*lead, n - whole * _STRETCH), (rank,))
-        line, value = index[:rank], element(index[:rank], whole * _STRETCH + index[rank])
+    if n != whole * width:
+        loops, index = _reduction_axes(block, (*lead, n - whole * width), (rank,))
+        line, value = index[:rank], element(index[:rank], whole * width + index[rank])
         block.nest(loops, [Store(best.buf, line, value, monoid)])
     loops, index = _reduction_axes(block, (*lead, whole), (rank,))
     line, value = index[:rank], first(bests.load(index), index[:rank], index[rank], whole)
     block.nest(loops, [Store(stretch.buf, line, value, "min")], [Store(stretch.buf, line, Index(whole))])
     loops, index = _reduction_axes(block, (*lead, near), (rank,))
     line, start = index[:rank], block.shared.symbol("start")
-    begin = Op("mul", (stretch.load(line), _number(_STRETCH, i64)), i64)
+    begin = Op("mul", (stretch.load(line), _number(width, i64)), i64)
     bind = Bind(start, Op("min", (begin, Index(n - near)), i64))
     k, here, dtype = Sym(start) + index[rank], (*place.prefix, *line), out.type.dtype
     position = block.apply("convert", first(element(line, k), line, k, n), dtype=dtype)
