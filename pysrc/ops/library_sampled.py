@@ -268,13 +268,13 @@ def _slid(x: Atom, y: Atom, mode: str, turned: DimLike = 0) -> Atom:
     for atom in (x, y):
         not_empty(atom, (0,), "an array to slide along another cannot be empty")
     shorter, longer = dim_min(n, m), dim_max(n, m)
-    if mode == "full":
-        first, count = 0, n + m - 1
-    elif mode == "same":
+    first: DimLike = 0
+    count: DimLike = n + m - 1
+    if mode == "same":
         first, count = floordiv(shorter - 1, 2) + (shorter - 1) % 2 * turned, longer
     elif mode == "valid":
         first, count = shorter - 1, longer - shorter + 1
-    else:
+    elif mode != "full":
         raise DTypeError(f"mode is full, same or valid, got {mode!r}", code="numpy-function")
     if not (isinstance(n, int) and isinstance(m, int) and n >= 4 * m):
         return part(_shifted_sum(x, y, True), 0, first, count)

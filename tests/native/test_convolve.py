@@ -45,9 +45,9 @@ def test_other_lengths_lanes_and_derivatives():
     for n in (100, 50, 9, 4, 2):
         x, y = numbers(n, "f8"), numbers(4, "f8")
         np.testing.assert_allclose(smooth(x, y), np.convolve(x, y, "same"), rtol=1e-12, atol=1e-12)
-    rows = RANDOM.normal(size=(3, 80))
+    rows, weights = RANDOM.normal(size=(3, 80)), RANDOM.normal(size=80)
     for m in (3, 11):
-        y, weights = numbers(m, "f8"), RANDOM.normal(size=(80,))
+        y = numbers(m, "f8")
         each = mp.jit(mp.vmap(lambda x, y: np.convolve(x, y, "same"), (0, None)))(rows, y)
         np.testing.assert_allclose(each, [np.convolve(x, y, "same") for x in rows], rtol=1e-12, atol=1e-12)
         by_x, by_y = mp.jit(mp.grad(lambda x, y: weights @ np.convolve(x, y, "same"), (0, 1)))(rows[0], y)
