@@ -74,6 +74,7 @@ np.abs(c)
 c * c
 np.fft.fft(c[:65536])
 np.fft.rfft(x[:65536])
+np.fft.irfft(c[:32769])
 np.convolve(x, y[:64], "same")
 np.gradient(x)
 np.polyval([1.0, 2.0, 3.0], x)

@@ -1,7 +1,7 @@
 """Fourier transforms of lines, as C: NumPy's where the context has them, else Cooley's and Tukey's for sizes of small
 factors, Bluestein's for others.
 
-In: a `LibraryCall` of "fft", "rfft", "rfft_transposed". Out: the call of the C function, whose text goes into the
+In: a `LibraryCall` of "fft", "rfft", "irfft". Out: the call of the C function, whose text goes into the
 writer's `routines`; it gives 0, or says that there is no memory. Ours is computed in double precision for both complex
 types; O(n log n) for every n.
 """
@@ -149,24 +149,24 @@ static int T_fft(mp_ctx* c, const void* x_, void* y_, i64 n, i64 m, i64 step, i6
 }
 """
 HALVES = """\
-static int T_half_fft(mp_ctx* c, const void* x_, void* y_, i64 m, i64 n, i64 step, i64 stride, i64 lines, i64 next,
-                      i64 after, int inverse) { /* the real part, of a line whose elements from m on are 0 */
+static int T_irfft(mp_ctx* c, const void* x_, void* y_, i64 n, i64 m, i64 step, i64 stride, i64 lines, i64 next,
+                   i64 after, int inverse) {
     const R* x = (const R*)x_;
     R* y = (R*)y_;
     char* mark = c->cursor;
-    const int known = c->fouriers && c->fouriers[MP_fft].run;
-    if (n < 1 || lines < 1) return 0;
-    fft_z *in = (fft_z*)mp_scratch(c, mp_times(2*n + 1, sizeof(fft_z))), *out = in + n + 1;
-    double* real = (double*)out;
+    if (m < 1 || lines < 1) return 0;
+    if (sizeof(R) == 8 && c->fouriers && c->fouriers[MP_fft].run)
+        return fft_of_numpy(c, MP_irfft, x, y, n, m, 16*step, 8*stride, lines, 16*next, 8*after);
+    fft_z *in = (fft_z*)mp_scratch(c, mp_times(2*m + 1, sizeof(fft_z))), *out = in + m + 1;
     if (!in) return MP_NO_MEMORY;
     for (i64 line = 0; line < lines; line++, x += 2*next, y += after) {
-        for (i64 k = 0; k < m; k++) { in[k].re = x[2*k*step]; in[k].im = x[2*k*step + 1]; }
-        if (known) /* which counts all but the first and the middle one twice, and turns the other way */
-            for (i64 k = 0; k < m; k++) { double w = k == 0 || 2*k == n ? 1 : 0.5; in[k].re *= w; in[k].im *= -w; }
-        for (i64 k = m; k < n; k++) in[k].re = in[k].im = 0;
-        int status = known ? fft_of_numpy(c, MP_irfft, in, real, m, n, 16, 8, 1, 0, 0) : fft_any(c, in, out, n, -1);
+        for (i64 k = 0; k < m; k++) { /* those that stand for two count twice; the rest are zeros */
+            double w = k >= n ? 0 : k == 0 || 2*k == m ? 1 : 2;
+            in[k].re = w ? w*x[2*k*step] : 0; in[k].im = w ? -w*x[2*k*step + 1] : 0;
+        }
+        int status = fft_any(c, in, out, m, -1);
         if (status) return status;
-        for (i64 k = 0; k < n; k++) y[k*stride] = (R)(known ? real[k] : out[k].re);
+        for (i64 k = 0; k < m; k++) y[k*stride] = (R)out[k].re;
     }
     c->release(c, mark);
     return 0;
@@ -183,7 +183,7 @@ def fourier_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
     (source,), (result,), how = stmt.reads, stmt.writes, dict(stmt.attributes)
     name, axis = writer.type(source.buf.dtype), how["axis"]
     words = {"R": "double" if name in ("c128", "f64") else "float", "PARTS": "2" if name in COMPLEX else "1"}
-    text, routine = (HALVES, "half_fft") if stmt.operation == "rfft_transposed" else (LINES, "fft")
+    text, routine = (HALVES, "irfft") if stmt.operation == "irfft" else (LINES, "fft")
     text = re.sub(r"\b(R|PARTS)\b", lambda found: words[found[0]], text).replace(f"T_{routine}", f"{name}_{routine}")
     writer.routines["fft_common"] = (COMMON, "")
     writer.routines[f"{name}_{routine}"] = (text, f"int {name}_{routine}({PARAMETERS})")

@@ -317,7 +317,9 @@ class FunctionWriter:
         self.line(depth, f"for {stmt.index} in range({self.printer.dim(stmt.extent)}):")
         ask_each_round(self, depth + 1, stmt)
         self.loops.append(stmt.index)
+        self.printer.in_lanes = stmt.kind == "par" and all(isinstance(s, (Store, Bind)) for s in stmt.body)
         self.block(depth + 1, stmt.body)
+        self.printer.in_lanes = False
         self.loops.pop()
 
     def amount(self, work: DimLike) -> str:

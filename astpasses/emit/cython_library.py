@@ -27,7 +27,7 @@ def library_call(writer: FunctionWriter, stmt: LibraryCall) -> str:
     return _ROUTINES.get(stmt.operation, lapack_call)(writer, stmt)
 
 
-_ROUTINES = {"dot_general": product_call, **dict.fromkeys(("fft", "rfft", "rfft_transposed"), fourier_call), **ORDER}
+_ROUTINES = {"dot_general": product_call, **dict.fromkeys(("fft", "rfft", "irfft"), fourier_call), **ORDER}
 
 
 def combination(writer: FunctionWriter, stmt: Combine) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import textwrap
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from metaphrase.astpasses.schedule.nest import LibraryCall
@@ -92,6 +93,65 @@ _MINUS_ZERO = """\
     }
 """
 _NUMPY_SORTS = ("i32", "u32", "i64", "u64", "f32", "f64")  # the context's sorters
+# What stands at a place lies between two elements of a sorted sample; all else is left out, again and again.
+_RANKED = """\
+static int T_narrow(mp_ctx* c, const T* x, i64 n, i64 step, i64 place, T* line, i64* begin, i64* end) {
+    const T* from = x; /* in the end line[0] to line[*end - *begin - 1] are what stands at *begin to *end - 1 */
+    i64 first = 0, held = n, apart = step, next = place + 1 < n ? place + 1 : place;
+    for (int shrinks = 1; shrinks && held > 96;) {
+        T sample[512];
+        const i64 count = held < 8192 ? 64 : 512, margin = held < 8192 ? 12 : 48; /* 3 or 4 standard deviations */
+        const i64 at = (i64)((double)(place - first)/held*count);
+        for (i64 k = 0; k < count; k++) sample[k] = from[(held - 1)*k/(count - 1)*apart];
+        int status = T_sort(c, sample, count, 1);
+        if (status) return status;
+        const int open = at < margin, closed = at < count - margin;
+        const T low = sample[open ? 0 : at - margin], high = sample[closed ? at + margin : 0];
+        i64 before = 0, many = 0;
+        for (i64 i = 0, k; i < held; i += k) {
+            unsigned char within[256];
+            const i64 block = held - i < 256 ? held - i : 256;
+            for (k = 0; k < block; k++) {
+                const T v = from[(i + k)*apart];
+                const int less = !open & T_before(v, low), more = closed & T_before(high, v);
+                within[k] = !(less | more);
+                before += less;
+            }
+            for (k = 0; k < block; k++) { line[many] = from[(i + k)*apart]; many += within[k]; }
+        }
+        shrinks = 4*many < 3*held;
+        first += before; held = many; from = line; apart = 1;
+        if (place < first || next >= first + held) { first = 0; held = n; from = x; shrinks = 0; }
+    }
+    if (from == x) for (i64 i = 0; i < n; i++) line[i] = x[i*step];
+    *begin = first; *end = first + held;
+    return T_sort(c, line, held, 1);
+}
+static int T_ranked(mp_ctx* c, const T* x, i64 n, i64 step, const i64* places, i64 m, i64 apart, T* out, i64 stride) {
+    char* mark = c->cursor;
+    T* line = n > 0 ? (T*)mp_scratch(c, mp_times(n, sizeof(T))) : 0;
+    if (n < 1) return 0;
+    if (!line) return MP_NO_MEMORY;
+    i64 begin = 0, end = 0;
+    if (m > 24) { /* as good as all */
+        for (i64 i = 0; i < n; i++) line[i] = x[i*step];
+        int status = T_sort(c, line, n, 1);
+        if (status) return status;
+        end = n;
+    }
+    for (i64 k = 0; k < m; k++) {
+        i64 place = places[k*apart];
+        place = place < 0 ? 0 : place < n ? place : n - 1;
+        if (place < begin || place >= end) {
+            int status = T_narrow(c, x, n, step, place, line, &begin, &end);
+            if (status) return status;
+        }
+        out[k*stride] = line[place - begin];
+    }
+    c->release(c, mark);
+    return 0;
+}
+"""
 _ARGSORT = """\
 static inline U T_place_key(T x) { KEYED }
 static inline int T_ahead(T a, T b) { return ORDER; }
@@ -190,6 +250,36 @@ static int T_search_SIDE(const T* a, i64 n, i64 step, const T* v, i64 m, i64 apa
 }
 """  # sixteen searches side by side, in vectors; no jump hangs on what is compared
 
+_AMONG = """\
+static inline int T_same(T a, T v) { return SAME; }
+static int T_contains(mp_ctx* c, const T* a, i64 n, i64 step, const T* v, i64 m, i64 apart, b1* among, i64 stride) {
+    i64 places[256];
+BY_TABLE    for (i64 k = 0; k < m; k += 256) {
+        i64 many = m - k < 256 ? m - k : 256;
+        T_search_below(a, n, step, v + k*apart, many, apart, places, 1);
+        for (i64 j = 0; j < many; j++)
+            among[(k + j)*stride] = places[j] < n && T_same(a[places[j]*step], v[(k + j)*apart]);
+    }
+    return 0;
+}
+"""
+_BY_TABLE = """\
+    const U low = n ? (U)a[0] : 0, range = n ? (U)((U)a[(n - 1)*step] - low) : 0;
+    if (n && (range < 256 || range/4 < m)) {
+        char* mark = c->cursor;
+        b1 few[256], *table = range < 256 ? few : (b1*)mp_scratch(c, range + 1);
+        if (!table) return MP_NO_MEMORY;
+        __builtin_memset(table, 0, range + 1);
+        for (i64 i = 0; i < n; i++) table[(U)((U)a[i*step] - low)] = 1;
+        for (i64 k = 0; k < m; k++) {
+            const U place = (U)((U)v[k*apart] - low);
+            among[k*stride] = (place <= range) & table[place <= range ? place : 0];
+        }
+        c->release(c, mark);
+        return 0;
+    }
+"""  # whole numbers that lie close together
+
 
 def _key(kind: str, name: str) -> str:
     """The body of a function from a number to an unsigned one that is ordered alike: NaN last, zeros equal."""
@@ -227,6 +317,17 @@ def _sort(writer: FunctionWriter, stmt: LibraryCall) -> str:
     text = _ordered(writer, stmt, _SORT.replace("BY_NUMPY", by_numpy), "T", r"T_before(\1, \2)", r"T_key(\1)")
     writer.routines[f"{name}_sort"] = (text, f"int {name}_sort(mp_ctx* c, {name}* x, i64 n, i64 stride)")
     return f"{name}_sort(c, {writer.address(line)}, {dim(line.extents[0])}, {dim(line.strides[0])})"
+
+
+def _ranked(writer: FunctionWriter, stmt: LibraryCall) -> str:
+    (line, places), (ranks,) = stmt.reads, stmt.writes
+    name, dim = writer.type(line.buf.dtype), writer.printer.dim
+    _sort(writer, replace(stmt, writes=(line,)))
+    text = re.sub(r"\bT\b", name, _RANKED.replace("T_", name + "_"))
+    head = f"const {name}* x, i64 n, i64 step, const i64* places, i64 m, i64 apart, {name}* out, i64 stride"
+    writer.routines[f"{name}_ranked"] = (text, f"int {name}_ranked(mp_ctx* c, {head})")
+    views = (f"{writer.address(v)}, {dim(v.extents[0])}, {dim(v.strides[0])}" for v in (line, places))
+    return f"{name}_ranked(c, {', '.join(views)}, {writer.address(ranks)}, {dim(ranks.strides[0])})"
 
 
 def _argsort(writer: FunctionWriter, stmt: LibraryCall) -> str:
@@ -270,6 +371,25 @@ def _search(writer: FunctionWriter, stmt: LibraryCall) -> str:
     return f"{routine}({', '.join(views)}, {writer.address(places)}, {dim(places.strides[0])})"
 
 
-ORDER = {"sort": _sort, "argsort": _argsort, "nonzero": _nonzero, "searchsorted": _search}
+def _contains(writer: FunctionWriter, stmt: LibraryCall) -> str:
+    dtype = stmt.reads[0].buf.dtype
+    name, call = writer.type(dtype), _search(writer, replace(stmt, attributes=(("right", False),)))
+    text = _AMONG.replace("BY_TABLE", _BY_TABLE if dtype.kind in "iub" else "")
+    same = "bf16_to_f32(a) == bf16_to_f32(v)" if name == "bf16" else "a == v"
+    text = text.replace("SAME", same).replace("T_", name + "_")
+    text = re.sub(r"\bU\b", _UNSIGNED[dtype.itemsize], re.sub(r"\bT\b", name, text))
+    views = f"const {name}* a, i64 n, i64 step, const {name}* v, i64 m, i64 apart"
+    writer.routines[f"{name}_contains"] = (text, f"int {name}_contains(mp_ctx* c, {views}, b1* among, i64 stride)")
+    return call.replace(f"{name}_search_below(", f"{name}_contains(c, ")
+
+
+ORDER = {
+    "sort": _sort,
+    "argsort": _argsort,
+    "ranked": _ranked,
+    "nonzero": _nonzero,
+    "searchsorted": _search,
+    "contains": _contains,
+}
 
 __all__ = ["ORDER"]

@@ -347,6 +347,21 @@ def _searchsorted(emitter: Emitter, let: Let) -> Expr:
     return call("np.searchsorted", args, let.out.type, 'side="right"' if let.attributes["right"] else "")
 
 
+@spelled("ranked")
+def _ranked(emitter: Emitter, let: Let) -> Expr:
+    (x, places), type_, axis = (emitter.expr(a) for a in let.args), let.out.type, let.attributes["axis"]
+    options = "" if axis == type_.ndim - 1 else f"axis={axis}"
+    ordered = call("np.partition", [x, places], type_, options)
+    return call("np.take", [ordered, places], type_, f"axis={axis}")
+
+
+@spelled("contains")
+def _contains(emitter: Emitter, let: Let) -> Expr:
+    a, v = (emitter.expr(x) for x in let.args)
+    among = call("np.isin", [v, a], let.out.type)
+    return among if let.out.type.dims else suffix(among, "[()]", let.out.type)
+
+
 # --- products --------------------------------------------------------------------------------------------
 
 

@@ -16,7 +16,7 @@ from metaphrase.core.ir import Function, Let, Literal, Var
 from metaphrase.core.types import Array
 
 from .numpy_source_blocks import Emitter, named
-from .numpy_source_expressions import ATOM, Expr, call, dtype_text, reads_of, suffix
+from .numpy_source_expressions import ATOM, Expr, call, dtype_text, reads_of
 from .numpy_source_spellings import STATEMENTS, spelled
 
 
@@ -185,14 +185,14 @@ def _fft(emitter: Emitter, let: Let) -> Expr:
     return call("np.fft.fft", [x], let.out.type, options.removeprefix(", "))
 
 
-@spelled("rfft", "rfft_transposed")
+@spelled("rfft", "irfft")
 def _rfft(emitter: Emitter, let: Let) -> Expr:
     (x,), axis = (emitter.expr(a) for a in let.args), let.attributes["axis"]
     options = [] if axis == len(x.type.dims) - 1 else [f"axis={axis}"]
     if let.primitive.name == "rfft":
         return call("np.fft.rfft", [x], let.out.type, ", ".join(options))
-    size = emitter.dim(let.attributes["size"])
-    return suffix(call("np.fft.fft", [x], let.out.type, ", ".join([size, *options])), ".real", let.out.type)
+    options = [emitter.dim(let.attributes["size"]), *options, 'norm="forward"']
+    return call("np.fft.irfft", [x], let.out.type, ", ".join(options))
 
 
 __all__ = ["TEXTS", "FLAGS"]

@@ -84,7 +84,9 @@ NOUNS = {
     "reduce_all": "everywhere",
     "sort": "ordered",
     "argsort": "order",
+    "ranked": "ranked",
     "searchsorted": "place",
+    "contains": "among",
     "nonzero": "places",
     "call": "result",
 }

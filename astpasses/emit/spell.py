@@ -63,6 +63,7 @@ class Printer(ExpressionPrinter):
     def __init__(self, dialect: Dialect = CYTHON) -> None:
         self.dialect = dialect
         self.helpers: set[str] = set()
+        self.in_lanes = False  # whether a loop that becomes vectors is printed
 
     def call(self, name: str, *args: str) -> Text:
         self.helpers.add(name)
@@ -135,7 +136,13 @@ class Printer(ExpressionPrinter):
         return self.spell_dim(dim)
 
     def dim_function(self, kind: str, operands: tuple[str, ...]) -> str:
-        return self.call(f"i64_{'floor_div' if kind == 'floordiv' else kind}", *operands)[0]
+        name = "floor_div" if kind == "floordiv" else kind
+        return self.call(f"i64_{self.in_vectors(name, operands[1])}", *operands)[0]
+
+    def in_vectors(self, name: str, operand: str) -> str:
+        """An operation of i64, as it is called where loops become vectors and the second operand is a constant."""
+        number = int(operand) if self.in_lanes and operand.isdecimal() else 0
+        return facts(name).in_lanes or name if 2 < number < 2**31 and number & (number - 1) else name
 
     # --- operations -------------------------------------------------------------------------------
 
@@ -178,7 +185,9 @@ class Printer(ExpressionPrinter):
             root = dict(known.powers).get(float(e.args[1].value))
             if root is not None:
                 return self.call(f"{name}_{root}", self.arguments(e)[0])
-        return self.call(f"{name}_{e.name}", *self.arguments(e))
+        arguments = self.arguments(e)
+        called = self.in_vectors(e.name, arguments[1]) if name == "i64" and len(arguments) == 2 else e.name
+        return self.call(f"{name}_{called}", *arguments)
 
     def arguments(self, e: Op) -> list[str]:
         return [self.text(a, CALL) for a in e.args]

@@ -326,7 +326,8 @@ class _Checker:
             self.fault(f"a view of {view.buf} has {len(view.index)} indices and {len(view.strides)} strides", stmt)
             return
         sizes = (*view.buf.dims, *view.extents, *view.strides, *view.index)
-        if self.reachable and view.buf.space != "stack" and all(isinstance(d, int) for d in sizes):
+        unknown = view.buf.space == "stack" or view.buf.space == "arg" and view.buf.dims[:1] == (0,)
+        if self.reachable and not unknown and all(isinstance(d, int) for d in sizes):
             offset = 0
             for entry, extent in zip(view.index, view.buf.dims):
                 offset = offset * extent + entry  # type: ignore[operator, assignment]

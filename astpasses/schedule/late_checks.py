@@ -1,8 +1,8 @@
 """Checks of numbers are looked at behind their loop, which then vectorises.
 
-In: the final tree. Out: a loop whose checks only look at floats (`math.exp` overflows, `assert x[i] > 0`)
-notes whether one fails, and goes on; where one did, the loop as it was is run once more, and fails at the
-iteration, line and message that Python has.
+In: the final tree. Out: a loop in which nothing relies on its checks (`math.exp` overflows, `assert x[i] > 0`,
+the places of a gather that a loop of its own checks) notes whether one fails, and goes on; where one did, the
+loop as it was is run once more, and fails at the iteration, line and message that Python has.
 
     for i in range(n):                        failed = False
         check(x[i] >= 0)                      for i in range(n):
@@ -78,10 +78,15 @@ def _late(loop: For, names: Names, seen: frozenset[Buf], uses: Counter, shortest
     loop = replace(loop, body=_conditions_in_place(loop.body, uses))
     inside = list(walk(loop.body))
     checks = [s for s in inside if isinstance(s, Check)]
-    if all(isinstance(s, (Store, Check)) for s in inside):
+    if all(isinstance(s, (Store, Check)) for s in inside):  # no place, and no loop, that a check stands before
         return _flagged(loop, checks[0].site, names) if _fits(inside, seen) and _steady(loop) else []
     by_lane = loop.kind == "par" and any(isinstance(s, While) for s in inside)
-    if by_lane and _fits(inside, seen) and not any(isinstance(s, Store) and s.monoid for s in inside):
+    if (
+        by_lane
+        and _fits(inside, seen)
+        and _of_floats_only(inside)
+        and not any(isinstance(s, Store) and s.monoid for s in inside)
+    ):
         return _by_lane(loop, checks[0].site, names)
     return []
 
@@ -125,6 +130,11 @@ def _fits(inside: list[Stmt], seen: frozenset[Buf]) -> bool:
                     return False
                 if isinstance(x, Op) and x.dtype.kind in "iu" and not facts(x.name).safe:
                     return False
+    return True
+
+
+def _of_floats_only(inside: list[Stmt]) -> bool:
+    """Whether floats alone decide all checks: then no place in memory, and no end of a loop, was found valid by one."""
     made: dict[Buf, list[E]] = {}
     for stmt in inside:
         if isinstance(stmt, Store) and not stmt.buf.dims:
@@ -137,7 +147,6 @@ def _known(index: Map, bound: set[str]) -> bool:
 
 
 def _of_floats(e: E, made: dict[Buf, list[E]], followed: set[Buf]) -> bool:
-    """Whether floats alone decide: then no place in memory was found to be valid by it."""
     if isinstance(e, Op):
         return e.dtype.kind in "fcb" and all(x.dtype.kind in "fc" or _of_floats(x, made, followed) for x in e.args)
     if isinstance(e, Load) and e.dtype.kind == "b" and e.buf in made:

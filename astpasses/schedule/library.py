@@ -267,7 +267,7 @@ def _as_matrix(
 
 def _on_lines(block: Block, let: Let, offer: Offer) -> None:
     """A call on each line along `axis`, or on as many as the library takes together."""
-    (x,), attributes = block.args(let), block.attributes(let)
+    (x, *more), attributes = block.args(let), block.attributes(let)
     axis = attributes["axis"]
     others = [d for d in range(len(x.dims)) if d != axis]
     others = others[: max(len(others) - offer.together, 0)]
@@ -275,10 +275,11 @@ def _on_lines(block: Block, let: Let, offer: Offer) -> None:
     if offer.in_place:
         block.copy(place, x)
     source = None if offer.in_place else operand(block, x)
+    whole = [operand(block, value) for value in more]
 
     def views(index: Indices) -> tuple[tuple[View, ...], tuple[View, ...]]:
         line = part_of(place, others, index)
-        return (line if source is None else view_part(source, others, index),), (line,)
+        return (line if source is None else view_part(source, others, index), *whole), (line,)
 
     known = {name: value for name, value in attributes.items() if name != "length"}  # a line has its own
     _calls(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from metaphrase.core.dims import DimLike, substitute
+from metaphrase.core.dims import DimLike, dim_min, floordiv, substitute
 from metaphrase.core.ir import Let
 from metaphrase.core.native import EffectCall, Gather, Iota, Move, Point, Put, Reduce, Scan
 from metaphrase.core.scalars import MONOIDS
@@ -232,8 +232,8 @@ def _reduction_axes(block: Block, dims: Indices, reduced: tuple, kind: str = "re
 
 def _extreme_position(block: Block, let: Let, x: Value, axis: int, monoid: str) -> None:
     """argmax, argmin: the first extreme, or the first NaN."""
-    if _in_long_lines(block, x, axis):
-        _position_of_extreme(block, let, x, axis, monoid.removeprefix("arg"))
+    if lines := _in_long_lines(block, x, axis):
+        _position_of_extreme(block, let, lines, axis, monoid.removeprefix("arg"))
         return
     out, dims = let.out, tuple(d for k, d in enumerate(x.dims) if k != axis)
     place = _accumulator(block, out)
@@ -263,33 +263,63 @@ def _extreme_position(block: Block, let: Let, x: Value, axis: int, monoid: str) 
     _finish(block, out, place)
 
 
-def _in_long_lines(block: Block, x: Value, axis: int) -> bool:
-    """Whether the numbers along an axis stand one behind the other, and may be many."""
+def _in_long_lines(block: Block, x: Value, axis: int) -> Value | None:
+    """x, if the numbers along an axis may be many and stand one behind the other; what is not in memory is put there,
+    since a number that is computed twice may have another last bit."""
     view = strided(block, x)
-    few = block.shared.facts.less(x.dims[axis], block.shared.target.sums_from)
-    return view is not None and view.strides[axis] == 1 and x.dtype.kind in "iuf" and not few
+    if x.dtype.kind not in "iuf" or block.shared.facts.less(x.dims[axis], block.shared.target.sums_from):
+        return None
+    if view is not None:
+        return x if view.strides[axis] == 1 else None
+    if axis != len(x.dims) - 1:
+        return None
+    values = block.temp("values", x.dtype, x.dims)
+    block.fill(values, x.at)
+    return stored(values)
 
 
 def _position_of_extreme(block: Block, let: Let, x: Value, axis: int, monoid: str) -> None:
-    """First the extreme, then the least position that has it: two sweeps in vectors take less than one in which each
-    number is compared with the best of those before it."""
-    out, dims = let.out, tuple(d for k, d in enumerate(x.dims) if k != axis)
-    best, place = block.temp("best", x.dtype, dims), _accumulator(block, out)
-    loops, index = _reduction_axes(block, x.dims, (axis,))
-    spot = (*best.prefix, *(i for k, i in enumerate(index) if k != axis))
-    first = [Store(best.buf, spot, identity(monoid, x.dtype))]
-    block.nest(loops, [Store(best.buf, spot, x.at(index), monoid)], first)
-    loops, index = _reduction_axes(block, x.dims, (axis,))
-    spot = tuple(i for k, i in enumerate(index) if k != axis)
-    value, bool_ = x.at(index), np.dtype(bool)
-    wanted: E = Op("eq", (value, best.load(spot)), bool_)
-    if is_float(x.dtype):
-        wanted = Op("or", (wanted, Op("isnan", (value,), bool_)), bool_)
-    position: E = Op("select", (wanted, Index(index[axis]), Index(x.dims[axis])), i64)
-    here = (*place.prefix, *spot)
-    last = block.apply("convert", Index(x.dims[axis]), dtype=out.type.dtype)
-    position = block.apply("convert", position, dtype=out.type.dtype)
-    block.nest(loops, [Store(place.buf, here, position, "min")], [Store(place.buf, here, last)])
+    """The extremes of stretches, and of all; the first stretch that has it, and where in there: one sweep in vectors.
+    What is left behind the last whole stretch is looked through as the stretch that ends there."""
+    out, lead, n = let.out, tuple(d for k, d in enumerate(x.dims) if k != axis), x.dims[axis]
+    width = 2 * block.shared.target.lanes
+    rank, whole, near = len(lead), floordiv(n, width), dim_min(n, width)
+    best, stretch = block.temp("best", x.dtype, lead), block.temp("stretch", i64, lead)
+    bests, place = block.temp("bests", x.dtype, (*lead, whole)), _accumulator(block, out)
+    nothing, bool_ = identity(monoid, x.dtype), np.dtype(bool)
+
+    def element(line: Indices, k: DimLike) -> E:
+        return x.at((*line[:axis], k, *line[axis:]))
+
+    def first(value: E, line: Indices, k: DimLike, size: DimLike) -> E:
+        """The number k of a value that is the extreme or, before all, no number."""
+        wanted: E = Op("eq", (value, best.load(line)), bool_)
+        if is_float(x.dtype):
+            wanted = Op("or", (wanted, Op("isnan", (value,), bool_)), bool_)
+        return Op("select", (wanted, Index(k), Index(size)), i64)
+
+    loops, (*spot, k) = _reduction_axes(block, (*lead, whole, width), (rank + 1,))
+    here = tuple(spot)
+    value = element(here[:rank], here[rank] * width + k)
+    block.nest(loops, [Store(bests.buf, here, value, monoid)], [Store(bests.buf, here, nothing)])
+    loops, index = _reduction_axes(block, (*lead, whole), (rank,))
+    line, value = index[:rank], bests.load(index)
+    block.nest(loops, [Store(best.buf, line, value, monoid)], [Store(best.buf, line, nothing)])
+    if n != whole * width:
+        loops, index = _reduction_axes(block, (*lead, n - whole * width), (rank,))
+        line, value = index[:rank], element(index[:rank], whole * width + index[rank])
+        block.nest(loops, [Store(best.buf, line, value, monoid)])
+    loops, index = _reduction_axes(block, (*lead, whole), (rank,))
+    line, value = index[:rank], first(bests.load(index), index[:rank], index[rank], whole)
+    block.nest(loops, [Store(stretch.buf, line, value, "min")], [Store(stretch.buf, line, Index(whole))])
+    loops, index = _reduction_axes(block, (*lead, near), (rank,))
+    line, start = index[:rank], block.shared.symbol("start")
+    begin = Op("mul", (stretch.load(line), _number(width, i64)), i64)
+    bind = Bind(start, Op("min", (begin, Index(n - near)), i64))
+    k, here, dtype = Sym(start) + index[rank], (*place.prefix, *line), out.type.dtype
+    position = block.apply("convert", first(element(line, k), line, k, n), dtype=dtype)
+    last = block.apply("convert", Index(n), dtype=dtype)
+    block.nest(loops, [bind, Store(place.buf, here, position, "min")], [Store(place.buf, here, last)])
     _finish(block, out, place)
 
 

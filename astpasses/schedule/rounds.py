@@ -23,7 +23,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeGuard
 
-from metaphrase.core.dims import DimLike, Sym, dim_min, floordiv, product, symbols
+from metaphrase.core.dims import DimLike, Sym, dim_min, floordiv, product, substitute, symbols
 from metaphrase.core.types import i64
 from metaphrase.late import dataclass, field
 
@@ -239,7 +239,8 @@ class _Run:
         return [*self.ahead, For(number, blocks, tuple(body), "par", span), *behind]
 
     def pays(self, held: dict[Buf, int]) -> bool:
-        """Whether rounds come back to more arrays than they find new rows of, which lie far from one another."""
+        """Whether rounds come back to more arrays than they find new rows of, which lie far from one another. A row
+        that begins a little further on than the last one is none."""
         again: set[Buf] = set()
         new: set[Buf] = set()
         for loop in (m.loop for m in self.members if _may_be_rounds(m.loop)):
@@ -247,7 +248,9 @@ class _Run:
             for stmt in walk((loop,)):
                 for access in accesses_of(stmt):
                     if access.buf.dims and access.buf not in held:
-                        (new if index_symbols(access.index) & bound else again).add(access.buf)
+                        (
+                            new if any(_goes_far(entry, bound, self.target.lanes) for entry in access.index) else again
+                        ).add(access.buf)
         return len(again - new) + len(held) > len(new)
 
     def held(self) -> dict[Buf, int]:
@@ -301,6 +304,15 @@ class _Run:
         ]
         made = [rebound(with_storages(s, own), renamed) for s in made]
         return [*begin, *made], _each_sweep(loop, lambda sweep: []) if wanted else []
+
+
+def _goes_far(entry: DimLike | E, bound: frozenset[str], few: int) -> bool:
+    """Whether a place along a dim is another one in each round, and not just a few elements further on in the row."""
+    own = index_symbols((entry,)) & bound
+    if not own or isinstance(entry, E):
+        return bool(own)
+    steps = [substitute(entry, {name: Sym(name) + 1}) - entry for name in own]
+    return index_symbols((entry,)) == own or not all(isinstance(s, int) and abs(s) <= few for s in steps)
 
 
 def _each_sweep(stmt: Stmt, rule: Callable[[For], list[Stmt]]) -> list[Stmt]:

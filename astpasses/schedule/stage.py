@@ -25,6 +25,7 @@ from . import library, lower_arrays, lower_regions  # noqa: F401 - they register
 from . import target as targets
 from .check import CheckError, check
 from .columns import columns_as_rows
+from .digits import in_digits
 from .expand import expand
 from .fold import fold
 from .fuse import Limits, fuse_block
@@ -120,6 +121,12 @@ PASSES: tuple[Pass, ...] = (
         "columns",
         _each(lambda fn, target: columns_as_rows(fn.body, fn.names, target)),
         "on expressions as they will be: what an innermost loop reads is plain now",
+        fused=True,
+    ),
+    Pass(
+        "digits",
+        _each(in_digits),
+        "after columns and rounds, which look for loops of equal lengths; before share, which cuts the outer loop",
         fused=True,
     ),
     Pass(

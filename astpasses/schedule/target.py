@@ -9,6 +9,7 @@ compiler, gcc's habits among the thresholds. The loops stage as Python is schedu
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 from metaphrase.late import dataclass, field
 
@@ -19,9 +20,9 @@ LINES, ROWS, CLOSE, EACH = "lines", "rows", "close", "each"
 class Offer:
     """A primitive that a library of the target computes.
 
-    `layout` of its operands in memory: LINES (one dim, any stride), ROWS (a matrix whose rows stand one behind the
-    other), CLOSE (a matrix whose rows or columns are without gaps, the rest at any distance), EACH (a line, and another
-    of whose elements each is worked on by itself; both at any stride).
+    `layout` of its operands in memory: LINES (one dim, any stride, and what further operands there are as a whole),
+    ROWS (a matrix whose rows stand one behind the other), CLOSE (a matrix whose rows or columns are without gaps, the
+    rest at any distance), EACH (a line, and another of whose elements each is worked on by itself; both at any stride).
     `in_place`: it works on what lies where its result goes.
     `spaced_results`: its result may lie as its operands may; else its rows stand one behind the other.
     `dtypes`: of which operands; None: whatever the primitive takes.
@@ -130,6 +131,11 @@ def _of_lapack(operation: str) -> Offer:
     return Offer(operation, ROWS, failures=(("OverflowError", too_large), ("RuntimeError", refused)))
 
 
+def _ours(operation: str, layout: str, an_element: int, **more: Any) -> Offer:
+    """What the emitted text does itself, or by NumPy's kernels."""
+    return Offer(operation, layout, an_element=an_element, left_anywhere=True, side_by_side=True, **more)
+
+
 _FACTORS = ("solve", "triangular_solve", "slogdet", "cholesky", "qr", "eigh", "svd", "eig")
 
 # Cython's, C's, and those of the prelude and of the C library's headers.
@@ -170,14 +176,13 @@ CPU = Target(
     offers=(
         replace(_PRODUCT, side_by_side=True, by_itself=1 << 22),
         *(replace(_of_lapack(operation), side_by_side=True) for operation in _FACTORS),
-        Offer("sort", LINES, in_place=True, an_element=32, left_anywhere=True, side_by_side=True),  # these are ours
-        Offer("argsort", LINES, an_element=32, left_anywhere=True, side_by_side=True),
-        *(
-            Offer(name, LINES, an_element=4, together=1, left_anywhere=True, side_by_side=True)
-            for name in ("fft", "rfft", "rfft_transposed")
-        ),
-        Offer("nonzero", LINES, an_element=1, lists=True, left_anywhere=True, side_by_side=True),
-        Offer("searchsorted", EACH, an_element=16, left_anywhere=True, side_by_side=True),
+        _ours("sort", LINES, 32, in_place=True),
+        _ours("argsort", LINES, 32),
+        _ours("ranked", LINES, 8),
+        *(_ours(operation, LINES, 4, together=1) for operation in ("fft", "rfft", "irfft")),
+        _ours("nonzero", LINES, 1, lists=True),
+        _ours("searchsorted", EACH, 16),
+        _ours("contains", EACH, 16),
     ),
 )
 

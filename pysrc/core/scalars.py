@@ -56,6 +56,8 @@ class Scalar:
     `safe`: of integers it has a result whatever they are.
     `predicate`: the result is a bool.
     `side_by_side`: compilers and vector libraries do several at once.
+    `in_lanes`: what this operation of i64 is called in a loop that becomes vectors, where the second operand is a
+    constant from 3 to 2**31 - 1, and no power of two.
     `sign`: the operator that it is in C and in Python.
     `library`: the name that C's and CUDA's mathematics have for it, of doubles.
     `ours`: in C it is a function of runtime/maths.h, of f32 and f64.
@@ -77,6 +79,7 @@ class Scalar:
     safe: bool = False
     predicate: bool = False
     side_by_side: bool = False
+    in_lanes: str = ""
     sign: str | None = None
     library: str | None = None
     ours: bool = False

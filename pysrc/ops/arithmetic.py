@@ -112,6 +112,21 @@ if (b == 0 || b == -1) return 0;
 T m = a%b;
 return (m != 0) & ((m < 0) != (b < 0)) ? m + b : m;
 """
+# Vectors have no division of 64-bit numbers, nor the high half of a product. A quotient of doubles is off by less than
+# 2**13/b + 1; that of what it leaves is off by one at most. For b from 2 to 2**31, nothing leaves 64 bits.
+_LANES_FLOOR_DIV = """\
+#ifdef __AVX512DQ__
+const double part = 1.0/(double)b;
+T q = (T)((double)a*part), rest = a - q*b, more = (T)((double)rest*part);
+rest -= more*b;
+return q + more + (rest >= b) - (rest < 0);
+#else
+T sign = -(a < 0);
+return (T)((unsigned long long)(a ^ sign)/(unsigned long long)b) ^ sign;
+#endif
+"""
+declare("floor_div_lanes", Scalar(texts=(Text("i", _LANES_FLOOR_DIV, "a, b"),)))
+declare("mod_lanes", Scalar(texts=(Text("i", "a - T_floor_div_lanes(a, b)*b", "a, b"),)))
 # What is left of a after trunc(a/b) times b has no rounding: it is a multiple of b's last digit that is less than b.
 # The quotient is at most rounded up to the next whole number; then what is left is negative.
 _FMOD = """\
@@ -138,7 +153,8 @@ floor_div = elementwise(
             Text("f", _FLOOR_DIV, "a, b"),
             Text("i", _SIGNED_FLOOR_DIV, "a, b"),
             Text("u", "b == 0 ? 0 : a/b", "a, b"),
-        )
+        ),
+        in_lanes="floor_div_lanes",
     ),
     jvp=(Zero, Zero),
     doc="Quotient rounded down; an integer divided by zero gives 0, as in NumPy.",
@@ -148,7 +164,7 @@ mod = elementwise(
     np.remainder,
     spellings=(operator.mod,),
     type=real,
-    scalar=Scalar(texts=(Text("f", _MOD, "a, b"), Text("i", _SIGNED_MOD, "a, b"), _UNSIGNED_MOD)),
+    scalar=Scalar(texts=(Text("f", _MOD, "a, b"), Text("i", _SIGNED_MOD, "a, b"), _UNSIGNED_MOD), in_lanes="mod_lanes"),
     jvp=(lambda a_dot, y, a, b: a_dot, lambda b_dot, y, a, b: neg(mul(b_dot, floor_div(a, b)))),
     doc="Remainder with the sign of b; an integer modulo zero is 0, as in NumPy.",
 )

@@ -5,7 +5,7 @@ it is its own transpose.
 
     y: c128[n] = fft(x, axis=0, inverse=False)
     z: c128[n//2 + 1] = rfft(w, axis=0)               # w: f64[n]
-    w_bar: f64[n] = rfft_transposed(z_bar, axis=0, size=n)
+    v: f64[n] = irfft(z, axis=0, size=n)
 """
 
 from __future__ import annotations
@@ -20,9 +20,13 @@ from ..core.native import Composite, Lib
 from ..core.primitive import Primitive, Together
 from ..core.relation import ALONG
 from ..core.types import Array, c64, c128, f32, f64, i64
-from .complex_numbers import complex_, real
+from .arithmetic import add, mul
+from .arrays import dim_value, iota
+from .compare import eq, or_, select
+from .complex_numbers import complex_, conj, real
 from .families import like, require
 from .indexing import slice as slice_
+from .shape import broadcast, convert
 from .structure import pad
 
 
@@ -72,23 +76,35 @@ def _rfft_written(x: Any, *, axis: int) -> Any:
     return slice_(whole, *[literal(0, i64)] * len(half), shape=half, step=(1,) * len(half))
 
 
-def _half_type(y: Array, *, axis: int, size: DimLike) -> Array:
-    require(y.dtype in (c64, c128), lambda: f"rfft_transposed: needs complex numbers, got {y}")
-    require(y.dims[axis] == floordiv(size, 2) + 1, lambda: f"rfft_transposed: {y} is no half of {size}")
+def _irfft_type(y: Array, *, axis: int, size: DimLike) -> Array:
+    require(y.dtype in (c64, c128), lambda: f"irfft: needs complex numbers, got {y}")
+    require(y.dims[axis] == floordiv(size, 2) + 1, lambda: f"irfft: {y} is no half of {size}")
     return Array(f32 if y.dtype == c64 else f64, (*y.dims[:axis], size, *y.dims[axis + 1 :]))
 
 
-def _half_numpy(y: Any, *, axis: int, size: int) -> Any:
+def _irfft_numpy(y: Any, *, axis: int, size: int) -> Any:
     if size == 0:
         return np.zeros([0 if k == axis else d for k, d in enumerate(y.shape)], y.real.dtype)
-    return np.fft.fft(y, size, axis=axis).real
+    return np.fft.irfft(y, size, axis=axis, norm="forward")
 
 
-def _half_written(y: Any, *, axis: int, size: DimLike) -> Any:
+def _irfft_written(y: Any, *, axis: int, size: DimLike) -> Any:
+    y = _turned(y, axis, size, 2)
     widths = tuple(size - d if k == axis else 0 for k, d in enumerate(y.type.dims))
     none = (0,) * y.type.ndim
     whole = pad(y, literal(0, y.type.dtype), low=none, high=widths, interior=none)
     return real(fft(whole, axis=axis, inverse=False))
+
+
+def _turned(y: Any, axis: int, size: DimLike, weight: float) -> Any:
+    """The conjugate of half of the frequencies, those that stand for two among all `size` times `weight`."""
+    k = iota(length=y.type.dims[axis], dtype=i64)
+    count = literal(size, i64) if isinstance(size, int) else dim_value(dim=size)
+    count = broadcast(count, shape=k.type.dims, axes=())
+    once = or_(eq(k, like(k, 0)), eq(add(k, k), count))  # the first, and the middle one of an even number
+    one, other = (broadcast(literal(w, f64), shape=k.type.dims, axes=()) for w in (1.0, weight))
+    factor = convert(select(once, one, other), dtype=y.type.dtype)
+    return mul(conj(y), broadcast(factor, shape=y.type.dims, axes=(axis,)))
 
 
 rfft: Primitive = Primitive(
@@ -96,21 +112,25 @@ rfft: Primitive = Primitive(
     type=_rfft_type,
     numpy=_rfft_numpy,
     jvp=Together(),
-    transpose=(lambda y_bar, x, *, axis: rfft_transposed(y_bar, axis=axis, size=x.type.dims[axis]),),
+    transpose=(
+        lambda y_bar, x, *, axis: irfft(
+            _turned(y_bar, axis, x.type.dims[axis], 0.5), axis=axis, size=x.type.dims[axis]
+        ),
+    ),
     dims=ALONG,
     native=Composite(_rfft_written, library="rfft"),
     doc="The first n//2 + 1 elements of the transform of real numbers.",
 )
 
-rfft_transposed: Primitive = Primitive(
-    "rfft_transposed",
-    type=_half_type,
-    numpy=_half_numpy,
+irfft: Primitive = Primitive(
+    "irfft",
+    type=_irfft_type,
+    numpy=_irfft_numpy,
     jvp=Together(),
-    transpose=(lambda out_bar, y, *, axis, size: rfft(out_bar, axis=axis),),
+    transpose=(lambda x_bar, y, *, axis, size: _turned(rfft(x_bar, axis=axis), axis, size, 2),),
     dims=ALONG,
-    native=Composite(_half_written, library="rfft_transposed"),
-    doc="The real part of the transform of y, filled with zeros to `size` elements.",
+    native=Composite(_irfft_written, library="irfft"),
+    doc="`size` real numbers, of the first size//2 + 1 elements of their transform; without the factor 1/size.",
 )
 
-__all__ = ["fft", "rfft", "rfft_transposed"]
+__all__ = ["fft", "rfft", "irfft"]

@@ -19,9 +19,9 @@ from ..source import UnsupportedError
 from . import fourier
 from .arithmetic import div, mul, sub
 from .arrays import iota
-from .complex_numbers import complex_, conj, real
+from .complex_numbers import complex_, conj
 from .families import like
-from .library_moves import flip, roll
+from .library_moves import roll
 from .library_reductions import not_empty
 from .library_shapes import concatenate, part
 from .promotion import Operand, axis_of, broadcast_to, dim_of, inexact_dtype, lift, scalar_dim, to_dtype
@@ -108,35 +108,18 @@ def rfft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) -> 
 
 
 def irfft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) -> Atom:
-    """The other half is the conjugate of this one, in reverse. Half precision is kept."""
+    """The real numbers of which these are half of the frequencies. Half precision is kept."""
     a = lift(a)
     x = _as_complex(_numbers(a))
     at = axis_of(axis, x.type.ndim)
     size = (x.type.dims[at] - 1) * 2 if n is None else dim_of(n)
-    if not isinstance(size, int):
-        raise UnsupportedError("irfft needs a known size", remedy="pass n as a Python int", code="size")
-    if size < 1:
+    if isinstance(size, int) and size < 1:
         raise ValueError(f"Invalid number of FFT data points ({size}) specified.")
-    x = _fitted(x, size // 2 + 1, at)
-    rest = size - (size // 2 + 1)
-    whole = concatenate([x, conj(flip(part(x, at, 1, rest), at))], at) if rest else x
-    made = fourier.fft(_real_ends(whole, size, at), axis=at, inverse=True)
-    made = real(_scaled(made, size, norm, True, a.type.dtype))
-    return to_dtype(made, a.type.dtype) if a.type.dtype in _HALVES else made
-
-
-def _real_ends(x: Atom, size: int, axis: int) -> Atom:
-    """The first frequency, and the middle one of an even number, without their imaginary parts."""
-
-    def plain(first: int) -> Atom:
-        value = real(part(x, axis, first, 1))
-        return complex_(value, like(value, 0))
-
-    pieces = [plain(0), part(x, axis, 1, size - 1)] if size > 1 else [plain(0)]
-    if size > 1 and size % 2 == 0:
-        half = size // 2
-        pieces = [plain(0), part(x, axis, 1, half - 1), plain(half), part(x, axis, half + 1, size - half - 1)]
-    return concatenate(pieces, axis)
+    x = _fitted(x, floordiv(size, 2) + 1, at)
+    numbers = fourier.irfft(x, axis=at, size=size)
+    not_empty(numbers, (at,), "Invalid number of FFT data points (0) specified.")
+    numbers = _scaled(numbers, size, norm, True, a.type.dtype)
+    return to_dtype(numbers, a.type.dtype) if a.type.dtype in _HALVES else numbers
 
 
 def hfft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) -> Atom:

@@ -26,8 +26,8 @@ from .elementary import ceil, floor, isnan, rint
 from .families import like
 from .library_elementwise import as_inexact, where
 from .library_reductions import any_, not_empty
-from .library_search import sort, take
-from .library_shapes import concatenate, expand_dims, part, permuted, reshape
+from .library_search import sort
+from .library_shapes import concatenate, expand_dims, part, permuted, ravel, reshape, stack
 from .promotion import Operand, axes_of, broadcast_to, inexact_dtype, is_weak, lift, scalar_dim, to_dtype, ufunc
 
 
@@ -67,7 +67,6 @@ def quantile(
     *front, count = rows.type.dims
     last = len(front)
     missing = any_(isnan(rows), -1) if x.type.dtype.kind == "f" else None
-    rows = sorting.sort(rows, axis=last)
     share = lift(q, working) if is_weak(q) else lift(q)
     if share.type.ndim:  # an array of shares has a part in the dtype of the result, a number has none
         working = np.result_type(working, share.type.dtype)
@@ -82,9 +81,8 @@ def quantile(
     elif not known_facts().less(0, count):  # there may be none: then the quantile is the NaN behind them
         rows = concatenate([rows, broadcast_to(literal(np.nan, rows.type.dtype), (*front, 1))], axis=last)
         low, high = (ufunc(np.maximum, p, like(p, 0)) for p in (low, high))
-    below, above = (
-        moveaxis_back(take(rows, to_dtype(p, i64), last, checked=True), share.type.ndim) for p in (low, high)
-    )
+    ranks = [moveaxis_back(x, share.type.ndim) for x in _ranks(rows, [low] if picks else [low, high])]
+    below, above = ranks[0], ranks[-1]
     y = below
     if not picks:
         weight = sub(place, low) if method != "midpoint" else mul(sub(high, low), like(place, 0.5))
@@ -100,6 +98,15 @@ def quantile(
         y = where(missing, np.nan, y) if last else where(missing, like(y, np.nan), y)
     y = to_dtype(y, given if picks else working)
     return expand_dims(y, tuple(share.type.ndim + k for k in axes)) if keepdims else y
+
+
+def _ranks(rows: Atom, places: list[Atom]) -> list[Atom]:
+    """The elements that stand at places when each row is sorted, for each of some arrays of places that are alike."""
+    last, dims = rows.type.ndim - 1, places[0].type.dims
+    together = stack([to_dtype(p, i64) for p in places], axis=-1)  # those of one share side by side
+    ranks = sorting.ranked(rows, ravel(together), axis=last)
+    ranks = reshape(ranks, (*rows.type.dims[:last], *dims, len(places)))
+    return [part(ranks, ranks.type.ndim - 1, k, 1, squeezed=True) for k in range(len(places))]
 
 
 # alpha and beta of methods that interpolate (Hyndman & Fan, Sample quantiles in statistical packages, 1996)
@@ -171,8 +178,13 @@ def median(a: Operand, axis: Any = None, overwrite_input: bool = False, keepdims
         )
         count = rows.type.dims[-1]
     missing = any_(isnan(rows), -1)
-    ordered = sort(rows, -1)
-    low, high = (part(ordered, last, floordiv(d, 2), 1, squeezed=True) for d in (count - 1, count))
+    places = dict.fromkeys(floordiv(d, 2) for d in (count - 1, count))
+    if x.type.dtype.kind == "c":
+        ordered = sort(rows, -1)
+        middle = [part(ordered, last, place, 1, squeezed=True) for place in places]
+    else:
+        middle = _ranks(rows, [scalar_dim(place, i64) for place in places])
+    low, high = middle[0], middle[-1]
     y = mul(add(low, high), like(low, 0.5))
     nothing = like(real(y), np.nan) if x.type.dtype.kind == "c" else like(y, np.nan)
     y = select(missing, complex_(nothing, nothing) if x.type.dtype.kind == "c" else nothing, y)

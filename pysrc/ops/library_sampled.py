@@ -26,6 +26,7 @@ from .effects import check
 from .elementary import isnan
 from .families import like
 from .indexing import gather, scatter_add, slice_add
+from .indexing import slice as slice_
 from .library_creation import linspace
 from .library_elementwise import as_inexact, conjugate, where
 from .library_moves import flip
@@ -266,31 +267,45 @@ def _slid(x: Atom, y: Atom, mode: str, turned: DimLike = 0) -> Atom:
     n, m = x.type.dims[0], y.type.dims[0]
     for atom in (x, y):
         not_empty(atom, (0,), "an array to slide along another cannot be empty")
-    total = x.type.with_dims((n + m - 1,))
+    shorter, longer = dim_min(n, m), dim_max(n, m)
+    first: DimLike = 0
+    count: DimLike = n + m - 1
+    if mode == "same":
+        first, count = floordiv(shorter - 1, 2) + (shorter - 1) % 2 * turned, longer
+    elif mode == "valid":
+        first, count = shorter - 1, longer - shorter + 1
+    elif mode != "full":
+        raise DTypeError(f"mode is full, same or valid, got {mode!r}", code="numpy-function")
+    if not (isinstance(n, int) and isinstance(m, int) and n >= 4 * m):
+        return part(_shifted_sum(x, y, True), 0, first, count)
+    inside = _shifted_sum(x, y, False)
+    if count == n - m + 1:
+        return inside
+    starts, ends = (_shifted_sum(part(x, 0, k, m - 1), y, True) for k in (0, n - m + 1))
+    return concatenate([part(starts, 0, first, m - 1 - first), inside, part(ends, 0, m - 1, first + count - n)])
+
+
+def _shifted_sum(x: Atom, y: Atom, overlaps: bool) -> Atom:
+    """The sum of x times each number of y, moved by its place; where they overlap at all, or where all do."""
+    n, m = x.type.dims[0], y.type.dims[0]
+    total = x.type.with_dims((n + m - 1 if overlaps else n - m + 1,)).plain
 
     def add_shifted(i: Atom, x: Atom, out: Atom, factor: Atom) -> Atom:
-        last = scalar_dim(m - 1, i64)
-        return slice_add(out, mul(x, broadcast_to(factor, (n,))), sub(last, i), step=(1,))
+        if overlaps:
+            last = scalar_dim(m - 1, i64)
+            return slice_add(out, mul(x, broadcast_to(factor, (n,))), sub(last, i), step=(1,))
+        here = slice_(x, i, shape=total.dims, step=(1,))
+        return add(out, mul(here, broadcast_to(factor, total.dims)))
 
+    if isinstance(m, int) and m <= 8 and not overlaps:
+        out = like(total, 0)
+        for k in range(m):
+            out = add_shifted(literal(k), x, out, part(y, 0, k, 1, squeezed=True))
+        return out
     params = [("i", Array(i64)), ("x", x.type.plain), ("out", total), ("factor", Array(x.type.dtype))]
-    (full,) = loop(
-        x,
-        like(total, 0),
-        y,
-        body=trace("slid", add_shifted, params),
-        cond=None,
-        length=m,
-        roles=Roles(1, 0, 1, 1),
-        parallel=True,
-    )
-    if mode == "full":
-        return full
-    shorter, longer = dim_min(n, m), dim_max(n, m)
-    if mode == "same":
-        return part(full, 0, floordiv(shorter - 1, 2) + (shorter - 1) % 2 * turned, longer)
-    if mode == "valid":
-        return part(full, 0, shorter - 1, longer - shorter + 1)
-    raise DTypeError(f"mode is full, same or valid, got {mode!r}", code="numpy-function")
+    body = trace("slid", add_shifted, params)
+    (out,) = loop(x, like(total, 0), y, body=body, cond=None, length=m, roles=Roles(1, 0, 1, 1), parallel=True)
+    return out
 
 
 def bincount(x: Operand, weights: Any = None, minlength: Any = 0) -> Atom:

@@ -354,9 +354,15 @@ def scalar_of(dim: DimLike, x: Operand) -> Atom:
 
 
 def isin(element: Operand, test_elements: Operand, assume_unique: bool = False, invert: bool = False) -> Atom:
+    """Each element against each of a few; more are sorted, and searched."""
     x, y = promote(lift(element), lift(test_elements))
-    found = any_(ufunc(np.equal, expand_dims(x, x.type.ndim), ravel(y)), -1)
-    return ufunc(np.invert, found) if invert else found
+    y = ravel(y)
+    size = y.type.dims[0]
+    if x.type.dtype.kind == "c" or not x.type.dims or (isinstance(size, int) and size <= 8):
+        among = any_(ufunc(np.equal, expand_dims(x, x.type.ndim), y), -1)
+    else:
+        among = sorting.contains(sorting.sort(y, axis=0), x)
+    return ufunc(np.invert, among) if invert else among
 
 
 def ravel_multi_index(multi_index: Any, dims: Any, mode: str = "raise", order: str = "C") -> Atom:

@@ -259,6 +259,12 @@ SAMPLES |= {
     name: each([MATRIX], ALONG) + each([WHOLE], ALONG) + each([WITH_NAN[0]], ALONG, smooth=False)
     for name in ("sort", "argsort")
 }
+SAMPLES["ranked"] = [
+    Sample((MATRIX, np.array([1, 0])), {"axis": 0}),
+    Sample((MATRIX, np.array([0, 2, 2])), {"axis": 1}, lanes=((-MATRIX, np.array([2, 2, 1])),)),
+    Sample((WITH_NAN[0], np.array([0, 1])), {"axis": 0}, smooth=False),
+    Sample((WHOLE, np.zeros(0, np.int64)), {"axis": 1}, smooth=False),
+]
 _MASK = np.array([[False, True, True, False], [True, False, False, True]])
 SAMPLES["nonzero"] = [
     Sample((_MASK,), {"axis": 1, "length": 2}, lanes=((~_MASK,), (_MASK[:, ::-1],))),
@@ -277,6 +283,12 @@ SAMPLES["searchsorted"] = [
     for right in (False, True)
     for v in (np.array([0.5, -3.0, np.nan, 9.0, 2.0]), 0.5, np.zeros((0, 2)))
 ]
+SAMPLES["contains"] = [
+    Sample((_SORTED, np.asarray(v)[()]), {}, smooth=False, lanes=((_SORTED * 2, np.asarray(v)[()]),))
+    for v in (np.array([[0.5, -3.0, np.nan], [9.0, 2.0, -1.0]]), 2.0, np.zeros((0, 2)))
+]
+_KNOWN = (np.array(a, np.int64) for a in ([-7, 3, 4], [-(2**63), 0, 2**62], []))
+SAMPLES["contains"] += [Sample((known, np.array([3, 4, -7, 2**62, 0])), {}, smooth=False) for known in _KNOWN]
 
 # --- indexing ----------------------------------------------------------------------------------------------
 

@@ -64,7 +64,7 @@ def linear(sample: Any) -> dict[str, list]:
         for inverse in (False, True)
     ]
     found["rfft"] = [sample((x.real.copy(),), {"axis": axis}, True) for x in waves for axis in (0, 1)]
-    found["rfft_transposed"] = [
+    found["irfft"] = [
         sample((x,), {"axis": axis, "size": 2 * x.shape[axis] - k}, True)
         for x in waves
         for axis in (0, 1)

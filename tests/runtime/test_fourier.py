@@ -62,6 +62,25 @@ def test_real_numbers(n, dtype):
     np.testing.assert_allclose(got, half, rtol=0, atol=2 * np.finfo(dtype).eps * np.abs(half).max())
     np.testing.assert_allclose(back, x, rtol=0, atol=8 * np.finfo(dtype).eps * np.abs(x).max())
     assert dtype == np.float32 or np.array_equal(got, half)
+    assert dtype == np.float32 or np.array_equal(back, np.fft.irfft(half, n, axis=1))
+
+
+@pytest.mark.parametrize("norm", ("backward", "ortho", "forward"))
+@pytest.mark.parametrize("n", (None, 1, 2, 7, 8))
+def test_halves_cut_or_filled(n, norm):
+    """Imaginary parts of the first frequency, and of the middle one of an even number, count for nothing."""
+    for half in (complex_(3, 2), complex_(3, 5), SOURCE.normal(size=(3, 5))):
+        got = mp.jit(lambda x: np.fft.irfft(x, n, norm=norm))(half)
+        np.testing.assert_allclose(got, np.fft.irfft(half, n, norm=norm), rtol=0, atol=1e-14)
+
+
+def test_any_number_of_frequencies():
+    back = mp.jit(lambda x: np.fft.irfft(x))
+    for m in (4, 5, 9):
+        half = complex_(2, m)
+        assert np.array_equal(back(half), np.fft.irfft(half))
+    with pytest.raises(ValueError, match=r"Invalid number of FFT data points \(0\) specified"):
+        back(half[:, :1])
 
 
 def test_lines_at_any_distance():

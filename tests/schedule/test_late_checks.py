@@ -153,6 +153,33 @@ def test_places_are_checked_at_once():
     as_in_python(places, LONG, put(k, _50=100), late=False)
 
 
+def picked(x, k):
+    return x[k] * 2.0
+
+
+@pytest.mark.parametrize("wrong", [100, -101, 2**62, -(2**63), 2**63 - 1])
+def test_places_of_a_gather_are_all_checked_before_it(wrong):
+    k = np.arange(-100, 100, 2)
+    as_in_python(picked, LONG, put(k, _99=wrong))
+    as_in_python(picked, LONG, put(k, _7=wrong, _50=-101))
+    np.testing.assert_array_equal(mp.jit(picked)(LONG, k), picked(LONG, k))
+    rows = np.stack([k, k[::-1]])
+    np.testing.assert_array_equal(mp.jit(mp.vmap(picked, (None, 0)))(LONG, rows), picked(LONG, rows))
+    with pytest.raises(IndexError, match=f"index {wrong} is out of bounds"):
+        mp.jit(mp.vmap(picked, (None, 0)))(LONG, np.stack([k, put(k, _60=wrong)]))
+
+
+def divided(x, k):
+    assert np.all(k != 0), "nothing to divide by"
+    return x // k
+
+
+def test_a_check_before_a_division_of_integers():
+    x, k = np.arange(100), np.arange(1, 101)
+    np.testing.assert_array_equal(mp.jit(divided)(x, k), x // k)
+    assert message(failed(divided, x, put(k, _50=0))) == str(failed(mp.jit(divided), x, put(k, _50=0)))
+
+
 def test_lanes_stop_where_their_check_fails():
     batched = mp.vmap(kepler, (0, None))
     compiled, M = mp.jit(batched), np.linspace(0.1, 3.0, 100)

@@ -33,7 +33,7 @@ def test_primitive(name):
         )
         cases.append((function, args))
     iterated = name in ("eigh", "svd", "eig")  # another LAPACK may stop at other last bits
-    cancels = name == "rfft_transposed"  # real parts of sums, next to which the imaginary ones are large
+    cancels = name == "irfft"  # real parts of sums, next to which the imaginary ones are large
     check_all(cases, ulps=2**14 if iterated else 2**9 if cancels else 16)
 
 

@@ -324,8 +324,8 @@ def _positions(here: Session, index: Any, dim: DimLike, axis: int) -> Atom:
     atom = here.atom(index, np.dtype("int64"))
     dims = atom.type.dims
     size, zero = spread(here, here.dim_atom(dim), dims), spread(here, literal(0), dims)
-    wrapped = here.emit(select, here.emit(lt, atom, zero), here.emit(add, atom, size), atom)
-    ok = here.emit(and_, here.emit(ge, wrapped, zero), here.emit(lt, wrapped, size))
+    least = spread(here, here.dim_atom(-dim), dims)
+    ok = here.emit(and_, here.emit(ge, atom, least), here.emit(lt, atom, size))
     here.emit(
         check,
         ok,
@@ -334,7 +334,7 @@ def _positions(here: Session, index: Any, dim: DimLike, axis: int) -> Atom:
         exception="IndexError",
         message=f"index {{}} is out of bounds for axis {axis} with size {{}}",
     )
-    return wrapped
+    return here.emit(select, here.emit(lt, atom, zero), here.emit(add, atom, size), atom)
 
 
 def _get_advanced(array: StagedArray, parsed: Parsed) -> StagedArray:

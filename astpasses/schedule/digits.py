@@ -1,0 +1,90 @@
+"""A loop whose places have a quotient of its counter by a size is two loops, without a division.
+
+In: the final tree. Out: the same, where a parallel loop that only stores, and whose length the size divides, has its
+counter written as two digits; a last digit of few values is written out. Example:
+
+    for i in range(3*n):                          for i in range(n):
+        out[i] = x[i//3]              ->              out[3*i] = x[i]
+                                                      out[3*i + 1] = x[i]
+                                                      out[3*i + 2] = x[i]
+
+So arrays that are repeated, or reshaped on the way, are read and written as they lie.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from metaphrase.core.dims import Dim, DimLike, Sym, floordiv, symbols
+
+from .nest import E, Fn, For, Index, Load, Map, Stmt, Store, walk
+from .place import accesses_of
+from .rewrite import map_expression, map_statement, rename_statement
+from .target import Target
+
+
+def in_digits(fn: Fn, target: Target) -> tuple[Stmt, ...]:
+    """The body of a function with such loops written anew."""
+
+    def changed(block: tuple[Stmt, ...]) -> tuple[Stmt, ...]:
+        return tuple(_of_two_digits(s, fn, target) or s.with_blocks(tuple(map(changed, s.blocks))) for s in block)
+
+    return fn.body if target.threads else changed(fn.body)
+
+
+def _of_two_digits(loop: Stmt, fn: Fn, target: Target) -> For | None:
+    if not isinstance(loop, For) or loop.kind != "par" or not all(isinstance(s, Store) for s in loop.body):
+        return None
+    for base in dict.fromkeys(_divisors(loop)):
+        high = floordiv(loop.extent, base)
+        if high == 1 or not fn.facts.equal(loop.extent, base * high):
+            continue
+        number = fn.names.fresh(loop.index)
+        fn.facts.learn(number, 0, high - 1)
+        if isinstance(base, int) and base <= target.few:
+            rows = tuple(_at(s, loop, base * Sym(number) + k, fn) for k in range(base) for s in loop.body)
+            made = For(number, high, rows, "par", loop.span)
+        else:
+            low = fn.names.fresh(loop.index)
+            fn.facts.learn(low, 0, base - 1)
+            rows = tuple(_at(s, loop, base * Sym(number) + Sym(low), fn) for s in loop.body)
+            made = For(number, high, (For(low, base, rows, "par", loop.span),), "par", loop.span)
+        if base not in _divisors(made):
+            return made
+    return None
+
+
+def _divisors(loop: For) -> Iterator[DimLike]:
+    """The sizes that places in a loop divide its counter by."""
+    for stmt in walk(loop.body):
+        for dim in _places(stmt):
+            for atom in (a for monomial, _ in dim.terms for a, _ in monomial if a.kind in ("floordiv", "mod")):
+                number, base = atom.operands
+                if loop.index in symbols(number) and loop.index not in symbols(base):
+                    yield base
+
+
+def _places(stmt: Stmt) -> Iterator[Dim]:
+    for access in accesses_of(stmt):
+        yield from (entry for entry in access.index if isinstance(entry, Dim))
+
+
+def _at(stmt: Stmt, loop: For, number: DimLike, fn: Fn) -> Stmt:
+    """The statement of one iteration; quotients of its digits are known."""
+
+    def simplified(e: E) -> E:
+        return map_expression(e, known)
+
+    def known(x: E) -> E | None:
+        if isinstance(x, Index):
+            return Index(fn.facts.simplify(x.dim))
+        return Load(x.buf, place(x.index)) if isinstance(x, Load) else None
+
+    def place(index: Map) -> Map:
+        return tuple(simplified(i) if isinstance(i, E) else fn.facts.simplify(i) for i in index)
+
+    renamed = rename_statement(stmt, {loop.index: number})
+    return map_statement(renamed, simplified, lambda buf, index: (buf, place(index)), fn.facts.simplify)
+
+
+__all__ = ["in_digits"]
