@@ -8,6 +8,7 @@ In: a Let in a Block. Out: its nests, or a Value that reads through its operands
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -280,13 +281,12 @@ def _in_long_lines(block: Block, x: Value, axis: int) -> Value | None:
 
 def _position_of_extreme(block: Block, let: Let, x: Value, axis: int, monoid: str) -> None:
     """The extremes of stretches, and of all; the first stretch that has it, and where in there: one sweep in vectors.
-    What is left behind the last whole stretch is looked through as the stretch that ends there."""
+    What is left behind the last whole stretch is looked through as the stretch that ends there. Where threads share the
+    sweeps anyway, all is one stretch."""
     out, lead, n = let.out, tuple(d for k, d in enumerate(x.dims) if k != axis), x.dims[axis]
-    width = 2 * block.shared.target.lanes
-    rank, whole, near = len(lead), floordiv(n, width), dim_min(n, width)
-    best, stretch = block.temp("best", x.dtype, lead), block.temp("stretch", i64, lead)
-    bests, place = block.temp("bests", x.dtype, (*lead, whole)), _accumulator(block, out)
-    nothing, bool_ = identity(monoid, x.dtype), np.dtype(bool)
+    width = n if block.shared.target.threads else 2 * block.shared.target.lanes
+    whole, near, bool_ = floordiv(n, width), dim_min(n, width), np.dtype(bool)
+    best, place = block.temp("best", x.dtype, lead), _accumulator(block, out)
 
     def element(line: Indices, k: DimLike) -> E:
         return x.at((*line[:axis], k, *line[axis:]))
@@ -298,28 +298,34 @@ def _position_of_extreme(block: Block, let: Let, x: Value, axis: int, monoid: st
             wanted = Op("or", (wanted, Op("isnan", (value,), bool_)), bool_)
         return Op("select", (wanted, Index(k), Index(size)), i64)
 
-    loops, (*spot, k) = _reduction_axes(block, (*lead, whole, width), (rank + 1,))
-    here = tuple(spot)
-    value = element(here[:rank], here[rank] * width + k)
-    block.nest(loops, [Store(bests.buf, here, value, monoid)], [Store(bests.buf, here, nothing)])
-    loops, index = _reduction_axes(block, (*lead, whole), (rank,))
-    line, value = index[:rank], bests.load(index)
-    block.nest(loops, [Store(best.buf, line, value, monoid)], [Store(best.buf, line, nothing)])
-    if n != whole * width:
-        loops, index = _reduction_axes(block, (*lead, n - whole * width), (rank,))
-        line, value = index[:rank], element(index[:rank], whole * width + index[rank])
-        block.nest(loops, [Store(best.buf, line, value, monoid)])
-    loops, index = _reduction_axes(block, (*lead, whole), (rank,))
-    line, value = index[:rank], first(bests.load(index), index[:rank], index[rank], whole)
-    block.nest(loops, [Store(stretch.buf, line, value, "min")], [Store(stretch.buf, line, Index(whole))])
-    loops, index = _reduction_axes(block, (*lead, near), (rank,))
-    line, start = index[:rank], block.shared.symbol("start")
-    begin = Op("mul", (stretch.load(line), _number(width, i64)), i64)
-    bind = Bind(start, Op("min", (begin, Index(n - near)), i64))
-    k, here, dtype = Sym(start) + index[rank], (*place.prefix, *line), out.type.dtype
+    def combine(to: Place, dims: Indices, value: Callable[[Indices], E], how: str, start: E | None) -> None:
+        """The values along the last of `dims`."""
+        loops, index = _reduction_axes(block, dims, (len(dims) - 1,))
+        spot = index[:-1]
+        begin = [] if start is None else [Store(to.buf, spot, start)]
+        block.nest(loops, [Store(to.buf, spot, value(index), how)], begin)
+
+    nothing, start = identity(monoid, x.dtype), block.shared.symbol("start")
+    if width == n:
+        combine(best, (*lead, n), lambda i: element(i[:-1], i[-1]), monoid, nothing)
+    else:
+        stretch = block.temp("stretch", i64, lead)
+        bests = block.temp("bests", x.dtype, (*lead, whole))
+        combine(bests, (*lead, whole, width), lambda i: element(i[:-2], i[-2] * width + i[-1]), monoid, nothing)
+        combine(best, (*lead, whole), bests.load, monoid, nothing)
+        if n != whole * width:
+            rest = (*lead, n - whole * width)
+            combine(best, rest, lambda i: element(i[:-1], whole * width + i[-1]), monoid, None)
+        combine(stretch, (*lead, whole), lambda i: first(bests.load(i), i[:-1], i[-1], whole), "min", Index(whole))
+    loops, index = _reduction_axes(block, (*lead, near), (len(lead),))
+    line, k, binds = index[:-1], index[-1], list[Stmt]()
+    if width != n:
+        begin = Op("mul", (stretch.load(line), Index(width)), i64)
+        binds, k = [Bind(start, Op("min", (begin, Index(n - near)), i64))], Sym(start) + k
+    here, dtype = (*place.prefix, *line), out.type.dtype
     position = block.apply("convert", first(element(line, k), line, k, n), dtype=dtype)
     last = block.apply("convert", Index(n), dtype=dtype)
-    block.nest(loops, [bind, Store(place.buf, here, position, "min")], [Store(place.buf, here, last)])
+    block.nest(loops, [*binds, Store(place.buf, here, position, "min")], [Store(place.buf, here, last)])
     _finish(block, out, place)
 
 
