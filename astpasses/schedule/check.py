@@ -18,12 +18,13 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from metaphrase.core.check import CheckError
 from metaphrase.core.dims import Dim, DimLike, product, symbols, terms_of
 from metaphrase.core.facts import Facts
 from metaphrase.core.types import i64
+from metaphrase.late import module
 
 from .dependence import distance
 from .lifetimes import Key, Lifetimes, key_of
@@ -59,7 +60,11 @@ from .nest import (
     touched,
     walk,
 )
-from .python_loops import python_loops
+
+if TYPE_CHECKING:
+    from . import python_loops
+else:
+    python_loops = module("metaphrase.astpasses.schedule.python_loops")
 
 
 class _Touch(NamedTuple):
@@ -80,7 +85,7 @@ def check(program: Program) -> Program:
     checkers = [*(_Checker(fn, known) for fn in program.fns), _Checker(program.entry, known, program.entry.sizes)]
     faults = [fault for checker in checkers for fault in checker.run()]
     if faults:
-        raise CheckError("\n".join(dict.fromkeys(faults[:20])) + f"\nin\n{python_loops(program)}")
+        raise CheckError("\n".join(dict.fromkeys(faults[:20])) + f"\nin\n{python_loops.python_loops(program)}")
     return program
 
 

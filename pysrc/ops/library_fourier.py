@@ -14,7 +14,7 @@ import numpy as np
 
 from ..core.dims import DimLike, floordiv
 from ..core.ir import Atom
-from ..core.types import SHORT, i64
+from ..core.types import i64, is_half
 from ..source import UnsupportedError
 from . import fourier
 from .arithmetic import div, mul, sub
@@ -26,13 +26,11 @@ from .library_reductions import not_empty
 from .library_shapes import concatenate, part
 from .promotion import Operand, axis_of, broadcast_to, dim_of, inexact_dtype, lift, scalar_dim, to_dtype
 
-_HALVES = (np.dtype("float16"), SHORT["bf16"])
-
 
 def _numbers(a: Operand) -> Atom:
     x = lift(a)
     dtype = inexact_dtype(x.type.dtype)
-    return to_dtype(x, np.float32 if dtype in _HALVES else dtype)
+    return to_dtype(x, np.float32 if is_half(dtype) else dtype)
 
 
 def _as_complex(x: Atom) -> Atom:
@@ -72,8 +70,8 @@ def _scaled(x: Atom, size: DimLike, norm: str | None, inverse: bool, dtype: np.d
         return x
     if isinstance(size, int):
         factor = float(size) ** power
-        return mul(x, like(x, float(np.asarray(factor, dtype)) if dtype in _HALVES else factor))
-    base = dtype if dtype in _HALVES else np.float32 if x.type.dtype == np.complex64 else np.float64
+        return mul(x, like(x, float(np.asarray(factor, dtype)) if is_half(dtype) else factor))
+    base = dtype if is_half(dtype) else np.float32 if x.type.dtype == np.complex64 else np.float64
     from .library_elementwise import power as raised
 
     return mul(x, broadcast_to(to_dtype(raised(scalar_dim(size, base), power), x.type.dtype), x.type.dims))
@@ -119,7 +117,7 @@ def irfft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) ->
     numbers = fourier.irfft(x, axis=at, size=size)
     not_empty(numbers, (at,), "Invalid number of FFT data points (0) specified.")
     numbers = _scaled(numbers, size, norm, True, a.type.dtype)
-    return to_dtype(numbers, a.type.dtype) if a.type.dtype in _HALVES else numbers
+    return to_dtype(numbers, a.type.dtype) if is_half(a.type.dtype) else numbers
 
 
 def hfft(a: Operand, n: Any = None, axis: Any = -1, norm: str | None = None) -> Atom:
