@@ -11,7 +11,7 @@ In: a `Program`. Out: its text, and `run(program, *arrays)`. Example of the text
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -19,9 +19,9 @@ from metaphrase.core.dims import Dim, DimLike
 from metaphrase.core.scalars import MONOIDS
 from metaphrase.core.types import dtype_name
 from metaphrase.effects import callback
+from metaphrase.late import module
 from metaphrase.source import Span, rows_at, with_places
 
-from . import python_scalars
 from .expressions import ATOM, CHOICE, COMPARE, UNARY, ExpressionPrinter, Text
 from .nest import (
     Bind,
@@ -49,6 +49,11 @@ from .nest import (
     never,
     places,
 )
+
+if TYPE_CHECKING:
+    from . import python_scalars
+else:
+    python_scalars = module("metaphrase.astpasses.schedule.python_scalars")
 
 NOT = CHOICE + 5  # `not x` binds less tightly than a comparison
 

@@ -7,13 +7,13 @@ function in a new one.
 
 from __future__ import annotations
 
+import os
 import sys
 import types
 import weakref
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from ..flow.attempts import Attempt
     from ..operators.protocols import Began
 
-LIBRARY = str(Path(sys.modules["metaphrase"].__file__ or "").parent)
+LIBRARY = os.path.dirname(sys.modules["metaphrase"].__file__ or "")
 
 _INDEX_ARITHMETIC = frozenset("add sub mul neg lt le gt ge eq ne select min max and_ or_ not_".split())
 
