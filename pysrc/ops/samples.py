@@ -261,13 +261,10 @@ SAMPLES |= {
     for name in ("sort", "argsort")
 }
 SAMPLES["ranked"] = [
-    Sample((x, np.array(places, np.int64)), {"axis": axis}, smooth=smooth, lanes=lanes)
-    for x, axis, places, smooth, lanes in (
-        (MATRIX, 0, [1, 0], True, ()),
-        (MATRIX, 1, [0, 2, 2], True, ((MATRIX[::-1], np.array([1, 0, 2])), (-MATRIX, np.array([2, 2, 1])))),
-        (WITH_NAN[0], 0, [0, 1], False, ()),
-        (WHOLE, 1, [], False, ()),
-    )
+    Sample((MATRIX, np.array([1, 0])), {"axis": 0}),
+    Sample((MATRIX, np.array([0, 2, 2])), {"axis": 1}, lanes=((MATRIX[::-1], np.array([1, 0, 2])),)),
+    Sample((WITH_NAN[0], np.array([0, 1])), {"axis": 0}, smooth=False),
+    Sample((WHOLE, np.zeros(0, np.int64)), {"axis": 1}, smooth=False),
 ]
 _MASK = np.array([[False, True, True, False], [True, False, False, True]])
 SAMPLES["nonzero"] = [
@@ -288,11 +285,9 @@ SAMPLES["searchsorted"] = [
     for v in (np.array([0.5, -3.0, np.nan, 9.0, 2.0]), 0.5, np.zeros((0, 2)))
 ]
 SAMPLES["contains"] = [
-    Sample((_SORTED, np.asarray(v)[()]), {}, smooth=False, lanes=((_SORTED * 2, np.asarray(v)[()]),))
-    for v in (np.array([[0.5, -3.0, np.nan], [9.0, 2.0, -1.0]]), 2.0, np.zeros((0, 2)))
-] + [
-    Sample((np.array(a, np.int64), np.array([3, 4, -7, 2**62, 0])), {}, smooth=False)
-    for a in ([-7, 3, 4], [-(2**63), 0, 2**62], [])
+    Sample((a, v), {}, smooth=False, lanes=((a * 2, v),))
+    for a in (np.array([-7, 3, 4]), np.array([-(2**61), 0, 2**62]), np.zeros(0, np.int64), _SORTED)
+    for v in (np.array([[3, 4, -7], [2**62, 0, 2]]).astype(a.dtype),)
 ]
 
 # --- indexing ----------------------------------------------------------------------------------------------
