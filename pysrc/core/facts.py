@@ -121,8 +121,8 @@ class Facts:
             return [x for x in (low,) if x is not None], [x for x in (high,) if x is not None]
         a, b = atom.operands
         if atom.kind == "mod":
-            if self.nonnegative(b - 1, 2):
-                return [0], [b - 1]
+            if self.nonnegative(b, 2):
+                return [0], [b - 1 if self.nonnegative(b - 1, 2) else b]
             return ([b + 1], [0]) if self.nonnegative(-b - 1, 2) else ([], [])
         if atom.kind == "max":
             return [a, b], ([a + b] if self.nonnegative(a, 2) and self.nonnegative(b, 2) else [])

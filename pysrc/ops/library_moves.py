@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dims import mod as size_mod
 from ..core.dims import product
 from ..core.ir import Atom, Literal
 from ..core.types import i64
@@ -73,10 +74,10 @@ def _rolled(x: Atom, shift: Any, axis: int) -> Atom:
     size = x.type.dims[axis]
     if isinstance(shift, Literal):
         shift = shift.value
-    if isinstance(shift, (int, np.integer)) and isinstance(size, int):
-        cut = int(-shift % size) if size else 0
+    if isinstance(shift, (int, np.integer)):
+        cut = size_mod(-int(shift), size)
         parts = [part(x, axis, cut, size - cut), part(x, axis, 0, cut)]
-        return concatenate(parts, axis) if cut else x
+        return concatenate(parts, axis) if cut != 0 else x
     where = mod(
         sub(iota(length=size, dtype=i64), broadcast_atom(to_dtype(shift, i64), (size,))),
         broadcast_atom(scalar_dim(size, i64), (size,)),
