@@ -78,8 +78,9 @@ def _late(loop: For, names: Names, seen: frozenset[Buf], uses: Counter, shortest
     loop = replace(loop, body=_conditions_in_place(loop.body, uses))
     inside = list(walk(loop.body))
     checks = [s for s in inside if isinstance(s, Check)]
-    if all(isinstance(s, (Store, Check)) for s in inside):  # no place, and no loop, that a check stands before
-        return _flagged(loop, checks[0].site, names) if _fits(inside, seen) and _steady(loop) else []
+    if all(isinstance(s, (Store, Check)) for s in inside):
+        free = _of_floats_only(inside) or _is_last(inside)
+        return _flagged(loop, checks[0].site, names) if free and _fits(inside, seen) and _steady(loop) else []
     by_lane = loop.kind == "par" and any(isinstance(s, While) for s in inside)
     if (
         by_lane
@@ -140,6 +141,12 @@ def _of_floats_only(inside: list[Stmt]) -> bool:
         if isinstance(stmt, Store) and not stmt.buf.dims:
             made.setdefault(stmt.buf, []).append(stmt.value)
     return all(_of_floats(s.ok, made, set()) for s in inside if isinstance(s, Check))
+
+
+def _is_last(inside: list[Stmt]) -> bool:
+    """Whether a loop is one check behind variables: all places in it are read before something is found valid."""
+    *before, last = inside
+    return isinstance(last, Check) and all(isinstance(s, Store) and not (s.buf.dims or s.monoid) for s in before)
 
 
 def _known(index: Map, bound: set[str]) -> bool:
