@@ -15,7 +15,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from metaphrase.core.dims import Dim, DimLike, Sym, floordiv, symbols
+from metaphrase.core.dims import Dim, DimLike, Sym, symbols
+from metaphrase.core.facts import divide
 
 from .nest import E, Fn, For, Index, Load, Map, Stmt, Store, walk
 from .place import accesses_of
@@ -36,8 +37,8 @@ def _of_two_digits(loop: Stmt, fn: Fn, target: Target) -> For | None:
     if not isinstance(loop, For) or loop.kind != "par" or not all(isinstance(s, Store) for s in loop.body):
         return None
     for base in dict.fromkeys(_divisors(loop)):
-        high = floordiv(loop.extent, base)
-        if high == 1 or not fn.facts.equal(loop.extent, base * high):
+        high, rest = divide(loop.extent, base)
+        if high == 1 or rest != 0:
             continue
         number = fn.names.fresh(loop.index)
         fn.facts.learn(number, 0, high - 1)

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from ..core.dims import Dim, product
 from ..core.dims import mod as size_mod
-from ..core.dims import product
 from ..core.ir import Atom, Literal
 from ..core.types import i64
 from ..source import ShapeError, UnsupportedError
@@ -74,8 +74,8 @@ def _rolled(x: Atom, shift: Any, axis: int) -> Atom:
     size = x.type.dims[axis]
     if isinstance(shift, Literal):
         shift = shift.value
-    if isinstance(shift, (int, np.integer)):
-        cut = size_mod(-int(shift), size)
+    if isinstance(shift, (int, np.integer, Dim)):
+        cut = size_mod(-(shift if isinstance(shift, Dim) else int(shift)), size)
         parts = [part(x, axis, cut, size - cut), part(x, axis, 0, cut)]
         return concatenate(parts, axis) if cut != 0 else x
     where = mod(

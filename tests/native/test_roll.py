@@ -33,3 +33,15 @@ def test_it_is_slices():
         part = x[:size, : size + 1]
         want = laplacian(np.sin(part)) + laplacian(part) * np.cos(part)  # the Laplacian is its own transpose
         np.testing.assert_allclose(slope(part), want, rtol=1e-12, atol=1e-12)
+
+
+def test_shifts_by_half_a_size():
+    def shifted(x):
+        return np.fft.fftshift(x), np.fft.ifftshift(x, axes=1), np.roll(x, x.shape[0], 1), np.fft.fftfreq(x.shape[1])
+
+    jitted = mp.jit(shifted)
+    jitted(np.ones((4, 5))), jitted(np.ones((5, 6)))
+    for shape in ((2, 2), (7, 4), (30, 41), (1, 3)):
+        x = np.random.default_rng(3).random(shape)
+        for got, want in zip(jitted(x), shifted(x), strict=True):
+            np.testing.assert_array_equal(got, want)

@@ -66,3 +66,17 @@ def test_what_no_digit_fits_stays():
     x = RANDOM.normal(size=40)
     np.testing.assert_array_equal(mp.jit(third)(x), third(x))
     assert "//" in mp.source(third, x, stage="loops")
+
+
+def test_a_size_that_only_the_run_knows():
+    def tiles(x):
+        return np.tile(x, (1, 3)), np.tile(x, 2)
+
+    text = mp.source(tiles, "f64[n, m]", stage="loops")
+    assert "% (m)" not in text and "for j in range(3):" in text, text
+    jitted = mp.jit(tiles)
+    jitted(np.ones((4, 5))), jitted(np.ones((5, 6)))
+    for shape in ((0, 3), (3, 0), (1, 1), (2, 7), (30, 4)):
+        x = RANDOM.normal(size=shape)
+        for got, want in zip(jitted(x), tiles(x), strict=True):
+            np.testing.assert_array_equal(got, want)
