@@ -94,6 +94,8 @@ def _cause(said: str) -> str:
     """The error among the lines of a build; all lines, where none is one."""
     lines = [line.strip() for line in said.splitlines()]
     errors = [line for line in lines if line.startswith("error: ") and "subprocess" not in line]
+    if "invalid command 'bdist_wheel'" in said:
+        return "the setuptools that is installed here makes none; run pip install --upgrade setuptools"
     return errors[0].removeprefix("error: ") if errors else "\n" + said
 
 

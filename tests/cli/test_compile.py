@@ -179,3 +179,18 @@ def test_a_target_that_is_a_file_or_nobodys(capsys, tmp_path):
     for out in (tmp_path / "file", Path("/proc/none")):
         status, _, err = run(capsys, "compile", str(tmp_path / "small.py"), "--to", "numpy", "--out", str(out))
         assert status == 2 and "small can't be written: " in err and len(err.splitlines()) == 1
+
+
+def test_setuptools_that_makes_no_wheels(capsys, tmp_path, monkeypatch):
+    (tmp_path / "small.py").write_text(SMALL)
+    real = subprocess.run
+
+    def refused(command, **options):
+        if "wheel" in command:
+            return subprocess.CompletedProcess(command, 1, "", "error: invalid command 'bdist_wheel'\n")
+        return real(command, **options)
+
+    monkeypatch.setattr(subprocess, "run", refused)
+    out = tmp_path / "out"
+    status, _, said = run(capsys, "compile", str(tmp_path / "small.py"), "--out", str(out), "--wheel", "--to", "numpy")
+    assert status == 2 and "run pip install --upgrade setuptools" in said
