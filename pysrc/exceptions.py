@@ -15,17 +15,14 @@ from __future__ import annotations
 import builtins
 import importlib
 from collections.abc import Callable, Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from .late import dataclass, module
 from .source import Span
 
-if TYPE_CHECKING:
-    import string
-else:
-    string = module("string")
+string = module("string")
 
 # ("value", a constant), ("number", its type), ("text", a template), ("tuple" or "list", the parts)
 Part = tuple[str, Any]

@@ -30,10 +30,9 @@ if TYPE_CHECKING:
     from .astpasses.emit.cython_text import EmittedText
     from .astpasses.emit.numpy_source import Signature
     from .astpasses.schedule.nest import Program, Target
-    from .core import check, ir
     from .core.ir import Function
-else:
-    check, ir = module("metaphrase.core.check"), module("metaphrase.core.ir")
+
+check, ir = module("metaphrase.core.check"), module("metaphrase.core.ir")
 
 
 @dataclass(frozen=True)

@@ -101,6 +101,17 @@ def imports(path: Path, at_once: bool = False) -> Iterator[tuple[str, int]]:
             base = package[: len(package) - node.level + 1] if node.level else []
             parent = ".".join(base + (node.module.split(".") if node.module else []))
             yield from ((f"{parent}.{alias.name}", node.lineno) for alias in node.names)
+    if not at_once:
+        yield from late_modules(path)
+
+
+def late_modules(path: Path) -> Iterator[tuple[str, int]]:
+    """Those that `late.module("metaphrase...")` stands for."""
+    for node in ast.walk(parsed(path)):
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "module":
+            name = node.args[0].value if node.args and isinstance(node.args[0], ast.Constant) else ""
+            if str(name).startswith("metaphrase."):
+                yield name, node.lineno
 
 
 @functools.cache
@@ -186,12 +197,12 @@ def test_the_rule_itself(module, imported, wrong):
 
 
 # How many imports of ours stand inside functions, by room. They only fall: whoever takes one away lowers the number.
-INSIDE_FUNCTIONS = {"cli": 9, "emit": 3, "frontend": 239, "optimize": 1, "pysrc": 70, "schedule": 2}
+INSIDE_FUNCTIONS = {"cli": 9, "emit": 3, "frontend": 239, "optimize": 1, "pysrc": 57, "schedule": 2}
 
 
 def inside_functions(path: Path) -> int:
     """The imports of ours in a file that run when a function is called."""
-    at_once = {line for _, line in imports(path, at_once=True)}
+    at_once = {line for _, line in (*imports(path, at_once=True), *late_modules(path))}
     ours = {line for name, line in imports(path) if name.split(".")[0] == "metaphrase"}
     return len(ours - at_once)
 

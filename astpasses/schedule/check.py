@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterable
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from metaphrase.core.check import CheckError
 from metaphrase.core.dims import Dim, DimLike, product, symbols, terms_of
@@ -61,10 +61,7 @@ from .nest import (
     walk,
 )
 
-if TYPE_CHECKING:
-    from . import python_loops
-else:
-    python_loops = module("metaphrase.astpasses.schedule.python_loops")
+python_loops = module("metaphrase.astpasses.schedule.python_loops")
 
 
 class _Touch(NamedTuple):

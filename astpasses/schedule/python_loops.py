@@ -11,7 +11,7 @@ In: a `Program`. Out: its text, and `run(program, *arrays)`. Example of the text
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -50,10 +50,7 @@ from .nest import (
     places,
 )
 
-if TYPE_CHECKING:
-    from . import python_scalars
-else:
-    python_scalars = module("metaphrase.astpasses.schedule.python_scalars")
+python_scalars = module("metaphrase.astpasses.schedule.python_scalars")
 
 NOT = CHOICE + 5  # `not x` binds less tightly than a comparison
 

@@ -22,6 +22,7 @@ from typing import Any, Generic, ParamSpec, TypeVar
 import numpy as np
 
 from ..interpreter import signature_of
+from ..late import module
 from ..source import DTypeError, SourceError, Span
 from ..tree_util import PyTreeDef, tree_map
 from .arguments import Spec, take_apart
@@ -30,6 +31,8 @@ from .orders import derivatives_to_come
 from .program import Program, caller_span, name_of, under_way
 from .transforms import Transformed, call_inside, program_of
 
+custom_programs = module("metaphrase.api.custom_programs")
+staging = module("metaphrase.api.staging")
 P = ParamSpec("P")
 R = TypeVar("R")
 Rule = Callable[..., Any]
@@ -74,10 +77,8 @@ class Custom(Transformed, Generic[P, R]):
 
     def _ruled(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         """The program that has the rules beside the function."""
-        from .custom_programs import custom_program
-
         self._require_rules()
-        return custom_program(self, structure, specs)
+        return custom_programs.custom_program(self, structure, specs)
 
     def _require_rules(self) -> None:
         if not self.rules:
@@ -89,12 +90,10 @@ class Custom(Transformed, Generic[P, R]):
             )
 
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
-        from .staging import give_back
-
         if not self.is_asked():
             return None
         call = take_apart(args, kwargs, in_order=self.in_order)
-        return give_back(self._ruled(call.structure, call.specs))
+        return staging.give_back(self._ruled(call.structure, call.specs))
 
     def _again(self) -> tuple:
         return self.fun, self.nondiff_argnums, self.symbolic_zeros, *self.rules

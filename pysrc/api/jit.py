@@ -41,11 +41,13 @@ from .transforms import Transformed, call_inside, parameter_names, program_of
 from .types import given_arguments
 
 if TYPE_CHECKING:
-    from . import background
     from .compile import Lowered
     from .plans.reading import Plan
-else:
-    background = module("metaphrase.api.background")
+
+background = module("metaphrase.api.background")
+compiling = module("metaphrase.api.compile")
+staging = module("metaphrase.api.staging")
+texts = module("metaphrase.api.text")
 
 _warned_of_no_compiler = False
 config.listen("disable_jit", dispatch.disable)
@@ -94,7 +96,7 @@ class Jit(Transformed):
         self.static = _static(self.signature, static_argnums, static_argnames, self.span)
         self.donated = _static(self.signature, *donated, self.span, "donate")
         self.signatures: list[Signature] = []
-        self.building: list[background.Background] = []
+        self.building: list[Any] = []
         self.dispatcher = self._dispatcher()
 
     # ---- the dispatcher -----------------------------------------------------------------------------------
@@ -172,10 +174,8 @@ class Jit(Transformed):
         return program_of(self.fun, structure, specs)
 
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
-        from .staging import give_back
-
         call = take_apart(args, kwargs, self.static, self.in_order)
-        return give_back(self._program(call.structure, call.specs))
+        return staging.give_back(self._program(call.structure, call.specs))
 
     def _specialise(self, call: Call, specs: list[Spec], least: dict[str, int]) -> Specialisation:
         global _warned_of_no_compiler
@@ -263,29 +263,23 @@ class Jit(Transformed):
     def _native(
         self, program: Program, call: Call, specs: Sequence[Spec], dims: tuple, least: dict[str, int]
     ) -> Specialisation:
-        from .compile import FlatRunner, compile_program
-
-        compiled = compile_program(program, specs, self.__name__, least)
+        compiled = compiling.compile_program(program, specs, self.__name__, least)
         outer = compiled.entry_for_call(self, call.structure, specs)
         entry = None if outer is None else self.dispatcher.add(outer)
         extra = {"library": compiled.library, "compiled": compiled}
-        return Specialisation(dims, program, FlatRunner(compiled), extra, least, entry)
+        return Specialisation(dims, program, compiling.FlatRunner(compiled), extra, least, entry)
 
     # ---- what a jitted function offers ---------------------------------------------------------------------
 
     def lower(self, *args: Any, **kwargs: Any) -> Lowered:
         """Translate for arguments like these (arrays, ShapeDtypeStructs, or text of types)."""
-        from .compile import Lowered
-
         with user_frames():
             args, kwargs = given_arguments(args, kwargs)
             call = take_apart(args, kwargs, self.static, self.in_order)
-            return Lowered(self, call, self._program(call.structure, call.specs))
+            return compiling.Lowered(self, call, self._program(call.structure, call.specs))
 
     def source(self, stage: str = "numpy", *args: Any, **kwargs: Any) -> str:
         """The text of a stage: for the arguments given, or for those of the most recent program."""
-        from .text import source_text
-
         if not args and not kwargs:
             rows = [row for rows in self._memo.table.values() for row in rows]
             if not rows:
@@ -296,8 +290,8 @@ class Jit(Transformed):
                     remedy="call it first, or give arguments: f.source(stage, *args)",
                 )
             last = next(iter(reversed(self._memo.table.values())))[0]
-            return source_text(self, stage, program=last.program)
-        return source_text(self, stage, args, kwargs)
+            return texts.source_text(self, stage, program=last.program)
+        return texts.source_text(self, stage, args, kwargs)
 
     def cache_info(self) -> CacheInfo:
         count = sum(len(rows) for rows in self._memo.table.values())

@@ -21,10 +21,9 @@ from ..tree_util import PyTreeDef, keystr, tree_flatten_with_path
 from .arguments import Spec
 
 if TYPE_CHECKING:
-    from ..core import ir
     from ..core.ir import Atom, Function
-else:
-    ir = module("metaphrase.core.ir")
+
+ir = module("metaphrase.core.ir")
 
 
 @dataclass(frozen=True)

@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import os
 import types
-from typing import TYPE_CHECKING
 
 from ..astpasses.frontend import is_ours, is_users
 from ..late import module
 from ..source import SourceError
 
-if TYPE_CHECKING:
-    from ..core import check
-else:
-    check = module("metaphrase.core.check")
+check = module("metaphrase.core.check")
 
 
 class user_frames:

@@ -21,6 +21,7 @@ from ..core.attached import rule_of
 from ..core.axes import named_axis
 from ..core.types import has_tangent
 from ..interpreter import signature_of
+from ..late import module
 from ..runtime.devices import Device
 from ..source import DTypeError, ShapeError, SourceError, Span
 from ..tree_util import PyTreeDef, treedef_tuple
@@ -39,6 +40,13 @@ from .tracebacks import user_frames
 if TYPE_CHECKING:
     from .linear import LinearFunction
 
+batch = module("metaphrase.api.batch")
+derivatives = module("metaphrase.api.derivatives")
+jacobians = module("metaphrase.api.jacobians")
+linear = module("metaphrase.api.linear")
+on_gpu = module("metaphrase.api.on_gpu")
+staging = module("metaphrase.api.staging")
+
 
 def program_of(fun: Callable[..., Any], structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
     """Stage a function, or ask a transformed one for its program."""
@@ -47,9 +55,7 @@ def program_of(fun: Callable[..., Any], structure: PyTreeDef, specs: Sequence[Sp
         return rule.program(structure, specs)
     if isinstance(fun, Transformed):
         return fun.program(structure, specs)
-    from .staging import stage
-
-    return stage(fun, structure, specs)
+    return staging.stage(fun, structure, specs)
 
 
 def differentiable_program(
@@ -71,8 +77,6 @@ def parameter_names(fun: Callable[..., Any]) -> list[str]:
 
 def _derivatives() -> Any:
     """What takes derivatives of programs, imported when the first is taken."""
-    from . import derivatives
-
     return derivatives
 
 
@@ -169,9 +173,7 @@ class Transformed:
         place = place_with_captures(call.device, list(map(read_capture, program.captures)), self.wanted, program.title)
         if place is None:
             return None
-        from .on_gpu import gpu_specialisation
-
-        return gpu_specialisation(program, dims, least, place, parameter_names(self.fun), self.donated)
+        return on_gpu.gpu_specialisation(program, dims, least, place, parameter_names(self.fun), self.donated)
 
     def _program_for(self, call: Call, specs: list[Spec]) -> tuple[Program, list[Spec]]:
         """The program for a call, arguments that are one piece of memory staged as one array."""
@@ -193,10 +195,8 @@ class Transformed:
 
     def __metaphrase_stage__(self, args: tuple, kwargs: dict) -> Any:
         """The hook by which staged code calls a transformed function."""
-        from .staging import give_back
-
         call = take_apart(args, kwargs, in_order=self.in_order)
-        return give_back(self.program(call.structure, call.specs))
+        return staging.give_back(self.program(call.structure, call.specs))
 
     def _place(self) -> Span | None:
         """Where the call is that is being made, for messages."""
@@ -272,9 +272,7 @@ class Jacobian(Transformed):
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
         program = differentiable_program(self.fun, structure, specs)
-        from .jacobians import jacobian_program
-
-        made = jacobian_program(
+        made = jacobians.jacobian_program(
             program,
             self.argnums,
             self._place(),
@@ -309,13 +307,11 @@ class Vmap(Transformed):
         return self.fun, self.in_axes, self.out_axes, self.axis_size, self.axis_name
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
-        from .batch import batched_program, example_specs
-
         names, span = parameter_names(self.fun), self._place()
-        example = example_specs(structure, specs, self.in_axes, self.axis_size, span, names)
+        example = batch.example_specs(structure, specs, self.in_axes, self.axis_size, span, names)
         with for_lanes(example.size) as lanes, named_axis(self.axis_name, example.size) as axis:
             program = program_of(self.fun, structure, example.specs)
-            made = batched_program(program, example, specs, self.out_axes, span, names, axis)
+            made = batch.batched_program(program, example, specs, self.out_axes, span, names, axis)
         return made.with_function(made.function, name=self.__name__, guards=(*made.guards, *lanes.guards))
 
 
@@ -414,11 +410,9 @@ class Linear(Transformed):
         return self.fun, self.has_aux, self.kind, self.argnums
 
     def _program(self, structure: PyTreeDef, specs: Sequence[Spec]) -> Program:
-        from .linear import linear_program
-
         # what it gives may be differentiated, too
         program = differentiable_program(self.fun, structure, specs, times=2)
-        made = linear_program(program, self._place(), what=self.kind, has_aux=self.has_aux, argnums=self.argnums)
+        made = linear.linear_program(program, self._place(), what=self.kind, has_aux=self.has_aux, argnums=self.argnums)
         return made.with_function(made.function, name=self.__name__)
 
 

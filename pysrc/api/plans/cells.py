@@ -20,16 +20,13 @@ import re
 import sys
 import threading
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ...digests import sha256
 from ...late import module
 from .fingerprints import NotPortable
 
-if TYPE_CHECKING:
-    import pathlib
-else:
-    pathlib = module("pathlib")
+pathlib = module("pathlib")
 
 # Magics that run nothing but what stands in the cell.
 HARMLESS = frozenset(

@@ -41,9 +41,8 @@ if TYPE_CHECKING:
     from ...runtime.entry import Entry
     from ..compile import Compiled
     from ..jit import Jit
-    from . import writing
-else:
-    writing = module(f"{__package__}.writing")
+
+writing = module("metaphrase.api.plans.writing")
 
 MOST = 16  # plans under one key: of sizes that differ, and of values that programs were translated for
 

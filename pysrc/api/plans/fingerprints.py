@@ -22,7 +22,7 @@ import inspect
 import sys
 import types
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -36,10 +36,7 @@ from ...tree_util import PyTreeDef
 from ..statics import is_frozen
 from ..transforms import Transformed
 
-if TYPE_CHECKING:
-    from ...core import primitive
-else:
-    primitive = module("metaphrase.core.primitive")
+primitive = module("metaphrase.core.primitive")
 
 LARGEST = 1 << 20  # bytes of an array that is compared by its elements
 
