@@ -1,7 +1,8 @@
 """From `python script.py` to its first result: ours beside NumPy's import and a module compiled by Cython.
 
-In: nothing. Out: a table of wall and CPU milliseconds of whole processes, medians and least, and medians of the ratios
-to the Cython module's, taken round by round: scripts run in turn, so that a busy machine weighs on all alike.
+In: nothing. Out: a table of wall milliseconds to the first result and of CPU milliseconds of the whole process, medians
+and least, and medians of the ratios to the Cython module's, taken round by round: scripts run in turn, so that a busy
+machine weighs on all alike.
 `--rounds N` (15). Where metaphrase is installed by links (`pip install -e`) finding its modules takes longer.
 
     numpy         imports NumPy and adds up an array
@@ -63,7 +64,7 @@ SCRIPTS = {
 
 
 def run(script: str, folder: Path) -> tuple[float, float]:
-    """(wall, CPU) milliseconds of one process. Where the background still compiles when the script ends counts, too."""
+    """Milliseconds of one process: wall to the first result, CPU of all it did, in the background, too."""
     environment = os.environ | {"METAPHRASE_CACHE_DIR": str(folder / "cache"), "PYTHONDONTWRITEBYTECODE": ""}
     if script == "cold":
         place = tempfile.mkdtemp(dir=folder)
@@ -74,12 +75,11 @@ def run(script: str, folder: Path) -> tuple[float, float]:
     )
     assert process.stdout is not None
     process.stdout.readline()
-    wall = time.perf_counter() - start if script == "cold" else None
+    wall = time.perf_counter() - start
     process.stdout.read()
     _, status, used = os.wait4(process.pid, 0)
     if status:
         raise RuntimeError(f"{script} ended with {status}")
-    wall = wall or time.perf_counter() - start
     return 1e3 * wall, 1e3 * (used.ru_utime + used.ru_stime)
 
 

@@ -14,28 +14,12 @@ np.float64(6.0)
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 from numpy import ndarray as Array
 
 from ._version import VERSION
-from .api.nonfinite import debug_infs, debug_nans
-from .api.public import (
-    ShapeDtypeStruct,
-    config,
-    disable_jit,
-    eval_shape,
-    grad,
-    jit,
-    jvp,
-    linearize,
-    source,
-    stages,
-    value_and_grad,
-    vjp,
-    vmap,
-)
+from .late import imported
 from .runtime import forks as forks  # before anything is imported late: a fork waits for imports
 
 if TYPE_CHECKING:
@@ -79,14 +63,35 @@ if TYPE_CHECKING:
     from .api.export import export
     from .api.kept import memory_report
     from .api.matrices import hessian, jacfwd, jacobian, jacrev
+    from .api.nonfinite import debug_infs, debug_nans
     from .api.own_rules import derivative_of
+    from .api.public import (
+        ShapeDtypeStruct,
+        config,
+        disable_jit,
+        eval_shape,
+        grad,
+        jit,
+        jvp,
+        linearize,
+        source,
+        stages,
+        value_and_grad,
+        vjp,
+        vmap,
+    )
     from .api.saved import load
     from .api.taylor import jet
     from .explanation import explain
     from .test_util import check_grads
 
 __version__ = VERSION
-# Imported when they are first named: `import metaphrase` does not pay for them.
+# Bound at once: to import a module of ours that is called `config` or `source` would bind that.
+_AT_ONCE = (
+    *("ShapeDtypeStruct", "config", "disable_jit", "eval_shape", "grad", "jit", "jvp"),
+    *("linearize", "source", "stages", "value_and_grad", "vjp", "vmap"),
+)
+# Imported when they are first named.
 _LIBRARIES = (
     "ad_checkpoint",
     "aot",
@@ -117,6 +122,7 @@ _LATE = {
     **dict.fromkeys(("Device", "default_device", "device_get", "device_put", "devices"), "api.devices"),
     **dict.fromkeys([f"transfer_guard{way}" for way in _WAYS], "api.devices"),
     **dict.fromkeys(("hessian", "jacfwd", "jacobian", "jacrev"), "api.matrices"),
+    **dict.fromkeys(("debug_infs", "debug_nans"), "api.nonfinite"),
     "check_grads": "test_util",
     "checked": "api.errors",
     "derivative": "api.derivative_file",
@@ -198,12 +204,15 @@ __all__ = [
     "typing",
 ]
 
+_public = imported(f"{__name__}.api.public")
+globals().update({name: getattr(_public, name) for name in _AT_ONCE})
+
 
 def __getattr__(name: str) -> Any:
     if name in _LIBRARIES:
-        return importlib.import_module(f"{__name__}.{name}")
+        return imported(f"{__name__}.{name}")
     if name in _LATE:
-        found = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_LATE[name]}"), name)
+        found = globals()[name] = getattr(imported(f"{__name__}.{_LATE[name]}"), name)
         return found
     from ._jax_names import missing
 

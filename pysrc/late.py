@@ -16,13 +16,14 @@ its plans on disk makes objects of few of the classes that it imports, and start
         subprocess = module("subprocess")
     subprocess.run(...)                 # it is imported now
 
-To whoever looks it is a dataclass from the start. One with slots, or of another kind, is made at once.
+To whoever looks it is a dataclass from the start. One of another kind is made at once.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import functools
+import gc
 import importlib
 import re
 import sys
@@ -41,10 +42,10 @@ else:
         if cls is None:
             return lambda cls: dataclass(cls, **options)
         special = re.search("ClassVar|InitVar|KW_ONLY", " ".join(map(str, cls.__annotations__.values())))
-        if special or options.keys() - {"eq", "frozen", "order"} or {"__eq__", "__hash__"} & vars(cls).keys():
+        known = {"eq", "frozen", "order", "repr", "slots"}
+        if special or options.keys() - known or {"__eq__", "__hash__"} & vars(cls).keys():
             return dataclasses.dataclass(**options)(cls)
-        _Unwritten(cls, options)
-        return cls
+        return _Unwritten(cls, options).cls
 
 
 _lock = threading.RLock()
@@ -57,15 +58,14 @@ class _Unwritten:
     FEW = 20  # objects: then what is written has paid for itself
 
     def __init__(self, cls: type, options: dict[str, Any]):
-        self.cls, self.options, self.objects = cls, options, 0
+        self.options, self.objects = options, 0
         self.given = {name: vars(cls)[name] for name in cls.__annotations__ if name in vars(cls)}
-        for name, value in self.given.items():
-            if isinstance(value, dataclasses.Field):
-                if value.default is dataclasses.MISSING:
-                    delattr(cls, name)
-                else:
-                    setattr(cls, name, value.default)
-        names = ["__repr__", "__dataclass_fields__", "__dataclass_params__", "__match_args__"]
+        values = {n: one.default if isinstance(one, dataclasses.Field) else one for n, one in self.given.items()}
+        self.defaults = {name: value for name, value in values.items() if value is not dataclasses.MISSING}
+        self.cls = cls = self.slotted(cls) if options.get("slots") else self.with_defaults(cls)
+        names = ["__dataclass_fields__", "__dataclass_params__", "__match_args__"]
+        names += ["__repr__"] if options.get("repr", True) else []
+        names += ["__getstate__", "__setstate__"] if options.get("slots") and options.get("frozen") else []
         names += ["__eq__", "__hash__"] if options.get("eq", True) else []
         names += ["__lt__", "__le__", "__gt__", "__ge__"] if options.get("order") else []
         self.names = [name for name in names if name not in vars(cls)]
@@ -80,6 +80,23 @@ class _Unwritten:
             plain = all(one.init and one.kw_only is not True for one in fields)
             alone = not any("__dataclass_fields__" in vars(base) for base in cls.__mro__[1:])
             changed.__init__ = _Filled(self) if plain and alone else _Asked(self, "__init__")
+
+    def with_defaults(self, cls: type) -> type:
+        """The class, with the default value of a field where its declaration stands."""
+        for name, value in self.given.items():
+            if isinstance(value, dataclasses.Field):
+                delattr(cls, name)
+                if name in self.defaults:
+                    setattr(cls, name, value.default)
+        return cls
+
+    def slotted(self, cls: type) -> type:
+        """The class with a slot for each field, where no default may stand."""
+        left_out = {"__dict__", "__weakref__", *self.given}
+        body = {name: value for name, value in vars(cls).items() if name not in left_out}
+        made = type(cls)(cls.__name__, cls.__bases__, body | {"__slots__": tuple(cls.__annotations__)})
+        made.__qualname__ = cls.__qualname__
+        return made
 
     def written(self) -> None:
         with _lock:
@@ -116,7 +133,7 @@ class _Filled(_Asked):
         super().__init__(late, "__init__")
         cls, missing = late.cls, dataclasses.MISSING
         self.after = getattr(cls, "__post_init__", None)
-        self.defaults = {name: vars(cls)[name] for name in late.given if name in vars(cls)}
+        self.defaults = late.defaults
         factories = ((name, late.given[name]) for name in late.given.keys() - self.defaults.keys())
         self.factories = {n: one.default_factory for n, one in factories if one.default_factory is not missing}
 
@@ -154,10 +171,22 @@ class module:
         vars(self)["module_name"] = name
 
     def __getattr__(self, name: str) -> Any:
-        return getattr(importlib.import_module(self.module_name), name)
+        return getattr(imported(self.module_name), name)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        setattr(importlib.import_module(self.module_name), name, value)
+        setattr(imported(self.module_name), name, value)
+
+
+def imported(name: str) -> Any:
+    """The module of a name. While it is imported Python does not look for garbage: what an import makes stays, and
+    looking at it again and again takes a tenth of the time."""
+    if name in sys.modules or not gc.isenabled():
+        return importlib.import_module(name)
+    gc.disable()
+    try:
+        return importlib.import_module(name)
+    finally:
+        gc.enable()
 
 
 class _Log:

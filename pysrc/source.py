@@ -14,7 +14,9 @@ from __future__ import annotations
 import linecache
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+
+from .late import dataclass
 
 _PACKAGE = __name__.partition(".")[0]
 

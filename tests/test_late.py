@@ -57,9 +57,9 @@ def classes(dataclass):
 def told(make):
     """What `make()` gives, or its error, as text."""
     try:
-        return str(make()).replace("classes.<locals>.", "")
+        return str(make()).replace("classes.<locals>.", "").replace("slotted.<locals>.", "")
     except Exception as error:
-        return f"{type(error).__name__}: {error}".replace("classes.<locals>.", "")
+        return f"{type(error).__name__}: {error}".replace("classes.<locals>.", "").replace("slotted.<locals>.", "")
 
 
 def match(value, cls):
@@ -138,12 +138,40 @@ def test_threads_that_make_the_first_objects():
         assert len(found) == 64 and len(set(found)) == 1
 
 
-def test_one_with_slots_is_made_at_once():
-    @late.dataclass(frozen=True, slots=True)
-    class Slotted:
-        x: int
+def slotted(dataclass):
+    @dataclass(frozen=True, slots=True, repr=False)
+    class Place:
+        line: int
+        column: int = 0
+        turns: tuple = field(default=(), compare=False)
 
-    assert not hasattr(Slotted(1), "__dict__") and Slotted(1) == Slotted(1)
+        def __str__(self):
+            return f"{self.line}:{self.column}"
+
+    return Place
+
+
+OF_SLOTS = {
+    "text": lambda P: [str(P(1)), str(P(1, column=2)), "object at" in repr(P(1))],
+    "equal": lambda P: [P(1) == P(1, 0, (2,)), P(1) == P(2), len({P(1), P(1), P(2)})],
+    "slots": lambda P: [P.__slots__, P.__name__, P.__qualname__, P.__module__, hasattr(P(1), "__dict__")],
+    "default": lambda P: [type(P.column).__name__, P(1).turns],
+    "frozen": lambda P: setattr(P(1), "line", 2),
+    "no argument": lambda P: P(),
+    "copied": lambda P: [copy.copy(P(3)) == P(3), dataclasses.replace(P(1), column=7).column, P(3).__reduce_ex__(2)[2]],
+    "fields": lambda P: [f.name for f in dataclasses.fields(P)],
+    "match": lambda P: P.__match_args__,
+}
+
+
+@pytest.mark.parametrize("objects", [0, 1, 30])
+@pytest.mark.parametrize("question", OF_SLOTS)
+def test_one_with_slots(question, objects):
+    ours, theirs = slotted(late.dataclass), slotted(dataclasses.dataclass)
+    assert type(vars(ours)["__init__"]) is late._Filled
+    for k in range(objects):
+        ours(k)
+    assert told(lambda: OF_SLOTS[question](ours)) == told(lambda: OF_SLOTS[question](theirs))
 
 
 @late.dataclass(frozen=True)

@@ -28,7 +28,8 @@ from .program import Fixed, Program, Slot, marks
 from .programs import transposed_linear
 from .public import grad, jit, jvp, like_struct
 from .tracebacks import user_frames
-from .transforms import Linear, Transformed, differentiable_program, parameter_names, program_of
+from .transformations import Linear, differentiable_program
+from .transforms import Transformed, parameter_names, program_of
 from .types import given_arguments
 
 

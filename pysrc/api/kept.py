@@ -29,7 +29,8 @@ from .arguments import take_apart, takes_any_keywords
 from .program import name_of
 from .public import jit
 from .tracebacks import user_frames
-from .transforms import Linear, program_of
+from .transformations import Linear
+from .transforms import program_of
 
 
 @dataclass(frozen=True)

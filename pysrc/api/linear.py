@@ -203,7 +203,7 @@ class LinearFunction:
         self.residuals, self.rule = tuple(residuals), rule
 
     def __call__(self, *args: Any) -> Any:
-        from .transforms import apply_linear
+        from .transformations import apply_linear
 
         return apply_linear(self, *args)
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from .identity import shared
 from .public import A, Argnums, Aux, P, R
-from .transforms import Jacobian
+from .transformations import Jacobian
 from .typed import Number
 
 Vector = TypeVar("Vector", bound=np.ndarray)

@@ -1,7 +1,7 @@
 """A function staged for certain arguments: its program, and how arguments and output fit around it.
 
 In: a user's function (or a transformed one) and arguments of which only types are looked at. Out: `Program`.
-The transformations of `api.transforms` take Programs to Programs. Example, `f(x, {"a": y}) = x * y, "done"`:
+The transformations of `api.transformations` take Programs to Programs. Example, `f(x, {"a": y}) = x * y, "done"`:
 
     Program(function=f(x, y) -> z,  structure of ((x, {"a": y}), {}),  leaves=(0, 1),
             out=structure of (z, "done"),  slots=(Slot(0), Fixed("done")))

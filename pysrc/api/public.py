@@ -16,6 +16,7 @@ from typing import Any, Concatenate, Literal, ParamSpec, TypeVar, overload
 import numpy as np
 
 from ..config import config, disable_jit
+from ..late import module
 from ..pipeline import STAGES
 from ..runtime.devices import Device, device_named
 from ..source import DTypeError
@@ -25,9 +26,11 @@ from .identity import shared
 from .jit import Jit
 from .program import caller_span
 from .tracebacks import user_frames
-from .transforms import Grad, Jvp, Linear, Vmap, program_of
+from .transforms import program_of
 from .typed import Jitted, Number, Wrapper
 from .types import ShapeDtypeStruct, given_arguments
+
+transformations = module("metaphrase.api.transformations")
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -174,7 +177,7 @@ def grad(
     gradient with respect to integers is zeros of bool.
     """
     with user_frames():
-        return shared(Grad, fun, argnums, has_aux, holomorphic, allow_int, False)
+        return shared(transformations.Grad, fun, argnums, has_aux, holomorphic, allow_int, False)
 
 
 @overload
@@ -239,7 +242,7 @@ def value_and_grad(
 ) -> Callable[..., Any]:
     """(value, gradient); with `has_aux` ((value, aux), gradient)."""
     with user_frames():
-        return shared(Grad, fun, argnums, has_aux, holomorphic, allow_int, True)
+        return shared(transformations.Grad, fun, argnums, has_aux, holomorphic, allow_int, True)
 
 
 @overload
@@ -263,7 +266,7 @@ def jvp(fun: Callable[..., Any], primals: Sequence[Any], tangents: Sequence[Any]
                     code="jvp-structure",
                     remedy="write jvp(f, (x,), (x_dot,))",
                 )
-        return shared(Jvp, fun, has_aux)(tuple(primals), tuple(tangents))
+        return shared(transformations.Jvp, fun, has_aux)(tuple(primals), tuple(tangents))
 
 
 @overload
@@ -280,7 +283,7 @@ def vjp(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> tuple:
     """(fun(*primals), pullback); pullback(cotangent of the output) is a tuple of cotangents of the
     primals."""
     with user_frames():
-        return shared(Linear, fun, has_aux, "vjp")(*primals)
+        return shared(transformations.Linear, fun, has_aux, "vjp")(*primals)
 
 
 @overload
@@ -295,7 +298,7 @@ def linearize(fun: Callable[..., Any], *primals: Any, has_aux: bool = False) -> 
     """(fun(*primals), pushforward); pushforward(*tangents) is the derivative at the primals, without
     computing the function again."""
     with user_frames():
-        return shared(Linear, fun, has_aux, "linearize")(*primals)
+        return shared(transformations.Linear, fun, has_aux, "linearize")(*primals)
 
 
 @overload
@@ -333,7 +336,7 @@ def vmap(
     counts.
     """
     with user_frames():
-        return shared(Vmap, fun, in_axes, out_axes, axis_size, axis_name)
+        return shared(transformations.Vmap, fun, in_axes, out_axes, axis_size, axis_name)
 
 
 @overload

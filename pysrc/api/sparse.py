@@ -37,7 +37,8 @@ from .identity import shared
 from .program import Fixed, Program, Slot, caller_span, marks, under_way
 from .statics import static_key
 from .tracebacks import user_frames
-from .transforms import Grad, Transformed, differentiable_program, parameter_names
+from .transformations import Grad, differentiable_program
+from .transforms import Transformed, parameter_names
 
 
 @dataclass(frozen=True)

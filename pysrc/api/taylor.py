@@ -30,7 +30,8 @@ from .derivatives import output_atoms, private_copies, refuse_pinned
 from .identity import shared
 from .program import Fixed, Program, Slot, caller_span, leaf_labels, marks
 from .tracebacks import user_frames
-from .transforms import Transformed, differentiable_program, parameter_names
+from .transformations import differentiable_program
+from .transforms import Transformed, parameter_names
 
 
 class Jet(Transformed):

@@ -11,11 +11,11 @@ from __future__ import annotations
 
 import importlib
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ..late import dataclass
 from .dims import NO_SYMBOLS, Dim, DimLike, substitute, symbols, symbols_of
 
 

@@ -77,15 +77,16 @@ def _spec(spec: Spec) -> tuple:
 
 @functools.cache
 def makers() -> tuple[str, ...]:
-    """What makes a plan: Python, NumPy, SciPy, and every file of ours by its size and time of change."""
+    """What makes a plan: Python, NumPy, SciPy and ourselves."""
     scipy = importlib.util.find_spec("scipy")
+    package = functools.reduce(lambda place, _: os.path.dirname(place), range(3), os.path.abspath(__file__))
     return (
         sys.version,
         str(sys.flags.optimize),
         np.__version__,
         "" if scipy is None or scipy.origin is None else _stamp(os.stat(scipy.origin)),
         VERSION,
-        "\n".join(_our_files()),
+        "\n".join(_installation(package)),
     )
 
 
@@ -93,8 +94,19 @@ def _stamp(status: os.stat_result) -> str:
     return f"{status.st_size}:{status.st_mtime_ns}"
 
 
-def _our_files() -> Iterator[str]:
-    package = functools.reduce(lambda folder, _: os.path.dirname(folder), range(3), os.path.abspath(__file__))
+def _installation(package: str) -> Iterator[str]:
+    """What tells an installation from another one of the same version: the list of files that an installer wrote
+    beside the package or, in a checkout, every file by its size and time of change."""
+    record = os.path.join(os.path.dirname(package), f"metaphrase-{VERSION}.dist-info", "RECORD")
+    try:
+        status = os.stat(record)
+    except OSError:
+        yield from _files_of(package)
+    else:
+        yield f"{record} {status.st_ino} {_stamp(status)}"
+
+
+def _files_of(package: str) -> Iterator[str]:
     folders = [package, *(room.__path__[0] for room in (astpasses, runtime))]
     seen = set()
     while folders:
