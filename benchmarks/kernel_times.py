@@ -24,8 +24,9 @@ import metaphrase as mp
 
 sys.path.insert(0, str(Path(__file__).parent))
 from kernels import KERNELS  # noqa: E402
+from peers.models import models  # noqa: E402
 from peers.seeds import seeds  # noqa: E402
-from peers.timing import Form, Result, Row, fresh, is_array, measure  # noqa: E402
+from peers.timing import Form, Result, Row, each_array, fresh, measure  # noqa: E402
 
 HUGE_PAGES = "glibc.malloc.hugetlb=1"  # as JAX likes it; for everybody, since all share the process
 TABLE = Path(__file__).parents[1] / "docs" / "benchmarks.md"
@@ -47,7 +48,7 @@ def installed(name: str) -> bool:
 def on_device(arguments: tuple) -> tuple:
     import jax
 
-    return tuple(jax.block_until_ready(jax.device_put(a)) if is_array(a) else a for a in arguments)
+    return each_array(lambda a: jax.block_until_ready(jax.device_put(a)), arguments)
 
 
 def awaited(out):
@@ -218,7 +219,7 @@ def main(arguments: list[str]) -> int:
     for name in sorted({"numba", "jax"} - peers):
         print(f"{name} is not installed: left out")
     makers = [(name, lambda name=name: kernel_row(name, peers)) for name in KERNELS]
-    makers += [(seed.name, lambda seed=seed: seed_row(seed, peers)) for seed in seeds()]
+    makers += [(seed.name, lambda seed=seed: seed_row(seed, peers)) for seed in (*seeds(), *models())]
     print(f"{'':50}" + "".join(f"{tool:>12}" for tool in TOOLS) + "  ms; against the best")
     rows, broken = [], []
     for name, make in makers:

@@ -212,6 +212,7 @@ class _Lanes:
             target = self.storage(stmt.buf) if isinstance(stmt, Store) else self.integers[stmt.name]
             value = self.expression(stmt.value, fresh, passing)
             if mask is not None:
+                target.unbound = True  # a lane that does not run keeps what it has, if only what was there before
                 fresh.setdefault(target, Buf(self.names.fresh("next_" + target.name), target.dtype, (self.width,)))
                 target = fresh[target]
             body.append(Store(target, (Sym(self.lane),), value, None, stmt.span))

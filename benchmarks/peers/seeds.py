@@ -125,7 +125,7 @@ def period_arrays(e, m):
     return anomaly
 
 
-def _numba(array_form, loop_form):
+def as_numba(array_form, loop_form):
     """The forms Numba may choose from: arrays or loops, plain or with its options."""
 
     def forms():
@@ -146,7 +146,7 @@ def _numba(array_form, loop_form):
     return forms
 
 
-def _numba_points(point, result):
+def as_numba_points(point, result):
     """A function of two numbers over an array of the first, in a parallel loop."""
 
     def forms():
@@ -165,7 +165,7 @@ def _numba_points(point, result):
     return forms
 
 
-def _jax(make):
+def as_jax(make):
     def forms():
         import jax
 
@@ -226,8 +226,8 @@ def seeds() -> list[Seed]:
                 softmax,
                 (x,),
                 mp.jit(softmax),
-                _numba(None, softmax_loops),
-                _jax(_jax_softmax),
+                as_numba(None, softmax_loops),
+                as_jax(_jax_softmax),
                 1e-5 if dtype == "f4" else 1e-9,
             )
         )
@@ -239,8 +239,8 @@ def seeds() -> list[Seed]:
                 mse_and_gradient,
                 (rng.standard_normal(m).astype("f4"), x, y),
                 mp.jit(mp.value_and_grad(mse)),
-                _numba(mse_and_gradient, mse_loops),
-                _jax(_jax_mse),
+                as_numba(mse_and_gradient, mse_loops),
+                as_jax(_jax_mse),
                 2e-3,
             )
         )
@@ -252,8 +252,8 @@ def seeds() -> list[Seed]:
                 chain,
                 (x,),
                 mp.jit(chain),
-                _numba(chain, chain_loops),
-                _jax(_jax_chain),
+                as_numba(chain, chain_loops),
+                as_jax(_jax_chain),
                 1e-5 if dtype == "f4" else 1e-9,
             )
         )
@@ -264,8 +264,8 @@ def seeds() -> list[Seed]:
             escape_arrays,
             (re, im),
             mp.jit(mp.vmap(escape)),
-            _numba_points(escape, np.int64),
-            _jax(_jax_escape),
+            as_numba_points(escape, np.int64),
+            as_jax(_jax_escape),
         )
     )
     e = np.linspace(0.01, 0.9, 100_000)
@@ -275,8 +275,8 @@ def seeds() -> list[Seed]:
             period_arrays,
             (e, np.full_like(e, 1.0)),
             mp.jit(mp.vmap(period)),
-            _numba_points(period, np.float64),
-            _jax(_jax_period),
+            as_numba_points(period, np.float64),
+            as_jax(_jax_period),
         )
     )
     return found

@@ -67,7 +67,16 @@ def same(a: np.ndarray, b: np.ndarray) -> bool:
 
 def fresh(arguments: tuple) -> tuple:
     """The same arguments in arrays of their own."""
-    return tuple(a.copy() if is_array(a) else a for a in arguments)
+    return each_array(np.copy, arguments)
+
+
+def each_array(change: Callable[[np.ndarray], Any], arguments: tuple) -> tuple:
+    """The arguments, tuples of arrays among them, with each array changed."""
+
+    def changed(a: Any) -> Any:
+        return each_array(change, a) if isinstance(a, tuple) else change(a) if is_array(a) else a
+
+    return tuple(map(changed, arguments))
 
 
 def leaves(value: Any) -> list:

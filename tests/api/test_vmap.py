@@ -140,3 +140,21 @@ def test_a_check_of_a_size_that_differs_by_lane(compiled):
     np.testing.assert_array_equal(slopes, [[2.0, 0.0, 0.5], [3.0, 1.0, 0.0]])
     with pytest.raises(ValueError, match="zero-size"):
         compiled(mp.vmap(peak, (0, None)))(values, 2.5)
+
+
+def anomaly(e, m):
+    """Kepler's equation by Newton's method, as many steps as a point needs."""
+    a = m
+    for _ in range(25):
+        if abs(a - e * np.sin(a) - m) <= 1e-12:
+            break
+        a = a - (a - e * np.sin(a) - m) / (1 - e * np.cos(a))
+    return a
+
+
+@pytest.mark.parametrize("count", [1, 31, 32, 100])
+def test_gradients_of_a_loop_that_ends_early(count):
+    e = np.linspace(0.01, 0.9, count)
+    a = np.array([anomaly(float(e), 1.0) for e in e])
+    slopes = mp.jit(mp.vmap(mp.grad(anomaly), in_axes=(0, None)))(e, 1.0)
+    np.testing.assert_allclose(slopes, np.sin(a) / (1 - e * np.cos(a)), rtol=1e-6)
