@@ -7,8 +7,9 @@ checks of indices cost, which a run of all rows does anyway, `--verbose` says mo
     python benchmarks/kernel_times.py --write
 
 Every form is checked against NumPy before it is timed. A tool that offers several forms (arrays or loops,
-parallel, fastmath) is timed in its best. Arguments are made anew for every call, outside the time; JAX's lie
-on the device, are awaited, and those that the program changes are donated. Tools not installed are left out.
+parallel, fastmath) is timed in its best; where that is Numba's `fastmath` and it wins, our `fastmath` is timed
+beside it. Arguments are made anew for every call, outside the time; JAX's lie on the device, are awaited, and
+those that the program changes are donated. Tools not installed are left out.
 """
 
 from __future__ import annotations
@@ -123,9 +124,23 @@ def shown(result: Result | None) -> str:
 
 def verdict(results: dict[str, Result]) -> tuple[str, float]:
     """The best peer and how many times its time is ours."""
-    peers = {t: r.median for t, r in results.items() if t != "metaphrase" and r.median == r.median}
+    peers = {t: r.median for t, r in results.items() if t in TOOLS and t != "metaphrase" and r.median == r.median}
     best = min(peers, key=lambda t: peers[t])
     return best, peers[best] / results["metaphrase"].median
+
+
+def with_fastmath(row: Row, results: dict[str, Result]) -> dict[str, Result]:
+    """Where Numba's `fastmath` is faster than strict arithmetic: ours with the same licence, and Numba's again."""
+    best, ratio = verdict(results)
+    if best != "numba" or ratio >= 1 or "fastmath" not in results["numba"].label:
+        return {}
+    relaxed = mp.jit(row.tools["metaphrase"][0].function.__wrapped__)
+    with mp.config(fastmath=True):
+        relaxed(*fresh(row.arguments))
+    again = [form for form in row.tools["numba"] if form.label == results["numba"].label]
+    row.tools = {"ours": [Form("fastmath", relaxed)], "theirs": again}
+    found = measure(row)
+    return {"fast": found["ours"], "numba fast": found["theirs"]}
 
 
 def said(ratio: float) -> str:
@@ -143,8 +158,13 @@ def table(rows: list[tuple[str, dict[str, Result]]]) -> list[str]:
         best, ratio = verdict(results)
         cells = " | ".join(shown(results.get(tool)) for tool in TOOLS)
         form = results["numba"].label if "numba" in results else "-"
-        lines.append(f"| {name} | {cells} | {said(ratio)} ({best}) | {form} |")
+        relaxed = f"; with our `fastmath` {_relaxed(results)}" if "fast" in results else ""
+        lines.append(f"| {name} | {cells} | {said(ratio)} ({best}){relaxed} | {form} |")
     return lines
+
+
+def _relaxed(results: dict[str, Result]) -> str:
+    return f"{shown(results['fast'])}, {said(results['numba fast'].median / results['fast'].median)}"
 
 
 def summary(rows: list[tuple[str, dict[str, Result]]]) -> list[str]:
@@ -225,15 +245,20 @@ def main(arguments: list[str]) -> int:
     for name, make in makers:
         if wanted and not any(w in name for w in wanted):
             continue
-        results = measure(make())
+        row = make()
+        results = measure(row)
         if results["metaphrase"].median != results["metaphrase"].median:
             broken.append(name)
             print(f"{name:50} {results['metaphrase'].failures}")
             continue
+        results |= with_fastmath(row, results)
         rows.append((name, results))
         best, ratio = verdict(results)
         print(
-            f"{name:50}" + "".join(f"{shown(results.get(tool)):>12}" for tool in TOOLS) + f"  {said(ratio)} ({best})",
+            f"{name:50}"
+            + "".join(f"{shown(results.get(tool)):>12}" for tool in TOOLS)
+            + f"  {said(ratio)} ({best})"
+            + (f"; our fastmath: {_relaxed(results)}" if "fast" in results else ""),
             flush=True,
         )
         if "--verbose" in arguments:
