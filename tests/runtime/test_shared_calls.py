@@ -103,7 +103,15 @@ def test_several_threads_of_python_call_them():
     assert len(results) == 120 and all(np.array_equal(one, want) for one in results) and own_threads() == before
 
 
-def test_a_signal_ends_them():
+@pytest.fixture
+def keyboard():
+    """Ctrl-C raises, which it does not where tests run in the background."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_a_signal_ends_them(keyboard):
     jitted, before = mp.jit(lambda a: np.linalg.svd(a)[1]), own_threads()
     stack = np.broadcast_to(SQUARES, (2000, *SQUARES.shape)).reshape(-1, 12, 12)
     jitted(SQUARES)
