@@ -19,7 +19,7 @@ import numpy as np
 from ..astpasses.frontend import has_text, is_chosen, may_be_none, may_be_number
 from ..core.build import literal, replayed
 from ..core.ir import Atom, Function, Var
-from ..core.types import Array, has_tangent, is_float
+from ..core.types import NAMES, Array, has_tangent, is_float
 from ..ops.arrays import zeros
 from ..ops.elementary import stop_gradient
 from ..ops.shape import convert
@@ -225,7 +225,7 @@ def _loss_first(
         )
     function = program.function
     slot: Any = slots[0]
-    if isinstance(slot, Fixed) and not isinstance(slot.value, (int, float, complex)):
+    if isinstance(slot, Fixed) and not _is_number(slot.value):
         raise DTypeError(
             f"{what} of {program.title}, which returns {slot.value!r}",
             span,
@@ -372,12 +372,16 @@ def output_atoms(program: Program) -> Program:
     results: list[Any] = []
     slots: list[Any] = []
     for slot in program.slots:
-        if isinstance(slot, Fixed) and not isinstance(slot.value, (int, float, complex)):
+        if isinstance(slot, Fixed) and not isinstance(slot.value, (int, float, complex, np.number, np.bool_)):
             slots.append(slot)
             continue
         slots.append(Slot(len(results)))
         results.append(result_atom(program, slot))
     return program.with_function(with_results(function, results), slots=tuple(slots), forms=("scalar",) * len(results))
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, (int, float, complex)) or isinstance(value, np.generic) and value.dtype in NAMES
 
 
 def split_aux(program: Program, has_aux: bool, what: str, span: Span | None) -> tuple[PyTreeDef, PyTreeDef | None]:

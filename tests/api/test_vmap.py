@@ -158,3 +158,18 @@ def test_gradients_of_a_loop_that_ends_early(count):
     a = np.array([anomaly(float(e), 1.0) for e in e])
     slopes = mp.jit(mp.vmap(mp.grad(anomaly), in_axes=(0, None)))(e, 1.0)
     np.testing.assert_allclose(slopes, np.sin(a) / (1 - e * np.cos(a)), rtol=1e-6)
+
+
+def test_numbers_that_no_lane_changes(compiled):
+    def f(x):
+        return x, 3, np.float32(2), np.round(1234, -2), True, 0.5, "text", None
+
+    out = compiled(mp.vmap(f))(np.ones(3))
+    assert [type(v).__name__ for v in out[6:]] == ["str", "NoneType"]
+    assert [(v.dtype.name, v.tolist()) for v in out[1:6]] == [
+        ("int64", [3, 3, 3]),
+        ("float32", [2.0, 2.0, 2.0]),
+        ("int64", [1200, 1200, 1200]),
+        ("bool", [True, True, True]),
+        ("float64", [0.5, 0.5, 0.5]),
+    ]
