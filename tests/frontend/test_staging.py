@@ -12,6 +12,7 @@ import types
 import numpy as np
 import pytest
 
+import metaphrase as mp
 from metaphrase.astpasses.frontend.rewrite.parsing import NoSource, find_source
 from metaphrase.astpasses.frontend.staging.stage import stage
 from metaphrase.core.check import check
@@ -232,6 +233,25 @@ def test_deep_nests_are_staged_a_few_times_only():
     assert traced() is None
     stage(nest, (np.zeros((9, 9)),))
     assert note(1) == 1 and len(calls) == 1
+
+
+MOVES = [(-1, 0), (0, 1), (1, 0), (0, -1)]
+
+
+def walked(steps, r, c):
+    for k in steps:
+        dr, dc = MOVES[k]
+        r += dr
+        c += dc
+    return r, c
+
+
+def test_items_that_elements_of_an_array_tell_are_read_in_a_rolled_loop():
+    steps = np.resize([1, 3, 2, -1, 1, 0], 200)
+    assert len(mp.source(walked, steps, 0, 5).splitlines()) < 60
+    assert mp.jit(walked)(steps, 0, 5) == walked(steps, 0, 5)
+    with pytest.raises(IndexError, match="list index out of range"):
+        mp.jit(walked)(np.array([1, 4]), 0, 5)
 
 
 def test_unrolling_is_logged_with_its_reason(caplog):

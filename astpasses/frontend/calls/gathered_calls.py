@@ -20,6 +20,7 @@ from ..flow.gathering import Rows, all_known, columns, gathered, length
 from ..flow.iteration import run_for
 from ..flow.lazy import choose
 from ..operators.arithmetic import WEAK
+from ..operators.protocols import operate
 from ..staging.session import Session
 from .call import call_value
 from .written_lists import best_by, order_by, require
@@ -54,7 +55,7 @@ def _one_by_one(here: Session, items: list, start: Any) -> Any:
     held = [start]
 
     def add(item: Any) -> None:
-        held[0] = held[0] + item
+        held[0] = operate("+", held[0], item)
 
     def restore(state: tuple) -> None:
         held[:] = state

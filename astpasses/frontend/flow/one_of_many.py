@@ -6,8 +6,8 @@ dicts, tuples or objects, one of the same structure, made of the parts.
     while error > tol and k < 3:
         x = np.tanh(layers[k]["w"] @ x)      # stack([layer["w"] for layer in layers])[k]
 
-Numbers are always read so. For other items this is the last resort: first the integer is asked for, which
-unrolls a loop or pins an argument, and keeps the items themselves.
+Numbers are always read so, and whatever an element of an array tells. For other items this is the last resort: first
+the integer is asked for, which unrolls a loop or pins an argument, and keeps the items themselves.
 """
 
 from __future__ import annotations
@@ -45,6 +45,8 @@ def one_of_many(here: Session, container: Any, index: Number) -> tuple[bool, Any
     try:
         index.__index__()
     except NeedConcrete as need:
+        if items and ("array",) in need.roots:  # no loop that is unrolled and no argument that is pinned tells it
+            return True, _joined(here, items, index, describe(container))
         need.otherwise = site if len(items) > 0 else None
         raise
     return False, None
