@@ -91,11 +91,7 @@ def refuse_read(here: Session, value: Any) -> None:
 
 def python_kind(value: Any) -> type | None:
     return (
-        value.python
-        if isinstance(value, Number)
-        else type(value)
-        if type(value) in (int, float, complex, bool)
-        else None
+        value.kind if isinstance(value, Number) else type(value) if type(value) in (int, float, complex, bool) else None
     )
 
 

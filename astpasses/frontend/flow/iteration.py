@@ -24,6 +24,7 @@ from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import dim_of
 from ..staging.journal import BoxLocation, Location
+from ..staging.literals import elements as all_elements
 from ..staging.literals import known_value
 from ..staging.session import Session, session
 from ..staging.signals import NeedConcrete, PeelFirst, Restart, TrialOver
@@ -177,9 +178,26 @@ def run_over(
     stop: Callable | None,
 ) -> None:
     """`for element in iterable` for what does not change in the loop."""
-    source = ranged(here, iterable)
+    source: Any = ranged(here, iterable)
     reason: TrialOver | None = None
     peeled = 0
+
+    def first() -> bool:
+        element = source.item(0, [r[0] for r in source.rows])
+        return _python_iterations(here, [element], body, get, set_, names, stop, site)
+
+    def first_then_rest() -> None:
+        if first():
+            _roll_for(here, site, without_first(source), body, get, set_, names, stop, target or "i", span, 1)
+
+    def apart() -> bool:
+        """`if len(iterable): ...`: the first iteration, where there is one, apart from the rest."""
+        try:
+            branch(here.size(source.length) > 0, first_then_rest, lambda: None, get, set_, names)
+        except TrialOver:
+            return False
+        return True
+
     if source is not None and source.length == 0:
         return
     if source is not None and _worth_rolling(here, site, source.length):
@@ -187,15 +205,15 @@ def run_over(
             current = source
             if attempt and isinstance(source.length, int):
                 current, peeled = without_first(source), 1
-                if not _python_iterations(
-                    here, [source.item(0, [r[0] for r in source.rows])], body, get, set_, names, stop, site
-                ):
+                if not first():
                     return
             try:
-                _roll_for(here, site, current, body, get, set_, names, stop, target or "i", span, peeled)
+                _roll_for(here, site, current, body, get, set_, names, stop, target or "i", span, peeled, not attempt)
                 return
             except PeelFirst as over:
                 reason = over.without_frames()
+                if not attempt and not isinstance(source.length, int) and apart():
+                    return
             except TrialOver as over:
                 reason = over.without_frames()
                 break
@@ -207,7 +225,7 @@ def run_over(
         log.info("%s: loop unrolled: %s", span, reason.reason)
         if source.length - peeled > LIMIT:
             raise not_rolled(here, reason, "for", too_long=True)
-    elements = iter(source) if source is not None else _python_iterable(here, iterable)
+    elements = iter(source) if source is not None else iter(all_elements(here, iterable))
     _python_iterations(here, itertools.islice(elements, peeled, None), body, get, set_, names, stop, site)
     if stop is not None and static_truth(stop()) is None:  # how far iterators are depends on the run
         here.left.update({id(i): (i, span) for i in (iterable, elements) if hasattr(type(i), "__next__")})
@@ -264,6 +282,7 @@ def _roll_for(
     target: str,
     span: Any,
     rest: int,
+    peels: bool = False,
 ) -> None:
     from ..staging.operations import negated
 
@@ -273,7 +292,7 @@ def _roll_for(
 
         header = None if stop is None else lambda: negated(stop())
         length, rows = ranged_.length, ranged_.rows
-        roll(here, Loop(site, names, get, set_, step, header, length, rows, target, span, rest))
+        roll(here, Loop(site, names, get, set_, step, header, length, rows, target, span, rest, peels))
 
     try:
         attempt(source)
@@ -353,12 +372,6 @@ def _effects(here: Session) -> int:
     return sum(let.primitive.effect is not None for let in here.region.builder.lets)
 
 
-def _python_iterable(here: Session, iterable: Any) -> Any:
-    from ..staging.literals import elements
-
-    return iter(elements(here, iterable))
-
-
 # --- while ---
 
 
@@ -369,7 +382,7 @@ def run_while(test: Callable, body: Callable, get: Callable, set_: Callable, nam
     site = (span, tuple(here.path))
     reason = here.decisions.unrolled.get(site)
     if reason is None:
-        loop = Loop(site, names, get, set_, lambda index, rows: body(), test, None, [], "i", span)
+        loop = Loop(site, names, get, set_, lambda index, rows: body(), test, None, [], "i", span, 0, True)
         try:
             roll(here, loop)
             return
@@ -416,7 +429,7 @@ def _peel_while(
             then()
 
     def rest() -> None:
-        later = replace(loop, rest=loop.rest + 1)
+        later = replace(loop, rest=loop.rest + 1, peels=False)
         try:
             roll(here, later)
         except PeelFirst as over:
