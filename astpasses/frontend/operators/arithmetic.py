@@ -27,6 +27,7 @@ from metaphrase.ops.elementary import sqrt
 from metaphrase.ops.shape import broadcast, reshape
 from metaphrase.ops.weak_integers import is_narrow
 
+from ..flow.iterators import Ranged
 from ..rewrite.plain import OPERATORS
 from ..staging.session import Session, session
 from ..staging.stand_ins import no_numbers_of_the_run, takes_numbers
@@ -90,12 +91,16 @@ def dtype_of(value: Any) -> Any:
 
 
 def operand(value: Any) -> Any:
-    """Lists and concrete arrays as staged arrays; all else as it is."""
-    if isinstance(value, (list, tuple)):
+    """Sequences and concrete arrays as staged arrays; all else as it is."""
+    if isinstance(value, (list, tuple)) or is_range(value):
         from ..calls.creation import array_from
 
         return array_from(value)
     return session().lift(value) if isinstance(value, np.ndarray) else value
+
+
+def is_range(value: Any) -> bool:
+    return isinstance(value, range) or isinstance(value, Ranged) and bool(value.bounds)
 
 
 def dims_of(value: Any) -> tuple:
@@ -283,7 +288,7 @@ def is_of_two_types(value: Any) -> bool:
 def binary(symbol: str, left: Any, right: Any) -> Any:
     """`left symbol right`."""
     for value in (left, right):
-        if not isinstance(value, _OPERANDS):
+        if not isinstance(value, _OPERANDS) and not is_range(value):
             if isinstance(value, numbers.Number):
                 _refuse_exact(symbol, left, right, type(value).__name__)
             if symbol in ("==", "!="):
@@ -328,6 +333,8 @@ def _refuse_exact(symbol: str, left: Any, right: Any, name: str) -> None:
 
 def _is_sequence_operation(symbol: str, items: Any, number: Any) -> bool:
     """A list and a staged scalar where NumPy has no part: `[0.0] * n` repeats the list, in Python."""
+    if is_range(items):
+        return weak_type(number) is not None
     if not isinstance(items, (list, tuple)) or not isinstance(number, Number):
         return False
     if symbol == "*" and number.dtype.kind not in "iub":
