@@ -73,7 +73,7 @@ def call_other(here: Session, function: Any, args: tuple, keywords: dict) -> Any
                 f"{module}.{name} has no translation yet" if module else f"{name} has no translation yet",
                 here.span(),
                 code="no-translation",
-                remedy="write it with functions that have one, or compute it outside",
+                remedy="use functions that have one, compute it outside, or make arguments static (static_argnames)",
             )
         if top not in _PURE and here.in_region():
             raise UnsupportedError(

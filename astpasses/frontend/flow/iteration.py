@@ -15,6 +15,7 @@ import numpy as np
 
 from metaphrase.core.build import literal
 from metaphrase.core.dims import DimLike, dim_max, floordiv
+from metaphrase.core.ir import Atom
 from metaphrase.core.types import i64
 from metaphrase.late import log
 from metaphrase.ops.arithmetic import max_
@@ -23,13 +24,14 @@ from metaphrase.ops.effects import check
 from metaphrase.source import UnsupportedError
 
 from ..operators.arithmetic import dim_of
+from ..staging.demand import roots_of, whole_numbers
 from ..staging.journal import BoxLocation, Location
 from ..staging.literals import elements as all_elements
 from ..staging.literals import known_value
 from ..staging.session import Session, session
 from ..staging.signals import NeedConcrete, PeelFirst, Restart, TrialOver
 from ..values.staged_values import Number, Poison, StagedArray
-from .branches import branch, static_truth
+from .branches import branch, static_truth, truth_atom
 from .gathering import ListGrows, Rows, is_gathered, one_of_all, refuse_read
 from .iterators import Ranged, started, without_first
 from .lazy import lazily
@@ -122,8 +124,12 @@ def ranged(here: Session, iterable: Any) -> Ranged | None:
         if iterable.ndim == 0:
             raise TypeError("iteration over a 0-d array")
         array = iterable
-        view = Ranged(array.type.dims[0], lambda k, rows: array[k])
-        return Ranged(array.type.dims[0], lambda k, rows: rows[0], [array], view)
+
+        def item(k: Any, rows: list) -> Any:  # unrolled, that of an `np.arange(5)` is known
+            known = array.box.known if isinstance(k, int) and array.ndim == 1 and not array.chain else None
+            return rows[0] if known is None else known[k]
+
+        return Ranged(array.type.dims[0], item, [array], Ranged(array.type.dims[0], lambda k, rows: array[k]))
     return None
 
 
@@ -220,7 +226,7 @@ def run_over(
         assert reason is not None
         _pin_sizes(here, reason)
         if not isinstance(source.length, int):
-            raise _count_needed(here, source.length, not_rolled(here, reason, "for"))
+            raise _count_needed(here, here.dim_atom(source.length), not_rolled(here, reason, "for"))
         here.decisions.unrolled[site] = reason
         log.info("%s: loop unrolled: %s", span, reason.reason)
         if source.length - peeled > LIMIT:
@@ -400,7 +406,7 @@ def run_while(test: Callable, body: Callable, get: Callable, set_: Callable, nam
             known = static_truth(truth)
             if known is None:
                 _pin_sizes(here, reason)
-                raise not_rolled(here, reason, "while")
+                raise _count_needed(here, truth_atom(here, truth), not_rolled(here, reason, "while"))
             if not known:
                 break
             if count == 0 and reason is not None and site not in here.decisions.unrolled:
@@ -454,13 +460,12 @@ def _pin_sizes(here: Session, over: TrialOver | None) -> None:
         raise NeedConcrete(set(roots), "the size of an array that a loop carries", here.span())
 
 
-def _count_needed(here: Session, length: DimLike, refusal: BaseException) -> BaseException:
-    """A loop that can't be rolled is unrolled if its count is a small number that the caller gives, or one that an
-    earlier loop counts, which may be run in Python. In a rolled loop it is that one that would be unrolled."""
-    from ..staging.demand import roots_of
-
+def _count_needed(here: Session, asked: Atom, refusal: BaseException) -> BaseException:
+    """A loop that can't be rolled is unrolled if its count, or its test, is made of small integers that the caller
+    gives, or that an earlier loop counts, which may be run in Python. In a rolled loop it is that one that would be."""
     rolled = any(region.builder.name in ("body", "test") for region in here.regions[1:])
-    roots = set() if rolled else roots_of(here, here.dim_atom(length))
+    told = roots_of if asked.type.dtype != bool else whole_numbers
+    roots = set() if rolled else set(told(here, asked))
     if not roots or any(root[0] not in ("argument", "loop") for root in roots):
         return refusal
     why = "the number of iterations of a loop that can't be rolled"

@@ -28,6 +28,8 @@ from ..values.staged_values import Maybe, Number, OneOf, Poison, StagedArray, Un
 from .specs import Carried
 
 _RANK = [bool, int, float, complex]
+_OF_THE_RUN = "items of which only the run knows how many there are"
+_WORDS = {"Text": "a text with values of the run", "Rows": _OF_THE_RUN, "Stack": _OF_THE_RUN}
 _HEAP = 1 << 9  # the flag of classes written in Python
 
 
@@ -248,8 +250,8 @@ def describe(value: Any) -> str:
         return f"{describe(value.value)} on some paths"
     if isinstance(value, Poison):
         return "of no one type"
-    if type(value).__name__ == "Text":
-        return "a text with values of the run"
+    if (words := _WORDS.get(type(value).__name__)) is not None:
+        return words
     if isinstance(value, OneOf):
         return f"one of {', '.join(map(repr, value.values))}"
     if is_number(value) or isinstance(value, str):

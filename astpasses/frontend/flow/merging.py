@@ -305,7 +305,7 @@ class Merger:
         for flags, candidate, chain in found or ():
             steps = self.exported(candidate, (*chain, *array.chain) if flags else chain, side, name)
             many = paths_of(candidate) + len(found) > _MOST_PATHS  # type: ignore[arg-type]
-            if array.dtype != dtype or not array.writeable or steps is None or many:
+            if array.dtype != dtype or steps is None or many:
                 found = None
                 break
             k = self.flag_of_side(flags, side, name) if flags else None

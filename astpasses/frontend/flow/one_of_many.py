@@ -94,7 +94,9 @@ def _array(here: Session, items: list[StagedArray], index: Number) -> StagedArra
     dtype = np.result_type(*[item.dtype for item in items])
     stacked = call_value(np.stack, ([item.astype(dtype) for item in items],), {})
     made = here.array(here.atom(stacked[index]))
-    bind(made.box, UnknownAlias([item.box for item in items], here.place()[1] or "item", here.span()))
+    alias = UnknownAlias([item.box for item in items], here.place()[1] or "an item of a list", here.span())
+    alias.remedy = "keep the items in one array: items = np.stack(items)"
+    bind(made.box, alias)
     return made
 
 
