@@ -124,6 +124,3 @@ def _call_bound(here: Session, function: Any, owner: Any, name: str, args: tuple
     known = not has_staged((args, keywords)) or kind.__module__ == "builtins" and kind is not type
     made = function(*args, **keywords) if known else by_python(here, name, function, args, keywords)
     return here.born(made) if type(made) in (list, dict) else made  # `dict.fromkeys`, `str.split`
-
-
-__all__ = ["call_other"]

@@ -108,6 +108,3 @@ def _unlike(here: Session, what: str, one: Any, other: Any) -> UnsupportedError:
         remedy="give them one structure and one shape, or test the index with `if`",
         code="join",
     )
-
-
-__all__ = ["one_of_many"]

@@ -103,6 +103,3 @@ def is_unset(value: Any) -> bool:
 def is_or_none(value: Any) -> bool:
     """Whether it is a value on some paths and None on others."""
     return isinstance(value, Maybe) and value.missing is None
-
-
-__all__ = ["Path", "Carried", "Spec", "Carry", "ArraySlot", "is_missing", "is_or_none", "is_unset", "maybe"]

@@ -411,6 +411,3 @@ def _check_float_power(here: Session, left: Any, right: Any, a: Atom, b: Atom) -
             _require(here, ok, "ZeroDivisionError", "zero to a negative power")
     elif right < 0:
         _check_base(here, left, float)
-
-
-__all__ = ["weak_binary", "to_integer"]
