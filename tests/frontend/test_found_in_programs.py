@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import metaphrase as mp
+from metaphrase.api import memory
 from metaphrase.source import UnsupportedError
 
 
@@ -127,3 +128,14 @@ def test_the_remedies_work():
     rows, k = np.ones((2, 3)), np.array([1.0, 2.0])
     np.testing.assert_array_equal(mp.jit(pivot_of_one_array)(rows, k), pivot(rows, k))
     np.testing.assert_array_equal(mp.jit(window, static_argnames="n")(5), np.bartlett(5))
+
+
+def test_what_arguments_are_called_is_made_for_messages_only(monkeypatch):
+    def appended(items, weights):
+        items.append(items[-1] + int(weights["a"][0]))
+        return items
+
+    jitted, weights = mp.jit(appended), {name: np.ones(3) for name in "abc"}
+    assert jitted([1, 2], weights) == [1, 2, 3]
+    monkeypatch.setattr(memory, "leaf_labels", None)
+    assert jitted([1, 3], weights) == [1, 3, 4]
