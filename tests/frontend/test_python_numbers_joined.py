@@ -90,8 +90,19 @@ def stepped(a, s):
     return h
 
 
+def gathered(a, s):
+    out, last = [], [s]
+    for v in a:
+        if v > 0:
+            out.append((s if v > 2 else v, 1))
+        last.append(s if v > 2 else last[-1])
+        if v > 1:
+            last.pop()
+    return float(last[-1]), float(out[-1][0]) if len(out) > 0 else 0.0
+
+
 WIDENED = [sentinel, third, run_of_zeros, counted_behind_a_join, too_large, halved, nested]
-WIDENED += [argument_or_element, returned_early, stepped]
+WIDENED += [argument_or_element, returned_early, stepped, gathered]
 
 
 def accumulated(a, s):
