@@ -123,13 +123,13 @@ def ranged(here: Session, iterable: Any) -> Ranged | None:
     if isinstance(iterable, StagedArray):
         if iterable.ndim == 0:
             raise TypeError("iteration over a 0-d array")
-        array = iterable
 
         def item(k: Any, rows: list) -> Any:  # unrolled, that of an `np.arange(5)` is known
-            known = array.box.known if isinstance(k, int) and array.ndim == 1 and not array.chain else None
+            known = iterable.box.known if isinstance(k, int) and iterable.ndim == 1 and not iterable.chain else None
             return rows[0] if known is None else known[k]
 
-        return Ranged(array.type.dims[0], item, [array], Ranged(array.type.dims[0], lambda k, rows: array[k]))
+        size = iterable.type.dims[0]
+        return Ranged(size, item, [iterable], Ranged(size, lambda k, rows: iterable[k]))
     return None
 
 
@@ -185,8 +185,7 @@ def run_over(
 ) -> None:
     """`for element in iterable` for what does not change in the loop."""
     source: Any = ranged(here, iterable)
-    reason: TrialOver | None = None
-    peeled = 0
+    reason, peeled = None, 0
 
     def first() -> bool:
         element = source.item(0, [r[0] for r in source.rows])
